@@ -1,12 +1,12 @@
 #!/bin/sh
-# An agent in shell, with curl alone: it asks before it transfers money, and does so only on a yes.
-# It speaks to a running `sayso serve`: SAYSO_URL says where (http://127.0.0.1:8787 if it does not), SAYSO_TOKEN lets it in.
-# Exit codes: 0 if it ran as it should, whatever the answer; 1 if something went wrong; 2 if there is no hub to speak to.
+# An agent written in shell with curl alone. It asks before it transfers money, and transfers it only after a yes.
+# It needs a running `sayso serve`. SAYSO_URL is its address (default http://127.0.0.1:8787), SAYSO_TOKEN the agent's token.
+# Exit codes: 0 if the script completed, whatever the answer was; 1 if something went wrong; 2 if there is no curl or no hub.
 set -u
 url=${SAYSO_URL:-http://127.0.0.1:8787} session='' wait=60
 url=${url%/}
 
-# call METHOD PATH [TYPE BODY]: leaves the answer in $answer, or ends with a sentence that says why there is none.
+# call METHOD PATH [TYPE BODY]: stores the response in $answer, or exits with a message that gives the reason.
 call() {
     method=$1 path=$2 type=${3:-application/json} body=${4:-}
     answer=$({ [ -z "${SAYSO_TOKEN:-}" ] || printf 'Authorization: Bearer %s\n' "$SAYSO_TOKEN"; } |
@@ -23,15 +23,15 @@ call() {
     esac
 }
 
-# The text of a member of the answer; what is read here has no quotation marks in it.
+# member NAME: prints a string member of $answer. The values read here contain no quotation marks.
 member() { printf '%s' "$answer" | sed -n "s/.*\"$1\":\"\\([^\"]*\\)\".*/\\1/p"; }
 
-# say EVENT…: all of them are told, or none.
+# say EVENT…: sends the events. The hub accepts all of them or none.
 say() { call POST "/$session/events" application/x-ndjson "$(printf '%s\n' "$@")"; }
 
 event() { printf '{"type":"aaep:agent.%s","urgency":"normal",%s}' "$1" "$2"; }
 
-# A session that was begun is not left open.
+# die CODE MESSAGE: prints the message, ends the open session, if any, and exits.
 die() {
     code=$1 && shift
     printf '%s\n' "$*" >&2
@@ -50,7 +50,7 @@ call POST '' application/json '{"summary_normal":"Moving 250 euro to your saving
 session=$(member session_id)
 say "$(event state.changed '"to_state":"thinking","summary_normal":"Looking at both accounts."')"
 
-# The answer is bound to exactly this call, and so is the call to the answer.
+# The question and the call carry the same values, so the answer permits exactly this call.
 bound='"tool":"transfer","arguments":{"amount":"250.00","from":"checking","to":"savings"},"risk_level":"high","irreversible":true'
 call POST "/$session/confirmations" application/json "{$bound,\"timeout_seconds\":300,\"default_decision\":\"reject\",
     \"action\":\"Transfer 250 euro from checking to savings.\",\"consequence\":\"The money moves at once.\",
@@ -61,7 +61,7 @@ while call GET "/$session/replies/$question?wait=$wait" && [ "$(member status)" 
 if [ "$(member decision)" = accept ]; then
     say "$(event state.changed '"to_state":"calling_tool","summary_normal":"Transferring the money."')" \
         "$(event tool.invoked "$bound,\"tool_call_id\":\"call_1\",\"summary_normal\":\"Transferring 250 euro to savings.\"")"
-    words='The money is in your savings.' # This is where the bank would be asked.
+    words='The money is in your savings.' # A real agent would call the bank here.
     say "$(event tool.completed '"tool":"transfer","tool_call_id":"call_1","status":"success","summary_normal":"Transferred."')" \
         "$(event state.changed '"to_state":"thinking","summary_normal":"Looking at the receipt."')"
 else

@@ -1,83 +1,87 @@
-//! Delivered events a second: one hub as one process, its journal on disk, one agent that publishes, and 1, 100 or 5,000
-//! listeners over SSE, all on this machine. Beside it, in the same run and by the same readers, nginx with nchan (which
-//! stores nothing), and a bare loop that makes one write for each listener and event.
+//! Delivered events per second: one hub process with its journal on disk, one publishing agent, and 1, 100 or 5,000 listeners
+//! over SSE, all on this machine. Compared in the same run, with the same readers, with nginx and nchan (which stores
+//! nothing), and with a bare loop of one write per listener and event.
 #![allow(clippy::cast_precision_loss)]
 
 use sayso_benches::load::{
-    Ears, Hub, Nchan, Published, Scale, Server, Store, Style, bare_writes, framed, publish,
+    BenchHub, ListenerPool, Nchan, PublishMode, PublishResult, Scale, Server, Store, baseline_writes,
+    frame_len, publish,
 };
 
 fn main() {
-    let scale = Scale::of_arguments();
-    println!("delivered events a second; an event is {} bytes as framed", framed());
-    println!("one: acknowledged before the next; pipelined: 16 requests open; batches: of 100");
+    let scale = Scale::from_args();
+    println!("delivered events per second; the frame of an event has {} bytes", frame_len());
+    println!(
+        "one: each event is acknowledged before the next; pipelined: 16 open requests; batches: of 100 events"
+    );
     println!(
         "{:>9} {:>12} {:>10} {:>10} {:>10} {:>10} {:>10} {:>9} {:>9}",
         "listeners", "", "one", "pipelined", "batches", "us an event", "us each", "KiB each", "MiB idle"
     );
     for listeners in scale.pick([1, 100, 5_000], [1, 3, 20]) {
         let events = scale.pick((2_000_000 / listeners).clamp(400, 3_000), 100);
-        let hub = measure(&Hub::start(Store::Disk), listeners, events);
+        let hub = measure(&BenchHub::start(Store::Disk), listeners, events);
         hub.print(listeners, "sayso");
-        let bare = bare_writes(listeners, events.min(1_000));
+        let bare = baseline_writes(listeners, events.min(1_000));
         println!("{listeners:>9} {:>12} {bare:>10.0}", "bare writes");
-        let to_bare = hub.runs.map(|run| run.rate() / bare);
-        println!("{:>22} {:>10.2} {:>10.2} {:>10.2}", "to bare", to_bare[0], to_bare[1], to_bare[2]);
+        let to_bare = hub.runs.map(|run| run.deliveries_per_second() / bare);
+        println!("{:>22} {:>10.2} {:>10.2} {:>10.2}", "vs bare", to_bare[0], to_bare[1], to_bare[2]);
         let nchan = match Nchan::start() {
             Ok(nchan) => measure(&nchan, listeners, events),
-            Err(why) => {
-                println!("{listeners:>9} nchan: {why}");
+            Err(error) => {
+                println!("{listeners:>9} nchan: {error}");
                 continue;
             }
         };
         nchan.print(listeners, "nchan");
-        let ratio = |at: usize| hub.runs[at].rate() / nchan.runs[at].rate();
+        let ratio = |at: usize| hub.runs[at].deliveries_per_second() / nchan.runs[at].deliveries_per_second();
         println!(
             "{:>22} {:>10.2} {:>10.2} {:>10.2} {:>11.2} {:>10.2} {:>9.2}",
-            "to nchan",
+            "vs nchan",
             ratio(0),
             ratio(1),
             ratio(2),
-            hub.runs[0].cost() / nchan.runs[0].cost(),
-            hub.runs[0].cost_each() / nchan.runs[0].cost_each(),
-            hub.each / nchan.each
+            hub.runs[0].cpu_micros_per_event() / nchan.runs[0].cpu_micros_per_event(),
+            hub.runs[0].cpu_micros_per_delivery() / nchan.runs[0].cpu_micros_per_delivery(),
+            hub.kib_per_listener / nchan.kib_per_listener
         );
     }
     println!(
-        "goals: one at a time 2.00 to nchan at 100 and at 5,000; batches 600,000 at 100; memory under nchan's, 4 KiB the wish"
+        "goals: one at a time, 2.00 times nchan with 100 and with 5,000 listeners; batches, 600,000 per second with 100 listeners; less memory than nchan, ideally 4 KiB"
     );
 }
 
-struct Measured {
-    runs: [Published; 3],
-    /// KiB that an idle listener takes, and MiB before there is one.
-    each: f64,
-    idle: f64,
+struct FanoutResult {
+    runs: [PublishResult; 3],
+    /// Memory per idle listener, in KiB.
+    kib_per_listener: f64,
+    /// Memory without listeners, in MiB.
+    idle_mib: f64,
 }
 
-fn measure(server: &impl Server, listeners: usize, events: usize) -> Measured {
-    let before = server.process().resident();
-    let ears = Ears::connect(server, listeners, false);
-    let each = server.process().resident().saturating_sub(before) as f64 / listeners as f64;
-    let runs =
-        [Style::ONE, Style::PIPELINED, Style::BATCHES].map(|style| publish(server, &ears, events, style));
-    assert_eq!(ears.ended(), 0, "listeners were let go");
-    Measured { runs, each, idle: before as f64 / 1024.0 }
+fn measure(server: &impl Server, listeners: usize, events: usize) -> FanoutResult {
+    let before = server.process().resident_kib();
+    let listener_pool = ListenerPool::connect(server, listeners, false);
+    let kib_per_listener = server.process().resident_kib().saturating_sub(before) as f64 / listeners as f64;
+    let runs = [PublishMode::ONE, PublishMode::PIPELINED, PublishMode::BATCHES]
+        .map(|mode| publish(server, &listener_pool, events, mode));
+    assert_eq!(listener_pool.ended_streams(), 0, "listeners were disconnected");
+    FanoutResult { runs, kib_per_listener, idle_mib: before as f64 / 1024.0 }
 }
 
-impl Measured {
-    /// The costs are those of one at a time, on the server's side.
+impl FanoutResult {
+    /// Prints the result. The CPU costs are those of the server when it gets one event at a time.
     fn print(&self, listeners: usize, name: &str) {
         let [one, pipelined, batches] = self.runs;
         println!(
             "{listeners:>9} {name:>12} {:>10.0} {:>10.0} {:>10.0} {:>11.1} {:>10.2} {:>9.1} {:>9.1}",
-            one.rate(),
-            pipelined.rate(),
-            batches.rate(),
-            one.cost(),
-            one.cost_each(),
-            self.each,
-            self.idle
+            one.deliveries_per_second(),
+            pipelined.deliveries_per_second(),
+            batches.deliveries_per_second(),
+            one.cpu_micros_per_event(),
+            one.cpu_micros_per_delivery(),
+            self.kib_per_listener,
+            self.idle_mib
         );
     }
 }

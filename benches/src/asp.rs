@@ -1,20 +1,23 @@
-//! Two agents to measure with: their keys and cards, and conversations of any length.
+//! Two ASP agents for benchmarks: their keys and cards, and conversations of any length.
 
-use asp::message::{Accept, Body, Cards, Inform, InformType, Others, Propose, TrustScore};
-use asp::session::{Judgement, Rules};
-use asp::{AgentUri, Card, Level, Limits, Participant, Profile, ProposalId, Reference, Setup};
-use seal::json::Raw;
-use seal::{Keys, SystemRandom, UnixMillis};
+use asp::message::{Accept, Body, ExtraMembers, Inform, InformType, PinnedCards, Propose, TrustScore};
+use asp::session::{ReceiverChecks, SessionRules};
+use asp::{
+    AgentCard, AgentProfile, AgentUri, AspLimits, ConformanceLevel, Participant, ParticipantConfig,
+    ProposalId, Reference,
+};
+use seal::json::RawJson;
+use seal::{AgentKeys, SystemRandom, UnixMillis};
 
 /// Two agents.
 #[derive(Debug)]
-pub struct Pair {
+pub struct AgentPair {
     /// Their keys.
-    pub keys: [Keys; 2],
-    cards: [Card; 2],
+    pub keys: [AgentKeys; 2],
+    cards: [AgentCard; 2],
 }
 
-/// When conversations begin.
+/// The time of all messages.
 pub const START: UnixMillis = UnixMillis::new(1_767_603_600_000);
 
 #[allow(
@@ -23,111 +26,112 @@ pub const START: UnixMillis = UnixMillis::new(1_767_603_600_000);
     clippy::new_without_default,
     reason = "for benchmarks"
 )]
-impl Pair {
-    /// Two agents with new keys.
+impl AgentPair {
+    /// Creates two agents with new keys.
     pub fn new() -> Self {
-        let keys = [(); 2].map(|()| Keys::generate(&mut SystemRandom));
-        let card = |at: usize| {
-            let profile = Profile {
-                agent_id: AgentUri::parse(&format!("agent://bench.example/agents/{at}")).unwrap(),
-                name: format!("agent {at}"),
-                description: "talks to be measured".to_owned(),
+        let keys = [(); 2].map(|()| AgentKeys::generate(&mut SystemRandom));
+        let card = |index: usize| {
+            let profile = AgentProfile {
+                agent_id: AgentUri::parse(&format!("agent://bench.example/agents/{index}")).unwrap(),
+                name: format!("agent {index}"),
+                description: "exchanges messages for benchmarks".to_owned(),
                 organization: "org:bench".to_owned(),
                 capabilities: Vec::new(),
-                level: Level::Full,
+                level: ConformanceLevel::Full,
             };
-            Card::issue(&profile, &keys[at]).unwrap()
+            AgentCard::sign(&profile, &keys[index]).unwrap()
         };
         let cards = [card(0), card(1)];
         Self { keys, cards }
     }
 
-    /// Their cards, pinned.
-    pub fn cards(&self) -> Cards {
-        Cards::new(self.cards.iter().cloned())
+    /// Returns both cards, pinned.
+    pub fn cards(&self) -> PinnedCards {
+        PinnedCards::new(self.cards.iter().cloned())
     }
 
-    /// Their cards as a file.
+    /// Returns both cards as a JSON array.
     pub fn cards_json(&self) -> String {
         format!("[{},{}]\n", self.cards[0].as_str(), self.cards[1].as_str())
     }
 
-    fn participant(&self, at: usize) -> Participant {
-        Participant::new(Setup {
-            card: self.cards[at].clone(),
-            keys: self.keys[at].clone(),
+    fn participant(&self, index: usize) -> Participant {
+        Participant::new(ParticipantConfig {
+            card: self.cards[index].clone(),
+            keys: self.keys[index].clone(),
             org_id: "org_bench".to_owned(),
             trust_score: TrustScore::new(50.0).unwrap(),
-            known: Cards::new([self.cards[1 - at].clone()]),
-            rules: Rules::default(),
-            limits: Limits::default(),
+            pinned_cards: PinnedCards::new([self.cards[1 - index].clone()]),
+            rules: SessionRules::default(),
+            limits: AspLimits::default(),
         })
         .unwrap()
     }
 
-    /// Two participants that know each other, and the messages it took.
-    pub fn introduced(&self) -> ([Participant; 2], Vec<String>) {
-        let mut sides = [self.participant(0), self.participant(1)];
-        sides[0].invite(&self.cards[1], UnixMillis::new(START.get()), &mut SystemRandom).unwrap();
+    /// Performs the handshake. Returns both participants and the messages.
+    pub fn handshake(&self) -> ([Participant; 2], Vec<String>) {
+        let mut participants = [self.participant(0), self.participant(1)];
+        participants[0].invite(&self.cards[1], START, &mut SystemRandom).unwrap();
         let invitation = ProposalId::parse("prop_inv_1").unwrap();
-        let talk: [(usize, Body); 4] = [
+        let messages_to_send: [(usize, Body); 4] = [
             (
                 0,
                 Propose {
                     proposal_id: invitation.clone(),
-                    kind: Propose::INVITATION.to_owned(),
-                    subject: "to be measured".to_owned(),
-                    terms: Raw::parse("{}").unwrap(),
+                    kind: Propose::INVITATION_TYPE.to_owned(),
+                    subject: "benchmark".to_owned(),
+                    terms: RawJson::parse("{}").unwrap(),
                     valid_until: None,
-                    other: Others::default(),
+                    other: ExtraMembers::default(),
                 }
                 .into(),
             ),
             (
                 1,
-                Accept { reference: Reference::from(&invitation), note: None, other: Others::default() }
-                    .into(),
+                Accept {
+                    reference: Reference::from(&invitation),
+                    note: None,
+                    other: ExtraMembers::default(),
+                }
+                .into(),
             ),
             (0, inform(InformType::Identity, None).into()),
             (1, inform(InformType::Identity, None).into()),
         ];
         let mut lines = Vec::new();
-        for (at, body) in talk {
-            let sent = sides[at].send(body, UnixMillis::new(START.get()), &mut SystemRandom).unwrap();
-            sides[1 - at]
-                .receive(&sent.text, Judgement::default(), UnixMillis::new(START.get()), &mut SystemRandom)
+        for (index, body) in messages_to_send {
+            let sent = participants[index].send(body, START, &mut SystemRandom).unwrap();
+            participants[1 - index]
+                .receive(&sent.text, ReceiverChecks::default(), START, &mut SystemRandom)
                 .unwrap();
             lines.push(sent.text.to_string());
         }
-        (sides, lines)
+        (participants, lines)
     }
 
-    /// A lawful conversation of at least five messages, most of them 1 KiB of telling; and their average length.
+    /// Returns a valid conversation with this number of messages (at least the four of the handshake), and their average length
+    /// in bytes. Messages after the handshake have bodies of 1 KiB.
     pub fn conversation(&self, messages: usize) -> (Vec<String>, usize) {
-        let (mut sides, mut lines) = self.introduced();
-        let body = told();
+        let (mut participants, mut lines) = self.handshake();
+        let body = inform_body();
         while lines.len() < messages {
-            lines.push(
-                sides[0]
-                    .send(body.clone(), UnixMillis::new(START.get()), &mut SystemRandom)
-                    .unwrap()
-                    .text
-                    .to_string(),
-            );
+            lines
+                .push(participants[0].send(body.clone(), START, &mut SystemRandom).unwrap().text.to_string());
         }
         let bytes = lines.iter().map(String::len).sum::<usize>() / lines.len();
         (lines, bytes)
     }
 }
 
-/// A body of 1 KiB.
+/// Returns a message body of 1 KiB.
 #[allow(clippy::unwrap_used, clippy::missing_panics_doc, reason = "for benchmarks")]
-pub fn told() -> Body {
-    let data = Raw::parse(&format!(r#"{{"note":"{}","part":"menu","pages":6}}"#, filler(900))).unwrap();
+pub fn inform_body() -> Body {
+    let data =
+        RawJson::parse(&format!(r#"{{"note":"{}","part":"menu","pages":6}}"#, filler_text(900))).unwrap();
     inform(InformType::Answer, Some(data)).into()
 }
 
-fn inform(kind: InformType, data: Option<Raw>) -> Inform {
+fn inform(kind: InformType, data: Option<RawJson>) -> Inform {
     Inform {
         kind,
         in_reply_to: None,
@@ -136,11 +140,11 @@ fn inform(kind: InformType, data: Option<Raw>) -> Inform {
         percent: None,
         card: None,
         resolved_by: None,
-        other: Others::default(),
+        other: ExtraMembers::default(),
     }
 }
 
-/// Plain text of that length.
-pub fn filler(length: usize) -> String {
+/// Returns English text with this number of characters.
+pub fn filler_text(length: usize) -> String {
     "The quick brown fox jumps over the lazy dog. ".chars().cycle().take(length).collect()
 }

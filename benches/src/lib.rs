@@ -1,5 +1,5 @@
-//! What is measured: a lawful recording of any length, the mixture of events that an assistant makes, without a finding;
-//! two agents that talk to each other; and the load driver for the hub.
+//! Inputs and drivers of the benchmarks: valid recordings of any length with a realistic mix of events, pairs of ASP agents,
+//! and the load driver for the hub.
 
 pub mod asp;
 pub mod load;
@@ -7,29 +7,29 @@ pub mod load;
 use std::fmt::Write;
 use std::path::PathBuf;
 
-/// The binary beside the benchmark's own folder.
+/// Returns the path of the `sayso` binary in the target folder.
 pub fn binary() -> Option<PathBuf> {
     let path = std::env::current_exe().ok()?.parent()?.parent()?.join("sayso");
     path.is_file().then_some(path)
 }
 
-/// Writes recordings, session by session; the same number gives the same bytes.
+/// Generates recordings, session by session. The output is deterministic.
 #[derive(Debug, Default)]
-pub struct Recorder {
+pub struct RecordingGenerator {
     state: u64,
     clock: u64,
     sessions: u64,
 }
 
-/// What a session in this mixture says, and in which language.
-struct Voice {
+/// The texts of a session, and their language.
+struct SessionScript {
     language: &'static str,
     work: &'static str,
     sentences: [&'static str; 3],
 }
 
-const VOICES: [Voice; 4] = [
-    Voice {
+const SESSION_SCRIPTS: [SessionScript; 4] = [
+    SessionScript {
         language: "en-US",
         work: "Looking up the balance of your checking account at the bank.",
         sentences: [
@@ -38,7 +38,7 @@ const VOICES: [Voice; 4] = [
             "Nothing else needs your attention today.",
         ],
     },
-    Voice {
+    SessionScript {
         language: "es-419",
         work: "Consultando el saldo de su cuenta corriente en el banco.",
         sentences: [
@@ -47,7 +47,7 @@ const VOICES: [Voice; 4] = [
             "No hay nada más que requiera su atención hoy.",
         ],
     },
-    Voice {
+    SessionScript {
         language: "yo-NG",
         work: "Mo ń wo iye owó tó wà nínú àpò ìfowópamọ́ rẹ.",
         sentences: [
@@ -56,7 +56,7 @@ const VOICES: [Voice; 4] = [
             "Kò sí ohun mìíràn lónìí.",
         ],
     },
-    Voice {
+    SessionScript {
         language: "en-GB",
         work: "Reading the two newest letters in your inbox and ordering them by sender.",
         sentences: [
@@ -67,28 +67,28 @@ const VOICES: [Voice; 4] = [
     },
 ];
 
-impl Recorder {
-    /// A recording of at least so many events, JSON Lines.
-    pub fn record(&mut self, events: usize) -> String {
+impl RecordingGenerator {
+    /// Returns a recording of at least `events` events as JSON Lines.
+    pub fn generate(&mut self, events: usize) -> String {
         let mut out = String::with_capacity(events * 800);
         let mut count = 0;
         while count < events {
-            count += self.session(&mut out);
+            count += self.generate_session(&mut out);
         }
         out
     }
 
-    /// Adds one session; returns how many events it has.
-    pub fn session(&mut self, out: &mut String) -> usize {
+    /// Appends one session. Returns its number of events.
+    pub fn generate_session(&mut self, out: &mut String) -> usize {
         self.sessions += 1;
-        let voice = &VOICES[(self.sessions % 4) as usize];
-        let mut session = Scribe { id: self.draw(), number: 0, voice, recorder: self, out };
-        session.play();
+        let script = &SESSION_SCRIPTS[(self.sessions % 4) as usize];
+        let mut session = SessionWriter { id: self.next_bits(), number: 0, script, generator: self, out };
+        session.write_session();
         session.number
     }
 
-    /// The next 128 random bits, by splitmix64.
-    fn draw(&mut self) -> u128 {
+    /// Returns the next 128 random bits, by splitmix64.
+    fn next_bits(&mut self) -> u128 {
         let mut half = || {
             self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
             let mixed = (self.state ^ self.state >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -99,57 +99,57 @@ impl Recorder {
     }
 }
 
-struct Scribe<'r> {
+struct SessionWriter<'r> {
     id: u128,
     number: usize,
-    voice: &'static Voice,
-    recorder: &'r mut Recorder,
+    script: &'static SessionScript,
+    generator: &'r mut RecordingGenerator,
     out: &'r mut String,
 }
 
-impl Scribe<'_> {
-    fn play(&mut self) {
-        let risky = self.recorder.sessions.is_multiple_of(5);
-        let call = self.recorder.draw();
-        self.event("session.started", "normal", |voice| {
+impl SessionWriter<'_> {
+    fn write_session(&mut self) {
+        let has_transfer = self.generator.sessions.is_multiple_of(5);
+        let call = self.generator.next_bits();
+        self.event("session.started", "normal", |script| {
             format!(
                 "{},\"expected_duration_ms\":30000,\"requested_by\":\"user:folake\",\"tools_available\":[\"fetch_balance\",\"transfer_funds\"]",
-                summaries(voice.work)
+                summaries(script.work)
             )
         });
         self.state("idle", "thinking");
         self.state("thinking", "calling_tool");
         self.tool("fetch_balance", call, "low", false);
         self.state("calling_tool", "thinking");
-        self.event("progress.updated", "background", |voice| {
+        self.event("progress.updated", "background", |script| {
             format!(
                 "\"progress\":{{\"percent\":40,\"step\":2,\"total_steps\":5,\"description\":\"{}\"}},{},\"eta_ms\":12000",
-                voice.work,
-                summaries(voice.work)
+                script.work,
+                summaries(script.work)
             )
         });
-        if risky {
+        if has_transfer {
             self.transfer();
         }
         self.output();
-        self.event("session.completed", "normal", |voice| {
-            format!("{},\"duration_ms\":27579,\"tool_invocations_count\":1", summaries(voice.work))
+        self.event("session.completed", "normal", |script| {
+            format!("{},\"duration_ms\":27579,\"tool_invocations_count\":1", summaries(script.work))
         });
     }
 
     fn transfer(&mut self) {
-        let (token, call) = (self.recorder.draw(), self.recorder.draw());
+        let (token, call) = (self.generator.next_bits(), self.generator.next_bits());
         self.state("thinking", "awaiting_input");
-        self.event("awaiting.confirmation", "critical", |voice| {
+        self.event("awaiting.confirmation", "critical", |script| {
             format!(
                 "\"action\":\"Transfer 500 from checking to savings.\",\"consequence\":\"The money moves at once.\",\"reply_token\":\"rpl_{token:032x}\",\"timeout_seconds\":60,\"default_decision\":\"reject\",{},\"risk_level\":\"high\",\"irreversible\":true,\"reversibility\":\"irreversible\"",
-                summaries(voice.work)
+                summaries(script.work)
             )
         });
-        let when = self.now();
+        let timestamp = self.now();
         let _ = writeln!(
             self.out,
-            "{{\"type\":\"confirmation.reply\",\"reply_token\":\"rpl_{token:032x}\",\"decision\":\"accept\",\"subscription_id\":\"sub_{token:032x}\",\"timestamp\":\"{when}\"}}"
+            "{{\"type\":\"confirmation.reply\",\"reply_token\":\"rpl_{token:032x}\",\"decision\":\"accept\",\"subscription_id\":\"sub_{token:032x}\",\"timestamp\":\"{timestamp}\"}}"
         );
         self.state("awaiting_input", "calling_tool");
         self.tool("transfer_funds", call, "high", true);
@@ -157,25 +157,25 @@ impl Scribe<'_> {
     }
 
     fn tool(&mut self, tool: &str, call: u128, risk: &str, irreversible: bool) {
-        self.event("tool.invoked", "normal", |voice| {
+        self.event("tool.invoked", "normal", |script| {
             format!(
                 "\"tool\":\"{tool}\",{},\"description\":\"Asks the bank.\",\"args_summary\":\"account: checking\",\"expected_duration_ms\":2000,\"risk_level\":\"{risk}\",\"irreversible\":{irreversible},\"tool_call_id\":\"call_{call:032x}\"",
-                summaries(voice.work)
+                summaries(script.work)
             )
         });
-        self.event("tool.completed", "normal", |voice| {
+        self.event("tool.completed", "normal", |script| {
             format!(
                 "\"tool\":\"{tool}\",\"status\":\"success\",{},\"tool_call_id\":\"call_{call:032x}\",\"duration_ms\":1885",
-                summaries(voice.work)
+                summaries(script.work)
             )
         });
     }
 
     fn output(&mut self) {
         self.state("thinking", "writing_output");
-        let output = self.recorder.draw();
+        let output = self.generator.next_bits();
         let mut position = 0;
-        for (at, sentence) in self.voice.sentences.iter().enumerate() {
+        for (at, sentence) in self.script.sentences.iter().enumerate() {
             let complete = at == 2;
             let hint = if complete { "completion" } else { "sentence" };
             self.event("output.streaming", "normal", |_| {
@@ -188,27 +188,27 @@ impl Scribe<'_> {
     }
 
     fn state(&mut self, from: &str, to: &str) {
-        self.event("state.changed", "background", |voice| {
-            format!("\"from_state\":\"{from}\",\"to_state\":\"{to}\",{}", summaries(voice.work))
+        self.event("state.changed", "background", |script| {
+            format!("\"from_state\":\"{from}\",\"to_state\":\"{to}\",{}", summaries(script.work))
         });
     }
 
-    fn event(&mut self, name: &str, urgency: &str, payload: impl Fn(&Voice) -> String) {
-        let (event, number, when) = (self.recorder.draw(), self.number, self.now());
+    fn event(&mut self, name: &str, urgency: &str, payload: impl Fn(&SessionScript) -> String) {
+        let (event, number, timestamp) = (self.generator.next_bits(), self.number, self.now());
         self.number += 1;
-        let language = self.voice.language;
+        let language = self.script.language;
         let _ = writeln!(
             self.out,
-            "{{\"@context\":\"https://aaep-protocol.org/context/v1\",\"aaep_version\":\"1.0.0\",\"type\":\"aaep:agent.{name}\",\"event_id\":\"evt_{event:032x}\",\"session_id\":\"sess_{:032x}\",\"sequence_number\":{number},\"timestamp\":\"{when}\",\"producer\":{{\"agent_id\":\"household-assistant\",\"agent_version\":\"3.0.1\",\"agent_name\":\"Household Assistant\"}},\"urgency\":\"{urgency}\",\"localization_hints\":{{\"primary_language\":\"{language}\",\"text_direction\":\"ltr\"}},{}}}",
+            "{{\"@context\":\"https://aaep-protocol.org/context/v1\",\"aaep_version\":\"1.0.0\",\"type\":\"aaep:agent.{name}\",\"event_id\":\"evt_{event:032x}\",\"session_id\":\"sess_{:032x}\",\"sequence_number\":{number},\"timestamp\":\"{timestamp}\",\"producer\":{{\"agent_id\":\"household-assistant\",\"agent_version\":\"3.0.1\",\"agent_name\":\"Household Assistant\"}},\"urgency\":\"{urgency}\",\"localization_hints\":{{\"primary_language\":\"{language}\",\"text_direction\":\"ltr\"}},{}}}",
             self.id,
-            payload(self.voice)
+            payload(self.script)
         );
     }
 
-    /// Twenty milliseconds after the time before.
+    /// Returns a timestamp twenty milliseconds after the previous one.
     fn now(&mut self) -> String {
-        self.recorder.clock += 20;
-        let millis = self.recorder.clock;
+        self.generator.clock += 20;
+        let millis = self.generator.clock;
         let (seconds, minutes, hours) = (millis / 1000 % 60, millis / 60_000 % 60, millis / 3_600_000 % 24);
         let day = 1 + millis / 86_400_000;
         format!("2026-05-{day:02}T{hours:02}:{minutes:02}:{seconds:02}.{:03}Z", millis % 1000)

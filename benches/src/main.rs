@@ -1,4 +1,4 @@
-//! `make-recording EVENTS FILE`: writes a lawful recording to measure with.
+//! `make-recording EVENTS FILE`: writes a valid recording for benchmarks.
 
 use std::io::{BufWriter, Write};
 
@@ -10,13 +10,13 @@ fn main() -> std::io::Result<()> {
         eprintln!("usage: make-recording EVENTS FILE");
         std::process::exit(2);
     };
-    let mut recorder = sayso_benches::Recorder::default();
+    let mut generator = sayso_benches::RecordingGenerator::default();
     let mut out = BufWriter::new(std::fs::File::create(file)?);
     let mut written = 0;
     let mut text = String::new();
     while written < events {
         text.clear();
-        written += recorder.session(&mut text);
+        written += generator.generate_session(&mut text);
         out.write_all(text.as_bytes())?;
     }
     out.flush()

@@ -1,71 +1,79 @@
-//! Whatever is said in whatever order and at whatever time, the ASP session does not panic, a refusal leaves it as it was,
-//! and an end is an end.
+//! Fuzzes an ASP session with messages in any order and at any time. The session must not panic, a refusal must leave it
+//! unchanged, and a terminal state must be final.
 //!
-//! A line is the sender (`a` or `b`), facts as letters (`t` not trusted, `f` not funded, `c` another card), milliseconds that
-//! pass, the performative, and the body as JSON: `a 2000 PROPOSE {…}`. A line that is no message lets time pass.
+//! An input line contains the sender (`a` or `b`), flags as letters (`t` not trusted, `f` not funded, `c` card not pinned, `r`
+//! sets a response timeout), the milliseconds that pass, the performative, and the body as JSON, for example `a 2000 PROPOSE
+//! {…}`. A line without a valid message only lets time pass, and breaks the chain if its sender is `x`.
 
 #![no_main]
 
-use seal::UnixMillis;
-use asp::machine::{Reading, Role, State};
 use asp::message::Body;
-use asp::session::{Incoming, Judgement, Party, Rules, Session};
-use asp::{AgentUri, Level, Limits, Performative};
+use asp::session::{AspSession, IncomingMessage, Party, ReceiverChecks, SessionRules};
+use asp::state_machine::{AnyStateReading, Role, State};
+use asp::{AgentUri, AspLimits, ConformanceLevel, Performative};
 use libfuzzer_sys::fuzz_target;
+use seal::UnixMillis;
 
 fuzz_target!(|text: &str| {
-    for reading in Reading::ALL {
-        let limits = Limits { open_proposals: 2, ..Limits::default() };
-        let rules = Rules { reading, ..Rules::default() };
-        let mut session =
-            Session::new(party("marisol.example/bistro/buyer"), party("braillepress.example/orders/desk"), rules, &limits);
+    for reading in AnyStateReading::ALL {
+        let limits = AspLimits { max_open_proposals: 2, ..AspLimits::default() };
+        let rules = SessionRules { reading, ..SessionRules::default() };
+        let mut session = AspSession::new(
+            party("marisol.example/bistro/buyer"),
+            party("braillepress.example/orders/desk"),
+            rules,
+            &limits,
+        );
         let mut now = UnixMillis::new(1_767_603_600_000);
         for line in text.lines().take(64) {
-            play(&mut session, &mut now, line);
-            let ended = session.state().is_terminal();
-            assert_eq!(ended, session.outcome().is_some());
-            assert!(!ended || session.next_deadline().is_none());
+            run_line(&mut session, &mut now, line);
+            let has_ended = session.state().is_terminal();
+            assert_eq!(has_ended, session.outcome().is_some());
+            assert!(!has_ended || session.next_deadline().is_none());
             assert!(session.state() != State::Idle || session.next_deadline().is_none());
         }
     }
 });
 
-fn play(session: &mut Session, now: &mut UnixMillis, line: &str) {
-    let mut words = line.splitn(4, ' ');
-    let (who, passed) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
-    *now = now.saturating_add(passed.parse::<i32>().unwrap_or(0).into());
+fn run_line(session: &mut AspSession, now: &mut UnixMillis, line: &str) {
+    let mut fields = line.splitn(4, ' ');
+    let (sender, elapsed_ms) = (fields.next().unwrap_or(""), fields.next().unwrap_or(""));
+    *now = now.saturating_add(elapsed_ms.parse::<i32>().unwrap_or(0).into());
     let before = session.state();
-    for step in session.wake(*now) {
-        assert!(!step.from.is_terminal());
+    for transition in session.handle_timeout(*now) {
+        assert!(!transition.from.is_terminal());
     }
-    assert!(session.wake(*now).is_empty(), "a second wake-up does nothing");
+    assert!(session.handle_timeout(*now).is_empty(), "a second timeout at the same time has no effect");
     assert!(!before.is_terminal() || session.state() == before);
-    let body = words.next().and_then(Performative::parse).zip(words.next());
+    let body = fields.next().and_then(Performative::parse).zip(fields.next());
     let Some(Ok(body)) = body.map(|(performative, json)| Body::parse(performative, json)) else {
-        if who == "x" {
-            let broken = session.break_chain(*now).is_some();
-            assert!(!broken || session.state() == State::Failed);
+        if sender == "x" {
+            let has_failed = session.handle_broken_chain(*now).is_some();
+            assert!(!has_failed || session.state() == State::Failed);
         }
         return;
     };
-    let message = Incoming {
-        sender: if who.starts_with('a') { Role::Inviter } else { Role::Invited },
+    let message = IncomingMessage {
+        sender: if sender.starts_with('a') { Role::Inviter } else { Role::Invited },
         body: &body,
-        at: *now,
-        answer_within: who.contains('r').then_some(5000),
-        judgement: Judgement {
-            trusted: !who.contains('t'),
-            funded: !who.contains('f'),
-            card_pinned: !who.contains('c'),
+        sent_at: *now,
+        response_timeout_ms: sender.contains('r').then_some(5000),
+        checks: ReceiverChecks {
+            is_trusted: !sender.contains('t'),
+            is_funded: !sender.contains('f'),
+            is_card_pinned: !sender.contains('c'),
         },
     };
     let old = session.clone();
-    match session.feed(&message) {
-        Ok(step) => assert!(!step.from.is_terminal() && step.to == session.state()),
+    match session.handle_message(&message) {
+        Ok(transition) => assert!(!transition.from.is_terminal() && transition.to == session.state()),
         Err(_) => assert!(*session == old, "a refusal changes nothing"),
     }
 }
 
 fn party(name: &str) -> Party {
-    Party { agent: AgentUri::parse(&format!("agent://{name}")).expect("a name"), level: Level::Standard }
+    Party {
+        agent: AgentUri::parse(&format!("agent://{name}")).expect("a valid agent URI"),
+        level: ConformanceLevel::Standard,
+    }
 }

@@ -1,60 +1,60 @@
-//! Whatever text comes, reading an ASP message does not panic; what was read is written again as it means; what has a
-//! canonical form has one.
+//! Fuzzes the parser of ASP messages. It must not panic, a parsed body must survive a round trip, and canonicalization must be
+//! idempotent.
 
 #![no_main]
 
 use std::sync::OnceLock;
 
-use asp::message::{Authenticator, Body, Cards};
-use asp::{AgentUri, Card, Level, Limits, Performative, Profile};
+use asp::message::{Authenticator, Body, PinnedCards};
+use asp::{AgentCard, AgentProfile, AgentUri, AspLimits, ConformanceLevel, Performative};
 use libfuzzer_sys::fuzz_target;
 use seal::json::Tape;
-use seal::{Keys, ed25519, es256};
+use seal::{AgentKeys, ed25519, es256};
 
 fuzz_target!(|text: &str| {
     let mut authenticator = Authenticator::default();
-    // Nobody signed it, so nobody said it.
-    assert!(authenticator.open(text, cards(), &Limits::default()).is_err());
-    if let Ok(envelope) = authenticator.read_unproven(text) {
-        same(&envelope.body);
+    // The fuzzer cannot create a valid signature.
+    assert!(authenticator.authenticate(text, cards(), &AspLimits::default()).is_err());
+    if let Ok(envelope) = authenticator.parse_unauthenticated(text) {
+        assert_round_trip(&envelope.body);
     }
     let mut tape = Tape::default();
     let Ok(doc) = tape.read(text) else { return };
-    let _ = Card::parse(text);
+    let _ = AgentCard::parse(text);
     for performative in Performative::ALL {
         if let Ok(body) = Body::parse(performative, text) {
-            same(&body);
+            assert_round_trip(&body);
         }
     }
-    if let Ok(form) = seal::canonical(&doc.root()) {
+    if let Ok(canonical) = seal::canonicalize(&doc.root()) {
         let mut tape = Tape::default();
-        let again = tape.read(&form).expect("a canonical form is JSON");
-        assert_eq!(seal::canonical(&again.root()).as_deref(), Ok(form.as_str()));
+        let reparsed = tape.read(&canonical).expect("canonical JSON is JSON");
+        assert_eq!(seal::canonicalize(&reparsed.root()).as_deref(), Ok(canonical.as_str()));
     }
 });
 
-fn same(body: &Body) {
-    let again = Body::parse(body.performative(), &body.to_json()).expect("what was written can be read");
-    assert_eq!(&again, body);
+fn assert_round_trip(body: &Body) {
+    let reparsed = Body::parse(body.performative(), &body.to_json()).expect("a written body can be parsed");
+    assert_eq!(&reparsed, body);
 }
 
-fn cards() -> &'static Cards {
-    static CARDS: OnceLock<Cards> = OnceLock::new();
+fn cards() -> &'static PinnedCards {
+    static CARDS: OnceLock<PinnedCards> = OnceLock::new();
     CARDS.get_or_init(|| {
-        Cards::new(["marisol.example/bistro/buyer", "braillepress.example/orders/desk"].map(|name| {
-            let keys = Keys {
+        PinnedCards::new(["marisol.example/bistro/buyer", "braillepress.example/orders/desk"].map(|name| {
+            let keys = AgentKeys {
                 signing: ed25519::SigningKey::from_seed(&[7; 32]),
-                dpop: es256::SigningKey::from_secret(&[7; 32]).expect("a key"),
+                dpop: es256::SigningKey::from_secret(&[7; 32]).expect("a valid secret key"),
             };
-            let profile = Profile {
-                agent_id: AgentUri::parse(&format!("agent://{name}")).expect("a name"),
+            let profile = AgentProfile {
+                agent_id: AgentUri::parse(&format!("agent://{name}")).expect("a valid agent URI"),
                 name: name.to_owned(),
                 description: String::new(),
                 organization: String::new(),
                 capabilities: Vec::new(),
-                level: Level::Standard,
+                level: ConformanceLevel::Standard,
             };
-            Card::issue(&profile, &keys).expect("a card")
+            AgentCard::sign(&profile, &keys).expect("a valid card")
         }))
     })
 }

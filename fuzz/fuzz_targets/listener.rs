@@ -1,101 +1,105 @@
-//! Whatever bytes a stream gives, and however they are cut: a listener does not panic, prints nothing that acts on a terminal
-//! or turns a line around, says nothing twice, and loses nothing that is critical.
+//! Fuzzes a listener with any bytes, in chunks of any size. It must not panic, print characters that control a terminal or reverse the
+//! text direction, announce anything twice, or lose a critical event.
 
 #![no_main]
 
 use std::collections::{HashMap, HashSet};
 
-use seal::UnixMillis;
 use aaep::event::{Event, EventType, Urgency};
+use client::sse::{SseEvent, SseParser};
 use libfuzzer_sys::fuzz_target;
-use client::sse::{Block, Parser};
-use listen::{Announcement, Ear, Kind, Limits, Tastes};
+use listen::{Announcement, AnnouncementKind, Preferences, Subscriber, SubscriberLimits};
+use seal::UnixMillis;
 
-/// More than any input has.
-const LONGEST: usize = 1 << 20;
+/// Longer than any input.
+const MAX_BLOCK_BYTES: usize = 1 << 20;
 
 fuzz_target!(|input: &[u8]| {
-    // The first byte says how long the pieces are.
-    let Some((cut, bytes)) = input.split_first() else { return };
-    let blocks = read(bytes.chunks(usize::from(*cut).max(1)));
-    assert_eq!(blocks, read(std::iter::once(bytes)), "blocks depend on where the bytes are cut");
+    // The first byte is the chunk size.
+    let Some((chunk_size, bytes)) = input.split_first() else { return };
+    let blocks = parse(bytes.chunks(usize::from(*chunk_size).max(1)));
+    assert_eq!(blocks, parse(std::iter::once(bytes)), "the blocks depend on the chunk size");
     let texts: Vec<&str> = blocks.iter().filter_map(|block| block.data.as_deref()).collect();
 
-    let mut ear = Ear::new(Tastes::default(), Limits::default());
+    let mut subscriber = Subscriber::new(Preferences::default(), SubscriberLimits::default());
     let mut now = UnixMillis::default();
-    let mut said = Vec::new();
+    let mut announcements = Vec::new();
     for text in &texts {
-        ear.hear(text, now);
-        said.extend(heard(&mut ear, now));
+        subscriber.receive(text, now);
+        announcements.extend(pending_announcements(&mut subscriber, now));
         now += 10;
     }
-    said.extend(rest(&mut ear, &mut now));
+    announcements.extend(later_announcements(&mut subscriber, &mut now));
 
-    let mut told: HashMap<&str, usize> = HashMap::new();
-    let loud = said.iter().filter(|one| one.is_critical() && !one.text.is_empty());
-    for session in loud.filter_map(|one| one.session.as_ref()) {
-        *told.entry(session.as_str()).or_default() += 1;
+    let mut announced: HashMap<&str, usize> = HashMap::new();
+    let critical = announcements.iter().filter(|one| one.is_critical() && !one.text.is_empty());
+    for session in critical.filter_map(|one| one.session_id.as_ref()) {
+        *announced.entry(session.as_str()).or_default() += 1;
     }
-    for (session, count) in critical(&texts) {
-        let told = told.get(session.as_str()).copied().unwrap_or_default();
+    for (session, count) in count_critical_events(&texts) {
+        let announced = announced.get(session.as_str()).copied().unwrap_or_default();
         assert!(
-            told >= count,
-            "{session} had {count} critical events, and {told} urgent things were said of it"
+            announced >= count,
+            "{session} had {count} critical events, but {announced} critical announcements"
         );
     }
 
-    // The same events again, as after a lost connection.
+    // The same events arrive again, as after a lost connection.
     for text in texts.iter().filter(|text| Event::parse(text).is_some()) {
-        ear.hear(text, now);
-        let again = heard(&mut ear, now);
-        assert!(again.is_empty(), "said again: {again:?}");
+        subscriber.receive(text, now);
+        let repeated = pending_announcements(&mut subscriber, now);
+        assert!(repeated.is_empty(), "announced twice: {repeated:?}");
     }
-    assert_eq!(rest(&mut ear, &mut now), [], "said again, later");
+    assert_eq!(later_announcements(&mut subscriber, &mut now), [], "announced twice, after a delay");
 });
 
-fn read<'b>(pieces: impl Iterator<Item = &'b [u8]>) -> Vec<Block> {
-    let (mut parser, mut blocks) = (Parser::new(LONGEST), Vec::new());
-    pieces.for_each(|piece| parser.take(piece, &mut blocks));
+fn parse<'b>(chunks: impl Iterator<Item = &'b [u8]>) -> Vec<SseEvent> {
+    let (mut parser, mut blocks) = (SseParser::new(MAX_BLOCK_BYTES), Vec::new());
+    chunks.for_each(|chunk| parser.feed(chunk, &mut blocks));
     blocks
 }
 
-/// What is said now, which is harmless.
-fn heard(ear: &mut Ear, now: UnixMillis) -> Vec<Announcement> {
-    let said: Vec<_> = std::iter::from_fn(|| ear.next(now)).collect();
-    for line in said.iter().flat_map(Announcement::lines) {
-        let word = line.split(':').next().unwrap_or_default();
-        assert!(Kind::ALL.iter().any(|kind| kind.word() == word), "no word in front: {line:?}");
-        assert_eq!(seal::harmless(&line, |c| format!("<{c:x}>")), line, "it acts on a terminal");
+/// Returns the announcements that are due now. Asserts that they are safe to print.
+fn pending_announcements(subscriber: &mut Subscriber, now: UnixMillis) -> Vec<Announcement> {
+    let announcements: Vec<_> = std::iter::from_fn(|| subscriber.next_announcement(now)).collect();
+    for line in announcements.iter().flat_map(Announcement::lines) {
+        let label = line.split(':').next().unwrap_or_default();
+        assert!(AnnouncementKind::ALL.iter().any(|kind| kind.as_str() == label), "no label: {line:?}");
+        assert_eq!(
+            seal::escape_controls(&line, |c| format!("<{c:x}>")),
+            line,
+            "the line contains control characters"
+        );
     }
-    said
+    announcements
 }
 
-/// What is said as time goes by, until there is nothing more to wait for.
-fn rest(ear: &mut Ear, now: &mut UnixMillis) -> Vec<Announcement> {
-    let mut said = Vec::new();
+/// Lets time pass until nothing more is due, and returns the announcements.
+fn later_announcements(subscriber: &mut Subscriber, now: &mut UnixMillis) -> Vec<Announcement> {
+    let mut announcements = Vec::new();
     for _ in 0..100_000 {
-        let Some(due) = ear.next_deadline() else { return said };
+        let Some(due) = subscriber.next_deadline() else { return announcements };
         *now = due.max(*now);
-        said.extend(heard(ear, *now));
+        announcements.extend(pending_announcements(subscriber, *now));
     }
-    panic!("it never comes to rest");
+    panic!("the subscriber never becomes idle");
 }
 
-/// How many events of each session are critical; of the same id only the first. What is joined with others is not counted.
-fn critical(texts: &[&str]) -> HashMap<String, usize> {
-    let (mut seen, mut counts) = (HashSet::new(), HashMap::new());
+/// Counts the critical events of each session, each event id once. Event types that are merged are not counted.
+fn count_critical_events(texts: &[&str]) -> HashMap<String, usize> {
+    let (mut seen_ids, mut counts) = (HashSet::new(), HashMap::new());
     for event in texts.iter().filter_map(|text| Event::parse(text)) {
         let envelope = &event.envelope;
-        let joined = matches!(
+        let is_merged = matches!(
             envelope.event_type,
             EventType::OutputStreaming | EventType::StateChanged | EventType::ProgressUpdated
         );
-        // It is no event, whatever else stands in it.
+        // A gap notice is not an event, even if it has the members of one.
         if envelope.event_type.as_str() == "sayso:gap" {
             continue;
         }
-        let critical = envelope.event_type.is_critical() || envelope.urgency == Some(Urgency::Critical);
-        if seen.insert(envelope.event_id.as_str().to_owned()) && critical && !joined {
+        let is_critical = envelope.event_type.is_critical() || envelope.urgency == Some(Urgency::Critical);
+        if seen_ids.insert(envelope.event_id.as_str().to_owned()) && is_critical && !is_merged {
             *counts.entry(envelope.session_id.as_str().to_owned()).or_default() += 1;
         }
     }

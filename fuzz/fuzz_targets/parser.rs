@@ -1,4 +1,4 @@
-//! Whatever the text, reading it does not panic, and what could be read reads the same after it was written.
+//! Fuzzes the AAEP parsers. They must not panic, and parsed events, messages and timestamps must survive a round trip.
 
 #![no_main]
 

@@ -1,36 +1,38 @@
-//! Whatever comes in whatever order, the session machine does not panic, and refusing leaves a session as it was.
+//! Fuzzes the session machine with events in any order. It must not panic, and a refused event must leave a session unchanged.
 
 #![no_main]
 
 use std::hash::{BuildHasherDefault, DefaultHasher};
 
-use aaep::check::{Checked, Validator};
+use aaep::check::{CheckedDocument, Validator};
 use aaep::json::Tape;
-use aaep::recording::{Limits, Place, Recording, Sequence};
-use aaep::rule::{Face, Findings};
-use aaep::session::Session;
+use aaep::recording::{InputPosition, RecordingChecker, RecordingLimits, SequenceMode};
+use aaep::rule::{Findings, ValidationMode};
+use aaep::session::SessionMachine;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
-    let limits = Limits { open_sessions: 4, open_in_session: 8 };
+    let limits = RecordingLimits { max_open_sessions: 4, max_open_per_session: 8 };
     let hasher = BuildHasherDefault::<DefaultHasher>::default();
-    let mut recording = Recording::new(Sequence::Always, limits, hasher);
-    let mut guarded = Session::new("sess_1");
-    let mut findings = Findings::new(Face::Receive);
+    let mut recording = RecordingChecker::new(SequenceMode::Always, limits, hasher);
+    let mut session = SessionMachine::new("sess_1");
+    let mut findings = Findings::new(ValidationMode::Receive);
     let validator = Validator::new();
     let mut tape = Tape::default();
     for line in text.lines().take(64) {
         let Ok(doc) = tape.read(line) else { continue };
         match validator.check(&doc, &mut findings) {
-            Checked::Event(step) => {
-                let step = step.borrow();
-                recording.event(&step, Place::default(), &mut findings);
-                let before = guarded.waiting_for();
-                if guarded.admit(&step).is_err() {
-                    assert_eq!(guarded.waiting_for(), before);
+            CheckedDocument::Event(event) => {
+                let event = event.borrow();
+                recording.check_event(&event, InputPosition::default(), &mut findings);
+                let before = session.pending_items();
+                if session.try_apply(&event).is_err() {
+                    assert_eq!(session.pending_items(), before);
                 }
             }
-            Checked::Message(message) => recording.message(&message, Place::default(), &mut findings),
+            CheckedDocument::Message(message) => {
+                recording.check_message(&message, InputPosition::default(), &mut findings);
+            }
             _ => {}
         }
     }

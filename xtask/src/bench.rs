@@ -1,15 +1,15 @@
-//! `cargo xtask bench`: the binary, the peers, then the benchmarks.
+//! `cargo xtask bench`: builds the binary, installs the peers and runs the benchmarks.
 
 use crate::setup;
-use crate::stage::{Lane, Plan};
+use crate::stage::{Plan, StageLane};
 
-/// Runs one benchmark or all; the quick form only shows that they run.
-pub(crate) fn plan<'a>(plan: &mut Plan<'a>, name: Option<&'a str>, quick: bool) {
+/// Adds the stages that run one benchmark or all. With `quick`, they only check that the benchmarks run.
+pub(crate) fn add_stages<'a>(plan: &mut Plan<'a>, name: Option<&'a str>, quick: bool) {
     plan.cargo("build", &[], &["build", "--release", "-p", "sayso-cli"]);
     if name.is_none_or(|name| name == "fanout") {
-        plan.add("nginx with nchan", Lane::Compile, &[], |log| {
-            if let Err(why) = setup::nchan(log) {
-                log.say(&why);
+        plan.add("nginx with nchan", StageLane::Compile, &[], |log| {
+            if let Err(reason) = setup::install_nchan(log) {
+                log.print(&reason);
             }
             Ok(())
         });
@@ -22,5 +22,5 @@ pub(crate) fn plan<'a>(plan: &mut Plan<'a>, name: Option<&'a str>, quick: bool) 
     if quick {
         arguments.extend(["--", "--quick"]);
     }
-    plan.add("bench", Lane::Compile, &["build"], move |log| log.cargo(&arguments));
+    plan.add("bench", StageLane::Compile, &["build"], move |log| log.cargo(&arguments));
 }

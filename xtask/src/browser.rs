@@ -1,20 +1,20 @@
-//! The listening page in Debian's Chromium.
+//! Tests of the listening page in Debian's Chromium.
 
-use crate::stage::{Log, Outcome, StageResult, on_build_server};
-use crate::{debian, npm, programs};
+use crate::stage::{StageLog, StageOutcome, StageResult, is_build_server};
+use crate::{debian, npm, test_programs};
 
 /// Runs the tests that need a browser and the accessibility checker.
-pub(crate) fn run(log: &Log) -> StageResult {
-    if let Err(why) = debian::require(log, &debian::BROWSER) {
-        return unavailable(why);
+pub(crate) fn run(log: &StageLog) -> StageResult {
+    if let Err(reason) = debian::require(log, &debian::BROWSER) {
+        return unavailable(reason);
     }
     let packages = npm::install(log)?;
-    let mut tests = programs::test(log, "browser")?;
+    let mut tests = test_programs::test_command(log, "browser")?;
     log.run(tests.arg("--ignored").env("BROWSER_PACKAGES", packages))?;
-    Ok(Outcome::Passed)
+    Ok(StageOutcome::Passed)
 }
 
-/// What cannot be installed is skipped; on a build server it is a failure.
-pub(crate) fn unavailable(why: String) -> StageResult {
-    if on_build_server() { Err(why) } else { Ok(Outcome::Skipped(why)) }
+/// Returns the result of a stage whose packages cannot be installed: skipped, or failed on a build server.
+pub(crate) fn unavailable(reason: String) -> StageResult {
+    if is_build_server() { Err(reason) } else { Ok(StageOutcome::Skipped(reason)) }
 }

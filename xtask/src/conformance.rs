@@ -1,4 +1,4 @@
-//! The table of requirements: every row with what shows it, kept honest against the code.
+//! The table of requirements with the evidence for each row, checked against the code.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -18,109 +18,115 @@ pub(crate) fn write() -> Result<(), String> {
     std::fs::write(root().join(PAGE), page).map_err(|error| format!("{PAGE}: {error}"))
 }
 
-/// Says whether the page is what would be written.
+/// Checks that the page is up to date.
 pub(crate) fn check() -> Result<(), String> {
     let page = page()?;
     if read(PAGE)? == page { Ok(()) } else { Err(format!("{PAGE} is stale: run `cargo xtask conformance`")) }
 }
 
-struct Row {
+struct RequirementRow {
     id: String,
     level: String,
     role: String,
     requirement: String,
-    shown: String,
+    evidence: String,
 }
 
-fn rows() -> Result<Vec<Row>, String> {
+fn rows() -> Result<Vec<RequirementRow>, String> {
     read(TABLE)?
         .lines()
         .skip(1)
         .map(|line| match line.split('\t').collect::<Vec<_>>()[..] {
-            [id, level, role, _, requirement, shown] => Ok(Row {
+            [id, level, role, _, requirement, evidence] => Ok(RequirementRow {
                 id: id.to_owned(),
                 level: level.to_owned(),
                 role: role.to_owned(),
                 requirement: requirement.to_owned(),
-                shown: shown.to_owned(),
+                evidence: evidence.to_owned(),
             }),
-            _ => Err(format!("{TABLE}: a row has six columns: {line}")),
+            _ => Err(format!("{TABLE}: a row must have six columns: {line}")),
         })
         .collect()
 }
 
 fn page() -> Result<String, String> {
-    let by_row: HashMap<&str, Rule> = Rule::all()
+    let rules_by_id: HashMap<&str, Rule> = Rule::all()
         .flat_map(|rule| {
-            std::iter::once(rule.id()).chain(rule.also().iter().copied()).map(move |id| (id, rule))
+            std::iter::once(rule.id()).chain(rule.alias_ids().iter().copied()).map(move |id| (id, rule))
         })
         .collect();
     let rows = rows()?;
-    let mut known: Vec<&str> = Vec::new();
+    let mut row_ids: Vec<&str> = Vec::new();
     let mut counts = [0; 3];
     let mut table = String::new();
     for row in &rows {
-        known.push(&row.id);
-        let (kind, shown) = shown(row, &by_row)?;
+        row_ids.push(&row.id);
+        let (kind, evidence) = describe_evidence(row, &rules_by_id)?;
         counts[kind] += 1;
         let requirement = row.requirement.replace('|', "\\|").replace('<', "&lt;");
-        let _ = writeln!(table, "| {} | {} | {} | {requirement} | {shown} |", row.id, row.level, row.role);
+        let _ = writeln!(table, "| {} | {} | {} | {requirement} | {evidence} |", row.id, row.level, row.role);
     }
-    let strangers: Vec<_> =
-        by_row.keys().filter(|id| id.starts_with("AAEP-") && !known.contains(id)).collect();
-    if !strangers.is_empty() {
-        return Err(format!("the rule book names rows that {TABLE} does not have: {strangers:?}"));
+    let unknown_ids: Vec<_> =
+        rules_by_id.keys().filter(|id| id.starts_with("AAEP-") && !row_ids.contains(id)).collect();
+    if !unknown_ids.is_empty() {
+        return Err(format!("these ids of rules are not in {TABLE}: {unknown_ids:?}"));
     }
-    let settled: Vec<_> = Rule::all().filter(|rule| rule.id().starts_with("C-")).map(Rule::id).collect();
+    let unlisted_rules: Vec<_> =
+        Rule::all().filter(|rule| rule.id().starts_with("C-")).map(Rule::id).collect();
     Ok(format!(
         "# Conformance
 
-Every requirement of AAEP as we number them, and what shows that it holds. This page is written by
-`cargo xtask conformance` from `{TABLE}` and the rule book; CI fails when it is stale.
+Every requirement of AAEP, with our numbering, and the evidence that it is met. `cargo xtask conformance` generates this page
+from `{TABLE}` and the rule book. CI fails when it is stale.
 
-{} rows: {} are proven by a test, {} are not yet (the crate that will is named), {} cannot be tested (and why).
+{} rows: {} are proven by a test, {} are not proven yet (with the responsible crate), {} cannot be tested (with the reason).
 
-Proven by a rule means: `crates/cli/tests/rules` holds recordings that break just that rule, the real `sayso validate`
-names it, and with the rule switched off (`cargo xtask rules`) the test goes red. Rules without a row of their own
-settle contradictions of the specification: {}.
+\"Proven by a rule\" means: `crates/cli/tests/rules` contains recordings that violate only that rule, the real `sayso
+validate` reports it, and the test fails when the rule is switched off (`cargo xtask rules`). Rules without a row of their own
+settle contradictions in the specification, see [decisions.md](decisions.md): {}.
 
-| row | level | role | requirement | shown by |
+| row | level | role | requirement | evidence |
 |---|---|---|---|---|
 {table}",
         rows.len(),
         counts[0],
         counts[1],
         counts[2],
-        settled.join(", ")
+        unlisted_rules.join(", ")
     ))
 }
 
-/// What shows a row: a place in the counts, and words for the table.
-fn shown(row: &Row, by_row: &HashMap<&str, Rule>) -> Result<(usize, String), String> {
-    let wrong = |why: &str| Err(format!("{TABLE}: {}: {why}", row.id));
-    let rule = by_row.get(row.id.as_str());
-    let (word, rest) = row.shown.split_once(' ').unwrap_or((&row.shown, ""));
-    match (word, rule) {
+/// Describes the evidence for a row. Returns an index into `counts` (proven, not yet, not testable) and the text for the table.
+fn describe_evidence(
+    row: &RequirementRow,
+    rules_by_id: &HashMap<&str, Rule>,
+) -> Result<(usize, String), String> {
+    let invalid = |reason: &str| Err(format!("{TABLE}: {}: {reason}", row.id));
+    let rule = rules_by_id.get(row.id.as_str());
+    let (kind, rest) = row.evidence.split_once(' ').unwrap_or((&row.evidence, ""));
+    match (kind, rule) {
         ("rule", Some(rule)) if rule.id() == row.id => {
             Ok((0, format!("proven: rule `{}`, {CASES}", rule.id())))
         }
         ("rule", Some(rule)) => Ok((0, format!("proven: checked as `{}`, {CASES}", rule.id()))),
-        ("rule", None) => wrong("the rule book has no such rule"),
-        (_, Some(_)) => wrong("the rule book has this row, so it is shown by a rule"),
+        ("rule", None) => invalid("the rule book has no such rule"),
+        (_, Some(_)) => invalid("the rule book has this row, so its evidence must be `rule`"),
         ("test", None) => {
-            let Some((file, name)) = rest.split_once("::") else { return wrong("a test is FILE::NAME") };
+            let Some((file, name)) = rest.split_once("::") else {
+                return invalid("a test must be FILE::NAME");
+            };
             if !read(file)?.contains(&format!("fn {name}(")) {
-                return wrong(&format!("{file} has no test {name}"));
+                return invalid(&format!("{file} has no test {name}"));
             }
             Ok((0, format!("proven: `{name}`, {file}")))
         }
         ("later", None) => Ok((1, format!("not yet: {rest}"))),
         ("no", None) => Ok((2, format!("not testable: {rest}"))),
-        _ => wrong("shown is rule, test, later or no"),
+        _ => invalid("the evidence must be rule, test, later or no"),
     }
 }
 
-/// Compares the table with the protocol's list, which lies in the folder `shared`.
+/// Compares the table with the original list of requirements in the folder `shared`.
 pub(crate) fn compare_with_list(shared: &Path) -> Result<(), String> {
     let path = shared.join("aaep/requirements.tsv");
     let list = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -130,7 +136,7 @@ pub(crate) fn compare_with_list(shared: &Path) -> Result<(), String> {
     if columns(&list) == columns(&read(TABLE)?) {
         Ok(())
     } else {
-        Err(format!("{TABLE} differs from the list it came from"))
+        Err(format!("{TABLE} differs from the original list"))
     }
 }
 

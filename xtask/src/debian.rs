@@ -1,64 +1,65 @@
-//! Debian packages that tests use, brought to the newest version that the machine's sources offer.
+//! Debian packages for the tests, updated to the newest version that the machine's sources offer.
 //!
-//! Debian replaces its browsers every few weeks, so a machine that keeps an old one shows less than a new machine does.
+//! Debian updates its browsers every few weeks, so a machine with an old version would miss problems.
 
 use std::collections::BTreeSet;
 use std::process::Command;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use crate::stage::{Log, on_build_server, printed};
+use crate::stage::{StageLog, command_output, is_build_server};
 
-/// The browser that pages are tried in, and letters for it to show.
+/// The browser for the page tests, and a font.
 pub(crate) const BROWSER: [&str; 2] = ["chromium", "fonts-dejavu-core"];
 
 /// The screen reader, its browsers, and the desktop that they need.
 pub(crate) const SCREEN_READER: [&str; 9] =
     ["orca", "firefox-esr", "chromium", "xvfb", "openbox", "at-spi2-core", "dbus", "espeak-ng", "xdotool"];
 
-/// What speaks, and a sound server that can be recorded.
+/// The speech synthesizer, and a sound server that can be recorded.
 pub(crate) const SPEECH: [&str; 5] =
     ["speech-dispatcher", "speech-dispatcher-espeak-ng", "espeak-ng", "pulseaudio", "pulseaudio-utils"];
 
-/// Brings packages to the newest version, at most once in a run. Where apt cannot do that, installed packages are used as they
-/// are, except on a build server.
-pub(crate) fn require(log: &Log, packages: &[&'static str]) -> Result<(), String> {
-    static CURRENT: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
-    let mut current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
-    let wanted: Vec<&str> = packages.iter().copied().filter(|package| !current.contains(package)).collect();
-    if wanted.is_empty() {
+/// Updates packages to the newest version, at most once per run. If apt fails, the installed packages are used; on a build
+/// server that is an error.
+pub(crate) fn require(log: &StageLog, packages: &[&'static str]) -> Result<(), String> {
+    static UP_TO_DATE: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
+    let mut up_to_date = UP_TO_DATE.lock().unwrap_or_else(PoisonError::into_inner);
+    let unchecked: Vec<&str> =
+        packages.iter().copied().filter(|package| !up_to_date.contains(package)).collect();
+    if unchecked.is_empty() {
         return Ok(());
     }
-    if let Err(why) = install(log, &wanted) {
-        if on_build_server() || !wanted.iter().all(|package| version(package).is_some()) {
-            return Err(format!("Debian's packages cannot be installed here: {why}"));
+    if let Err(reason) = install(log, &unchecked) {
+        if is_build_server() || !unchecked.iter().all(|package| version(package).is_some()) {
+            return Err(format!("cannot install Debian packages: {reason}"));
         }
-        log.say(&format!("{why}; the installed packages are used, which may not be the newest"));
+        log.print(&format!("{reason}; using the installed packages, which may not be the newest"));
     }
-    let versions: Vec<String> = wanted
+    let versions: Vec<String> = unchecked
         .iter()
         .map(|package| {
             format!("{package} {}", version(package).unwrap_or_else(|| "not installed".to_owned()))
         })
         .collect();
-    log.say(&versions.join("\n"));
-    current.extend(wanted);
+    log.print(&versions.join("\n"));
+    up_to_date.extend(unchecked);
     Ok(())
 }
 
-/// The version of an installed package.
+/// Returns the version of an installed package.
 pub(crate) fn version(package: &str) -> Option<String> {
     let query = ["--show", "--showformat=${db:Status-Status} ${Version}", package];
-    let shown = printed(Command::new("dpkg-query").args(query)).ok()?;
-    shown.strip_prefix("installed ").map(str::to_owned)
+    let output = command_output(Command::new("dpkg-query").args(query)).ok()?;
+    output.strip_prefix("installed ").map(str::to_owned)
 }
 
-fn install(log: &Log, packages: &[&str]) -> Result<(), String> {
+fn install(log: &StageLog, packages: &[&str]) -> Result<(), String> {
     static UPDATED: OnceLock<Result<(), String>> = OnceLock::new();
     UPDATED.get_or_init(|| log.run(&mut apt(&["update"]))).clone()?;
     log.run(apt(&["install", "-y", "--no-install-recommends"]).args(packages))
 }
 
-/// Asks nothing, and waits for another apt to finish.
+/// Returns an apt command that asks no questions and waits for another apt to finish.
 fn apt(arguments: &[&str]) -> Command {
     let mut apt = Command::new("apt-get");
     apt.env("DEBIAN_FRONTEND", "noninteractive")

@@ -1,21 +1,21 @@
-//! Coverage-guided fuzzing: each target for a number of runs, from the kept corpus.
+//! Coverage-guided fuzzing: runs each target a number of times, starting from the stored corpus.
 //!
-//! The targets are ordinary binaries with libFuzzer linked in. They need only the compiler flags that cargo-fuzz also sets, so
-//! cargo-fuzz itself is not needed, and one build makes all of them.
+//! The targets are ordinary binaries with libFuzzer linked in. This module sets the same compiler flags as
+//! cargo-fuzz, so cargo-fuzz is not needed, and one build creates all targets.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::stage::{Log, cargo, in_parallel, printed, root};
+use crate::stage::{StageLog, cargo, command_output, in_parallel, root};
 
 /// The targets in `fuzz/`.
 const TARGETS: [&str; 6] = ["parser", "validator", "session", "envelope", "asp_session", "listener"];
 
-/// How many inputs each target is given.
+/// Number of inputs for each target.
 pub(crate) const RUNS: u64 = 200_000;
 
-/// Coverage of edges and comparisons for libFuzzer, and every check that a release build leaves out. A stable toolchain has no
-/// sanitizer; assertions and panics are what is looked for.
+/// Flags for edge and comparison coverage, plus every check that a release build leaves out. A stable toolchain has no
+/// sanitizer, so fuzzing looks for failed assertions and panics.
 const FLAGS: [&str; 9] = [
     "--cfg=fuzzing",
     "-Cpasses=sancov-module",
@@ -28,19 +28,19 @@ const FLAGS: [&str; 9] = [
     "-Ccodegen-units=1",
 ];
 
-/// Fuzzes every target. A crash stays in `fuzz/artifacts/TARGET`.
-pub(crate) fn run(log: &Log, runs: u64) -> Result<(), String> {
+/// Fuzzes every target. Crashing inputs stay in `fuzz/artifacts/TARGET`.
+pub(crate) fn run(log: &StageLog, runs: u64) -> Result<(), String> {
     let programs = build(log)?;
     let results = in_parallel(&TARGETS, |target| fuzz(log, &programs, target, runs));
     let failed: Vec<String> = results.into_iter().filter_map(Result::err).collect();
     if failed.is_empty() { Ok(()) } else { Err(failed.join("; ")) }
 }
 
-/// Builds all targets; returns the folder that they are in. A target triple is named so that build scripts and macros, which
-/// run on the host, are built without the flags.
-fn build(log: &Log) -> Result<PathBuf, String> {
-    let version = printed(Command::new("rustc").arg("-vV"))?;
-    let host = version.lines().find_map(|line| line.strip_prefix("host: ")).ok_or("rustc names no host")?;
+/// Builds all targets and returns their folder. It passes a target triple so that build scripts and macros, which run on
+/// the host, are built without the flags.
+fn build(log: &StageLog) -> Result<PathBuf, String> {
+    let version = command_output(Command::new("rustc").arg("-vV"))?;
+    let host = version.lines().find_map(|line| line.strip_prefix("host: ")).ok_or("rustc reports no host")?;
     let folder = root().join("target/fuzz");
     log.run(
         cargo()
@@ -52,31 +52,32 @@ fn build(log: &Log) -> Result<PathBuf, String> {
     Ok(folder.join(host).join("release"))
 }
 
-/// Fuzzes one target. New inputs go to a copy, so that a run leaves the corpus as it was.
-fn fuzz(log: &Log, programs: &Path, target: &str, runs: u64) -> Result<(), String> {
-    let kept = root().join("fuzz/corpus").join(target);
-    let found = root().join("target/fuzz-corpus").join(target);
+/// Fuzzes one target. It works on a copy of the corpus, so the stored corpus does not change.
+fn fuzz(log: &StageLog, programs: &Path, target: &str, runs: u64) -> Result<(), String> {
+    let corpus = root().join("fuzz/corpus").join(target);
+    let working_corpus = root().join("target/fuzz-corpus").join(target);
     let artifacts = root().join("fuzz/artifacts").join(target);
-    copy(&kept, &found).map_err(|error| format!("the corpus {}: {error}", kept.display()))?;
+    copy_folder(&corpus, &working_corpus)
+        .map_err(|error| format!("cannot copy the corpus {}: {error}", corpus.display()))?;
     std::fs::create_dir_all(&artifacts).map_err(|error| format!("{}: {error}", artifacts.display()))?;
     let output = Command::new(programs.join(target))
         .args([format!("-runs={runs}"), format!("-artifact_prefix={}/", artifacts.display())])
         .args(["-seed=1", "-max_len=4096", "-verbosity=1"])
-        .arg(&found)
+        .arg(&working_corpus)
         .output()
-        .map_err(|error| format!("{target} could not be run: {error}"))?;
-    // libFuzzer prints a lot, which matters only when it found something.
+        .map_err(|error| format!("cannot run {target}: {error}"))?;
+    // libFuzzer prints a lot, so its output is shown only if it found something.
     let printed = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
-        log.say(&printed);
+        log.print(&printed);
         return Err(format!("{target} ended with {}", output.status));
     }
     let done = printed.lines().rev().find(|line| line.starts_with("Done ")).unwrap_or("done");
-    log.say(&format!("{target}: {done}"));
+    log.print(&format!("{target}: {done}"));
     Ok(())
 }
 
-fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
     if to.exists() {
         std::fs::remove_dir_all(to)?;
     }

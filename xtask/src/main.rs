@@ -1,4 +1,4 @@
-//! `cargo xtask test`: sets up what the tests need, then runs everything and says how long each stage took.
+//! `cargo xtask`: installs what the tests need, runs the stages, and reports how long each one took.
 
 mod asp;
 mod bench;
@@ -6,48 +6,48 @@ mod browser;
 mod conformance;
 mod debian;
 mod fuzz;
-mod hear;
 mod interop;
 mod npm;
 mod oracle;
-mod page;
-mod programs;
+mod page_node_tests;
+mod rule_switch_off;
+mod screen_reader;
 mod setup;
 mod speech;
 mod stage;
-mod switch_off;
+mod test_programs;
 
 use std::process::ExitCode;
 
-use stage::{Lane, Plan};
+use stage::{Plan, StageLane};
 
 const USAGE: &str = "usage: cargo xtask COMMAND
 
-  test                 everything: set-up, format, clippy, documentation, all tests, published clients, speech, the page in a browser
+  test                 runs everything: setup, format, clippy, documentation, all tests, published clients, speech, the page in a browser
                        and with a screen reader, conformance table, switched-off rules, fuzzing
-  test quick           format, clippy, unit, property and integration tests; no examples
-                       of the documentation, no browser, no sound, no fuzzing
-  setup                brings what the tests use to the newest version that this machine's sources offer, and prints the versions
-  doc                  documents the whole workspace, and takes no warning
-  conformance [check]  writes docs/conformance.md, or says whether it is stale
-  asp [check]          writes the diagram and table of docs/asp.md and docs/asp-vectors.json, or says whether they are stale
-  oracle               compares with what AAEP's authors published, where ../shared has it
-  interop              installs published clients of AAEP and runs them against the hub
-  speech               installs speech-dispatcher and PulseAudio, and listens to what sayso says through them
-  browser              installs Debian's Chromium and tries the listening page in it
+  test quick           runs format, clippy, unit, property and integration tests; no documentation
+                       examples, browser, sound or fuzzing
+  setup                updates the test tools to the newest version that this machine's sources offer, and prints the versions
+  doc                  builds the documentation of the workspace; any warning is an error
+  conformance [check]  writes docs/conformance.md, or checks that it is up to date
+  asp [check]          writes the diagram and table of docs/asp.md and docs/asp-vectors.json, or checks that they are up to date
+  oracle               compares sayso with what AAEP's authors published, if ../shared contains it
+  interop              installs published AAEP clients and runs them against the hub
+  speech               installs speech-dispatcher and PulseAudio, and checks recordings of what sayso says through them
+  browser              installs Debian's Chromium and tests the listening page in it
   hear [check]         installs Debian's Orca and two browsers, plays a session on the listening page, and writes what Orca says to
-                       docs/screen-reader.md; check only demands that it is right
+                       docs/screen-reader.md; check only checks that Orca says everything correctly
   page                 tests the modules of the listening page in node
-  rules [N]            runs each rule's test with its rule switched off and demands red; N takes every Nth rule
-  fuzz [RUNS]          fuzzes each target, 200000 runs if not said
-  bench [NAME] [quick] runs the benchmarks, or one of them; quick only shows that they run";
+  rules [N]            runs each rule's test with the rule switched off, and expects the test to fail; N selects every Nth rule
+  fuzz [RUNS]          fuzzes each target, 200000 runs by default
+  bench [NAME] [quick] runs all benchmarks or one; quick only checks that they run";
 
 const FORMAT: [&str; 3] = ["fmt", "--all", "--check"];
 
 const CLIPPY: [&str; 8] =
     ["clippy", "--workspace", "--all-features", "--all-targets", "--locked", "--", "-D", "warnings"];
 
-/// Links that lead nowhere are warnings; a test of `sayso` demands that every public item has an example.
+/// Broken links are errors. A test of `sayso` checks that every public item has an example.
 const DOCUMENTATION: [&str; 7] = [
     "doc",
     "--workspace",
@@ -61,7 +61,7 @@ const DOCUMENTATION: [&str; 7] = [
 const DOCUMENTATION_TESTS: [&str; 6] =
     ["test", "--workspace", "--all-features", "--locked", "--no-fail-fast", "--doc"];
 
-/// The crate for authors needs one way to a hub; either is enough.
+/// The crate `sayso` needs at least one of the features `client` and `embedded`. Each of them must compile alone.
 const CLIENT_ALONE: [&str; 7] =
     ["check", "--locked", "-p", "sayso", "--no-default-features", "--features", "client"];
 const EMBEDDED_ALONE: [&str; 7] =
@@ -69,39 +69,41 @@ const EMBEDDED_ALONE: [&str; 7] =
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let command: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let mut plan = Plan::default();
-    let number = |word: &str| word.parse::<u64>().ok().filter(|number| *number > 0);
-    match *words.as_slice() {
-        ["test"] => test(&mut plan),
-        ["test", "quick"] => quick(&mut plan),
+    let number = |text: &str| text.parse::<u64>().ok().filter(|number| *number > 0);
+    match *command.as_slice() {
+        ["test"] => add_all_stages(&mut plan),
+        ["test", "quick"] => add_quick_stages(&mut plan),
         ["setup"] => {
-            plan.add("toolchain", Lane::Compile, &[], setup::toolchain);
-            plan.add("packages", Lane::Compile, &[], setup::packages);
+            plan.add("toolchain", StageLane::Compile, &[], setup::install_toolchain);
+            plan.add("packages", StageLane::Compile, &[], setup::install_packages);
         }
         ["doc"] => plan.cargo("documentation", &[], &DOCUMENTATION),
-        ["conformance"] => plan.add("conformance", Lane::Compile, &[], |_| conformance::write()),
-        ["conformance", "check"] => plan.add("conformance", Lane::Compile, &[], |_| conformance::check()),
-        ["asp"] => plan.add("asp", Lane::Compile, &[], |_| asp::write()),
-        ["asp", "check"] => plan.add("asp", Lane::Compile, &[], |_| asp::check()),
-        ["oracle"] => plan.add("oracle", Lane::Compile, &[], oracle::run),
-        ["page"] => plan.add("page", Lane::Compile, &[], page::run),
-        ["interop"] => {
-            plan.add("interop", Lane::Compile, &[], interop::run);
-            plan.add("web subscriber", Lane::Compile, &[], interop::web_subscriber);
+        ["conformance"] => plan.add("conformance", StageLane::Compile, &[], |_| conformance::write()),
+        ["conformance", "check"] => {
+            plan.add("conformance", StageLane::Compile, &[], |_| conformance::check());
         }
-        ["speech"] => plan.add("speech", Lane::Compile, &[], speech::run),
-        ["browser"] => plan.add("browser", Lane::Compile, &[], browser::run),
-        ["hear"] => plan.add("hear", Lane::Compile, &[], hear::write),
-        ["hear", "check"] => plan.add("hear", Lane::Compile, &[], hear::check),
-        ["rules"] => rules(&mut plan, 1),
-        ["rules", step] if let Some(step) = number(step) => rules(&mut plan, step),
-        ["fuzz"] => fuzz(&mut plan, fuzz::RUNS),
-        ["fuzz", runs] if let Some(runs) = number(runs) => fuzz(&mut plan, runs),
-        ["bench"] => bench::plan(&mut plan, None, false),
-        ["bench", "quick"] => bench::plan(&mut plan, None, true),
-        ["bench", name] => bench::plan(&mut plan, Some(name), false),
-        ["bench", name, "quick"] => bench::plan(&mut plan, Some(name), true),
+        ["asp"] => plan.add("asp", StageLane::Compile, &[], |_| asp::write()),
+        ["asp", "check"] => plan.add("asp", StageLane::Compile, &[], |_| asp::check()),
+        ["oracle"] => plan.add("oracle", StageLane::Compile, &[], oracle::run),
+        ["page"] => plan.add("page", StageLane::Compile, &[], page_node_tests::run),
+        ["interop"] => {
+            plan.add("interop", StageLane::Compile, &[], interop::run);
+            plan.add("web subscriber", StageLane::Compile, &[], interop::web_subscriber);
+        }
+        ["speech"] => plan.add("speech", StageLane::Compile, &[], speech::run),
+        ["browser"] => plan.add("browser", StageLane::Compile, &[], browser::run),
+        ["hear"] => plan.add("hear", StageLane::Compile, &[], screen_reader::write),
+        ["hear", "check"] => plan.add("hear", StageLane::Compile, &[], screen_reader::check),
+        ["rules"] => add_rules_stage(&mut plan, 1),
+        ["rules", step] if let Some(step) = number(step) => add_rules_stage(&mut plan, step),
+        ["fuzz"] => add_fuzz_stage(&mut plan, fuzz::RUNS),
+        ["fuzz", runs] if let Some(runs) = number(runs) => add_fuzz_stage(&mut plan, runs),
+        ["bench"] => bench::add_stages(&mut plan, None, false),
+        ["bench", "quick"] => bench::add_stages(&mut plan, None, true),
+        ["bench", name] => bench::add_stages(&mut plan, Some(name), false),
+        ["bench", name, "quick"] => bench::add_stages(&mut plan, Some(name), true),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
@@ -110,56 +112,56 @@ fn main() -> ExitCode {
     plan.run()
 }
 
-/// Runs every stage. Tests and stages in real time start after the build and run beside the remaining compilation, because none of
-/// them uses all processors alone.
-fn test(plan: &mut Plan<'_>) {
-    plan.add("packages", Lane::RealTime, &[], setup::packages);
-    plan.add("page", Lane::RealTime, &[], page::run);
-    plan.add("browser", Lane::RealTime, &["build"], browser::run);
-    plan.add("hear", Lane::RealTime, &["build"], hear::check);
-    plan.add("speech", Lane::RealTime, &["build"], speech::run);
+/// Adds every stage. Tests and real-time stages start after the build and run during the remaining compilation, because
+/// no stage keeps all processors busy.
+fn add_all_stages(plan: &mut Plan<'_>) {
+    plan.add("packages", StageLane::RealTime, &[], setup::install_packages);
+    plan.add("page", StageLane::RealTime, &[], page_node_tests::run);
+    plan.add("browser", StageLane::RealTime, &["build"], browser::run);
+    plan.add("hear", StageLane::RealTime, &["build"], screen_reader::check);
+    plan.add("speech", StageLane::RealTime, &["build"], speech::run);
 
-    tests(plan);
-    rules(plan, 1);
-    plan.add("web subscriber", Lane::Test, &["build", "packages"], interop::web_subscriber);
-    plan.add("interop", Lane::Test, &["build", "packages"], interop::run);
+    add_test_stages(plan);
+    add_rules_stage(plan, 1);
+    plan.add("web subscriber", StageLane::Test, &["build", "packages"], interop::web_subscriber);
+    plan.add("interop", StageLane::Test, &["build", "packages"], interop::run);
 
-    plan.add("toolchain", Lane::Compile, &[], setup::toolchain);
+    plan.add("toolchain", StageLane::Compile, &[], setup::install_toolchain);
     plan.cargo("format", &["toolchain"], &FORMAT);
-    plan.add("build", Lane::Compile, &[], programs::build);
+    plan.add("build", StageLane::Compile, &[], test_programs::build);
     plan.cargo("clippy", &["toolchain"], &CLIPPY);
     plan.cargo("documentation", &[], &DOCUMENTATION);
     plan.cargo("examples in documentation", &[], &DOCUMENTATION_TESTS);
     plan.cargo("client alone", &[], &CLIENT_ALONE);
     plan.cargo("embedded alone", &[], &EMBEDDED_ALONE);
-    fuzz(plan, fuzz::RUNS);
+    add_fuzz_stage(plan, fuzz::RUNS);
 }
 
-/// What finds most mistakes soonest.
-fn quick(plan: &mut Plan<'_>) {
-    plan.add("packages", Lane::RealTime, &[], setup::programs);
-    plan.add("page", Lane::RealTime, &[], page::run);
+/// Adds the stages of a quick run, which find most mistakes.
+fn add_quick_stages(plan: &mut Plan<'_>) {
+    plan.add("packages", StageLane::RealTime, &[], setup::install_programs);
+    plan.add("page", StageLane::RealTime, &[], page_node_tests::run);
 
-    tests(plan);
+    add_test_stages(plan);
 
-    plan.add("toolchain", Lane::Compile, &[], setup::toolchain);
+    plan.add("toolchain", StageLane::Compile, &[], setup::install_toolchain);
     plan.cargo("format", &["toolchain"], &FORMAT);
-    plan.add("build", Lane::Compile, &[], programs::build);
+    plan.add("build", StageLane::Compile, &[], test_programs::build);
     plan.cargo("clippy", &["toolchain"], &CLIPPY);
 }
 
-fn tests(plan: &mut Plan<'_>) {
-    plan.add("tests", Lane::Test, &["build", "packages"], programs::run_tests);
-    plan.add("oracle", Lane::Test, &["build"], oracle::run);
-    plan.add("conformance", Lane::Test, &["build"], |_| conformance::check());
-    plan.add("asp", Lane::Test, &["build"], |_| asp::check());
+fn add_test_stages(plan: &mut Plan<'_>) {
+    plan.add("tests", StageLane::Test, &["build", "packages"], test_programs::run_tests);
+    plan.add("oracle", StageLane::Test, &["build"], oracle::run);
+    plan.add("conformance", StageLane::Test, &["build"], |_| conformance::check());
+    plan.add("asp", StageLane::Test, &["build"], |_| asp::check());
 }
 
-fn rules(plan: &mut Plan<'_>, step: u64) {
+fn add_rules_stage(plan: &mut Plan<'_>, step: u64) {
     let step = usize::try_from(step).unwrap_or(usize::MAX);
-    plan.add("rules switched off", Lane::Test, &[], move |log| switch_off::run(log, step));
+    plan.add("rules switched off", StageLane::Test, &[], move |log| rule_switch_off::run(log, step));
 }
 
-fn fuzz(plan: &mut Plan<'_>, runs: u64) {
-    plan.add("fuzz", Lane::Compile, &[], move |log| fuzz::run(log, runs));
+fn add_fuzz_stage(plan: &mut Plan<'_>, runs: u64) {
+    plan.add("fuzz", StageLane::Compile, &[], move |log| fuzz::run(log, runs));
 }

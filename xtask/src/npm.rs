@@ -1,40 +1,40 @@
-//! Packages of npm that tests need, each with its version and hash in `xtask/packages/package-lock.json`.
+//! npm packages for the tests, each with its version and hash in `xtask/packages/package-lock.json`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::stage::{Log, root};
+use crate::stage::{StageLog, root};
 
 const PINS: [&str; 2] = ["package.json", "package-lock.json"];
 
-/// Installs what is not there yet, and returns the folder with `node_modules` in it.
-pub(crate) fn install(log: &Log) -> Result<PathBuf, String> {
+/// Installs missing packages, and returns the folder that contains `node_modules`.
+pub(crate) fn install(log: &StageLog) -> Result<PathBuf, String> {
     let (pins, folder) = (root().join("xtask/packages"), root().join("target/tools/npm"));
-    let failed = |error: std::io::Error| format!("npm packages: {error}");
-    let installed = folder.join("installed");
-    let wanted = std::fs::read_to_string(pins.join("package-lock.json")).map_err(failed)?;
-    if std::fs::read_to_string(&installed).is_ok_and(|there| there == wanted) {
+    let install_error = |error: std::io::Error| format!("cannot install the npm packages: {error}");
+    let marker = folder.join("installed");
+    let lock_file = std::fs::read_to_string(pins.join("package-lock.json")).map_err(install_error)?;
+    if std::fs::read_to_string(&marker).is_ok_and(|installed| installed == lock_file) {
         return Ok(folder);
     }
-    std::fs::create_dir_all(&folder).map_err(failed)?;
+    std::fs::create_dir_all(&folder).map_err(install_error)?;
     for file in PINS {
-        std::fs::copy(pins.join(file), folder.join(file)).map_err(failed)?;
+        std::fs::copy(pins.join(file), folder.join(file)).map_err(install_error)?;
     }
-    // No script of a package is run: they are only read by a browser, and the bundler needs none.
-    let how = ["ci", "--no-audit", "--no-fund", "--ignore-scripts"];
-    log.run(Command::new("npm").args(how).current_dir(&folder))?;
-    std::fs::write(installed, wanted).map_err(failed)?;
+    // Install scripts are disabled, because neither the bundler nor the packages that a browser loads need them.
+    let arguments = ["ci", "--no-audit", "--no-fund", "--ignore-scripts"];
+    log.run(Command::new("npm").args(arguments).current_dir(&folder))?;
+    std::fs::write(marker, lock_file).map_err(install_error)?;
     Ok(folder)
 }
 
-/// Makes one script of a module and all that it imports from the installed packages.
-pub(crate) fn bundle(log: &Log, folder: &Path, module: &Path, script: &Path) -> Result<(), String> {
+/// Bundles a module and its imports from the installed packages into one script.
+pub(crate) fn bundle(log: &StageLog, folder: &Path, module: &Path, script: &Path) -> Result<(), String> {
     let text = std::fs::File::open(module).map_err(|error| format!("{}: {error}", module.display()))?;
-    let how =
+    let arguments =
         ["--bundle", "--format=iife", "--log-level=warning", "--define:process.env.NODE_ENV=\"production\""];
     log.run(
         Command::new(folder.join("node_modules/.bin/esbuild"))
-            .args(how)
+            .args(arguments)
             .arg(format!("--outfile={}", script.display()))
             .current_dir(folder)
             .stdin(text),
@@ -43,12 +43,12 @@ pub(crate) fn bundle(log: &Log, folder: &Path, module: &Path, script: &Path) -> 
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::expect_used, reason = "a test fails where it cannot go on")]
+    #![allow(clippy::expect_used, reason = "a test reports a failure by panicking")]
 
     use super::*;
 
     #[test]
-    fn every_package_has_an_exact_version_and_a_hash_and_no_address() {
+    fn every_package_is_pinned_by_version_and_hash_without_a_registry_address() {
         let read = |file| std::fs::read_to_string(root().join("xtask/packages").join(file)).expect(file);
         let lock = read("package-lock.json");
         let count = |needle: &str| lock.matches(needle).count();
@@ -60,7 +60,7 @@ mod tests {
             assert!(package.contains("==") && package.ends_with('\\'), "{package} before {next}");
         }
         for text in [&lock, &pins, &read("package.json")] {
-            assert!(!text.contains("://"), "an address of a registry");
+            assert!(!text.contains("://"), "contains a registry address");
         }
     }
 }

@@ -1,17 +1,17 @@
-//! Comparisons with what AAEP's authors published, which lies beside the repository and is not part of it.
+//! Comparisons with what AAEP's authors published. The files lie next to the repository and are not part of it.
 
-use crate::stage::{Log, Outcome, StageResult, root};
-use crate::{conformance, programs};
+use crate::stage::{StageLog, StageOutcome, StageResult, root};
+use crate::{conformance, test_programs};
 
-/// Runs the tests that need the published schemas and fixtures; skipped where those are not there.
-pub(crate) fn run(log: &Log) -> StageResult {
+/// Runs the tests that need the published schemas and fixtures. Skips the tests if these files are missing.
+pub(crate) fn run(log: &StageLog) -> StageResult {
     let shared = root().join("../shared");
     if !shared.join("aaep/schemas").is_dir() {
-        return Ok(Outcome::Skipped(
-            "../shared, with what AAEP's authors published, is not there".to_owned(),
+        return Ok(StageOutcome::Skipped(
+            "../shared, which contains the files of AAEP's authors, is missing".to_owned(),
         ));
     }
     conformance::compare_with_list(&shared)?;
-    log.run(programs::test(log, "oracle")?.arg("--ignored"))?;
-    Ok(Outcome::Passed)
+    log.run(test_programs::test_command(log, "oracle")?.arg("--ignored"))?;
+    Ok(StageOutcome::Passed)
 }

@@ -1,21 +1,21 @@
-//! Speech that is heard: Debian's speech-dispatcher speaks to a sound server of its own, which is recorded.
+//! Tests of real speech. Debian's speech-dispatcher plays to a private sound server, whose output is recorded.
 
 use crate::browser::unavailable;
-use crate::stage::{Log, Outcome, StageResult};
-use crate::{debian, programs};
+use crate::stage::{StageLog, StageOutcome, StageResult};
+use crate::{debian, test_programs};
 
-/// Attempts before the stage fails: the tests run in real time, so a machine that stalls shifts them; what is wrong with the
-/// code is wrong each time.
+/// Number of attempts before the stage fails. The tests run in real time, so a slow machine can disturb them. A real bug
+/// makes every attempt fail.
 const ATTEMPTS: usize = 3;
 
-/// Runs the tests that listen, one at a time.
-pub(crate) fn run(log: &Log) -> StageResult {
-    if let Err(why) = debian::require(log, &debian::SPEECH) {
-        return unavailable(why);
+/// Runs the recording tests, one at a time.
+pub(crate) fn run(log: &StageLog) -> StageResult {
+    if let Err(reason) = debian::require(log, &debian::SPEECH) {
+        return unavailable(reason);
     }
-    let mut tests = programs::test(log, "speech")?;
+    let mut tests = test_programs::test_command(log, "speech")?;
     tests.args(["--ignored", "--nocapture", "--test-threads=1"]);
     let mut attempt = || log.run(&mut tests);
     (1..ATTEMPTS).find_map(|_| attempt().ok()).map_or_else(attempt, Ok)?;
-    Ok(Outcome::Passed)
+    Ok(StageOutcome::Passed)
 }

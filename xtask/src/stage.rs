@@ -1,8 +1,8 @@
-//! Stages of a run: each is logged, timed, and counted as passed, failed or skipped.
+//! The stages of a run. Each is logged, timed, and counted as passed, failed or skipped.
 //!
-//! A [`Plan`] runs its stages in [`Lane`]s side by side. A lane runs its stages one after another, in the order in which they
-//! were added; a stage also waits for the stages that it names. A run of one lane prints as it goes. With several lanes every
-//! stage writes to `target/stages/NAME.log`, which is printed if the stage fails.
+//! A [`Plan`] runs its stages in parallel [`StageLane`]s. A lane runs its stages one after another, in the order in which
+//! they were added. A stage also waits for the stages that it names. A run with one lane prints directly. With several
+//! lanes, each stage writes to `target/stages/NAME.log`, which is printed if the stage fails.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -13,48 +13,48 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// What came of a stage that did not fail.
+/// The outcome of a stage that did not fail.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Outcome {
+pub(crate) enum StageOutcome {
     Passed,
-    /// It could not run here, and why. Never counted as passed.
+    /// The stage could not run here, for this reason. It is not counted as passed.
     Skipped(String),
 }
 
-impl From<()> for Outcome {
+impl From<()> for StageOutcome {
     fn from((): ()) -> Self {
         Self::Passed
     }
 }
 
-pub(crate) type StageResult = Result<Outcome, String>;
+pub(crate) type StageResult = Result<StageOutcome, String>;
 
-/// Which stages run one after another.
+/// A group of stages that run one after another.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Lane {
+pub(crate) enum StageLane {
     /// Runs cargo or the compiler.
     Compile,
     /// Runs test programs.
     Test,
-    /// Mostly waits: downloads, browsers and voices, which run in real time.
+    /// Mostly waits: downloads, browsers and speech, which run in real time.
     RealTime,
 }
 
-type Work<'a> = Box<dyn FnOnce(&Log) -> StageResult + Send + 'a>;
+type StageWork<'a> = Box<dyn FnOnce(&StageLog) -> StageResult + Send + 'a>;
 
 struct Stage<'a> {
     name: String,
-    lane: Lane,
+    lane: StageLane,
     after: &'a [&'a str],
-    work: Work<'a>,
+    work: StageWork<'a>,
 }
 
 /// The stages of a run.
 #[derive(Default)]
 pub(crate) struct Plan<'a>(Vec<Stage<'a>>);
 
-/// A stage that is over.
-struct Report {
+/// The result of a finished stage.
+struct StageReport {
     name: String,
     seconds: f64,
     result: StageResult,
@@ -62,43 +62,43 @@ struct Report {
 }
 
 impl<'a> Plan<'a> {
-    /// Adds a stage, which runs once those that it names in `after` have not failed.
-    pub(crate) fn add<T: Into<Outcome>>(
+    /// Adds a stage. It runs after the stages in `after`, unless one of them failed.
+    pub(crate) fn add<T: Into<StageOutcome>>(
         &mut self,
         name: &str,
-        lane: Lane,
+        lane: StageLane,
         after: &'a [&'a str],
-        work: impl FnOnce(&Log) -> Result<T, String> + Send + 'a,
+        work: impl FnOnce(&StageLog) -> Result<T, String> + Send + 'a,
     ) {
-        let work = Box::new(|log: &Log| work(log).map(T::into));
+        let work = Box::new(|log: &StageLog| work(log).map(T::into));
         self.0.push(Stage { name: name.to_owned(), lane, after, work });
     }
 
-    /// Adds a run of cargo.
+    /// Adds a stage that runs cargo.
     pub(crate) fn cargo(&mut self, name: &str, after: &'a [&'a str], arguments: &'a [&'a str]) {
-        self.add(name, Lane::Compile, after, move |log| log.cargo(arguments));
+        self.add(name, StageLane::Compile, after, move |log| log.cargo(arguments));
     }
 
-    /// Runs the stages and prints a summary. A failed stage does not stop the others, so that one run shows all that is wrong.
+    /// Runs the stages and prints a summary. A failed stage does not stop the others, so one run shows all failures.
     pub(crate) fn run(self) -> ExitCode {
-        let begun = Instant::now();
-        let mut lanes: Vec<(Lane, Vec<Stage<'_>>)> = Vec::new();
+        let started_at = Instant::now();
+        let mut lanes: Vec<(StageLane, Vec<Stage<'_>>)> = Vec::new();
         for stage in self.0 {
             match lanes.iter_mut().find(|(lane, _)| *lane == stage.lane) {
                 Some((_, stages)) => stages.push(stage),
                 None => lanes.push((stage.lane, vec![stage])),
             }
         }
-        let live = lanes.len() == 1;
-        let board = Board::default();
+        let prints_directly = lanes.len() == 1;
+        let board = StageBoard::default();
         std::thread::scope(|scope| {
             for (_, stages) in lanes {
                 let board = &board;
-                scope.spawn(move || stages.into_iter().for_each(|stage| board.run(stage, live)));
+                scope.spawn(move || stages.into_iter().for_each(|stage| board.run(stage, prints_directly)));
             }
         });
         let reports = board.reports.into_inner().unwrap_or_else(PoisonError::into_inner);
-        println!("{}", summary(&reports, begun.elapsed().as_secs_f64()));
+        println!("{}", summary(&reports, started_at.elapsed().as_secs_f64()));
         if reports.iter().any(|report| report.result.is_err()) {
             ExitCode::FAILURE
         } else {
@@ -107,112 +107,112 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// The stages that are over, in the order in which they ended.
+/// The finished stages, in the order in which they ended.
 #[derive(Default)]
-struct Board {
-    reports: Mutex<Vec<Report>>,
+struct StageBoard {
+    reports: Mutex<Vec<StageReport>>,
     changed: Condvar,
 }
 
-impl Board {
-    fn run(&self, stage: Stage<'_>, live: bool) {
+impl StageBoard {
+    fn run(&self, stage: Stage<'_>, prints_directly: bool) {
         let Stage { name, after, work, .. } = stage;
-        let failed = self.wait_for(after);
+        let failed_dependency = self.wait_for(after);
         println!("== {name} started");
-        let begun = Instant::now();
-        let (result, tests) = match failed {
-            Some(earlier) => (Err(format!("it needs `{earlier}`, which failed")), None),
-            None => execute(&name, work, live),
+        let started_at = Instant::now();
+        let (result, tests) = match failed_dependency {
+            Some(failed) => (Err(format!("this stage needs `{failed}`, which failed")), None),
+            None => execute(&name, work, prints_directly),
         };
-        let seconds = begun.elapsed().as_secs_f64();
-        let report = Report { name, seconds, result, tests };
+        let seconds = started_at.elapsed().as_secs_f64();
+        let report = StageReport { name, seconds, result, tests };
         println!("== {}", report.line());
         self.reports().push(report);
         self.changed.notify_all();
     }
 
-    /// Waits for earlier stages to end, and returns one that failed.
+    /// Waits until these stages have ended. Returns the first that failed.
     fn wait_for<'n>(&self, names: &[&'n str]) -> Option<&'n str> {
         names.iter().copied().find(|name| {
-            let ended = |reports: &[Report]| {
+            let has_failed = |reports: &[StageReport]| {
                 reports.iter().find(|report| report.name == *name).map(|report| report.result.is_err())
             };
             let reports = self.reports();
             let reports = self
                 .changed
-                .wait_while(reports, |reports| ended(reports).is_none())
+                .wait_while(reports, |reports| has_failed(reports).is_none())
                 .unwrap_or_else(PoisonError::into_inner);
-            ended(&reports) == Some(true)
+            has_failed(&reports) == Some(true)
         })
     }
 
-    fn reports(&self) -> MutexGuard<'_, Vec<Report>> {
+    fn reports(&self) -> MutexGuard<'_, Vec<StageReport>> {
         self.reports.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn execute(name: &str, work: Work<'_>, live: bool) -> (StageResult, Option<TestCount>) {
-    if live {
-        return (work(&Log(None)), None);
+fn execute(name: &str, work: StageWork<'_>, prints_directly: bool) -> (StageResult, Option<TestCount>) {
+    if prints_directly {
+        return (work(&StageLog(None)), None);
     }
-    let (path, file) = match log_file(name) {
+    let (path, file) = match create_log_file(name) {
         Ok(created) => created,
         Err(error) => return (Err(error), None),
     };
-    let log = Log(Some(file));
+    let log = StageLog(Some(file));
     let result = work(&log);
     let text = std::fs::read(&path).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     if result.is_err() {
-        println!("-- what `{name}` printed ({}):\n{}\n-- end of `{name}`", path.display(), text.trim_end());
+        println!("-- output of `{name}` ({}):\n{}\n-- end of `{name}`", path.display(), text.trim_end());
     }
     (result, TestCount::of(&text))
 }
 
 /// Creates `target/stages/NAME.log`.
-pub(crate) fn log_file(name: &str) -> Result<(PathBuf, File), String> {
+pub(crate) fn create_log_file(name: &str) -> Result<(PathBuf, File), String> {
     let folder = root().join("target/stages");
     let path = folder.join(format!("{}.log", name.replace([' ', '/'], "-")));
     let file = std::fs::create_dir_all(folder).and_then(|()| File::create(&path));
     file.map(|file| (path.clone(), file)).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-impl Report {
+impl StageReport {
     fn line(&self) -> String {
         let Self { name, seconds, result, tests } = self;
         let tests = tests.as_ref().map_or(String::new(), |tests| format!(" ({} tests)", tests.passed));
         match result {
-            Ok(Outcome::Passed) => format!("{name} passed in {seconds:.1} s{tests}"),
-            Ok(Outcome::Skipped(why)) => format!("{name} SKIPPED: {why}"),
-            Err(why) => format!("{name} FAILED in {seconds:.1} s: {why}"),
+            Ok(StageOutcome::Passed) => format!("{name} passed in {seconds:.1} s{tests}"),
+            Ok(StageOutcome::Skipped(reason)) => format!("{name} SKIPPED: {reason}"),
+            Err(reason) => format!("{name} FAILED in {seconds:.1} s: {reason}"),
         }
     }
 }
 
-/// The seconds of each stage, what was skipped, and how many stages there were of each kind.
-fn summary(reports: &[Report], seconds: f64) -> String {
+/// Returns the duration of each stage, the reasons for skips and failures, and the number of stages of each outcome.
+fn summary(reports: &[StageReport], seconds: f64) -> String {
     use std::fmt::Write as _;
     let mut text = "== seconds\n".to_owned();
     for report in reports {
-        let word = match &report.result {
-            Ok(Outcome::Passed) => "passed ",
-            Ok(Outcome::Skipped(_)) => "skipped",
+        let outcome = match &report.result {
+            Ok(StageOutcome::Passed) => "passed ",
+            Ok(StageOutcome::Skipped(_)) => "skipped",
             Err(_) => "FAILED ",
         };
-        let _ = writeln!(text, "{:8.1}  {word}  {}", report.seconds, report.name);
+        let _ = writeln!(text, "{:8.1}  {outcome}  {}", report.seconds, report.name);
     }
-    let _ = writeln!(text, "{seconds:8.1}  in all");
+    let _ = writeln!(text, "{seconds:8.1}  total");
     let (mut failed, mut skipped) = (0, 0);
-    for Report { name, result, .. } in reports {
+    for StageReport { name, result, .. } in reports {
         match result {
-            Ok(Outcome::Passed) => {}
-            Ok(Outcome::Skipped(why)) => {
+            Ok(StageOutcome::Passed) => {}
+            Ok(StageOutcome::Skipped(reason)) => {
                 skipped += 1;
-                let _ = writeln!(text, "SKIPPED {name}: {why}");
+                let _ = writeln!(text, "SKIPPED {name}: {reason}");
             }
-            Err(why) => {
+            Err(reason) => {
                 failed += 1;
-                let _ = writeln!(text, "FAILED {name}: {why}");
+                let _ = writeln!(text, "FAILED {name}: {reason}");
             }
         }
     }
@@ -221,7 +221,7 @@ fn summary(reports: &[Report], seconds: f64) -> String {
     text
 }
 
-/// How many tests the test programs in a log say that they ran.
+/// The number of passed tests that the test programs in a log report.
 struct TestCount {
     passed: usize,
 }
@@ -237,11 +237,11 @@ impl TestCount {
     }
 }
 
-/// Where a stage prints: the terminal, or its own file.
-pub(crate) struct Log(Option<File>);
+/// The output of a stage: the terminal or its own file.
+pub(crate) struct StageLog(Option<File>);
 
-impl Log {
-    pub(crate) fn say(&self, text: &str) {
+impl StageLog {
+    pub(crate) fn print(&self, text: &str) {
         match &self.0 {
             None => println!("{text}"),
             Some(file) => {
@@ -251,20 +251,21 @@ impl Log {
         }
     }
 
-    /// Runs a command to its end, and demands that it succeeds.
+    /// Runs a command and waits for its end. Returns an error if the command fails.
     pub(crate) fn run(&self, command: &mut Command) -> Result<(), String> {
-        self.direct(command)?;
+        self.redirect(command)?;
         match command.status() {
             Ok(status) if status.success() => Ok(()),
-            Ok(status) => Err(format!("{} ended with {status}", name(command))),
-            Err(error) => Err(format!("{} could not be run: {error}", name(command))),
+            Ok(status) => Err(format!("{} ended with {status}", program_name(command))),
+            Err(error) => Err(format!("cannot run {}: {error}", program_name(command))),
         }
     }
 
-    /// Lets a command print here.
-    pub(crate) fn direct(&self, command: &mut Command) -> Result<(), String> {
+    /// Redirects a command's output to this log.
+    pub(crate) fn redirect(&self, command: &mut Command) -> Result<(), String> {
         if let Some(file) = &self.0 {
-            let copy = || file.try_clone().map(Stdio::from).map_err(|error| format!("the log: {error}"));
+            let copy =
+                || file.try_clone().map(Stdio::from).map_err(|error| format!("cannot use the log: {error}"));
             command.stdout(copy()?).stderr(copy()?);
         }
         Ok(())
@@ -276,14 +277,15 @@ impl Log {
     }
 }
 
-/// Cargo in the workspace. Build scripts must not see how cargo describes xtask, because cargo would build their crates again.
+/// Returns a cargo command that runs in the workspace.
 pub(crate) fn cargo() -> Command {
     let mut cargo = command(env!("CARGO"));
     cargo.current_dir(root());
     cargo
 }
 
-/// A command without the environment variables by which cargo describes xtask.
+/// Returns a command without the environment variables in which cargo describes xtask. They would make build scripts run
+/// again.
 pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     for (name, _) in std::env::vars_os() {
@@ -295,14 +297,15 @@ pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// Does the same work for each item, on as many threads as there are processors; results are in the order of the items.
+/// Runs `work` for each item, on as many threads as there are processors. Returns the results in the order of the items.
 pub(crate) fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let (next, work) = (&AtomicUsize::new(0), &work);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let mut results: Vec<(usize, R)> = std::thread::scope(|scope| {
         let run = || {
-            let take = || next.fetch_add(1, Ordering::Relaxed);
-            std::iter::from_fn(|| Some(take()).and_then(|at| Some((at, work(items.get(at)?))))).collect()
+            let take_index = || next.fetch_add(1, Ordering::Relaxed);
+            std::iter::from_fn(|| Some(take_index()).and_then(|index| Some((index, work(items.get(index)?)))))
+                .collect()
         };
         let threads: Vec<_> = (0..threads).map(|_| scope.spawn(run)).collect();
         threads
@@ -312,38 +315,39 @@ pub(crate) fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R 
             })
             .collect()
     });
-    results.sort_by_key(|(at, _)| *at);
+    results.sort_by_key(|(index, _)| *index);
     results.into_iter().map(|(_, result)| result).collect()
 }
 
-/// What a command prints, if it succeeds.
-pub(crate) fn printed(command: &mut Command) -> Result<String, String> {
-    let output = command.output().map_err(|error| format!("{} could not be run: {error}", name(command)))?;
+/// Returns the output of a command, or an error if the command fails.
+pub(crate) fn command_output(command: &mut Command) -> Result<String, String> {
+    let output =
+        command.output().map_err(|error| format!("cannot run {}: {error}", program_name(command)))?;
     if !output.status.success() {
         let errors = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("{} ended with {}: {}", name(command), output.status, errors.trim()));
+        return Err(format!("{} ended with {}: {}", program_name(command), output.status, errors.trim()));
     }
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// Whether a command succeeds; nothing is printed.
-pub(crate) fn works(command: &mut Command) -> bool {
+/// Returns whether a command succeeds. Discards its output.
+pub(crate) fn succeeds(command: &mut Command) -> bool {
     command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 
-fn name(command: &Command) -> String {
+fn program_name(command: &Command) -> String {
     Path::new(command.get_program()).file_name().unwrap_or_default().display().to_string()
 }
 
-/// The workspace's folder.
+/// Returns the root folder of the workspace.
 pub(crate) fn root() -> PathBuf {
     let mut root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     root.pop();
     root
 }
 
-/// Whether this is a build server, where what cannot be installed is a failure.
-pub(crate) fn on_build_server() -> bool {
+/// Returns whether this is a build server. There, a package that cannot be installed is a failure.
+pub(crate) fn is_build_server() -> bool {
     std::env::var("CI").is_ok_and(|value| value == "true")
 }
 
@@ -351,24 +355,24 @@ pub(crate) fn on_build_server() -> bool {
 mod tests {
     use super::*;
 
-    fn report(name: &str, result: StageResult) -> Report {
-        Report { name: name.to_owned(), seconds: 1.0, result, tests: None }
+    fn report(name: &str, result: StageResult) -> StageReport {
+        StageReport { name: name.to_owned(), seconds: 1.0, result, tests: None }
     }
 
     #[test]
-    fn a_skipped_stage_is_named_and_not_counted_as_passed() {
-        let skipped = Ok(Outcome::Skipped("no folder".to_owned()));
-        let text = summary(&[report("one", Ok(Outcome::Passed)), report("oracle", skipped)], 2.0);
+    fn a_skipped_stage_is_reported_and_not_counted_as_passed() {
+        let skipped = Ok(StageOutcome::Skipped("no folder".to_owned()));
+        let text = summary(&[report("one", Ok(StageOutcome::Passed)), report("oracle", skipped)], 2.0);
         assert!(text.contains("SKIPPED oracle: no folder\n"), "{text}");
         assert!(text.ends_with("stages: 1 passed, 0 failed, 1 skipped"), "{text}");
     }
 
     #[test]
-    fn a_stage_waits_for_those_it_names_and_fails_with_them() {
+    fn a_stage_waits_for_its_dependencies_and_fails_if_one_of_them_failed() {
         let mut plan = Plan::default();
-        plan.add("second", Lane::RealTime, &["first"], |_| Ok(()));
-        plan.add("first", Lane::Compile, &[], |_| Err::<(), _>("broken".to_owned()));
-        let board = Board::default();
+        plan.add("second", StageLane::RealTime, &["first"], |_| Ok(()));
+        plan.add("first", StageLane::Compile, &[], |_| Err::<(), _>("broken".to_owned()));
+        let board = StageBoard::default();
         let mut stages = plan.0.into_iter();
         let (second, first) = (stages.next(), stages.next());
         std::thread::scope(|scope| {
@@ -377,12 +381,12 @@ mod tests {
         });
         let reports = board.reports();
         let results: Vec<_> = reports.iter().map(|report| (report.name.as_str(), &report.result)).collect();
-        let needs = Err("it needs `first`, which failed".to_owned());
+        let needs = Err("this stage needs `first`, which failed".to_owned());
         assert_eq!(results, [("first", &Err("broken".to_owned())), ("second", &needs)]);
     }
 
     #[test]
-    fn work_on_several_threads_keeps_the_order_of_its_items() {
+    fn parallel_results_keep_the_order_of_the_items() {
         let items: Vec<usize> = (0..100).collect();
         assert_eq!(
             in_parallel(&items, |item| item * 2),
@@ -391,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tests_of_several_programs_are_added_up() {
+    fn test_counts_of_several_programs_are_added_up() {
         let log = "test result: ok. 12 passed; 0 failed; 1 ignored\nother\ntest result: FAILED. 3 passed; 1 failed;";
         assert_eq!(TestCount::of(log).map(|count| count.passed), Some(15));
         assert!(TestCount::of("nothing").is_none());

@@ -1,4 +1,4 @@
-//! The hub: the real binary as one child process.
+//! The hub: the real binary in a child process.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use super::agent::member;
-use super::{Agent, Process, Server, lasting};
+use super::keep_alive_client::json_member;
+use super::{KeepAliveClient, ProcessStats, Server, uncoalescable_event};
 
-/// Where the hub keeps what it is told.
+/// Where the hub stores its data.
 #[derive(Clone, Copy, Debug)]
 pub enum Store<'a> {
-    /// In a new folder on disk. `SAYSO_BENCH_DIR` names another place for it than the one for temporary files.
+    /// In a new folder on disk, inside `SAYSO_BENCH_DIR` or, if that is not set, the folder for temporary files.
     Disk,
     /// In this folder.
     Folder(&'a Path),
@@ -21,86 +21,91 @@ pub enum Store<'a> {
     Memory,
 }
 
-/// `sayso serve`, until it is dropped.
+/// A running `sayso serve`. Dropping this kills the process.
 #[derive(Debug)]
-pub struct Hub {
+pub struct BenchHub {
     child: Child,
     address: String,
     session: String,
-    /// From the start of the process to its word that it listens.
+    /// Time from the start of the process until it listens.
     pub started_in: Duration,
     _folder: Option<TempDir>,
 }
 
-impl Hub {
-    /// Starts it and opens one session.
+impl BenchHub {
+    /// Starts the hub and opens one session.
     pub fn start(store: Store<'_>) -> Self {
         let binary = crate::binary().expect("cargo xtask bench builds the binary first");
         let mut command = Command::new(binary);
-        // Nobody answers so much; what is measured is how soon it is heard.
+        // The benchmark asks far more questions per minute than the default limit allows.
         command.args(["serve", "--open", "--listen", "127.0.0.1:0", "--hub-questions-per-minute", "1000000"]);
         let mut folder = None;
         match store {
             Store::Disk => {
-                let made = Self::folder();
-                command.arg("--data").arg(made.path());
-                folder = Some(made);
+                let temp_dir = Self::temp_dir();
+                command.arg("--data").arg(temp_dir.path());
+                folder = Some(temp_dir);
             }
             Store::Folder(path) => drop(command.arg("--data").arg(path)),
             Store::Memory => drop(command.arg("--memory")),
         }
-        let begun = Instant::now();
+        let started = Instant::now();
         let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let address = loop {
-            let line = lines.next().expect("it ended before it listened").unwrap();
+            let line = lines.next().expect("the hub exited before it was listening").unwrap();
             if let Some(address) = line.strip_prefix("listening on http://") {
                 break address.to_owned();
             }
         };
-        let started_in = begun.elapsed();
+        let started_in = started.elapsed();
         std::thread::spawn(move || lines.for_each(drop));
         let mut hub = Self { child, address, session: String::new(), started_in, _folder: folder };
         hub.session = hub.open_session(&mut hub.agent());
         hub
     }
 
-    /// A new folder for what is kept.
-    pub fn folder() -> TempDir {
-        let place = std::env::var_os("SAYSO_BENCH_DIR").map_or_else(std::env::temp_dir, Into::into);
-        tempfile::Builder::new().prefix("sayso-bench-").tempdir_in(place).unwrap()
+    /// Creates a temporary folder for the hub's data.
+    pub fn temp_dir() -> TempDir {
+        let parent = std::env::var_os("SAYSO_BENCH_DIR").map_or_else(std::env::temp_dir, Into::into);
+        tempfile::Builder::new().prefix("sayso-bench-").tempdir_in(parent).unwrap()
     }
 
-    /// A connection to it.
-    pub fn agent(&self) -> Agent {
-        Agent::connect(&self.address)
+    /// Opens a connection to the hub.
+    pub fn agent(&self) -> KeepAliveClient {
+        KeepAliveClient::connect(&self.address)
     }
 
     /// Opens one more session.
-    pub fn open_session(&self, agent: &mut Agent) -> String {
+    pub fn open_session(&self, agent: &mut KeepAliveClient) -> String {
         let started = r#"{"summary_normal":"Reading.","localization_hints":{"primary_language":"en"}}"#;
-        member(&agent.post("/agent/v1/sessions", started), "session_id")
+        json_member(&agent.post("/agent/v1/sessions", started), "session_id")
     }
 
-    /// One more subscription.
-    pub fn subscribe(&self, agent: &mut Agent) -> String {
+    /// Creates one more subscription.
+    pub fn subscribe(&self, agent: &mut KeepAliveClient) -> String {
         let request = r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"bench","capabilities":{"supports_confirmation_reply":true}}"#;
-        member(&agent.post("/aaep/v1/subscriptions", request), "subscription_id")
+        json_member(&agent.post("/aaep/v1/subscriptions", request), "subscription_id")
     }
 
-    /// Where a subscription is heard.
-    pub fn stream_of(subscription: &str) -> String {
+    /// Returns the path of a subscription's stream.
+    pub fn stream_path(subscription: &str) -> String {
         format!("/aaep/v1/events?subscription_id={subscription}")
     }
 
-    /// A request that publishes these events in a session.
-    pub fn publishes(&self, session: &str, events: &[String]) -> Vec<u8> {
-        // A line end makes it JSON Lines, of one too.
+    /// Returns a request that publishes these events in a session.
+    pub fn session_publish_request(&self, session: &str, events: &[String]) -> Vec<u8> {
+        // The final newline makes even a single event JSON Lines.
         let body = events.join("\n") + "\n";
-        Agent::request(&self.address, "POST", &format!("/agent/v1/sessions/{session}/events"), &body)
+        KeepAliveClient::request(
+            &self.address,
+            "POST",
+            &format!("/agent/v1/sessions/{session}/events"),
+            &body,
+        )
     }
 
-    /// Ends it as an operator would, and waits until it has ended.
+    /// Stops the hub with SIGTERM and waits for its exit.
     pub fn stop(mut self) {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
@@ -108,25 +113,25 @@ impl Hub {
     }
 }
 
-impl Server for Hub {
+impl Server for BenchHub {
     fn address(&self) -> &str {
         &self.address
     }
 
-    fn stream(&self, agent: &mut Agent) -> String {
-        Self::stream_of(&self.subscribe(agent))
+    fn open_stream_path(&self, agent: &mut KeepAliveClient) -> String {
+        Self::stream_path(&self.subscribe(agent))
     }
 
-    fn request(&self, batch: usize) -> (Vec<u8>, usize) {
-        (self.publishes(&self.session, &vec![lasting(); batch]), 1)
+    fn publish_request(&self, batch: usize) -> (Vec<u8>, usize) {
+        (self.session_publish_request(&self.session, &vec![uncoalescable_event(); batch]), 1)
     }
 
-    fn process(&self) -> Process {
-        Process(self.child.id())
+    fn process(&self) -> ProcessStats {
+        ProcessStats(self.child.id())
     }
 }
 
-impl Drop for Hub {
+impl Drop for BenchHub {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

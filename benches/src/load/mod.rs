@@ -1,10 +1,10 @@
-//! The load driver: what the benchmarks of the hub share.
+//! The load driver, shared by the benchmarks of the hub.
 //!
-//! - [`Hub`] and [`Nchan`]: the servers, each the real program as a child, behind [`Server`].
-//! - [`Agent`]: one connection that asks; [`Crowd`]: many of them, each with one request open.
-//! - [`Ears`]: listeners that keep up, read by one thread; [`Slow`] and [`Laggards`]: those that do not.
-//! - [`Flood`]: events at a rate that waits for nobody; [`Asker`]: questions, answers and wake-ups.
-//! - [`Histogram`]: times, by the logarithm; [`Scale`]: how much is done.
+//! - [`BenchHub`] and [`Nchan`]: the servers, real programs in child processes, behind [`Server`].
+//! - [`KeepAliveClient`]: one connection; [`ConcurrentPublishers`]: many connections, each with one open request.
+//! - [`ListenerPool`]: fast listeners, read by one thread; [`ThrottledListener`] and [`SlowReaders`]: slow ones.
+//! - [`FixedRateLoad`]: events at a fixed rate (open loop); [`QuestionDriver`]: questions, answers and wake-ups.
+//! - [`Histogram`]: logarithmic latency histogram; [`Scale`]: full or quick runs.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -12,59 +12,62 @@
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
     clippy::missing_panics_doc,
-    reason = "a driver that cannot go on says where, and that is all it can do"
+    reason = "a benchmark stops at the first error"
 )]
 
-mod agent;
-mod asker;
-mod bare;
-mod crowd;
-mod ears;
+mod baseline;
+mod concurrent_publishers;
 mod event;
-mod flood;
+mod fixed_rate_load;
 mod histogram;
 mod hub;
-mod laggards;
+mod keep_alive_client;
+mod listener_pool;
 mod nchan;
-mod process;
+mod process_stats;
 mod publish;
+mod question_driver;
 mod scale;
-mod slow;
+mod slow_readers;
+mod throttled_listener;
 
 use std::sync::LazyLock;
 use std::time::Instant;
 
-pub use agent::Agent;
-pub use asker::{Asked, Asker};
-pub use bare::{bare_appends, bare_writes};
-pub use crowd::Crowd;
-pub use ears::Ears;
-pub use event::{ASKED, FLOOD, event, framed, lasting, question, whole};
-pub use flood::{Flood, Flooded};
+pub use baseline::{baseline_appends, baseline_writes};
+pub use concurrent_publishers::ConcurrentPublishers;
+pub use event::{
+    EVENT_STAMP_PREFIX, QUESTION_STAMP_PREFIX, enveloped_event, event, frame_len, question,
+    uncoalescable_event,
+};
+pub use fixed_rate_load::{FixedRateLoad, FixedRateResult};
 pub use histogram::Histogram;
-pub use hub::{Hub, Store};
-pub use laggards::Laggards;
+pub use hub::{BenchHub, Store};
+pub use keep_alive_client::KeepAliveClient;
+pub use listener_pool::ListenerPool;
 pub use nchan::Nchan;
-pub use process::Process;
-pub use publish::{Published, Style, publish};
+pub use process_stats::ProcessStats;
+pub use publish::{PublishMode, PublishResult, publish};
+pub use question_driver::{QuestionDriver, QuestionTimes};
 pub use scale::Scale;
-pub use slow::Slow;
+pub use slow_readers::SlowReaders;
+pub use throttled_listener::ThrottledListener;
 
-/// A server that takes events by HTTP and gives them to listeners by SSE.
+/// A server that accepts events over HTTP and delivers them to listeners over SSE.
 pub trait Server {
-    /// Its host and port.
+    /// The host and port.
     fn address(&self) -> &str;
-    /// Where one more listener finds its stream; what must be asked for first is asked of this agent.
-    fn stream(&self, agent: &mut Agent) -> String;
-    /// One request, or several in a row, that publish so many events; and how many answers they get.
-    fn request(&self, batch: usize) -> (Vec<u8>, usize);
-    /// The process that does the work.
-    fn process(&self) -> Process;
+    /// Returns the path of the stream for one more listener. Subscribes with `agent` if that is needed.
+    fn open_stream_path(&self, agent: &mut KeepAliveClient) -> String;
+    /// Returns a request, or several in a row, that publishes `batch` events, and the number of responses.
+    fn publish_request(&self, batch: usize) -> (Vec<u8>, usize);
+    /// The server process.
+    fn process(&self) -> ProcessStats;
 }
 
-static BEGUN: LazyLock<Instant> = LazyLock::new(Instant::now);
+static DRIVER_START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// Microseconds since the driver began: what all stamps are in.
-pub fn micros() -> u64 {
-    u64::try_from(BEGUN.elapsed().as_micros()).unwrap_or(u64::MAX)
+/// Returns the microseconds since the driver started. All stamps use this clock.
+pub fn elapsed_micros() -> u64 {
+    u64::try_from(DRIVER_START.elapsed().as_micros()).unwrap_or(u64::MAX)
 }

@@ -1,4 +1,4 @@
-//! The peer for fan-out: nginx with nchan, one worker, everything in a folder of its own.
+//! The server that the fan-out benchmark compares with: nginx with nchan, one worker, all files in a temporary folder.
 
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
@@ -7,31 +7,31 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use super::{Agent, Process, Server, whole};
+use super::{KeepAliveClient, ProcessStats, Server, enveloped_event};
 
-/// nginx with nchan, until it is dropped.
+/// A running nginx with nchan. Dropping this stops it.
 #[derive(Debug)]
 pub struct Nchan {
     child: Child,
     address: String,
-    worker: Process,
+    worker: ProcessStats,
     _folder: TempDir,
 }
 
 const MODULE: &str = "/usr/lib/nginx/modules/ngx_nchan_module.so";
 
 impl Nchan {
-    /// Starts it on a free port of loopback; says why if it cannot.
+    /// Starts nginx on a free loopback port. Returns the reason if that fails.
     pub fn start() -> Result<Self, String> {
         if !Path::new(MODULE).exists() {
             return Err("nginx with nchan is not installed (Debian: nginx, libnginx-mod-nchan)".to_owned());
         }
         let folder =
-            tempfile::Builder::new().prefix("sayso-nchan-").tempdir().map_err(|why| why.to_string())?;
-        let free = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
-        let address = free.map_err(|why| why.to_string())?.to_string();
+            tempfile::Builder::new().prefix("sayso-nchan-").tempdir().map_err(|error| error.to_string())?;
+        let free_address = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
+        let address = free_address.map_err(|error| error.to_string())?.to_string();
         let file = folder.path().join("nginx.conf");
-        std::fs::write(&file, settings(folder.path(), &address)).map_err(|why| why.to_string())?;
+        std::fs::write(&file, nginx_config(folder.path(), &address)).map_err(|error| error.to_string())?;
         let mut child = Command::new("nginx")
             .arg("-p")
             .arg(folder.path())
@@ -40,27 +40,27 @@ impl Nchan {
             .args(["-e", "stderr"])
             .stdin(Stdio::null())
             .spawn()
-            .map_err(|why| format!("nginx could not be run: {why}"))?;
-        let begun = Instant::now();
+            .map_err(|error| format!("cannot run nginx: {error}"))?;
+        let started = Instant::now();
         while TcpStream::connect(&address).is_err() {
-            if let Ok(Some(ended)) = child.try_wait() {
-                return Err(format!("nginx ended with {ended}"));
+            if let Ok(Some(status)) = child.try_wait() {
+                return Err(format!("nginx exited with {status}"));
             }
-            if begun.elapsed() > Duration::from_secs(10) {
+            if started.elapsed() > Duration::from_secs(10) {
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err("nginx does not listen".to_owned());
+                return Err("nginx did not start listening within ten seconds".to_owned());
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        let worker = Process(child.id()).child().unwrap_or(Process(child.id()));
+        let worker = ProcessStats(child.id()).only_child().unwrap_or(ProcessStats(child.id()));
         Ok(Self { child, address, worker, _folder: folder })
     }
 }
 
-fn settings(folder: &Path, address: &str) -> String {
+fn nginx_config(folder: &Path, address: &str) -> String {
     let folder = folder.display();
-    // As root the worker would change to a user who cannot write here.
+    // As root, the worker would switch to a user who cannot write here.
     let user = if std::env::var("USER").is_ok_and(|user| user != "root") { "" } else { "user root;" };
     format!(
         "load_module {MODULE};
@@ -97,23 +97,23 @@ impl Server for Nchan {
         &self.address
     }
 
-    fn stream(&self, _: &mut Agent) -> String {
+    fn open_stream_path(&self, _: &mut KeepAliveClient) -> String {
         "/sub".to_owned()
     }
 
-    /// It knows no batches: as many requests in a row.
-    fn request(&self, batch: usize) -> (Vec<u8>, usize) {
-        (Agent::request(&self.address, "POST", "/pub", &whole()).repeat(batch), batch)
+    /// nchan has no batches, so this is a sequence of single requests.
+    fn publish_request(&self, batch: usize) -> (Vec<u8>, usize) {
+        (KeepAliveClient::request(&self.address, "POST", "/pub", &enveloped_event()).repeat(batch), batch)
     }
 
-    fn process(&self) -> Process {
+    fn process(&self) -> ProcessStats {
         self.worker
     }
 }
 
 impl Drop for Nchan {
     fn drop(&mut self) {
-        // Asked, so that it ends its worker too.
+        // SIGTERM, so that nginx stops its worker too.
         let id = self.child.id().to_string();
         let _ = Command::new("kill").args(["-TERM", &id]).status();
         let _ = self.child.wait();

@@ -1,23 +1,23 @@
-//! How much is done.
+//! Full or quick runs.
 
-/// The full form, or with `--quick` one that only shows that everything runs.
+/// The size of a benchmark: full, or with `--quick` just enough to show that it runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
-    quick: bool,
+    is_quick: bool,
 }
 
 impl Scale {
-    /// As the arguments say.
-    pub fn of_arguments() -> Self {
-        let quick = std::env::args().any(|argument| argument == "--quick");
-        if quick {
-            println!("the quick form: these figures mean nothing");
+    /// Reads the scale from the arguments.
+    pub fn from_args() -> Self {
+        let is_quick = std::env::args().any(|argument| argument == "--quick");
+        if is_quick {
+            println!("quick run: the figures are not meaningful");
         }
-        Self { quick }
+        Self { is_quick }
     }
 
-    /// The one or the other.
+    /// Returns the value for this scale.
     pub fn pick<T>(self, full: T, quick: T) -> T {
-        if self.quick { quick } else { full }
+        if self.is_quick { quick } else { full }
     }
 }

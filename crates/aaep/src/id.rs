@@ -1,4 +1,4 @@
-//! The ids of AAEP: validated, comparable, made from a source of randomness that the caller brings.
+//! The ids of AAEP: validated, comparable, and generated from the caller's source of randomness.
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
@@ -10,43 +10,43 @@ use data_encoding::HEXLOWER;
 use seal::Random;
 use thiserror::Error;
 
-use crate::form::is_id;
-use crate::record::Shape;
+use crate::grammar::is_id;
+use crate::record::FieldType;
 
-/// A text that is not the id it should be.
+/// The error for text that is not a valid id.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("must be {prefix} followed by 1 to 64 ASCII letters or digits")]
 pub struct IdError {
-    /// What an id of this kind begins with.
+    /// The prefix of such an id.
     pub prefix: &'static str,
 }
 
 macro_rules! ids {
-    ($($(#[$doc:meta])* $name:ident, $prefix:literal, $kept:ty, $called:literal;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident, $prefix:literal, $storage:ty, $description:literal;)*) => {$(
         $(#[$doc])*
         ///
         #[doc = concat!("The form is `", $prefix, "` and 1 to 64 ASCII letters or digits, compared case-sensitively.")]
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name($kept);
+        pub struct $name($storage);
 
         impl $name {
-            /// What every such id begins with.
+            /// The prefix of every such id.
             pub const PREFIX: &'static str = $prefix;
 
-            pub(crate) const SHAPE: Shape = Shape::Form {
-                is: |text| is_id($prefix, text),
+            pub(crate) const FIELD_TYPE: FieldType = FieldType::Grammar {
+                matches: |text| is_id($prefix, text),
                 pattern: concat!("^", $prefix, "[A-Za-z0-9]{1,64}$"),
-                called: $called,
+                description: $description,
             };
 
-            /// Takes a text that has the form.
+            /// Parses an id.
             pub fn parse(text: &str) -> Result<Self, IdError> {
                 if is_id($prefix, text) { Ok(Self(text.into())) } else { Err(IdError { prefix: $prefix }) }
             }
 
-            /// Makes a new one: 128 random bits as 32 hexadecimal digits.
+            /// Generates an id: 128 random bits as 32 hexadecimal digits.
             pub fn generate(random: &mut impl Random) -> Self {
-                Self(hex($prefix, random))
+                Self(generate_hex($prefix, random))
             }
         }
 
@@ -62,103 +62,104 @@ macro_rules! ids {
 }
 
 ids! {
-    /// Names one event (§3.2.3).
+    /// The id of an event (§3.2.3).
     ///
     /// ```
     /// use aaep::EventId;
     /// assert!(EventId::parse("evt_8a3f5b22c91e4d7a").is_ok());
     /// assert!(EventId::parse("evt_8a3f\n").is_err());
     /// ```
-    EventId, "evt_", Short, "an id like evt_8a3f5b22c91e4d7a";
-    /// Names one session: one request of one person, from start to end (§3.2.4).
+    EventId, "evt_", InlineStr, "an id like evt_8a3f5b22c91e4d7a";
+    /// The id of a session: one task of an agent, from start to end (§3.2.4).
     SessionId, "sess_", Arc<str>, "an id like sess_2c91a7b4d23f1e88";
-    /// Names one subscription (§5.4).
+    /// The id of a subscription (§5.4).
     SubscriptionId, "sub_", Arc<str>, "an id like sub_8a4f2c9d";
-    /// Ties an answer to its question (§6.2.1). It is no credential (§6.2.4).
+    /// Links a reply to its question (§6.2.1). It is not a credential (§6.2.4).
     ReplyToken, "rpl_", Arc<str>, "a token like rpl_4f8a2e7d9c1b6a3f";
-    /// Ties a tool's completion to its invocation (§4.3.1).
+    /// Links a tool's completion to its invocation (§4.3.1).
     ToolCallId, "call_", Arc<str>, "an id like call_7a2b9c4e";
     /// Groups the chunks of one output (§4.3.3).
     OutputId, "out_", Arc<str>, "an id like out_3a8c2";
 }
 
 impl ToolCallId {
-    /// The id of the call of this number in its session.
+    /// Returns the id of the call with this number in its session.
     ///
     /// ```
-    /// assert_eq!(aaep::ToolCallId::numbered(7).as_str(), "call_7");
+    /// assert_eq!(aaep::ToolCallId::from_number(7).as_str(), "call_7");
     /// ```
-    pub fn numbered(number: u64) -> Self {
+    pub fn from_number(number: u64) -> Self {
         Self(format!("{}{number}", Self::PREFIX).into())
     }
 }
 
-/// The text of an id that lies in the id itself, as long as it is one of ours: every event that is made needs one.
+/// The text of an event id. Short ids are stored inline, because every new event needs one and an
+/// allocation would cost time.
 #[derive(Clone)]
-enum Short {
-    Here { bytes: [u8; HERE], length: u8 },
-    Elsewhere(Arc<str>),
+enum InlineStr {
+    Inline { bytes: [u8; INLINE_CAPACITY], length: u8 },
+    Shared(Arc<str>),
 }
 
-/// `evt_` and 32 digits, and some more.
-const HERE: usize = 40;
+/// Enough for `evt_` and 32 digits.
+const INLINE_CAPACITY: usize = 40;
 
-impl From<&str> for Short {
+impl From<&str> for InlineStr {
     fn from(text: &str) -> Self {
-        let mut bytes = [0; HERE];
+        let mut bytes = [0; INLINE_CAPACITY];
         match (bytes.get_mut(..text.len()), u8::try_from(text.len())) {
-            (Some(room), Ok(length)) => {
-                room.copy_from_slice(text.as_bytes());
-                Self::Here { bytes, length }
+            (Some(buffer), Ok(length)) => {
+                buffer.copy_from_slice(text.as_bytes());
+                Self::Inline { bytes, length }
             }
-            _ => Self::Elsewhere(text.into()),
+            _ => Self::Shared(text.into()),
         }
     }
 }
 
-impl Deref for Short {
+impl Deref for InlineStr {
     type Target = str;
     fn deref(&self) -> &str {
         match self {
-            Self::Here { bytes, length } => {
+            Self::Inline { bytes, length } => {
                 let bytes = bytes.get(..usize::from(*length)).unwrap_or_default();
                 std::str::from_utf8(bytes).unwrap_or_default()
             }
-            Self::Elsewhere(text) => text,
+            Self::Shared(text) => text,
         }
     }
 }
 
-impl PartialEq for Short {
+impl PartialEq for InlineStr {
     fn eq(&self, other: &Self) -> bool {
         **self == **other
     }
 }
 
-impl Eq for Short {}
+impl Eq for InlineStr {}
 
-impl PartialOrd for Short {
+impl PartialOrd for InlineStr {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Short {
+impl Ord for InlineStr {
     fn cmp(&self, other: &Self) -> Ordering {
         (**self).cmp(&**other)
     }
 }
 
-impl Hash for Short {
+impl Hash for InlineStr {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (**self).hash(state);
     }
 }
 
-fn hex<T: for<'t> From<&'t str>>(prefix: &str, random: &mut impl Random) -> T {
+fn generate_hex<T: for<'t> From<&'t str>>(prefix: &str, random: &mut impl Random) -> T {
     let mut bytes = [0; 16];
     random.fill(&mut bytes);
-    // Written on the stack, so that only keeping it needs memory.
+    // Written on the stack to avoid a temporary allocation.
     let mut text = [0; 8 + 32];
     let (start, rest) = text.split_at_mut(prefix.len());
     start.copy_from_slice(prefix.as_bytes());
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn long_ids_are_kept_like_short_ones() {
+    fn long_ids_behave_like_short_ones() {
         for length in [1, 35, 36, 37, 64] {
             let text = format!("evt_{}", "a".repeat(length));
             let id = EventId::parse(&text).unwrap();
@@ -196,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_has_its_own_prefix() {
+    fn each_kind_of_id_has_its_own_prefix() {
         assert!(SessionId::parse("sess_a").is_ok() && SessionId::parse("evt_a").is_err());
         assert!(ReplyToken::parse("rpl_a").is_ok() && ReplyToken::parse("rpl_a-b").is_err());
         assert!(SubscriptionId::parse("sub_a").is_ok() && OutputId::parse("out_a").is_ok());

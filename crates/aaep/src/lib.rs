@@ -1,39 +1,39 @@
-//! AAEP, the Agent Accessibility Event Protocol, as values and machines.
+//! AAEP, the Agent Accessibility Event Protocol, as types and state machines.
 //!
-//! By AAEP an AI agent tells a person's assistive technology what it does, and waits for consent. This crate knows the
-//! protocol and nothing else: no sockets, no clock, no threads. Time and randomness come in as arguments.
+//! With AAEP, an AI agent reports its work to a person's assistive technology and waits for consent. This crate
+//! implements the protocol only: it has no sockets, no clock and no threads. Time and randomness are arguments.
 //!
-//! - [`event`]: the envelope and the twelve events as types, read without loss and written in the advised order.
+//! - [`event`]: the envelope and the twelve event types, parsed without loss and written in the recommended order.
 //! - [`message`]: the handshake, the replies and the producer's manifest.
-//! - [`rule`]: the rule book. Every finding anywhere in sayso names one of its rules.
-//! - [`check`]: whether one event or message is lawful, in the strict face or the receiving one.
-//! - [`secret`]: secrets in text for people, for the check and for redaction.
-//! - [`session`]: whether events are lawful in their order, and what a session is waiting for.
-//! - [`consent`]: open questions, whose answers count, and what they cover.
-//! - [`recording`]: many sessions in one stream.
-//! - [`shape`]: what one subscription hears of it all, and when.
-//! - [`negotiate`]: what a subscriber asks for against what can be given, and the terms that hold; languages.
-//! - [`manifest`]: signed manifests, made and checked.
-//! - [`schema`]: the JSON Schemas of all of it.
+//! - [`rule`]: all validation rules. Every finding in sayso names one of them.
+//! - [`check`]: validates one event or message, strictly or as a tolerant receiver.
+//! - [`secret`]: finds and redacts secrets in text for people.
+//! - [`session`]: validates the order of events and tracks what a session waits for.
+//! - [`consent`]: open questions, their answers, and the actions that an answer covers.
+//! - [`recording`]: validates many sessions in one stream.
+//! - [`shaping`]: decides what one subscription receives, and when.
+//! - [`negotiate`]: matches a subscriber's request with the producer's offer; selects languages.
+//! - [`manifest`]: signs and verifies manifests.
+//! - [`schema`]: the JSON Schemas of events and messages.
 
 pub mod check;
 pub mod consent;
 pub mod event;
 mod fingerprint;
-pub mod form;
+pub mod grammar;
 mod id;
 pub mod manifest;
 pub mod message;
 pub mod negotiate;
-mod received;
+mod parsed_document;
 pub mod record;
 pub mod recording;
 pub mod rule;
 pub mod schema;
 pub mod secret;
 pub mod session;
-pub mod shape;
+pub mod shaping;
 
 pub use id::{EventId, IdError, OutputId, ReplyToken, SessionId, SubscriptionId, ToolCallId};
-pub use received::Received;
+pub use parsed_document::ParsedDocument;
 pub use seal::{Random, Timestamp, TimestampError, UnixMillis, json};

@@ -1,22 +1,22 @@
-//! All integration tests of AAEP's values and machines but those against the published schemas.
+//! All integration tests of AAEP's values and state machines, except those against the published schemas.
 
 #![allow(
     clippy::expect_used,
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test says what went wrong by panicking"
+    reason = "tests report failures by panicking"
 )]
 
-mod answers;
+mod clarification_answers;
 mod consent;
 mod manifest;
-mod mutations;
 mod negotiate;
-mod presumption;
-mod properties;
-mod receive;
-mod session;
-mod shape;
-mod shape_properties;
-mod shape_text;
+mod presumed_consent;
+mod protocol_properties;
+mod recording_mutations;
+mod session_machine;
+mod shaping;
+mod shaping_output_text;
+mod shaping_properties;
 mod support;
+mod tolerant_receiving;

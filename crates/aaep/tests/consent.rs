@@ -1,17 +1,17 @@
-//! Consent as a hub keeps it: whose answers count, when, once, and what they cover.
+//! Consent as a hub records it: whose answers count, until when they count, and which action they permit once.
 
-mod asking;
-mod batches;
-mod checks;
+mod asking_questions;
 mod clarifications;
-mod endings;
-mod exhaustive;
-mod hub;
-mod listeners;
-mod properties;
+mod consent_hub;
+mod crash_recovery;
+mod deadlines_and_reminders;
+mod model_check;
+mod model_state;
+mod random_histories;
 mod receipts;
-mod restoring;
-mod spending;
-mod threats;
-mod time;
-mod world;
+mod reply_validation;
+mod session_endings;
+mod spending_consent;
+mod staging_and_commit;
+mod subscription_lifecycle;
+mod threat_model;

@@ -1,192 +1,217 @@
-//! Signed manifests: whose they are, and what is no signature.
+//! Signed manifests: which producer they belong to, and which signatures are rejected.
 
-use aaep::manifest::{ManifestError, Misfit, NoKeys, Trusted, compare, read, sign, verify};
+use aaep::manifest::{
+    ManifestError, OfferMismatch, TrustedKeys, TrustedKeysError, check_offer, parse, sign, verify,
+};
 use aaep::message::{Message, SubscriptionAccepted};
-use aaep::rule::Face;
+use aaep::rule::ValidationMode;
 use seal::es256::SigningKey;
-use seal::jws::{self, Header, JwsError, Signer};
+use seal::jws::{self, JwsError, JwsHeader, JwsSigner};
 use seal::{Jwk, SystemRandom, base64url, ed25519};
 
-const BANK: &str = r#"{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:producer.manifest","agent_id":"bank","aaep_versions_supported":["1.0.0"],"conformance_levels_supported":[1,2,3],"transports_supported":["sse"]}"#;
+const BANK_MANIFEST: &str = r#"{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:producer.manifest","agent_id":"bank","aaep_versions_supported":["1.0.0"],"conformance_levels_supported":[1,2,3],"transports_supported":["sse"]}"#;
 
 fn key() -> SigningKey {
     SigningKey::generate(&mut SystemRandom)
 }
 
-fn public(key: &SigningKey) -> Jwk {
+fn public_jwk(key: &SigningKey) -> Jwk {
     Jwk::P256(key.verifying_key().clone())
 }
 
-fn trusted(key: &SigningKey) -> Trusted {
-    Trusted::key(public(key))
+fn trusted_keys(key: &SigningKey) -> TrustedKeys {
+    TrustedKeys::from_key(public_jwk(key))
 }
 
-/// A token with this header, its payload and signature as given.
-fn forged(header: &str, payload: &str, signature: &[u8]) -> String {
+/// Returns a token with this header, payload and signature.
+fn assemble_token(header: &str, payload: &str, signature: &[u8]) -> String {
     [header.as_bytes(), payload.as_bytes(), signature].map(base64url::encode).join(".")
 }
 
-/// Correctly signed, with any header.
-fn signed(header: &str, payload: &str, key: &SigningKey) -> String {
+/// Returns a correctly signed token with any header.
+fn sign_with_header(header: &str, payload: &str, key: &SigningKey) -> String {
     let input = [header, payload].map(|part| base64url::encode(part.as_bytes())).join(".");
     let signature = base64url::encode(&key.sign(input.as_bytes()).unwrap());
     format!("{input}.{signature}")
 }
 
 #[test]
-fn the_payload_is_the_manifest_byte_for_byte_and_the_key_is_named() {
+fn the_payload_is_the_exact_manifest_and_the_header_names_the_key() {
     let key = key();
-    let spaced = BANK.replace(':', " : ").replace(" : //", "://").replace("aaep : producer", "aaep:producer");
-    for text in [BANK, &spaced] {
+    let with_spaces =
+        BANK_MANIFEST.replace(':', " : ").replace(" : //", "://").replace("aaep : producer", "aaep:producer");
+    for text in [BANK_MANIFEST, &with_spaces] {
         let token = sign(text, &key).unwrap();
         let parts: Vec<_> = token
             .split('.')
             .map(|part| String::from_utf8_lossy(&base64url::decode(part).unwrap()).into_owned())
             .collect();
-        assert_eq!(parts[0], format!(r#"{{"alg":"ES256","kid":"{}"}}"#, public(&key).thumbprint()));
+        assert_eq!(parts[0], format!(r#"{{"alg":"ES256","kid":"{}"}}"#, public_jwk(&key).thumbprint()));
         assert_eq!(parts[1], text);
-        assert_eq!(verify(&token, &trusted(&key)).unwrap().agent_id, "bank");
+        assert_eq!(verify(&token, &trusted_keys(&key)).unwrap().agent_id, "bank");
     }
 }
 
 #[test]
-fn what_breaks_the_rules_is_neither_signed_nor_believed() {
+fn a_manifest_that_breaks_a_rule_is_neither_signed_nor_accepted() {
     let key = key();
     for (text, rule) in [
-        (BANK.replace(r#""agent_id":"bank","#, ""), "AAEP-5.10.1-1"),
-        (BANK.replace(r#"["1.0.0"]"#, "[]"), "AAEP-12.5.3-1"),
-        (BANK.replace(r#""sse""#, r#""sse","sse""#), "AAEP-5.10.1-1"),
+        (BANK_MANIFEST.replace(r#""agent_id":"bank","#, ""), "AAEP-5.10.1-1"),
+        (BANK_MANIFEST.replace(r#"["1.0.0"]"#, "[]"), "AAEP-12.5.3-1"),
+        (BANK_MANIFEST.replace(r#""sse""#, r#""sse","sse""#), "AAEP-5.10.1-1"),
     ] {
         let refused = [
             sign(&text, &key).unwrap_err(),
-            verify(&signed(r#"{"alg":"ES256"}"#, &text, &key), &trusted(&key)).unwrap_err(),
+            verify(&sign_with_header(r#"{"alg":"ES256"}"#, &text, &key), &trusted_keys(&key)).unwrap_err(),
         ];
-        for why in refused {
-            let ManifestError::Unlawful(findings) = &why else { panic!("{why:?}") };
+        for error in refused {
+            let ManifestError::RuleViolations(findings) = &error else { panic!("{error:?}") };
             assert_eq!(findings[0].rule.id(), rule, "{text}");
         }
     }
-    // Something else that the same key has signed is no manifest.
+    // Other documents signed with the same key are not manifests.
     for text in
         ["", "[]", r#"{"type":"subscription.close","subscription_id":"sub_1"}"#, r#"{"agent_id":"bank"}"#]
     {
-        assert!(matches!(sign(text, &key), Err(ManifestError::Unlawful(_))), "{text}");
+        assert!(matches!(sign(text, &key), Err(ManifestError::RuleViolations(_))), "{text}");
     }
 }
 
 #[test]
-fn nothing_in_it_can_be_changed() {
+fn any_change_to_a_signed_manifest_is_detected() {
     let key = key();
-    let token = sign(BANK, &key).unwrap();
+    let token = sign(BANK_MANIFEST, &key).unwrap();
     let (rest, signature) = token.rsplit_once('.').unwrap();
-    let other = BANK.replace("bank", "bunk");
-    let head = rest.split_once('.').unwrap().0;
-    let moved = format!("{head}.{}.{signature}", base64url::encode(other.as_bytes()));
-    assert_eq!(verify(&moved, &trusted(&key)), Err(ManifestError::Jws(JwsError::Signature)));
+    let changed_manifest = BANK_MANIFEST.replace("bank", "bunk");
+    let header = rest.split_once('.').unwrap().0;
+    let tampered = format!("{header}.{}.{signature}", base64url::encode(changed_manifest.as_bytes()));
+    assert_eq!(verify(&tampered, &trusted_keys(&key)), Err(ManifestError::Jws(JwsError::InvalidSignature)));
     for at in 0..token.len() {
         let mut bytes = token.clone().into_bytes();
         bytes[at] = if bytes[at] == b'A' { b'B' } else { b'A' };
-        assert!(verify(&String::from_utf8(bytes).unwrap(), &trusted(&key)).is_err(), "byte {at}");
+        assert!(verify(&String::from_utf8(bytes).unwrap(), &trusted_keys(&key)).is_err(), "byte {at}");
     }
 }
 
 #[test]
-fn another_key_is_another_producer() {
+fn a_manifest_signed_with_another_key_is_rejected() {
     let (bank, eve) = (key(), key());
-    let token = sign(BANK, &eve).unwrap();
-    assert_eq!(verify(&token, &trusted(&bank)), Err(ManifestError::Jws(JwsError::Signature)));
+    let token = sign(BANK_MANIFEST, &eve).unwrap();
+    assert_eq!(verify(&token, &trusted_keys(&bank)), Err(ManifestError::Jws(JwsError::InvalidSignature)));
 }
 
 #[test]
-fn the_algorithm_is_the_keys_and_never_the_headers() {
+fn the_key_determines_the_algorithm_not_the_header() {
     let key = key();
     for (alg, signature) in
         [("none", &b""[..]), ("None", b""), ("HS256", &[0; 32]), ("RS256", &[0; 256]), ("ES384", &[0; 96])]
     {
-        let token = forged(&format!(r#"{{"alg":"{alg}"}}"#), BANK, signature);
-        let refused = verify(&token, &trusted(&key)).unwrap_err();
-        assert_eq!(refused, ManifestError::Jws(JwsError::Algorithm(alg.to_owned())));
+        let token = assemble_token(&format!(r#"{{"alg":"{alg}"}}"#), BANK_MANIFEST, signature);
+        let refused = verify(&token, &trusted_keys(&key)).unwrap_err();
+        assert_eq!(refused, ManifestError::Jws(JwsError::WrongAlgorithm(alg.to_owned())));
     }
-    // HMAC over the public key, as the textbook attack has it, and a good signature under a false name.
-    let token = signed(r#"{"alg":"HS256"}"#, BANK, &key);
-    assert_eq!(verify(&token, &trusted(&key)), Err(ManifestError::Jws(JwsError::Algorithm("HS256".into()))));
-    let edwards = ed25519::SigningKey::generate(&mut SystemRandom);
-    let token = jws::sign(Signer::Ed25519(&edwards), &Header::default(), BANK.as_bytes()).unwrap();
-    assert_eq!(verify(&token, &trusted(&key)), Err(ManifestError::Jws(JwsError::Algorithm("EdDSA".into()))));
-    let trusts_edwards = Trusted::key(Jwk::Ed25519(edwards.verifying_key()));
+    // A valid signature under a wrong algorithm name, as in the known HMAC-with-public-key attack.
+    let token = sign_with_header(r#"{"alg":"HS256"}"#, BANK_MANIFEST, &key);
     assert_eq!(
-        verify(&token, &trusts_edwards).unwrap().agent_id,
+        verify(&token, &trusted_keys(&key)),
+        Err(ManifestError::Jws(JwsError::WrongAlgorithm("HS256".into())))
+    );
+    let ed25519_key = ed25519::SigningKey::generate(&mut SystemRandom);
+    let token =
+        jws::sign(JwsSigner::Ed25519(&ed25519_key), &JwsHeader::default(), BANK_MANIFEST.as_bytes()).unwrap();
+    assert_eq!(
+        verify(&token, &trusted_keys(&key)),
+        Err(ManifestError::Jws(JwsError::WrongAlgorithm("EdDSA".into())))
+    );
+    let trusts_ed25519 = TrustedKeys::from_key(Jwk::Ed25519(ed25519_key.verifying_key()));
+    assert_eq!(
+        verify(&token, &trusts_ed25519).unwrap().agent_id,
         "bank",
-        "other algorithms are allowed (§10.4.1)"
+        "the algorithm of another trusted key is accepted (§10.4.1)"
     );
 }
 
 #[test]
-fn a_key_that_the_header_brings_counts_for_nothing() {
+fn a_key_embedded_in_the_header_is_not_trusted() {
     let (bank, eve) = (key(), key());
-    let brought = public(&eve).to_json();
-    let own = signed(&format!(r#"{{"alg":"ES256","jwk":{brought}}}"#), BANK, &eve);
-    assert_eq!(verify(&own, &trusted(&bank)), Err(ManifestError::Jws(JwsError::Signature)));
+    let embedded_key = public_jwk(&eve).to_json();
+    let self_signed =
+        sign_with_header(&format!(r#"{{"alg":"ES256","jwk":{embedded_key}}}"#), BANK_MANIFEST, &eve);
+    assert_eq!(
+        verify(&self_signed, &trusted_keys(&bank)),
+        Err(ManifestError::Jws(JwsError::InvalidSignature))
+    );
     for header in [
-        format!(r#"{{"alg":"ES256","jwk":{brought}}}"#),
+        format!(r#"{{"alg":"ES256","jwk":{embedded_key}}}"#),
         r#"{"alg":"ES256","x5c":["MIIB"]}"#.to_owned(),
         r#"{"alg":"ES256","jku":"https://example.org/keys"}"#.to_owned(),
         r#"{"alg":"ES256","x5u":"https://example.org/cert"}"#.to_owned(),
     ] {
         assert_eq!(
-            verify(&signed(&header, BANK, &bank), &trusted(&bank)),
-            Err(ManifestError::BringsKey),
+            verify(&sign_with_header(&header, BANK_MANIFEST, &bank), &trusted_keys(&bank)),
+            Err(ManifestError::EmbeddedKey),
             "{header}"
         );
     }
-    let same = format!(r#"{{"alg":"ES256","jwk":{}}}"#, public(&bank).to_json());
+    let with_trusted_key = format!(r#"{{"alg":"ES256","jwk":{}}}"#, public_jwk(&bank).to_json());
     assert!(
-        verify(&signed(&same, BANK, &bank), &trusted(&bank)).is_ok(),
-        "one that is trusted anyway may stand there"
+        verify(&sign_with_header(&with_trusted_key, BANK_MANIFEST, &bank), &trusted_keys(&bank)).is_ok(),
+        "an embedded key that is trusted anyway is allowed"
     );
-    let critical = signed(r#"{"alg":"ES256","crit":["exp"],"exp":1}"#, BANK, &bank);
-    assert_eq!(verify(&critical, &trusted(&bank)), Err(ManifestError::Jws(JwsError::Critical)));
+    let critical = sign_with_header(r#"{"alg":"ES256","crit":["exp"],"exp":1}"#, BANK_MANIFEST, &bank);
+    assert_eq!(
+        verify(&critical, &trusted_keys(&bank)),
+        Err(ManifestError::Jws(JwsError::UnsupportedCritical))
+    );
 }
 
 #[test]
-fn a_key_is_found_by_its_name() {
+fn a_key_is_found_by_its_id() {
     let (bank, post) = (key(), key());
-    let named =
-        |kid: &str, key: &SigningKey| public(key).to_json().replacen('{', &format!(r#"{{"kid":"{kid}","#), 1);
-    let set = format!(r#"{{"keys":[{},{}]}}"#, named("post", &post), named("bank", &bank));
-    let trusted = Trusted::read(&set).unwrap();
-    let token =
-        |kid: &str, key: &SigningKey| signed(&format!(r#"{{"alg":"ES256","kid":"{kid}"}}"#), BANK, key);
-    assert!(verify(&token("bank", &bank), &trusted).is_ok());
-    assert!(verify(&sign(BANK, &bank).unwrap(), &trusted).is_ok(), "its thumbprint names it too");
-    assert_eq!(verify(&token("post", &bank), &trusted), Err(ManifestError::UnknownKey("post".into())));
-    assert_eq!(verify(&token("bank", &post), &trusted).unwrap_err(), ManifestError::Jws(JwsError::Signature));
+    let with_kid = |kid: &str, key: &SigningKey| {
+        public_jwk(key).to_json().replacen('{', &format!(r#"{{"kid":"{kid}","#), 1)
+    };
+    let set = format!(r#"{{"keys":[{},{}]}}"#, with_kid("post", &post), with_kid("bank", &bank));
+    let trusted_keys = TrustedKeys::read(&set).unwrap();
+    let token = |kid: &str, key: &SigningKey| {
+        sign_with_header(&format!(r#"{{"alg":"ES256","kid":"{kid}"}}"#), BANK_MANIFEST, key)
+    };
+    assert!(verify(&token("bank", &bank), &trusted_keys).is_ok());
+    assert!(
+        verify(&sign(BANK_MANIFEST, &bank).unwrap(), &trusted_keys).is_ok(),
+        "a key is also found by its thumbprint"
+    );
+    assert_eq!(verify(&token("post", &bank), &trusted_keys), Err(ManifestError::UnknownKey("post".into())));
+    assert_eq!(
+        verify(&token("bank", &post), &trusted_keys).unwrap_err(),
+        ManifestError::Jws(JwsError::InvalidSignature)
+    );
 }
 
 #[test]
-fn what_is_no_key_is_not_trusted() {
+fn an_invalid_key_is_not_trusted() {
     let secret = r#"{"kty":"EC","crv":"P-256","x":"a","y":"b","d":"c"}"#;
-    for (text, why) in [
-        ("", NoKeys::Form),
-        ("[]", NoKeys::Form),
-        (r#"{"keys":1}"#, NoKeys::Form),
-        (r#"{"keys":[]}"#, NoKeys::Count),
-        (secret, NoKeys::Key(seal::JwkError::Secret)),
-        (r#"{"kty":"oct","crv":"none","k":"AAAA"}"#, NoKeys::Key(seal::JwkError::Kind)),
+    for (text, error) in [
+        ("", TrustedKeysError::Malformed),
+        ("[]", TrustedKeysError::Malformed),
+        (r#"{"keys":1}"#, TrustedKeysError::Malformed),
+        (r#"{"keys":[]}"#, TrustedKeysError::Count),
+        (secret, TrustedKeysError::Key(seal::JwkError::ContainsSecret)),
+        (r#"{"kty":"oct","crv":"none","k":"AAAA"}"#, TrustedKeysError::Key(seal::JwkError::UnsupportedType)),
     ] {
-        assert_eq!(Trusted::read(text).unwrap_err(), why, "{text}");
+        assert_eq!(TrustedKeys::read(text).unwrap_err(), error, "{text}");
     }
 }
 
 #[test]
-fn what_is_no_jws_is_told_as_such() {
+fn a_malformed_jws_is_reported() {
     let key = key();
-    assert_eq!(verify(BANK, &trusted(&key)), Err(ManifestError::Unsigned));
+    assert_eq!(verify(BANK_MANIFEST, &trusted_keys(&key)), Err(ManifestError::Unsigned));
     for token in ["", ".", "..", "a.b", "a.b.c.d"] {
-        assert!(matches!(verify(token, &trusted(&key)), Err(ManifestError::Jws(_))), "{token:?}");
+        assert!(matches!(verify(token, &trusted_keys(&key)), Err(ManifestError::Jws(_))), "{token:?}");
     }
-    let long = "a".repeat(aaep::manifest::LONGEST + 1);
-    assert_eq!(verify(&long, &trusted(&key)), Err(ManifestError::TooLong));
+    let long = "a".repeat(aaep::manifest::MAX_SIGNED_BYTES + 1);
+    assert_eq!(verify(&long, &trusted_keys(&key)), Err(ManifestError::TooLong));
 }
 
 fn offer(agent: &str, honored: &str) -> SubscriptionAccepted {
@@ -200,43 +225,47 @@ fn offer(agent: &str, honored: &str) -> SubscriptionAccepted {
 }
 
 #[test]
-fn the_manifest_is_of_who_makes_the_offer() {
-    let bank = read(BANK, Face::Receive).unwrap();
-    assert_eq!(compare(&bank, &offer("bank", "{}"), "sse"), Ok(()));
+fn the_manifest_must_name_the_agent_that_makes_the_offer() {
+    let bank = parse(BANK_MANIFEST, ValidationMode::Receive).unwrap();
+    assert_eq!(check_offer(&bank, &offer("bank", "{}"), "sse"), Ok(()));
     for other in ["evil", "Bank", "bank ", "bank2"] {
-        let misfit = compare(&bank, &offer(other, "{}"), "sse").unwrap_err();
-        assert_eq!(misfit, Misfit::Agent { manifest: "bank".to_owned(), offer: other.to_owned() });
-        assert_eq!(misfit.to_string(), format!("is the manifest of bank, but {other} is who answers"));
+        let misfit = check_offer(&bank, &offer(other, "{}"), "sse").unwrap_err();
+        assert_eq!(misfit, OfferMismatch::Agent { manifest: "bank".to_owned(), offer: other.to_owned() });
+        assert_eq!(misfit.to_string(), format!("is the manifest of bank, but {other} made the offer"));
     }
 }
 
 #[test]
-fn what_a_manifest_claims_fits_what_is_offered() {
+fn the_offer_must_match_the_claims_of_the_manifest() {
     let claims = r#""conformance_levels_supported":[1,2],"transports_supported":["HTTP+SSE"],"languages_supported":["en-GB","yo"],"extensions_supported":["urn:a"]"#;
-    let text =
-        BANK.replace(r#""conformance_levels_supported":[1,2,3],"transports_supported":["sse"]"#, claims);
-    let bank = read(&text, Face::Receive).unwrap();
+    let text = BANK_MANIFEST
+        .replace(r#""conformance_levels_supported":[1,2,3],"transports_supported":["sse"]"#, claims);
+    let bank = parse(&text, ValidationMode::Receive).unwrap();
     for honored in [
         "{}",
         r#"{"supported_conformance_levels":[1,2],"languages":["en","YO-NG"],"supported_extensions":["urn:a"]}"#,
         r#"{"languages":[],"supported_extensions":[]}"#,
     ] {
-        assert_eq!(compare(&bank, &offer("bank", honored), "sse"), Ok(()), "{honored}");
+        assert_eq!(check_offer(&bank, &offer("bank", honored), "sse"), Ok(()), "{honored}");
     }
-    for (honored, transport, misfit) in [
-        (r#"{"supported_conformance_levels":[1,2,3]}"#, "sse", Misfit::Level(3)),
-        ("{}", "websocket", Misfit::Transport("websocket".to_owned())),
-        (r#"{"languages":["yo","es"]}"#, "sse", Misfit::Language("es".to_owned())),
-        (r#"{"supported_extensions":["urn:a","urn:b"]}"#, "sse", Misfit::Extension("urn:b".to_owned())),
+    for (honored, transport, mismatch) in [
+        (r#"{"supported_conformance_levels":[1,2,3]}"#, "sse", OfferMismatch::Level(3)),
+        ("{}", "websocket", OfferMismatch::Transport("websocket".to_owned())),
+        (r#"{"languages":["yo","es"]}"#, "sse", OfferMismatch::Language("es".to_owned())),
+        (
+            r#"{"supported_extensions":["urn:a","urn:b"]}"#,
+            "sse",
+            OfferMismatch::Extension("urn:b".to_owned()),
+        ),
     ] {
-        assert_eq!(compare(&bank, &offer("bank", honored), transport), Err(misfit), "{honored}");
+        assert_eq!(check_offer(&bank, &offer("bank", honored), transport), Err(mismatch), "{honored}");
     }
-    let mut later = offer("bank", "{}");
-    later.aaep_version = "1.1.0".to_owned();
-    assert_eq!(compare(&bank, &later, "sse"), Err(Misfit::Version("1.1.0".to_owned())));
-    // What it leaves out, it does not deny.
-    let silent = read(BANK, Face::Receive).unwrap();
+    let mut newer_offer = offer("bank", "{}");
+    newer_offer.aaep_version = "1.1.0".to_owned();
+    assert_eq!(check_offer(&bank, &newer_offer, "sse"), Err(OfferMismatch::Version("1.1.0".to_owned())));
+    // A manifest that omits a claim does not deny it.
+    let without_claims = parse(BANK_MANIFEST, ValidationMode::Receive).unwrap();
     let honored =
         r#"{"supported_conformance_levels":[3],"languages":["es"],"supported_extensions":["urn:b"]}"#;
-    assert_eq!(compare(&silent, &offer("bank", honored), "sse"), Ok(()));
+    assert_eq!(check_offer(&without_claims, &offer("bank", honored), "sse"), Ok(()));
 }

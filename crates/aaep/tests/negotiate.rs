@@ -1,7 +1,7 @@
-//! Negotiation (chapter 5): whatever is asked, of whomever, the answer is lawful and never wider than the wish.
+//! Negotiation (chapter 5). Every request gets a valid answer that never grants more than was requested.
 
-mod languages;
-mod wishes;
+mod language_lookup;
+mod random_requests;
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{BuildHasher, BuildHasherDefault};
@@ -13,20 +13,20 @@ use aaep::message::{
     Message, ReasonCode, SubscriptionAccepted, SubscriptionRejected, SubscriptionRenegotiate,
     SubscriptionRequest,
 };
-use aaep::negotiate::{Offer, Terms, answer, renegotiate};
-use aaep::recording::{Limits, Place, Recording, Sequence};
-use aaep::rule::{Face, Findings};
+use aaep::negotiate::{Offer, Terms, answer_request, renegotiate};
+use aaep::recording::{InputPosition, RecordingChecker, RecordingLimits, SequenceMode};
+use aaep::rule::{Findings, ValidationMode};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use crate::support::choices::Choices;
-use crate::support::{decisions, odd};
+use crate::support::byte_choices::Choices;
+use crate::support::{decisions, malformed_json};
+use random_requests::{EVENT_TYPES, random_capabilities, random_offer};
 use testing::property::cases;
-use wishes::{EVENT_TYPES, offer, wish};
 
-type Answer = Result<(SubscriptionAccepted, Terms), SubscriptionRejected>;
+type NegotiationResult = Result<(SubscriptionAccepted, Terms), SubscriptionRejected>;
 
-const KEYS: [&str; 12] = [
+const CAPABILITY_NAMES: [&str; 12] = [
     "max_events_per_second",
     "preferred_verbosity",
     "languages",
@@ -45,138 +45,142 @@ proptest! {
     #![proptest_config(cases(1500))]
 
     #[test]
-    fn every_request_gets_an_answer_that_sayso_itself_finds_nothing_wrong_with(bytes in decisions(120)) {
+    fn every_request_gets_an_answer_without_findings(bytes in decisions(120)) {
         let mut choices = Choices::new(&bytes);
-        let (offer, wish) = (offer(&mut choices), wish(&mut choices));
-        let request = request(version(&mut choices), &wish);
-        let mut talk = vec![Message::SubscriptionRequest(request.clone())];
-        match ask(&request, &offer) {
+        let (offer, requested) = (random_offer(&mut choices), random_capabilities(&mut choices));
+        let request = request(version(&mut choices), &requested);
+        let mut messages = vec![Message::SubscriptionRequest(request.clone())];
+        match negotiate(&request, &offer) {
             Ok((accepted, terms)) => {
                 prop_assert_eq!(&accepted.honored_capabilities, &terms.capabilities());
-                talk.push(Message::SubscriptionAccepted(accepted));
+                messages.push(Message::SubscriptionAccepted(accepted));
             }
-            Err(rejected) => talk.push(Message::SubscriptionRejected(rejected)),
+            Err(rejected) => messages.push(Message::SubscriptionRejected(rejected)),
         }
-        lawful(talk.last().expect("two"))?;
-        recorded(&talk)?;
+        check_valid(messages.last().expect("two messages"))?;
+        check_conversation(&messages)?;
     }
 
     #[test]
-    fn what_is_honored_is_never_wider_in_any_capability(bytes in decisions(120)) {
+    fn honored_capabilities_never_exceed_the_request(bytes in decisions(120)) {
         let mut choices = Choices::new(&bytes);
-        let (offer, wish) = (offer(&mut choices), wish(&mut choices));
-        if let Ok((accepted, terms)) = ask(&request("1.0.0", &wish), &offer) {
-            not_wider(&wish, &honored(accepted), &terms)?;
+        let (offer, requested) = (random_offer(&mut choices), random_capabilities(&mut choices));
+        if let Ok((accepted, terms)) = negotiate(&request("1.0.0", &requested), &offer) {
+            check_not_wider(&requested, &honored(accepted), &terms)?;
         }
     }
 
     #[test]
-    fn what_is_honored_is_said_in_full_and_can_be_restored(bytes in decisions(120)) {
+    fn honored_capabilities_are_complete_and_can_be_restored(bytes in decisions(120)) {
         let mut choices = Choices::new(&bytes);
-        let (offer, wish) = (offer(&mut choices), wish(&mut choices));
-        let Ok((accepted, terms)) = ask(&request("1.0.0", &wish), &offer) else { return Ok(()) };
+        let (offer, requested) = (random_offer(&mut choices), random_capabilities(&mut choices));
+        let Ok((accepted, terms)) = negotiate(&request("1.0.0", &requested), &offer) else { return Ok(()) };
         let stored = Message::parse(&Message::SubscriptionAccepted(accepted.clone()).to_json());
         let Some(Message::SubscriptionAccepted(stored)) = stored else { panic!("{stored:?}") };
-        let said = honored(accepted);
-        for key in KEYS {
-            let unsayable = match key {
+        let capabilities = honored(accepted);
+        for key in CAPABILITY_NAMES {
+            let is_inexpressible = match key {
                 "max_events_per_second" => terms.max_events_per_second.is_none(),
                 "languages" => terms.languages.is_empty(),
                 "supported_conformance_levels" => terms.levels.is_empty(),
                 "pace_wpm" => terms.pace_wpm.is_none(),
                 _ => false,
             };
-            prop_assert_eq!(said.contains_key(key), !unsayable, "{}", key);
+            prop_assert_eq!(capabilities.contains_key(key), !is_inexpressible, "{}", key);
         }
-        let again = Terms::from_capabilities(&terms.version, &stored.honored_capabilities, &offer.extensions);
-        prop_assert_eq!(again.as_ref(), Some(&terms));
+        let restored = Terms::from_capabilities(&terms.version, &stored.honored_capabilities, &offer.extensions);
+        prop_assert_eq!(restored.as_ref(), Some(&terms));
         let hasher = BuildHasherDefault::<DefaultHasher>::default();
-        prop_assert_eq!(hasher.hash_one(&again), hasher.hash_one(Some(terms)));
+        prop_assert_eq!(hasher.hash_one(&restored), hasher.hash_one(Some(terms)));
     }
 
     #[test]
-    fn a_renegotiation_is_a_fresh_request_for_the_merged_wish(bytes in decisions(200)) {
+    fn a_renegotiation_equals_a_new_request_for_the_merged_capabilities(bytes in decisions(200)) {
         let mut choices = Choices::new(&bytes);
-        let offer = offer(&mut choices);
-        let (first, second) = (wish(&mut choices), wish(&mut choices));
-        let Ok((accepted, terms)) = ask(&request("1.0.0", &first), &offer) else { return Ok(()) };
+        let offer = random_offer(&mut choices);
+        let (first, second) = (random_capabilities(&mut choices), random_capabilities(&mut choices));
+        let Ok((accepted, terms)) = negotiate(&request("1.0.0", &first), &offer) else { return Ok(()) };
         let change = SubscriptionRenegotiate::new(id(), request("1.0.0", &second).capabilities);
         let changed = renegotiate(&terms, &change, &offer);
 
         let mut merged = honored(accepted.clone());
-        // What nobody could say is asked for again as it was.
+        // Values that the answer cannot express are requested again unchanged.
         for key in ["languages", "supported_conformance_levels"] {
-            if let (false, Some(asked)) = (merged.contains_key(key), first.get(key)) {
-                merged.insert(key.to_owned(), asked.clone());
+            if let (false, Some(requested_value)) = (merged.contains_key(key), first.get(key)) {
+                merged.insert(key.to_owned(), requested_value.clone());
             }
         }
-        // What was asked of an extension goes with it.
+        // Capabilities of a dropped extension are dropped too.
         if let Some(Value::Array(uris)) = second.get("supported_extensions") {
             for dropped in terms.extensions.iter().filter(|extension| !uris.contains(&json!(extension.uri()))) {
                 merged.remove(dropped.prefix());
             }
         }
-        merged.extend(readable(&second));
-        let fresh = ask(&request("1.0.0", &merged), &offer);
+        merged.extend(readable_members(&second));
+        let fresh = negotiate(&request("1.0.0", &merged), &offer);
         match (&changed, &fresh) {
             (Ok((_, changed)), Ok((_, fresh))) => prop_assert_eq!(changed, fresh),
             (Err(changed), Err(fresh)) => prop_assert_eq!(changed, fresh),
             _ => prop_assert!(false, "{:?}\n{:?}", changed, fresh),
         }
 
-        let mut talk = vec![
+        let mut messages = vec![
             Message::SubscriptionRequest(request("1.0.0", &first)),
             Message::SubscriptionAccepted(accepted),
             Message::SubscriptionRenegotiate(change),
         ];
-        talk.push(match changed {
+        messages.push(match changed {
             Ok((accepted, _)) => Message::SubscriptionAccepted(accepted),
             Err(rejected) => Message::SubscriptionRejected(rejected),
         });
-        lawful(&talk[3])?;
-        recorded(&talk)?;
+        check_valid(&messages[3])?;
+        check_conversation(&messages)?;
     }
 
     #[test]
-    fn names_that_nobody_knows_change_nothing(bytes in decisions(120), strange in decisions(60)) {
+    fn unknown_capability_names_change_nothing(bytes in decisions(120), extra_bytes in decisions(60)) {
         let mut choices = Choices::new(&bytes);
-        let (offer, wish) = (offer(&mut choices), wish(&mut choices));
-        let plain = ask(&request("1.0.0", &wish), &offer);
-        let mut choices = Choices::new(&strange);
-        let mut members: Vec<_> = wish.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
+        let (offer, requested) = (random_offer(&mut choices), random_capabilities(&mut choices));
+        let expected = negotiate(&request("1.0.0", &requested), &offer);
+        let mut choices = Choices::new(&extra_bytes);
+        let mut members: Vec<_> = requested.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
         for number in 0..=choices.below(4) {
-            let name = choices.of(&["haptic", "azlearn.tones", "@id", "aaep", "", "languages_", "x\\u0301"]);
-            let place = choices.below(members.len() + 1);
-            members.insert(place, format!("\"{name}{number}\":{}", odd::json(&mut choices, 3)));
+            let name = choices.pick(&["haptic", "azlearn.tones", "@id", "aaep", "", "languages_", "x\\u0301"]);
+            let index = choices.below(members.len() + 1);
+            members.insert(index, format!("\"{name}{number}\":{}", malformed_json::json(&mut choices, 3)));
         }
         let text = format!("{{{}}}", members.join(","));
-        // Nested too deep it is no JSON that we read.
-        let Some(strange) = maybe_parsed("1.0.0", &text) else { return Ok(()) };
-        let strange = ask(&strange, &offer);
-        prop_assert_eq!(plain.map(|(_, terms)| terms), strange.map(|(_, terms)| terms), "{}", text);
+        // JSON that is nested too deep is not parsed.
+        let Some(request_with_extras) = try_parse_request("1.0.0", &text) else { return Ok(()) };
+        let actual = negotiate(&request_with_extras, &offer);
+        prop_assert_eq!(expected.map(|(_, terms)| terms), actual.map(|(_, terms)| terms), "{}", text);
     }
 
     #[test]
     fn the_same_request_gets_the_same_answer(bytes in decisions(120)) {
         let mut choices = Choices::new(&bytes);
-        let (offer, wish) = (offer(&mut choices), wish(&mut choices));
-        let request = request(version(&mut choices), &wish);
-        prop_assert_eq!(ask(&request, &offer), ask(&request.clone(), &offer.clone()));
+        let (offer, requested) = (random_offer(&mut choices), random_capabilities(&mut choices));
+        let request = request(version(&mut choices), &requested);
+        prop_assert_eq!(negotiate(&request, &offer), negotiate(&request.clone(), &offer.clone()));
     }
 
     #[test]
-    fn no_odd_wish_goes_unanswered(bytes in decisions(60), strange in decisions(120)) {
-        let offer = offer(&mut Choices::new(&bytes));
-        let mut choices = Choices::new(&strange);
-        let members: Vec<_> =
-            (0..8).map(|_| format!("\"{}\":{}", choices.of(&KEYS), odd::json(&mut choices, 2))).collect();
-        let Some(request) = maybe_parsed("1.0.0", &format!("{{{}}}", members.join(","))) else { return Ok(()) };
-        let answer = match ask(&request, &offer) {
+    fn every_malformed_request_gets_a_valid_answer(bytes in decisions(60), odd_bytes in decisions(120)) {
+        let offer = random_offer(&mut Choices::new(&bytes));
+        let mut choices = Choices::new(&odd_bytes);
+        let members: Vec<_> = (0..8)
+            .map(|_| {
+                let name = choices.pick(&CAPABILITY_NAMES);
+                format!("\"{name}\":{}", malformed_json::json(&mut choices, 2))
+            })
+            .collect();
+        let Some(request) = try_parse_request("1.0.0", &format!("{{{}}}", members.join(","))) else { return Ok(()) };
+        let answer = match negotiate(&request, &offer) {
             Ok((accepted, _)) => Message::SubscriptionAccepted(accepted),
             Err(rejected) => Message::SubscriptionRejected(rejected),
         };
-        lawful(&answer)?;
-        recorded(&[Message::SubscriptionRequest(request), answer])?;
+        check_valid(&answer)?;
+        check_conversation(&[Message::SubscriptionRequest(request), answer])?;
     }
 }
 
@@ -188,8 +192,8 @@ fn the_generator_reaches_both_answers_and_every_reason() {
             .map(|at| (seed.wrapping_add(at * 977).wrapping_mul(2_654_435_761) >> 24) as u8)
             .collect();
         let mut choices = Choices::new(&bytes);
-        let (offer, wish) = (offer(&mut choices), wish(&mut choices));
-        match ask(&request(version(&mut choices), &wish), &offer) {
+        let (offer, requested) = (random_offer(&mut choices), random_capabilities(&mut choices));
+        match negotiate(&request(version(&mut choices), &requested), &offer) {
             Ok(_) => accepted += 1,
             Err(rejected) => reasons.push(rejected.reason_code),
         }
@@ -204,49 +208,64 @@ fn the_generator_reaches_both_answers_and_every_reason() {
     }
 }
 
-/// What §5.4.4 says, read a second time.
-fn not_wider(
-    wish: &Map<String, Value>,
+/// Checks §5.4.4 with a second implementation.
+fn check_not_wider(
+    requested: &Map<String, Value>,
     honored: &Map<String, Value>,
     terms: &Terms,
 ) -> Result<(), TestCaseError> {
     let subset = |key: &str, default: Value| {
-        let asked = match wish.get(key) {
-            Some(Value::Array(asked)) => asked.clone(),
+        let requested_value = match requested.get(key) {
+            Some(Value::Array(requested_value)) => requested_value.clone(),
             _ => default.as_array().cloned().unwrap_or_default(),
         };
-        honored.get(key).and_then(Value::as_array).into_iter().flatten().all(|item| asked.contains(item))
+        honored
+            .get(key)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .all(|item| requested_value.contains(item))
     };
-    if let Some(asked) = wish.get("max_events_per_second").and_then(Value::as_u64) {
-        let given = honored.get("max_events_per_second").and_then(Value::as_u64);
-        prop_assert!(given.is_some_and(|given| given <= asked), "{:?} of {}", given, asked);
+    if let Some(requested_value) = requested.get("max_events_per_second").and_then(Value::as_u64) {
+        let granted = honored.get("max_events_per_second").and_then(Value::as_u64);
+        prop_assert!(
+            granted.is_some_and(|granted| granted <= requested_value),
+            "{:?} of {}",
+            granted,
+            requested_value
+        );
     }
     prop_assert!(subset("languages", json!(["en-US"])));
     prop_assert!(subset("coalesce_boundaries", json!(["sentence", "completion"])));
     prop_assert!(subset("supported_conformance_levels", json!([1])));
     prop_assert!(subset("supported_extensions", json!([])));
     for flag in ["supports_confirmation_reply", "supports_clarification_reply"] {
-        prop_assert!(honored[flag] == json!(false) || wish.get(flag) == Some(&json!(true)), "{}", flag);
+        prop_assert!(honored[flag] == json!(false) || requested.get(flag) == Some(&json!(true)), "{}", flag);
     }
-    if wish.get("accept_signed_manifests_only") == Some(&json!(true)) {
+    if requested.get("accept_signed_manifests_only") == Some(&json!(true)) {
         prop_assert_eq!(&honored["accept_signed_manifests_only"], &json!(true));
     }
-    let filters = wish.get("event_filters");
+    let filters = requested.get("event_filters");
     let list = |name: &str| filters.and_then(|filters| filters.get(name)).and_then(Value::as_array);
     for event_type in EVENT_TYPES {
-        let listed = terms
+        let is_extension_type = terms
             .extensions
             .iter()
             .any(|extension| event_type.starts_with(&format!("{}:", extension.prefix())));
-        let included = match list("include") {
+        let is_included = match list("include") {
             Some(include) => include.iter().any(|pattern| matches(pattern, event_type)),
             None => event_type.starts_with("aaep:agent."),
         };
-        let excluded = list("exclude").into_iter().flatten().any(|pattern| matches(pattern, event_type));
-        prop_assert_eq!(terms.wants(event_type), (included || listed) && !excluded, "{}", event_type);
+        let is_excluded = list("exclude").into_iter().flatten().any(|pattern| matches(pattern, event_type));
+        prop_assert_eq!(
+            terms.includes_type(event_type),
+            (is_included || is_extension_type) && !is_excluded,
+            "{}",
+            event_type
+        );
     }
     for (name, value) in honored {
-        prop_assert!(KEYS.contains(&&**name) || wish.get(name) == Some(value), "{}", name);
+        prop_assert!(CAPABILITY_NAMES.contains(&&**name) || requested.get(name) == Some(value), "{}", name);
     }
     Ok(())
 }
@@ -254,52 +273,53 @@ fn not_wider(
 fn matches(pattern: &Value, event_type: &str) -> bool {
     let pattern = pattern.as_str().expect("a string").replace("https://aaep-protocol.org/types/", "aaep:");
     match pattern.strip_suffix('*') {
-        Some(beginning) => event_type.starts_with(beginning),
+        Some(prefix) => event_type.starts_with(prefix),
         None => pattern == event_type,
     }
 }
 
-/// What of a wish can be read; the rest is not said, and so keeps what was.
-fn readable(wish: &Map<String, Value>) -> Map<String, Value> {
-    let unreadable = |key: &str, value: &Value| match key {
+/// Returns the members that can be parsed. All other members count as absent, so their previous values remain.
+fn readable_members(requested: &Map<String, Value>) -> Map<String, Value> {
+    let is_unreadable = |key: &str, value: &Value| match key {
         "preferred_verbosity" => {
             !["terse", "normal", "detailed"].contains(&value.as_str().unwrap_or_default())
         }
         "cognitive_load" => !["low", "medium", "high"].contains(&value.as_str().unwrap_or_default()),
         _ => value.is_object() && value.to_string().len() > 4096,
     };
-    wish.iter()
-        .filter(|(key, value)| !unreadable(key, value))
+    requested
+        .iter()
+        .filter(|(key, value)| !is_unreadable(key, value))
         .map(|(key, value)| (key.clone(), value.clone()))
         .collect()
 }
 
-/// No finding, not even a warning, in the strict face.
-fn lawful(message: &Message) -> Result<(), TestCaseError> {
+/// Checks that strict mode has no finding for the message, not even a warning.
+fn check_valid(message: &Message) -> Result<(), TestCaseError> {
     let text = message.to_json();
     let mut tape = Tape::default();
     let doc = tape.read(&text).expect("JSON");
-    let mut findings = Findings::new(Face::Strict);
+    let mut findings = Findings::new(ValidationMode::Strict);
     Validator::new().check(&doc, &mut findings);
     prop_assert!(findings.list().is_empty(), "{:?}\n{}", findings.list(), text);
     Ok(())
 }
 
-/// No finding about the order and the terms of what was said, and nothing left open.
-fn recorded(talk: &[Message]) -> Result<(), TestCaseError> {
+/// Checks that the conversation has no finding about order or terms, and that nothing is left open.
+fn check_conversation(messages: &[Message]) -> Result<(), TestCaseError> {
     let hasher = BuildHasherDefault::<DefaultHasher>::default();
-    let mut recording = Recording::new(Sequence::Always, Limits::default(), hasher);
-    let mut findings = Findings::new(Face::Strict);
-    for message in talk {
-        recording.message(message, Place::default(), &mut findings);
+    let mut recording = RecordingChecker::new(SequenceMode::Always, RecordingLimits::default(), hasher);
+    let mut findings = Findings::new(ValidationMode::Strict);
+    for message in messages {
+        recording.check_message(message, InputPosition::default(), &mut findings);
     }
-    prop_assert!(findings.list().is_empty(), "{:?}\n{:?}", findings.list(), talk);
+    prop_assert!(findings.list().is_empty(), "{:?}\n{:?}", findings.list(), messages);
     prop_assert!(recording.finish().is_empty());
     Ok(())
 }
 
-fn ask(request: &SubscriptionRequest, offer: &Offer) -> Answer {
-    answer(request, offer, id())
+fn negotiate(request: &SubscriptionRequest, offer: &Offer) -> NegotiationResult {
+    answer_request(request, offer, id())
 }
 
 fn id() -> SubscriptionId {
@@ -307,18 +327,18 @@ fn id() -> SubscriptionId {
 }
 
 fn version(choices: &mut Choices<'_>) -> &'static str {
-    choices.of(&["1.0.0", "1.0.0", "1.0.0", "1.2.3", "0.1.0-draft", "2.0.0", "99.99.99", "01.0.0", "one"])
+    choices.pick(&["1.0.0", "1.0.0", "1.0.0", "1.2.3", "0.1.0-draft", "2.0.0", "99.99.99", "01.0.0", "one"])
 }
 
-fn request(version: &str, wish: &Map<String, Value>) -> SubscriptionRequest {
-    parsed(version, &Value::Object(wish.clone()).to_string())
+fn request(version: &str, requested: &Map<String, Value>) -> SubscriptionRequest {
+    parse_request(version, &Value::Object(requested.clone()).to_string())
 }
 
-fn parsed(version: &str, capabilities: &str) -> SubscriptionRequest {
-    maybe_parsed(version, capabilities).expect("a request")
+fn parse_request(version: &str, capabilities: &str) -> SubscriptionRequest {
+    try_parse_request(version, capabilities).expect("a request")
 }
 
-fn maybe_parsed(version: &str, capabilities: &str) -> Option<SubscriptionRequest> {
+fn try_parse_request(version: &str, capabilities: &str) -> Option<SubscriptionRequest> {
     let text = format!(
         r#"{{"type":"subscription.request","aaep_version":"{version}","subscriber_id":"reader","capabilities":{capabilities}}}"#
     );

@@ -1,10 +1,10 @@
-//! Money: exact, in text, never negative.
+//! Exact, positive amounts of money.
 
 use std::fmt;
 
 use thiserror::Error;
 
-/// An amount of money: digits, and up to nine more after a point. More than nothing, less than 10^15 (D15).
+/// An amount of money: up to 15 digits, then up to nine decimal places. It is positive and less than 10^15 (D15).
 ///
 /// ```
 /// use asp::Amount;
@@ -21,31 +21,31 @@ pub struct Amount {
     billionths: u128,
 }
 
-/// A text that is no amount.
+/// The text is not a valid amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("must be {}", Self::WANTED)]
+#[error("must be {}", Self::EXPECTED)]
 pub struct AmountError;
 
 impl AmountError {
-    pub(crate) const WANTED: &'static str =
-        "an amount as text: up to 15 digits and up to 9 after a point, more than nothing";
+    pub(crate) const EXPECTED: &'static str =
+        "a positive amount as text, with up to 15 digits and up to 9 decimal places";
 }
 
 impl Amount {
-    /// Reads an amount.
+    /// Parses an amount.
     pub fn parse(text: &str) -> Result<Self, AmountError> {
         let (whole, fraction) = match text.split_once('.') {
             Some((_, "")) => return Err(AmountError),
             Some(parts) => parts,
             None => (text, ""),
         };
-        let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-        let leading = whole.len() > 1 && whole.starts_with('0');
+        let is_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+        let has_leading_zero = whole.len() > 1 && whole.starts_with('0');
         if !(1..=15).contains(&whole.len())
             || fraction.len() > 9
-            || leading
-            || !digits(whole)
-            || !digits(fraction)
+            || has_leading_zero
+            || !is_digits(whole)
+            || !is_digits(fraction)
         {
             return Err(AmountError);
         }
@@ -53,12 +53,12 @@ impl Amount {
         if billionths == 0 { Err(AmountError) } else { Ok(Self { text: text.into(), billionths }) }
     }
 
-    /// The amount in billionths of its currency's unit.
+    /// Returns the amount in billionths of the currency unit.
     pub fn billionths(&self) -> u128 {
         self.billionths
     }
 
-    /// The text.
+    /// Returns the amount as it was written.
     pub fn as_str(&self) -> &str {
         &self.text
     }

@@ -1,78 +1,78 @@
-//! Commitments: what was promised, by whom, and what became of it.
+//! Commitments and their status.
 
 use seal::UnixMillis;
 
 use crate::id::AgentUri;
-use crate::machine::Role;
 use crate::message::{Commit, Obligation};
+use crate::state_machine::Role;
 
-seal::word_enum! {
-    /// Where a commitment stands.
-    Status word {
-        /// Sent, and waiting for its answer.
+seal::string_enum! {
+    /// The status of a commitment.
+    CommitmentStatus {
+        /// The commitment was sent, but not answered yet.
         Pending "pending",
-        /// Binding.
+        /// The commitment was accepted and is binding.
         Accepted "accepted",
-        /// All of it was done in time.
+        /// All obligations were fulfilled in time.
         Fulfilled "fulfilled",
-        /// All of it was done, some of it after its deadline.
+        /// All obligations were fulfilled, some after their deadline.
         Late "late",
-        /// Some of it was not done.
+        /// A side broke the agreement, for example by not fulfilling an obligation.
         Broken "broken",
-        /// Taken back, or overtaken by the session's end, before it bound anybody.
+        /// The commitment was withdrawn, or the session ended, before it was accepted.
         Withdrawn "withdrawn",
     }
 }
 
-/// A commitment and its state.
+/// A commitment and its status.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Commitment {
-    terms: Commit,
-    by: Role,
-    status: Status,
-    /// When each obligation was reported as done.
-    done: Vec<Option<UnixMillis>>,
+    commit: Commit,
+    sender: Role,
+    status: CommitmentStatus,
+    /// For each obligation, when it was reported as fulfilled.
+    fulfilled_at: Vec<Option<UnixMillis>>,
 }
 
 impl Commitment {
-    pub(crate) fn new(terms: Commit, by: Role) -> Self {
-        let done = vec![None; terms.terms.obligations.len()];
-        Self { terms, by, status: Status::Pending, done }
+    pub(crate) fn new(commit: Commit, sender: Role) -> Self {
+        let fulfilled_at = vec![None; commit.terms.obligations.len()];
+        Self { commit, sender, status: CommitmentStatus::Pending, fulfilled_at }
     }
 
-    /// What was promised.
-    pub fn terms(&self) -> &Commit {
-        &self.terms
+    /// Returns the COMMIT.
+    pub fn commit(&self) -> &Commit {
+        &self.commit
     }
 
-    /// Who sent the COMMIT.
-    pub fn by(&self) -> Role {
-        self.by
+    /// Returns the side that sent the COMMIT.
+    pub fn sender(&self) -> Role {
+        self.sender
     }
 
-    /// Where it stands.
-    pub fn status(&self) -> Status {
+    /// Returns the status.
+    pub fn status(&self) -> CommitmentStatus {
         self.status
     }
 
-    /// The obligations, and when each was reported as done.
+    /// Returns each obligation, with the time when it was reported as fulfilled.
     pub fn obligations(&self) -> impl Iterator<Item = (&Obligation, Option<UnixMillis>)> {
-        self.terms.terms.obligations.iter().zip(self.done.iter().copied())
+        self.commit.terms.obligations.iter().zip(self.fulfilled_at.iter().copied())
     }
 
     pub(crate) fn accept(&mut self) {
-        self.status = Status::Accepted;
+        self.status = CommitmentStatus::Accepted;
     }
 
-    pub(crate) fn set(&mut self, status: Status) {
+    pub(crate) fn set_status(&mut self, status: CommitmentStatus) {
         self.status = status;
     }
 
-    /// INFORM(result) of a party: what it had to do is done.
-    pub(crate) fn fulfil(&mut self, party: &AgentUri, at: UnixMillis) {
-        for (obligation, done) in self.terms.terms.obligations.iter().zip(&mut self.done) {
+    /// Marks all obligations of a party as fulfilled, after its INFORM(result).
+    pub(crate) fn mark_fulfilled(&mut self, party: &AgentUri, at: UnixMillis) {
+        for (obligation, fulfilled_at) in self.commit.terms.obligations.iter().zip(&mut self.fulfilled_at) {
             if &obligation.party == party {
-                done.get_or_insert(at);
+                fulfilled_at.get_or_insert(at);
             }
         }
     }

@@ -1,127 +1,128 @@
-//! Errors, sorted by who is at fault.
+//! Errors, grouped by who caused them.
 
-use seal::NotCanonical;
+use seal::CanonicalError;
 use seal::dpop::DpopError;
 use seal::json::SyntaxError;
 
 use crate::id::MessageId;
 
-/// What went wrong.
+/// An error of this crate.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
-    /// We asked for what cannot be done; nothing was sent.
+pub enum AspError {
+    /// The caller asked for something that cannot be done. Nothing was sent.
     #[error(transparent)]
-    Misuse(#[from] Misuse),
-    /// What arrived does not authenticate. It is dropped and counted, and never answered (D7).
+    Local(#[from] LocalError),
+    /// A received message does not authenticate. It is dropped and counted, and never answered (D7).
     #[error(transparent)]
-    Peer(#[from] Misbehaviour),
-    /// An authenticated message that is not taken. It is answered with a REJECT and changes nothing (D6).
+    Unauthenticated(#[from] AuthenticationError),
+    /// An authenticated message was refused. It is answered with a REJECT and changes nothing (D6).
     #[error(transparent)]
     Refused(#[from] Refusal),
 }
 
-/// Our own fault.
+/// An error that the caller caused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Misuse {
-    /// The message would not be lawful now; the refusal that the other side would give.
+pub enum LocalError {
+    /// The message is not allowed now. Carries the refusal that the other side would send.
     #[error("this cannot be sent now: {}", .0.reason)]
-    Unlawful(#[source] Refusal),
-    /// The message would be longer than the limit, in bytes.
+    NotAllowed(#[source] Refusal),
+    /// The message would exceed the limit, in bytes.
     #[error("the message would be longer than {0} bytes")]
     TooLong(usize),
     /// The message has no canonical form.
     #[error("the message cannot be signed: {0}")]
-    NotCanonical(#[source] NotCanonical),
-    /// What was given as JSON is none.
+    NotCanonical(#[source] CanonicalError),
+    /// The given JSON is invalid.
     #[error("not JSON: {0}")]
     NotJson(#[source] SyntaxError),
-    /// The keys are not those of the card.
-    #[error("the keys are not those that the card publishes")]
-    Keys,
-    /// The system had no randomness to sign with.
-    #[error("the system has no randomness to sign with")]
+    /// The keys do not match the card.
+    #[error("the keys do not match the card")]
+    KeyMismatch,
+    /// The system provided no randomness to sign with.
+    #[error("the system provided no randomness to sign with")]
     NoRandomness,
-    /// The card is not one of a participant.
-    #[error("the card is that of neither participant")]
+    /// The card belongs to neither participant.
+    #[error("the card belongs to neither participant")]
     NotAParticipant,
 }
 
-/// The fault of whoever sent these bytes; who that was is not known.
+/// Why received bytes do not authenticate. Their sender is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Misbehaviour {
-    /// Longer than the limit, in bytes.
+pub enum AuthenticationError {
+    /// The message exceeds the limit, in bytes.
     #[error("longer than {0} bytes")]
     TooLong(usize),
-    /// Not JSON.
+    /// The message is not JSON.
     #[error("not JSON: {0}")]
     NotJson(#[source] SyntaxError),
-    /// No canonical form, so nothing that could be signed.
-    #[error("nothing that could be signed: {0}")]
-    NotCanonical(#[source] NotCanonical),
-    /// A member that authentication needs is missing or has another form.
-    #[error("{0} is missing or not of its form")]
-    Member(&'static str),
-    /// The sender is none of those whose cards are known.
+    /// The message has no canonical form, so it cannot be signed.
+    #[error("the message has no canonical form: {0}")]
+    NotCanonical(#[source] CanonicalError),
+    /// A member that authentication needs is missing or malformed.
+    #[error("{0} is missing or malformed")]
+    InvalidMember(&'static str),
+    /// No card is known for the sender.
     #[error("no card is known for the sender {0:?}")]
-    Stranger(String),
+    UnknownSender(String),
     /// `integrity.hash` is not the hash of the message.
     #[error("integrity.hash is not the hash of this message")]
-    Hash,
-    /// `integrity.signature` is not the sender's over the hash.
-    #[error("integrity.signature is not the sender's over this hash")]
-    Signature,
+    HashMismatch,
+    /// `integrity.signature` is not the sender's signature over the hash.
+    #[error("integrity.signature is not the sender's signature over this hash")]
+    InvalidSignature,
     /// `sender.dpopProof` does not prove that the sender made this message.
     #[error(transparent)]
-    Proof(DpopError),
+    InvalidProof(DpopError),
 }
 
-/// A plain refusal: what a REJECT says.
+/// A refusal of a message, with the contents of the REJECT.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{code}: {reason}")]
 pub struct Refusal {
-    /// The code for machines.
-    pub code: Code,
-    /// The reason for people.
+    /// The machine-readable code.
+    pub code: RejectCode,
+    /// The reason, for people.
     pub reason: String,
-    /// The message that is refused, where it could be read.
-    pub message: Option<MessageId>,
+    /// The refused message, if its id could be read.
+    pub message_id: Option<MessageId>,
 }
 
 impl Refusal {
-    pub(crate) fn new(code: Code, reason: impl Into<String>) -> Self {
-        Self { code, reason: reason.into(), message: None }
+    pub(crate) fn new(code: RejectCode, reason: impl Into<String>) -> Self {
+        Self { code, reason: reason.into(), message_id: None }
     }
 }
 
-seal::word_enum! {
-    /// Why something is refused: the published codes, and the two that the page and D8 add.
+seal::string_enum! {
+    /// The code of a refusal: the published codes, then `invalid_state_transition`, which the page adds, and
+    /// `stale_head`, which D8 adds.
     #[non_exhaustive]
-    Code word {
+    RejectCode {
         /// The sender's trust is below the receiver's threshold.
         InsufficientTrustScore "insufficient_trust_score",
-        /// Not the sender's to say.
+        /// The sender is not authorized to send this.
         Unauthorized "unauthorized",
-        /// The message is not of a form that is understood here.
+        /// The message is malformed or of an unsupported form.
         SchemaUnsupported "schema_unsupported",
-        /// There is not enough money for it.
+        /// There is not enough money.
         BudgetExceeded "budget_exceeded",
-        /// No room for more.
+        /// A limit of the receiver is reached.
         CapacityUnavailable "capacity_unavailable",
-        /// Against a rule of the receiver's house.
+        /// A policy of the receiver forbids the message.
         PolicyViolation "policy_violation",
-        /// Too late.
+        /// The message came too late.
         Timeout "timeout",
-        /// Said before.
+        /// The message was received before.
         Duplicate "duplicate",
-        /// Somebody else must decide first.
+        /// Another authority must decide first.
         EscalationRequired "escalation_required",
-        /// See the reason.
+        /// Another reason, which the reason text states.
         Unspecified "unspecified",
-        /// Not lawful in the state that the session is in.
+        /// The message is not allowed in the current state of the session.
         InvalidStateTransition "invalid_state_transition",
-        /// Lost a race: the chain went on meanwhile (D8). Sign it again on the present head.
+        /// The message lost a race: the chain has advanced (D8). Sign it again on the current head.
         StaleHead "stale_head",
     }
 }

@@ -1,4 +1,4 @@
-//! Money that is held until a promise is kept: a trait for whoever holds it, and a ledger in memory.
+//! Escrow: a trait for the party that holds the money, and an in-memory ledger.
 
 use std::collections::HashMap;
 
@@ -8,59 +8,59 @@ use crate::amount::Amount;
 use crate::id::{AgentUri, CommitmentId, Currency};
 use crate::session::Payee;
 
-/// Whoever holds the money. Each call is one transaction: done whole, or not at all.
+/// Holds money in escrow. Each call is atomic.
 pub trait EscrowAgent {
-    /// Whether that much can be held now.
-    fn covers(&self, depositor: &AgentUri, amount: &Amount, currency: &Currency) -> bool;
+    /// Returns whether the depositor can pay this amount now.
+    fn can_cover(&self, depositor: &AgentUri, amount: &Amount, currency: &Currency) -> bool;
 
     /// Takes the money from the depositor and holds it for this commitment.
     fn hold(&mut self, commitment: &CommitmentId, deposit: Deposit) -> Result<(), EscrowError>;
 
-    /// Gives the money out, once.
+    /// Pays the held money out. This works once per commitment.
     fn release(&mut self, commitment: &CommitmentId, to: Payee) -> Result<(), EscrowError>;
 }
 
-/// What is paid in, by whom, for whom.
+/// A deposit for one commitment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deposit {
-    /// Who pays it in.
+    /// The agent that pays the money in.
     pub depositor: AgentUri,
-    /// Who earns it.
+    /// The agent that receives the money if it is earned.
     pub beneficiary: AgentUri,
-    /// How much.
+    /// The amount.
     pub amount: Amount,
-    /// Of what.
+    /// Its currency.
     pub currency: Currency,
 }
 
-/// Why money did not move.
+/// Why a transfer failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum EscrowError {
-    /// The depositor has less than that, in that currency.
-    #[error("the depositor does not have that much in that currency")]
-    NotCovered,
-    /// For this commitment money is or was held already.
-    #[error("money was held for this commitment before")]
-    HeldBefore,
-    /// For this commitment nothing is held, or it was given out already.
-    #[error("nothing is held for this commitment any more")]
-    NothingHeld,
-    /// The account would hold more than can be counted.
-    #[error("the account would hold more than can be counted")]
-    TooMuch,
+    /// The depositor has too little money in that currency.
+    #[error("the depositor does not have enough money in that currency")]
+    InsufficientFunds,
+    /// Money is or was held for this commitment already.
+    #[error("money was already held for this commitment")]
+    AlreadyHeld,
+    /// Nothing is held for this commitment, or the money was paid out already.
+    #[error("no money is held for this commitment")]
+    NotHeld,
+    /// The account's balance would overflow.
+    #[error("the account balance would overflow")]
+    BalanceOverflow,
 }
 
-/// A ledger in memory: accounts by agent and currency, never negative; deposits that are given out once.
+/// An in-memory ledger: accounts by agent and currency, never negative. Each deposit is paid out once.
 #[derive(Clone, Debug, Default)]
-pub struct Ledger {
+pub struct EscrowLedger {
     accounts: HashMap<(AgentUri, Currency), u128>,
-    /// `None` once it was given out.
+    /// By commitment; `None` once the deposit was paid out.
     deposits: HashMap<CommitmentId, Option<Deposit>>,
 }
 
-impl Ledger {
-    /// Puts money into an account from outside.
+impl EscrowLedger {
+    /// Adds money to an account from outside.
     pub fn credit(
         &mut self,
         agent: &AgentUri,
@@ -68,46 +68,46 @@ impl Ledger {
         currency: &Currency,
     ) -> Result<(), EscrowError> {
         let account = self.accounts.entry((agent.clone(), currency.clone())).or_default();
-        *account = account.checked_add(amount.billionths()).ok_or(EscrowError::TooMuch)?;
+        *account = account.checked_add(amount.billionths()).ok_or(EscrowError::BalanceOverflow)?;
         Ok(())
     }
 
-    /// What an account holds, in billionths.
+    /// Returns the balance of an account, in billionths of the currency unit.
     pub fn balance(&self, agent: &AgentUri, currency: &Currency) -> u128 {
         self.accounts.get(&(agent.clone(), currency.clone())).copied().unwrap_or(0)
     }
 
-    /// What is held for a commitment.
-    pub fn held(&self, commitment: &CommitmentId) -> Option<&Deposit> {
+    /// Returns the deposit that is held for a commitment.
+    pub fn deposit(&self, commitment: &CommitmentId) -> Option<&Deposit> {
         self.deposits.get(commitment)?.as_ref()
     }
 }
 
-impl EscrowAgent for Ledger {
-    fn covers(&self, depositor: &AgentUri, amount: &Amount, currency: &Currency) -> bool {
+impl EscrowAgent for EscrowLedger {
+    fn can_cover(&self, depositor: &AgentUri, amount: &Amount, currency: &Currency) -> bool {
         self.balance(depositor, currency) >= amount.billionths()
     }
 
     fn hold(&mut self, commitment: &CommitmentId, deposit: Deposit) -> Result<(), EscrowError> {
         if self.deposits.contains_key(commitment) {
-            return Err(EscrowError::HeldBefore);
+            return Err(EscrowError::AlreadyHeld);
         }
         let account = self.accounts.entry((deposit.depositor.clone(), deposit.currency.clone())).or_default();
-        *account = account.checked_sub(deposit.amount.billionths()).ok_or(EscrowError::NotCovered)?;
+        *account = account.checked_sub(deposit.amount.billionths()).ok_or(EscrowError::InsufficientFunds)?;
         self.deposits.insert(commitment.clone(), Some(deposit));
         Ok(())
     }
 
     fn release(&mut self, commitment: &CommitmentId, to: Payee) -> Result<(), EscrowError> {
-        let held = self.deposits.get_mut(commitment).ok_or(EscrowError::NothingHeld)?;
-        let deposit = held.as_ref().ok_or(EscrowError::NothingHeld)?;
+        let slot = self.deposits.get_mut(commitment).ok_or(EscrowError::NotHeld)?;
+        let deposit = slot.as_ref().ok_or(EscrowError::NotHeld)?;
         let payee = match to {
             Payee::Depositor => &deposit.depositor,
             Payee::Beneficiary => &deposit.beneficiary,
         };
         let account = self.accounts.entry((payee.clone(), deposit.currency.clone())).or_default();
-        *account = account.checked_add(deposit.amount.billionths()).ok_or(EscrowError::TooMuch)?;
-        *held = None;
+        *account = account.checked_add(deposit.amount.billionths()).ok_or(EscrowError::BalanceOverflow)?;
+        *slot = None;
         Ok(())
     }
 }

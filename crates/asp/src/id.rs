@@ -1,4 +1,4 @@
-//! Names: of messages and sessions (UUID v7), of agents, and of what bodies speak about.
+//! Identifiers of messages and sessions (UUID v7), agents, proposals, commitments and queries.
 
 use std::fmt;
 
@@ -6,26 +6,26 @@ use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use seal::{Random, UnixMillis};
 use thiserror::Error;
 
-/// A text that is not the name it should be.
+/// The text is not a valid identifier. Contains a description of the expected form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("must be {0}")]
 pub struct IdError(pub(crate) &'static str);
 
-macro_rules! uuids {
+macro_rules! uuid_ids {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name([u8; 16]);
 
         impl $name {
-            /// Reads a UUID of version 7, in either case (RFC 9562 §4); anything else is refused.
+            /// Parses a UUID of version 7, in either case (RFC 9562 §4).
             pub fn parse(text: &str) -> Result<Self, IdError> {
-                read_uuid7(text).map(Self).ok_or(IdError("a UUID of version 7"))
+                parse_uuid_v7(text).map(Self).ok_or(IdError("a UUID of version 7"))
             }
 
-            /// Makes one: the time in milliseconds since 1970, and 74 random bits (RFC 9562 §5.7).
+            /// Generates an id from the time in milliseconds since 1970 and 74 random bits (RFC 9562 §5.7).
             pub fn generate(now: UnixMillis, random: &mut impl Random) -> Self {
-                Self(uuid7(now, random))
+                Self(generate_uuid_v7(now, random))
             }
         }
 
@@ -43,8 +43,8 @@ macro_rules! uuids {
     )*};
 }
 
-uuids! {
-    /// Names one message.
+uuid_ids! {
+    /// The id of a message.
     ///
     /// ```
     /// use asp::MessageId;
@@ -52,25 +52,25 @@ uuids! {
     /// assert!(MessageId::parse("7d444840-9dc0-41d1-b245-5ffdce74fad2").is_err(), "version 4");
     /// ```
     MessageId;
-    /// Names one session (D19).
+    /// The id of a session (D19).
     SessionId;
 }
 
-const HYPHENS: [usize; 4] = [8, 13, 18, 23];
+const HYPHEN_POSITIONS: [usize; 4] = [8, 13, 18, 23];
 
-fn read_uuid7(text: &str) -> Option<[u8; 16]> {
+fn parse_uuid_v7(text: &str) -> Option<[u8; 16]> {
     let text = text.as_bytes();
-    if text.len() != 36 || HYPHENS.iter().any(|at| text[*at] != b'-') {
+    if text.len() != 36 || HYPHEN_POSITIONS.iter().any(|index| text[*index] != b'-') {
         return None;
     }
     let (mut digits, mut bytes) = ([0; 32], [0; 16]);
-    let found = text.iter().enumerate().filter(|(at, _)| !HYPHENS.contains(at));
-    digits.iter_mut().zip(found).for_each(|(digit, (_, found))| *digit = *found);
+    let source = text.iter().enumerate().filter(|(index, _)| !HYPHEN_POSITIONS.contains(index));
+    digits.iter_mut().zip(source).for_each(|(digit, (_, byte))| *digit = *byte);
     HEXLOWER_PERMISSIVE.decode_mut(&digits, &mut bytes).ok()?;
     (bytes[6] >> 4 == 7 && bytes[8] >> 6 == 2).then_some(bytes)
 }
 
-fn uuid7(now: UnixMillis, random: &mut impl Random) -> [u8; 16] {
+fn generate_uuid_v7(now: UnixMillis, random: &mut impl Random) -> [u8; 16] {
     let mut bytes = [0; 16];
     random.fill(&mut bytes[6..]);
     bytes[..6].copy_from_slice(&now.get().to_be_bytes()[2..]);
@@ -87,16 +87,16 @@ fn write_uuid(f: &mut fmt::Formatter<'_>, bytes: &[u8; 16]) -> fmt::Result {
     write!(f, "{time}-{time_end}-{version}-{variant}-{random}")
 }
 
-macro_rules! names {
-    ($($(#[$doc:meta])* $name:ident $good:expr, $form:literal;)*) => {$(
+macro_rules! text_ids {
+    ($($(#[$doc:meta])* $name:ident $is_valid:expr, $expected:literal;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(Box<str>);
 
         impl $name {
-            /// Takes a text that has the form.
+            /// Parses an id.
             pub fn parse(text: &str) -> Result<Self, IdError> {
-                if ($good)(text) { Ok(Self(text.into())) } else { Err(IdError($form)) }
+                if ($is_valid)(text) { Ok(Self(text.into())) } else { Err(IdError($expected)) }
             }
         }
 
@@ -104,27 +104,27 @@ macro_rules! names {
     )*};
 }
 
-names! {
-    /// Names an agent: `agent://`, a host, and a path if there is one.
+text_ids! {
+    /// The URI of an agent: `agent://`, a host, and an optional path.
     ///
     /// ```
     /// assert!(asp::AgentUri::parse("agent://acme.example/purchasing/buyer").is_ok());
     /// assert!(asp::AgentUri::parse("https://acme.example").is_err());
     /// ```
     AgentUri is_agent_uri, "agent:// and 1 to 512 printable ASCII characters without spaces";
-    /// Names a proposal (D19).
-    ProposalId |text| is_name("prop_", text), "prop_ and 1 to 128 letters, digits, hyphens, dots or underscores";
-    /// Names a commitment (D19).
-    CommitmentId |text| is_name("cmt_", text), "cmt_ and 1 to 128 letters, digits, hyphens, dots or underscores";
-    /// Names a query (D19).
-    QueryId |text| is_name("qry_", text), "qry_ and 1 to 128 letters, digits, hyphens, dots or underscores";
-    /// Names what a message refers to: a proposal, commitment, query, delegation or message.
-    Reference |text| is_word(text, 136), "1 to 136 letters, digits, hyphens, dots or underscores";
-    /// A currency: three capital letters, as ISO 4217 writes them.
+    /// The id of a proposal (D19).
+    ProposalId |text| is_prefixed_id("prop_", text), "prop_ and 1 to 128 letters, digits, hyphens, dots or underscores";
+    /// The id of a commitment (D19).
+    CommitmentId |text| is_prefixed_id("cmt_", text), "cmt_ and 1 to 128 letters, digits, hyphens, dots or underscores";
+    /// The id of a query (D19).
+    QueryId |text| is_prefixed_id("qry_", text), "qry_ and 1 to 128 letters, digits, hyphens, dots or underscores";
+    /// The id of what a message refers to: a proposal, commitment, query, delegation or message.
+    Reference |text| is_token(text, 136), "1 to 136 letters, digits, hyphens, dots or underscores";
+    /// A currency code: three capital letters, as in ISO 4217.
     Currency is_currency, "three capital letters, such as USD";
 }
 
-macro_rules! references {
+macro_rules! reference_conversions {
     ($($name:ident)*) => {$(
         impl From<&$name> for Reference {
             fn from(id: &$name) -> Self {
@@ -133,7 +133,7 @@ macro_rules! references {
         }
     )*};
 }
-references! { ProposalId CommitmentId QueryId }
+reference_conversions! { ProposalId CommitmentId QueryId }
 
 impl From<MessageId> for Reference {
     fn from(id: MessageId) -> Self {
@@ -147,16 +147,16 @@ fn is_agent_uri(text: &str) -> bool {
     })
 }
 
-fn is_name(prefix: &str, text: &str) -> bool {
-    text.strip_prefix(prefix).is_some_and(|rest| is_word(rest, 128))
+fn is_prefixed_id(prefix: &str, text: &str) -> bool {
+    text.strip_prefix(prefix).is_some_and(|rest| is_token(rest, 128))
 }
 
 fn is_currency(text: &str) -> bool {
     text.len() == 3 && text.bytes().all(|byte| byte.is_ascii_uppercase())
 }
 
-fn is_word(text: &str, longest: usize) -> bool {
-    (1..=longest).contains(&text.len())
+fn is_token(text: &str, max_length: usize) -> bool {
+    (1..=max_length).contains(&text.len())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'))
 }
 
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_uuid_is_made_of_time_and_the_given_randomness() {
+    fn a_generated_uuid_contains_the_time_and_the_given_randomness() {
         let id =
             MessageId::generate(UnixMillis::new(0x0189_0a5d_ac96), &mut |bytes: &mut [u8]| bytes.fill(0xFF));
         assert_eq!(id.to_string(), "01890a5d-ac96-7fff-bfff-ffffffffffff");
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn only_version_7_is_read() {
+    fn only_version_7_uuids_are_accepted() {
         for text in [
             "",
             "01890a5d-ac96-774b-bcce-b302099a805",

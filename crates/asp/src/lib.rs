@@ -1,44 +1,44 @@
-//! npayload ASP, the Agent Session Protocol, as values and machines.
+//! npayload ASP, the Agent Session Protocol, without I/O.
 //!
-//! By ASP two agents negotiate and commit. This crate knows the protocol and nothing else: no sockets, no clock, no
-//! threads. Time and randomness come in as arguments; effects and deadlines go out.
+//! ASP lets two agents negotiate and commit. This crate implements the protocol only: it has no sockets, no clock and
+//! no threads. Time and randomness are arguments; effects and deadlines are return values.
 //!
 //! - [`message`]: the envelope and the thirteen performatives, authenticated and signed.
-//! - [`Card`]: who an agent is, by which keys.
-//! - [`machine`]: the nine states and the one table of what moves them.
-//! - [`session`]: the machine with its clocks, proposals and commitments.
-//! - [`Transcript`]: the chain of messages; [`Record`]: chain and machine together, for whoever checks.
+//! - [`AgentCard`]: an agent's signed name and keys.
+//! - [`state_machine`]: the nine states and the transition table.
+//! - [`session`]: the state machine with its timers, proposals and commitments.
+//! - [`Transcript`]: the hash chain of messages; [`SessionRecord`]: the transcript and the session together.
 //! - [`Participant`]: one side of a live session, with its keys.
-//! - [`escrow`]: money held until a promise is kept.
-//! - [`Error`]: what went wrong, by who is at fault.
+//! - [`escrow`]: money that is held until a commitment is fulfilled.
+//! - [`AspError`]: all errors, grouped by who caused them.
 //!
-//! `D1` to `D20` in comments are our decisions where the published page is silent or contradicts itself; `docs/asp.md`
-//! has them.
+//! `D1` to `D20` in comments are our decisions where the published page is silent or contradicts itself. They are
+//! listed in `docs/asp.md`.
 
+mod agent_card;
 mod amount;
-mod card;
 mod commitment;
 mod error;
 pub mod escrow;
 mod id;
 mod limits;
-pub mod machine;
 pub mod message;
 mod participant;
 mod performative;
-mod record;
 pub mod session;
+mod session_record;
+pub mod state_machine;
 mod transcript;
 
+pub use agent_card::{AgentCard, AgentCardError, AgentProfile, ConformanceLevel};
 pub use amount::{Amount, AmountError};
-pub use card::{Card, CardError, Level, Profile};
-pub use commitment::{Commitment, Status};
-pub use error::{Code, Error, Misbehaviour, Misuse, Refusal};
+pub use commitment::{Commitment, CommitmentStatus};
+pub use error::{AspError, AuthenticationError, LocalError, Refusal, RejectCode};
 pub use id::{
     AgentUri, CommitmentId, Currency, IdError, MessageId, ProposalId, QueryId, Reference, SessionId,
 };
-pub use limits::{Limits, PROOF_SECONDS};
-pub use participant::{Participant, Received, Sent, Setup};
+pub use limits::{AspLimits, MAX_CLOCK_SKEW_SECONDS};
+pub use participant::{Participant, ParticipantConfig, ReceiveOutcome, SentMessage};
 pub use performative::Performative;
-pub use record::{Admission, Checkpoint, Record};
-pub use transcript::{Misfit, Point, Proof, Transcript};
+pub use session_record::{Admission, Checkpoint, SessionRecord};
+pub use transcript::{AppendError, ChainPosition, InclusionProof, Transcript};

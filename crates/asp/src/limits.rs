@@ -1,19 +1,20 @@
-//! Numbers for whatever a stranger can grow.
+//! Limits on the memory that a peer can make this side use.
 
-/// A proof and its message are made within this many seconds of each other; on live receipt, a message and the clock (D16).
-pub const PROOF_SECONDS: u64 = 300;
+/// Maximum clock difference in seconds (D16). It applies between a message and its proof and, on live receipt, between a
+/// message and the receiver's clock.
+pub const MAX_CLOCK_SKEW_SECONDS: u64 = 300;
 
 seal::defaults! {
-    /// How much a session may take.
+    /// Resource limits of a session.
     #[derive(Clone, Debug, PartialEq, Eq)]
-    pub struct Limits {
-        /// Bytes of one message; npayload's own limit is 256 KiB.
-        pub message_bytes: usize = 256 * 1024,
-        /// Proposals that are open at once.
-        pub open_proposals: usize = 64,
-        /// Messages of one session.
-        pub messages: usize = 1_000_000,
-        /// DPoP proofs that are remembered.
-        pub proofs: usize = 100_000,
+    pub struct AspLimits {
+        /// Maximum size of one message in bytes. npayload's own limit is 256 KiB.
+        pub max_message_bytes: usize = 256 * 1024,
+        /// Maximum number of proposals that are open at the same time.
+        pub max_open_proposals: usize = 64,
+        /// Maximum number of messages in one session.
+        pub max_messages: usize = 1_000_000,
+        /// Maximum number of DPoP proofs that are remembered to detect replays.
+        pub max_remembered_proofs: usize = 100_000,
     }
 }

@@ -1,288 +1,305 @@
-//! One side of a live session: it has keys, speaks and hears.
+//! One side of a live session. It holds the keys of its agent, sends messages and receives them.
 //!
-//! [`Participant::send`] puts a message on its own record and gives the bytes to send. [`Participant::receive`] takes what
-//! arrives. A message of ours is settled when the other side goes on from it; until then it can still be undone, by a
-//! refusal or by a race that it lost (D6, D8).
-
+//! [`Participant::send`] appends a message to its own record and returns the bytes to send. [`Participant::receive`]
+//! handles received bytes. A sent message is settled once the other side builds on it. Until then it can be rolled
+//! back, by a refusal or by a race that it lost (D6, D8).
 use std::sync::Arc;
 
-use seal::dpop::Replays;
-use seal::{Keys, Random, Timestamp, UnixMillis};
+use seal::dpop::ReplayCache;
+use seal::{AgentKeys, Random, Timestamp, UnixMillis};
 
-use crate::card::Card;
-use crate::error::{Code, Error, Misbehaviour, Misuse, Refusal};
+use crate::agent_card::AgentCard;
+use crate::error::{AspError, AuthenticationError, LocalError, Refusal, RejectCode};
 use crate::id::{MessageId, SessionId};
-use crate::limits::Limits;
-use crate::machine::Role;
+use crate::limits::AspLimits;
 use crate::message::{
-    Authenticator, Body, Cards, Constraints, Content, Draft, Envelope, Others, Reject, Sealed, Sealer,
-    TrustScore,
+    AuthenticatedMessage, Authenticator, Body, Constraints, Content, Envelope, ExtraMembers, MessageDraft,
+    MessageSigner, PinnedCards, Reject, TrustScore,
 };
-use crate::record::{Admission, Checkpoint, PROOF_MEMORY_SECONDS, Record};
-use crate::session::{Judgement, Rules, Session, Step};
+use crate::session::{AspSession, ReceiverChecks, SessionRules, Transition};
+use crate::session_record::{Admission, Checkpoint, PROOF_RETENTION_SECONDS, SessionRecord};
+use crate::state_machine::Role;
 
-/// What a participant is made of.
+/// The configuration of a participant.
 #[derive(Clone, Debug)]
-pub struct Setup {
+pub struct ParticipantConfig {
     /// Its own card.
-    pub card: Card,
+    pub card: AgentCard,
     /// The keys that the card publishes.
-    pub keys: Keys,
-    /// Its organisation, as messages name it.
+    pub keys: AgentKeys,
+    /// The organization id that its messages state.
     pub org_id: String,
-    /// What it says of its own trust.
+    /// The trust score that it states about itself.
     pub trust_score: TrustScore,
-    /// The cards of those whom it deals with, pinned.
-    pub known: Cards,
-    /// Which table, and how it is read.
-    pub rules: Rules,
-    /// How much it takes.
-    pub limits: Limits,
+    /// The pinned cards of its peers.
+    pub pinned_cards: PinnedCards,
+    /// The transition table, and how "any state" is read.
+    pub rules: SessionRules,
+    /// Its resource limits.
+    pub limits: AspLimits,
 }
 
 /// One side of one session.
 #[derive(Debug)]
 pub struct Participant {
-    setup: Setup,
-    cards: Cards,
-    record: Option<Record>,
-    /// What was sent and not yet settled, each with the way back.
-    unsettled: Vec<Unsettled>,
-    /// The hashes of messages that were refused, for as long as a copy of them could still be received.
-    refused: Replays,
+    config: ParticipantConfig,
+    cards: PinnedCards,
+    record: Option<SessionRecord>,
+    /// Sent messages that are not settled, each with a checkpoint before it.
+    unsettled: Vec<UnsettledMessage>,
+    /// The hashes of refused messages, kept for as long as a copy could still be accepted.
+    refused_hashes: ReplayCache,
     authenticator: Authenticator,
-    sealer: Sealer,
-    dropped: u64,
+    signer: MessageSigner,
+    dropped_count: u64,
 }
 
-/// A message that may yet be undone, and the way back.
+/// A message that may still be rolled back, with the checkpoint before it.
 #[derive(Debug)]
-struct Unsettled {
+struct UnsettledMessage {
     id: MessageId,
     body: Body,
-    before: Checkpoint,
+    checkpoint: Checkpoint,
 }
 
-/// A message that is ours, on our record and ready to be sent. It may yet be undone: what cannot be taken back, such as money
-/// or the news of an end, waits until it is settled ([`Participant::is_settled`]).
+/// A message that was appended to our record and is ready to be sent. It may still be rolled back. Irreversible
+/// consequences, such as payments or reporting an ending, must wait until it is settled ([`Participant::is_settled`]).
 #[derive(Clone, Debug)]
-pub struct Sent {
-    /// The bytes.
+pub struct SentMessage {
+    /// The bytes to send.
     pub text: Arc<str>,
-    /// Its name.
+    /// Its id.
     pub message_id: MessageId,
-    /// What came of it here.
-    pub steps: Vec<Step>,
+    /// The transitions that it caused here.
+    pub transitions: Vec<Transition>,
 }
 
-/// What came of bytes that arrived.
+/// The result of receiving bytes.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Received {
-    /// A message is on record.
-    Taken {
-        /// What it says.
+pub enum ReceiveOutcome {
+    /// A message was appended.
+    Accepted {
+        /// The message.
         envelope: Box<Envelope>,
-        /// What came of it.
-        steps: Vec<Step>,
-        /// Messages of ours that lost the race against it; they may be sent again.
-        lost: Vec<Body>,
+        /// The transitions that it caused.
+        transitions: Vec<Transition>,
+        /// Our messages that lost the race against it. They may be sent again.
+        superseded: Vec<Body>,
     },
-    /// A message is refused; nothing has changed.
+    /// A message was refused. Nothing has changed.
     Refused {
-        /// Why.
+        /// The refusal.
         refusal: Refusal,
-        /// The REJECT to send back, where the message could be named.
-        answer: Option<Arc<str>>,
+        /// The REJECT to send back, if the message's id could be read.
+        reject: Option<Arc<str>>,
     },
-    /// The other side refuses messages of ours. They are undone.
-    Undone {
-        /// What the other side says.
+    /// The other side refused messages of ours. They were rolled back.
+    RolledBack {
+        /// The refusal that the other side sent.
         refusal: Refusal,
-        /// The messages, the refused one first.
+        /// The bodies that were rolled back, the refused one first.
         messages: Vec<Body>,
     },
-    /// A refusal of something that is not ours to undo any more; nothing has changed.
+    /// A refusal of a message that can no longer be rolled back. Nothing has changed.
     Ignored,
-    /// The chain is broken; the session has failed.
-    Failed(Step),
-    /// Not authentic: dropped and counted, and never answered.
-    Dropped(Misbehaviour),
+    /// The chain is broken. The session has failed.
+    Failed(Transition),
+    /// The message did not authenticate. It was dropped and counted, and is never answered.
+    Dropped(AuthenticationError),
 }
 
 impl Participant {
-    /// A participant that waits for an invitation, or sends one with [`Self::invite`].
-    pub fn new(setup: Setup) -> Result<Self, Misuse> {
-        let card = &setup.card;
-        if setup.keys.signing.verifying_key() != *card.signing_key()
-            || setup.keys.dpop.verifying_key() != card.dpop_key()
+    /// Creates a participant that waits for an invitation, or sends one after [`Self::invite`].
+    pub fn new(config: ParticipantConfig) -> Result<Self, LocalError> {
+        let card = &config.card;
+        if config.keys.signing.verifying_key() != *card.signing_key()
+            || config.keys.dpop.verifying_key() != card.dpop_key()
         {
-            return Err(Misuse::Keys);
+            return Err(LocalError::KeyMismatch);
         }
-        let cards = Cards::new(setup.known.iter().cloned().chain([card.clone()]));
+        let cards = PinnedCards::new(config.pinned_cards.iter().cloned().chain([card.clone()]));
         Ok(Self {
             cards,
-            refused: Replays::new(PROOF_MEMORY_SECONDS, setup.limits.proofs),
-            setup,
+            refused_hashes: ReplayCache::new(PROOF_RETENTION_SECONDS, config.limits.max_remembered_proofs),
+            config,
             record: None,
             unsettled: Vec::new(),
             authenticator: Authenticator::default(),
-            sealer: Sealer::default(),
-            dropped: 0,
+            signer: MessageSigner::default(),
+            dropped_count: 0,
         })
     }
 
-    /// Begins a session with the agent of that card, which must be pinned; the invitation is the first message to send.
+    /// Begins a session with the agent of a pinned card. The invitation must be the first message sent.
     pub fn invite(
         &mut self,
-        peer: &Card,
+        peer: &AgentCard,
         now: UnixMillis,
         random: &mut impl Random,
-    ) -> Result<SessionId, Misuse> {
-        let own = self.setup.card.agent_id();
-        let pinned = self.cards.of(peer.agent_id()).filter(|card| card.agent_id() != own);
-        let pinned = pinned.ok_or(Misuse::NotAParticipant)?.clone();
+    ) -> Result<SessionId, LocalError> {
+        let own = self.config.card.agent_id();
+        let pinned = self.cards.get(peer.agent_id()).filter(|card| card.agent_id() != own);
+        let pinned = pinned.ok_or(LocalError::NotAParticipant)?.clone();
         let id = SessionId::generate(now, random);
-        let (rules, limits) = (self.setup.rules, &self.setup.limits);
-        self.record = Some(Record::new(id, self.setup.card.clone(), pinned, rules, limits));
+        let (rules, limits) = (self.config.rules, &self.config.limits);
+        self.record = Some(SessionRecord::new(id, self.config.card.clone(), pinned, rules, limits));
         Ok(id)
     }
 
-    /// The session on record, once there is one.
-    pub fn record(&self) -> Option<&Record> {
+    /// Returns the session record, if a session has begun.
+    pub fn record(&self) -> Option<&SessionRecord> {
         self.record.as_ref()
     }
 
-    /// The machine, once there is a session.
-    pub fn session(&self) -> Option<&Session> {
-        self.record.as_ref().map(Record::session)
+    /// Returns the session, if one has begun.
+    pub fn session(&self) -> Option<&AspSession> {
+        self.record.as_ref().map(SessionRecord::session)
     }
 
-    /// Its card.
-    pub fn card(&self) -> &Card {
-        &self.setup.card
+    /// Returns its own card.
+    pub fn card(&self) -> &AgentCard {
+        &self.config.card
     }
 
-    /// How many messages were dropped because they did not authenticate.
-    pub fn dropped(&self) -> u64 {
-        self.dropped
+    /// Returns how many messages were dropped because they did not authenticate.
+    pub fn dropped_count(&self) -> u64 {
+        self.dropped_count
     }
 
-    /// Which side it is.
+    /// Returns its role, if a session has begun.
     pub fn role(&self) -> Option<Role> {
-        self.record.as_ref()?.role_of(self.setup.card.agent_id())
+        self.record.as_ref()?.role_of(self.config.card.agent_id())
     }
 
-    /// Makes a message, puts it on record and gives the bytes to send.
-    pub fn send(&mut self, body: Body, now: UnixMillis, random: &mut impl Random) -> Result<Sent, Error> {
-        self.send_with(body, None, Judgement::default(), now, random)
+    /// Creates a message, appends it to the record and returns the bytes to send.
+    pub fn send(
+        &mut self,
+        body: Body,
+        now: UnixMillis,
+        random: &mut impl Random,
+    ) -> Result<SentMessage, AspError> {
+        self.send_with(body, None, ReceiverChecks::default(), now, random)
     }
 
-    /// As [`Self::send`], with what is asked of the answer, and what is known of the escrow that would be agreed to.
+    /// Like [`Self::send`], with constraints on the answer and with the sender's own checks, such as whether the
+    /// escrow is covered.
     pub fn send_with(
         &mut self,
         body: Body,
         constraints: Option<Constraints>,
-        judgement: Judgement,
+        checks: ReceiverChecks,
         now: UnixMillis,
         random: &mut impl Random,
-    ) -> Result<Sent, Error> {
-        body.check()
-            .map_err(|wrong| Misuse::Unlawful(Refusal::new(Code::SchemaUnsupported, wrong.to_string())))?;
+    ) -> Result<SentMessage, AspError> {
+        body.validate().map_err(|error| {
+            LocalError::NotAllowed(Refusal::new(RejectCode::SchemaUnsupported, error.to_string()))
+        })?;
         let draft = self.draft(body, constraints, now, random)?;
-        let sealed = self.seal(draft, random)?;
-        let record = self.record.as_mut().ok_or(Misuse::NotAParticipant)?;
-        let before = record.checkpoint();
-        match record.admit(&sealed, judgement, Some(now)) {
-            Admission::Taken(steps) => {
-                let id = sealed.envelope.message_id;
-                self.unsettled.push(Unsettled { id, body: sealed.envelope.body, before });
-                Ok(Sent { text: sealed.text, message_id: id, steps })
+        let message = self.sign(draft, random)?;
+        let record = self.record.as_mut().ok_or(LocalError::NotAParticipant)?;
+        let checkpoint = record.checkpoint();
+        match record.admit(&message, checks, Some(now)) {
+            Admission::Accepted(transitions) => {
+                let id = message.envelope.message_id;
+                self.unsettled.push(UnsettledMessage { id, body: message.envelope.body, checkpoint });
+                Ok(SentMessage { text: message.text, message_id: id, transitions })
             }
-            Admission::Refused(refusal) => Err(Misuse::Unlawful(refusal).into()),
-            Admission::Broken(_) => Err(Misuse::NotAParticipant.into()),
+            Admission::Refused(refusal) => Err(LocalError::NotAllowed(refusal).into()),
+            Admission::ChainBroken(_) => Err(LocalError::NotAParticipant.into()),
         }
     }
 
-    /// Takes bytes that arrived. What the receiver found out about the sender and the escrow is the judgement.
+    /// Handles received bytes. `checks` is what the receiver knows about the sender and the escrow.
     pub fn receive(
         &mut self,
         text: &str,
-        judgement: Judgement,
+        checks: ReceiverChecks,
         now: UnixMillis,
         random: &mut impl Random,
-    ) -> Result<Received, Misuse> {
-        let sealed = match self.authenticator.open(text, &self.cards, &self.setup.limits) {
-            Ok(sealed) => sealed,
-            Err(Error::Peer(why)) => {
-                self.dropped += 1;
-                return Ok(Received::Dropped(why));
+    ) -> Result<ReceiveOutcome, LocalError> {
+        let message = match self.authenticator.authenticate(text, &self.cards, &self.config.limits) {
+            Ok(message) => message,
+            Err(AspError::Unauthenticated(error)) => {
+                self.dropped_count += 1;
+                return Ok(ReceiveOutcome::Dropped(error));
             }
-            Err(Error::Refused(refusal)) => return self.answered(refusal, now, random),
-            Err(Error::Misuse(why)) => return Err(why),
+            Err(AspError::Refused(refusal)) => return self.reject_refused(refusal, now, random),
+            Err(AspError::Local(error)) => return Err(error),
         };
-        let (sender, id) = (&sealed.envelope.sender.agent_id, sealed.envelope.message_id);
-        let refusal = |code, why: &str| Refusal { message: Some(id), ..Refusal::new(code, why) };
-        // An answer to our own message, or to one that is on record, would refuse what nobody undoes, or undo what stands.
-        let silent = |refusal| Ok(Received::Refused { refusal, answer: None });
-        if sender == self.setup.card.agent_id() {
-            return silent(refusal(Code::Duplicate, "our own message"));
+        let (sender, id) = (&message.envelope.sender.agent_id, message.envelope.message_id);
+        let refusal = |code, reason: &str| Refusal { message_id: Some(id), ..Refusal::new(code, reason) };
+        // A REJECT of our own message, or of one on record, would name a message that its sender cannot roll back.
+        let without_reject = |refusal| Ok(ReceiveOutcome::Refused { refusal, reject: None });
+        if sender == self.config.card.agent_id() {
+            return without_reject(refusal(RejectCode::Duplicate, "the message is our own"));
         }
         if self.record.as_ref().is_some_and(|record| record.role_of(sender).is_none()) {
-            self.dropped += 1;
-            return Ok(Received::Dropped(Misbehaviour::Stranger(sender.to_string())));
+            self.dropped_count += 1;
+            return Ok(ReceiveOutcome::Dropped(AuthenticationError::UnknownSender(sender.to_string())));
         }
-        if let Some(undone) = self.take_refusal(&sealed) {
-            return Ok(undone);
+        if let Some(rolled_back) = self.handle_reject(&message) {
+            return Ok(rolled_back);
         }
-        let begins = self.record.is_none();
-        if begins {
-            match Record::beginning(&sealed.envelope, &self.cards, self.setup.rules, &self.setup.limits) {
-                Ok(record) if record.role_of(self.setup.card.agent_id()).is_some() => {
+        let is_new_session = self.record.is_none();
+        if is_new_session {
+            match SessionRecord::from_invitation(
+                &message.envelope,
+                &self.cards,
+                self.config.rules,
+                &self.config.limits,
+            ) {
+                Ok(record) if record.role_of(self.config.card.agent_id()).is_some() => {
                     self.record = Some(record);
                 }
-                Ok(_) => return silent(refusal(Code::Unauthorized, "the invitation is for somebody else")),
-                Err(why) => return silent(refusal(why.code, &why.reason)),
+                Ok(_) => {
+                    return without_reject(refusal(
+                        RejectCode::Unauthorized,
+                        "the invitation is for another agent",
+                    ));
+                }
+                Err(error) => return without_reject(refusal(error.code, &error.reason)),
             }
         }
-        if self.record.as_ref().is_some_and(|record| record.transcript().has(&id)) {
-            return silent(refusal(Code::Duplicate, "this message was received before"));
+        if self.record.as_ref().is_some_and(|record| record.transcript().contains(&id)) {
+            return without_reject(refusal(RejectCode::Duplicate, "this message was received before"));
         }
-        let heard = match self.refused_before(&sealed) {
-            Some((code, why)) => Err(refusal(code, why)),
-            None => match self.lost_race(&sealed) {
-                Some(at) => self.yield_race(&sealed, at, judgement, now),
-                None => self.admit(&sealed, judgement, now),
+        let outcome = match self.find_earlier_refusal(&message) {
+            Some((code, reason)) => Err(refusal(code, reason)),
+            None => match self.find_lost_race(&message) {
+                Some(index) => self.yield_race(&message, index, checks, now),
+                None => self.admit(&message, checks, now),
             },
         };
-        heard.or_else(|refusal| {
-            // Its sender undoes it, so a copy that comes later must not be taken. Full, the memory lets that happen.
-            let _ = self.refused.take(&sealed.hash.to_string(), now.seconds());
-            let answered = self.answered(refusal, now, random);
-            // A session that never began is not kept.
-            if begins {
+        outcome.or_else(|refusal| {
+            // The sender rolls the message back, so a later copy must not be accepted. If this memory is full, a
+            // later copy can still be accepted.
+            let _ = self.refused_hashes.insert(&message.hash.to_string(), now.seconds());
+            let outcome = self.reject_refused(refusal, now, random);
+            // Discard the record of a session that did not begin.
+            if is_new_session {
                 self.record = None;
             }
-            answered
+            outcome
         })
     }
 
-    /// The other side has taken this message of ours, as the transport says: it and those before it can no longer be undone.
-    /// Without such word, they are settled by the other side's next message.
+    /// Marks a message and those before it as settled, because the transport confirms that the other side accepted it.
+    /// Without this call, they are settled by the other side's next message.
     pub fn settle(&mut self, message: MessageId) {
-        if let Some(at) = self.unsettled.iter().position(|sent| sent.id == message) {
-            self.unsettled.drain(..=at);
+        if let Some(index) = self.unsettled.iter().position(|sent| sent.id == message) {
+            self.unsettled.drain(..=index);
         }
     }
 
-    /// Whether a message of ours can no longer be undone.
+    /// Returns whether a message of ours can no longer be rolled back.
     pub fn is_settled(&self, message: MessageId) -> bool {
         self.unsettled.iter().all(|sent| sent.id != message)
     }
 
-    /// Lets timers run out.
-    pub fn wake(&mut self, now: UnixMillis) -> Vec<Step> {
-        self.record.as_mut().map(|record| record.wake(now)).unwrap_or_default()
+    /// Handles all timers that expired.
+    pub fn handle_timeout(&mut self, now: UnixMillis) -> Vec<Transition> {
+        self.record.as_mut().map(|record| record.handle_timeout(now)).unwrap_or_default()
     }
 
     fn draft(
@@ -291,131 +308,150 @@ impl Participant {
         constraints: Option<Constraints>,
         now: UnixMillis,
         random: &mut impl Random,
-    ) -> Result<Draft, Misuse> {
+    ) -> Result<MessageDraft, LocalError> {
         let (Some(record), Some(role)) = (&self.record, self.role()) else {
-            return Err(Misuse::NotAParticipant);
+            return Err(LocalError::NotAParticipant);
         };
-        Ok(Draft {
+        Ok(MessageDraft {
             message_id: MessageId::generate(now, random),
             session_id: record.session_id(),
-            sequence_number: record.transcript().next_number(role),
-            timestamp: Timestamp::from_unix_millis(now).ok_or(Misuse::NotAParticipant)?,
-            sender: self.setup.card.agent_id().clone(),
-            org_id: self.setup.org_id.clone(),
-            trust_score: self.setup.trust_score,
+            sequence_number: record.transcript().next_sequence_number(role),
+            timestamp: Timestamp::from_unix_millis(now).ok_or(LocalError::NotAParticipant)?,
+            sender: self.config.card.agent_id().clone(),
+            org_id: self.config.org_id.clone(),
+            trust_score: self.config.trust_score,
             recipient: record.card(role.other()).agent_id().clone(),
             body,
             content: Content::default(),
             constraints,
             previous_hash: record.transcript().head(),
-            other: Others::default(),
+            other: ExtraMembers::default(),
         })
     }
 
-    fn seal(&mut self, draft: Draft, random: &mut impl Random) -> Result<Sealed, Misuse> {
-        let sealed = self.sealer.seal(draft, &self.setup.keys, random)?;
-        let limit = self.setup.limits.message_bytes;
-        if sealed.text.len() > limit { Err(Misuse::TooLong(limit)) } else { Ok(sealed) }
+    fn sign(
+        &mut self,
+        draft: MessageDraft,
+        random: &mut impl Random,
+    ) -> Result<AuthenticatedMessage, LocalError> {
+        let message = self.signer.sign(draft, &self.config.keys, random)?;
+        let limit = self.config.limits.max_message_bytes;
+        if message.text.len() > limit { Err(LocalError::TooLong(limit)) } else { Ok(message) }
     }
 
-    /// The REJECT that answers a refused message: on the head that we see, with our next number, neither of them used up,
-    /// and on nobody's record (D6).
-    fn answered(
+    /// Builds the REJECT for a refused message. It uses our current head and next sequence number without consuming
+    /// them, and neither side records it (D6).
+    fn reject_refused(
         &mut self,
         refusal: Refusal,
         now: UnixMillis,
         random: &mut impl Random,
-    ) -> Result<Received, Misuse> {
-        let mut answer = None;
-        if let Some(message) = refusal.message
+    ) -> Result<ReceiveOutcome, LocalError> {
+        let mut reject = None;
+        if let Some(message_id) = refusal.message_id
             && self.record.is_some()
         {
-            let mut body = Reject::new(refusal.code.word(), refusal.reason.clone());
-            body.reference = Some(message.into());
+            let mut body = Reject::new(refusal.code.as_str(), refusal.reason.clone());
+            body.reference = Some(message_id.into());
             let draft = self.draft(body.into(), None, now, random)?;
-            answer = Some(self.seal(draft, random)?.text);
+            reject = Some(self.sign(draft, random)?.text);
         }
-        Ok(Received::Refused { refusal, answer })
+        Ok(ReceiveOutcome::Refused { refusal, reject })
     }
 
-    /// A REJECT that names a message rather than a proposal or a commitment stands outside the machine (D6).
-    fn take_refusal(&mut self, sealed: &Sealed) -> Option<Received> {
-        let Body::Reject(reject) = &sealed.envelope.body else { return None };
-        let message = MessageId::parse(reject.reference.as_ref()?.as_str()).ok()?;
-        let ours =
-            self.record.as_ref().is_some_and(|record| record.session_id() == sealed.envelope.session_id);
-        let at = self.unsettled.iter().position(|sent| sent.id == message);
-        let Some(at) = at.filter(|_| ours) else { return Some(Received::Ignored) };
-        let undone: Vec<_> = self.unsettled.drain(at..).collect();
-        if let (Some(record), Some(first)) = (&mut self.record, undone.first()) {
-            record.rewind(first.before.clone());
+    /// Handles a REJECT that names a message. It does not reach the state machine, unlike a REJECT of a proposal or
+    /// commitment (D6).
+    fn handle_reject(&mut self, message: &AuthenticatedMessage) -> Option<ReceiveOutcome> {
+        let Body::Reject(reject) = &message.envelope.body else { return None };
+        let rejected_id = MessageId::parse(reject.reference.as_ref()?.as_str()).ok()?;
+        let is_same_session =
+            self.record.as_ref().is_some_and(|record| record.session_id() == message.envelope.session_id);
+        let index = self.unsettled.iter().position(|sent| sent.id == rejected_id);
+        let Some(index) = index.filter(|_| is_same_session) else { return Some(ReceiveOutcome::Ignored) };
+        let rolled_back: Vec<_> = self.unsettled.drain(index..).collect();
+        if let (Some(record), Some(first)) = (&mut self.record, rolled_back.first()) {
+            record.rewind(first.checkpoint.clone());
         }
         let refusal = Refusal {
-            code: Code::parse(&reject.code).unwrap_or(Code::Unspecified),
+            code: RejectCode::parse(&reject.code).unwrap_or(RejectCode::Unspecified),
             reason: reject.reason.clone(),
-            message: Some(message),
+            message_id: Some(rejected_id),
         };
-        let messages = undone.into_iter().map(|sent| sent.body).collect();
-        Some(Received::Undone { refusal, messages })
+        let messages = rolled_back.into_iter().map(|sent| sent.body).collect();
+        Some(ReceiveOutcome::RolledBack { refusal, messages })
     }
 
-    /// What was refused stays refused; what follows it is stale, and breaks no chain (D6, D8).
-    fn refused_before(&self, sealed: &Sealed) -> Option<(Code, &'static str)> {
-        let link = &sealed.envelope.integrity.previous_hash;
-        if self.refused.has(&sealed.hash.to_string()) {
-            Some((Code::Duplicate, "this message was refused before"))
-        } else if self.refused.has(&link.to_string()) {
-            Some((Code::StaleHead, "the message that it follows was refused"))
+    /// Finds an earlier refusal of this message or of the message before it. A refused message stays refused. A
+    /// message after it is stale and does not break the chain (D6, D8).
+    fn find_earlier_refusal(&self, message: &AuthenticatedMessage) -> Option<(RejectCode, &'static str)> {
+        let link = &message.envelope.integrity.previous_hash;
+        if self.refused_hashes.contains(&message.hash.to_string()) {
+            Some((RejectCode::Duplicate, "this message was refused before"))
+        } else if self.refused_hashes.contains(&link.to_string()) {
+            Some((RejectCode::StaleHead, "the previous message was refused"))
         } else {
             None
         }
     }
 
-    /// Two messages on one head: the inviter's wins, so that both sides agree without asking anybody (D8). The first of
-    /// ours that has lost, if one has.
-    fn lost_race(&self, sealed: &Sealed) -> Option<usize> {
-        let link = sealed.envelope.integrity.previous_hash;
-        let at = self.unsettled.iter().position(|sent| sent.before.point.head == link);
-        at.filter(|_| self.role() == Some(Role::Invited))
+    /// Returns the index of our first message that lost a race against this one, if any. If both sides extend the same
+    /// head, the inviter's message wins, so that both sides agree without a further exchange (D8).
+    fn find_lost_race(&self, message: &AuthenticatedMessage) -> Option<usize> {
+        let link = message.envelope.integrity.previous_hash;
+        let index = self.unsettled.iter().position(|sent| sent.checkpoint.position.head == link);
+        index.filter(|_| self.role() == Some(Role::Invited))
     }
 
-    /// Takes what won in the place of what we sent, unless it is refused even there.
+    /// Replaces our messages with the winning message, unless the winning message would be refused at that position.
     fn yield_race(
         &mut self,
-        sealed: &Sealed,
-        at: usize,
-        judgement: Judgement,
+        message: &AuthenticatedMessage,
+        index: usize,
+        checks: ReceiverChecks,
         now: UnixMillis,
-    ) -> Result<Received, Refusal> {
-        let (Some(record), Some(first)) = (&self.record, self.unsettled.get(at)) else {
-            return Ok(Received::Ignored);
+    ) -> Result<ReceiveOutcome, Refusal> {
+        let (Some(record), Some(first)) = (&self.record, self.unsettled.get(index)) else {
+            return Ok(ReceiveOutcome::Ignored);
         };
         let mut trial = record.clone();
-        trial.rewind(first.before.clone());
-        match trial.admit(sealed, judgement, Some(now)) {
-            Admission::Taken(steps) => {
+        trial.rewind(first.checkpoint.clone());
+        match trial.admit(message, checks, Some(now)) {
+            Admission::Accepted(transitions) => {
                 self.record = Some(trial);
-                // What came before is settled: the winner goes on from it.
-                let lost = self.unsettled.drain(..).skip(at).map(|sent| sent.body).collect();
-                Ok(Received::Taken { envelope: Box::new(sealed.envelope.clone()), steps, lost })
+                // Our earlier messages are settled, because the winning message builds on them.
+                let superseded = self.unsettled.drain(..).skip(index).map(|sent| sent.body).collect();
+                Ok(ReceiveOutcome::Accepted {
+                    envelope: Box::new(message.envelope.clone()),
+                    transitions,
+                    superseded,
+                })
             }
             Admission::Refused(refusal) => Err(refusal),
-            Admission::Broken(step) => Ok(Received::Failed(step)),
+            Admission::ChainBroken(transition) => Ok(ReceiveOutcome::Failed(transition)),
         }
     }
 
-    fn admit(&mut self, sealed: &Sealed, judgement: Judgement, now: UnixMillis) -> Result<Received, Refusal> {
-        let Some(record) = &mut self.record else { return Ok(Received::Ignored) };
-        match record.admit(sealed, judgement, Some(now)) {
-            Admission::Taken(steps) => {
+    fn admit(
+        &mut self,
+        message: &AuthenticatedMessage,
+        checks: ReceiverChecks,
+        now: UnixMillis,
+    ) -> Result<ReceiveOutcome, Refusal> {
+        let Some(record) = &mut self.record else { return Ok(ReceiveOutcome::Ignored) };
+        match record.admit(message, checks, Some(now)) {
+            Admission::Accepted(transitions) => {
                 self.unsettled.clear();
-                Ok(Received::Taken { envelope: Box::new(sealed.envelope.clone()), steps, lost: Vec::new() })
+                Ok(ReceiveOutcome::Accepted {
+                    envelope: Box::new(message.envelope.clone()),
+                    transitions,
+                    superseded: Vec::new(),
+                })
             }
             Admission::Refused(refusal) => Err(refusal),
-            Admission::Broken(step) => {
-                // Nothing leaves FAILED: no refusal and no race goes back behind it.
+            Admission::ChainBroken(transition) => {
+                // FAILED is terminal, so no refusal or race may roll it back.
                 self.unsettled.clear();
-                Ok(Received::Failed(step))
+                Ok(ReceiveOutcome::Failed(transition))
             }
         }
     }

@@ -1,29 +1,29 @@
-//! The thirteen performatives: what a message does.
+//! The thirteen performatives.
 
-seal::word_enum! {
-    /// What a message does (npayload ASP, "Allowed Performatives Per State").
-    Performative word {
-        /// Offers something; of the type `session-invitation`, a session.
+seal::string_enum! {
+    /// The kind of a message (npayload ASP, "Allowed Performatives Per State").
+    Performative {
+        /// Makes an offer. With the type `session-invitation`, it offers a session.
         Propose "PROPOSE",
         /// Accepts an invitation, a proposal or a commitment.
         Accept "ACCEPT",
-        /// Refuses one.
+        /// Refuses an invitation, a proposal or a commitment.
         Reject "REJECT",
-        /// Refuses a proposal or commitment and offers another in its place.
+        /// Refuses a proposal or commitment and makes another offer in its place.
         Counter "COUNTER",
-        /// Tells.
+        /// Reports something: an identity, progress, a result, an error or an answer.
         Inform "INFORM",
         /// Asks for information.
         Query "QUERY",
-        /// Asks what something means, or says it.
+        /// Asks what something means, or answers such a question.
         Clarify "CLARIFY",
-        /// Binds its sender, if the other side accepts.
+        /// Makes a commitment, which binds once the other side accepts it.
         Commit "COMMIT",
-        /// Hands a part to another agent.
+        /// Delegates part of the task to another agent.
         Delegate "DELEGATE",
-        /// Remarks on something, expecting nothing.
+        /// Makes a remark that expects no answer.
         Observe "OBSERVE",
-        /// Takes its sender out of the session.
+        /// Withdraws the sender from the session.
         Withdraw "WITHDRAW",
         /// Asks a person or another authority to decide.
         Escalate "ESCALATE",

@@ -1,220 +1,236 @@
-//! The transcript: the messages of one session as they were received, each linked to the one before.
+//! The transcript: the messages of one session, each linked to the previous one by its hash.
 //!
-//! There is one chain for the session and one count for each sender (D8). [`Transcript::check`] says whether a message fits
-//! on the end; [`Transcript::append`] puts it there. [`Transcript::proof`] shows somebody who knows the head that a message
-//! is in the chain.
+//! Each session has one hash chain, and each sender its own sequence numbers (D8). [`Transcript::check_append`] checks
+//! whether a message fits at the end, and [`Transcript::append`] appends it. [`Transcript::inclusion_proof`] proves
+//! that a message is in the chain to anyone who knows the head.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use seal::json::Tape;
-use seal::{Canonical, Digest, UnixMillis};
+use seal::{CanonicalWriter, Digest, UnixMillis};
 
-use crate::error::{Code, Refusal};
+use crate::error::{Refusal, RejectCode};
 use crate::id::MessageId;
-use crate::limits::PROOF_SECONDS;
-use crate::machine::Role;
-use crate::message::Sealed;
+use crate::limits::MAX_CLOCK_SKEW_SECONDS;
+use crate::message::AuthenticatedMessage;
+use crate::state_machine::Role;
 
-/// The messages of one session, and the chain that they make.
+/// The messages of one session and their hash chain.
 #[derive(Clone, Debug, Default)]
 pub struct Transcript {
-    entries: Vec<Entry>,
-    /// Where each link stands; what the chain began with stands before all.
-    links: HashMap<Digest, usize>,
-    ids: HashSet<MessageId>,
-    start: Point,
-    next: [u64; 2],
-    forgets: bool,
+    entries: Vec<TranscriptEntry>,
+    /// For each hash, the index of the message that links to it. The initial hash maps to the first message.
+    index_by_previous_hash: HashMap<Digest, usize>,
+    message_ids: HashSet<MessageId>,
+    start: ChainPosition,
+    next_sequence_numbers: [u64; 2],
+    discards_texts: bool,
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct TranscriptEntry {
     text: Arc<str>,
     hash: Digest,
     id: MessageId,
-    at: UnixMillis,
+    sent_at: UnixMillis,
 }
 
-/// A point in a chain from which it can be taken up again.
+/// A position in a chain from which the chain can be resumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Point {
-    /// How many messages came before.
-    pub messages: usize,
-    /// The head.
+pub struct ChainPosition {
+    /// The number of messages before this position.
+    pub message_count: usize,
+    /// The hash of the last message.
     pub head: Digest,
     /// The next sequence number of each side.
-    pub next: [u64; 2],
-    /// When the last message was sent; the least number where there is none.
-    pub at: UnixMillis,
+    pub next_sequence_numbers: [u64; 2],
+    /// When the last message was sent; the minimum value if there is none.
+    pub last_sent_at: UnixMillis,
 }
 
-impl Default for Point {
+impl Default for ChainPosition {
     fn default() -> Self {
-        Self { messages: 0, head: Digest::ZERO, next: [0, 0], at: UnixMillis::MIN }
+        Self {
+            message_count: 0,
+            head: Digest::ZERO,
+            next_sequence_numbers: [0, 0],
+            last_sent_at: UnixMillis::MIN,
+        }
     }
 }
 
-/// Why a message does not fit on the end.
+/// Why a message cannot be appended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Misfit {
-    /// A plain refusal.
+pub enum AppendError {
+    /// The message is refused.
     Refused(Refusal),
-    /// It links to nothing that the chain has ever had: the session fails (D7).
-    Broken,
+    /// It links to a hash that the chain never had, so the session fails (D7).
+    ChainBroken,
 }
 
 impl Transcript {
-    /// A transcript that goes on from a point of another.
-    pub fn from(point: Point) -> Self {
-        Self { start: point, next: point.next, ..Self::default() }
+    /// Creates a transcript that continues from a position of another one.
+    pub fn resume_from(position: ChainPosition) -> Self {
+        Self { start: position, next_sequence_numbers: position.next_sequence_numbers, ..Self::default() }
     }
 
-    /// Forgets the messages' texts from now on, and keeps only the chain: for whoever has the texts elsewhere.
+    /// Discards the texts of messages appended from now on and keeps only the chain, for callers that store the texts
+    /// elsewhere.
     #[must_use]
-    pub fn forgetful(mut self) -> Self {
-        self.forgets = true;
+    pub fn without_texts(mut self) -> Self {
+        self.discards_texts = true;
         self
     }
 
-    /// Where it is.
-    pub fn point(&self) -> Point {
-        let at = self.entries.last().map_or(self.start.at, |entry| entry.at);
-        Point { messages: self.len(), head: self.head(), next: self.next, at }
+    /// Returns the current position.
+    pub fn position(&self) -> ChainPosition {
+        let at = self.entries.last().map_or(self.start.last_sent_at, |entry| entry.sent_at);
+        ChainPosition {
+            message_count: self.len(),
+            head: self.head(),
+            next_sequence_numbers: self.next_sequence_numbers,
+            last_sent_at: at,
+        }
     }
 
-    /// The last link.
+    /// Returns the hash of the last message.
     pub fn head(&self) -> Digest {
         self.entries.last().map_or(self.start.head, |entry| entry.hash)
     }
 
-    /// How many messages there are, those before the start included.
+    /// Returns the number of messages, including those before the start.
     pub fn len(&self) -> usize {
-        self.start.messages + self.entries.len()
+        self.start.message_count + self.entries.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether it has no messages.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The sequence number that this side uses next.
-    pub fn next_number(&self, role: Role) -> u64 {
-        self.next[role.index()]
+    /// Returns the sequence number that this side must use next.
+    pub fn next_sequence_number(&self, role: Role) -> u64 {
+        self.next_sequence_numbers[role.index()]
     }
 
-    /// The messages since the start, as they were received.
+    /// Returns the messages since the start, as they were received.
     pub fn messages(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().map(|entry| &*entry.text)
     }
 
-    /// The last message.
-    pub fn last(&self) -> Option<MessageId> {
+    /// Returns the id of the last message.
+    pub fn last_message_id(&self) -> Option<MessageId> {
         self.entries.last().map(|entry| entry.id)
     }
 
-    /// Whether that message is in it, since the start.
-    pub fn has(&self, message: &MessageId) -> bool {
-        self.ids.contains(message)
+    /// Returns whether it contains this message. Messages before the start are not known.
+    pub fn contains(&self, message: &MessageId) -> bool {
+        self.message_ids.contains(message)
     }
 
-    /// Whether a message of that side fits on the end.
-    pub fn check(&self, message: &Sealed, sender: Role) -> Result<(), Misfit> {
+    /// Checks whether a message of this side can be appended.
+    pub fn check_append(&self, message: &AuthenticatedMessage, sender: Role) -> Result<(), AppendError> {
         let envelope = &message.envelope;
-        let refuse = |code, why: String| Err(Misfit::Refused(Refusal::new(code, why)));
-        if self.has(&envelope.message_id) {
-            return refuse(Code::Duplicate, "this message was received before".to_owned());
+        let refuse = |code, reason: String| Err(AppendError::Refused(Refusal::new(code, reason)));
+        if self.contains(&envelope.message_id) {
+            return refuse(RejectCode::Duplicate, "this message was received before".to_owned());
         }
-        let (number, next) = (envelope.sequence_number, self.next[sender.index()]);
+        let (number, next) = (envelope.sequence_number, self.next_sequence_numbers[sender.index()]);
         let link = envelope.integrity.previous_hash;
         if link != self.head() {
-            return if self.has_had(&link) {
-                refuse(Code::StaleHead, format!("the chain went on meanwhile; its head is {}", self.head()))
+            return if self.has_seen_hash(&link) {
+                refuse(RejectCode::StaleHead, format!("the chain has advanced; its head is {}", self.head()))
             } else {
-                Err(Misfit::Broken)
+                Err(AppendError::ChainBroken)
             };
         }
         if number < next {
-            return refuse(Code::Duplicate, format!("sequence number {number} was used; {next} comes next"));
+            return refuse(
+                RejectCode::Duplicate,
+                format!("sequence number {number} was already used; expected {next}"),
+            );
         }
         if number > next {
-            let why = format!("sequence number {number} where {next} comes next");
-            return refuse(Code::InvalidStateTransition, why);
+            let reason = format!("sequence number is {number}; expected {next}");
+            return refuse(RejectCode::InvalidStateTransition, reason);
         }
-        if envelope.timestamp.unix_millis() < self.point().at.saturating_sub(skew()) {
-            let why = format!("sent more than {PROOF_SECONDS} s before the message that it follows");
-            return refuse(Code::Timeout, why);
+        if envelope.timestamp.unix_millis() < self.position().last_sent_at.saturating_sub(max_clock_skew_ms())
+        {
+            let reason = format!("sent more than {MAX_CLOCK_SKEW_SECONDS} s before the previous message");
+            return refuse(RejectCode::Timeout, reason);
         }
         Ok(())
     }
 
-    /// Puts a message on the end that [`Self::check`] has let pass.
-    pub fn append(&mut self, message: &Sealed, sender: Role) {
+    /// Appends a message that [`Self::check_append`] accepted.
+    pub fn append(&mut self, message: &AuthenticatedMessage, sender: Role) {
         let envelope = &message.envelope;
-        self.links.insert(self.head(), self.entries.len());
-        self.ids.insert(envelope.message_id);
-        self.next[sender.index()] = envelope.sequence_number + 1;
-        self.entries.push(Entry {
-            text: if self.forgets { Arc::default() } else { message.text.clone() },
+        self.index_by_previous_hash.insert(self.head(), self.entries.len());
+        self.message_ids.insert(envelope.message_id);
+        self.next_sequence_numbers[sender.index()] = envelope.sequence_number + 1;
+        self.entries.push(TranscriptEntry {
+            text: if self.discards_texts { Arc::default() } else { message.text.clone() },
             hash: message.hash,
             id: envelope.message_id,
-            at: envelope.timestamp.unix_millis(),
+            sent_at: envelope.timestamp.unix_millis(),
         });
     }
 
-    /// Takes back all messages after a point of this transcript: they lost a race, or were refused.
-    pub(crate) fn rewind(&mut self, point: &Point) {
-        let keep = point.messages.saturating_sub(self.start.messages);
-        for entry in self.entries.drain(keep.min(self.entries.len())..) {
-            self.ids.remove(&entry.id);
+    /// Removes all messages after a position, because they lost a race or were refused.
+    pub(crate) fn rewind(&mut self, position: &ChainPosition) {
+        let remaining_count = position.message_count.saturating_sub(self.start.message_count);
+        for entry in self.entries.drain(remaining_count.min(self.entries.len())..) {
+            self.message_ids.remove(&entry.id);
         }
-        self.links.retain(|_, at| *at < keep);
-        self.next = point.next;
+        self.index_by_previous_hash.retain(|_, at| *at < remaining_count);
+        self.next_sequence_numbers = position.next_sequence_numbers;
     }
 
-    /// Shows that message `index`, counted from 0, is in the chain: that message and all after it.
-    pub fn proof(&self, index: usize) -> Option<Proof> {
-        let at = index.checked_sub(self.start.messages)?;
+    /// Proves that the message at `index` (from 0) is in the chain. The proof consists of that message and all later
+    /// ones.
+    pub fn inclusion_proof(&self, index: usize) -> Option<InclusionProof> {
+        let at = index.checked_sub(self.start.message_count)?;
         let messages: Vec<_> = self.entries.get(at..)?.iter().map(|entry| entry.text.clone()).collect();
-        (!messages.is_empty() && !self.forgets).then_some(Proof { messages })
+        (!messages.is_empty() && !self.discards_texts).then_some(InclusionProof { messages })
     }
 
-    /// Whether the chain has had this link. One that goes on from a point cannot know what came before it, and takes no
-    /// stranger link for a broken chain.
-    fn has_had(&self, link: &Digest) -> bool {
-        self.links.contains_key(link) || self.start.messages > 0
+    /// Returns whether the chain has had this hash. A resumed chain does not know its earlier hashes, so it treats no
+    /// hash as unknown.
+    fn has_seen_hash(&self, link: &Digest) -> bool {
+        self.index_by_previous_hash.contains_key(link) || self.start.message_count > 0
     }
 }
 
-/// Clocks of two agents may differ by so much, in milliseconds.
-pub(crate) fn skew() -> i64 {
-    i64::try_from(PROOF_SECONDS).unwrap_or(i64::MAX).saturating_mul(1000)
+/// Returns the maximum clock difference between two agents, in milliseconds.
+pub(crate) fn max_clock_skew_ms() -> i64 {
+    i64::try_from(MAX_CLOCK_SKEW_SECONDS).unwrap_or(i64::MAX).saturating_mul(1000)
 }
 
-/// A proof that a message is in a chain whose head is known: the message, and every message after it.
+/// A proof that a message is in a chain with a known head: the message and every later one.
 ///
-/// Every link covers the whole message before it, so nothing shorter can show it.
+/// Each hash is over an entire message, so a verifier needs the complete text of every later message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Proof {
+pub struct InclusionProof {
     messages: Vec<Arc<str>>,
 }
 
-impl Proof {
-    /// Takes the message and those after it, as received from whoever would prove something.
+impl InclusionProof {
+    /// Creates a proof from the message and all later ones, as received.
     pub fn new(messages: impl IntoIterator<Item = impl Into<Arc<str>>>) -> Self {
         Self { messages: messages.into_iter().map(Into::into).collect() }
     }
 
-    /// The messages, the proven one first.
+    /// Returns the messages, the proven one first.
     pub fn messages(&self) -> impl Iterator<Item = &str> {
         self.messages.iter().map(|text| &**text)
     }
 
-    /// The proven message, if the chain leads from it to that head. Who signed it is for an
-    /// [`Authenticator`](crate::message::Authenticator) to say.
+    /// Returns the proven message, if the chain leads from it to this head. It does not check who signed the message;
+    /// use an [`Authenticator`](crate::message::Authenticator) for that.
     pub fn verify(&self, head: Digest) -> Option<&str> {
         let mut tape = Tape::default();
-        let mut canonical = Canonical::default();
+        let mut canonical = CanonicalWriter::default();
         let mut link = None;
         for text in &self.messages {
             let doc = tape.read(text).ok()?;
@@ -223,7 +239,7 @@ impl Proof {
             if link.is_some_and(|link| link != previous) {
                 return None;
             }
-            link = Some(crate::message::hash_of(&mut canonical, &doc.root())?);
+            link = Some(crate::message::message_hash(&mut canonical, &doc.root())?);
         }
         (link? == head).then(|| self.messages.first().map(|text| &**text))?
     }

@@ -1,18 +1,13 @@
-//! All integration tests of the ASP crate, in one program.
+//! All integration tests of the ASP crate, in one binary.
 
-#![allow(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what went wrong by panicking"
-)]
+#![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "a failed test panics")]
 
 mod bad_input;
-mod cells;
-mod ledger;
-mod model;
+mod escrow_ledger;
+mod model_checking;
 mod participants;
+mod published_vectors;
 mod session;
 mod support;
 mod transcript;
-mod vectors;
+mod transition_table;

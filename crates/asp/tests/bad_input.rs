@@ -1,12 +1,12 @@
-//! What a session makes of bad input: each has its refusal with its code, or is dropped, and nothing changes by it.
+//! Bad input: each case is refused with its code or dropped, and changes nothing.
 
+mod agent_cards;
 mod bodies;
-mod cards;
 mod chain;
+mod commitments;
 mod envelope;
-mod forger;
-mod json;
+mod invalid_json;
 mod limits;
-mod promises;
-mod proofs;
-mod strangers;
+mod message_proofs;
+mod test_signer_matches_crate;
+mod unknown_senders;

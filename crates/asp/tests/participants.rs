@@ -1,7 +1,8 @@
-//! Two participants: whole lives, refusals that stand outside the machine (D6), races (D8), and bad networks.
+//! Tests with two participants: complete sessions, refusals outside the state machine (D6), races (D8) and unreliable
+//! networks.
 
-mod life;
-mod network;
-mod pair;
+mod lifecycle;
+mod participant_pair;
 mod races;
 mod refusals;
+mod unreliable_network;

@@ -1,15 +1,15 @@
-//! Whole lives of a session, told with time as an argument.
+//! The session without a transcript, with time as an argument.
 //!
-//! - [`life`]: a session, its clock, and what two agents say.
-//! - [`clocks`]: what runs out, when, and what does not (D9).
-//! - [`endings`]: who kept and who broke what, and where the money goes (D4, D5, D7).
-//! - [`escalations`]: what is preserved while somebody outside decides (D10).
-//! - [`refusals`]: a message that is not taken changes nothing (D6).
+//! - [`session_harness`]: a session with a clock, and the messages of two agents.
+//! - [`timers`]: when each timer starts, expires, pauses and stops (D9).
+//! - [`endings`]: who fulfilled or broke the agreement, and who gets the money (D4, D5, D7).
+//! - [`escalations`]: what is preserved during an escalation (D10).
+//! - [`refusals`]: a refused message changes nothing (D6).
 
-#![allow(clippy::needless_pass_by_value, reason = "what is said is said once")]
+#![allow(clippy::needless_pass_by_value, reason = "owned bodies keep the calls short")]
 
-mod clocks;
 mod endings;
 mod escalations;
-mod life;
 mod refusals;
+mod session_harness;
+mod timers;

@@ -1,113 +1,114 @@
-//! Transcripts: two who read one agree at every step, it can be taken up anywhere, and no message in it can be changed.
+//! Transcripts: two readers agree at every step, a transcript can be resumed anywhere, and no message can be changed
+//! unnoticed.
 
-mod lawful;
-mod proofs;
+mod inclusion_proofs;
+mod random_sessions;
 mod tampering;
 
-use asp::machine::State;
-use asp::session::Judgement;
-use asp::{Admission, Record, Status};
+use asp::session::ReceiverChecks;
+use asp::state_machine::State;
+use asp::{Admission, CommitmentStatus, SessionRecord};
 use proptest::prelude::*;
 
-use lawful::{Attempt, attempts, fresh, play};
+use random_sessions::{SendAttempt, attempts, new_record, run_attempts};
 use testing::property::cases;
 
 proptest! {
     #![proptest_config(cases(300))]
 
-    /// Fed the same messages, lawful or not, two records say the same of each, and are in one place after each.
+    /// Two records that receive the same messages, allowed or not, give the same results and stay in the same state.
     #[test]
-    fn two_who_read_one_transcript_agree(attempts in attempts(40)) {
-        let (mut one, mut two) = (fresh(), fresh());
-        play(&attempts, &mut one, |before, message, admission, after| {
-            let same = two.admit(message, Judgement::default(), None);
-            assert_eq!(&same, admission);
-            assert_eq!(two.session(), after.session());
-            assert_eq!(two.session().commitment(), after.session().commitment());
-            assert_eq!(two.transcript().point(), after.transcript().point());
+    fn two_readers_of_one_transcript_agree(attempts in attempts(40)) {
+        let (mut first, mut second) = (new_record(), new_record());
+        run_attempts(&attempts, &mut first, |before, message, admission, after| {
+            let second_admission = second.admit(message, ReceiverChecks::default(), None);
+            assert_eq!(&second_admission, admission);
+            assert_eq!(second.session(), after.session());
+            assert_eq!(second.session().commitment(), after.session().commitment());
+            assert_eq!(second.transcript().position(), after.transcript().position());
             check(before, admission, after);
         });
-        let texts: Vec<_> = one.transcript().messages().collect();
-        prop_assert_eq!(texts, two.transcript().messages().collect::<Vec<_>>());
+        let texts: Vec<_> = first.transcript().messages().collect();
+        prop_assert_eq!(texts, second.transcript().messages().collect::<Vec<_>>());
     }
 }
 
-/// What must hold of every step.
-fn check(before: &Record, admission: &Admission, after: &Record) {
-    let (was, is) = (before.session().state(), after.session().state());
+/// Checks the invariants of every step.
+fn check(before: &SessionRecord, admission: &Admission, after: &SessionRecord) {
+    let (from, to) = (before.session().state(), after.session().state());
     match admission {
-        Admission::Taken(steps) => {
-            assert!(!was.is_terminal(), "nothing leaves {was}");
+        Admission::Accepted(transitions) => {
+            assert!(!from.is_terminal(), "nothing leaves {from}");
             assert_eq!(after.transcript().len(), before.transcript().len() + 1);
-            assert_eq!(steps.first().map(|step| step.from), Some(was));
-            assert_eq!(steps.last().map(|step| step.to), Some(is));
-            if was == State::Agreeing && is == State::Executing {
+            assert_eq!(transitions.first().map(|transition| transition.from), Some(from));
+            assert_eq!(transitions.last().map(|transition| transition.to), Some(to));
+            if from == State::Agreeing && to == State::Executing {
                 let (pending, agreed) = (before.session().commitment(), after.session().commitment());
-                assert_eq!(pending.map(asp::Commitment::terms), agreed.map(asp::Commitment::terms));
-                assert_eq!(agreed.map(asp::Commitment::status), Some(Status::Accepted));
-            } else if is == State::Executing {
-                assert!(matches!(was, State::Executing | State::Escalated), "{was}");
+                assert_eq!(pending.map(asp::Commitment::commit), agreed.map(asp::Commitment::commit));
+                assert_eq!(agreed.map(asp::Commitment::status), Some(CommitmentStatus::Accepted));
+            } else if to == State::Executing {
+                assert!(matches!(from, State::Executing | State::Escalated), "{from}");
             }
-            assert_eq!(is.is_terminal(), after.session().outcome().is_some());
-            assert!(is.is_terminal() || after.session().next_deadline().is_some() || is == State::Introduced);
+            assert_eq!(to.is_terminal(), after.session().outcome().is_some());
+            assert!(to.is_terminal() || after.session().next_deadline().is_some() || to == State::Introduced);
         }
         Admission::Refused(refusal) => {
             assert_eq!(before.session(), after.session(), "{refusal}");
-            assert_eq!(before.transcript().point(), after.transcript().point(), "{refusal}");
+            assert_eq!(before.transcript().position(), after.transcript().position(), "{refusal}");
         }
-        Admission::Broken(step) => panic!("{step:?}"),
+        Admission::ChainBroken(transition) => panic!("{transition:?}"),
     }
 }
 
 proptest! {
     #![proptest_config(cases(40))]
 
-    /// Taken up at any message, a record comes to the same end as one that has read all.
+    /// A record that resumes at any message ends in the same state as one that read all messages.
     #[test]
-    fn it_can_be_taken_up_anywhere(attempts in attempts(30)) {
-        let mut whole = fresh();
+    fn a_record_can_be_resumed_at_any_message(attempts in attempts(30)) {
+        let mut complete = new_record();
         let mut messages = Vec::new();
-        let mut checkpoints = vec![whole.checkpoint()];
-        play(&attempts, &mut whole, |_, message, admission, after| {
-            if matches!(admission, Admission::Taken(_)) {
+        let mut checkpoints = vec![complete.checkpoint()];
+        run_attempts(&attempts, &mut complete, |_, message, admission, after| {
+            if matches!(admission, Admission::Accepted(_)) {
                 messages.push(message.clone());
                 checkpoints.push(after.checkpoint());
             }
         });
         for (index, checkpoint) in checkpoints.into_iter().enumerate() {
-            let mut record = fresh().resumed(checkpoint);
+            let mut record = new_record().resume_from(checkpoint);
             for message in &messages[index..] {
-                let admission = record.admit(message, Judgement::default(), None);
-                prop_assert!(matches!(admission, Admission::Taken(_)), "{:?}", admission);
+                let admission = record.admit(message, ReceiverChecks::default(), None);
+                prop_assert!(matches!(admission, Admission::Accepted(_)), "{:?}", admission);
             }
-            prop_assert_eq!(record.session(), whole.session());
-            prop_assert_eq!(record.transcript().point(), whole.transcript().point());
-            let since: Vec<_> = record.transcript().messages().collect();
-            prop_assert_eq!(since, whole.transcript().messages().skip(index).collect::<Vec<_>>());
-            // What came before is refused as old, and breaks nothing.
+            prop_assert_eq!(record.session(), complete.session());
+            prop_assert_eq!(record.transcript().position(), complete.transcript().position());
+            let messages_since: Vec<_> = record.transcript().messages().collect();
+            prop_assert_eq!(messages_since, complete.transcript().messages().skip(index).collect::<Vec<_>>());
+            // Earlier messages are refused, and the chain is not broken.
             for message in &messages[..index] {
-                let admission = record.admit(message, Judgement::default(), None);
+                let admission = record.admit(message, ReceiverChecks::default(), None);
                 prop_assert!(matches!(admission, Admission::Refused(_)), "{:?}", admission);
             }
-            prop_assert_eq!(record.session(), whole.session());
+            prop_assert_eq!(record.session(), complete.session());
         }
     }
 }
 
-/// The random sessions reach every state: what holds of them says something.
+/// The random sessions reach every state, so the properties above are meaningful.
 #[test]
-fn the_random_sessions_go_everywhere() {
+fn the_random_sessions_reach_every_state() {
     use proptest::strategy::ValueTree as _;
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let mut seen = std::collections::BTreeMap::new();
-    let (mut taken, mut refused) = (0, 0);
+    let (mut accepted, mut refused) = (0, 0);
     for _ in 0..60 {
-        let choices: Vec<Attempt> = attempts(40).new_tree(&mut runner).unwrap().current();
-        let mut record = fresh();
-        play(&choices, &mut record, |_, _, admission, after| {
+        let choices: Vec<SendAttempt> = attempts(40).new_tree(&mut runner).unwrap().current();
+        let mut record = new_record();
+        run_attempts(&choices, &mut record, |_, _, admission, after| {
             *seen.entry(after.session().state()).or_insert(0) += 1;
             match admission {
-                Admission::Taken(_) => taken += 1,
+                Admission::Accepted(_) => accepted += 1,
                 _ => refused += 1,
             }
         });
@@ -115,5 +116,5 @@ fn the_random_sessions_go_everywhere() {
     for state in State::ALL.into_iter().filter(|state| *state != State::Idle) {
         assert!(seen.get(&state).is_some_and(|count| *count > 3), "{state}: {seen:?}");
     }
-    assert!(taken > 400 && refused > 100, "{taken} taken, {refused} refused");
+    assert!(accepted > 400 && refused > 100, "{accepted} accepted, {refused} refused");
 }

@@ -1,71 +1,71 @@
-//! Files that a command reads whole, with a limit, and why it cannot go on.
+//! Reads files up to a size limit, and defines the error type of the commands.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use crate::Outcome;
-use crate::print::{in_words, print, printable, tell};
+use crate::ExitStatus;
+use crate::output::{describe_io_error, print_stderr, print_stdout, printable};
 
-/// Why there is nothing to go on with: what the words are about, and the words.
-pub(crate) struct Stop {
-    outcome: Outcome,
-    words: String,
+/// Why a command failed: its exit status and a message.
+pub(crate) struct CommandError {
+    status: ExitStatus,
+    message: String,
 }
 
-impl Stop {
-    /// The thing examined has a fault.
-    pub(crate) fn fault(words: impl Into<String>) -> Self {
-        Self { outcome: Outcome::Faults, words: words.into() }
+impl CommandError {
+    /// The examined input is invalid. The exit code is that of a failed check.
+    pub(crate) fn fault(message: impl Into<String>) -> Self {
+        Self { status: ExitStatus::FaultsFound, message: message.into() }
     }
 
     /// The command cannot run.
-    pub(crate) fn failed(words: impl Into<String>) -> Self {
-        Self { outcome: Outcome::Failed, words: words.into() }
+    pub(crate) fn cannot_run(message: impl Into<String>) -> Self {
+        Self { status: ExitStatus::CannotRun, message: message.into() }
     }
 
-    /// A fault is a finding; everything else is for the person at work.
-    pub(crate) fn tell(self) -> Outcome {
-        if self.outcome == Outcome::Faults {
-            return print(&format!("{}\n", self.words)).max(Outcome::Faults);
+    /// Prints the message and returns the exit status. Faults in the input go to stdout, because they are the command's result. All other errors go to stderr.
+    pub(crate) fn report(self) -> ExitStatus {
+        if self.status == ExitStatus::FaultsFound {
+            return print_stdout(&format!("{}\n", self.message)).max(ExitStatus::FaultsFound);
         }
-        tell(&format!("sayso: {}", self.words));
-        self.outcome
+        print_stderr(&format!("sayso: {}", self.message));
+        self.status
     }
 }
 
-impl From<String> for Stop {
-    fn from(words: String) -> Self {
-        Self::failed(words)
+impl From<String> for CommandError {
+    fn from(message: String) -> Self {
+        Self::cannot_run(message)
     }
 }
 
-/// Reads a file; `-` is standard input. What is longer than the limit cannot be read; `more` says what could be done.
-pub(crate) fn read(path: &Path, limit: u64, more: &str) -> Result<Vec<u8>, Stop> {
-    let failed = |why: &str| Stop::failed(format!("cannot read {}: {why}", name(path)));
-    let most = limit.saturating_add(1);
+/// Reads a file; `-` is standard input. A file longer than `limit` bytes is an error, whose message ends with `hint`.
+pub(crate) fn read(path: &Path, limit: u64, hint: &str) -> Result<Vec<u8>, CommandError> {
+    let failed = |why: &str| CommandError::cannot_run(format!("cannot read {}: {why}", display_name(path)));
+    let max_bytes = limit.saturating_add(1);
     let mut bytes = Vec::new();
     let read = if path.as_os_str() == "-" {
-        std::io::stdin().lock().take(most).read_to_end(&mut bytes)
+        std::io::stdin().lock().take(max_bytes).read_to_end(&mut bytes)
     } else {
-        File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes))
+        File::open(path).and_then(|file| file.take(max_bytes).read_to_end(&mut bytes))
     };
     match read {
-        Err(error) => Err(failed(&in_words(&error))),
-        Ok(_) if bytes.len() as u64 > limit => Err(failed(&format!("it is longer than {limit} bytes{more}"))),
+        Err(error) => Err(failed(&describe_io_error(&error))),
+        Ok(_) if bytes.len() as u64 > limit => Err(failed(&format!("it is longer than {limit} bytes{hint}"))),
         Ok(_) => Ok(bytes),
     }
 }
 
-/// Makes a folder, and those above it, for its owner alone: what is kept there was said in confidence.
-pub(crate) fn make_folder(path: &Path) -> std::io::Result<()> {
+/// Creates a directory and its parents, accessible only to the owner because the data is confidential.
+pub(crate) fn create_private_dir(path: &Path) -> std::io::Result<()> {
     let mut folder = std::fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut folder, 0o700);
     folder.recursive(true).create(path)
 }
 
-/// How a file is called in what is printed.
-pub(crate) fn name(path: &Path) -> String {
+/// Returns the name of a file as it is printed.
+pub(crate) fn display_name(path: &Path) -> String {
     if path.as_os_str() == "-" { "stdin".to_owned() } else { printable(&path.to_string_lossy()) }
 }

@@ -1,123 +1,136 @@
-//! `sayso listen`: a person hears agents, and answers.
+//! `sayso listen`: a terminal listener for a person.
 
 use std::path::PathBuf;
 
 use aaep::event::Verbosity;
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use listen::speech::{Pace, Speaker};
-use listen::terminal::{self, Auto, Hooks, Order, Settings};
-use listen::{Checks, Phrases, Tastes, Voice};
+use listen::speech::{Speaker, SpeechRate};
+use listen::terminal::{self, AutoAnswerMode, TerminalCommand, TerminalHooks, TerminalSettings};
+use listen::{ManifestPolicy, Phrases, Preferences, SpeechSynthesizer};
 use tokio::sync::mpsc;
 
-use crate::Outcome;
-use crate::file::Stop;
-use crate::manifest::trusted;
-use crate::print::tell;
-use crate::way::{Way, runtime, stopped};
+use crate::ExitStatus;
+use crate::file::CommandError;
+use crate::hub_args::{HubArgs, build_runtime, shutdown_signal};
+use crate::manifest::load_trusted_keys;
+use crate::output::print_stderr;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    way: Way,
-    /// How much is said.
-    #[arg(long, default_value = "normal", value_parser = verbosity())]
+    hub: HubArgs,
+    /// How much to hear.
+    #[arg(long, default_value = "normal", value_parser = verbosity_parser())]
     verbosity: Verbosity,
-    /// The languages to hear, the dearest first: --lang es,en
-    #[arg(long = "lang", value_name = "TAG", value_delimiter = ',', default_value = "en", value_parser = language)]
+    /// Languages to hear, in order of preference. Example: --lang es,en
+    #[arg(long = "lang", value_name = "TAG", value_delimiter = ',', default_value = "en", value_parser = parse_language_tag)]
     languages: Vec<String>,
-    /// At most so many events in a second; urgent ones do not wait.
+    /// Maximum number of events per second. Critical events are never delayed.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     rate: Option<u64>,
-    /// Speaks what is printed, too: through speech-dispatcher, or else by espeak-ng.
+    /// Also speak everything that is printed, with speech-dispatcher or espeak-ng.
     #[arg(long)]
     speech: bool,
-    /// How fast it speaks, from -100 over 0, the usual, to 100. Without it, as is set in speech-dispatcher.
+    /// Speech rate from -100 to 100; 0 is normal. Default: the setting of speech-dispatcher.
     #[arg(long, value_name = "N", allow_negative_numbers = true, requires = "speech", value_parser = clap::value_parser!(i8).range(-100..=100))]
     pace: Option<i8>,
-    /// The public keys by one of which the hub's manifest must be signed, as you got them beforehand: a JWK or a set of them.
+    /// Public keys trusted to sign the hub's manifest: a JWK or JWK Set that you already trust.
     #[arg(long, value_name = "FILE")]
     jwk: Option<PathBuf>,
-    /// Listens only to a hub that has a manifest signed so.
+    /// Refuse to listen to a hub whose manifest is not signed with one of these keys.
     #[arg(long, requires = "jwk")]
     signed_only: bool,
-    /// One JSON object a line, for programs.
+    /// Print one JSON object per line, for programs.
     #[arg(long)]
     json: bool,
-    /// Answers every question without a person.
+    /// Answer every question automatically, without a person.
     #[arg(long, value_enum, value_name = "HOW")]
-    auto: Option<Alone>,
+    auto: Option<AutoAnswer>,
 }
 
-/// How questions are answered without a person.
+/// How to answer questions without a person.
 #[derive(Clone, Copy, ValueEnum)]
-pub(crate) enum Alone {
-    /// Everything is allowed.
+pub(crate) enum AutoAnswer {
+    /// Accept everything.
     Accept,
-    /// Everything is refused.
+    /// Reject everything.
     Reject,
-    /// Nothing is answered: each question runs out of time.
+    /// Do not answer. Each question times out.
     None,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
-    let address = arguments.way.address()?;
-    let phrases = Phrases::of(&arguments.languages);
-    let mut settings = Settings::new(address);
-    settings.tastes = Tastes {
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
+    let address = arguments.hub.address()?;
+    let phrases = Phrases::for_languages(&arguments.languages);
+    let mut settings = TerminalSettings::new(address);
+    settings.preferences = Preferences {
         verbosity: arguments.verbosity.clone(),
         languages: arguments.languages.clone(),
-        rate: arguments.rate,
+        max_events_per_second: arguments.rate,
     };
-    let trusted = arguments.jwk.as_deref().map(trusted).transpose()?;
-    settings.checks = Some(Checks { trusted, signed_only: arguments.signed_only, limits: settings.limits });
+    let trusted = arguments.jwk.as_deref().map(load_trusted_keys).transpose()?;
+    settings.manifest_policy = Some(ManifestPolicy {
+        trusted_keys: trusted,
+        signed_only: arguments.signed_only,
+        limits: settings.limits,
+    });
     settings.json = arguments.json;
-    settings.auto = match arguments.auto {
-        None => Auto::Off,
-        Some(Alone::Accept) => Auto::Accept,
-        Some(Alone::Reject) => Auto::Reject,
-        Some(Alone::None) => Auto::None,
+    settings.auto_answer = match arguments.auto {
+        None => AutoAnswerMode::Off,
+        Some(AutoAnswer::Accept) => AutoAnswerMode::Accept,
+        Some(AutoAnswer::Reject) => AutoAnswerMode::Reject,
+        Some(AutoAnswer::None) => AutoAnswerMode::None,
     };
-    if let Some(warning) = settings.auto.warning(phrases) {
-        tell(&format!("sayso: {warning}"));
+    if let Some(warning) = settings.auto_answer.warning(phrases) {
+        print_stderr(&format!("sayso: {warning}"));
     }
-    let runtime = runtime(0)?;
-    let ended = runtime.block_on(async {
-        let (orders, inbox) = mpsc::channel(1);
-        let voice = if arguments.speech { voice(arguments.pace, phrases).await } else { None };
-        let hooks = Hooks { input: Some(terminal::stdin()), orders: Some(inbox), voice, ..Hooks::default() };
-        let stopped = stopped();
+    let runtime = build_runtime(0)?;
+    let result = runtime.block_on(async {
+        let (commands, command_receiver) = mpsc::channel(1);
+        let synthesizer =
+            if arguments.speech { connect_synthesizer(arguments.pace, phrases).await } else { None };
+        let hooks = TerminalHooks {
+            input: Some(terminal::stdin_lines()),
+            commands: Some(command_receiver),
+            synthesizer,
+            ..TerminalHooks::default()
+        };
+        let stopped = shutdown_signal();
         tokio::spawn(async move {
             stopped.await;
-            let _ = orders.send(Order::End).await;
+            let _ = commands.send(TerminalCommand::Quit).await;
         });
         terminal::run(settings, hooks, std::io::stdout()).await
     });
-    // The thread that reads standard input may never hear of the end.
+    // The thread that reads standard input may block forever.
     runtime.shutdown_background();
-    ended.map(|()| Outcome::Good).map_err(|failure| Stop::failed(failure.0))
+    result.map(|()| ExitStatus::Success).map_err(|failure| CommandError::cannot_run(failure.0))
 }
 
-/// Something that speaks. Without it, what is printed is still there to be read.
-async fn voice(pace: Option<i8>, phrases: &'static Phrases) -> Option<Box<dyn Voice>> {
-    match Speaker::start(pace.and_then(Pace::new), phrases).await {
+/// Connects to a speech synthesizer. Returns `None` after a warning if there is none.
+async fn connect_synthesizer(
+    pace: Option<i8>,
+    phrases: &'static Phrases,
+) -> Option<Box<dyn SpeechSynthesizer>> {
+    match Speaker::start(pace.and_then(SpeechRate::new), phrases).await {
         Ok(speaker) => Some(Box::new(speaker)),
         Err(why) => {
-            tell(&format!("sayso: {}", why.in_words(phrases)));
+            print_stderr(&format!("sayso: {}", why.describe(phrases)));
             None
         }
     }
 }
 
-/// How much is said, as an argument.
-pub(crate) fn verbosity() -> impl TypedValueParser<Value = Verbosity> {
-    PossibleValuesParser::new(["terse", "normal", "detailed"]).map(|word| Verbosity::of(&word))
+/// Returns the value parser of `--verbosity`.
+pub(crate) fn verbosity_parser() -> impl TypedValueParser<Value = Verbosity> {
+    PossibleValuesParser::new(["terse", "normal", "detailed"]).map(|text| Verbosity::parse(&text))
 }
 
-pub(crate) fn language(tag: &str) -> Result<String, &'static str> {
-    if aaep::form::is_language_tag(tag) {
+pub(crate) fn parse_language_tag(tag: &str) -> Result<String, &'static str> {
+    if aaep::grammar::is_language_tag(tag) {
         Ok(tag.to_owned())
     } else {
-        Err("a language is a tag like en or es-MX")
+        Err("it must be a language tag such as en or es-MX")
     }
 }

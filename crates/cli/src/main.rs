@@ -1,95 +1,95 @@
-//! The sayso command: arguments in, exit codes out.
+//! The `sayso` command: parses the arguments, runs a subcommand and returns its exit code.
 
 mod asp;
 mod capture;
 mod demo;
 mod file;
+mod hub_args;
 mod listen;
+mod log_args;
 mod manifest;
-mod page;
-mod picture;
-mod print;
+mod output;
+mod page_assets;
 mod replay;
 mod schema;
 mod serve;
+mod svg_text;
 mod token;
 mod usage;
 mod validate;
-mod watching;
-mod way;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// For who sees it for the first time.
-const BEGIN: &str =
-    "Begin with: sayso demo. It needs nothing else. `sayso COMMAND --help` says more about each.";
+/// Shown below the help of `sayso`.
+const FIRST_STEPS: &str =
+    "To start, run `sayso demo`; it needs no setup. `sayso COMMAND --help` describes a command.";
 
 /// Nothing an AI agent does goes unheard, and nothing irreversible happens without your say-so.
 #[derive(Parser)]
-#[command(name = "sayso", version, color = clap::ColorChoice::Never, max_term_width = 100, after_help = BEGIN)]
+#[command(name = "sayso", version, color = clap::ColorChoice::Never, max_term_width = 100, after_help = FIRST_STEPS)]
 struct Arguments {
     #[command(subcommand)]
-    command: Command,
-    /// No colour, nothing that repaints; so it always is.
+    command: CliCommand,
+    /// Plain output, without colours and without redrawing. This is always on.
     #[arg(long, global = true, display_order = 900)]
     plain: bool,
 }
 
 #[derive(Subcommand)]
-enum Command {
-    /// The whole thing on this machine: a hub, a scripted assistant, and you, who hear it and answer.
+enum CliCommand {
+    /// Try everything on this machine: runs a hub, a scripted agent and a terminal listener.
     Demo(demo::Arguments),
-    /// A person hears agents through a hub, and answers.
+    /// Listen to agents through a hub, and answer their questions.
     Listen(listen::Arguments),
-    /// The hub: agents speak to it, listeners hear and answer.
+    /// Run the hub that connects agents and listeners.
     Serve(serve::Arguments),
-    /// Tokens: who may speak, hear and answer.
+    /// Create access tokens for agents and listeners.
     #[command(subcommand)]
-    Token(token::Command),
-    /// Checks events, messages and whole recordings against every rule of AAEP.
+    Token(token::TokenCommand),
+    /// Check events, messages and recordings against the rules of AAEP.
     Validate(validate::Arguments),
-    /// Writes down what agents say, to judge it and hear it again.
+    /// Record events and messages to a file, to check or replay them later.
     Capture(capture::Arguments),
-    /// Plays a recording: in the terminal, to listeners, as a trace or as a picture.
+    /// Replay a recording: in the terminal, to listeners, as a trace or as an SVG.
     Replay(replay::Arguments),
-    /// Prints the JSON Schemas of AAEP's events and messages.
+    /// Print the JSON Schemas of AAEP events and messages.
     Schema(schema::Arguments),
-    /// Producer manifests and their signatures.
+    /// Sign and verify producer manifests.
     #[command(subcommand)]
-    Manifest(manifest::Command),
-    /// npayload ASP: two agents negotiating, and what they leave behind.
+    Manifest(manifest::ManifestCommand),
+    /// Run, trace and verify npayload ASP sessions between two agents.
     #[command(subcommand)]
-    Asp(asp::Command),
+    Asp(asp::AspCommand),
 }
 
-/// How a command ended; the numbers are promises.
+/// The exit code of a command. The numbers are part of the public interface.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Outcome {
-    Good = 0,
-    /// The thing examined has faults.
-    Faults = 1,
+enum ExitStatus {
+    Success = 0,
+    /// The examined input has faults.
+    FaultsFound = 1,
     /// The command could not run.
-    Failed = 2,
+    CannotRun = 2,
 }
 
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        Err(error) => return usage::answer(&error),
+        Err(error) => return usage::report_usage_error(&error),
     };
-    let outcome = match arguments.command {
-        Command::Validate(arguments) => Ok(validate::run(&arguments)),
-        Command::Schema(arguments) => schema::run(&arguments),
-        Command::Demo(arguments) => demo::run(&arguments),
-        Command::Serve(arguments) => serve::run(&arguments),
-        Command::Listen(arguments) => listen::run(&arguments),
-        Command::Capture(arguments) => capture::run(&arguments),
-        Command::Replay(arguments) => replay::run(&arguments),
-        Command::Token(command) => token::run(&command),
-        Command::Manifest(command) => manifest::run(&command),
-        Command::Asp(command) => asp::run(&command),
+    let result = match arguments.command {
+        CliCommand::Validate(arguments) => Ok(validate::run(&arguments)),
+        CliCommand::Schema(arguments) => schema::run(&arguments),
+        CliCommand::Demo(arguments) => demo::run(&arguments),
+        CliCommand::Serve(arguments) => serve::run(&arguments),
+        CliCommand::Listen(arguments) => listen::run(&arguments),
+        CliCommand::Capture(arguments) => capture::run(&arguments),
+        CliCommand::Replay(arguments) => replay::run(&arguments),
+        CliCommand::Token(command) => token::run(&command),
+        CliCommand::Manifest(command) => manifest::run(&command),
+        CliCommand::Asp(command) => asp::run(&command),
     };
-    ExitCode::from(outcome.unwrap_or_else(file::Stop::tell) as u8)
+    ExitCode::from(result.unwrap_or_else(file::CommandError::report) as u8)
 }

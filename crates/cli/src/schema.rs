@@ -1,34 +1,35 @@
-//! `sayso schema`: our JSON Schemas, made from the same tables as the checks.
+//! `sayso schema`: prints JSON Schemas, which are generated from the same tables as the checks.
 
 use std::path::PathBuf;
 
-use crate::Outcome;
-use crate::file::Stop;
-use crate::print::{in_words, print};
+use crate::ExitStatus;
+use crate::file::CommandError;
+use crate::output::{describe_io_error, print_stdout};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The schema to print, like agent.tool.invoked or subscription.request; without it, the names of all.
+    /// Schema to print, such as agent.tool.invoked or subscription.request. Without it, all names are listed.
     name: Option<String>,
-    /// Writes all schemas into this folder, a file each.
+    /// Write all schemas to this folder, one file each.
     #[arg(long, value_name = "DIR", conflicts_with = "name")]
     out: Option<PathBuf>,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
     let schemas = aaep::schema::all();
     if let Some(folder) = &arguments.out {
-        let cannot = |error| format!("cannot write to {}: {}", folder.display(), in_words(&error));
-        return Ok(write_all(&schemas, folder).map(|()| Outcome::Good).map_err(cannot)?);
+        let write_error =
+            |error| format!("cannot write to {}: {}", folder.display(), describe_io_error(&error));
+        return Ok(write_all(&schemas, folder).map(|()| ExitStatus::Success).map_err(write_error)?);
     }
     let Some(name) = &arguments.name else {
         let names: Vec<_> = schemas.iter().map(|schema| &*schema.name).collect();
-        return Ok(print(&(names.join("\n") + "\n")));
+        return Ok(print_stdout(&(names.join("\n") + "\n")));
     };
-    let wanted = name.trim_start_matches("aaep:").replace(':', ".");
-    let schema = schemas.iter().find(|schema| schema.name == wanted);
-    let none = || format!("there is no schema {name:?}; `sayso schema` lists them all");
-    Ok(print(&schema.ok_or_else(none)?.text))
+    let file_stem = name.trim_start_matches("aaep:").replace(':', ".");
+    let schema = schemas.iter().find(|schema| schema.name == file_stem);
+    let unknown = || format!("unknown schema {name:?}; `sayso schema` lists all names");
+    Ok(print_stdout(&schema.ok_or_else(unknown)?.text))
 }
 
 fn write_all(schemas: &[aaep::schema::Schema], folder: &std::path::Path) -> std::io::Result<()> {

@@ -1,4 +1,4 @@
-//! `sayso token`: who may speak, hear and answer.
+//! `sayso token`: access tokens for agents and listeners.
 
 use std::path::PathBuf;
 
@@ -6,56 +6,56 @@ use clap::Subcommand;
 use hub::{Role, Scope};
 use wire::auth::{NewToken, Tokens};
 
-use crate::Outcome;
-use crate::file::{Stop, make_folder};
-use crate::print::{print, tell};
+use crate::ExitStatus;
+use crate::file::{CommandError, create_private_dir};
+use crate::output::{print_stderr, print_stdout};
 
 #[derive(Subcommand)]
-pub(crate) enum Command {
-    /// Makes a token, prints it this once, and stores its hash.
-    New(New),
+pub(crate) enum TokenCommand {
+    /// Create a token, print it once, and store its hash.
+    New(NewTokenArgs),
 }
 
 #[derive(clap::Args)]
-pub(crate) struct New {
-    /// What it is for: agent, listener, observer or admin.
-    #[arg(long, value_parser = role)]
+pub(crate) struct NewTokenArgs {
+    /// Role of the token: agent, listener, observer or admin.
+    #[arg(long, value_parser = parse_role)]
     role: Role,
-    /// Who has it.
+    /// Name of the person or program that will use the token.
     #[arg(long)]
     name: String,
-    /// The agent as which an agent's token speaks.
+    /// Agent id that the holder of an agent token may use.
     #[arg(long, value_name = "ID")]
     agent_id: Option<String>,
-    /// What a listener may hear, agent:NAME or person:NAME; give it once for each. Everything if not said.
+    /// What a listener may hear, as agent:NAME or person:NAME. Can be repeated. Default: everything.
     #[arg(long, value_name = "SCOPE")]
     scope: Vec<String>,
-    /// The file of tokens; if nothing is said, that of a hub that is started here.
+    /// Token file. The default is the token file of a hub started in this folder.
     #[arg(long, value_name = "FILE", default_value = "sayso-data/tokens")]
     tokens: PathBuf,
 }
 
-fn role(word: &str) -> Result<Role, String> {
-    Role::parse(word).ok_or_else(|| "a role is agent, listener, observer or admin".to_owned())
+fn parse_role(text: &str) -> Result<Role, String> {
+    Role::parse(text).ok_or_else(|| "it must be agent, listener, observer or admin".to_owned())
 }
 
-pub(crate) fn run(command: &Command) -> Result<Outcome, Stop> {
-    let Command::New(new) = command;
+pub(crate) fn run(command: &TokenCommand) -> Result<ExitStatus, CommandError> {
+    let TokenCommand::New(new) = command;
     let mut scope = Scope::default();
     for part in &new.scope {
         scope.add(part).map_err(|why| why.to_string())?;
     }
     let token = NewToken { name: new.name.clone(), role: new.role, agent_id: new.agent_id.clone(), scope };
     if let Some(folder) = new.tokens.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        // Where it cannot be made, the file cannot be written, and that is said.
-        let _ = make_folder(folder);
+        // If this fails, writing the file fails too, and that error is reported.
+        let _ = create_private_dir(folder);
     }
     let token =
         Tokens::append(&new.tokens, &token, &mut seal::SystemRandom).map_err(|why| why.to_string())?;
-    let printed = print(&format!("{token}\n"));
-    tell(&format!(
-        "It is shown this once; {} holds its hash. A hub that runs already learns of it by SIGHUP: \
-         kill -HUP PID, or systemctl reload sayso.",
+    let printed = print_stdout(&format!("{token}\n"));
+    print_stderr(&format!(
+        "This token is not shown again; {} stores only its hash. A running hub reads the file again after SIGHUP: \
+        kill -HUP PID, or systemctl reload sayso.",
         new.tokens.display()
     ));
     Ok(printed)

@@ -1,4 +1,4 @@
-//! What was typed and cannot be meant, told in sentences: what is wrong, and what to type.
+//! Usage errors: turns an error of `clap` into sentences that say what is wrong and what to type.
 
 use std::error::Error as _;
 use std::process::ExitCode;
@@ -6,10 +6,10 @@ use std::process::ExitCode;
 use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 
-use crate::print::{printable, tell};
-use crate::{Arguments, Outcome};
+use crate::output::{print_stderr, printable};
+use crate::{Arguments, ExitStatus};
 
-/// Commands that need something behind them, each with a line that works.
+/// Example arguments for each command that has required arguments.
 const EXAMPLES: [(&str, &str); 8] = [
     ("listen", "http://127.0.0.1:8787"),
     ("capture", "http://127.0.0.1:8787 --output session.jsonl"),
@@ -21,61 +21,64 @@ const EXAMPLES: [(&str, &str); 8] = [
     ("asp verify", "transcript.jsonl --cards cards.json"),
 ];
 
-/// Tells what is wrong with what was typed, or the help that was asked for.
-pub(crate) fn answer(error: &Error) -> ExitCode {
+/// Prints a usage error, or the help or version that was requested.
+pub(crate) fn report_usage_error(error: &Error) -> ExitCode {
     let path = command_path(std::env::args().skip(1));
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             let _ = error.print();
-            return ExitCode::from(Outcome::Good as u8);
+            return ExitCode::from(ExitStatus::Success as u8);
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             let _ = error.print();
-            tell(&format!("sayso: no command was given; type {path} and one of the commands above."));
+            print_stderr(&format!("sayso: no command given; type {path} and one of the commands above."));
         }
         _ => {
-            tell(&format!("sayso: {}", wrong(error)));
-            tell(&format!("{}Type {path} --help for all that can be typed.", example(error, &path)));
+            print_stderr(&format!("sayso: {}", describe_error(error)));
+            print_stderr(&format!("{}Type {path} --help for all options.", example(error, &path)));
         }
     }
-    ExitCode::from(Outcome::Failed as u8)
+    ExitCode::from(ExitStatus::CannotRun as u8)
 }
 
-fn wrong(error: &Error) -> String {
-    let argument = words(error, ContextKind::InvalidArg);
-    let value = words(error, ContextKind::InvalidValue);
+fn describe_error(error: &Error) -> String {
+    let argument = context_values(error, ContextKind::InvalidArg);
+    let value = context_values(error, ContextKind::InvalidValue);
     match error.kind() {
         ErrorKind::MissingRequiredArgument => match argument.as_slice() {
             [one] => format!("{one} is missing."),
-            several => format!("{} are missing.", list(several, "and")),
+            several => format!("{} are missing.", join_words(several, "and")),
         },
         ErrorKind::UnknownArgument => {
-            let meant = meant(&words(error, ContextKind::SuggestedArg));
-            format!("{} is not known here.{meant}", argument.concat())
+            let meant = suggestion(&context_values(error, ContextKind::SuggestedArg));
+            format!("{} is not a known argument here.{meant}", argument.concat())
         }
         ErrorKind::InvalidSubcommand => {
-            let meant = meant(&words(error, ContextKind::SuggestedSubcommand));
-            format!("there is no command {}.{meant}", words(error, ContextKind::InvalidSubcommand).concat())
+            let meant = suggestion(&context_values(error, ContextKind::SuggestedSubcommand));
+            format!(
+                "unknown command {}.{meant}",
+                context_values(error, ContextKind::InvalidSubcommand).concat()
+            )
         }
         ErrorKind::InvalidValue if value.concat().is_empty() => match argument.concat() {
             option if option.starts_with("--") => {
-                format!("{option} wants something behind it{}", takes(error))
+                format!("{option} needs a value{}", possible_values(error))
             }
-            place => format!("{place} must not be empty."),
+            positional => format!("{positional} must not be empty."),
         },
         ErrorKind::InvalidValue => {
-            format!("{} does not take {}{}", argument.concat(), value.concat(), takes(error))
+            format!("{} does not accept {}{}", argument.concat(), value.concat(), possible_values(error))
         }
         ErrorKind::ValueValidation => {
-            let why = error.source().map(|why| format!(": {}", in_plain_words(&why.to_string())));
+            let why = error.source().map(|why| format!(": {}", describe_value_error(&why.to_string())));
             let (argument, value) = (argument.concat(), value.concat());
-            format!("{argument} does not take {value}{}.", why.unwrap_or_default())
+            format!("{argument} does not accept {value}{}.", why.unwrap_or_default())
         }
         ErrorKind::ArgumentConflict => {
-            let other = words(error, ContextKind::PriorArg);
-            format!("{} cannot be used together with {}.", argument.concat(), list(&other, "and"))
+            let other = context_values(error, ContextKind::PriorArg);
+            format!("{} cannot be used together with {}.", argument.concat(), join_words(&other, "and"))
         }
-        ErrorKind::InvalidUtf8 => "what was typed is not text in UTF-8.".to_owned(),
+        ErrorKind::InvalidUtf8 => "an argument is not valid UTF-8.".to_owned(),
         _ => {
             let text = error.to_string();
             let first = text.lines().next().unwrap_or_default();
@@ -84,33 +87,37 @@ fn wrong(error: &Error) -> String {
     }
 }
 
-/// Why a value is not taken; what is said of numbers is said by the language that this is written in.
-fn in_plain_words(why: &str) -> String {
+/// Describes why a value was rejected. Replaces the messages of Rust's number parser with simpler ones.
+fn describe_value_error(why: &str) -> String {
     if let Some((_, range)) = why.split_once(" is not in ")
         && let Some((from, to)) = range.split_once("..=")
     {
-        return format!("it takes a whole number from {from} to {to}");
+        return format!("it must be a whole number from {from} to {to}");
     }
     if ["invalid digit", "integer from empty", "number too"].iter().any(|part| why.contains(part)) {
-        return "it takes a whole number".to_owned();
+        return "it must be a whole number".to_owned();
     }
     printable(why)
 }
 
-/// What an option takes, where that can be listed.
-fn takes(error: &Error) -> String {
-    let valid = words(error, ContextKind::ValidValue);
-    if valid.is_empty() { ".".to_owned() } else { format!(": it takes {}.", list(&valid, "or")) }
+/// Returns the accepted values of an option, if they can be listed.
+fn possible_values(error: &Error) -> String {
+    let valid = context_values(error, ContextKind::ValidValue);
+    if valid.is_empty() { ".".to_owned() } else { format!(": use {}.", join_words(&valid, "or")) }
 }
 
-fn meant(suggested: &[String]) -> String {
-    if suggested.is_empty() { String::new() } else { format!(" Did you mean {}?", list(suggested, "or")) }
+fn suggestion(suggested: &[String]) -> String {
+    if suggested.is_empty() {
+        String::new()
+    } else {
+        format!(" Did you mean {}?", join_words(suggested, "or"))
+    }
 }
 
-/// A line that works, where something is missing that stands in it.
+/// Returns an example command line if required arguments are missing.
 fn example(error: &Error, path: &str) -> String {
     let known = EXAMPLES.iter().find(|(command, _)| path.strip_prefix("sayso ") == Some(command));
-    let missing = words(error, ContextKind::InvalidArg);
+    let missing = context_values(error, ContextKind::InvalidArg);
     let is_in = |option: &str, line: &str| option.split(' ').next().is_some_and(|name| line.contains(name));
     let shows = |line: &str| {
         missing
@@ -119,26 +126,26 @@ fn example(error: &Error, path: &str) -> String {
     };
     match known {
         Some((_, rest)) if error.kind() == ErrorKind::MissingRequiredArgument && shows(rest) => {
-            format!("It is typed like this: {path} {rest}\n")
+            format!("Example: {path} {rest}\n")
         }
         _ => String::new(),
     }
 }
 
-/// The commands at the beginning of what was typed.
-fn command_path(typed: impl Iterator<Item = String>) -> String {
+/// Returns the command and subcommands at the start of the command line.
+fn command_path(words: impl Iterator<Item = String>) -> String {
     let all = Arguments::command();
-    let (mut path, mut at) = (vec!["sayso".to_owned()], &all);
-    for word in typed.filter(|word| word != "--plain") {
-        let Some(next) = at.find_subcommand(&word) else { break };
-        at = next;
+    let (mut path, mut command) = (vec!["sayso".to_owned()], &all);
+    for word in words.filter(|word| word != "--plain") {
+        let Some(subcommand) = command.find_subcommand(&word) else { break };
+        command = subcommand;
         path.push(word);
     }
     path.join(" ")
 }
 
-/// What is said about the error under a name; without the brackets around what stands for something else.
-fn words(error: &Error, kind: ContextKind) -> Vec<String> {
+/// Returns the error's context values of one kind, without the angle brackets around placeholders.
+fn context_values(error: &Error, kind: ContextKind) -> Vec<String> {
     let all: Vec<String> = match error.get(kind) {
         Some(ContextValue::String(one)) => vec![one.clone()],
         Some(ContextValue::Strings(several)) => several.clone(),
@@ -156,7 +163,7 @@ fn words(error: &Error, kind: ContextKind) -> Vec<String> {
         .collect()
 }
 
-fn list(words: &[String], and: &str) -> String {
+fn join_words(words: &[String], and: &str) -> String {
     match words.split_last() {
         Some((last, others)) if !others.is_empty() => format!("{} {and} {last}", others.join(", ")),
         _ => words.concat(),

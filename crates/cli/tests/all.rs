@@ -1,10 +1,10 @@
-//! All tests of the binary but those that need a harness, programs or an environment of their own.
+//! All tests of the binary, except those that need a custom harness, other programs or a special environment.
 
 #![allow(
     clippy::expect_used,
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test says what went wrong by panicking"
+    reason = "a test reports a failure by panicking"
 )]
 
 mod asp;

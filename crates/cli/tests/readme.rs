@@ -1,22 +1,22 @@
-//! The README shows what the binary really prints.
+//! The examples in the README match the code and the output of the binary.
 
 use std::path::Path;
 use std::process::Command;
 
-/// Before a port that is another each time.
-const PLACE: &str = "127.0.0.1:";
+/// Precedes a port number, which differs in every run.
+const ADDRESS_PREFIX: &str = "127.0.0.1:";
 
 #[test]
-fn the_readme_shows_the_shortest_agent() {
+fn the_readme_contains_the_shortest_agent() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let readme = std::fs::read_to_string(root.join("README.md")).expect("README.md");
     let hello = std::fs::read_to_string(root.join("crates/sayso/examples/hello.rs")).expect("the example");
-    let (_, code) = hello.split_once("\n\n").expect("what it is, and the code");
+    let (_, code) = hello.split_once("\n\n").expect("a doc comment, a blank line and the code");
     assert!(readme.contains(&format!("```rust\n{code}```")), "the README does not show:\n{code}");
 }
 
 #[test]
-fn the_readme_shows_what_is_printed() {
+fn the_readme_contains_the_actual_output() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let readme = std::fs::read_to_string(root.join("README.md")).expect("README.md");
     for (command, code) in [
@@ -26,29 +26,29 @@ fn the_readme_shows_what_is_printed() {
         ("demo --once 'send 20 euro to Ben' --auto accept", 0),
     ] {
         let output = Command::new(env!("CARGO_BIN_EXE_sayso"))
-            .args(words(command))
+            .args(shell_words(command))
             .current_dir(&root)
             .output()
             .expect("sayso runs");
-        let printed = String::from_utf8(output.stdout).expect("UTF-8");
-        assert_eq!(output.status.code(), Some(code), "{printed}");
-        let printed = with_one_port(&printed);
-        let shown = format!("$ cargo run --release -- {command}\n{printed}```");
-        assert!(readme.contains(&shown), "the README does not show:\n{shown}");
+        let output_text = String::from_utf8(output.stdout).expect("UTF-8");
+        assert_eq!(output.status.code(), Some(code), "{output_text}");
+        let output_text = with_readme_port(&output_text);
+        let example = format!("$ cargo run --release -- {command}\n{output_text}```");
+        assert!(readme.contains(&example), "the README does not show:\n{example}");
     }
 }
 
-/// The same with the port that the README shows.
-fn with_one_port(printed: &str) -> String {
-    let mut parts = printed.split(PLACE);
+/// Replaces each port by the one in the README.
+fn with_readme_port(output_text: &str) -> String {
+    let mut parts = output_text.split(ADDRESS_PREFIX);
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |text, part| {
-        text + PLACE + "40123" + part.trim_start_matches(|letter: char| letter.is_ascii_digit())
+        text + ADDRESS_PREFIX + "40123" + part.trim_start_matches(|letter: char| letter.is_ascii_digit())
     })
 }
 
-/// The words of a command, as a shell would take them apart.
-fn words(command: &str) -> Vec<&str> {
+/// Splits a command into arguments as a shell does. Supports single quotes only.
+fn shell_words(command: &str) -> Vec<&str> {
     let parts = command.split('\'').enumerate();
     parts
         .flat_map(|(at, part)| if at % 2 == 0 { part.split_whitespace().collect() } else { vec![part] })

@@ -1,18 +1,20 @@
-//! Every rule of the book, broken alone: the lines of a case go into the real `sayso validate`, and the rule's id, and
-//! no other, must come out.
+//! Cases that break exactly one rule: each case goes through the real `sayso validate`, which must report that rule and
+//! no other.
 //!
-//! The cases stand in `tests/rules/*.json`, one file for each chapter; `base.json` holds the lawful lines that they
-//! change, `lawful.json` what must pass without a word. A line of a case is one of
+//! The cases are in `tests/rules/*.json`, one file per chapter. `base.json` contains the valid lines that the cases
+//! modify. The cases in `valid.json` must pass without a finding. A case has a `description`, which is unique for its rule, and
+//! `lines`. Each line is one of:
 //!
 //! - `"tool.invoked"`: that line of `base.json`;
-//! - `{"of": …}`: the same, with `set` and `drop` (JSON pointers), `at` (seconds since the first line), `first` (members
-//!   that are written before all others) and `replace` (in the finished text) applied;
-//! - `{"raw": …}` or `{"hex": …}`: text or bytes as they are.
+//! - `{"of": …}`: the same line, modified by `set` and `drop` (JSON pointers), `at` (seconds since the first line),
+//!   `first` (members that are written before all others) and `replace` (in the serialized text);
+//! - `{"raw": …}` or `{"hex": …}`: text or bytes, unchanged.
 //!
 //! In `set`, `{"$repeat": ["x", 3]}` is `"xxx"`, `{"$list": ["x#", 2]}` is `["x0", "x1"]` and `{"$deep": 2}` is
-//! `{"in": {"in": {}}}`. Event ids are fresh and each line is a second after the last, unless the case says otherwise.
+//! `{"in": {"in": {}}}`. Each line gets a new event id and a timestamp one second after the previous line, unless the
+//! case overrides them.
 //!
-//! With `SAYSO_TEST_IGNORE=RULE` that rule is switched off, so that its cases must go red.
+//! `SAYSO_TEST_IGNORE=RULE` switches that rule off, so its cases must fail.
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -23,18 +25,18 @@ use std::process::{Command, ExitCode, Output, Stdio};
 use std::sync::Arc;
 
 use aaep::Timestamp;
-use aaep::rule::{Face, Rule};
+use aaep::rule::{Rule, ValidationMode};
 use libtest_mimic::{Arguments, Failed, Trial};
 use seal::UnixMillis;
 use serde_json::{Map, Value};
 
 const BASE: &str = "base.json";
-const LAWFUL: &str = "lawful.json";
+const VALID: &str = "valid.json";
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     let arguments = Arguments::from_args();
-    let base = Arc::new(Base::read()?);
-    let mut cases = read_cases(LAWFUL)?;
+    let base = Arc::new(BaseLines::read()?);
+    let mut cases = read_cases(VALID)?;
     let mut trials = vec![every_base_line_passes(&base, &cases)];
     for chapter in chapters()? {
         cases.extend(read_cases(&chapter)?);
@@ -47,16 +49,16 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     Ok(libtest_mimic::run(&arguments, trials).exit_code())
 }
 
-fn folder() -> PathBuf {
+fn rules_dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rules")
 }
 
 fn chapters() -> Result<Vec<String>, Box<dyn Error>> {
     let mut names = Vec::new();
-    for entry in fs::read_dir(folder())? {
+    for entry in fs::read_dir(rules_dir())? {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if path.extension().is_some_and(|extension| extension == "json") && name != BASE && name != LAWFUL {
+        if path.extension().is_some_and(|extension| extension == "json") && name != BASE && name != VALID {
             names.push(name);
         }
     }
@@ -65,85 +67,93 @@ fn chapters() -> Result<Vec<String>, Box<dyn Error>> {
 }
 
 fn read(name: &str) -> Result<Value, String> {
-    let text = fs::read_to_string(folder().join(name)).map_err(|error| format!("{name}: {error}"))?;
+    let text = fs::read_to_string(rules_dir().join(name)).map_err(|error| format!("{name}: {error}"))?;
     serde_json::from_str(&text).map_err(|error| format!("{name}: {error}"))
 }
 
-fn read_cases(name: &str) -> Result<Vec<Case>, String> {
-    let Value::Array(cases) = read(name)? else { return Err(format!("{name} is no array")) };
-    cases.iter().map(|case| Case::of(case).ok_or_else(|| format!("{name}: {case} is no case"))).collect()
+fn read_cases(name: &str) -> Result<Vec<RuleCase>, String> {
+    let Value::Array(cases) = read(name)? else { return Err(format!("{name} is not an array")) };
+    cases
+        .iter()
+        .map(|case| RuleCase::of(case).ok_or_else(|| format!("{name}: {case} is not a valid case")))
+        .collect()
 }
 
-fn every_rule_has_a_case(cases: &[Case]) -> Trial {
+fn every_rule_has_a_case(cases: &[RuleCase]) -> Trial {
     let covered: BTreeSet<String> = cases.iter().filter_map(|case| case.rule.clone()).collect();
-    let names: Vec<String> = cases.iter().map(Case::name).collect();
-    Trial::test("every rule has a case, and every case a rule and a name of its own", move || {
+    let names: Vec<String> = cases.iter().map(RuleCase::name).collect();
+    Trial::test("every rule has a case, and every case has a known rule and a unique name", move || {
         let rules: BTreeSet<String> = Rule::all().map(|rule| rule.id().to_owned()).collect();
         let missing: Vec<_> = rules.difference(&covered).collect();
         let unknown: Vec<_> = covered.difference(&rules).collect();
         let mut seen = BTreeSet::new();
-        let doubled: Vec<_> = names.iter().filter(|name| !seen.insert(*name)).collect();
-        if missing.is_empty() && unknown.is_empty() && doubled.is_empty() {
+        let duplicates: Vec<_> = names.iter().filter(|name| !seen.insert(*name)).collect();
+        if missing.is_empty() && unknown.is_empty() && duplicates.is_empty() {
             return Ok(());
         }
-        Err(format!("without a case: {missing:?}; no rule: {unknown:?}; twice: {doubled:?}").into())
+        Err(format!(
+            "rules without a case: {missing:?}; unknown rules: {unknown:?}; duplicate names: {duplicates:?}"
+        )
+        .into())
     })
 }
 
-/// The first lawful case is all of the base; that it passes is its own trial.
-fn every_base_line_passes(base: &Base, lawful: &[Case]) -> Trial {
-    let used: BTreeSet<String> = lawful.first().into_iter().flat_map(Case::base_lines).collect();
+/// Checks that the first valid case uses every base line. Another test checks that the case itself passes.
+fn every_base_line_passes(base: &BaseLines, valid_cases: &[RuleCase]) -> Trial {
+    let used: BTreeSet<String> = valid_cases.first().into_iter().flat_map(RuleCase::base_lines).collect();
     let unused: Vec<String> = base.0.keys().filter(|name| !used.contains(*name)).cloned().collect();
-    Trial::test("every base line is in the first lawful case", move || {
-        if unused.is_empty() { Ok(()) } else { Err(format!("not there: {unused:?}").into()) }
+    Trial::test("every base line is in the first valid case", move || {
+        if unused.is_empty() { Ok(()) } else { Err(format!("unused base lines: {unused:?}").into()) }
     })
 }
 
-/// Lines, and the one rule that they break; none for a lawful case.
-struct Case {
+/// Input lines and the one rule that they break, or no rule for a valid case.
+struct RuleCase {
     rule: Option<String>,
-    what: String,
+    description: String,
     severity: Option<String>,
     arguments: Vec<String>,
     lines: Vec<Value>,
 }
 
-impl Case {
+impl RuleCase {
     fn of(case: &Value) -> Option<Self> {
         let text = |name: &str| Some(case.get(name)?.as_str()?.to_owned());
         let arguments = case.get("args").and_then(Value::as_array).into_iter().flatten();
         Some(Self {
             rule: text("rule"),
-            what: text("what")?,
+            description: text("description")?,
             severity: text("severity"),
-            arguments: arguments.map(|it| it.as_str().map(str::to_owned)).collect::<Option<_>>()?,
+            arguments: arguments
+                .map(|argument| argument.as_str().map(str::to_owned))
+                .collect::<Option<_>>()?,
             lines: case.get("lines")?.as_array()?.clone(),
         })
     }
 
     fn name(&self) -> String {
-        format!("{} {}", self.rule.as_deref().unwrap_or("lawful:"), self.what)
+        format!("{} {}", self.rule.as_deref().unwrap_or("valid:"), self.description)
     }
 
     fn base_lines(&self) -> impl Iterator<Item = String> {
         self.lines.iter().filter_map(|line| line.as_str().or(line["of"].as_str()).map(str::to_owned))
     }
 
-    fn run(&self, base: &Base) -> Result<(), Failed> {
+    fn run(&self, base: &BaseLines) -> Result<(), Failed> {
         let input = self.input(base)?;
         let output = self.validate(&input)?;
-        let told = Told::of(&output)?;
+        let actual = ValidateResult::of(&output)?;
         let expected = self.expected()?;
-        if told == expected {
+        if actual == expected {
             return Ok(());
         }
         let (input, output) = (excerpt(&input), excerpt(&output.stdout));
-        Err(format!("expected {expected:?}\nfound {told:?}\ninput:\n{input}\noutput:\n{output}").into())
+        Err(format!("expected {expected:?}\nfound {actual:?}\ninput:\n{input}\noutput:\n{output}").into())
     }
 
-    fn input(&self, base: &Base) -> Result<Vec<u8>, String> {
+    fn input(&self, base: &BaseLines) -> Result<Vec<u8>, String> {
         let mut input = Vec::new();
-        let mut stamp = Stamp { line: 0, millis: 0 };
+        let mut stamp = LineStamp { line: 0, millis: 0 };
         for line in &self.lines {
             input.extend(base.write(line, &mut stamp)?);
             input.push(b'\n');
@@ -159,37 +169,37 @@ impl Case {
         }
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-        // It reads all of its input before it ends, and says little: no pipe fills up.
-        child.stdin.take().ok_or("there is no standard input")?.write_all(input)?;
+        // `validate` reads all of its input and prints little, so no pipe fills up.
+        child.stdin.take().ok_or("no standard input")?.write_all(input)?;
         Ok(child.wait_with_output()?)
     }
 
-    fn expected(&self) -> Result<Told, String> {
+    fn expected(&self) -> Result<ValidateResult, String> {
         let Some(id) = &self.rule else {
-            return Ok(Told { findings: BTreeSet::new(), exit: Some(0) });
+            return Ok(ValidateResult { findings: BTreeSet::new(), exit: Some(0) });
         };
-        let rule = Rule::find(id).ok_or_else(|| format!("{id} is no rule"))?;
-        let tolerant = self.arguments.iter().any(|argument| argument == "--receive");
-        let face = if tolerant { Face::Receive } else { Face::Strict };
-        let severity = self.severity.clone().unwrap_or_else(|| rule.severity(face).word().to_owned());
+        let rule = Rule::find(id).ok_or_else(|| format!("unknown rule {id}"))?;
+        let is_receiving = self.arguments.iter().any(|argument| argument == "--receive");
+        let mode = if is_receiving { ValidationMode::Receive } else { ValidationMode::Strict };
+        let severity = self.severity.clone().unwrap_or_else(|| rule.severity(mode).as_str().to_owned());
         let exit = Some(i32::from(severity == "error"));
-        Ok(Told { findings: BTreeSet::from([(id.clone(), severity)]), exit })
+        Ok(ValidateResult { findings: BTreeSet::from([(id.clone(), severity)]), exit })
     }
 }
 
-/// Long inputs and outputs are no help to whoever reads a failure.
+/// Returns the first 4000 characters, to keep failure messages short.
 fn excerpt(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).chars().take(4000).collect()
 }
 
-/// What a run of `sayso validate` says: each rule with its severity, and the exit code.
+/// The result of a run of `sayso validate`: each reported rule with its severity, and the exit code.
 #[derive(Debug, PartialEq)]
-struct Told {
+struct ValidateResult {
     findings: BTreeSet<(String, String)>,
     exit: Option<i32>,
 }
 
-impl Told {
+impl ValidateResult {
     fn of(output: &Output) -> Result<Self, Failed> {
         let mut findings = BTreeSet::new();
         for line in std::str::from_utf8(&output.stdout)?.lines() {
@@ -202,42 +212,43 @@ impl Told {
     }
 }
 
-/// Lawful events and messages by their names.
-struct Base(Map<String, Value>);
+/// Valid events and messages by name.
+struct BaseLines(Map<String, Value>);
 
-/// What makes a line unlike the one before.
-struct Stamp {
+/// The values that differ from line to line.
+struct LineStamp {
     line: u32,
     millis: i64,
 }
 
-impl Stamp {
+impl LineStamp {
     fn event_id(&self) -> String {
         format!("evt_5e1f9a0c4b7d{:020x}", self.line)
     }
 
     fn timestamp(&self) -> Result<String, String> {
-        const BEGIN: UnixMillis = UnixMillis::new(1_779_632_531_342); // 2026-05-24T14:22:11.342Z
-        let time = Timestamp::from_unix_millis(BEGIN + self.millis);
-        time.map(|time| time.to_string()).ok_or_else(|| format!("{} cannot be written", self.millis))
+        const FIRST_TIMESTAMP: UnixMillis = UnixMillis::new(1_779_632_531_342); // 2026-05-24T14:22:11.342Z
+        let time = Timestamp::from_unix_millis(FIRST_TIMESTAMP + self.millis);
+        time.map(|time| time.to_string())
+            .ok_or_else(|| format!("{} ms is out of range for a timestamp", self.millis))
     }
 }
 
-impl Base {
+impl BaseLines {
     fn read() -> Result<Self, String> {
         match read(BASE)? {
             Value::Object(lines) => Ok(Self(lines)),
-            _ => Err(format!("{BASE} is no object")),
+            _ => Err(format!("{BASE} is not an object")),
         }
     }
 
-    /// The bytes of a line.
-    fn write(&self, line: &Value, stamp: &mut Stamp) -> Result<Vec<u8>, String> {
+    /// Returns the bytes of a line.
+    fn write(&self, line: &Value, stamp: &mut LineStamp) -> Result<Vec<u8>, String> {
         if let Some(raw) = line["raw"].as_str() {
             return Ok(raw.into());
         }
         if let Some(hex) = line["hex"].as_str() {
-            return bytes_of(hex).ok_or_else(|| format!("{hex} is not hexadecimal"));
+            return decode_hex(hex).ok_or_else(|| format!("{hex} is not hexadecimal"));
         }
         if let Some(seconds) = line["at"].as_f64() {
             stamp.millis = millis(seconds);
@@ -248,21 +259,22 @@ impl Base {
         Ok(text.into())
     }
 
-    fn text(&self, line: &Value, stamp: &Stamp) -> Result<String, String> {
-        let name = line.as_str().or(line["of"].as_str()).ok_or_else(|| format!("{line} is no line"))?;
-        let mut members = self.0.get(name).cloned().ok_or_else(|| format!("there is no base {name}"))?;
+    fn text(&self, line: &Value, stamp: &LineStamp) -> Result<String, String> {
+        let name =
+            line.as_str().or(line["of"].as_str()).ok_or_else(|| format!("{line} is not a valid line"))?;
+        let mut members = self.0.get(name).cloned().ok_or_else(|| format!("unknown base line {name}"))?;
         for (pointer, value) in [("/event_id", stamp.event_id()), ("/timestamp", stamp.timestamp()?)] {
             if let Some(member) = members.pointer_mut(pointer) {
                 *member = value.into();
             }
         }
         for (pointer, value) in line["set"].as_object().into_iter().flatten() {
-            set(&mut members, pointer, built(value))?;
+            set(&mut members, pointer, expand_directives(value))?;
         }
         for pointer in line["drop"].as_array().into_iter().flatten() {
             drop_member(&mut members, pointer.as_str().unwrap_or_default())?;
         }
-        let mut text = written(&members, &line["first"])?;
+        let mut text = write_object(&members, &line["first"])?;
         for (old, new) in line["replace"].as_object().into_iter().flatten() {
             if !text.contains(old.as_str()) {
                 return Err(format!("{old} is not in {text}"));
@@ -273,12 +285,12 @@ impl Base {
     }
 }
 
-#[allow(clippy::cast_possible_truncation, reason = "seconds of a case are few")]
+#[allow(clippy::cast_possible_truncation, reason = "cases use small numbers of seconds")]
 fn millis(seconds: f64) -> i64 {
     (seconds * 1000.0).round() as i64
 }
 
-fn bytes_of(hex: &str) -> Option<Vec<u8>> {
+fn decode_hex(hex: &str) -> Option<Vec<u8>> {
     let pairs = (0..hex.len()).step_by(2).map(|at| hex.get(at..at + 2));
     pairs.map(|pair| u8::from_str_radix(pair?, 16).ok()).collect()
 }
@@ -301,50 +313,52 @@ fn set(members: &mut Value, pointer: &str, value: Value) -> Result<(), String> {
 fn drop_member(members: &mut Value, pointer: &str) -> Result<(), String> {
     let (parent, name) = parent_of(members, pointer)?;
     let dropped = parent.as_object_mut().and_then(|members| members.remove(&name));
-    dropped.map(|_| ()).ok_or_else(|| format!("{pointer} is not there"))
+    dropped.map(|_| ()).ok_or_else(|| format!("{pointer} not found"))
 }
 
 fn parent_of<'v>(members: &'v mut Value, pointer: &str) -> Result<(&'v mut Value, String), String> {
-    let wrong = || format!("{pointer} leads nowhere");
-    let (parent, name) = pointer.rsplit_once('/').ok_or_else(wrong)?;
-    let parent = members.pointer_mut(parent).ok_or_else(wrong)?;
+    let not_found = || format!("{pointer} not found");
+    let (parent, name) = pointer.rsplit_once('/').ok_or_else(not_found)?;
+    let parent = members.pointer_mut(parent).ok_or_else(not_found)?;
     Ok((parent, name.replace("~1", "/").replace("~0", "~")))
 }
 
-/// A value with its `$repeat`, `$list` and `$deep` carried out.
-fn built(value: &Value) -> Value {
+/// Returns the value with `$repeat`, `$list` and `$deep` expanded.
+fn expand_directives(value: &Value) -> Value {
     let count = |name: &str| usize::try_from(value[name][1].as_u64()?).ok();
     if let (Some(text), Some(count)) = (value["$repeat"][0].as_str(), count("$repeat")) {
         return text.repeat(count).into();
     }
     if let Some(count) = count("$list") {
-        return (0..count).map(|at| numbered(&value["$list"][0], at)).collect();
+        return (0..count).map(|at| with_number(&value["$list"][0], at)).collect();
     }
     if let Some(depth) = value["$deep"].as_u64() {
         let inside = |value| Value::Object(Map::from_iter([("in".to_owned(), value)]));
         return (0..depth).fold(Value::Object(Map::new()), |value, _| inside(value));
     }
     match value {
-        Value::Array(items) => items.iter().map(built).collect(),
-        Value::Object(members) => members.iter().map(|(name, value)| (name.clone(), built(value))).collect(),
-        _ => value.clone(),
-    }
-}
-
-/// A value with its number in the place of each `#`.
-fn numbered(value: &Value, number: usize) -> Value {
-    match value {
-        Value::String(text) => text.replace('#', &number.to_string()).into(),
+        Value::Array(items) => items.iter().map(expand_directives).collect(),
         Value::Object(members) => {
-            members.iter().map(|(name, value)| (name.clone(), numbered(value, number))).collect()
+            members.iter().map(|(name, value)| (name.clone(), expand_directives(value))).collect()
         }
         _ => value.clone(),
     }
 }
 
-/// An object as text, its members in the order that §3.6 advises; after those of `first`.
-fn written(members: &Value, first: &Value) -> Result<String, String> {
-    const ADVISED: [&str; 12] = [
+/// Returns the value with each `#` replaced by the number.
+fn with_number(value: &Value, number: usize) -> Value {
+    match value {
+        Value::String(text) => text.replace('#', &number.to_string()).into(),
+        Value::Object(members) => {
+            members.iter().map(|(name, value)| (name.clone(), with_number(value, number))).collect()
+        }
+        _ => value.clone(),
+    }
+}
+
+/// Serializes an object: the members in `first`, then the rest in the order that §3.6 recommends.
+fn write_object(members: &Value, first: &Value) -> Result<String, String> {
+    const RECOMMENDED_ORDER: [&str; 12] = [
         "@context",
         "aaep_version",
         "type",
@@ -358,14 +372,14 @@ fn written(members: &Value, first: &Value) -> Result<String, String> {
         "localization_hints",
         "correlation_id",
     ];
-    let members = members.as_object().ok_or("a line is an object")?;
+    let members = members.as_object().ok_or("a line must be an object")?;
     let rank = |name: &str| {
-        if first.as_array().is_some_and(|first| first.iter().any(|it| it == name)) {
+        if first.as_array().is_some_and(|first| first.iter().any(|member| member == name)) {
             return 0;
         }
-        match ADVISED.iter().position(|advised| *advised == name) {
+        match RECOMMENDED_ORDER.iter().position(|recommended| *recommended == name) {
             Some(at) => at + 1,
-            None => ADVISED.len() + 1 + usize::from(name == "extensions"),
+            None => RECOMMENDED_ORDER.len() + 1 + usize::from(name == "extensions"),
         }
     };
     let mut members: Vec<_> = members.iter().collect();

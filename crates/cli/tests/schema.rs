@@ -1,17 +1,17 @@
-//! `sayso schema`, and that the schemas in the repository are the ones that it writes.
+//! `sayso schema`, and a check that the schemas in the repository are up to date.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
-use testing::cli::sayso;
+use testing::cli::run_sayso;
 
 fn names() -> Vec<String> {
-    sayso(&["schema"], "").out.lines().map(str::to_owned).collect()
+    run_sayso(&["schema"], "").stdout.lines().map(str::to_owned).collect()
 }
 
-/// The files of a folder, by name.
+/// Returns the files of a folder by name.
 fn files(folder: &Path) -> BTreeMap<String, String> {
     let read = |entry: fs::DirEntry| {
         (entry.file_name().to_string_lossy().into_owned(), fs::read_to_string(entry.path()).unwrap())
@@ -20,7 +20,7 @@ fn files(folder: &Path) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn without_a_name_all_names_are_listed() {
+fn without_a_name_all_names_are_printed() {
     let names = names();
     let events = names.iter().filter(|name| name.starts_with("agent.")).count();
     assert_eq!(events, 12, "{names:?}");
@@ -31,69 +31,77 @@ fn without_a_name_all_names_are_listed() {
 }
 
 #[test]
-fn every_name_that_is_listed_prints_its_schema() {
+fn every_listed_name_has_a_schema() {
     for name in names() {
-        let ended = sayso(&["schema", &name], "");
-        assert_eq!((ended.code, &*ended.err), (0, ""), "{name}");
-        let schema: Value = serde_json::from_str(&ended.out).unwrap();
+        let output = run_sayso(&["schema", &name], "");
+        assert_eq!((output.exit_code, &*output.stderr), (0, ""), "{name}");
+        let schema: Value = serde_json::from_str(&output.stdout).unwrap();
         assert_eq!(schema["title"], *name);
         assert_eq!(schema["type"], "object", "{name}");
-        assert!(ended.out.ends_with("}\n"));
+        assert!(output.stdout.ends_with("}\n"));
     }
 }
 
 #[test]
-fn a_type_as_it_stands_in_an_event_is_a_name_too() {
-    let bare = sayso(&["schema", "agent.tool.invoked"], "");
-    let typed = sayso(&["schema", "aaep:agent.tool.invoked"], "");
-    assert_eq!((typed.code, &typed.out), (0, &bare.out));
-    let schema: Value = serde_json::from_str(&bare.out).unwrap();
+fn a_type_with_its_prefix_is_accepted_as_a_name() {
+    let bare = run_sayso(&["schema", "agent.tool.invoked"], "");
+    let prefixed = run_sayso(&["schema", "aaep:agent.tool.invoked"], "");
+    assert_eq!((prefixed.exit_code, &prefixed.stdout), (0, &bare.stdout));
+    let schema: Value = serde_json::from_str(&bare.stdout).unwrap();
     assert_eq!(schema["properties"]["type"]["const"], "aaep:agent.tool.invoked");
 }
 
 #[test]
-fn an_unknown_name_is_refused() {
-    let ended = sayso(&["schema", "agent.tool.dreamed"], "");
-    assert_eq!((ended.code, &*ended.out), (2, ""));
+fn an_unknown_name_is_rejected() {
+    let output = run_sayso(&["schema", "agent.tool.dreamed"], "");
+    assert_eq!((output.exit_code, &*output.stdout), (2, ""));
     assert_eq!(
-        ended.err,
-        "sayso: there is no schema \"agent.tool.dreamed\"; `sayso schema` lists them all\n"
+        output.stderr,
+        "sayso: unknown schema \"agent.tool.dreamed\"; `sayso schema` lists all names\n"
     );
 }
 
 #[test]
-fn all_are_written_into_a_folder_that_need_not_be_there() {
+fn all_schemas_are_written_to_a_new_folder() {
     let folder = tempfile::tempdir().unwrap();
-    let inside = folder.path().join("not/yet/there");
-    let ended = sayso(&["schema", "--out", inside.to_str().unwrap()], "");
-    assert_eq!((ended.code, &*ended.out, &*ended.err), (0, "", ""));
-    let written = files(&inside);
+    let target = folder.path().join("not/yet/there");
+    let output = run_sayso(&["schema", "--out", target.to_str().unwrap()], "");
+    assert_eq!((output.exit_code, &*output.stdout, &*output.stderr), (0, "", ""));
+    let written = files(&target);
     assert_eq!(written.len(), names().len());
     for name in names() {
-        assert_eq!(written[&format!("{name}.schema.json")], sayso(&["schema", &name], "").out);
+        assert_eq!(written[&format!("{name}.schema.json")], run_sayso(&["schema", &name], "").stdout);
     }
 }
 
 #[test]
-fn a_folder_that_cannot_be_made_is_named() {
+fn an_error_names_the_folder_that_cannot_be_created() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
-    let ended = sayso(&["schema", "--out", file.to_str().unwrap()], "");
-    assert_eq!((ended.code, &*ended.out), (2, ""));
-    assert!(ended.err.starts_with(&format!("sayso: cannot write to {}: ", file.display())), "{}", ended.err);
-    assert_eq!(sayso(&["schema", "--out", "x", "agent.tool.invoked"], "").code, 2, "one or the other");
+    let output = run_sayso(&["schema", "--out", file.to_str().unwrap()], "");
+    assert_eq!((output.exit_code, &*output.stdout), (2, ""));
+    assert!(
+        output.stderr.starts_with(&format!("sayso: cannot write to {}: ", file.display())),
+        "{}",
+        output.stderr
+    );
+    assert_eq!(
+        run_sayso(&["schema", "--out", "x", "agent.tool.invoked"], "").exit_code,
+        2,
+        "--out and a name exclude each other"
+    );
 }
 
 #[test]
-fn the_schemas_of_the_repository_are_the_ones_that_it_writes() {
+fn the_schemas_in_the_repository_are_up_to_date() {
     let folder = tempfile::tempdir().unwrap();
-    sayso(&["schema", "--out", folder.path().to_str().unwrap()], "");
-    let kept = files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas"));
-    let made = files(folder.path());
+    run_sayso(&["schema", "--out", folder.path().to_str().unwrap()], "");
+    let committed = files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas"));
+    let generated = files(folder.path());
     let names = |files: &BTreeMap<String, String>| files.keys().cloned().collect::<Vec<_>>();
-    assert_eq!(names(&kept), names(&made), "write them anew: cargo run -- schema --out schemas");
-    for (name, text) in &made {
-        assert!(kept[name] == *text, "schemas/{name} is stale: cargo run -- schema --out schemas");
+    assert_eq!(names(&committed), names(&generated), "regenerate them: cargo run -- schema --out schemas");
+    for (name, text) in &generated {
+        assert!(committed[name] == *text, "schemas/{name} is stale: cargo run -- schema --out schemas");
     }
 }

@@ -1,29 +1,141 @@
-//! No test is left out: every file of every crate's `tests` folder is a module of a test program.
+//! Checks on the repository's files: every test file is run, every path in ARCHITECTURE.md exists, and every cited decision is
+//! explained.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 #[test]
-fn every_file_of_tests_is_a_module_of_a_test_program() {
+fn every_file_in_tests_is_a_module_of_a_test_program() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut files = 0;
-    for folder in entries(&crates).iter().map(|one| one.join("tests")).filter(|folder| folder.is_dir()) {
-        let package = fs::read_to_string(folder.join("../Cargo.toml")).unwrap();
+    for folder in
+        entries(&crates).iter().map(|package| package.join("tests")).filter(|folder| folder.is_dir())
+    {
+        let manifest = fs::read_to_string(folder.join("../Cargo.toml")).unwrap();
         let program = fs::read_to_string(folder.join("all.rs")).unwrap_or_default();
-        let finds_tests = !package.contains("autotests = false");
+        let has_automatic_tests = !manifest.contains("autotests = false");
         for path in entries(&folder) {
             let name = path.file_stem().unwrap().to_str().unwrap();
-            let is_program = package.contains(&format!("[[test]]\nname = \"{name}\"\n"));
-            if is_program || finds_tests {
+            let is_program = manifest.contains(&format!("[[test]]\nname = \"{name}\"\n"));
+            if is_program || has_automatic_tests {
                 continue;
             }
-            if path.extension().is_some_and(|kind| kind == "rs") || path.join("mod.rs").is_file() {
+            if has_extension(&path, "rs") || path.join("mod.rs").is_file() {
                 files += 1;
-                assert!(program.contains(&format!("mod {name};")), "{} is never run", path.display());
+                assert!(
+                    program.contains(&format!("mod {name};")),
+                    "{} is not a module of all.rs, so its tests never run",
+                    path.display()
+                );
             }
         }
     }
-    assert!(files > 50, "only {files} files were found");
+    assert!(files > 50, "found only {files} files");
+}
+
+#[test]
+fn every_crate_path_in_the_architecture_document_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let document = fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
+    let paths = crate_paths(&document);
+    assert!(!paths.is_empty(), "found no path in ARCHITECTURE.md");
+    assert_eq!(missing(&root, &paths), Vec::<&str>::new(), "ARCHITECTURE.md names paths that do not exist");
+}
+
+#[test]
+fn a_missing_crate_path_is_reported() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let document = "See `crates/cli/src/`, `crates/cli/Cargo.toml`, `cargo test`, crates/bare and\n\
+                    `crates/cli/src/no_such_file.rs`.\n\
+                    ```text\ncrates/in_a_block/\n```\n\
+                    A module: `crates/no_such_crate/src/`.";
+    let paths = crate_paths(document);
+    assert_eq!(
+        paths,
+        [
+            "crates/cli/src/",
+            "crates/cli/Cargo.toml",
+            "crates/cli/src/no_such_file.rs",
+            "crates/no_such_crate/src/"
+        ]
+    );
+    assert_eq!(missing(&root, &paths), ["crates/cli/src/no_such_file.rs", "crates/no_such_crate/src/"]);
+}
+
+/// Returns the paths in backticks that start with `crates/`. Skips fenced code blocks.
+fn crate_paths(document: &str) -> Vec<&str> {
+    let prose = document.split("```").step_by(2);
+    let code = prose.flat_map(|text| text.split('`').skip(1).step_by(2));
+    code.filter(|code| code.starts_with("crates/")).collect()
+}
+
+/// Returns the paths that do not exist below `root`.
+fn missing<'p>(root: &Path, paths: &[&'p str]) -> Vec<&'p str> {
+    paths.iter().copied().filter(|path| !root.join(path).exists()).collect()
+}
+
+#[test]
+fn every_cited_decision_has_a_row_in_decisions_md() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut files = Vec::new();
+    collect_files(&root.join("crates"), "rs", &mut files);
+    files.extend(entries(&root.join("docs")).into_iter().filter(|path| has_extension(path, "md")));
+    let mut cited = BTreeMap::new();
+    for path in files {
+        for id in decision_ids(&fs::read_to_string(&path).unwrap()) {
+            cited.entry(id).or_insert_with(|| path.clone());
+        }
+    }
+    assert!(cited.len() > 80, "only {} ids were found", cited.len());
+    let page = fs::read_to_string(root.join("docs/decisions.md")).unwrap();
+    let unexplained: Vec<_> = cited.iter().filter(|(id, _)| !has_row(&page, id)).collect();
+    assert!(unexplained.is_empty(), "docs/decisions.md has no row for {unexplained:?}");
+}
+
+#[test]
+fn decision_ids_are_found_and_a_missing_row_is_noticed() {
+    // The ids are put together here because the test above reads this file, too.
+    let id = |rest: &str| format!("C-{rest}");
+    let text = format!("({}, {}); {} AAEP-SPEC-1 UTC-A1 C-a1 C-A", id("Z1"), id("Z12"), id("Y3:"));
+    assert_eq!(decision_ids(&text), [id("Z1"), id("Z12"), id("Y3")]);
+    let page = format!("| {} | see {} | |\n", id("Z12"), id("Y3"));
+    let rows = ["Z12", "Z1", "Y3"].map(|rest| has_row(&page, &id(rest)));
+    assert_eq!(rows, [true, false, false]);
+}
+
+/// Returns the ids like `C-` + letter + number in a text.
+fn decision_ids(text: &str) -> Vec<String> {
+    let mut ids = Vec::new();
+    for (at, _) in text.match_indices("C-") {
+        let is_word = |before: char| before.is_alphanumeric() || before == '_';
+        let rest = &text[at + 2..];
+        let number = rest.trim_start_matches(|letter: char| letter.is_ascii_uppercase());
+        let digits = number.len() - number.trim_start_matches(|digit: char| digit.is_ascii_digit()).len();
+        if !text[..at].ends_with(is_word) && rest.len() - number.len() == 1 && digits > 0 {
+            ids.push(format!("C-{}", &rest[..=digits]));
+        }
+    }
+    ids
+}
+
+/// Whether a table on the page has a row for the id.
+fn has_row(page: &str, id: &str) -> bool {
+    page.lines().any(|line| line.starts_with(&format!("| {id} | ")))
+}
+
+fn collect_files(folder: &Path, extension: &str, files: &mut Vec<PathBuf>) {
+    for path in entries(folder) {
+        if path.is_dir() {
+            collect_files(&path, extension, files);
+        } else if has_extension(&path, extension) {
+            files.push(path);
+        }
+    }
+}
+
+fn has_extension(path: &Path, extension: &str) -> bool {
+    path.extension().is_some_and(|kind| kind == extension)
 }
 
 fn entries(folder: &Path) -> Vec<PathBuf> {

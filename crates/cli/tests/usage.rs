@@ -1,75 +1,83 @@
-//! What was typed and cannot be meant is told in sentences, with what to type.
+//! Usage errors: a short sentence about the mistake, and the command to type instead.
 
 #[test]
-fn what_is_wrong_is_said_in_sentences() {
-    let all = |command: &str| format!("Type {command} --help for all that can be typed.");
-    for (typed, wrong, right) in [
-        ("listen", "URL is missing.", "It is typed like this: sayso listen http://127.0.0.1:8787"),
+fn usage_errors_name_the_mistake_and_the_next_step() {
+    let help_hint = |command: &str| format!("Type {command} --help for all options.");
+    for (arguments, error, hint) in [
+        ("listen", "URL is missing.", "Example: sayso listen http://127.0.0.1:8787"),
         (
             "capture",
             "--output FILE and URL are missing.",
-            "It is typed like this: sayso capture http://127.0.0.1:8787 --output session.jsonl",
+            "Example: sayso capture http://127.0.0.1:8787 --output session.jsonl",
         ),
-        ("replay", "FILE is missing.", "It is typed like this: sayso replay session.jsonl"),
+        ("replay", "FILE is missing.", "Example: sayso replay session.jsonl"),
         (
             "token new",
             "--role ROLE and --name NAME are missing.",
-            "It is typed like this: sayso token new --role listener --name ada",
+            "Example: sayso token new --role listener --name ada",
         ),
-        ("serve --nonsense", "--nonsense is not known here.", &all("sayso serve")),
-        ("--plain demo --onc x", "--onc is not known here. Did you mean --once?", &all("sayso demo")),
-        ("listen http://127.0.0.1:1 extra", "extra is not known here.", &all("sayso listen")),
+        ("serve --nonsense", "--nonsense is not a known argument here.", &help_hint("sayso serve")),
+        (
+            "--plain demo --onc x",
+            "--onc is not a known argument here. Did you mean --once?",
+            &help_hint("sayso demo"),
+        ),
+        (
+            "listen http://127.0.0.1:1 extra",
+            "extra is not a known argument here.",
+            &help_hint("sayso listen"),
+        ),
         (
             "listen --speech --pace 101 http://127.0.0.1:1",
-            "--pace N does not take 101: it takes a whole number from -100 to 100.",
-            &all("sayso listen"),
+            "--pace N does not accept 101: it must be a whole number from -100 to 100.",
+            &help_hint("sayso listen"),
         ),
         (
             "listen --speech --pace fast http://127.0.0.1:1",
-            "--pace N does not take fast: it takes a whole number.",
-            &all("sayso listen"),
+            "--pace N does not accept fast: it must be a whole number.",
+            &help_hint("sayso listen"),
         ),
         (
             "manifest verify bank.jws",
             "--key FILE or --jwk FILE is missing.",
-            "It is typed like this: sayso manifest verify manifest.jws --jwk public.json",
+            "Example: sayso manifest verify manifest.jws --jwk public.json",
         ),
-        ("servee", "there is no command servee. Did you mean serve?", &all("sayso")),
+        ("servee", "unknown command servee. Did you mean serve?", &help_hint("sayso")),
         (
             "demo --auto maybe",
-            "--auto HOW does not take maybe: it takes accept, reject or none.",
-            &all("sayso demo"),
+            "--auto HOW does not accept maybe: use accept, reject or none.",
+            &help_hint("sayso demo"),
         ),
-        ("demo --once", "--once TEXT wants something behind it.", &all("sayso demo")),
+        ("demo --once", "--once TEXT needs a value.", &help_hint("sayso demo")),
         (
             "demo --lang 9",
-            "--lang TAG does not take 9: a language is a tag like en or es-MX.",
-            &all("sayso demo"),
+            "--lang TAG does not accept 9: it must be a language tag such as en or es-MX.",
+            &help_hint("sayso demo"),
         ),
-        ("listen --signed-only http://127.0.0.1:1", "--jwk FILE is missing.", &all("sayso listen")),
+        ("listen --signed-only http://127.0.0.1:1", "--jwk FILE is missing.", &help_hint("sayso listen")),
     ] {
-        let typed: Vec<_> = typed.split(' ').collect();
-        let ended = testing::cli::sayso(&typed, "");
-        assert_eq!((ended.code, ended.out.as_str()), (2, ""), "{typed:?}: {}", ended.err);
-        let lines: Vec<_> = ended.err.lines().collect();
-        assert_eq!(lines.first(), Some(&format!("sayso: {wrong}").as_str()), "{typed:?}");
-        assert!(lines.contains(&right), "{typed:?}: {lines:#?}");
-        assert!(lines.len() < 3 || right.starts_with("It is typed"), "{lines:#?}");
-        assert!(lines.last().is_some_and(|last| last.ends_with(" --help for all that can be typed.")));
+        let arguments: Vec<_> = arguments.split(' ').collect();
+        let output = testing::cli::run_sayso(&arguments, "");
+        assert_eq!((output.exit_code, output.stdout.as_str()), (2, ""), "{arguments:?}: {}", output.stderr);
+        let lines: Vec<_> = output.stderr.lines().collect();
+        assert_eq!(lines.first(), Some(&format!("sayso: {error}").as_str()), "{arguments:?}");
+        assert!(lines.contains(&hint), "{arguments:?}: {lines:#?}");
+        assert!(lines.len() < 3 || hint.starts_with("Example: "), "{lines:#?}");
+        assert!(lines.last().is_some_and(|last| last.ends_with(" --help for all options.")));
     }
 }
 
 #[test]
-fn who_types_no_command_is_told_which_there_are() {
-    for (typed, first) in [(&[][..], "sayso"), (&["token"], "sayso token"), (&["asp"], "sayso asp")] {
-        let ended = testing::cli::sayso(typed, "");
-        assert_eq!((ended.code, ended.out.as_str()), (2, ""), "{typed:?}");
-        let last = ended.err.lines().last().unwrap();
-        assert_eq!(last, format!("sayso: no command was given; type {first} and one of the commands above."));
+fn a_missing_command_lists_the_commands() {
+    for (arguments, prefix) in [(&[][..], "sayso"), (&["token"], "sayso token"), (&["asp"], "sayso asp")] {
+        let output = testing::cli::run_sayso(arguments, "");
+        assert_eq!((output.exit_code, output.stdout.as_str()), (2, ""), "{arguments:?}");
+        let last = output.stderr.lines().last().unwrap();
+        assert_eq!(last, format!("sayso: no command given; type {prefix} and one of the commands above."));
     }
-    for asked in ["--help", "--version"] {
-        let ended = testing::cli::sayso(&[asked], "");
-        assert_eq!((ended.code, ended.err.as_str()), (0, ""));
-        assert!(ended.out.contains("sayso"), "{}", ended.out);
+    for flag in ["--help", "--version"] {
+        let output = testing::cli::run_sayso(&[flag], "");
+        assert_eq!((output.exit_code, output.stderr.as_str()), (0, ""));
+        assert!(output.stdout.contains("sayso"), "{}", output.stdout);
     }
 }

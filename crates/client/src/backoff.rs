@@ -13,13 +13,13 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug)]
 pub struct Backoff {
     delay: Duration,
-    longest: Duration,
+    max_delay: Duration,
 }
 
 impl Backoff {
-    /// Starts at `shortest`.
-    pub const fn new(shortest: Duration, longest: Duration) -> Self {
-        Self { delay: shortest, longest }
+    /// Creates a backoff that starts with `initial_delay`.
+    pub const fn new(initial_delay: Duration, max_delay: Duration) -> Self {
+        Self { delay: initial_delay, max_delay }
     }
 
     /// Returns the delay before the next attempt.
@@ -27,8 +27,8 @@ impl Backoff {
         self.delay
     }
 
-    /// Doubles the delay.
+    /// Doubles the delay, up to the maximum.
     pub fn grow(&mut self) {
-        self.delay = (self.delay * 2).min(self.longest);
+        self.delay = (self.delay * 2).min(self.max_delay);
     }
 }

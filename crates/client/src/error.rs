@@ -1,4 +1,4 @@
-//! Why a request, a response or a WebSocket failed.
+//! Errors of requests, responses and WebSockets.
 
 use std::io;
 
@@ -7,93 +7,97 @@ use tokio_rustls::rustls::{self, CertificateError, InvalidMessage};
 /// Why a request, a response or a WebSocket failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum ClientError {
     /// The token cannot be sent in a header.
-    #[error("a token is plain ASCII text without spaces")]
+    #[error("a token must be printable ASCII without spaces")]
     InvalidToken,
-    /// The host of the address is no name that a certificate could have.
-    #[error("the host of the address is not a valid name")]
+    /// The host of the address cannot be checked against a certificate.
+    #[error("the host in the address is not a valid DNS name or IP address")]
     InvalidHost,
-    /// The request could not be written.
+    /// The request is invalid.
     #[error("the request is not valid")]
     InvalidRequest(#[from] http::Error),
     /// The network failed.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The server speaks TLS on a connection that is not secured.
-    #[error("it speaks TLS; write https:// in place of http://")]
-    SpeaksTls,
-    /// The server does not speak TLS.
-    #[error("it does not speak TLS; write http:// in place of https://")]
-    NoTls,
+    /// The server requires TLS, but the address has no TLS scheme.
+    #[error("the server requires TLS; use https:// instead of http://")]
+    UnexpectedTls,
+    /// The server does not support TLS.
+    #[error("the server does not support TLS; use http:// instead of https://")]
+    TlsNotSupported,
     /// The server's certificate is not accepted.
     #[error("{1}")]
-    Certificate(CertificateFault, #[source] rustls::Error),
+    Certificate(CertificateErrorKind, #[source] rustls::Error),
     /// TLS failed in another way.
     #[error("{0}")]
     Tls(#[source] rustls::Error),
     /// The response is not HTTP.
-    #[error("its answer is not HTTP")]
+    #[error("the server's response is not HTTP")]
     NotHttp,
     /// The head or the body of the response exceeds its limit.
-    #[error("its answer is longer than the limit")]
+    #[error("the server's response exceeds the size limit")]
     TooLong,
     /// The body of the response is not UTF-8.
-    #[error("its answer is not text")]
+    #[error("the server's response is not UTF-8 text")]
     NotUtf8,
-    /// The connection ended before the response.
-    #[error("the connection ended before an answer")]
+    /// The connection was closed before the response.
+    #[error("the connection was closed before a response arrived")]
     ClosedBeforeResponse,
-    /// The connection ended within the body of the response.
-    #[error("the connection ended in the middle of an answer")]
+    /// The connection was closed in the middle of the response's body.
+    #[error("the connection was closed in the middle of a response")]
     ClosedInResponse,
     /// The server answered a WebSocket handshake with this status.
-    #[error("it answered with {0} instead of opening a WebSocket")]
-    NoWebSocket(u16),
-    /// The server broke the WebSocket protocol.
+    #[error("the server answered with status {0} instead of opening a WebSocket")]
+    WebSocketRejected(u16),
+    /// The server violated the WebSocket protocol.
     #[cfg(feature = "websocket")]
     #[error("{0}")]
     WebSocket(#[source] Box<tokio_tungstenite::tungstenite::Error>),
 }
 
-/// What is wrong with a certificate.
+/// Why a certificate is not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum CertificateFault {
-    /// No authority that is trusted has signed it.
+pub enum CertificateErrorKind {
+    /// The certificate is not signed by a trusted authority.
     Untrusted,
-    /// It is for another name.
-    Name,
-    /// It is not valid any more, or not yet.
-    Time,
-    /// It is the certificate of an authority, and not of a server.
-    Authority,
+    /// The certificate is for another host name.
+    WrongName,
+    /// The certificate has expired or is not valid yet.
+    OutsideValidity,
+    /// The certificate belongs to an authority, not to a server.
+    IsAuthority,
 }
 
-impl Error {
-    /// What a failed TLS handshake means.
+impl ClientError {
+    /// Converts the error of a failed TLS handshake.
     pub(crate) fn from_handshake(error: io::Error) -> Self {
-        use CertificateError as Fault;
+        use CertificateError as Reason;
         let error = match error.downcast::<rustls::Error>() {
             Ok(error) => error,
             Err(error) => return Self::Io(error),
         };
-        let fault = match &error {
-            rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => return Self::NoTls,
-            rustls::Error::InvalidCertificate(fault) => fault,
+        let reason = match &error {
+            rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
+                return Self::TlsNotSupported;
+            }
+            rustls::Error::InvalidCertificate(reason) => reason,
             _ => return Self::Tls(error),
         };
-        let fault = match fault {
-            Fault::Expired
-            | Fault::ExpiredContext { .. }
-            | Fault::NotValidYet
-            | Fault::NotValidYetContext { .. } => CertificateFault::Time,
-            Fault::NotValidForName | Fault::NotValidForNameContext { .. } => CertificateFault::Name,
-            Fault::Other(other) if format!("{other:?}").contains("CaUsedAsEndEntity") => {
-                CertificateFault::Authority
+        let reason = match reason {
+            Reason::Expired
+            | Reason::ExpiredContext { .. }
+            | Reason::NotValidYet
+            | Reason::NotValidYetContext { .. } => CertificateErrorKind::OutsideValidity,
+            Reason::NotValidForName | Reason::NotValidForNameContext { .. } => {
+                CertificateErrorKind::WrongName
             }
-            _ => CertificateFault::Untrusted,
+            Reason::Other(other) if format!("{other:?}").contains("CaUsedAsEndEntity") => {
+                CertificateErrorKind::IsAuthority
+            }
+            _ => CertificateErrorKind::Untrusted,
         };
-        Self::Certificate(fault, error)
+        Self::Certificate(reason, error)
     }
 }

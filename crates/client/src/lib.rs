@@ -1,18 +1,18 @@
-//! The one HTTP client of the workspace: HTTP/1.1 requests, streamed responses, server-sent events and WebSockets.
+//! The workspace's HTTP client: HTTP/1.1 requests, streamed responses, server-sent events and WebSockets.
 //!
 //! - [`Url`]: the address of a server.
-//! - [`Trust`]: the certificates that are trusted under TLS.
-//! - [`HttpClient`]: connects to one server, with its token; feature `http` sends requests, feature `websocket` opens
-//!   WebSockets.
-//! - [`sse`]: server-sent events out of bytes.
-//! - [`Backoff`]: the pauses between attempts to connect.
+//! - [`TrustRoots`]: the trusted TLS certificates.
+//! - [`HttpClient`]: connects to one server and sends its token. The feature `http` adds requests, the feature
+//!   `websocket` adds WebSockets.
+//! - [`sse`]: a parser for server-sent events.
+//! - [`Backoff`]: the delays between connection attempts.
 //!
-//! A token is sent in a header to the server it was given for, and nowhere else: redirects are not followed, and a token is
-//! never part of a URL. No function here has a timeout of its own except [`Response::text`]; callers know how long they can
-//! wait.
+//! A token is sent in a header, and only to the server for which it was set. Redirects are not followed, and a token is
+//! never part of a URL. Only [`HttpResponse::text`] has a timeout of its own. For all other operations, the caller must
+//! set one.
 
 mod backoff;
-mod connect;
+mod connection;
 mod error;
 #[cfg(feature = "http")]
 mod request;
@@ -23,11 +23,11 @@ mod url;
 mod websocket;
 
 pub use backoff::Backoff;
-pub use connect::{Connection, HttpClient, Stream};
-pub use error::{CertificateFault, Error};
+pub use connection::{ByteStream, ClientConnection, HttpClient};
+pub use error::{CertificateErrorKind, ClientError};
 #[cfg(feature = "http")]
-pub use request::{Response, send};
-pub use tls::{Trust, TrustError};
+pub use request::{HttpResponse, send_request};
+pub use tls::{TrustRoots, TrustRootsError};
 pub use url::{Url, UrlError};
 #[cfg(feature = "websocket")]
 pub use websocket::{Message, WebSocket, WebSocketError};

@@ -1,79 +1,81 @@
-//! Server-sent events, out of bytes in whatever pieces they come.
+//! A parser for server-sent events that accepts bytes in chunks of any size.
 
-/// One block of a stream: an event, or only a place to resume from.
+/// One block of a stream. It contains an event, or only an id to resume from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Block {
-    /// The type of the event; often nothing.
-    pub event: String,
-    /// The data of the event. Bytes that are not UTF-8 are replaced.
+pub struct SseEvent {
+    /// The type of the event. Empty if the block has no `event` field.
+    pub event_type: String,
+    /// The data of the event. Invalid UTF-8 is replaced.
     pub data: Option<String>,
-    /// The id from which to resume after it.
+    /// The id from which to resume after this event.
     pub id: Option<String>,
-    /// What is wrong with it.
-    pub fault: Option<Fault>,
+    /// An error in the block.
+    pub error: Option<SseEventError>,
 }
 
-/// What is wrong with a block.
+/// An error in a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Fault {
-    /// It is longer than the limit; its data is left out.
+pub enum SseEventError {
+    /// The block exceeds the limit. Its data was dropped.
     TooLong,
-    /// Bytes of it are not UTF-8.
+    /// The block contains invalid UTF-8.
     NotUtf8,
 }
 
-/// Reads lines as the standard says: `\n`, `\r\n` and `\r` end one; a line that begins with a colon is a comment.
+/// A parser for event streams. As in the standard, `\n`, `\r\n` and `\r` end a line, and a line that starts with a colon
+/// is a comment.
 ///
 /// ```
-/// use client::sse::Parser;
-/// let (mut parser, mut blocks) = (Parser::new(1000), Vec::new());
-/// parser.take(b"id: 1\nda", &mut blocks);
-/// parser.take(b"ta: hello\n\n", &mut blocks);
+/// use client::sse::SseParser;
+/// let (mut parser, mut blocks) = (SseParser::new(1000), Vec::new());
+/// parser.feed(b"id: 1\nda", &mut blocks);
+/// parser.feed(b"ta: hello\n\n", &mut blocks);
 /// assert_eq!(blocks[0].data.as_deref(), Some("hello"));
 /// ```
 #[derive(Debug)]
-pub struct Parser {
+pub struct SseParser {
     line: Vec<u8>,
-    /// Bytes of the line, whether they are kept or not.
+    /// Length of the current line, including bytes that were not stored.
     line_bytes: usize,
-    block: Block,
-    /// Bytes of the block without its comments.
-    block_bytes: usize,
-    after_return: bool,
+    current: SseEvent,
+    /// Length of the current block, without comments.
+    event_bytes: usize,
+    is_after_carriage_return: bool,
     is_first_line: bool,
-    max_block_bytes: usize,
+    max_event_bytes: usize,
 }
 
-impl Parser {
-    /// A parser that keeps at most so many bytes of a block.
-    pub fn new(max_block_bytes: usize) -> Self {
+impl SseParser {
+    /// Creates a parser that stores at most this many bytes of a block.
+    pub fn new(max_event_bytes: usize) -> Self {
         Self {
             line: Vec::new(),
             line_bytes: 0,
-            block: Block::default(),
-            block_bytes: 0,
-            after_return: false,
+            current: SseEvent::default(),
+            event_bytes: 0,
+            is_after_carriage_return: false,
             is_first_line: true,
-            max_block_bytes,
+            max_event_bytes,
         }
     }
 
-    /// Takes the next bytes, and puts the blocks that are complete into `out`.
-    pub fn take(&mut self, bytes: &[u8], out: &mut Vec<Block>) {
+    /// Parses the next bytes and appends the completed blocks to `events`.
+    pub fn feed(&mut self, bytes: &[u8], events: &mut Vec<SseEvent>) {
         for byte in bytes {
-            let after_return = std::mem::replace(&mut self.after_return, *byte == b'\r');
+            let is_after_carriage_return =
+                std::mem::replace(&mut self.is_after_carriage_return, *byte == b'\r');
             match byte {
-                b'\n' if after_return => {}
-                b'\n' | b'\r' => out.extend(self.end_line()),
+                b'\n' if is_after_carriage_return => {}
+                b'\n' | b'\r' => events.extend(self.end_line()),
                 other => {
                     self.line_bytes += 1;
-                    self.block_bytes += 1;
-                    if self.block_bytes <= self.max_block_bytes {
+                    self.event_bytes += 1;
+                    if self.event_bytes <= self.max_event_bytes {
                         self.line.push(*other);
                     } else if !self.is_too_long() && self.line.first() != Some(&b':') {
-                        self.block.fault = Some(Fault::TooLong);
-                        self.block.data = None;
+                        self.current.error = Some(SseEventError::TooLong);
+                        self.current.data = None;
                         self.line = Vec::new();
                     }
                 }
@@ -81,49 +83,50 @@ impl Parser {
         }
     }
 
-    /// Whether the block that is not complete yet is longer than the limit.
+    /// Returns whether the incomplete block exceeds the limit.
     pub fn is_too_long(&self) -> bool {
-        self.block.fault == Some(Fault::TooLong)
+        self.current.error == Some(SseEventError::TooLong)
     }
 
-    /// The last block, at the end of a stream that does not end its last line. The standard would drop it.
-    pub fn finish(&mut self) -> Option<Block> {
+    /// Returns the last block of a stream that has ended without an empty line after the block. The standard would drop
+    /// this block.
+    pub fn finish(&mut self) -> Option<SseEvent> {
         if self.line_bytes > 0 {
             self.end_line();
         }
         self.end_line()
     }
 
-    fn end_line(&mut self) -> Option<Block> {
+    fn end_line(&mut self) -> Option<SseEvent> {
         let line = std::mem::take(&mut self.line);
-        let length = std::mem::take(&mut self.line_bytes);
+        let line_bytes = std::mem::take(&mut self.line_bytes);
         let is_first_line = std::mem::take(&mut self.is_first_line);
-        if length == 0 {
-            self.block_bytes = 0;
-            return Some(std::mem::take(&mut self.block)).filter(|block| *block != Block::default());
+        if line_bytes == 0 {
+            self.event_bytes = 0;
+            return Some(std::mem::take(&mut self.current)).filter(|block| *block != SseEvent::default());
         }
         if line.starts_with(b":") {
-            // Comments keep a connection alive; they cost nothing, however many there are.
-            self.block_bytes -= length;
+            // Comments keep the connection alive. They do not count towards the limit.
+            self.event_bytes -= line_bytes;
             return None;
         }
         let line = String::from_utf8(line).unwrap_or_else(|error| {
-            self.block.fault.get_or_insert(Fault::NotUtf8);
+            self.current.error.get_or_insert(SseEventError::NotUtf8);
             String::from_utf8_lossy(error.as_bytes()).into_owned()
         });
         let line = line.strip_prefix('\u{feff}').filter(|_| is_first_line).unwrap_or(&line);
         let (name, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
         match name {
-            "event" => value.clone_into(&mut self.block.event),
-            "data" if !self.is_too_long() => match &mut self.block.data {
+            "event" => value.clone_into(&mut self.current.event_type),
+            "data" if !self.is_too_long() => match &mut self.current.data {
                 Some(data) => {
                     data.push('\n');
                     data.push_str(value);
                 }
-                None => self.block.data = Some(value.to_owned()),
+                None => self.current.data = Some(value.to_owned()),
             },
-            "id" if !value.contains('\0') => self.block.id = Some(value.to_owned()),
+            "id" if !value.contains('\0') => self.current.id = Some(value.to_owned()),
             _ => {}
         }
         None
@@ -138,51 +141,52 @@ mod tests {
 
     const TEXT: &str = ": hello\n\nevent: aaep.event\r\nid: evt_1\r\ndata: {\"a\":\r\ndata: 1}\r\n\r\nid: evt_2\n\ndata:x\r\r";
 
-    fn expected() -> Vec<Block> {
+    fn expected() -> Vec<SseEvent> {
         vec![
-            Block {
-                event: "aaep.event".to_owned(),
+            SseEvent {
+                event_type: "aaep.event".to_owned(),
                 data: Some("{\"a\":\n1}".to_owned()),
                 id: Some("evt_1".to_owned()),
-                fault: None,
+                error: None,
             },
-            Block { id: Some("evt_2".to_owned()), ..Block::default() },
-            says("x"),
+            SseEvent { id: Some("evt_2".to_owned()), ..SseEvent::default() },
+            data_event("x"),
         ]
     }
 
-    fn says(data: &str) -> Block {
-        Block { data: Some(data.to_owned()), ..Block::default() }
+    fn data_event(data: &str) -> SseEvent {
+        SseEvent { data: Some(data.to_owned()), ..SseEvent::default() }
     }
 
-    fn read(parser: &mut Parser, pieces: &[&[u8]]) -> Vec<Block> {
-        let mut out = Vec::new();
-        for piece in pieces {
-            parser.take(piece, &mut out);
+    fn read(parser: &mut SseParser, chunks: &[&[u8]]) -> Vec<SseEvent> {
+        let mut events = Vec::new();
+        for chunk in chunks {
+            parser.feed(chunk, &mut events);
         }
-        out
+
+        events
     }
 
     #[test]
-    fn blocks_are_the_same_wherever_the_bytes_are_cut() {
+    fn the_events_do_not_depend_on_where_the_bytes_are_split() {
         for cut in 0..=TEXT.len() {
             let (first, last) = TEXT.as_bytes().split_at(cut);
-            assert_eq!(read(&mut Parser::new(1000), &[first, last]), expected(), "cut at {cut}");
+            assert_eq!(read(&mut SseParser::new(1000), &[first, last]), expected(), "cut at {cut}");
         }
     }
 
     #[test]
-    fn a_stream_is_read_as_the_standard_says() {
+    fn a_stream_is_parsed_as_the_standard_says() {
         let text =
             "\u{feff}data: one\r\n\r\ndata:two\rdata: lines\r\rdata\n\ndata:\ndata:x\n\n\u{feff}data: y\n\n";
-        let blocks = read(&mut Parser::new(1000), &[text.as_bytes()]);
-        assert_eq!(blocks, ["one", "two\nlines", "", "\nx"].map(says));
+        let blocks = read(&mut SseParser::new(1000), &[text.as_bytes()]);
+        assert_eq!(blocks, ["one", "two\nlines", "", "\nx"].map(data_event));
     }
 
     #[test]
-    fn a_last_block_without_its_line_end_can_be_had() {
+    fn finish_returns_an_unterminated_last_block() {
         for text in ["data: last", "data: last\n", "data: la\ndata: st"] {
-            let mut parser = Parser::new(1000);
+            let mut parser = SseParser::new(1000);
             assert_eq!(read(&mut parser, &[text.as_bytes()]), []);
             let data = parser.finish().and_then(|block| block.data);
             assert_eq!(data.map(|data| data.replace('\n', "")).as_deref(), Some("last"));
@@ -191,35 +195,38 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_not_text_are_marked() {
-        let told = read(&mut Parser::new(100), &[b"data: a\xff\n\ndata: b\n\n"]);
-        let broken = Block { fault: Some(Fault::NotUtf8), ..says("a\u{fffd}") };
-        assert_eq!(told, [broken, says("b")]);
+    fn invalid_utf8_is_replaced_and_reported() {
+        let events = read(&mut SseParser::new(100), &[b"data: a\xff\n\ndata: b\n\n"]);
+        let broken = SseEvent { error: Some(SseEventError::NotUtf8), ..data_event("a\u{fffd}") };
+        assert_eq!(events, [broken, data_event("b")]);
     }
 
     #[test]
-    fn a_block_that_is_too_long_is_left_out_and_the_next_is_read() {
+    fn the_data_of_a_too_long_block_is_dropped_and_the_next_block_is_parsed() {
         let long = [b'y'; 1000];
-        for begin in [&b"id: 7\ndata: x\ndata: "[..], b"id: 7\n"] {
-            let mut parser = Parser::new(100);
-            assert_eq!(read(&mut parser, &[begin, &long]), []);
+        for start in [&b"id: 7\ndata: x\ndata: "[..], b"id: 7\n"] {
+            let mut parser = SseParser::new(100);
+            assert_eq!(read(&mut parser, &[start, &long]), []);
             assert!(parser.is_too_long());
-            let told = read(&mut parser, &[&long, b"\ndata: z\n\n", b"data: next\n\n"]);
-            let left_out =
-                Block { id: Some("7".to_owned()), fault: Some(Fault::TooLong), ..Block::default() };
-            assert_eq!(told, [left_out, says("next")]);
+            let events = read(&mut parser, &[&long, b"\ndata: z\n\n", b"data: next\n\n"]);
+            let dropped = SseEvent {
+                id: Some("7".to_owned()),
+                error: Some(SseEventError::TooLong),
+                ..SseEvent::default()
+            };
+            assert_eq!(events, [dropped, data_event("next")]);
             assert!(parser.line.capacity() <= 200);
         }
-        let mut parser = Parser::new(100);
+        let mut parser = SseParser::new(100);
         for _ in 0..1000 {
             assert!(read(&mut parser, &[b": alive\n"]).is_empty());
         }
-        assert_eq!(read(&mut parser, &[b": ", &long, b"\ndata: next\n\n"]), [says("next")]);
+        assert_eq!(read(&mut parser, &[b": ", &long, b"\ndata: next\n\n"]), [data_event("next")]);
     }
 
     proptest! {
         #[test]
-        fn it_does_not_matter_where_it_is_cut(
+        fn random_events_do_not_depend_on_where_the_bytes_are_split(
             words in proptest::collection::vec("[a-zé€😀 :]{0,12}", 1..6),
             end in proptest::sample::select(vec!["\n", "\r\n", "\r"]),
             cuts in proptest::collection::vec(0usize..200, 0..12),
@@ -230,9 +237,9 @@ mod tests {
             let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut % (bytes.len() + 1)).collect();
             cuts.extend([0, bytes.len()]);
             cuts.sort_unstable();
-            let pieces: Vec<&[u8]> = cuts.windows(2).map(|two| &bytes[two[0]..two[1]]).collect();
-            let told: Vec<_> = read(&mut Parser::new(1000), &pieces).into_iter().filter_map(|one| one.data).collect();
-            prop_assert_eq!(told, words);
+            let chunks: Vec<&[u8]> = cuts.windows(2).map(|pair| &bytes[pair[0]..pair[1]]).collect();
+            let events: Vec<_> = read(&mut SseParser::new(1000), &chunks).into_iter().filter_map(|event| event.data).collect();
+            prop_assert_eq!(events, words);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The certificates that are trusted under TLS.
+//! The trusted TLS certificates.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -8,75 +8,75 @@ use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::pem::{Error as PemError, PemObject};
 use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 
-/// The certificates that are trusted under TLS; those of the system if nothing else is said.
+/// The trusted TLS certificates. By default, these are the certificates of the system.
 #[derive(Clone, Default)]
-pub struct Trust(Option<Arc<ClientConfig>>);
+pub struct TrustRoots(Option<Arc<ClientConfig>>);
 
-/// Why certificates cannot be trusted.
+/// Why trust roots cannot be created.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum TrustError {
-    /// They are not PEM.
-    #[error("the certificates to trust are not PEM")]
+pub enum TrustRootsError {
+    /// The certificates are not PEM.
+    #[error("the trusted certificates are not PEM")]
     NotPem(#[source] PemError),
-    /// There is none.
-    #[error("there is no certificate in what should be trusted")]
+    /// There is no certificate.
+    #[error("the file of trusted certificates contains no certificate")]
     Empty,
-    /// One of them cannot be used.
-    #[error("a certificate to trust cannot be used")]
+    /// A certificate cannot be used.
+    #[error("a trusted certificate cannot be used")]
     Unusable(#[source] rustls::Error),
 }
 
-impl Trust {
-    /// Trusts these certificates in PEM, and no others.
-    pub fn only(pem: &[u8]) -> Result<Self, TrustError> {
-        Ok(Self(Some(config(read(pem)?)?)))
+impl TrustRoots {
+    /// Trusts only these PEM certificates.
+    pub fn only_pem(pem: &[u8]) -> Result<Self, TrustRootsError> {
+        Ok(Self(Some(build_trust_config(parse_pem(pem)?)?)))
     }
 
-    /// Trusts these certificates in PEM besides those of the system.
-    pub fn system_and(pem: &[u8]) -> Result<Self, TrustError> {
-        let mut roots = read(pem)?;
+    /// Trusts these PEM certificates in addition to those of the system.
+    pub fn system_and_pem(pem: &[u8]) -> Result<Self, TrustRootsError> {
+        let mut roots = parse_pem(pem)?;
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        Ok(Self(Some(config(roots)?)))
+        Ok(Self(Some(build_trust_config(roots)?)))
     }
 
-    /// What TLS is configured with. The system's certificates are read once, when they are first needed.
+    /// Returns the TLS configuration. The system's certificates are loaded once, on first use.
     pub(crate) fn config(&self) -> Result<Arc<ClientConfig>, rustls::Error> {
         static SYSTEM: OnceLock<Result<Arc<ClientConfig>, rustls::Error>> = OnceLock::new();
         if let Some(config) = &self.0 {
             return Ok(config.clone());
         }
-        let read = || {
+        let load = || {
             let mut roots = RootCertStore::empty();
             roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
             if roots.is_empty() {
-                return Err(rustls::Error::General("the system trusts no certificate at all".to_owned()));
+                return Err(rustls::Error::General("the system has no trusted certificates".to_owned()));
             }
-            build(roots)
+            build_client_config(roots)
         };
-        SYSTEM.get_or_init(read).clone()
+        SYSTEM.get_or_init(load).clone()
     }
 }
 
-impl fmt::Debug for Trust {
+impl fmt::Debug for TrustRoots {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_some() { "Trust(own)" } else { "Trust(system)" })
+        f.write_str(if self.0.is_some() { "TrustRoots(custom)" } else { "TrustRoots(system)" })
     }
 }
 
-fn read(pem: &[u8]) -> Result<RootCertStore, TrustError> {
+fn parse_pem(pem: &[u8]) -> Result<RootCertStore, TrustRootsError> {
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(pem) {
-        roots.add(certificate.map_err(TrustError::NotPem)?).map_err(TrustError::Unusable)?;
+        roots.add(certificate.map_err(TrustRootsError::NotPem)?).map_err(TrustRootsError::Unusable)?;
     }
-    if roots.is_empty() { Err(TrustError::Empty) } else { Ok(roots) }
+    if roots.is_empty() { Err(TrustRootsError::Empty) } else { Ok(roots) }
 }
 
-fn config(roots: RootCertStore) -> Result<Arc<ClientConfig>, TrustError> {
-    build(roots).map_err(TrustError::Unusable)
+fn build_trust_config(roots: RootCertStore) -> Result<Arc<ClientConfig>, TrustRootsError> {
+    build_client_config(roots).map_err(TrustRootsError::Unusable)
 }
 
-fn build(roots: RootCertStore) -> Result<Arc<ClientConfig>, rustls::Error> {
+fn build_client_config(roots: RootCertStore) -> Result<Arc<ClientConfig>, rustls::Error> {
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()?
         .with_root_certificates(roots)

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use http::Uri;
 use http::uri::Authority;
 
-/// The address of a server: `http`, `https`, `ws` or `wss`, a host, perhaps a port and a path.
+/// The address of a server: the scheme `http`, `https`, `ws` or `wss`, a host, and optionally a port and a path.
 ///
 /// ```
 /// let url = client::Url::parse("https://hub.example/base/")?;
@@ -28,94 +28,94 @@ enum Scheme {
     Wss,
 }
 
-/// Why a text is not such an address.
+/// Why a text is not a valid address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UrlError {
-    /// It does not begin with a scheme that is known.
+    /// The scheme is missing or unknown.
     #[error("write http://HOST:PORT or https://HOST:PORT")]
-    Scheme,
-    /// It has more than a host, a port and a path.
-    #[error("write http://HOST:PORT, without a name, a password, a query or spaces")]
-    Extra,
-    /// There is no host, or it cannot be one.
+    InvalidScheme,
+    /// The address contains more than a scheme, a host, a port and a path.
+    #[error("write http://HOST:PORT, without a user name, a password, a query or spaces")]
+    UnsupportedPart,
+    /// The host is missing or invalid.
     #[error("it has no host")]
-    Host,
-    /// The port is not a number that a port can have.
+    InvalidHost,
+    /// The port is invalid.
     #[error("its port is not a number from 0 to 65535")]
-    Port,
+    InvalidPort,
 }
 
 impl Url {
-    /// Reads an address. User names, passwords, queries and fragments are refused: no caller needs them, and secrets in
-    /// them would be shown wherever the address is.
+    /// Parses an address. User names, passwords, queries and fragments are rejected, because no caller needs them, and
+    /// secrets in them would appear wherever the address is shown.
     pub fn parse(text: &str) -> Result<Self, UrlError> {
-        let (scheme, rest) = text.split_once("://").ok_or(UrlError::Scheme)?;
+        let (scheme, rest) = text.split_once("://").ok_or(UrlError::InvalidScheme)?;
         let scheme = match scheme.to_ascii_lowercase().as_str() {
             "http" => Scheme::Http,
             "https" => Scheme::Https,
             "ws" => Scheme::Ws,
             "wss" => Scheme::Wss,
-            _ => return Err(UrlError::Scheme),
+            _ => return Err(UrlError::InvalidScheme),
         };
         if rest.contains(['@', '?', '#']) || !rest.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(UrlError::Extra);
+            return Err(UrlError::UnsupportedPart);
         }
-        let uri: Uri = text.parse().map_err(|_| UrlError::Host)?;
-        let authority = uri.authority().cloned().ok_or(UrlError::Host)?;
+        let uri: Uri = text.parse().map_err(|_| UrlError::InvalidHost)?;
+        let authority = uri.authority().cloned().ok_or(UrlError::InvalidHost)?;
         if authority.host().is_empty() {
-            return Err(UrlError::Host);
+            return Err(UrlError::InvalidHost);
         }
         if authority.as_str() != authority.host() && authority.port_u16().is_none() {
-            return Err(UrlError::Port);
+            return Err(UrlError::InvalidPort);
         }
         Ok(Self { scheme, authority, path: uri.path().trim_end_matches('/').to_owned() })
     }
 
-    /// Reads an address of HTTP, and refuses one of a WebSocket.
+    /// Parses an HTTP address. WebSocket addresses are rejected.
     pub fn parse_http(text: &str) -> Result<Self, UrlError> {
         let url = Self::parse(text)?;
-        if url.is_websocket() { Err(UrlError::Scheme) } else { Ok(url) }
+        if url.is_websocket() { Err(UrlError::InvalidScheme) } else { Ok(url) }
     }
 
-    /// The same server and another path, which is empty or begins with a slash.
+    /// Returns the address with another path, which must be empty or start with a slash.
     #[must_use]
     pub fn with_path(self, path: &str) -> Self {
         Self { path: path.to_owned(), ..self }
     }
 
-    /// Whether the connection uses TLS.
+    /// Returns whether the connection uses TLS.
     pub fn is_tls(&self) -> bool {
         matches!(self.scheme, Scheme::Https | Scheme::Wss)
     }
 
-    /// Whether it names a WebSocket.
+    /// Returns whether this is a WebSocket address.
     pub fn is_websocket(&self) -> bool {
         matches!(self.scheme, Scheme::Ws | Scheme::Wss)
     }
 
-    /// Whether the server is on this machine.
+    /// Returns whether the server is on this machine.
     pub fn is_loopback(&self) -> bool {
         let host = self.host();
         host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
     }
 
-    /// The host, without the brackets of an IPv6 address.
+    /// Returns the host, without the brackets of an IPv6 address.
     pub fn host(&self) -> &str {
         self.authority.host().trim_start_matches('[').trim_end_matches(']')
     }
 
-    /// The port, also where none is written.
+    /// Returns the port, or the default port of the scheme.
     pub fn port(&self) -> u16 {
         self.authority.port_u16().unwrap_or(if self.is_tls() { 443 } else { 80 })
     }
 
-    /// The host and the port as they were written.
+    /// Returns the host and port as they were written.
     pub fn authority(&self) -> &str {
         self.authority.as_str()
     }
 
-    /// The path without a slash at its end; empty if there is none.
+    /// Returns the path without a trailing slash, or an empty string if there is none.
     pub fn path(&self) -> &str {
         &self.path
     }
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_taken_apart() {
+    fn an_address_is_split_into_its_parts() {
         let parts = |text: &str| {
             let url = Url::parse(text).unwrap();
             (url.is_tls(), url.host().to_owned(), url.port(), url.authority().to_owned(), url.path)
@@ -158,43 +158,43 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_or_holds_more_is_refused() {
-        for (bad, why) in [
-            ("localhost", UrlError::Scheme),
-            ("ftp://a", UrlError::Scheme),
-            ("http://", UrlError::Host),
-            ("http:///path", UrlError::Host),
-            ("http://:1", UrlError::Host),
-            ("http://[::1", UrlError::Host),
-            ("http://a:b", UrlError::Port),
-            ("http://a:", UrlError::Port),
-            ("http://a:65536", UrlError::Port),
-            ("http://me@a", UrlError::Extra),
-            ("http://me:secret@a/", UrlError::Extra),
-            ("http://a?b", UrlError::Extra),
-            ("http://a/#b", UrlError::Extra),
-            ("http://a b", UrlError::Extra),
-            ("http://a/\u{7}", UrlError::Extra),
-            ("http://a/é", UrlError::Extra),
+    fn invalid_addresses_and_unsupported_parts_are_rejected() {
+        for (text, expected) in [
+            ("localhost", UrlError::InvalidScheme),
+            ("ftp://a", UrlError::InvalidScheme),
+            ("http://", UrlError::InvalidHost),
+            ("http:///path", UrlError::InvalidHost),
+            ("http://:1", UrlError::InvalidHost),
+            ("http://[::1", UrlError::InvalidHost),
+            ("http://a:b", UrlError::InvalidPort),
+            ("http://a:", UrlError::InvalidPort),
+            ("http://a:65536", UrlError::InvalidPort),
+            ("http://me@a", UrlError::UnsupportedPart),
+            ("http://me:secret@a/", UrlError::UnsupportedPart),
+            ("http://a?b", UrlError::UnsupportedPart),
+            ("http://a/#b", UrlError::UnsupportedPart),
+            ("http://a b", UrlError::UnsupportedPart),
+            ("http://a/\u{7}", UrlError::UnsupportedPart),
+            ("http://a/é", UrlError::UnsupportedPart),
         ] {
-            assert_eq!(Url::parse(bad), Err(why), "{bad}");
+            assert_eq!(Url::parse(text), Err(expected), "{text}");
         }
     }
 
     #[test]
-    fn an_address_is_written_as_it_was_read() {
+    fn a_parsed_address_is_displayed_as_it_was_written() {
         for text in ["http://127.0.0.1:8787", "https://[::1]/base", "ws://hub:1"] {
             assert_eq!(Url::parse(text).unwrap().to_string(), text);
         }
     }
 
     #[test]
-    fn this_machine_is_known_by_its_names() {
-        for here in ["http://localhost", "http://127.0.0.9:1", "http://[::1]:1"] {
-            assert!(Url::parse(here).unwrap().is_loopback(), "{here}");
+    fn loopback_addresses_are_recognized() {
+        for local in ["http://localhost", "http://127.0.0.9:1", "http://[::1]:1"] {
+            assert!(Url::parse(local).unwrap().is_loopback(), "{local}");
         }
-        for elsewhere in ["http://hub", "http://10.0.0.1", "http://localhost.example"] {
-            assert!(!Url::parse(elsewhere).unwrap().is_loopback(), "{elsewhere}");
+        for remote in ["http://hub", "http://10.0.0.1", "http://localhost.example"] {
+            assert!(!Url::parse(remote).unwrap().is_loopback(), "{remote}");
         }
     }
 }

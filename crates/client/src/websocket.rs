@@ -1,4 +1,4 @@
-//! WebSockets.
+//! Opens WebSockets.
 
 use http::HeaderValue;
 use http::header::{AUTHORIZATION, SEC_WEBSOCKET_PROTOCOL};
@@ -8,22 +8,22 @@ use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 pub use tokio_tungstenite::tungstenite::{Error as WebSocketError, Message};
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
-use crate::connect::from_io;
-use crate::{Connection, Error, HttpClient};
+use crate::connection::from_io;
+use crate::{ClientConnection, ClientError, HttpClient};
 
 /// A WebSocket to a server.
-pub type WebSocket = WebSocketStream<Connection>;
+pub type WebSocket = WebSocketStream<ClientConnection>;
 
 impl HttpClient {
-    /// Opens a WebSocket at a path below the server's address, with the token if there is one. No message is longer than
-    /// `max_message_bytes`.
-    pub async fn websocket(
+    /// Opens a WebSocket at a path below the server's address, with the token if there is one. Messages longer than
+    /// `max_message_bytes` are rejected.
+    pub async fn open_websocket(
         &self,
         path: &str,
         protocol: Option<&'static str>,
         max_message_bytes: usize,
-    ) -> Result<WebSocket, Error> {
-        // What secures the connection is settled already, so the scheme here says nothing.
+    ) -> Result<WebSocket, ClientError> {
+        // TLS is handled by the connection, so the scheme in this URL is always `ws`.
         let url = format!("ws://{}{}{path}", self.url().authority(), self.url().path());
         let mut request = url.into_client_request()?;
         if let Some(protocol) = protocol {
@@ -39,11 +39,11 @@ impl HttpClient {
     }
 }
 
-impl From<WebSocketError> for Error {
+impl From<WebSocketError> for ClientError {
     fn from(error: WebSocketError) -> Self {
         match error {
             WebSocketError::Io(error) => from_io(error),
-            WebSocketError::Http(response) => Self::NoWebSocket(response.status().as_u16()),
+            WebSocketError::Http(response) => Self::WebSocketRejected(response.status().as_u16()),
             WebSocketError::Protocol(ProtocolError::HttparseError(_)) => Self::NotHttp,
             other => Self::WebSocket(Box::new(other)),
         }

@@ -1,64 +1,66 @@
-//! What the hub is asked, and what it answers.
+//! Requests to the hub, and what a turn returns.
 
-use aaep::consent::{Ignored, Said};
-use aaep::json::{Doc, Scribe, SyntaxError, Tape};
+use aaep::consent::{ConsentMessage, IgnoreReason};
+use aaep::json::{Doc, SyntaxError, Tape, TapeWriter};
 use aaep::message::{Message, SubscriptionRenegotiate, SubscriptionRequest};
 use aaep::{ReplyToken, SessionId, SubscriptionId, UnixMillis};
 
 use crate::delivery::Frame;
-pub use crate::reply::{EndReason, LimitReached, Malformed, QuestionOutcome, Reply, Unavailable};
-use crate::{LaneId, LineId, ListenerId, Principal};
+pub use crate::reply::{EndReason, HubReply, LimitReached, MalformedRequest, QuestionOutcome, Unavailable};
+use crate::{AgentConnectionId, DeliveryGroupId, ListenerId, Principal};
 
-/// Names a question to the hub, so that its answer finds the one who asked.
+/// Identifies a request, so that the reply reaches its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u64);
 
-/// What the hub is asked to do.
+/// A command for the hub.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Command {
+pub enum HubCommand {
     /// A `subscription.request`.
     Subscribe {
-        /// The message; none if it is malformed.
+        /// The message; `None` if it is malformed.
         request: Option<Box<SubscriptionRequest>>,
     },
-    /// A connection begins to listen on a subscription.
+    /// A connection starts to listen on a subscription.
     Attach {
-        /// Which.
+        /// The subscription.
         subscription: SubscriptionId,
-        /// The last event that it has.
+        /// The last event that the client received.
         last_event_id: Option<String>,
         /// The connection.
         listener: ListenerId,
     },
-    /// The same, told what the open sessions have said so far, each from its start.
+    /// Like `Attach`, but replays every open session from its start.
     AttachFromStart {
-        /// Which.
+        /// The subscription.
         subscription: SubscriptionId,
         /// The connection.
         listener: ListenerId,
     },
-    /// A connection has stopped listening.
-    Detached {
-        /// Which.
+    /// A connection stops listening.
+    Detach {
+        /// The connection.
         listener: ListenerId,
-        /// It could not keep up.
-        too_slow: bool,
+        /// Whether it was disconnected because it could not keep up.
+        is_too_slow: bool,
     },
-    /// The hub stops: every connection is told.
-    Goodbye,
-    /// The tokens of these hold, and no others: what those heard ends, and nothing that they say is heard.
-    Know {
-        /// Whoever has one.
+    /// The hub shuts down: every connection receives a `subscription.close`.
+    ShutDown,
+    /// Replaces the set of valid tokens. Connections with any other token are closed, and their messages have no
+    /// effect.
+    SetValidTokens {
+        /// The principals whose tokens are valid.
         principals: Vec<Principal>,
     },
-    /// A message of a listener.
-    Say {
+    /// A message from a listener.
+    SendMessage {
         /// The message.
         message: SubscriberMessage,
     },
-    /// The same, over the connection of one subscription: it speaks for that one only.
-    SayOver {
+    /// Like `SendMessage`, but over the connection of one subscription. The message may only concern that
+    /// subscription.
+    SendMessageOnSubscription {
         /// The subscription.
         subscription: SubscriptionId,
         /// The message.
@@ -66,93 +68,94 @@ pub enum Command {
     },
     /// An agent starts a session.
     Start {
-        /// The payload of `agent.session.started`, with `producer`, `localization_hints` and `person` beside it.
+        /// The payload of `agent.session.started`, plus the members `producer` and `localization_hints`.
         body: RequestBody,
         /// The request's idempotency key.
-        key: Option<String>,
+        idempotency_key: Option<String>,
     },
-    /// An agent says something.
+    /// An agent publishes events.
     Publish {
         /// The session.
         session: SessionId,
-        /// The events, type and payload only.
+        /// The events, with type and payload only.
         events: Vec<RequestBody>,
         /// The request's idempotency key.
-        key: Option<String>,
+        idempotency_key: Option<String>,
     },
-    /// An agent's output as its model makes it.
-    Output {
+    /// An agent streams a part of its output, as the model produces it.
+    StreamOutput {
         /// The session.
         session: SessionId,
-        /// The output; the session's only unnamed one if not said.
+        /// The id of the output. If absent, it is the session's only unnamed output.
         output_id: Option<String>,
         /// The text.
         text: String,
-        /// Its language, where it is not the session's.
+        /// The language of the text, if it differs from the session's.
         language: Option<String>,
-        /// Its media type; `text/plain` if not set.
+        /// The media type; `text/plain` if absent.
         content_type: Option<String>,
-        /// Whether it is whole now.
+        /// Whether this part completes the output.
         complete: bool,
-        /// Whether the agent says itself what it does when it is whole; else it thinks.
-        stays: bool,
+        /// Whether the agent reports its own state after the output. If `false`, the hub sets the state to
+        /// `thinking`.
+        keeps_state: bool,
         /// The request's idempotency key.
-        key: Option<String>,
+        idempotency_key: Option<String>,
     },
-    /// An agent asks.
+    /// An agent asks a question.
     Ask {
         /// The session.
         session: SessionId,
-        /// The payload, with `tool` and `arguments` beside it.
+        /// The payload, plus the members `tool` and `arguments`.
         body: RequestBody,
-        /// For what was meant, rather than for consent.
-        clarify: bool,
+        /// Whether it is a clarification; otherwise it is a confirmation.
+        is_clarification: bool,
         /// The request's idempotency key.
-        key: Option<String>,
+        idempotency_key: Option<String>,
     },
-    /// An agent wants to know what was answered.
+    /// An agent waits for the answer to a question.
     Wait {
         /// The session.
         session: SessionId,
         /// The question.
         token: ReplyToken,
-        /// Until when it waits; milliseconds since 1970.
+        /// When the wait ends, in milliseconds since 1970.
         until: UnixMillis,
     },
-    /// An agent does not need an answer any more: the question is refused, unless it is answered already.
+    /// An agent withdraws a question. It counts as rejected, unless it is already answered.
     Withdraw {
         /// The session.
         session: SessionId,
         /// The question.
         token: ReplyToken,
     },
-    /// Nobody waits for the answer to this request any more. It has no answer itself.
-    Forget {
-        /// Which.
+    /// Cancels a pending wait. There is no reply.
+    CancelWait {
+        /// The request that is waiting.
         request: RequestId,
     },
-    /// Something that an agent says on a line: from then on the line follows the session, is told how its questions are
-    /// resolved and that it ended, and keeps it alive.
-    On {
-        /// The line.
-        line: LineId,
-        /// What is said.
-        command: Box<Command>,
+    /// A command on an agent's connection. From then on, the connection follows the command's session: it keeps the
+    /// session alive, and receives notices when a question is resolved or the session ends.
+    OnConnection {
+        /// The connection.
+        connection: AgentConnectionId,
+        /// The command.
+        command: Box<HubCommand>,
     },
-    /// Nothing but to follow a session; means something on a line only.
+    /// Follows a session and does nothing else. Valid only inside `OnConnection`.
     Follow {
         /// The session.
         session: SessionId,
     },
-    /// A line is gone. It has no answer.
-    HungUp {
-        /// Which.
-        line: LineId,
+    /// An agent's connection is closed. There is no reply.
+    DisconnectAgent {
+        /// The connection.
+        connection: AgentConnectionId,
     },
 }
 
-impl Command {
-    /// Asks for a subscription by this message.
+impl HubCommand {
+    /// Creates a `Subscribe` command; a message of another type counts as malformed.
     pub fn subscribe(message: Option<Message>) -> Self {
         let request = match message {
             Some(Message::SubscriptionRequest(request)) => Some(Box::new(request)),
@@ -161,9 +164,9 @@ impl Command {
         Self::Subscribe { request }
     }
 
-    /// Whether it is told and not asked: nobody waits for an answer.
-    pub(crate) fn is_quiet(&self) -> bool {
-        matches!(self, Self::Detached { .. } | Self::Forget { .. } | Self::HungUp { .. })
+    /// Whether the sender expects no reply.
+    pub(crate) fn expects_no_reply(&self) -> bool {
+        matches!(self, Self::Detach { .. } | Self::CancelWait { .. } | Self::DisconnectAgent { .. })
     }
 }
 
@@ -173,7 +176,7 @@ pub enum RequestBody {
     /// Text that has not been parsed.
     Text(String),
     /// A document with its tape; the hub does not parse it.
-    Document(Box<Scribe>),
+    Document(Box<TapeWriter>),
 }
 
 impl RequestBody {
@@ -204,94 +207,94 @@ impl std::fmt::Debug for RequestBody {
     }
 }
 
-/// A message of a subscriber after the handshake, as it was read where it entered the process.
+/// A subscriber's message after the handshake, parsed where it entered the process.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum SubscriberMessage {
-    /// It asks for other terms.
+    /// Asks for new terms.
     Renegotiate(Box<SubscriptionRenegotiate>),
-    /// It ends this subscription.
+    /// Ends this subscription.
     Close(SubscriptionId),
-    /// A reply, more time or stop; or why it has no effect.
-    Said(Result<Box<Said>, Ignored>),
+    /// A reply, a request for more time or a stop. If the message has no effect, the reason for that.
+    Reply(Result<Box<ConsentMessage>, IgnoreReason>),
 }
 
 impl SubscriberMessage {
-    /// Reads a message.
+    /// Parses a message.
     pub fn parse(text: &str) -> Self {
-        Tape::default().read(text).map_or(Self::Said(Err(Ignored::NotJson)), |doc| Self::read(&doc))
+        Tape::default().read(text).map_or(Self::Reply(Err(IgnoreReason::NotJson)), |doc| Self::read(&doc))
     }
 
-    /// Like [`parse`](Self::parse), of a text that has been read.
+    /// Like [`parse`](Self::parse), for text that is already parsed.
     pub fn read(doc: &Doc<'_>) -> Self {
         match Message::read(doc) {
-            Some(Message::SubscriptionRenegotiate(wish)) => Self::Renegotiate(Box::new(wish)),
+            Some(Message::SubscriptionRenegotiate(renegotiate)) => Self::Renegotiate(Box::new(renegotiate)),
             Some(Message::SubscriptionClose(close)) => Self::Close(close.subscription_id),
-            _ => Self::Said(Said::read(doc).map(Box::new)),
+            _ => Self::Reply(ConsentMessage::read(doc).map(Box::new)),
         }
     }
 }
 
-/// What an agent is told on a line without having asked.
+/// A message to an agent's connection that is not a reply.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Notice {
+pub enum AgentNotice {
     /// A question is resolved.
-    Resolved {
+    QuestionResolved {
         /// The session.
         session: SessionId,
         /// The question.
         token: ReplyToken,
-        /// How.
+        /// How it was resolved.
         outcome: QuestionOutcome,
     },
-    /// A session is over, and not by what was said on this line.
-    Stopped {
+    /// A session ended for a reason other than a command on this connection.
+    SessionEnded {
         /// The session.
         session: SessionId,
-        /// Why.
+        /// Why it ended.
         reason: EndReason,
     },
 }
 
-/// What is to be done after a turn.
+/// One action for the caller of a turn to perform.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Output {
+pub enum TurnOutput {
     /// The reply to a request.
-    Reply(RequestId, Reply),
-    /// Something for an agent's line. What it asked in the same turn is answered before.
-    Notice(LineId, Notice),
-    /// A frame for everybody on a lane.
-    Frame(LaneId, std::sync::Arc<Frame>),
-    /// A connection joins a lane.
+    Reply(RequestId, HubReply),
+    /// A notice for an agent's connection. Replies to requests of the same turn come before it.
+    Notify(AgentConnectionId, AgentNotice),
+    /// A frame for every listener of a delivery group.
+    Frame(DeliveryGroupId, std::sync::Arc<Frame>),
+    /// A listener joins a delivery group.
     Join {
-        /// Which.
+        /// The listener.
         listener: ListenerId,
-        /// Where.
-        lane: LaneId,
-        /// What is for it alone.
-        own: Vec<std::sync::Arc<Frame>>,
-        /// The place in the log from which it would resume before it is given anything, if it knows of none.
-        from: Option<u64>,
+        /// The group.
+        group: DeliveryGroupId,
+        /// Frames for this listener only.
+        private_frames: Vec<std::sync::Arc<Frame>>,
+        /// The log position to resume from until the first frame is delivered, if the client has no event id yet.
+        resume_position: Option<u64>,
     },
-    /// A connection goes over to another lane.
-    Move(ListenerId, LaneId),
-    /// Something for one connection.
-    Give(ListenerId, std::sync::Arc<Frame>),
-    /// A connection is to be let go.
+    /// A listener moves to another delivery group.
+    Move(ListenerId, DeliveryGroupId),
+    /// A frame for one listener.
+    Send(ListenerId, std::sync::Arc<Frame>),
+    /// Closes the connection of a listener.
     Close(ListenerId),
-    /// Something for whoever runs the hub.
-    Note(crate::watch::Note),
+    /// A log event for the operator.
+    Log(crate::telemetry::LogEvent),
 }
 
-/// Who asks what.
+/// A command and its sender.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Its name.
+    /// Identifies the request.
     pub id: RequestId,
-    /// Who asks.
-    pub who: Principal,
-    /// What.
-    pub command: Command,
+    /// The sender.
+    pub principal: Principal,
+    /// The command.
+    pub command: HubCommand,
 }

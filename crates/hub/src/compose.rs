@@ -1,181 +1,189 @@
-//! Events out of what an agent says: the type and payload are its own, the envelope is the hub's.
+//! Builds events from agents' requests: the agent supplies type and payload, the hub supplies the envelope.
 
 use std::borrow::Cow;
 
-use aaep::check::is_of_both_directions;
-use aaep::consent::By;
-use aaep::event::{EventType, State};
-use aaep::json::{Kept, Kind, Scribe, Value};
+use aaep::check::has_mixed_direction;
+use aaep::consent::ResolvedBy;
+use aaep::event::{AgentState, EventType};
+use aaep::json::{JsonKind, JsonValue, OwnedDoc, TapeWriter};
 use aaep::{ReplyToken, Timestamp};
 use seal::{Digest, UnixMillis};
 use thiserror::Error;
 
-/// What the hub puts around a payload.
+/// The values that the hub writes into the envelope.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stamp<'s> {
+pub(crate) struct EnvelopeFields<'s> {
     pub(crate) event_id: &'s str,
     pub(crate) session_id: &'s str,
     pub(crate) timestamp: &'s str,
-    pub(crate) producer: &'s Kept,
-    /// The question that is asked, if it is one: its type and its token are the hub's.
+    pub(crate) producer: &'s OwnedDoc,
+    /// The type and reply token, if the event is a question; the hub sets both.
     pub(crate) question: Option<(&'s EventType, &'s str)>,
-    /// The session's own localization hints, for events that bring none.
-    pub(crate) hints: Option<&'s Kept>,
-    /// The state that the session is in, for state changes that do not say what they leave.
-    pub(crate) state: Option<&'s State>,
+    /// The session's localization hints, for events that have none.
+    pub(crate) hints: Option<&'s OwnedDoc>,
+    /// The session's current state, for state changes without a `from_state`.
+    pub(crate) state: Option<&'s AgentState>,
 }
 
-/// Why something is no event of an agent.
+/// Why a JSON value is not an event that an agent may send.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum NotAnEvent {
-    /// Not an object, or without a type.
-    #[error("an event is a JSON object with a type")]
-    Form,
-    /// This member is the hub's to set.
-    #[error("{0} is set by the hub; send the type and the payload only")]
-    Ours(String),
+pub enum InvalidEvent {
+    /// It is not an object, or it has no type.
+    #[error("an event must be a JSON object with a type")]
+    NotTypedObject,
+    /// Only the hub may set this member.
+    #[error("{0} is set by the hub; send only the type and the payload")]
+    ReservedMember(String),
+    /// Only the hub may send events of this type.
+    #[error("the event type {0} is reserved for the hub")]
+    ReservedType(String),
 }
 
-const CORE: &str = "https://aaep-protocol.org/context/v1";
-const SAYSO: &str = "urn:sayso:context:v1";
-/// The extension that is the hub's alone.
+const AAEP_CONTEXT: &str = "https://aaep-protocol.org/context/v1";
+const SAYSO_CONTEXT: &str = "urn:sayso:context:v1";
+/// The extension that only the hub may write.
 const SAYSO_EXTENSION: &str = "extensions.sayso";
 
-/// What the hub writes into `extensions.sayso`: marks for listeners that know it. An agent cannot write there.
+/// The content of `extensions.sayso`, for listeners that understand it. Agents cannot write it.
 #[derive(Clone, Debug)]
 pub(crate) enum SaysoExtension<'e> {
-    /// The words only tell the state; a listener that has its own words for it needs none of these. With `gap`, the listener
-    /// has missed something.
-    HubWords { gap: bool },
+    /// The hub wrote the text, and it only describes the state. A listener that has its own phrases for the state can
+    /// ignore it. `has_gap` says whether the listener missed events.
+    HubText { has_gap: bool },
     /// The call that a question or an event is bound to.
     Call { tool: &'e str, digest: Option<Digest> },
-    /// The event reminds of this question.
+    /// The event is a reminder of this question.
     ReminderOf(ReplyToken),
-    /// The question has more time.
-    MoreTime { token: ReplyToken, deadline: UnixMillis },
-    /// The question is resolved.
-    Resolved { token: ReplyToken, decision: Option<&'static str>, by: By },
+    /// The question's deadline was extended.
+    DeadlineExtended { token: ReplyToken, deadline: UnixMillis },
+    /// The question was resolved.
+    Resolved { token: ReplyToken, decision: Option<&'static str>, by: ResolvedBy },
 }
 
 impl SaysoExtension<'_> {
-    fn write(&self, out: &mut Scribe) {
+    fn write(&self, out: &mut TapeWriter) {
         out.open_object();
         match self {
-            Self::HubWords { gap } => {
-                if *gap {
+            Self::HubText { has_gap } => {
+                if *has_gap {
                     out.plain_key("gap");
                     out.boolean(true);
                 }
-                out.plain("words", "hub");
+                out.plain_member("words", "hub");
             }
             Self::Call { tool, digest } => {
-                text(out, "tool", tool);
+                write_text(out, "tool", tool);
                 if let Some(digest) = digest {
-                    text(out, "action_digest", &digest.to_string());
+                    write_text(out, "action_digest", &digest.to_string());
                 }
             }
-            Self::ReminderOf(token) => text(out, "reminds_of", token.as_str()),
-            Self::MoreTime { token, deadline } => {
-                text(out, "extended", token.as_str());
+            Self::ReminderOf(token) => write_text(out, "reminds_of", token.as_str()),
+            Self::DeadlineExtended { token, deadline } => {
+                write_text(out, "extended", token.as_str());
                 let deadline = Timestamp::from_unix_millis(*deadline).map(|at| at.to_string());
-                text(out, "deadline", &deadline.unwrap_or_default());
+                write_text(out, "deadline", &deadline.unwrap_or_default());
             }
             Self::Resolved { token, decision, by } => {
-                text(out, "reply_token", token.as_str());
+                write_text(out, "reply_token", token.as_str());
                 if let Some(decision) = decision {
-                    out.plain("decision", decision);
+                    out.plain_member("decision", decision);
                 }
-                out.plain("by", by.as_str());
+                out.plain_member("by", by.as_str());
             }
         }
         out.close_object();
     }
 }
 
-/// Writes a member whose name needs no escapes.
-pub(crate) fn text(out: &mut Scribe, name: &str, value: &str) {
+/// Writes a member whose name needs no escaping.
+pub(crate) fn write_text(out: &mut TapeWriter, name: &str, value: &str) {
     out.plain_key(name);
     out.text(value);
 }
 
-/// Puts the envelope around what was said, members in the advised order. `hidden` are members that are for the hub alone. The
-/// event comes with its tape, so that it need not be read again. Returns whether it is critical.
-pub(crate) fn event(
-    said: &Value<'_>,
-    stamp: &Stamp<'_>,
+/// Writes the event with its envelope, with the members in the order that the specification recommends. Leaves out the
+/// members named in `hidden`, which are meant only for the hub. The writer also builds the tape, so the event need not
+/// be parsed again. Returns whether the event is critical.
+pub(crate) fn write_event(
+    body: &JsonValue<'_>,
+    envelope: &EnvelopeFields<'_>,
     extension: Option<&SaysoExtension<'_>>,
     hidden: &[&str],
-    out: &mut Scribe,
-) -> Result<bool, NotAnEvent> {
-    let brought = Brought::of(said);
-    let kind = match stamp.question {
+    out: &mut TapeWriter,
+) -> Result<bool, InvalidEvent> {
+    let members = AgentMembers::of(body);
+    let kind = match envelope.question {
         Some((kind, _)) => Some(Cow::Borrowed(kind.as_str())),
-        None => brought.kind.and_then(|kind| kind.text()),
+        None => members.kind.and_then(|kind| kind.text()),
     };
-    let kind = kind.ok_or(NotAnEvent::Form)?;
-    if let Some(name) = brought.ours {
-        return Err(NotAnEvent::Ours(name));
+    let kind = kind.ok_or(InvalidEvent::NotTypedObject)?;
+    if let Some(name) = members.reserved {
+        return Err(InvalidEvent::ReservedMember(name));
     }
-    // Else an agent could say that a person has accepted (design, decision 15).
-    if brought
+    // Otherwise an agent could forge a person's acceptance (decision 15).
+    if members
         .extensions
         .iter()
-        .flat_map(Value::members)
+        .flat_map(JsonValue::members)
         .any(|(name, _)| name.text().is_some_and(|name| is_sayso(&name)))
     {
-        return Err(NotAnEvent::Ours(SAYSO_EXTENSION.to_owned()));
+        return Err(InvalidEvent::ReservedMember(SAYSO_EXTENSION.to_owned()));
     }
     if kind.split_once(':').is_some_and(|(prefix, _)| prefix == "sayso") || is_sayso(&kind) {
-        return Err(NotAnEvent::Ours(format!("the type {kind}")));
+        return Err(InvalidEvent::ReservedType(kind.into_owned()));
     }
-    let event_type = EventType::of(&kind);
+    let event_type = EventType::parse(&kind);
     out.clear();
     out.open_object();
     out.plain_key("@context");
-    context(brought.context, extension.is_some(), out);
-    out.plain("aaep_version", "1.0.0");
+    write_context(members.context, extension.is_some(), out);
+    out.plain_member("aaep_version", "1.0.0");
     out.plain_key("type");
     out.text(&kind);
-    for (name, text) in
-        [("event_id", stamp.event_id), ("session_id", stamp.session_id), ("timestamp", stamp.timestamp)]
-    {
-        out.plain(name, text);
+    for (name, text) in [
+        ("event_id", envelope.event_id),
+        ("session_id", envelope.session_id),
+        ("timestamp", envelope.timestamp),
+    ] {
+        out.plain_member(name, text);
     }
     out.plain_key("producer");
-    out.copy(&stamp.producer.doc().root());
-    as_brought("verbosity", brought.verbosity, out);
-    match brought.urgency {
-        None if event_type.is_critical() => out.plain("urgency", "critical"),
-        urgency => as_brought("urgency", urgency, out),
+    out.copy(&envelope.producer.doc().root());
+    copy_member("verbosity", members.verbosity, out);
+    match members.urgency {
+        None if event_type.is_critical() => out.plain_member("urgency", "critical"),
+        urgency => copy_member("urgency", urgency, out),
     }
-    hints(said, brought.hints, stamp.hints, out);
-    as_brought("correlation_id", brought.correlation, out);
-    if let (EventType::StateChanged, false, Some(state)) = (&event_type, brought.from_state, stamp.state) {
+    write_hints(body, members.hints, envelope.hints, out);
+    copy_member("correlation_id", members.correlation, out);
+    if let (EventType::StateChanged, false, Some(state)) =
+        (&event_type, members.has_from_state, envelope.state)
+    {
         out.plain_key("from_state");
         out.text(state.as_str());
     }
-    if let Some((_, token)) = stamp.question {
-        out.plain("reply_token", token);
+    if let Some((_, token)) = envelope.question {
+        out.plain_member("reply_token", token);
     }
-    for (key, value) in said.members() {
+    for (key, value) in body.members() {
         let name = key.text().unwrap_or_default();
-        if Place::of(&name) != Place::Payload || hidden.contains(&&*name) {
+        if MemberKind::of(&name) != MemberKind::Payload || hidden.contains(&&*name) {
             continue;
         }
         out.copy_key(&key);
         out.copy(&value);
     }
-    extensions(brought.extensions, extension, out);
+    write_extensions(members.extensions, extension, out);
     out.close_object();
-    // SSE and JSON Lines want an event on one line.
-    out.on_one_line();
-    debug_assert!(out.is_as_read(), "{}", out.source());
-    Ok(event_type.is_critical() || brought.urgency.is_some_and(|urgency| urgency.is("critical")))
+    // SSE and JSON Lines need an event on one line.
+    out.replace_line_breaks();
+    debug_assert!(out.matches_reparse(), "{}", out.source());
+    Ok(event_type.is_critical() || members.urgency.is_some_and(|urgency| urgency.is_text("critical")))
 }
 
-/// Where a member that an agent brings belongs.
+/// The part of an event that a member belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum MemberKind {
     Context,
     Type,
     Verbosity,
@@ -183,12 +191,12 @@ enum Place {
     Hints,
     Correlation,
     Extensions,
-    /// Only the hub sets it.
-    Ours,
+    /// Only the hub may set it.
+    Reserved,
     Payload,
 }
 
-impl Place {
+impl MemberKind {
     fn of(name: &str) -> Self {
         match name {
             "@context" => Self::Context,
@@ -199,143 +207,152 @@ impl Place {
             "correlation_id" => Self::Correlation,
             "extensions" => Self::Extensions,
             "aaep_version" | "event_id" | "session_id" | "sequence_number" | "timestamp" | "producer" => {
-                Self::Ours
+                Self::Reserved
             }
             _ => Self::Payload,
         }
     }
 }
 
-/// What an agent brings beside the payload; of several of one name the last.
+/// An agent's members other than the payload. If a name occurs more than once, the last member counts.
 #[derive(Default)]
-struct Brought<'d> {
-    context: Option<Value<'d>>,
-    kind: Option<Value<'d>>,
-    verbosity: Option<Value<'d>>,
-    urgency: Option<Value<'d>>,
-    hints: Option<Value<'d>>,
-    correlation: Option<Value<'d>>,
-    extensions: Option<Value<'d>>,
-    /// It says which state it leaves.
-    from_state: bool,
-    /// The first that is the hub's to set.
-    ours: Option<String>,
+struct AgentMembers<'d> {
+    context: Option<JsonValue<'d>>,
+    kind: Option<JsonValue<'d>>,
+    verbosity: Option<JsonValue<'d>>,
+    urgency: Option<JsonValue<'d>>,
+    hints: Option<JsonValue<'d>>,
+    correlation: Option<JsonValue<'d>>,
+    extensions: Option<JsonValue<'d>>,
+    /// Whether the payload has a `from_state`.
+    has_from_state: bool,
+    /// The first member that only the hub may set.
+    reserved: Option<String>,
 }
 
-impl<'d> Brought<'d> {
-    fn of(said: &Value<'d>) -> Self {
-        let mut brought = Self::default();
-        for (name, value) in said.members() {
+impl<'d> AgentMembers<'d> {
+    fn of(body: &JsonValue<'d>) -> Self {
+        let mut members = Self::default();
+        for (name, value) in body.members() {
             let name = name.text().unwrap_or_default();
-            let slot = match Place::of(&name) {
-                Place::Context => &mut brought.context,
-                Place::Type => &mut brought.kind,
-                Place::Verbosity => &mut brought.verbosity,
-                Place::Urgency => &mut brought.urgency,
-                Place::Hints => &mut brought.hints,
-                Place::Correlation => &mut brought.correlation,
-                Place::Extensions => &mut brought.extensions,
-                Place::Ours => {
-                    brought.ours.get_or_insert_with(|| name.into_owned());
+            let slot = match MemberKind::of(&name) {
+                MemberKind::Context => &mut members.context,
+                MemberKind::Type => &mut members.kind,
+                MemberKind::Verbosity => &mut members.verbosity,
+                MemberKind::Urgency => &mut members.urgency,
+                MemberKind::Hints => &mut members.hints,
+                MemberKind::Correlation => &mut members.correlation,
+                MemberKind::Extensions => &mut members.extensions,
+                MemberKind::Reserved => {
+                    members.reserved.get_or_insert_with(|| name.into_owned());
                     continue;
                 }
-                Place::Payload => {
-                    brought.from_state |= name == "from_state";
+                MemberKind::Payload => {
+                    members.has_from_state |= name == "from_state";
                     continue;
                 }
             };
             *slot = Some(value);
         }
-        brought
+        members
     }
 }
 
-fn as_brought(name: &str, value: Option<Value<'_>>, out: &mut Scribe) {
+fn copy_member(name: &str, value: Option<JsonValue<'_>>, out: &mut TapeWriter) {
     if let Some(value) = value {
         out.plain_key(name);
         out.copy(&value);
     }
 }
 
-/// The hints that the agent brought, or the session's own. Text of both directions says so (§11.4.2), unless the agent
-/// itself has given this event a direction.
-fn hints(said: &Value<'_>, brought: Option<Value<'_>>, of_session: Option<&Kept>, out: &mut Scribe) {
-    let Some(hints) = brought.or(of_session.map(|hints| hints.doc().root())) else { return };
+/// Writes the event's localization hints, or else the session's. Text with both directions gets `text_direction:
+/// auto` (§11.4.2), unless the agent set a direction on this event.
+fn write_hints(
+    body: &JsonValue<'_>,
+    event_hints: Option<JsonValue<'_>>,
+    session_hints: Option<&OwnedDoc>,
+    out: &mut TapeWriter,
+) {
+    let Some(hints) = event_hints.or(session_hints.map(|hints| hints.doc().root())) else { return };
     out.plain_key("localization_hints");
-    let of_both = hints.kind() == Kind::Object
-        && (brought.is_none() || hints.member("text_direction").is_none())
-        && may_have_both_directions(said.source())
-        && has_both_directions(said);
-    if !of_both {
+    let needs_auto = hints.kind() == JsonKind::Object
+        && (event_hints.is_none() || hints.member("text_direction").is_none())
+        && may_have_both_directions(body.source())
+        && has_both_directions(body);
+    if !needs_auto {
         return out.copy(&hints);
     }
     out.open_object();
-    for (name, value) in hints.members().filter(|(name, _)| !name.is("text_direction")) {
+    for (name, value) in hints.members().filter(|(name, _)| !name.is_text("text_direction")) {
         out.copy_key(&name);
         out.copy(&value);
     }
-    out.plain("text_direction", "auto");
+    out.plain_member("text_direction", "auto");
     out.close_object();
 }
 
-/// Letters that run from right to left are not ASCII, unless they are escaped.
+/// A quick check without parsing. Right-to-left letters are not ASCII, unless they are escaped.
 fn may_have_both_directions(json: &str) -> bool {
     !json.is_ascii() || json.contains("\\u")
 }
 
-fn has_both_directions(value: &Value<'_>) -> bool {
+fn has_both_directions(value: &JsonValue<'_>) -> bool {
     match value.kind() {
-        Kind::Object => value.members().any(|(_, member)| has_both_directions(&member)),
-        Kind::Array => value.items().any(|item| has_both_directions(&item)),
-        _ => value.text().is_some_and(|text| is_of_both_directions(&text)),
+        JsonKind::Object => value.members().any(|(_, member)| has_both_directions(&member)),
+        JsonKind::Array => value.items().any(|item| has_both_directions(&item)),
+        _ => value.text().is_some_and(|text| has_mixed_direction(&text)),
     }
 }
 
-/// The agent's own extensions, and sayso's where the hub has something to say.
-fn extensions(brought: Option<Value<'_>>, ours: Option<&SaysoExtension<'_>>, out: &mut Scribe) {
-    match (ours, brought) {
+/// Writes the agent's extensions, plus `sayso` if the hub has one to add.
+fn write_extensions(
+    from_agent: Option<JsonValue<'_>>,
+    sayso: Option<&SaysoExtension<'_>>,
+    out: &mut TapeWriter,
+) {
+    match (sayso, from_agent) {
         (None, None) => {}
-        (None, Some(brought)) => {
+        (None, Some(from_agent)) => {
             out.plain_key("extensions");
-            out.copy(&brought);
+            out.copy(&from_agent);
         }
-        (Some(ours), brought) => {
+        (Some(sayso), from_agent) => {
             out.plain_key("extensions");
             out.open_object();
-            for (name, value) in brought.iter().flat_map(Value::members) {
+            for (name, value) in from_agent.iter().flat_map(JsonValue::members) {
                 out.copy_key(&name);
                 out.copy(&value);
             }
             out.plain_key("sayso");
-            ours.write(out);
+            sayso.write(out);
             out.close_object();
         }
     }
 }
 
-/// The agent's own contexts, or the core's, with sayso's where something of sayso stands in the event.
-fn context(brought: Option<Value<'_>>, has_extension: bool, out: &mut Scribe) {
+/// Writes the agent's contexts, or the AAEP context. Adds sayso's context if the event has a sayso extension.
+fn write_context(from_agent: Option<JsonValue<'_>>, has_extension: bool, out: &mut TapeWriter) {
     if !has_extension {
-        return match brought {
-            Some(brought) => out.copy(&brought),
-            None => out.text(CORE),
+        return match from_agent {
+            Some(from_agent) => out.copy(&from_agent),
+            None => out.text(AAEP_CONTEXT),
         };
     }
     out.open_array();
-    match brought {
-        None => out.text(CORE),
-        Some(list) if list.kind() == Kind::Array => {
-            for one in list.items().filter(|one| !one.is(SAYSO)) {
-                out.copy(&one);
+    match from_agent {
+        None => out.text(AAEP_CONTEXT),
+        Some(list) if list.kind() == JsonKind::Array => {
+            for context in list.items().filter(|context| !context.is_text(SAYSO_CONTEXT)) {
+                out.copy(&context);
             }
         }
-        Some(one) => out.copy(&one),
+        Some(context) => out.copy(&context),
     }
-    out.text(SAYSO);
+    out.text(SAYSO_CONTEXT);
     out.close_array();
 }
 
-/// Whether a name means sayso's own extension.
+/// Whether a name belongs to the sayso extension.
 fn is_sayso(name: &str) -> bool {
     name == "sayso" || name.starts_with("urn:sayso:")
 }
@@ -344,35 +361,35 @@ fn is_sayso(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn composed(said: &str) -> Result<String, NotAnEvent> {
-        composed_with(said, None)
+    fn compose(body: &str) -> Result<String, InvalidEvent> {
+        compose_with(body, None)
     }
 
     const CALL: SaysoExtension<'_> = SaysoExtension::Call { tool: "x", digest: None };
 
-    fn composed_with(said: &str, extension: Option<&SaysoExtension<'_>>) -> Result<String, NotAnEvent> {
+    fn compose_with(body: &str, extension: Option<&SaysoExtension<'_>>) -> Result<String, InvalidEvent> {
         let (producer, hints) = (
-            Kept::read(r#"{"agent_id":"bank"}"#).unwrap(),
-            Kept::read(r#"{"primary_language":"en"}"#).unwrap(),
+            OwnedDoc::read(r#"{"agent_id":"bank"}"#).unwrap(),
+            OwnedDoc::read(r#"{"primary_language":"en"}"#).unwrap(),
         );
-        let stamp = Stamp {
+        let envelope = EnvelopeFields {
             event_id: "evt_1",
             session_id: "sess_1",
             timestamp: "2026-05-24T14:22:11.000Z",
             producer: &producer,
             question: None,
             hints: Some(&hints),
-            state: Some(&State::Thinking),
+            state: Some(&AgentState::Thinking),
         };
-        let mut scribe = Scribe::default();
-        event(&Kept::read(said).unwrap().doc().root(), &stamp, extension, &[], &mut scribe)?;
-        Ok(scribe.doc().unwrap().source().to_owned())
+        let mut writer = TapeWriter::default();
+        write_event(&OwnedDoc::read(body).unwrap().doc().root(), &envelope, extension, &[], &mut writer)?;
+        Ok(writer.doc().unwrap().source().to_owned())
     }
 
     #[test]
-    fn the_envelope_is_the_hubs_and_the_payload_the_agents() {
+    fn the_hub_writes_the_envelope_and_the_agent_the_payload() {
         let text =
-            composed("{\"type\":\"aaep:agent.tool.invoked\",\n \"tool\":\"fetch\",\"summary_normal\":\"a\"}")
+            compose("{\"type\":\"aaep:agent.tool.invoked\",\n \"tool\":\"fetch\",\"summary_normal\":\"a\"}")
                 .unwrap();
         assert_eq!(
             text,
@@ -381,18 +398,25 @@ mod tests {
     }
 
     #[test]
-    fn critical_types_are_so_and_states_know_where_they_come_from() {
-        let text = composed(r#"{"type":"aaep:agent.session.errored","error":"x"}"#).unwrap();
+    fn critical_types_get_urgency_and_state_changes_get_from_state() {
+        let text = compose(r#"{"type":"aaep:agent.session.errored","error":"x"}"#).unwrap();
         assert!(text.contains(r#""urgency":"critical""#));
-        let text = composed(r#"{"type":"aaep:agent.state.changed","to_state":"calling_tool"}"#).unwrap();
+        let text = compose(r#"{"type":"aaep:agent.state.changed","to_state":"calling_tool"}"#).unwrap();
         assert!(text.contains(r#""from_state":"thinking","to_state":"calling_tool""#));
     }
 
     #[test]
-    fn text_of_both_directions_says_so() {
-        let hints = |said: &str| {
-            let text = composed(&format!(r#"{{"type":"aaep:agent.tool.invoked",{said}}}"#)).unwrap();
-            Kept::read(&text).unwrap().doc().root().member("localization_hints").unwrap().source().to_owned()
+    fn text_with_both_directions_gets_direction_auto() {
+        let hints = |body: &str| {
+            let text = compose(&format!(r#"{{"type":"aaep:agent.tool.invoked",{body}}}"#)).unwrap();
+            OwnedDoc::read(&text)
+                .unwrap()
+                .doc()
+                .root()
+                .member("localization_hints")
+                .unwrap()
+                .source()
+                .to_owned()
         };
         let auto = r#"{"primary_language":"en","text_direction":"auto"}"#;
         assert_eq!(hints(r#""summary_normal":"Mail from محمد.""#), auto);
@@ -401,48 +425,51 @@ mod tests {
             hints(r#""localization_hints":{"primary_language":"ar"},"summary_normal":"بريد من Ben.""#),
             r#"{"primary_language":"ar","text_direction":"auto"}"#
         );
-        for one in [r#""summary_normal":"Größe.""#, r#""summary_normal":"مرحبا""#] {
-            assert_eq!(hints(one), r#"{"primary_language":"en"}"#);
+        for payload in [r#""summary_normal":"Größe.""#, r#""summary_normal":"مرحبا""#] {
+            assert_eq!(hints(payload), r#"{"primary_language":"en"}"#);
         }
-        // What the agent says of this very event is its own affair, and is judged as such.
-        let said = r#"{"primary_language":"en","text_direction":"ltr"}"#;
+        // A direction that the agent sets on the event itself stays unchanged; the rules check it.
+        let body = r#"{"primary_language":"en","text_direction":"ltr"}"#;
         assert_eq!(
-            hints(&format!(r#""localization_hints":{said},"summary_normal":"Mail from محمد.""#)),
-            said
+            hints(&format!(r#""localization_hints":{body},"summary_normal":"Mail from محمد.""#)),
+            body
         );
     }
 
     #[test]
-    fn nobody_sets_what_is_the_hubs() {
+    fn agents_cannot_set_members_reserved_for_the_hub() {
         for name in ["aaep_version", "event_id", "session_id", "sequence_number", "timestamp", "producer"] {
-            let said = format!(r#"{{"type":"aaep:agent.tool.invoked","{name}":1}}"#);
-            assert_eq!(composed(&said), Err(NotAnEvent::Ours(name.to_owned())));
+            let body = format!(r#"{{"type":"aaep:agent.tool.invoked","{name}":1}}"#);
+            assert_eq!(compose(&body), Err(InvalidEvent::ReservedMember(name.to_owned())));
         }
         let forged = r#"{"type":"aaep:agent.tool.invoked","extensions":{"sayso":{"decision":"accept"}}}"#;
-        assert_eq!(composed(forged), Err(NotAnEvent::Ours(SAYSO_EXTENSION.to_owned())));
+        assert_eq!(compose(forged), Err(InvalidEvent::ReservedMember(SAYSO_EXTENSION.to_owned())));
         for kind in ["sayso:resolved", "urn:sayso:context:v1#resolved"] {
-            assert!(matches!(composed(&format!(r#"{{"type":"{kind}"}}"#)), Err(NotAnEvent::Ours(_))));
+            assert!(matches!(
+                compose(&format!(r#"{{"type":"{kind}"}}"#)),
+                Err(InvalidEvent::ReservedType(_))
+            ));
         }
-        assert_eq!(composed("[]"), Err(NotAnEvent::Form));
-        assert_eq!(composed("{}"), Err(NotAnEvent::Form));
+        assert_eq!(compose("[]"), Err(InvalidEvent::NotTypedObject));
+        assert_eq!(compose("{}"), Err(InvalidEvent::NotTypedObject));
     }
 
     #[test]
-    fn what_sayso_adds_is_declared_beside_what_the_agent_declares() {
-        for (brought, expected) in [
+    fn the_sayso_context_is_added_to_the_agents_contexts() {
+        for (context, expected) in [
             (r#""a""#, r#"["a","urn:sayso:context:v1"]"#),
             (r#"["a","b"]"#, r#"["a","b","urn:sayso:context:v1"]"#),
             (r#"["a","urn:sayso:context:v1","b"]"#, r#"["a","b","urn:sayso:context:v1"]"#),
         ] {
-            let said = format!(r#"{{"type":"aaep:agent.tool.invoked","@context":{brought}}}"#);
-            let text = composed_with(&said, Some(&CALL)).unwrap();
+            let body = format!(r#"{{"type":"aaep:agent.tool.invoked","@context":{context}}}"#);
+            let text = compose_with(&body, Some(&CALL)).unwrap();
             assert!(text.starts_with(&format!(r#"{{"@context":{expected},"#)), "{text}");
         }
     }
 
     #[test]
-    fn what_sayso_adds_is_declared() {
-        let text = composed_with(r#"{"type":"aaep:agent.tool.invoked"}"#, Some(&CALL)).unwrap();
+    fn the_sayso_context_is_declared_with_the_extension() {
+        let text = compose_with(r#"{"type":"aaep:agent.tool.invoked"}"#, Some(&CALL)).unwrap();
         assert!(
             text.starts_with(
                 r#"{"@context":["https://aaep-protocol.org/context/v1","urn:sayso:context:v1"]"#

@@ -1,9 +1,9 @@
-//! Who takes the hub's turns: a thread, or whoever asks.
+//! Runs the hub's turns, on its own thread or on the caller's.
 //!
-//! The thread puts whatever has come in while the last turn was written into the next, so that many requests cost one write
-//! to a disk. Where nothing is written to a disk, a turn is cheaper than waking a thread: there [`Engine::turn`] takes it
-//! where the request is made. Both take turns of the same core, one after the other, and what follows from a turn is done
-//! before the next begins.
+//! The thread collects the requests that arrive while a turn is being written and runs them together in the next
+//! turn, so that they share one disk write. Without a disk, running a turn is cheaper than waking a thread. In that
+//! case, [`Engine::run_turn`] runs it on the caller's thread. Both use the same core. Turns run one after another,
+//! and the outputs of a turn are performed before the next turn starts.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -12,127 +12,132 @@ use std::time::Duration;
 
 use seal::UnixMillis;
 
-use crate::command::{Output, Request};
-use crate::{Core, Limits};
+use crate::command::{Request, TurnOutput};
+use crate::{Core, HubLimits};
 
-/// A handle to the hub that takes its turns.
+/// A handle to a running hub.
 #[derive(Clone, Debug)]
 pub struct Engine {
-    inbox: Sender<Call>,
-    turns: Arc<Mutex<Turns>>,
+    sender: Sender<EngineMessage>,
+    runner: Arc<Mutex<TurnRunner>>,
 }
 
-/// What the thread is woken for.
+/// A message to the engine's thread.
 #[allow(clippy::large_enum_variant, reason = "nearly all are requests")]
-enum Call {
-    Ask(Request),
-    /// Something is due earlier than when it fell asleep.
-    Look,
+enum EngineMessage {
+    Request(Request),
+    /// There is a deadline before the time at which the thread would wake.
+    Wake,
 }
 
 impl Engine {
-    /// Starts the thread. `clock` tells the time in milliseconds since 1970; `perform` does what a turn says, and takes
-    /// it out of the list. It ends when the last handle is gone.
+    /// Starts the thread. `clock` returns the time in milliseconds since 1970. `perform` takes the outputs of a turn
+    /// out of the list and performs them. The thread ends when the last handle is dropped.
     pub fn start(
         core: Core,
         clock: impl Fn() -> UnixMillis + Send + 'static,
-        perform: impl FnMut(&mut Vec<Output>) + Send + 'static,
+        perform: impl FnMut(&mut Vec<TurnOutput>) + Send + 'static,
     ) -> std::io::Result<(Self, JoinHandle<()>)> {
-        let (inbox, calls) = channel();
-        let mut turns =
-            Turns { core, clock: Box::new(clock), perform: Box::new(perform), sleeps_until: UnixMillis::MIN };
-        // What was due while nobody was here is done before anybody is heard.
-        turns.take([]);
-        let turns = Arc::new(Mutex::new(turns));
+        let (sender, receiver) = channel();
+        let mut runner =
+            TurnRunner { core, clock: Box::new(clock), perform: Box::new(perform), wake_at: UnixMillis::MIN };
+        // Deadlines that passed while the hub was down are handled before any request.
+        runner.run_turn([]);
+        let runner = Arc::new(Mutex::new(runner));
         let thread = std::thread::Builder::new().name("hub".to_owned());
-        let taken = turns.clone();
-        let handle = thread.spawn(move || run(&taken, &calls))?;
-        Ok((Self { inbox, turns }, handle))
+        let thread_runner = runner.clone();
+        let handle = thread.spawn(move || run_thread(&thread_runner, &receiver))?;
+        Ok((Self { sender, runner }, handle))
     }
 
-    /// Asks the thread. After the end nobody answers.
-    pub fn ask(&self, request: Request) -> bool {
-        self.inbox.send(Call::Ask(request)).is_ok()
+    /// Sends a request to the thread. Returns `false` if the thread has ended.
+    pub fn submit(&self, request: Request) -> bool {
+        self.sender.send(EngineMessage::Request(request)).is_ok()
     }
 
-    /// Takes a turn with this request alone, here and now: when it returns, what follows from it is done. After the end
-    /// nobody answers.
-    pub fn turn(&self, request: Request) -> bool {
-        let Some(mut turns) = lock(&self.turns) else { return false };
-        turns.take([request]);
-        if turns.due_before_it_wakes() {
-            let _ = self.inbox.send(Call::Look);
+    /// Runs a turn with this request on the caller's thread. When it returns, the outputs have been performed.
+    /// Returns `false` if the engine has failed.
+    pub fn run_turn(&self, request: Request) -> bool {
+        let Some(mut runner) = lock(&self.runner) else { return false };
+        runner.run_turn([request]);
+        if runner.needs_earlier_wake() {
+            let _ = self.sender.send(EngineMessage::Wake);
         }
         true
     }
 }
 
-/// Does what a turn says.
-type Perform = dyn FnMut(&mut Vec<Output>) + Send;
+/// Performs the outputs of a turn.
+type PerformFn = dyn FnMut(&mut Vec<TurnOutput>) + Send;
 
-/// The core, and what its turns need.
-struct Turns {
+/// The core with its clock and its output function.
+struct TurnRunner {
     core: Core,
     clock: Box<dyn Fn() -> UnixMillis + Send>,
-    perform: Box<Perform>,
-    /// The thread looks at the clock at this time at the latest.
-    sleeps_until: UnixMillis,
+    perform: Box<PerformFn>,
+    /// The latest time at which the thread wakes.
+    wake_at: UnixMillis,
 }
 
-impl Turns {
-    fn take(&mut self, requests: impl IntoIterator<Item = Request>) {
-        let mut outputs = self.core.turn(requests, (self.clock)());
+impl TurnRunner {
+    fn run_turn(&mut self, requests: impl IntoIterator<Item = Request>) {
+        let mut outputs = self.core.run_turn(requests, (self.clock)());
         if !outputs.is_empty() {
             (self.perform)(&mut outputs);
         }
-        self.core.reuse(outputs);
+        self.core.recycle_outputs(outputs);
     }
 
-    /// For how long the thread may sleep, if nobody asks.
-    fn rest(&mut self) -> Duration {
-        let Limits { longest_sleep, .. } = *self.core.limits();
+    /// Returns how long the thread may sleep if no request arrives, and stores when it will wake.
+    fn schedule_sleep(&mut self) -> Duration {
+        let HubLimits { max_sleep_ms, .. } = *self.core.limits();
         let now = (self.clock)();
-        let rest = self.core.next_deadline().map_or(longest_sleep, |at| at.millis_since(now));
-        let rest = rest.clamp(0, longest_sleep.max(0));
-        self.sleeps_until = now.saturating_add(rest);
-        Duration::from_millis(u64::try_from(rest).unwrap_or(0))
+        let sleep_ms = self.core.next_deadline().map_or(max_sleep_ms, |at| at.millis_since(now));
+        let sleep_ms = sleep_ms.clamp(0, max_sleep_ms.max(0));
+        self.wake_at = now.saturating_add(sleep_ms);
+        Duration::from_millis(u64::try_from(sleep_ms).unwrap_or(0))
     }
 
-    /// Whether something is due while the thread would still sleep; it is told so once.
-    fn due_before_it_wakes(&mut self) -> bool {
-        let Some(at) = self.core.next_deadline().filter(|at| *at < self.sleeps_until) else { return false };
-        self.sleeps_until = at;
+    /// Whether there is a deadline before the time at which the thread wakes. Returns `true` only once per deadline,
+    /// because the caller then wakes the thread.
+    fn needs_earlier_wake(&mut self) -> bool {
+        let Some(at) = self.core.next_deadline().filter(|at| *at < self.wake_at) else { return false };
+        self.wake_at = at;
         true
     }
 }
 
-impl std::fmt::Debug for Turns {
+impl std::fmt::Debug for TurnRunner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.core.fmt(f)
     }
 }
 
-/// A turn that broke off in the middle is nobody's to go on with: there are no more.
-fn lock(turns: &Mutex<Turns>) -> Option<MutexGuard<'_, Turns>> {
-    turns.lock().ok()
+/// Locks the runner. Returns `None` after a panic inside a turn: the state may be inconsistent, so no further turns
+/// run.
+fn lock(runner: &Mutex<TurnRunner>) -> Option<MutexGuard<'_, TurnRunner>> {
+    runner.lock().ok()
 }
 
-fn run(turns: &Mutex<Turns>, calls: &Receiver<Call>) {
-    let Some(most) = lock(turns).map(|turns| turns.core.limits().requests_in_turn) else { return };
+/// Runs turns on the engine's thread until the last handle is dropped.
+fn run_thread(runner: &Mutex<TurnRunner>, receiver: &Receiver<EngineMessage>) {
+    let Some(max_requests) = lock(runner).map(|runner| runner.core.limits().requests_per_turn) else {
+        return;
+    };
     let mut requests = Vec::new();
     loop {
-        let Some(rest) = lock(turns).map(|mut turns| turns.rest()) else { return };
-        let first = match calls.recv_timeout(rest) {
-            Ok(call) => Some(call),
+        let Some(sleep) = lock(runner).map(|mut runner| runner.schedule_sleep()) else { return };
+        let first = match receiver.recv_timeout(sleep) {
+            Ok(message) => Some(message),
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => return,
         };
-        for call in first.into_iter().chain(calls.try_iter()).take(most.max(1)) {
-            if let Call::Ask(request) = call {
+        for message in first.into_iter().chain(receiver.try_iter()).take(max_requests.max(1)) {
+            if let EngineMessage::Request(request) = message {
                 requests.push(request);
             }
         }
-        let Some(mut turns) = lock(turns) else { return };
-        turns.take(requests.drain(..));
+        let Some(mut runner) = lock(runner) else { return };
+        runner.run_turn(requests.drain(..));
     }
 }

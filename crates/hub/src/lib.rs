@@ -1,12 +1,12 @@
-//! The hub: any number of sessions and subscriptions between agents and those who listen to them.
+//! The hub: sessions and subscriptions between agents and their listeners.
 //!
-//! - [`Core`]: requests in, answers and frames out, a turn at a time; stores before it tells.
-//! - [`Engine`]: who takes its turns: a thread, or whoever asks.
-//! - [`Limits`]: how much it takes on.
-//! - [`command`]: what the hub is asked, and what it answers.
-//! - [`delivery`]: lanes of frames, and where each listener is in one.
-//! - [`Principal`]: who is there, and what he may do.
-//! - [`watch`]: what an operator may know: numbers and notes.
+//! - [`Core`]: the state machine. Each turn handles requests, stores their effects, and returns replies and frames.
+//! - [`Engine`]: runs the turns, on its own thread or on the caller's thread.
+//! - [`HubLimits`]: the limits that the hub enforces.
+//! - [`command`]: requests to the hub and its replies.
+//! - [`delivery`]: queues of frames, and the position of each listener in a queue.
+//! - [`Principal`]: an authenticated caller and its permissions.
+//! - [`telemetry`]: counters and log events for operators.
 
 pub mod command;
 mod compose;
@@ -14,27 +14,27 @@ mod core;
 pub mod delivery;
 mod engine;
 mod limits;
+mod owned_entry;
 mod principal;
 mod reply;
 mod scope;
-pub mod watch;
-mod write;
+pub mod telemetry;
 
 pub use core::Core;
 pub use engine::Engine;
-pub use limits::Limits;
+pub use limits::HubLimits;
 pub use principal::{Principal, Role};
-pub use scope::{BadScope, Scope};
-pub use watch::Counters;
+pub use scope::{InvalidScope, Scope};
+pub use telemetry::HubCounters;
 
-/// Names a stream of one shape, shared by all who want just that.
+/// Identifies a delivery group: all listeners that receive the same events in the same form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LaneId(pub u64);
+pub struct DeliveryGroupId(pub u64);
 
-/// Names a connection on which an agent speaks and is told.
+/// Identifies the connection of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LineId(pub u64);
+pub struct AgentConnectionId(pub u64);
 
-/// Names a connection that listens.
+/// Identifies the connection of a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ListenerId(pub u64);

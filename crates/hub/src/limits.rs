@@ -1,54 +1,58 @@
-//! How much the hub takes on; `docs/limits.md` has what happens beyond it.
+//! The hub's limits. `docs/limits.md` says what happens when one is exceeded.
 
-use aaep::{consent, shape};
+use aaep::{consent, shaping};
 use journal::Retention;
 
-/// How much the hub takes on.
+/// The limits that the hub enforces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Open sessions.
+pub struct HubLimits {
+    /// Maximum number of open sessions.
     pub sessions: usize,
-    /// Open subscriptions.
+    /// Maximum number of open subscriptions.
     pub subscriptions: usize,
-    /// Open subscriptions of one principal; without authentication all are of one, and this is not looked at.
+    /// Maximum number of open subscriptions per principal. Not checked without authentication, because then all
+    /// subscriptions belong to one principal.
     pub subscriptions_per_principal: usize,
-    /// Critical events of one agent in a minute, beside its questions, which have limits of their own.
+    /// Maximum number of critical events from one agent for one person per minute. Questions do not count; they have
+    /// their own limits.
     pub criticals_per_minute: usize,
-    /// Questions of one agent to one person in a minute.
+    /// Maximum number of questions from one agent to one person per minute.
     pub questions_per_minute: usize,
-    /// Events in one request.
-    pub events_in_request: usize,
-    /// Tools, outputs and questions that are open in one session, each.
-    pub open_in_session: usize,
-    /// Questions.
-    pub questions: consent::Limits,
-    /// For so long an agent counts as there without a sign of life, in milliseconds.
-    pub lease: i64,
-    /// For so long a subscription waits for its first connection, in milliseconds.
-    pub attach_window: i64,
-    /// For so long a subscription outlives its connection, in milliseconds (C-C17).
-    pub resume_window: i64,
-    /// At most so many events are replayed to a listener that returns.
-    pub replay: usize,
-    /// No wait for an answer is longer, in milliseconds.
-    pub longest_wait: i64,
-    /// Waits of one principal.
-    pub waits_of_principal: usize,
-    /// Lines that follow one session.
-    pub followers: usize,
-    /// What is held back for a listener.
-    pub shape: shape::Limits,
-    /// So many requests at most make one turn.
-    pub requests_in_turn: usize,
-    /// The clock is looked at so often at least, in milliseconds, so that one that jumps keeps nobody waiting.
-    pub longest_sleep: i64,
-    /// What is kept of what is over. A step of it is taken in a turn, so that nobody waits long for it.
+    /// Maximum number of events in one request.
+    pub events_per_request: usize,
+    /// Maximum number of open tools in one session. The same maximum applies to open outputs and to open questions.
+    pub open_per_session: usize,
+    /// Limits for questions.
+    pub questions: consent::ConsentLimits,
+    /// How long a session stays open after its agent was last heard from, in milliseconds.
+    pub lease_ms: i64,
+    /// How long a subscription waits for its first connection, in milliseconds.
+    pub attach_window_ms: i64,
+    /// How long a subscription outlives its connection, in milliseconds (C-C17).
+    pub resume_window_ms: i64,
+    /// Maximum number of events that are replayed to a listener that reconnects.
+    pub max_replay_events: usize,
+    /// Maximum time that one request waits for an answer, in milliseconds.
+    pub max_wait_ms: i64,
+    /// Maximum number of pending waits per principal.
+    pub waits_per_principal: usize,
+    /// Maximum number of agent connections that follow one session.
+    pub followers_per_session: usize,
+    /// Limits for the events held back for a listener.
+    pub shaping: shaping::ShaperLimits,
+    /// Maximum number of requests in one turn.
+    pub requests_per_turn: usize,
+    /// Maximum time that the hub's thread sleeps, in milliseconds. It limits how late deadlines are handled after the
+    /// clock jumps.
+    pub max_sleep_ms: i64,
+    /// How long ended sessions and old records are kept. Each turn deletes only a few rows, so that requests do not
+    /// have to wait.
     pub retention: Retention,
-    /// How often is looked for what may be forgotten, in milliseconds.
-    pub trim_every: i64,
+    /// How often the hub looks for records to delete, in milliseconds.
+    pub trim_interval_ms: i64,
 }
 
-impl Default for Limits {
+impl Default for HubLimits {
     fn default() -> Self {
         Self {
             sessions: 10_000,
@@ -56,21 +60,21 @@ impl Default for Limits {
             subscriptions_per_principal: 1_000,
             criticals_per_minute: 60,
             questions_per_minute: 120,
-            events_in_request: 1_000,
-            open_in_session: 256,
-            questions: consent::Limits::default(),
-            lease: 300_000,
-            attach_window: 30_000,
-            resume_window: 30_000,
-            replay: 1_024,
-            longest_wait: 300_000,
-            waits_of_principal: 1_024,
-            followers: 16,
-            shape: shape::Limits::default(),
-            requests_in_turn: 1_024,
-            longest_sleep: 1_000,
-            retention: Retention { step: 200, ..Retention::default() },
-            trim_every: 60_000,
+            events_per_request: 1_000,
+            open_per_session: 256,
+            questions: consent::ConsentLimits::default(),
+            lease_ms: 300_000,
+            attach_window_ms: 30_000,
+            resume_window_ms: 30_000,
+            max_replay_events: 1_024,
+            max_wait_ms: 300_000,
+            waits_per_principal: 1_024,
+            followers_per_session: 16,
+            shaping: shaping::ShaperLimits::default(),
+            requests_per_turn: 1_024,
+            max_sleep_ms: 1_000,
+            retention: Retention { max_rows_per_step: 200, ..Retention::default() },
+            trim_interval_ms: 60_000,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Who is there, and what he may do.
+//! Authenticated callers, their roles and permissions.
 
 use std::sync::Arc;
 
@@ -6,25 +6,25 @@ use seal::Digest;
 
 use crate::Scope;
 
-/// What a token is for.
+/// The role of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// Speaks, as one agent and no other.
+    /// Publishes as one agent.
     Agent,
-    /// Hears and answers.
+    /// Receives events and answers questions.
     Listener,
-    /// Hears and cannot answer.
+    /// Receives events but cannot answer.
     Observer,
-    /// Runs the hub.
+    /// Operates the hub.
     Admin,
 }
 
 impl Role {
-    /// All four.
+    /// All roles.
     pub const ALL: [Self; 4] = [Self::Agent, Self::Listener, Self::Observer, Self::Admin];
 
-    /// The word for it.
-    pub fn word(self) -> &'static str {
+    /// Returns the role's name in tokens and configuration.
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Agent => "agent",
             Self::Listener => "listener",
@@ -33,54 +33,54 @@ impl Role {
         }
     }
 
-    /// The role of that word.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|role| role.word() == word)
+    /// Returns the role with this name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|role| role.as_str() == name)
     }
 
-    /// Whether it may subscribe.
-    pub fn hears(self) -> bool {
+    /// Whether the role may subscribe.
+    pub fn can_subscribe(self) -> bool {
         matches!(self, Self::Listener | Self::Observer | Self::Admin)
     }
 
-    /// Whether its answers count.
-    pub fn answers(self) -> bool {
+    /// Whether the role's answers count.
+    pub fn can_answer(self) -> bool {
         matches!(self, Self::Listener | Self::Admin)
     }
 }
 
-/// Somebody who has shown a token, or is let in without one.
+/// A caller that presented a token, or that needs none.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Principal {
-    /// The token's name; what belongs to a principal belongs to all who have its token.
+    /// The token's name. Everything that belongs to a principal is shared by all holders of its token.
     pub name: Arc<str>,
-    /// What it may do.
+    /// Its role.
     pub role: Role,
-    /// The agent as which it speaks; an agent without one may speak as any (`--open`).
+    /// The agent that it publishes as. An agent without one may publish as any agent (`--open`).
     pub agent_id: Option<Arc<str>>,
-    /// What it may hear.
+    /// The sessions that it may receive.
     pub scope: Arc<Scope>,
-    /// Let in without a token: it may be agent and listener at once.
-    pub open: bool,
-    /// The hash of the token that was shown, if one was.
-    pub token: Option<Digest>,
+    /// Whether it was admitted without a token. If so, it may act both as an agent and as a listener.
+    pub is_unauthenticated: bool,
+    /// The hash of the token it presented, if any.
+    pub token_digest: Option<Digest>,
 }
 
 impl Principal {
-    /// Everybody, where nobody is asked.
-    pub fn anybody() -> Self {
+    /// Returns the principal for every caller when authentication is off.
+    pub fn unauthenticated() -> Self {
         Self {
             name: "local".into(),
             role: Role::Admin,
             agent_id: None,
             scope: Arc::default(),
-            open: true,
-            token: None,
+            is_unauthenticated: true,
+            token_digest: None,
         }
     }
 
-    /// Whether it may speak as an agent.
-    pub fn speaks(&self) -> bool {
-        self.role == Role::Agent || self.open
+    /// Whether it may publish as an agent.
+    pub fn can_publish(&self) -> bool {
+        self.role == Role::Agent || self.is_unauthenticated
     }
 }

@@ -1,87 +1,87 @@
-//! What the hub answers, as types, and the one JSON form of a reply.
+//! The hub's replies, and their JSON form.
 //!
-//! The form stands here and not in `wire`, because the journal stores it: a request that is repeated with its idempotency key
-//! gets the same text again, also from a later version of the hub. Only the journal's
-//! readers parse it: `Reply::from_journal` and `core::restore`.
+//! The JSON form is defined here and not in `wire`, because the journal stores it: a request that is repeated with
+//! its idempotency key gets the same text again, even from a later version of the hub. Only `HubReply::from_journal`
+//! and `core::restore` parse it.
 
 use std::fmt;
 use std::sync::Arc;
 
-use aaep::consent::{Answer, By, NotAnAction, NotAsked, Receipt, Resolution};
-use aaep::event::{Decision, State};
-use aaep::json::{SyntaxError, Tape, Writer};
-use aaep::message::{Message, Response, SubscriptionAccepted, SubscriptionRejected};
+use aaep::consent::{ActionError, AskError, QuestionAnswer, Receipt, Resolution, ResolvedBy};
+use aaep::event::{AgentState, Decision};
+use aaep::json::{JsonWriter, SyntaxError, Tape};
+use aaep::message::{ClarificationResponse, Message, SubscriptionAccepted, SubscriptionRejected};
 use aaep::rule::Finding;
 use aaep::{ReplyToken, SessionId, Timestamp, UnixMillis};
 use thiserror::Error;
 
-use crate::compose::NotAnEvent;
+use crate::compose::InvalidEvent;
 
-/// What the hub answers to a request.
+/// The hub's reply to a request.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Reply {
-    /// A subscription is open.
+pub enum HubReply {
+    /// The subscription is open.
     Subscribed {
-        /// The message that says so.
+        /// The `subscription.accepted` message.
         accepted: Box<SubscriptionAccepted>,
-        /// Whether the listener is told its place in the log, on wires whose events do not carry it.
-        tells_places: bool,
+        /// Whether the hub sends resume points, on wires whose events do not carry their log position.
+        sends_resume_points: bool,
     },
-    /// A subscription has new terms.
+    /// The subscription has new terms.
     Renegotiated(Box<SubscriptionAccepted>),
-    /// A subscription is refused.
+    /// The subscription is rejected.
     SubscriptionRejected(Box<SubscriptionRejected>),
-    /// Done; there is nothing to say.
+    /// The request is done, and there is nothing to return.
     Done,
-    /// A session has started.
+    /// The session has started.
     SessionStarted {
         /// Its id.
         session_id: SessionId,
     },
-    /// The connection follows a session from now on.
+    /// The connection now follows the session.
     SessionFollowed {
         /// Its id.
         session_id: SessionId,
-        /// The state that it is in.
-        state: State,
+        /// Its current state.
+        state: AgentState,
     },
-    /// Events are on disk.
+    /// The events are stored.
     EventsPublished {
-        /// Their ids, in the order of the events.
+        /// Their ids, in the order of the request.
         event_ids: Vec<Arc<str>>,
     },
-    /// A question is open.
+    /// The question is open.
     QuestionOpened {
-        /// What names it.
+        /// The token that identifies the question.
         reply_token: ReplyToken,
-        /// Until when it can be answered.
+        /// When the question expires.
         deadline: UnixMillis,
     },
-    /// A question is still open.
+    /// The question is still open.
     QuestionPending,
-    /// A question is resolved.
+    /// The question is resolved.
     QuestionResolved(QuestionOutcome),
-    /// It breaks rules; nothing was applied.
-    Unlawful(Vec<Finding>),
+    /// The request breaks rules; nothing was applied.
+    RuleViolations(Vec<Finding>),
     /// The request is malformed.
-    Malformed(Malformed),
-    /// There is no such thing, or it is somebody else's.
+    Malformed(MalformedRequest),
+    /// The requested item does not exist, or it belongs to another principal.
     NotFound,
-    /// This principal may not do that.
+    /// The principal is not allowed to do this.
     Forbidden,
-    /// The same idempotency key came with another request.
+    /// The idempotency key was already used with another request.
     Conflict,
-    /// Too much is open.
+    /// A limit is reached.
     LimitReached(LimitReached),
-    /// It could not be stored, so it did not happen.
+    /// The hub could not store the request; nothing was applied.
     Unavailable(Unavailable),
 }
 
-impl Reply {
-    /// Writes the body that says so; none for a failure, and where there is nothing to say.
+impl HubReply {
+    /// Returns the reply as JSON; `None` for failures and for replies without a body.
     pub fn to_json(&self) -> Option<String> {
-        let mut writer = Writer::default();
+        let mut writer = JsonWriter::default();
         writer.open_object();
         match self {
             Self::Subscribed { accepted, .. } | Self::Renegotiated(accepted) => {
@@ -90,10 +90,10 @@ impl Reply {
             Self::SubscriptionRejected(rejected) => {
                 return Some(Message::SubscriptionRejected((**rejected).clone()).to_json());
             }
-            Self::SessionStarted { session_id } => text(&mut writer, "session_id", session_id.as_str()),
+            Self::SessionStarted { session_id } => write_text(&mut writer, "session_id", session_id.as_str()),
             Self::SessionFollowed { session_id, state } => {
-                text(&mut writer, "session_id", session_id.as_str());
-                text(&mut writer, "state", state.as_str());
+                write_text(&mut writer, "session_id", session_id.as_str());
+                write_text(&mut writer, "state", state.as_str());
             }
             Self::EventsPublished { event_ids } => {
                 writer.key("event_ids");
@@ -104,11 +104,11 @@ impl Reply {
                 writer.close_array();
             }
             Self::QuestionOpened { reply_token, deadline } => {
-                text(&mut writer, "reply_token", reply_token.as_str());
+                write_text(&mut writer, "reply_token", reply_token.as_str());
                 let deadline = Timestamp::from_unix_millis(*deadline).map(|at| at.to_string());
-                text(&mut writer, "deadline", &deadline.unwrap_or_default());
+                write_text(&mut writer, "deadline", &deadline.unwrap_or_default());
             }
-            Self::QuestionPending => text(&mut writer, "status", "pending"),
+            Self::QuestionPending => write_text(&mut writer, "status", "pending"),
             Self::QuestionResolved(outcome) => outcome.write(&mut writer),
             _ => return None,
         }
@@ -116,7 +116,7 @@ impl Reply {
         Some(writer.finish())
     }
 
-    /// Reads the reply that a journal remembers for an idempotency key.
+    /// Reads the reply that the journal stored for an idempotency key.
     pub(crate) fn from_journal(json: &[u8]) -> Option<Self> {
         let mut tape = Tape::default();
         let doc = tape.read(std::str::from_utf8(json).ok()?).ok()?;
@@ -127,7 +127,7 @@ impl Reply {
         }
         if let Some(token) = root.member("reply_token") {
             let deadline = Timestamp::parse(&root.member("deadline")?.text()?);
-            // A time beyond the year 9999 has no text.
+            // Times beyond the year 9999 have no text form.
             let deadline = deadline.map_or(UnixMillis::MAX, |at| at.unix_millis());
             return Some(Self::QuestionOpened {
                 reply_token: ReplyToken::parse(&token.text()?).ok()?,
@@ -139,66 +139,68 @@ impl Reply {
     }
 }
 
-/// How a question was resolved, as its agent learns it.
+/// How a question was resolved, for its agent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QuestionOutcome {
-    /// What holds.
-    pub answer: Answer,
-    /// What it was resolved by.
-    pub by: By,
-    /// What attests it; none where the journal has it in a form that this version does not read.
+    /// The answer that counts.
+    pub answer: QuestionAnswer,
+    /// What resolved it.
+    pub by: ResolvedBy,
+    /// The receipt; `None` if the journal holds it in a format that this version cannot read.
     pub receipt: Option<Arc<Receipt>>,
 }
 
 impl QuestionOutcome {
-    /// The outcome of a resolution.
-    pub(crate) fn of(resolution: &Resolution) -> Self {
+    /// Creates the outcome of a resolution.
+    pub(crate) fn from_resolution(resolution: &Resolution) -> Self {
         Self {
             answer: resolution.answer.clone(),
-            by: resolution.by,
+            by: resolution.resolved_by,
             receipt: Some(Arc::new(resolution.receipt())),
         }
     }
 
-    /// The outcome of a decision that is on disk. One whose receipt cannot be read counts as a no.
-    pub(crate) fn of_stored(decision: &journal::stored::StoredDecision) -> Self {
+    /// Creates the outcome of a stored decision. A decision with an unreadable receipt counts as a rejection.
+    pub(crate) fn from_stored(decision: &journal::stored::StoredDecision) -> Self {
         let receipt = std::str::from_utf8(&decision.receipt).ok().and_then(Receipt::parse);
         match receipt {
             Some(receipt) => Self {
                 answer: receipt.resolution().answer.clone(),
-                by: receipt.resolution().by,
+                by: receipt.resolution().resolved_by,
                 receipt: Some(Arc::new(receipt)),
             },
             None => Self {
-                answer: Answer::Decision(Decision::Reject),
-                by: By::parse(&decision.by).unwrap_or(By::Cancelled),
+                answer: QuestionAnswer::Decision(Decision::Reject),
+                by: ResolvedBy::parse(&decision.decided_by).unwrap_or(ResolvedBy::Cancelled),
                 receipt: None,
             },
         }
     }
 
-    /// Whether the person stopped the session, and the question with it.
+    /// Whether the question was closed because the person stopped the session.
     pub fn is_stopped(&self) -> bool {
-        self.receipt.is_some() && self.by == By::Stopped
+        self.receipt.is_some() && self.by == ResolvedBy::Stopped
     }
 
-    /// Writes its members into an open object.
-    pub fn write(&self, writer: &mut Writer) {
-        text(writer, "status", if self.is_stopped() { "stopped" } else { "resolved" });
+    /// Writes the members into an open object.
+    pub fn write(&self, writer: &mut JsonWriter) {
+        write_text(writer, "status", if self.is_stopped() { "stopped" } else { "resolved" });
         match &self.answer {
-            Answer::Decision(_) => text(writer, "decision", answer_word(&self.answer)),
-            Answer::Response(Response::Text(said)) => text(writer, "response", said),
-            Answer::Response(Response::YesNo(yes)) => {
+            QuestionAnswer::Decision(_) => write_text(writer, "decision", answer_code(&self.answer)),
+            QuestionAnswer::Response(ClarificationResponse::Text(text)) => {
+                write_text(writer, "response", text);
+            }
+            QuestionAnswer::Response(ClarificationResponse::YesNo(yes)) => {
                 writer.key("response");
                 writer.boolean(*yes);
             }
-            Answer::Response(Response::Number(number)) => {
+            QuestionAnswer::Response(ClarificationResponse::Number(number)) => {
                 writer.key("response");
-                writer.raw(seal::number_text(*number).as_deref().unwrap_or("null"));
+                writer.raw(seal::format_number(*number).as_deref().unwrap_or("null"));
             }
             _ => {}
         }
-        text(writer, "by", self.by.as_str());
+        write_text(writer, "by", self.by.as_str());
         if let Some(receipt) = &self.receipt {
             writer.key("receipt");
             writer.raw(receipt.to_json());
@@ -206,17 +208,17 @@ impl QuestionOutcome {
     }
 }
 
-/// The word for an answer in the ledger, and of a decision everywhere.
-pub(crate) fn answer_word(answer: &Answer) -> &'static str {
+/// Returns the code of an answer in the ledger. The codes of decisions are also sent to agents and listeners.
+pub(crate) fn answer_code(answer: &QuestionAnswer) -> &'static str {
     match answer {
-        Answer::Decision(Decision::Accept) => "accept",
-        Answer::Decision(_) => "reject",
-        Answer::Response(_) => "answered",
+        QuestionAnswer::Decision(Decision::Accept) => "accept",
+        QuestionAnswer::Decision(_) => "reject",
+        QuestionAnswer::Response(_) => "answered",
         _ => "unavailable",
     }
 }
 
-fn text(writer: &mut Writer, name: &str, value: &str) {
+fn write_text(writer: &mut JsonWriter, name: &str, value: &str) {
     writer.key(name);
     writer.text(value);
 }
@@ -224,55 +226,55 @@ fn text(writer: &mut Writer, name: &str, value: &str) {
 /// Why a request is malformed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum Malformed {
-    /// It is not JSON.
-    #[error("not JSON: {0}")]
-    Json(#[source] SyntaxError),
-    /// It is not an event that an agent may publish.
+pub enum MalformedRequest {
+    /// The body is not JSON.
+    #[error("the body is not JSON: {0}")]
+    InvalidJson(#[source] SyntaxError),
+    /// The body is not an event that an agent may publish.
     #[error(transparent)]
-    Event(NotAnEvent),
-    /// It is not a known event.
-    #[error("not an event")]
+    InvalidEvent(InvalidEvent),
+    /// The event type or payload is unknown.
+    #[error("the event is not valid AAEP")]
     UnknownEvent,
-    /// A question is published, where nobody could answer it.
-    #[error("a question is asked as a confirmation or a clarification")]
+    /// A question was published as an event, so nobody could answer it.
+    #[error("a question cannot be published; send it to confirmations or clarifications")]
     QuestionPublished,
-    /// The call that a question or an event names has no digest.
+    /// The call that a question or an event names has no valid digest.
     #[error("{0}")]
-    Action(NotAnAction),
-    /// The arguments of a call are given, and not its tool.
-    #[error("arguments need a tool")]
+    InvalidAction(ActionError),
+    /// The request has arguments, but no tool.
+    #[error("arguments are given without a tool")]
     NoTool,
-    /// There are no events in the request, or too many.
-    #[error("a request has 1 to {most} events")]
+    /// The request has no events, or too many.
+    #[error("a request must have 1 to {max} events")]
     EventCount {
-        /// The most that a request may have.
-        most: usize,
+        /// Maximum number of events in a request.
+        max: usize,
     },
-    /// A session is started with something else than an object.
-    #[error("a session is started with a JSON object")]
-    SessionForm,
-    /// A question is something else than an object.
-    #[error("a question is a JSON object")]
-    QuestionForm,
-    /// The producer is not an object, or names another agent.
-    #[error("producer must be an object; an agent_id in it is the token's")]
-    Producer,
-    /// The question cannot be asked.
+    /// The body that starts a session is not an object.
+    #[error("the body must be a JSON object")]
+    SessionNotObject,
+    /// The question is not an object.
+    #[error("the question must be a JSON object")]
+    QuestionNotObject,
+    /// The producer is not an object, or it names another agent.
+    #[error("producer must be an object, and its agent_id must be the token's agent")]
+    InvalidProducer,
+    /// The question is invalid.
     #[error("{0}")]
-    Question(NotAsked),
-    /// A piece of output has no text, and is not the last.
-    #[error("there is no text, and complete is not said")]
+    InvalidQuestion(AskError),
+    /// A part of an output has no text and does not complete the output.
+    #[error("text is empty; send text, or set complete to true")]
     NoText,
-    /// It is not a request for a subscription.
-    #[error("not a subscription.request")]
-    SubscriptionRequest,
-    /// A command on a line names a line itself.
-    #[error("a line is on no line")]
-    NestedLine,
+    /// The message is not a `subscription.request`.
+    #[error("the message is not a subscription.request")]
+    NotSubscriptionRequest,
+    /// A command on a connection contains another command on a connection.
+    #[error("a command on a connection cannot contain another command on a connection")]
+    NestedConnection,
 }
 
-/// Which limit keeps a request from being done.
+/// The limit that a request would exceed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LimitReached {
@@ -282,44 +284,48 @@ pub enum LimitReached {
     /// Open subscriptions.
     #[error("too many subscriptions are open")]
     Subscriptions,
-    /// Questions of one agent to one person.
-    #[error("An agent may ask a person {most} questions in a minute; nothing was asked.")]
+    /// Questions from one agent to one person, per minute.
+    #[error(
+        "an agent may ask a person at most {max} questions in a minute; the question was not asked, try again later"
+    )]
     QuestionsPerMinute {
         /// The limit.
-        most: usize,
+        max: usize,
     },
-    /// Critical events of one agent for one person.
-    #[error("An agent may publish {most} critical events in a minute; nothing was applied.")]
+    /// Critical events of one agent for one person, per minute.
+    #[error(
+        "an agent may publish at most {max} critical events in a minute; nothing was published, try again later"
+    )]
     CriticalsPerMinute {
         /// The limit.
-        most: usize,
+        max: usize,
     },
     /// Open questions.
     #[error("{0}")]
-    Questions(NotAsked),
-    /// Waits of one principal.
-    #[error("too many of yours wait for an answer")]
+    Questions(AskError),
+    /// Pending waits of one principal.
+    #[error("too many requests with this token are waiting for an answer")]
     Waits,
-    /// Connections that follow one session.
+    /// Agent connections that follow one session.
     #[error("too many connections follow this session")]
     Followers,
 }
 
-/// Why the hub cannot do its work now.
+/// Why the hub cannot serve the request now.
 #[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum Unavailable {
-    /// The state could not be read again after a failed write.
-    #[error("nothing can be read: {0}")]
-    NotRead(#[source] Arc<journal::Error>),
+    /// The state could not be rebuilt after a failed write.
+    #[error("the journal cannot be read: {0}")]
+    RebuildFailed(#[source] Arc<journal::JournalError>),
     /// The turn could not be written.
     #[error("nothing could be stored: {0}")]
-    NotStored(#[source] Arc<journal::Error>),
-    /// The journal could not be asked.
+    WriteFailed(#[source] Arc<journal::JournalError>),
+    /// The journal could not be read.
     #[error("{0}")]
-    Journal(#[source] Arc<journal::Error>),
-    /// The hub is stopping.
-    #[error("the hub is stopping")]
+    ReadFailed(#[source] Arc<journal::JournalError>),
+    /// The hub is shutting down.
+    #[error("the hub is shutting down")]
     Stopping,
 }
 
@@ -329,31 +335,31 @@ impl PartialEq for Unavailable {
     }
 }
 
-impl From<journal::Error> for Reply {
-    fn from(error: journal::Error) -> Self {
-        Self::Unavailable(Unavailable::Journal(Arc::new(error)))
+impl From<journal::JournalError> for HubReply {
+    fn from(error: journal::JournalError) -> Self {
+        Self::Unavailable(Unavailable::ReadFailed(Arc::new(error)))
     }
 }
 
-impl From<SyntaxError> for Reply {
+impl From<SyntaxError> for HubReply {
     fn from(error: SyntaxError) -> Self {
-        Self::Malformed(Malformed::Json(error))
+        Self::Malformed(MalformedRequest::InvalidJson(error))
     }
 }
 
-impl From<Malformed> for Reply {
-    fn from(why: Malformed) -> Self {
-        Self::Malformed(why)
+impl From<MalformedRequest> for HubReply {
+    fn from(reason: MalformedRequest) -> Self {
+        Self::Malformed(reason)
     }
 }
 
-impl From<LimitReached> for Reply {
+impl From<LimitReached> for HubReply {
     fn from(limit: LimitReached) -> Self {
         Self::LimitReached(limit)
     }
 }
 
-/// Why a session ended, for a connection that did not end it.
+/// Why a session ended, for connections that did not end it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EndReason {
@@ -361,32 +367,32 @@ pub enum EndReason {
     User,
     /// Its agent cancelled it.
     Producer,
-    /// Its time was over.
+    /// It timed out.
     Timeout,
     /// The system cancelled it.
     System,
     /// Its agent disappeared.
-    Gone,
-    /// It is completed.
+    AgentGone,
+    /// It completed.
     Completed,
     /// It failed.
     Errored,
-    /// Its last event is not kept.
-    Ended,
+    /// The reason is unknown, because the last event is no longer stored.
+    Unknown,
 }
 
 impl EndReason {
-    /// The word for it.
+    /// Returns the code of the reason in notices.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::User => "user",
             Self::Producer => "producer",
             Self::Timeout => "timeout",
             Self::System => "system",
-            Self::Gone => "gone",
+            Self::AgentGone => "gone",
             Self::Completed => "completed",
             Self::Errored => "errored",
-            Self::Ended => "ended",
+            Self::Unknown => "ended",
         }
     }
 }

@@ -1,42 +1,42 @@
-//! What a listener may hear: the agents and the people that it acts for.
+//! The agents and people whose sessions a listener may receive.
 
-use seal::json::{Value, Writer};
+use seal::json::{JsonValue, JsonWriter};
 use thiserror::Error;
 
-/// Agents and people; an empty list means all of them.
+/// The agents and people to which a listener is limited. An empty list means no limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Scope {
     agents: Vec<String>,
     people: Vec<String>,
 }
 
-/// A text that is no scope.
+/// A string that is not a valid scope.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{0:?} is no scope; write agent:NAME or person:NAME")]
-pub struct BadScope(String);
+#[error("{0:?} is not a valid scope; use agent:NAME or person:NAME")]
+pub struct InvalidScope(String);
 
 impl Scope {
-    /// Adds `agent:NAME` or `person:NAME`.
-    pub fn add(&mut self, text: &str) -> Result<(), BadScope> {
+    /// Adds an `agent:NAME` or `person:NAME` entry.
+    pub fn add(&mut self, text: &str) -> Result<(), InvalidScope> {
         match text.split_once(':') {
             Some(("agent", name)) if !name.is_empty() => self.agents.push(name.to_owned()),
             Some(("person", name)) if !name.is_empty() => self.people.push(name.to_owned()),
-            _ => return Err(BadScope(text.to_owned())),
+            _ => return Err(InvalidScope(text.to_owned())),
         }
         Ok(())
     }
 
-    /// Whether a session of that agent, for that person, may be heard. Where people are named, a session that is for nobody
-    /// in particular is not heard.
+    /// Whether the scope includes a session of this agent for this person. If the scope names people, a session for
+    /// no particular person is not included.
     pub fn covers(&self, agent: &str, person: Option<&str>) -> bool {
-        let agents = self.agents.is_empty() || self.agents.iter().any(|name| name == agent);
-        let people = self.people.is_empty()
+        let covers_agent = self.agents.is_empty() || self.agents.iter().any(|name| name == agent);
+        let covers_person = self.people.is_empty()
             || person.is_some_and(|person| self.people.iter().any(|name| name == person));
-        agents && people
+        covers_agent && covers_person
     }
 
-    /// Writes it as a list of such texts.
-    pub fn write(&self, writer: &mut Writer) {
+    /// Writes the entries as a JSON array of strings.
+    pub fn write(&self, writer: &mut JsonWriter) {
         writer.open_array();
         for (kind, names) in [("agent", &self.agents), ("person", &self.people)] {
             for name in names {
@@ -46,8 +46,8 @@ impl Scope {
         writer.close_array();
     }
 
-    /// Reads such a list.
-    pub fn read(value: &Value<'_>) -> Option<Self> {
+    /// Reads the entries from a JSON array of strings.
+    pub fn read(value: &JsonValue<'_>) -> Option<Self> {
         let mut scope = Self::default();
         for item in value.items() {
             scope.add(&item.text()?).ok()?;
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_scope_covers_what_it_names_and_everything_if_it_names_nothing() {
+    fn a_scope_covers_its_entries_and_an_empty_scope_covers_everything() {
         let all = Scope::default();
         assert!(all.covers("bank", None) && all.covers("bank", Some("marisol")));
         let mut bank = Scope::default();

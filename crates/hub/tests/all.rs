@@ -1,24 +1,19 @@
-//! All integration tests of the hub, in one program.
+//! All integration tests of the hub, in one binary.
 
-#![allow(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what went wrong by panicking"
-)]
+#![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
-mod alike;
-mod attacks;
-mod clocks;
-mod heard;
-mod keeping;
-mod life;
-mod lines;
-mod load;
+mod agent_connections;
+mod clock_jumps;
+mod engine;
+mod hub_event_rules;
+mod indistinguishable_replies;
+mod localized_messages;
+mod question_deadlines;
+mod rate_under_load;
+mod recovery;
+mod retention;
+mod session_lifecycle;
 mod simulation;
+mod streamed_output;
 mod support;
-mod survive;
-mod time;
-mod tongues;
-mod turns;
-mod words;
+mod threats;

@@ -1,177 +1,177 @@
-//! What can be written.
+//! Journal entries and positions.
 
 use seal::UnixMillis;
 
-/// An event's place in the log: 1 for the first, each one more than the last.
+/// An event's position in the log. The first event has position 1; each later position is one higher.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position(u64);
 
 impl Position {
-    /// Before the first event.
+    /// The position before the first event.
     pub const START: Self = Self(0);
 
-    /// The position with this number.
+    /// Creates the position with this number.
     pub const fn new(number: u64) -> Self {
         Self(number)
     }
 
-    /// Its number.
+    /// Returns the number.
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// The one after.
+    /// Returns the next position.
     #[must_use]
     pub const fn next(self) -> Self {
         Self(self.0.saturating_add(1))
     }
 }
 
-/// One thing to write. Times are milliseconds since 1970, brought by the caller.
+/// One entry to write. The caller provides all times, in milliseconds since 1970.
 ///
-/// Where an entry says *else a conflict*, the whole batch is void; see [`Reason`](crate::Reason).
+/// Each entry has preconditions. If one is not met, the whole batch fails; see
+/// [`ConflictReason`](crate::ConflictReason).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Entry<'a> {
-    /// An event. Its position is one more than the last, its id is of no event kept, its session is open; else a conflict.
+pub enum JournalEntry<'a> {
+    /// An event. Its position must be the next one, its id must be unused, and its session must be open.
     ///
-    /// Ids that grow with time (as UUID version 7 does) are two to three times as cheap to store as random ones.
+    /// Time-ordered ids, such as UUID version 7, are two to three times as cheap to store as random ones.
     Event {
-        /// Where it goes.
+        /// Its position in the log.
         position: Position,
-        /// The session that it belongs to.
+        /// The session to which it belongs.
         session: &'a str,
-        /// Its own id.
+        /// The event's id.
         event_id: &'a str,
-        /// When.
+        /// The time of the entry.
         at: UnixMillis,
-        /// Whether it is critical.
-        critical: bool,
-        /// The event as it is sent.
+        /// Whether the event is critical.
+        is_critical: bool,
+        /// The event as sent.
         body: &'a [u8],
     },
-    /// A session begins; its id is of no session kept, else a conflict.
+    /// A session begins. Its id must be unused.
     SessionOpened {
         /// Its id.
         id: &'a str,
         /// The agent.
         agent: &'a str,
-        /// Who owns it.
+        /// The principal that owns the session.
         principal: &'a str,
-        /// Until when the agent counts as there.
-        lease: UnixMillis,
-        /// What else the caller wants back.
+        /// When the session's lease expires.
+        lease_expires_at: UnixMillis,
+        /// Additional data of the caller.
         record: &'a [u8],
     },
-    /// The agent is still there. The session is open, else a conflict.
+    /// The session's lease is renewed. The session must be open.
     SessionTouched {
         /// The session.
         id: &'a str,
-        /// The new lease.
-        lease: UnixMillis,
-        /// A new record, or the old one stays.
+        /// When the renewed lease expires.
+        lease_expires_at: UnixMillis,
+        /// The new record, or `None` to keep the old one.
         record: Option<&'a [u8]>,
     },
-    /// A session ends. It is open and every question of it is decided, else a conflict. What was decided and not spent can
-    /// no longer be.
+    /// A session ends. It must be open, and all its questions must be decided. Its unspent decisions can no longer be
+    /// spent.
     SessionEnded {
         /// The session.
         id: &'a str,
-        /// When.
+        /// The time of the entry.
         at: UnixMillis,
     },
-    /// A question to the person. Its token is of no question kept, its session is open; else a conflict.
+    /// A question to a person. Its token must be unused, and its session must be open.
     QuestionOpened {
-        /// Its token.
+        /// The question's reply token.
         token: &'a str,
         /// The session that asks.
         session: &'a str,
-        /// Until when it can be answered.
+        /// The deadline for an answer.
         deadline: UnixMillis,
-        /// What else the caller wants back.
+        /// Additional data of the caller.
         record: &'a [u8],
     },
-    /// The person gets more time. The question is open, else a conflict.
+    /// A question's deadline changes. The question must be undecided.
     DeadlineMoved {
         /// The question.
         token: &'a str,
         /// The new deadline.
         deadline: UnixMillis,
     },
-    /// The token is consumed, the decision made, its receipt kept. The question is open, else a conflict: a question that
-    /// never was cannot be decided, and none twice.
-    Decided {
+    /// A question is decided: its token is consumed and the receipt is stored. The question must exist and be
+    /// undecided, so a question can be decided only once.
+    QuestionDecided {
         /// The question.
         token: &'a str,
-        /// What was decided, in the caller's words.
+        /// The decision, in the caller's vocabulary.
         decision: &'a str,
-        /// By what.
-        by: &'a str,
-        /// The proof.
+        /// What decided it.
+        decided_by: &'a str,
+        /// The receipt.
         receipt: &'a [u8],
-        /// When.
+        /// The time of the entry.
         at: UnixMillis,
     },
-    /// What was allowed is done. The question is decided, not yet spent, and its session open; else a conflict.
-    /// Whether the decision was a yes is the caller's to know.
-    Spent {
+    /// A decision is spent on a call. The question must be decided and unspent, and its session must be open. The
+    /// caller must check that the decision was an acceptance.
+    DecisionSpent {
         /// The question.
         token: &'a str,
         /// The call that spends it.
         call: &'a [u8],
-        /// When.
+        /// The time of the entry.
         at: UnixMillis,
     },
-    /// A subscription begins, with its cursor at the start; its id is of no open subscription, else a conflict.
+    /// A subscription begins, with its cursor at the start. No open subscription may have this id.
     SubscriptionOpened {
         /// Its id.
         id: &'a str,
-        /// Who listens.
+        /// The principal that listens.
         principal: &'a str,
-        /// What else the caller wants back.
+        /// Additional data of the caller.
         record: &'a [u8],
     },
-    /// A subscription's terms change. It is open, else a conflict.
+    /// A subscription's terms change. It must be open.
     SubscriptionChanged {
         /// The subscription.
         id: &'a str,
         /// The new record.
         record: &'a [u8],
     },
-    /// A subscription ends and is forgotten. It is open, else a conflict.
+    /// A subscription ends and is deleted. It must be open.
     SubscriptionClosed {
         /// The subscription.
         id: &'a str,
     },
-    /// The listener has everything up to here. The subscription is open and the position not beyond the last event, else a
-    /// conflict. A cursor never goes back: an earlier position changes nothing.
-    Cursor {
+    /// The listener has received everything up to a position. The subscription must be open, and the position must
+    /// not be beyond the last event. A cursor never moves back; an earlier position has no effect.
+    CursorMoved {
         /// The subscription.
         subscription: &'a str,
-        /// How far.
+        /// The new position of the cursor.
         position: Position,
     },
-    /// What was answered to a request with an idempotency key. This principal has not used the key, else a conflict.
-    Idempotent {
-        /// Whose key.
+    /// The response to a request with an idempotency key. The principal must not have used the key before.
+    ResponseStored {
+        /// The principal that used the key.
         principal: &'a str,
         /// The key.
         key: &'a str,
         /// A digest of the request.
         request: &'a [u8],
-        /// The answer.
+        /// The response.
         response: &'a [u8],
-        /// When.
+        /// The time of the entry.
         at: UnixMillis,
     },
-    /// Somebody tried to answer. Never a conflict, and never read back through the trait: it is there for an operator to
-    /// look at.
-    Attempt {
-        /// When.
+    /// An attempt to reply, stored for operators. It has no preconditions, and the `Journal` trait cannot read it back.
+    ReplyAttempted {
+        /// The time of the entry.
         at: UnixMillis,
-        /// Which subscription it came from; it need not exist.
-        subscription: &'a str,
-        /// What happened.
-        what: &'a [u8],
+        /// The name of the principal that sent the reply.
+        principal: &'a str,
+        /// The details of the attempt.
+        details: &'a [u8],
     },
 }

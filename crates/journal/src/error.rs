@@ -1,46 +1,46 @@
-//! What can go wrong, sorted by what can be done about it.
+//! Errors, grouped by how the caller can react.
 
 use std::error;
 
 use crate::Position;
 
-/// What an error came from.
+/// The underlying error.
 pub type Cause = Box<dyn error::Error + Send + Sync>;
 
-/// Why a call failed. In every case nothing of it is visible.
+/// Why a call failed. A failed call has no visible effect.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
-    /// No space left. The same call may be made again when there is room.
+pub enum JournalError {
+    /// No space is left. The caller can retry when there is space again.
     #[error("no space left for the journal")]
     Full,
     /// The file or its folder cannot be written.
     #[error("the journal cannot be written: its file or folder is read-only")]
     ReadOnly,
-    /// What is stored is damaged. Nothing was changed; the files are left for whoever repairs them.
+    /// The stored data is damaged. Nothing was changed; the files stay as they are for repair.
     #[error("the journal is damaged: {0}{cause}", cause = .1.as_ref().map(|cause| format!(" ({cause})")).unwrap_or_default())]
-    Corrupt(Place, #[source] Option<Cause>),
-    /// The batch contradicts what is stored, or itself.
+    Corrupt(DamageLocation, #[source] Option<Cause>),
+    /// The batch conflicts with stored data or with itself.
     #[error(transparent)]
     Conflict(#[from] Conflict),
-    /// Another process, or another value in this one, has the journal open.
+    /// The journal is already open, in another process or in this one.
     #[error("the journal is open in another process")]
     Busy,
     /// The file was written by a newer version.
-    #[error("the journal has version {found}, and this program knows versions up to {known}")]
-    Newer {
+    #[error("the journal has version {found}, but this program supports versions up to {known}")]
+    NewerVersion {
         /// The file's version.
         found: i64,
-        /// The newest that this program knows.
+        /// The newest version that this program supports.
         known: i64,
     },
-    /// A sound file, but of something else.
+    /// A valid SQLite file that is not a journal.
     #[error("the file is not a journal")]
-    Foreign,
-    /// SQLite did not accept a setting that durability stands on.
+    NotAJournal,
+    /// SQLite did not accept a setting that durability depends on.
     #[error("SQLite did not accept {0}")]
-    NotDurable(&'static str),
-    /// Anything else that the system reports.
+    SettingRejected(&'static str),
+    /// Any other error of the system.
     #[error("{0}")]
     Io(#[source] Cause),
 }
@@ -48,17 +48,17 @@ pub enum Error {
 /// Where damage was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Place {
-    /// The file's own structure.
-    #[error("the file's structure is broken")]
+pub enum DamageLocation {
+    /// The structure of the SQLite file.
+    #[error("the file's structure is invalid")]
     File,
     /// Acknowledged batches are missing from the write-ahead log.
     #[error("acknowledged entries are missing from the write-ahead log")]
     WriteAheadLog,
-    /// The tables are not those that this version makes.
-    #[error("its tables are not as they were made")]
+    /// The tables differ from those that this version creates.
+    #[error("its tables differ from the schema")]
     Schema,
-    /// An event, or one that should be there.
+    /// An event, which is changed or missing.
     #[error("an event is changed or missing")]
     Event,
     /// A session.
@@ -72,75 +72,75 @@ pub enum Place {
     Subscription,
     /// An idempotency key.
     #[error("an idempotency key is changed")]
-    Key,
-    /// The journal's own marks.
-    #[error("its own marks are changed")]
+    IdempotencyKey,
+    /// The journal's own bookkeeping values.
+    #[error("its bookkeeping values are changed")]
     Mark,
 }
 
-/// Which entry contradicts what.
+/// A batch entry that conflicts with what is stored or with an earlier entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("entry {entry} of the batch: {reason}")]
+#[error("entry {entry_index} of the batch: {reason}")]
 pub struct Conflict {
-    /// The place of the entry in its batch, from 0.
-    pub entry: usize,
-    /// What it contradicts.
-    pub reason: Reason,
+    /// The index of the entry in its batch, from 0.
+    pub entry_index: usize,
+    /// The reason for the conflict.
+    pub reason: ConflictReason,
 }
 
-/// What an entry contradicts.
+/// Why an entry conflicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Reason {
+pub enum ConflictReason {
     /// The position is not the next one.
     #[error("the next position is {}", .expected.get())]
-    Gap {
-        /// The next one.
+    PositionGap {
+        /// The next position.
         expected: Position,
     },
-    /// The event's id is used.
-    #[error("the event's id is used")]
-    EventKnown,
-    /// The session is open already, or was.
-    #[error("the session exists already")]
-    SessionKnown,
-    /// There is no open session of that id.
+    /// The event's id is in use.
+    #[error("the event's id is already in use")]
+    DuplicateEventId,
+    /// A session with this id is open or has existed.
+    #[error("the session already exists")]
+    DuplicateSessionId,
+    /// No open session has this id.
     #[error("the session is not open")]
     SessionNotOpen,
     /// The session still has an undecided question.
     #[error("the session has an undecided question")]
-    SessionStillAsks,
-    /// The token is used.
-    #[error("the token is used")]
-    QuestionKnown,
-    /// No such question was asked.
-    #[error("no such question was asked")]
-    QuestionUnknown,
-    /// The question is decided.
-    #[error("the question is decided")]
+    SessionHasOpenQuestion,
+    /// The token is in use.
+    #[error("the token is already in use")]
+    DuplicateQuestionToken,
+    /// No question has this token.
+    #[error("there is no such question")]
+    UnknownQuestion,
+    /// The question is already decided.
+    #[error("the question is already decided")]
     AlreadyDecided,
     /// The question is not decided.
     #[error("the question is not decided")]
     NotDecided,
-    /// The decision is spent.
-    #[error("the decision is spent")]
+    /// The decision is already spent.
+    #[error("the decision is already spent")]
     AlreadySpent,
-    /// The subscription is open already.
-    #[error("the subscription is open already")]
-    SubscriptionKnown,
-    /// There is no open subscription of that id.
+    /// A subscription with this id is open.
+    #[error("the subscription is already open")]
+    DuplicateSubscriptionId,
+    /// No open subscription has this id.
     #[error("the subscription is not open")]
     SubscriptionNotOpen,
     /// The cursor is beyond the last event.
     #[error("the cursor is beyond the last event")]
-    BeyondLast,
-    /// The idempotency key is used.
-    #[error("the idempotency key is used")]
-    KeyUsed,
+    CursorBeyondLastEvent,
+    /// The principal has used this idempotency key before.
+    #[error("the idempotency key is already in use")]
+    IdempotencyKeyUsed,
 }
 
-impl Error {
-    pub(crate) fn damaged(place: Place) -> Self {
-        Self::Corrupt(place, None)
+impl JournalError {
+    pub(crate) fn corrupt(location: DamageLocation) -> Self {
+        Self::Corrupt(location, None)
     }
 }

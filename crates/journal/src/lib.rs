@@ -1,27 +1,39 @@
 //! The hub's durable log and consent ledger.
 //!
-//! - [`Journal`]: the trait, and in its comment the contract that `tests/contract` holds every implementation to.
-//! - [`Entry`]: what can be written, and when an entry is refused.
-//! - [`stored`]: what can be read back.
-//! - [`Retention`]: what may be forgotten.
-//! - [`Error`]: sorted by what can be done about it.
-//! - [`Memory`] and [`Sqlite`]: the implementations.
+//! - [`Journal`]: the trait. Its documentation is the contract, which `tests/contract` checks for every implementation.
+//! - [`JournalEntry`]: the entries that can be written, and their preconditions.
+//! - [`stored`]: the records that can be read back.
+//! - [`Retention`]: the limits for stored data.
+//! - [`JournalError`]: errors, grouped by how the caller can react.
+//! - [`MemoryJournal`] and [`SqliteJournal`]: the implementations.
 //!
-//! Records, bodies, receipts and calls are bytes that only the caller understands. The journal knows disks, not AAEP: it
-//! keeps apart open and ended, undecided and decided, unspent and spent, and nothing else.
+//! Records, bodies, receipts and calls are opaque bytes. The journal does not know AAEP. It only tracks whether
+//! sessions are open or ended, questions undecided or decided, and decisions unspent or spent.
 //!
 //! ```
-//! use journal::{Entry, Journal, Memory, Position};
+//! use journal::{JournalEntry, Journal, MemoryJournal, Position};
 //! use seal::UnixMillis;
 //!
-//! let (at, lease) = (UnixMillis::new(0), UnixMillis::new(60_000));
-//! let mut journal = Memory::default();
+//! let mut journal = MemoryJournal::default();
 //! journal.commit(&[
-//!     Entry::SessionOpened { id: "s", agent: "bank", principal: "token-1", lease, record: b"{}" },
-//!     Entry::Event { position: Position::new(1), session: "s", event_id: "e", at, critical: false, body: b"{}" },
+//!     JournalEntry::SessionOpened {
+//!         id: "s",
+//!         agent: "bank",
+//!         principal: "token-1",
+//!         lease_expires_at: UnixMillis::new(60_000),
+//!         record: b"{}",
+//!     },
+//!     JournalEntry::Event {
+//!         position: Position::new(1),
+//!         session: "s",
+//!         event_id: "e",
+//!         at: UnixMillis::new(0),
+//!         is_critical: false,
+//!         body: b"{}",
+//!     },
 //! ])?;
-//! assert_eq!(journal.position_of("e")?, Some(Position::new(1)));
-//! # Ok::<(), journal::Error>(())
+//! assert_eq!(journal.event_position("e")?, Some(Position::new(1)));
+//! # Ok::<(), journal::JournalError>(())
 //! ```
 
 mod entry;
@@ -31,63 +43,76 @@ mod retention;
 mod sqlite;
 pub mod stored;
 
-pub use entry::{Entry, Position};
-pub use error::{Cause, Conflict, Error, Place, Reason};
-pub use memory::Memory;
-pub use retention::{Retention, Trimmed};
+pub use entry::{JournalEntry, Position};
+pub use error::{Cause, Conflict, ConflictReason, DamageLocation, JournalError};
+pub use memory::MemoryJournal;
+pub use retention::{Retention, TrimReport};
 use seal::UnixMillis;
-pub use sqlite::{Settings, Sqlite};
-use stored::{Alive, Remembered, StoredDecision, StoredEvent, StoredSession};
+pub use sqlite::{SqliteJournal, SqliteSettings};
+use stored::{LiveState, StoredDecision, StoredEvent, StoredResponse, StoredSession};
 
 /// A log of events and a ledger of consent, written by one thread.
 ///
-/// **Atomic.** A batch is all or nothing. When one entry conflicts with what is stored, or with an earlier entry of the
-/// same batch, nothing of the batch is there, and [`Conflict::entry`] says which one it was. To consume a token, decide and
-/// record is one batch: [`Entry::Decided`] beside the [`Entry::Event`] that tells of it.
+/// **Atomicity.** A batch is written completely or not at all. If an entry conflicts with what is stored, or with an
+/// earlier entry of the same batch, nothing of the batch is written. [`Conflict::entry_index`] tells which entry it
+/// was. For example, one batch contains a [`JournalEntry::QuestionDecided`] and the [`JournalEntry::Event`] that
+/// reports it.
 ///
-/// **Durable.** When [`commit`](Self::commit) returns `Ok`, the batch outlives the process and the power ([`Memory`]: it
-/// lives as long as the value). Group commit is the caller's: whatever waits goes into one batch, which costs one
-/// synchronisation. When it returns an error, nothing of the batch is visible through this value. Only after a crash right
-/// then may a batch that failed for another reason than a conflict turn out to be there, and then whole.
+/// **Durability.** When [`commit`](Self::commit) returns `Ok`, the batch survives a crash of the process and a power
+/// failure. A [`MemoryJournal`] keeps it only until the value is dropped. For group commit, the caller puts all waiting
+/// entries into one batch, which costs one synchronization. When `commit` returns an error, nothing of the batch is
+/// visible through this value. There is one exception: if the process crashes right after an error other than a
+/// conflict, the complete batch may be present when the journal is reopened.
 ///
-/// **After an error** the journal goes on if it can: after [`Error::Conflict`] always, after [`Error::Full`] when there is
-/// room again. After [`Error::Corrupt`] nothing read from it should be believed.
+/// **After an error** the journal continues if it can: always after [`JournalError::Conflict`], and after
+/// [`JournalError::Full`] when there is space again. After [`JournalError::Corrupt`] nothing read from it can be
+/// trusted.
 ///
-/// **Twice.** Reading may be repeated at will. [`Entry::Cursor`], [`Entry::SessionTouched`], [`Entry::SubscriptionChanged`]
-/// and [`Entry::DeadlineMoved`] may be written again with the same content. Every other entry happens once, and a second
-/// time is a conflict. [`restore`](Self::restore) may be called at any time and tells the state of now.
+/// **Repetition.** Reads can be repeated. [`JournalEntry::CursorMoved`], [`JournalEntry::SessionTouched`],
+/// [`JournalEntry::SubscriptionChanged`] and [`JournalEntry::DeadlineMoved`] can be written again with the same
+/// content. Writing any other entry a second time is a conflict, except for [`JournalEntry::ReplyAttempted`], which
+/// adds another attempt. [`restore`](Self::restore) can be called at any time and returns the current state.
 ///
-/// **Order.** Positions are given by the caller, each one more than the last, beginning at 1; they are never used again,
-/// even when everything was trimmed. Reading gives events in the order of their positions.
+/// **Order.** The caller assigns positions, each one more than the last, starting at 1. A position is never reused,
+/// even after all events were trimmed. Reading returns events in position order.
 pub trait Journal: Send {
-    /// Writes all of the batch or nothing; it is durable when this returns `Ok`. An empty batch does nothing.
-    fn commit(&mut self, batch: &[Entry<'_>]) -> Result<(), Error>;
+    /// Writes the whole batch or nothing. It is durable when this returns `Ok`. An empty batch does nothing.
+    fn commit(&mut self, batch: &[JournalEntry<'_>]) -> Result<(), JournalError>;
 
-    /// What is alive, in time proportional to it and not to what is stored.
-    fn restore(&mut self) -> Result<Alive, Error>;
+    /// Returns the live state. Takes time proportional to that state, not to everything stored.
+    fn restore(&mut self) -> Result<LiveState, JournalError>;
 
-    /// Up to `limit` events after this position. Beyond [`Alive::floor`] none is missing; up to it, only events of open
-    /// sessions may be left.
-    fn events(&mut self, after: Position, limit: usize) -> Result<Vec<StoredEvent>, Error>;
+    /// Returns up to `limit` events after this position. All events after [`LiveState::trimmed_up_to`] are stored. Up
+    /// to that position, only events of open sessions are kept.
+    fn events(&mut self, after: Position, limit: usize) -> Result<Vec<StoredEvent>, JournalError>;
 
-    /// Up to `limit` events of one session after this position. An unknown session has none.
-    fn events_of(&mut self, session: &str, after: Position, limit: usize) -> Result<Vec<StoredEvent>, Error>;
+    /// Returns up to `limit` events of one session after this position. Empty for an unknown session.
+    fn session_events(
+        &mut self,
+        session: &str,
+        after: Position,
+        limit: usize,
+    ) -> Result<Vec<StoredEvent>, JournalError>;
 
-    /// Where the event with this id is; `None` if it never was or was trimmed.
-    fn position_of(&mut self, event_id: &str) -> Result<Option<Position>, Error>;
+    /// Returns the position of the event with this id, or `None` if it never existed or was trimmed.
+    fn event_position(&mut self, event_id: &str) -> Result<Option<Position>, JournalError>;
 
-    /// The session of this id, open or ended; `None` if it never was or was trimmed. One with questions that are kept is kept.
-    fn session(&mut self, id: &str) -> Result<Option<StoredSession>, Error>;
+    /// Returns the session with this id, open or ended, or `None` if it never existed or was trimmed. A session is
+    /// stored at least as long as its questions.
+    fn session(&mut self, id: &str) -> Result<Option<StoredSession>, JournalError>;
 
-    /// What was answered when this principal used this key before.
-    fn idempotent(&mut self, principal: &str, key: &str) -> Result<Option<Remembered>, Error>;
+    /// Returns the stored response for this principal and idempotency key, if any.
+    fn stored_response(&mut self, principal: &str, key: &str)
+    -> Result<Option<StoredResponse>, JournalError>;
 
-    /// The decision on this question; `None` if it is open, never was, or was trimmed. `None` never means yes.
-    fn decision(&mut self, token: &str) -> Result<Option<StoredDecision>, Error>;
+    /// Returns the decision on this question, or `None` if it is undecided, never existed or was trimmed. `None`
+    /// never means acceptance.
+    fn decision(&mut self, token: &str) -> Result<Option<StoredDecision>, JournalError>;
 
-    /// Forgets what is older or more than `keep` says, a bounded step at a time; see [`Retention`] for what it spares.
-    fn trim(&mut self, keep: &Retention, now: UnixMillis) -> Result<Trimmed, Error>;
+    /// Deletes what exceeds the limits of `retention`, in one bounded step. See [`Retention`] for what is never
+    /// deleted.
+    fn trim(&mut self, retention: &Retention, now: UnixMillis) -> Result<TrimReport, JournalError>;
 
-    /// The bytes that the journal takes where it is stored.
-    fn size(&mut self) -> Result<u64, Error>;
+    /// Returns the size of the stored journal, in bytes.
+    fn size_bytes(&mut self) -> Result<u64, JournalError>;
 }

@@ -1,46 +1,49 @@
-//! What may be forgotten.
+//! Limits for stored data.
 
 use crate::Position;
 
 seal::defaults! {
-    /// How much is kept. `None` keeps all.
+    /// Limits for stored data. `None` means no limit.
     ///
-    /// What is alive is never forgotten: open sessions with all their events, their questions, decided or not, and open
-    /// subscriptions. Everything else goes oldest first. That a listener has not fetched an event yet does not keep it, or one
-    /// that never returns would fill the disk: the caller sees that a cursor is before [`Alive::floor`](crate::stored::Alive),
-    /// and tells the listener that there is a gap.
+    /// Live data is never deleted: open sessions with all their events and questions, decided or not, and open
+    /// subscriptions. Everything else is deleted oldest first. An event is deleted even if a listener has not fetched
+    /// it yet, because events kept for a listener that never returns would otherwise fill the disk. If a listener's
+    /// cursor is before [`LiveState::trimmed_up_to`](crate::stored::LiveState::trimmed_up_to), the caller reports the
+    /// gap to it.
     ///
-    /// Decisions and keys go by their own age only, never for want of space.
+    /// Decisions and keys are deleted only by age, never to free space.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Retention {
-        /// How old events and attempts may get, in milliseconds.
-        pub events: Option<i64> = None,
-        /// How old decisions may get once their session has ended.
-        pub decisions: Option<i64> = None,
-        /// How old idempotency keys may get.
-        pub keys: Option<i64> = None,
-        /// How many bytes the journal may take; beyond that the oldest events and attempts go.
-        pub bytes: Option<u64> = None,
-        /// How many rows of a kind one call looks at, so that a commit need not wait long for it.
-        pub step: usize = 1000,
+        /// Maximum age of events and attempts, in milliseconds.
+        pub max_event_age_ms: Option<i64> = None,
+        /// Maximum age of decisions whose session has ended, in milliseconds.
+        pub max_decision_age_ms: Option<i64> = None,
+        /// Maximum age of idempotency keys, in milliseconds.
+        pub max_key_age_ms: Option<i64> = None,
+        /// Maximum size of the journal in bytes. Beyond it, the oldest events and attempts are deleted.
+        pub max_bytes: Option<u64> = None,
+        /// Maximum number of rows of each kind that one call examines, so that a commit never waits long.
+        pub max_rows_per_step: usize = 1000,
     }
 }
 
-/// What one call of [`trim`](crate::Journal::trim) did.
+/// The result of one call of [`trim`](crate::Journal::trim).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Trimmed {
-    /// Events forgotten.
+pub struct TrimReport {
+    /// Number of deleted events.
     pub events: u64,
-    /// Attempts forgotten.
+    /// Number of deleted attempts.
     pub attempts: u64,
-    /// Questions with their decisions forgotten.
+    /// Number of deleted questions with their decisions.
     pub decisions: u64,
-    /// Idempotency keys forgotten.
+    /// Number of deleted idempotency keys.
     pub keys: u64,
-    /// Up to here events may be missing from now on, as [`Alive::floor`](crate::stored::Alive) says.
-    pub floor: Position,
-    /// There is more to do: call again when there is time.
-    pub more: bool,
-    /// More than [`Retention::bytes`], and nothing is left that may go: end a session, or allow more.
-    pub over: bool,
+    /// Events up to this position may have been deleted; see
+    /// [`LiveState::trimmed_up_to`](crate::stored::LiveState::trimmed_up_to).
+    pub trimmed_up_to: Position,
+    /// Whether there is more to delete. If so, call `trim` again when there is time.
+    pub has_more: bool,
+    /// Whether the journal exceeds [`Retention::max_bytes`] although nothing more can be deleted. Only ending a
+    /// session or raising the limit helps.
+    pub is_over_limit: bool,
 }

@@ -1,40 +1,40 @@
-//! What can be read back.
+//! Records that can be read back.
 
 use seal::UnixMillis;
 
 use crate::Position;
 
-/// What a hub needs to go on where it was.
+/// The state that a hub needs to continue after a restart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Alive {
+pub struct LiveState {
     /// Open sessions, in the order in which they were opened.
     pub sessions: Vec<OpenSession>,
-    /// Undecided questions, by token.
+    /// Undecided questions, ordered by token.
     pub questions: Vec<OpenQuestion>,
-    /// Decisions of open sessions that are not spent, by token.
-    pub unspent: Vec<StoredDecision>,
-    /// Open subscriptions, by id.
+    /// Unspent decisions of open sessions, ordered by token.
+    pub unspent_decisions: Vec<StoredDecision>,
+    /// Open subscriptions, ordered by id.
     pub subscriptions: Vec<OpenSubscription>,
     /// The position of the last event ever written.
-    pub last: Position,
-    /// Every event after this is there. A cursor before it has missed some.
-    pub floor: Position,
+    pub last_position: Position,
+    /// Events up to this position may have been deleted; all later events are stored.
+    pub trimmed_up_to: Position,
 }
 
-/// An event.
+/// A stored event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredEvent {
-    /// Where it is.
+    /// Its position in the log.
     pub position: Position,
-    /// The session that it belongs to.
+    /// The session to which it belongs.
     pub session: String,
-    /// Its own id.
+    /// The event's id.
     pub event_id: String,
-    /// When.
+    /// The time of the entry.
     pub at: UnixMillis,
-    /// Whether it is critical.
-    pub critical: bool,
-    /// The event as it is sent.
+    /// Whether the event is critical.
+    pub is_critical: bool,
+    /// The event as sent.
     pub body: Vec<u8>,
 }
 
@@ -45,88 +45,88 @@ pub struct OpenSession {
     pub id: String,
     /// The agent.
     pub agent: String,
-    /// Who owns it.
+    /// The principal that owns the session.
     pub principal: String,
-    /// Until when the agent counts as there.
-    pub lease: UnixMillis,
-    /// The caller's own.
+    /// When the session's lease expires.
+    pub lease_expires_at: UnixMillis,
+    /// Additional data of the caller.
     pub record: Vec<u8>,
 }
 
 /// A session, whether or not it has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredSession {
-    /// As it was opened.
-    pub opened: OpenSession,
+    /// The session's data.
+    pub session: OpenSession,
     /// Whether it has ended.
-    pub ended: bool,
+    pub is_ended: bool,
 }
 
-/// A question that nobody has answered.
+/// An undecided question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenQuestion {
-    /// Its token.
+    /// The question's reply token.
     pub token: String,
     /// The session that asks.
     pub session: String,
-    /// Until when it can be answered.
+    /// The deadline for an answer.
     pub deadline: UnixMillis,
-    /// The caller's own.
+    /// Additional data of the caller.
     pub record: Vec<u8>,
 }
 
-/// A question and its answer.
+/// A decided question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredDecision {
-    /// The question's token.
+    /// The question's reply token.
     pub token: String,
     /// The session that asked.
     pub session: String,
-    /// The deadline that it had in the end.
+    /// The deadline, including any extensions.
     pub deadline: UnixMillis,
-    /// The caller's own.
+    /// Additional data of the caller.
     pub record: Vec<u8>,
-    /// What was decided.
+    /// The decision, in the caller's vocabulary.
     pub decision: String,
-    /// By what.
-    pub by: String,
-    /// The proof.
+    /// What decided it.
+    pub decided_by: String,
+    /// The receipt.
     pub receipt: Vec<u8>,
-    /// When.
-    pub at: UnixMillis,
-    /// What it was spent on.
-    pub spent: Option<Spending>,
+    /// When the question was decided.
+    pub decided_at: UnixMillis,
+    /// The call on which the decision was spent, if any.
+    pub spent_on: Option<DecisionUse>,
 }
 
-/// What a decision was spent on.
+/// The use of a decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Spending {
-    /// The call.
+pub struct DecisionUse {
+    /// The call on which the decision was spent.
     pub call: Vec<u8>,
-    /// When.
+    /// When the decision was spent.
     pub at: UnixMillis,
 }
 
-/// A subscription that is not closed.
+/// An open subscription.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenSubscription {
     /// Its id.
     pub id: String,
-    /// Who listens.
+    /// The principal that listens.
     pub principal: String,
-    /// The caller's own.
+    /// Additional data of the caller.
     pub record: Vec<u8>,
-    /// The listener has everything up to here.
+    /// The listener has received everything up to this position.
     pub cursor: Position,
 }
 
-/// What was answered to a request.
+/// The stored response to a request with an idempotency key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Remembered {
+pub struct StoredResponse {
     /// The digest of the request.
     pub request: Vec<u8>,
-    /// The answer.
+    /// The response.
     pub response: Vec<u8>,
-    /// When.
+    /// When the response was stored.
     pub at: UnixMillis,
 }

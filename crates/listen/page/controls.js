@@ -1,60 +1,60 @@
-// What the person sets: how much, which language, which pace, how quiet. It is kept in this browser, and told to the hub.
+// The settings (verbosity, language, pace, quiet mode), the sign-in form and the demo form. Settings are stored in the browser and sent to the hub.
 
 import { phrases } from "./phrases.js";
-import { reason } from "./stream.js";
-import { put } from "./voice.js";
-import { because } from "./words.js";
+import { readError } from "./stream.js";
+import { setParts } from "./voice.js";
+import { errorText } from "./wording.js";
 
-const KEPT = "sayso.settings";
-/** Languages to choose from, beside those that the browser names. */
+const SETTINGS_KEY = "sayso.settings";
+/** Languages to choose from, in addition to the browser's. */
 const LANGUAGES = ["en", "es", "yo", "ar", "bn", "de", "fa", "fr", "he", "hi", "id", "it", "ja", "ko", "pl", "pt", "ru", "sw", "tr", "uk", "ur", "vi", "zh"];
 
 export class Settings {
-  #changed;
+  #onChange;
 
-  /** `changed` is told the settings whenever the person has changed them. */
-  constructor(changed) {
-    this.#changed = changed;
-    const kept = read();
-    const own = navigator.languages.length > 0 ? navigator.languages : ["en"];
-    for (const tag of new Set([...own, ...LANGUAGES])) by("language").append(new Option(tag, tag));
+  /** Calls `onChange` with the settings whenever the person has changed them. */
+  constructor(onChange) {
+    this.#onChange = onChange;
+    const stored = readStored();
+    const browserLanguages = navigator.languages.length > 0 ? navigator.languages : ["en"];
+    for (const tag of new Set([...browserLanguages, ...LANGUAGES])) byId("language").append(new Option(tag, tag));
     this.nameLanguages();
-    by("verbosity").value = ["terse", "normal", "detailed"].includes(kept.verbosity) ? kept.verbosity : "normal";
-    if ([...by("language").options].some((option) => option.value === kept.language)) by("language").value = kept.language;
-    if (Number.isInteger(kept.pace) && kept.pace >= 50 && kept.pace <= 1000) by("pace").value = kept.pace;
-    by("quiet").checked = kept.quiet === true;
-    by("settings-form").addEventListener("submit", (event) => event.preventDefault());
-    by("settings-form").addEventListener("change", () => this.#change());
+    byId("verbosity").value = ["terse", "normal", "detailed"].includes(stored.verbosity) ? stored.verbosity : "normal";
+    if ([...byId("language").options].some((option) => option.value === stored.language)) byId("language").value = stored.language;
+    if (Number.isInteger(stored.pace) && stored.pace >= 50 && stored.pace <= 1000) byId("pace").value = stored.pace;
+    byId("quiet").checked = stored.quiet === true;
+    byId("settings-form").addEventListener("submit", (event) => event.preventDefault());
+    byId("settings-form").addEventListener("change", () => this.#handleChange());
   }
 
-  /** Names the languages in the one in use. */
+  /** Shows the names of the languages in the current language. */
   nameLanguages() {
     const names = new Intl.DisplayNames([phrases.lang, "en"], { type: "language" });
-    for (const option of by("language").options) option.textContent = names.of(option.value) ?? option.value;
+    for (const option of byId("language").options) option.textContent = names.of(option.value) ?? option.value;
   }
 
-  get now() {
-    const languages = [...new Set([by("language").value, ...navigator.languages, "en"])].slice(0, 32);
-    return { verbosity: by("verbosity").value, language: by("language").value, languages, pace: Number(by("pace").value), quiet: by("quiet").checked };
+  get current() {
+    const languages = [...new Set([byId("language").value, ...navigator.languages, "en"])].slice(0, 32);
+    return { verbosity: byId("verbosity").value, language: byId("language").value, languages, pace: Number(byId("pace").value), quiet: byId("quiet").checked };
   }
 
-  #change() {
-    const pace = by("pace");
-    const good = pace.checkValidity() || pace.validity.stepMismatch;
-    by("pace-error").textContent = good ? "" : phrases.paceRange;
-    pace.setAttribute("aria-invalid", String(!good));
-    if (!good) return;
-    const { now } = this;
+  #handleChange() {
+    const pace = byId("pace");
+    const isValid = pace.checkValidity() || pace.validity.stepMismatch;
+    byId("pace-error").textContent = isValid ? "" : phrases.paceRange;
+    pace.setAttribute("aria-invalid", String(!isValid));
+    if (!isValid) return;
+    const { current } = this;
     try {
-      localStorage.setItem(KEPT, JSON.stringify(now));
+      localStorage.setItem(SETTINGS_KEY, JSON.stringify(current));
     } catch {
-      // Then it holds until the page is closed.
+      // Without storage, the settings last until the page is closed.
     }
-    this.#changed(now);
+    this.#onChange(current);
   }
 }
 
-/** The settings as the protocol's terms. */
+/** Returns the settings as AAEP capabilities. */
 export function capabilities(settings) {
   return {
     preferred_verbosity: settings.verbosity,
@@ -64,58 +64,58 @@ export function capabilities(settings) {
   };
 }
 
-/** The form to sign in, and what happens once somebody has. */
-export function signIn(done, failed) {
-  by("sign-in-form").addEventListener("submit", async (event) => {
+/** Sets up the sign-in form. */
+export function setUpSignInForm(onSuccess, onFailure) {
+  byId("sign-in-form").addEventListener("submit", async (event) => {
     event.preventDefault();
-    const error = by("sign-in-error");
+    const error = byId("sign-in-error");
     error.textContent = "";
     try {
-      const body = JSON.stringify({ token: by("token").value.trim() });
-      const answer = await fetch("/login", { method: "POST", headers: { "Content-Type": "application/json" }, body });
-      if (!answer.ok) throw await reason(answer);
-    } catch (why) {
-      put(error, [because(why)]);
-      by("token").setAttribute("aria-invalid", "true");
-      by("token").focus();
-      failed(because(why));
+      const body = JSON.stringify({ token: byId("token").value.trim() });
+      const response = await fetch("/login", { method: "POST", headers: { "Content-Type": "application/json" }, body });
+      if (!response.ok) throw await readError(response);
+    } catch (failure) {
+      setParts(error, [errorText(failure)]);
+      byId("token").setAttribute("aria-invalid", "true");
+      byId("token").focus();
+      onFailure(errorText(failure));
       return;
     }
-    by("token").value = "";
-    by("token").removeAttribute("aria-invalid");
-    done();
+    byId("token").value = "";
+    byId("token").removeAttribute("aria-invalid");
+    onSuccess();
   });
 }
 
-/** The field for those who want something of the assistant. */
-export function askForm(failed) {
+/** Sets up the form for requests to the demo agent. */
+export function setUpRequestForm(onFailure) {
   if (document.documentElement.dataset.demo !== "yes") return;
-  by("ask").hidden = false;
-  by("ask-form").addEventListener("submit", async (event) => {
+  byId("ask").hidden = false;
+  byId("ask-form").addEventListener("submit", async (event) => {
     event.preventDefault();
-    const error = by("ask-error");
+    const error = byId("ask-error");
     error.textContent = "";
-    const text = by("wish").value.trim();
+    const text = byId("request").value.trim();
     try {
-      if (text === "") throw new Error(phrases.wishFirst);
-      const answer = await fetch("/demo", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ text }) });
-      if (!answer.ok) throw await reason(answer);
-      by("wish").value = "";
-    } catch (why) {
-      put(error, [because(why)]);
-      failed(because(why));
+      if (text === "") throw new Error(phrases.requestRequired);
+      const response = await fetch("/demo", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ text }) });
+      if (!response.ok) throw await readError(response);
+      byId("request").value = "";
+    } catch (failure) {
+      setParts(error, [errorText(failure)]);
+      onFailure(errorText(failure));
     }
   });
 }
 
-function read() {
+function readStored() {
   try {
-    return JSON.parse(localStorage.getItem(KEPT)) ?? {};
+    return JSON.parse(localStorage.getItem(SETTINGS_KEY)) ?? {};
   } catch {
     return {};
   }
 }
 
-export function by(id) {
+export function byId(id) {
   return document.getElementById(id);
 }

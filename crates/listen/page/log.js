@@ -1,16 +1,16 @@
-// The log: everything that was heard, in order, to be walked by keyboard. It is no live region; what is to be heard is said elsewhere.
+// The log: all entries in order, navigable by keyboard. It is not a live region, because the voice makes the announcements.
 
 import { phrases } from "./phrases.js";
 import { spans } from "./voice.js";
 
-/** Entries that are kept. */
-export const MOST_ENTRIES = 10000;
-/** Entries that one turn of Page Up or Page Down passes. */
-const PAGE = 10;
-/** Entries come together, so that a flood costs one layout and not thousands. */
-const TOGETHER = 50;
-/** So many at a time, so that who presses a key in between is heard. */
-const AT_ONCE = 200;
+/** Maximum number of entries. */
+export const MAX_ENTRIES = 10000;
+/** Number of entries that Page Up and Page Down move by. */
+const PAGE_STEP = 10;
+/** How long entries are collected before they are drawn, in milliseconds. A flood then costs one layout instead of thousands. */
+const BATCH_DELAY_MS = 50;
+/** Maximum number of entries that are drawn at a time, so that the page stays responsive to keys. */
+const MAX_BATCH = 200;
 
 export class Log {
   #list;
@@ -19,58 +19,58 @@ export class Log {
   #waiting = [];
   #timer;
   #current;
-  /** Whether the newest is in sight: then it stays so. */
+  /** Whether the list is scrolled to the newest entry, in which case it follows new ones. */
   #atEnd = true;
 
   constructor(list, dropped) {
     this.#list = list;
     this.#dropped = dropped;
-    list.addEventListener("keydown", (event) => this.#key(event));
+    list.addEventListener("keydown", (event) => this.#onKeyDown(event));
     list.addEventListener("scroll", () => (this.#atEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 48), { passive: true });
     list.addEventListener("focusin", (event) => this.#setCurrent(event.target.closest("li")));
   }
 
   add(entry) {
     this.#waiting.push(entry);
-    if (this.#waiting.length > MOST_ENTRIES) {
+    if (this.#waiting.length > MAX_ENTRIES) {
       this.#waiting.shift();
       this.#droppedCount += 1;
     }
-    this.#timer ??= setTimeout(() => this.#draw(), TOGETHER);
+    this.#timer ??= setTimeout(() => this.#draw(), BATCH_DELAY_MS);
   }
 
   #draw() {
     this.#timer = undefined;
-    const follows = !this.#list.contains(document.activeElement);
-    this.#list.append(...this.#waiting.splice(0, AT_ONCE).map(item));
-    if (this.#waiting.length > 0) this.#timer = setTimeout(() => this.#draw(), TOGETHER);
+    const isUnfocused = !this.#list.contains(document.activeElement);
+    this.#list.append(...this.#waiting.splice(0, MAX_BATCH).map(createItem));
+    if (this.#waiting.length > 0) this.#timer = setTimeout(() => this.#draw(), BATCH_DELAY_MS);
     this.#trim();
     this.translate();
-    if (follows) this.#setCurrent(this.#list.lastElementChild);
-    if (follows && this.#atEnd) this.#list.scrollTop = this.#list.scrollHeight;
+    if (isUnfocused) this.#setCurrent(this.#list.lastElementChild);
+    if (isUnfocused && this.#atEnd) this.#list.scrollTop = this.#list.scrollHeight;
   }
 
-  /** Says how much is not kept, in the language in use. Entries stay in that in which they were heard. */
+  /** Updates the number of dropped entries in the current language. Entries keep the language in which they were added. */
   translate() {
     if (this.#droppedCount === 0) return;
     this.#dropped.hidden = false;
-    this.#dropped.textContent = phrases.dropped(this.#droppedCount, MOST_ENTRIES);
+    this.#dropped.textContent = phrases.entriesDropped(this.#droppedCount, MAX_ENTRIES);
   }
 
   #trim() {
-    const many = this.#list.childElementCount - MOST_ENTRIES;
-    if (many <= 0) return;
-    const kept = this.#list.children[many];
-    const old = document.createRange();
-    old.setStartBefore(this.#list.firstElementChild);
-    old.setEndBefore(kept);
-    // Whoever stands on one of them is not thrown out.
-    if (old.intersectsNode(document.activeElement) && this.#list.contains(document.activeElement)) kept.focus();
-    old.deleteContents();
-    this.#droppedCount += many;
+    const excess = this.#list.childElementCount - MAX_ENTRIES;
+    if (excess <= 0) return;
+    const oldestKept = this.#list.children[excess];
+    const dropped = document.createRange();
+    dropped.setStartBefore(this.#list.firstElementChild);
+    dropped.setEndBefore(oldestKept);
+    // If the focus is on a dropped entry, it moves to the oldest entry that stays.
+    if (dropped.intersectsNode(document.activeElement) && this.#list.contains(document.activeElement)) oldestKept.focus();
+    dropped.deleteContents();
+    this.#droppedCount += excess;
   }
 
-  /** One entry is a stop of the Tab key; the arrow keys lead to the others. */
+  /** Makes an entry the only one that the Tab key reaches. The arrow keys move to the others. */
   #setCurrent(entry) {
     if (entry === null || entry === this.#current) return;
     if (this.#current !== undefined) this.#current.tabIndex = -1;
@@ -78,22 +78,23 @@ export class Log {
     entry.tabIndex = 0;
   }
 
-  #key(event) {
+  #onKeyDown(event) {
     if (event.ctrlKey || event.altKey || event.metaKey || event.shiftKey) return;
-    const here = event.target.closest("li");
-    if (here === null) return;
-    const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: PAGE, PageUp: -PAGE };
-    let to;
-    if (event.key === "Home") to = this.#list.firstElementChild;
-    else if (event.key === "End") to = this.#list.lastElementChild;
-    else if (Object.hasOwn(steps, event.key)) to = walk(here, steps[event.key]);
+    const entry = event.target.closest("li");
+    if (entry === null) return;
+    const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: PAGE_STEP, PageUp: -PAGE_STEP };
+    let target;
+    if (event.key === "Home") target = this.#list.firstElementChild;
+    else if (event.key === "End") target = this.#list.lastElementChild;
+    else if (Object.hasOwn(steps, event.key)) target = entryAt(entry, steps[event.key]);
     else return;
     event.preventDefault();
-    to.focus();
+    target.focus();
   }
 }
 
-function walk(from, steps) {
+/** Returns the entry a number of steps away, or the last one in that direction. */
+function entryAt(from, steps) {
   let entry = from;
   for (let step = 0; step < Math.abs(steps); step += 1) {
     const next = steps > 0 ? entry.nextElementSibling : entry.previousElementSibling;
@@ -103,18 +104,18 @@ function walk(from, steps) {
   return entry;
 }
 
-function item(entry) {
-  const line = document.createElement("li");
-  line.tabIndex = -1;
-  line.className = `entry ${entry.word}`;
+function createItem(entry) {
+  const item = document.createElement("li");
+  item.tabIndex = -1;
+  item.className = `entry ${entry.category}`;
   const time = document.createElement("time");
   const at = new Date(entry.at);
   time.dateTime = at.toISOString();
   time.textContent = at.toLocaleTimeString("en-GB");
-  const word = document.createElement("span");
-  word.className = "word";
-  word.lang = phrases.lang;
-  word.textContent = `${phrases.words[entry.word]}:`;
-  line.append(time, " ", word, " ", ...spans(entry.parts));
-  return line;
+  const category = document.createElement("span");
+  category.className = "category";
+  category.lang = phrases.lang;
+  category.textContent = `${phrases.categoryLabels[entry.category]}:`;
+  item.append(time, " ", category, " ", ...spans(entry.parts));
+  return item;
 }

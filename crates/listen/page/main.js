@@ -1,125 +1,124 @@
-// The listening page: what comes from the hub goes to the ear, and what the ear makes of it to voice, questions, sessions and log.
+// The listening page: passes hub messages to the subscriber, and its effects to the voice, the questions, the sessions and the log.
 
-import { Settings, askForm, by, capabilities, signIn } from "./controls.js";
-import { Ear } from "./ear.js";
+import { Settings, setUpRequestForm, byId, capabilities, setUpSignInForm } from "./controls.js";
 import { Log } from "./log.js";
-import { phrases, speak, translate } from "./phrases.js";
+import { phrases, selectLanguage, translate } from "./phrases.js";
 import { Questions } from "./questions.js";
-import { Queue } from "./queue.js";
+import { AnnouncementQueue } from "./queue.js";
 import { Sessions } from "./sessions.js";
-import { Stream } from "./stream.js";
-import { Voice, put } from "./voice.js";
-import { because, own, together } from "./words.js";
+import { HubStream } from "./stream.js";
+import { Subscriber } from "./subscriber.js";
+import { Voice, setParts } from "./voice.js";
+import { errorText, mergeParts, ownText } from "./wording.js";
 
-/** A lost connection is told if it does not come back by itself in that time. */
-const LOST = 2000;
-/** Whoever has pressed a key in that time is typing, and is not interrupted by a dialog. */
-const TYPING = 1500;
-const SIGNED_IN = "sayso.signed-in";
+/** How long a connection must be lost before that is announced, in milliseconds. */
+const LOST_NOTICE_DELAY_MS = 2000;
+/** How long after a key press the person counts as typing, in milliseconds. No dialog opens meanwhile. */
+const TYPING_WINDOW_MS = 1500;
+const SIGNED_IN_KEY = "sayso.signed-in";
 
 const clock = () => Date.now();
-const settings = new Settings((now) => changed(now));
-const ear = new Ear();
-const queue = new Queue(settings.now.pace);
-const voice = new Voice(queue, { clock, show: (token) => questions.show(token), busy });
-const questions = new Questions({ reply, extend, stop, time: () => ear.hubTime(clock()) }, voice);
-const sessions = new Sessions(by("session-list"), by("no-sessions"), stop);
-const log = new Log(by("log-list"), by("log-dropped"));
+const settings = new Settings((current) => onSettingsChanged(current));
+const subscriber = new Subscriber();
+const queue = new AnnouncementQueue(settings.current.pace);
+const voice = new Voice(queue, { clock, show: (token) => questions.show(token), isTyping });
+const questions = new Questions({ reply, extend, stop, time: () => subscriber.hubTime(clock()) }, voice);
+const sessions = new Sessions(byId("session-list"), byId("no-sessions"), stop);
+const log = new Log(byId("log-list"), byId("log-dropped"));
 
-let typed = 0;
-let lost;
-let toldLost = false;
-let connection = { name: "notConnected", why: undefined };
-let returned = false;
+let lastKeyAt = 0;
+let lossTimer;
+let isLossAnnounced = false;
+let connection = { name: "notConnected", error: undefined };
+let wasLossAnnounced = false;
 
-const stream = new Stream(
+const stream = new HubStream(
   {
-    ...capabilities(settings.now),
+    ...capabilities(settings.current),
     supports_confirmation_reply: true,
     supports_clarification_reply: true,
     supported_conformance_levels: [1, 2, 3],
     coalesce_boundaries: ["sentence", "completion"],
   },
   {
-    event: (event) => perform(ear.hear(event, clock())),
-    message: (message) => perform(ear.message(message, clock())),
-    unreadable: () => tell([own(phrases.unreadable)], "hub"),
-    catchUp: (how) => ear.catchUp(how, clock(), returned),
-    caughtUp: () => perform(ear.caughtUp(clock())),
-    accepted,
-    state,
+    event: (event) => perform(subscriber.receive(event, clock())),
+    message: (message) => perform(subscriber.receiveMessage(message, clock())),
+    unreadable: () => announceAndLog([ownText(phrases.unreadableMessage)], "hub"),
+    catchUp: (mode) => subscriber.startCatchUp(mode, clock(), wasLossAnnounced),
+    caughtUp: () => perform(subscriber.endCatchUp(clock())),
+    accepted: onAccepted,
+    state: onConnectionState,
   },
 );
 
-apply(settings.now);
-askForm((why) => voice.say({ parts: [why], critical: true }));
-signIn(
+applySettings(settings.current);
+setUpRequestForm((error) => voice.announce({ parts: [error], critical: true }));
+setUpSignInForm(
   () => {
-    keep(true);
-    by("sign-in").hidden = true;
-    by("questions-title").focus();
-    voice.say({ parts: [own(phrases.signedIn)], until: clock() + 5000 });
+    storeSignedIn(true);
+    byId("sign-in").hidden = true;
+    byId("questions-title").focus();
+    voice.announce({ parts: [ownText(phrases.signedIn)], notAfter: clock() + 5000 });
     stream.wake();
   },
-  (why) => voice.say({ parts: [why], critical: true }),
+  (error) => voice.announce({ parts: [error], critical: true }),
 );
-by("sign-out").addEventListener("click", async () => {
+byId("sign-out").addEventListener("click", async () => {
   await fetch("/logout", { method: "POST" });
-  keep(false);
+  storeSignedIn(false);
   location.reload();
 });
-by("sign-out").hidden = !kept();
+byId("sign-out").hidden = !isSignedIn();
 document.addEventListener("keydown", (event) => {
-  if (event.target.matches("input, textarea, select")) typed = clock();
+  if (event.target.matches("input, textarea, select")) lastKeyAt = clock();
 });
 stream.run();
 
 function perform(effects) {
   for (const effect of effects) {
     if (effect.log !== undefined) log.add(effect.log);
-    if (effect.hush !== undefined) voice.drop((one) => one.stale && one.session === effect.hush);
+    if (effect.dropStates !== undefined) voice.drop((one) => one.isState && one.session === effect.dropStates);
     if (effect.session !== undefined) sessions.update(effect.session);
-    if (effect.ask !== undefined) questions.ask(effect.ask);
-    if (effect.moved !== undefined) questions.moved(effect.moved);
-    if (effect.settled !== undefined) questions.settled(effect.settled);
-    if (effect.say !== undefined) voice.say(effect.say);
+    if (effect.opened !== undefined) questions.add(effect.opened);
+    if (effect.extended !== undefined) questions.onExtended(effect.extended);
+    if (effect.settled !== undefined) questions.onSettled(effect.settled);
+    if (effect.announce !== undefined) voice.announce(effect.announce);
   }
 }
 
-/** Said and logged. */
-function tell(parts, word, more = {}) {
-  log.add({ parts, word, at: clock() });
-  voice.say({ parts, ...more });
+function announceAndLog(parts, category, options = {}) {
+  log.add({ parts, category, at: clock() });
+  voice.announce({ parts, ...options });
 }
 
-function busy() {
-  return clock() - typed < TYPING && document.activeElement?.matches("input, textarea, select") === true;
+function isTyping() {
+  return clock() - lastKeyAt < TYPING_WINDOW_MS && document.activeElement?.matches("input, textarea, select") === true;
 }
 
 async function reply(question, { decision, response }) {
-  const timestamp = new Date(ear.hubTime(clock())).toISOString();
-  const answer = question.confirms ? { type: "confirmation.reply", decision } : { type: "clarification.reply", response };
+  const timestamp = new Date(subscriber.hubTime(clock())).toISOString();
+  const answer = question.isConfirmation ? { type: "confirmation.reply", decision } : { type: "clarification.reply", response };
   await stream.send({ ...answer, reply_token: question.token, timestamp });
 }
 
 async function extend(question) {
-  const timestamp = new Date(ear.hubTime(clock())).toISOString();
+  const timestamp = new Date(subscriber.hubTime(clock())).toISOString();
   await stream.send({ type: "sayso:deadline.extend", reply_token: question.token, timestamp, seconds: question.seconds });
 }
 
 async function stop(session) {
-  const timestamp = new Date(ear.hubTime(clock())).toISOString();
+  const timestamp = new Date(subscriber.hubTime(clock())).toISOString();
   try {
     await stream.send({ type: "sayso:session.stop", session_id: session, timestamp });
     return true;
   } catch (error) {
-    tell(together([own(phrases.notStopped), because(error)]), "hub", { critical: true });
+    announceAndLog(mergeParts([ownText(phrases.stopFailed), errorText(error)]), "hub", { critical: true });
     return false;
   }
 }
 
-function apply({ verbosity, pace, quiet, languages }) {
-  if (speak(languages) || document.documentElement.lang !== phrases.lang) {
+function applySettings({ verbosity, pace, quiet, languages }) {
+  if (selectLanguage(languages) || document.documentElement.lang !== phrases.lang) {
     translate(document);
     settings.nameLanguages();
     questions.translate();
@@ -127,94 +126,94 @@ function apply({ verbosity, pace, quiet, languages }) {
     log.translate();
     showConnection();
   }
-  ear.verbosity = verbosity;
-  ear.quiet = quiet;
+  subscriber.verbosity = verbosity;
+  subscriber.quiet = quiet;
   queue.pace = pace;
 }
 
-async function changed(now) {
-  apply(now);
+async function onSettingsChanged(current) {
+  applySettings(current);
   let parts;
   try {
-    await stream.renegotiate(capabilities(now));
-    parts = [own(phrases.follows)];
+    await stream.renegotiate(capabilities(current));
+    parts = [ownText(phrases.settingsApplied)];
   } catch (error) {
-    parts = together([own(phrases.notTold), because(error)]);
+    parts = mergeParts([ownText(phrases.settingsNotSent), errorText(error)]);
   }
-  put(by("settings-result"), parts);
-  voice.say({ parts, key: "settings" });
+  setParts(byId("settings-result"), parts);
+  voice.announce({ parts, key: "settings" });
 }
 
-/** What the hub agreed to may be less than was asked for. */
-function accepted(honored) {
-  if (honored.supports_confirmation_reply === false) {
-    tell([own(phrases.listenOnly)], "hub");
+/** Announces if the hub granted less than the page requested. */
+function onAccepted(honoredCapabilities) {
+  if (honoredCapabilities.supports_confirmation_reply === false) {
+    announceAndLog([ownText(phrases.listenOnly)], "hub");
   }
 }
 
-function state(name, why) {
-  connection = { name, why };
+function onConnectionState(name, error) {
+  connection = { name, error };
   showConnection();
   if (name !== "lost") {
-    clearTimeout(lost);
-    lost = undefined;
+    clearTimeout(lossTimer);
+    lossTimer = undefined;
   }
-  by("sign-in").hidden = name !== "signIn";
+  byId("sign-in").hidden = name !== "signIn";
   switch (name) {
     case "connected":
-      if (toldLost) tell([own(phrases.connectedAgain)], "hub", { key: "connection" });
-      returned = toldLost;
-      toldLost = false;
+      if (isLossAnnounced) announceAndLog([ownText(phrases.reconnected)], "hub", { key: "connection" });
+      wasLossAnnounced = isLossAnnounced;
+      isLossAnnounced = false;
       break;
     case "connecting":
       break;
     case "signIn":
-      keep(false);
-      by("sign-in-title").focus();
+      storeSignedIn(false);
+      byId("sign-in-title").focus();
       break;
     case "refused":
-      tell(ofConnection(), "hub", { key: "refused" });
+      announceAndLog(connectionParts(), "hub", { key: "refused" });
       break;
     default:
-      if (!toldLost) {
-        lost ??= setTimeout(() => {
-          toldLost = true;
-          tell(ofConnection(), "hub", { critical: true, key: "connection" });
-        }, LOST);
+      if (!isLossAnnounced) {
+        lossTimer ??= setTimeout(() => {
+          isLossAnnounced = true;
+          announceAndLog(connectionParts(), "hub", { critical: true, key: "connection" });
+        }, LOST_NOTICE_DELAY_MS);
       }
   }
 }
 
 function showConnection() {
-  put(by("connection"), ofConnection());
+  setParts(byId("connection"), connectionParts());
 }
 
-/** How it stands with the connection. */
-function ofConnection() {
-  const { name, why } = connection;
+/** Returns the state of the connection as parts. */
+function connectionParts() {
+  const { name, error } = connection;
   switch (name) {
     case "signIn":
-      return [because(why)];
+      return [errorText(error)];
     case "refused":
-      return together([own(phrases.refused), because(why)]);
+      return mergeParts([ownText(phrases.refused), errorText(error)]);
     default:
-      return [own(phrases[name])];
+      return [ownText(phrases[name])];
   }
 }
 
-function keep(signedIn) {
-  by("sign-out").hidden = !signedIn;
+function storeSignedIn(signedIn) {
+  byId("sign-out").hidden = !signedIn;
   try {
-    if (signedIn) localStorage.setItem(SIGNED_IN, "yes");
-    else localStorage.removeItem(SIGNED_IN);
+    if (signedIn) localStorage.setItem(SIGNED_IN_KEY, "yes");
+    else localStorage.removeItem(SIGNED_IN_KEY);
   } catch {
-    // Then the button is there until the page is closed.
+    // Without storage, the sign-out button disappears when the page is reloaded.
   }
 }
 
-function kept() {
+function isSignedIn() {
   try {
-    return localStorage.getItem(SIGNED_IN) === "yes";
+    return localStorage.getItem(SIGNED_IN_KEY) === "yes";
   } catch {
     return false;
   }

@@ -1,28 +1,28 @@
-// What the page itself says, in each language. `phrases` are those of the language that was chosen last.
+// The texts of the page in each language. `phrases` holds those of the current language.
 
 import { en } from "./phrases/en.js";
 import { es } from "./phrases/es.js";
 import { yo } from "./phrases/yo.js";
 
-/** Every language that the page speaks itself. The first is spoken to whoever wants none of them. */
-export const ALL = [en, es, yo];
+/** Every language that the page has texts in. The first one is the default. */
+export const ALL_LANGUAGES = [en, es, yo];
 
-/** The phrases in use. */
+/** The phrases of the current language. */
 export let phrases = en;
 
-/** From now on it speaks the first of these languages that it has, whatever the region; else English. Whether that is another than before. */
-export function speak(languages) {
+/** Selects the first of these languages in which the page has texts, ignoring the region. If there is none, selects English. Returns whether the language changed. */
+export function selectLanguage(languages) {
   const before = phrases;
   const primary = (tag) => String(tag).split("-")[0].toLowerCase();
-  phrases = languages.map((tag) => ALL.find((one) => one.lang === primary(tag))).find(Boolean) ?? en;
+  phrases = languages.map((tag) => ALL_LANGUAGES.find((one) => one.lang === primary(tag))).find(Boolean) ?? en;
   return phrases !== before;
 }
 
-/** Puts the texts that stand in the page itself into the language in use. Those in English are what the page came with. */
+/** Translates the static texts of the page into the current language. Their English originals are in index.html. */
 export function translate(page) {
   page.documentElement.lang = phrases.lang;
   for (const element of page.querySelectorAll("[data-text]")) {
-    // The same node with another text: for who follows the page it is the same thing.
+    // Only the data of the text node changes, so that assistive technology sees the same node.
     const [text] = element.childNodes;
     element.dataset.english ??= text.data;
     text.data = phrases.page[element.dataset.text] ?? element.dataset.english;

@@ -1,16 +1,16 @@
-// Open questions: a list of them, and a dialog for one at a time. Each dialog is made for its question and knows no other, so an answer
-// cannot go astray. Focus is on the question's text: whoever presses Enter or Space by chance answers nothing.
+// The open questions: a list, and a dialog for one at a time. Each dialog belongs to one question, so an answer cannot reach another one.
+// The focus starts on the question's text, so that a stray Enter or Space answers nothing.
 
 import { phrases } from "./phrases.js";
-import { put, spans } from "./voice.js";
-import { because, begin, duration, named, own } from "./words.js";
+import { setParts, spans } from "./voice.js";
+import { errorText, formatDuration, nameText, ownLeadIn, ownText } from "./wording.js";
 
-/** Questions that are listed; the others wait until one of these is settled. */
-const MOST_LISTED = 50;
-/** The hub confirms an answer at once; so long without a word is a reason to say so. */
-const UNCONFIRMED = 10000;
-/** A question's time can be made so many times the first. */
-const MOST_TIMES = 10;
+/** Maximum number of questions in the list. The others wait until one of these is settled. */
+const MAX_LISTED = 50;
+/** How long to wait for the hub's confirmation before its absence is announced, in milliseconds. The hub normally confirms immediately. */
+const CONFIRMATION_TIMEOUT_MS = 10000;
+/** Maximum time for a question, as a multiple of its original timeout. */
+const MAX_EXTENSION_FACTOR = 10;
 
 export class Questions {
   #hub;
@@ -18,24 +18,24 @@ export class Questions {
   #open = new Map();
   #dialog;
 
-  /** `hub` has `reply(question, answer)`, `extend(question)`, `stop(session)` and `time()`; `voice` is told what to phrases. */
+  /** `hub` has `reply(question, answer)`, `extend(question)`, `stop(session)` and `time()`. `voice` makes the announcements. */
   constructor(hub, voice) {
     this.#hub = hub;
     this.#voice = voice;
   }
 
-  ask(question) {
+  add(question) {
     this.#open.set(question.token, question);
     question.timers = [];
     this.#draw();
   }
 
-  /** A question has more time; whoever is looking at it sees so. */
-  moved(question) {
+  /** Updates the remaining time in the open dialog after an extension. */
+  onExtended(question) {
     if (this.#dialog?.question === question) this.#dialog.showTime();
   }
 
-  /** Shows a question whose turn has come. What to say instead, where another one is being answered. */
+  /** Shows a question. Returns parts to announce if the dialog of another question is open. */
   show(token) {
     const question = this.#open.get(token);
     if (question === undefined) return undefined;
@@ -44,30 +44,30 @@ export class Questions {
       return undefined;
     }
     if (this.#dialog.question === question) return undefined;
-    // Many are told by their number; each is shown when its turn comes.
-    const more = this.#voice.drop((one) => one.show !== undefined);
+    // If several questions are waiting, only their number is announced. Each one is shown later.
+    const more = this.#voice.drop((one) => one.questionToken !== undefined);
     if (more > 0) {
-      return [own(phrases.moreCame(more + 1, this.#open.size))];
+      return [ownText(phrases.moreQuestionsArrived(more + 1, this.#open.size))];
     }
-    return [begin(phrases.anotherFrom), named(question.agent, ": "), ...question.title, own(phrases.areOpen(this.#open.size))];
+    return [ownLeadIn(phrases.anotherQuestionFrom), nameText(question.agent, ": "), ...question.title, ownText(phrases.questionsOpen(this.#open.size))];
   }
 
-  /** A question is over; whoever is looking at it is told how. */
-  settled(question) {
+  /** Removes a question and shows its outcome if its dialog is open. */
+  onSettled(question) {
     this.#open.delete(question.token);
     question.timers?.forEach(clearTimeout);
-    this.#voice.drop((one) => one.show === question.token || one.key === `time ${question.token}`);
+    this.#voice.drop((one) => one.questionToken === question.token || one.key === `time ${question.token}`);
     this.#draw();
     if (this.#dialog?.question !== question) return;
-    if (question.mine !== undefined) {
+    if (question.sentAnswer !== undefined) {
       this.#dialog.close();
       return;
     }
-    this.#dialog.over(question.outcome);
-    this.#voice.hush();
+    this.#dialog.showOutcome(question.outcome);
+    this.#voice.interrupt();
   }
 
-  /** Says all that is listed again, in the language in use. A dialog that is open stays as it is: it is being read. */
+  /** Redraws the list in the current language. An open dialog stays as it is, because the person is reading it. */
   translate() {
     for (const button of document.querySelectorAll("#question-list button")) button.textContent = phrases.answer;
     this.#draw();
@@ -78,112 +78,112 @@ export class Questions {
   }
 
   #openDialog(question) {
-    const before = document.activeElement;
+    const previousFocus = document.activeElement;
     this.#dialog = new Dialog(question, {
-      left: () => this.#left(question),
+      timeLeft: () => this.#timeLeft(question),
       answer: (dialog, answer) => this.#answer(dialog, question, answer),
       extend: (dialog) => this.#extend(dialog, question),
       stop: (dialog) => this.#stop(dialog, question),
-      later: () => this.#voice.say({ parts: [own(phrases.staysOpen)] }),
-      closed: () => this.#closed(before),
+      onPostponed: () => this.#voice.announce({ parts: [ownText(phrases.questionStaysOpen)] }),
+      onClosed: () => this.#onDialogClosed(previousFocus),
     });
     this.#voice.moveInto(this.#dialog.element);
     this.#dialog.open();
   }
 
-  #closed(before) {
+  #onDialogClosed(previousFocus) {
     this.#dialog = undefined;
     this.#voice.moveOut();
-    this.#voice.hush();
-    const back = before !== null && before !== document.body && before.isConnected ? before : document.getElementById("questions-title");
-    back.focus();
-    const next = [...this.#open.values()].find((one) => one.mine === undefined && !one.later);
-    if (next !== undefined) this.#voice.say({ parts: next.text, critical: true, show: next.token, session: next.session });
+    this.#voice.interrupt();
+    const target = previousFocus !== null && previousFocus !== document.body && previousFocus.isConnected ? previousFocus : document.getElementById("questions-title");
+    target.focus();
+    const next = [...this.#open.values()].find((one) => one.sentAnswer === undefined && !one.postponed);
+    if (next !== undefined) this.#voice.announce({ parts: next.text, critical: true, questionToken: next.token, session: next.session });
   }
 
   async #answer(dialog, question, answer) {
-    question.mine = answer.decision ?? "answer";
-    dialog.fail([]);
+    question.sentAnswer = answer.decision ?? "answer";
+    dialog.showError([]);
     try {
       await this.#hub.reply(question, answer);
     } catch (error) {
-      question.mine = undefined;
-      dialog.fail([own(phrases.notSent), because(error), own(phrases.stillOpen)]);
+      question.sentAnswer = undefined;
+      dialog.showError([ownText(phrases.answerNotSent), errorText(error), ownText(phrases.stillOpen)]);
       return;
     }
     if (this.#dialog === dialog) dialog.close();
     question.timers.push(
       setTimeout(() => {
         if (!this.#open.has(question.token)) return;
-        question.mine = undefined;
+        question.sentAnswer = undefined;
         this.#draw();
-        this.#voice.say({ parts: [own(phrases.unconfirmed), ...question.title], critical: true });
-      }, UNCONFIRMED),
+        this.#voice.announce({ parts: [ownText(phrases.answerUnconfirmed), ...question.title], critical: true });
+      }, CONFIRMATION_TIMEOUT_MS),
     );
     this.#draw();
   }
 
-  /** Asks for more time. It is had once the hub says so, which tells everybody (`moved`). */
+  /** Requests more time. It is granted once the hub reports the extension to all listeners (`extended`). */
   async #extend(dialog, question) {
-    if (question.deadline >= question.asked + question.seconds * 1000 * MOST_TIMES) {
-      this.#voice.say({ parts: [own(`${phrases.noMoreTime} ${this.#left(question)}`)] });
+    if (question.deadline >= question.askedAt + question.seconds * 1000 * MAX_EXTENSION_FACTOR) {
+      this.#voice.announce({ parts: [ownText(`${phrases.extensionLimitReached} ${this.#timeLeft(question)}`)] });
       return;
     }
-    question.wished = true;
+    question.extensionRequested = true;
     try {
       await this.#hub.extend(question);
     } catch (error) {
-      question.wished = false;
-      dialog.fail([own(phrases.noMoreTimeAsked), because(error)]);
+      question.extensionRequested = false;
+      dialog.showError([ownText(phrases.extensionNotSent), errorText(error)]);
       return;
     }
     question.timers.push(
       setTimeout(() => {
-        if (!question.wished) return;
-        question.wished = false;
-        this.#voice.say({ parts: [own(`${phrases.notGiven} ${this.#left(question)}`)] });
-      }, UNCONFIRMED),
+        if (!question.extensionRequested) return;
+        question.extensionRequested = false;
+        this.#voice.announce({ parts: [ownText(`${phrases.extensionNotGranted} ${this.#timeLeft(question)}`)] });
+      }, CONFIRMATION_TIMEOUT_MS),
     );
   }
 
   async #stop(dialog, question) {
     const stopped = await this.#hub.stop(question.session);
-    if (!stopped) dialog.fail([own(phrases.notStopped), own(phrases.tryAgain)]);
+    if (!stopped) dialog.showError([ownText(phrases.stopFailed), ownText(phrases.tryAgain)]);
   }
 
-  #left(question) {
-    return phrases.left(duration((question.deadline - this.#hub.time()) / 1000));
+  #timeLeft(question) {
+    return phrases.timeLeft(formatDuration((question.deadline - this.#hub.time()) / 1000));
   }
 
   #draw() {
     const list = document.getElementById("question-list");
-    const none = document.getElementById("no-questions");
-    const shown = [...this.#open.values()].slice(0, MOST_LISTED);
-    const known = new Map([...list.children].map((item) => [item.dataset.token, item]));
+    const notice = document.getElementById("no-questions");
+    const shown = [...this.#open.values()].slice(0, MAX_LISTED);
+    const items = new Map([...list.children].map((item) => [item.dataset.token, item]));
     for (const question of shown) {
-      const item = known.get(question.token) ?? list.appendChild(this.#item(question));
-      known.delete(question.token);
-      item.querySelector(".sent").textContent = question.mine === undefined ? "" : phrases.wasSent;
+      const item = items.get(question.token) ?? list.appendChild(this.#createItem(question));
+      items.delete(question.token);
+      item.querySelector(".sent").textContent = question.sentAnswer === undefined ? "" : phrases.answerSent;
     }
-    for (const item of known.values()) {
+    for (const item of items.values()) {
       if (item.contains(document.activeElement)) document.getElementById("questions-title").focus();
       item.remove();
     }
     const more = this.#open.size - shown.length;
-    none.hidden = this.#open.size > 0 && more === 0;
-    none.textContent = more > 0 ? phrases.moreWait(more) : phrases.noneOpen;
+    notice.hidden = this.#open.size > 0 && more === 0;
+    notice.textContent = more > 0 ? phrases.moreQuestionsWaiting(more) : phrases.noOpenQuestions;
     const open = this.#open.size;
-    document.title = open === 0 ? phrases.title : phrases.titleWith(open);
+    document.title = open === 0 ? phrases.title : phrases.titleWithQuestions(open);
   }
 
-  #item(question) {
+  #createItem(question) {
     const item = element("li", {});
     item.dataset.token = question.token;
-    const title = element("p", { id: `question-${question.token}` }, spans([named(question.agent, ": "), ...question.title]));
+    const title = element("p", { id: `question-${question.token}` }, spans([nameText(question.agent, ": "), ...question.title]));
     const button = element("button", { type: "button", id: `answer-${question.token}` }, [phrases.answer]);
     button.setAttribute("aria-labelledby", `${button.id} ${title.id}`);
     button.addEventListener("click", () => {
-      question.later = false;
+      question.postponed = false;
       if (this.#dialog === undefined && this.#open.has(question.token)) this.#openDialog(question);
     });
     item.append(title, button, element("p", { className: "sent" }));
@@ -191,17 +191,17 @@ export class Questions {
   }
 }
 
-/** The dialog of one question, and of no other. */
+/** The dialog of one question. */
 class Dialog {
-  #acts;
+  #actions;
   #time;
   #answers;
   #error;
   #text;
 
-  constructor(question, acts) {
+  constructor(question, actions) {
     this.question = question;
-    this.#acts = acts;
+    this.#actions = actions;
     this.#text = element("div", { id: "dialog-text" });
     this.#time = element("p", {});
     this.#answers = element("div", { className: "answers" });
@@ -214,102 +214,102 @@ class Dialog {
   }
 
   open() {
-    for (const part of others()) part.inert = true;
+    for (const part of pageRegions()) part.inert = true;
     document.body.append(this.element);
-    this.element.addEventListener("keydown", (event) => this.#key(event));
+    this.element.addEventListener("keydown", (event) => this.#onKeyDown(event));
     this.element.focus();
   }
 
   close() {
     if (!this.element.isConnected) return;
     this.element.remove();
-    for (const part of others()) part.inert = false;
-    this.#acts.closed();
+    for (const part of pageRegions()) part.inert = false;
+    this.#actions.onClosed();
   }
 
-  /** What went wrong, in parts; none where nothing does any more. */
-  fail(why) {
-    put(this.#error, why);
-    if (why.length > 0) this.#say(why);
+  /** Shows and announces an error. No parts clear the error. */
+  showError(parts) {
+    setParts(this.#error, parts);
+    if (parts.length > 0) this.#announce(parts);
   }
 
-  /** Somebody or something else has settled it: nothing can be answered any more. */
-  over(outcome) {
+  /** Replaces the question with its outcome, because it was settled elsewhere. */
+  showOutcome(outcome) {
     this.#text.replaceChildren(element("p", {}, spans(outcome)));
     const close = element("button", { type: "button" }, [phrases.close]);
     close.addEventListener("click", () => this.close());
-    // How it ended is said, not read: a dialog that has the focus already is not read again.
-    const lost = this.#answers.contains(document.activeElement);
+    // The outcome is announced by the voice, because a screen reader does not read a focused dialog again.
+    const hadFocus = this.#answers.contains(document.activeElement);
     this.#answers.replaceChildren(close);
-    if (lost) close.focus();
+    if (hadFocus) close.focus();
     this.#error.textContent = "";
-    this.element.querySelector("#dialog-title").textContent = phrases.isOver;
+    this.element.querySelector("#dialog-title").textContent = phrases.questionClosed;
   }
 
   showTime() {
-    this.#time.textContent = `${this.#acts.left()} ${phrases.silence[this.question.silence]}`;
+    this.#time.textContent = `${this.#actions.timeLeft()} ${phrases.withoutAnswer[this.question.defaultDecision]}`;
   }
 
-  #say(parts) {
+  #announce(parts) {
     const region = this.element.querySelector("[aria-live=assertive]");
-    const line = element("p", {});
-    put(line, parts);
-    region.replaceChildren(line);
+    const paragraph = element("p", {});
+    setParts(paragraph, parts);
+    region.replaceChildren(paragraph);
   }
 
-  #key(event) {
-    // A key that is held down says a thing once.
+  #onKeyDown(event) {
+    // A key that is held down presses a button only once.
     if (event.repeat && ["Enter", " "].includes(event.key) && event.target instanceof HTMLButtonElement) event.preventDefault();
     if (event.key !== "Escape") return;
     event.preventDefault();
-    this.#later();
+    this.#postpone();
   }
 
-  #later() {
-    this.question.later = true;
-    const over = this.question.outcome !== undefined;
+  #postpone() {
+    this.question.postponed = true;
+    const isSettled = this.question.outcome !== undefined;
     this.close();
-    if (!over) this.#acts.later();
+    if (!isSettled) this.#actions.onPostponed();
   }
 
   #fill() {
     const { question } = this;
-    const title = element("h2", { id: "dialog-title" }, spans([begin(phrases.questionFrom), named(question.agent)]));
+    const title = element("h2", { id: "dialog-title" }, spans([ownLeadIn(phrases.questionFrom), nameText(question.agent)]));
     const lines = question.body.map((part) => element("p", { dir: part.dir ?? "" }, spans([part])));
     this.#text.append(...lines, this.#time);
     this.showTime();
-    if (question.confirms) this.#confirm();
+    if (question.isConfirmation) this.#confirm();
     else this.#clarify();
-    const more = this.#button(phrases.moreTime, () => this.#acts.extend(this));
-    const stop = this.#button(phrases.stopAgent, () => this.#acts.stop(this));
-    const later = this.#button(phrases.later, () => this.#later());
+    const more = this.#button(phrases.moreTime, () => this.#actions.extend(this));
+    const stop = this.#button(phrases.stopAgent, () => this.#actions.stop(this));
+    const later = this.#button(phrases.answerLater, () => this.#postpone());
     this.#answers.append(element("p", { className: "buttons" }, [more, stop, later]));
     const details = element("p", { className: "details" }, spans(question.details));
     const polite = element("div", {});
     polite.setAttribute("aria-live", "polite");
     const assertive = element("div", {});
     assertive.setAttribute("aria-live", "assertive");
-    const said = element("div", { className: "said" }, [polite, assertive]);
-    this.element.append(title, this.#text, details, this.#answers, this.#error, said);
+    const liveRegions = element("div", { className: "announcements" }, [polite, assertive]);
+    this.element.append(title, this.#text, details, this.#answers, this.#error, liveRegions);
   }
 
   #confirm() {
-    const { allowed } = this.question;
+    const { allowedReplies } = this.question;
     const buttons = [];
-    if (allowed.includes("reject")) buttons.push(this.#button(phrases.noReject, () => this.#acts.answer(this, { decision: "reject" })));
-    if (allowed.includes("accept")) buttons.push(this.#button(phrases.yesAccept, () => this.#acts.answer(this, { decision: "accept" })));
+    if (allowedReplies.includes("reject")) buttons.push(this.#button(phrases.noReject, () => this.#actions.answer(this, { decision: "reject" })));
+    if (allowedReplies.includes("accept")) buttons.push(this.#button(phrases.yesAccept, () => this.#actions.answer(this, { decision: "accept" })));
     this.#answers.append(element("p", { className: "buttons decide" }, buttons));
   }
 
   #clarify() {
-    const { kinds, choices } = this.question;
-    const answer = (response) => this.#acts.answer(this, { response });
+    const { responseKinds, choices } = this.question;
+    const answer = (response) => this.#actions.answer(this, { response });
     const form = element("form", { noValidate: true });
-    if (kinds.includes("yes_no")) {
+    if (responseKinds.includes("yes_no")) {
       const [no, yes] = [this.#button(phrases.no, () => answer(false)), this.#button(phrases.yes, () => answer(true))];
       form.append(element("p", { className: "buttons decide" }, [no, yes]));
     }
-    if (kinds.includes("multiple_choice") && choices.length > 0) {
+    if (responseKinds.includes("multiple_choice") && choices.length > 0) {
       // Orca puts a space after a paragraph, and none after a legend or a group: "Choose oneLagos".
       const set = element("div", { className: "choices" }, [element("p", { id: "choices-title" }, [phrases.chooseOne])]);
       set.setAttribute("role", "radiogroup");
@@ -322,55 +322,55 @@ class Dialog {
       paragraph.setAttribute("role", "paragraph");
       form.append(paragraph);
     }
-    const numeric = kinds.includes("numeric");
-    if (numeric || kinds.includes("freetext")) {
-      const words = kinds.includes("freetext");
-      const text = words ? (kinds.length > 1 ? phrases.inYourWords : phrases.yourAnswer) : phrases.yourNumber;
+    const numeric = responseKinds.includes("numeric");
+    if (numeric || responseKinds.includes("freetext")) {
+      const acceptsText = responseKinds.includes("freetext");
+      const label = acceptsText ? (responseKinds.length > 1 ? phrases.orFreeText : phrases.yourAnswer) : phrases.yourNumber;
       const input = element("input", { type: "text", id: "response", autocomplete: "off", dir: "auto", maxLength: 16384 });
-      if (!words) input.inputMode = "decimal";
+      if (!acceptsText) input.inputMode = "decimal";
       input.setAttribute("aria-describedby", "dialog-error");
-      form.append(element("p", {}, [element("label", { htmlFor: "response" }, [text]), input]));
+      form.append(element("p", {}, [element("label", { htmlFor: "response" }, [label]), input]));
     }
     if (form.querySelector("input") !== null) form.append(element("p", { className: "buttons" }, [element("button", { type: "submit" }, [phrases.send])]));
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      const response = this.#response(form, kinds);
+      const response = this.#response(form, responseKinds);
       if (response !== undefined) answer(response);
     });
     this.#answers.append(form);
   }
 
-  #response(form, kinds) {
+  #response(form, responseKinds) {
     const typed = form.querySelector("#response")?.value.trim() ?? "";
     const chosen = form.querySelector("input[name=choice]:checked")?.value;
-    const wrong = (why) => {
-      this.fail([own(why)]);
+    const reject = (message) => {
+      this.showError([ownText(message)]);
       form.querySelector("#response, input")?.focus();
       return undefined;
     };
-    if (typed === "") return chosen ?? wrong(phrases.noAnswerYet);
-    if (!kinds.includes("numeric")) return typed;
+    if (typed === "") return chosen ?? reject(phrases.answerRequired);
+    if (!responseKinds.includes("numeric")) return typed;
     const number = Number(typed.replace(",", "."));
     if (Number.isFinite(number)) return number;
-    return kinds.includes("freetext") ? typed : wrong(phrases.notANumber);
+    return responseKinds.includes("freetext") ? typed : reject(phrases.notANumber);
   }
 
-  #button(text, act) {
+  #button(text, action) {
     const button = element("button", { type: "button" }, [text]);
-    // The second half of a double click was meant for what stood there before.
+    // The second click of a double click is ignored, because it was meant for what the first click has replaced.
     button.addEventListener("click", (event) => {
-      if (event.detail <= 1) act();
+      if (event.detail <= 1) action();
     });
     return button;
   }
 }
 
-function others() {
+function pageRegions() {
   return document.querySelectorAll("#top, #main, #settings");
 }
 
 function element(name, properties, children = []) {
-  const made = Object.assign(document.createElement(name), properties);
-  made.append(...children);
-  return made;
+  const created = Object.assign(document.createElement(name), properties);
+  created.append(...children);
+  return created;
 }

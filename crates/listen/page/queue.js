@@ -1,137 +1,138 @@
-// What waits to be said. One thing at a time, at the person's pace; what is critical goes before all that waits and is never left out.
-// No clock is read here: time comes in with every call, in milliseconds.
+// The queue of announcements. It releases one at a time, at the person's pace. Critical announcements go first and are never dropped.
+// It reads no clock: every call takes the time in milliseconds.
 
 import { phrases } from "./phrases.js";
-import { own } from "./words.js";
+import { ownText } from "./wording.js";
 
-/** So many things wait at most; beyond, the oldest that is not critical goes unsaid, and that is said. */
-export const MOST_WAITING = 40;
+/** Maximum number of waiting announcements. Above this number, the oldest one that is not critical is dropped. The number of dropped ones is announced. */
+export const MAX_WAITING = 40;
 
 /**
- * What is critical cuts what is being said. Two things it lets end, if they do so in time: the sentence of the same session that leads to a
- * question, and what is critical too.
+ * A critical announcement interrupts the current one, with two exceptions. A question waits for the current
+ * sentence of its session, which may lead to it, and any critical announcement waits for another one, if the current one ends within this
+ * time, in milliseconds.
  */
-export const PATIENCE = 6000;
-export const PATIENCE_WITH_CRITICAL = 20000;
+export const LEAD_IN_PATIENCE_MS = 6000;
+export const CRITICAL_PATIENCE_MS = 20000;
 
-/** Characters of one thing that is said; a longer text is said in pieces, so that little is lost where it is cut. */
-export const LONGEST = 400;
+/** Maximum length of an announcement in characters. A longer one is split into segments, so that an interruption loses little. */
+export const MAX_SEGMENT_CHARS = 400;
 
-/** After the person has moved, by when a screen reader has begun to say where they are. */
-const MOMENT = 800;
+/** How long a screen reader needs to start reading the new position after the person has moved, in milliseconds. */
+const AFTER_MOVE_MS = 800;
 
-/** Between two things that are said. */
-const PAUSE = 400;
+/** The pause between two announcements, in milliseconds. */
+const PAUSE_MS = 400;
 
-export class Queue {
+export class AnnouncementQueue {
   #waiting = [];
-  #speaking = { until: 0, critical: false, session: undefined };
-  #unsaid = 0;
+  #current = { endsAt: 0, critical: false, session: undefined };
+  #droppedCount = 0;
 
-  /** @param {number} pace words a minute */
+  /** @param {number} pace words per minute */
   constructor(pace) {
     this.pace = pace;
   }
 
   /**
-   * Something to say: `parts`, and optionally `critical`, `first` (before all else that is critical), `session`, `key` (it replaces what
-   * waits under the same key), `from` (it is not said before), `until` (it is not said after) and `show` (a question to show; its words
-   * are `parts`). Whatever else it has comes out again with it.
+   * Adds an announcement: `parts`, and optionally `critical`, `first` (before all other critical ones), `session`, `key` (replaces waiting
+   * announcements with the same key), `notBefore`, `notAfter` and `questionToken` (a question to show; its text is in `parts`). Other
+   * members are kept.
    */
-  add(said) {
-    if (said.key !== undefined) this.drop((one) => one.key === said.key);
-    const pieces = [...this.#leadingTo(said), ...inPieces(said)];
-    if (said.critical) {
-      const last = said.first ? -1 : this.#waiting.findLastIndex(isUrgent);
-      this.#waiting.splice(last + 1, 0, ...pieces);
+  add(announcement) {
+    if (announcement.key !== undefined) this.drop((one) => one.key === announcement.key);
+    const segments = [...this.#takeLeadIn(announcement), ...splitLongAnnouncement(announcement)];
+    if (announcement.critical) {
+      const last = announcement.first ? -1 : this.#waiting.findLastIndex(isUrgent);
+      this.#waiting.splice(last + 1, 0, ...segments);
     } else {
-      this.#waiting.push(...pieces);
+      this.#waiting.push(...segments);
     }
-    while (this.#waiting.length > MOST_WAITING) {
+    while (this.#waiting.length > MAX_WAITING) {
       const oldest = this.#waiting.findIndex((one) => !isUrgent(one));
       if (oldest < 0) break;
       this.#waiting.splice(oldest, 1);
-      this.#unsaid += 1;
+      this.#droppedCount += 1;
     }
   }
 
-  /** Takes back what is no longer worth saying; how much it was. */
-  drop(of) {
-    const before = this.#waiting.length;
-    this.#waiting = this.#waiting.filter((one) => !of(one));
-    return before - this.#waiting.length;
+  /** Removes the waiting announcements that match and returns their number. */
+  drop(matches) {
+    const countBefore = this.#waiting.length;
+    this.#waiting = this.#waiting.filter((one) => !matches(one));
+    return countBefore - this.#waiting.length;
   }
 
-  /** The next thing to say, if it is time for one. */
+  /** Returns the next announcement if it is due. */
   next(now) {
-    this.drop((one) => one.until < now);
-    const index = this.#waiting.findIndex((one) => (one.from ?? 0) <= now);
-    const said = this.#waiting[index];
-    if (said === undefined && this.#unsaid > 0 && now >= this.#speaking.until) return this.begin(this.#tellUnsaid(), now);
-    if (said === undefined || now < this.#due(said, now)) return undefined;
-    if (this.#unsaid > 0 && !said.critical) return this.begin(this.#tellUnsaid(), now);
+    this.drop((one) => one.notAfter < now);
+    const index = this.#waiting.findIndex((one) => (one.notBefore ?? 0) <= now);
+    const announcement = this.#waiting[index];
+    if (announcement === undefined && this.#droppedCount > 0 && now >= this.#current.endsAt) return this.begin(this.#dropNotice(), now);
+    if (announcement === undefined || now < this.#dueAt(announcement, now)) return undefined;
+    if (this.#droppedCount > 0 && !announcement.critical) return this.begin(this.#dropNotice(), now);
     this.#waiting.splice(index, 1);
-    return this.begin(said, now);
+    return this.begin(announcement, now);
   }
 
-  /** Whether the next thing is a question to show. */
-  showsNext(now) {
-    return this.#waiting.find((one) => (one.from ?? 0) <= now)?.show !== undefined;
+  /** Whether the next announcement shows a question. */
+  isQuestionNext(now) {
+    return this.#waiting.find((one) => (one.notBefore ?? 0) <= now)?.questionToken !== undefined;
   }
 
-  /** When there may be a next thing to say; nothing where nothing waits. */
+  /** Returns when the next announcement may be due, or `undefined` if nothing waits. */
   wakeAt(now) {
-    const due = this.#waiting.map((one) => Math.max(this.#due(one, now), one.from ?? 0));
-    if (this.#unsaid > 0) due.push(this.#speaking.until);
-    return due.length > 0 ? Math.min(...due) : undefined;
+    const dueTimes = this.#waiting.map((one) => Math.max(this.#dueAt(one, now), one.notBefore ?? 0));
+    if (this.#droppedCount > 0) dueTimes.push(this.#current.endsAt);
+    return dueTimes.length > 0 ? Math.min(...dueTimes) : undefined;
   }
 
-  /** What was being said is over: the person has gone on. A screen reader that follows them needs a moment. */
-  hush(now) {
-    this.#speaking = { until: now + MOMENT, critical: true, session: undefined };
+  /** Ends the current announcement because the person has moved on. The screen reader gets a moment to read the new position. */
+  interrupt(now) {
+    this.#current = { endsAt: now + AFTER_MOVE_MS, critical: true, session: undefined };
   }
 
   get length() {
     return this.#waiting.length;
   }
 
-  #due(said, now) {
-    const { until, critical, session } = this.#speaking;
-    const leads = said.show !== undefined && session !== undefined && session === said.session;
-    const patience = critical ? PATIENCE_WITH_CRITICAL : leads ? PATIENCE : 0;
-    return isUrgent(said) && until - now > patience ? now : until;
+  #dueAt(announcement, now) {
+    const { endsAt, critical, session } = this.#current;
+    const isLeadIn = announcement.questionToken !== undefined && session !== undefined && session === announcement.session;
+    const patience = critical ? CRITICAL_PATIENCE_MS : isLeadIn ? LEAD_IN_PATIENCE_MS : 0;
+    return isUrgent(announcement) && endsAt - now > patience ? now : endsAt;
   }
 
-  /** What its session said just before a question goes with it, if that is little. */
-  #leadingTo(question) {
-    if (question.show === undefined) return [];
-    const leads = this.#waiting.filter((one) => one.session === question.session && !one.stale && !isUrgent(one));
-    const time = leads.reduce((sum, one) => sum + takes(one.parts, this.pace) + PAUSE, 0);
-    if (time > PATIENCE) return [];
-    this.drop((one) => leads.includes(one));
-    return leads.map((one) => ({ ...one, leads: true }));
+  /** Takes the waiting announcements of a question's session out of the queue, to go right before the question, if they are short. */
+  #takeLeadIn({ questionToken, session }) {
+    if (questionToken === undefined) return [];
+    const leadIn = this.#waiting.filter((one) => one.session === session && !one.isState && !isUrgent(one));
+    const time = leadIn.reduce((sum, one) => sum + speakingTimeMs(one.parts, this.pace) + PAUSE_MS, 0);
+    if (time > LEAD_IN_PATIENCE_MS) return [];
+    this.drop((one) => leadIn.includes(one));
+    return leadIn.map((one) => ({ ...one, leadsToQuestion: true }));
   }
 
-  /** This is being said from now on, until a voice would have said it. */
-  begin(said, now) {
-    const until = now + takes(said.parts, this.pace) + PAUSE;
-    this.#speaking = { until, critical: said.critical === true, session: said.session };
-    return said;
+  /** Makes an announcement the current one for the time that a voice needs for it. */
+  begin(announcement, now) {
+    const endsAt = now + speakingTimeMs(announcement.parts, this.pace) + PAUSE_MS;
+    this.#current = { endsAt, critical: announcement.critical === true, session: announcement.session };
+    return announcement;
   }
 
-  #tellUnsaid() {
-    const count = this.#unsaid;
-    this.#unsaid = 0;
-    return { parts: [own(phrases.unsaid(count))] };
+  #dropNotice() {
+    const count = this.#droppedCount;
+    this.#droppedCount = 0;
+    return { parts: [ownText(phrases.announcementsSkipped(count))] };
   }
 }
 
-function isUrgent(said) {
-  return said.critical === true || said.leads === true;
+function isUrgent(announcement) {
+  return announcement.critical === true || announcement.leadsToQuestion === true;
 }
 
-/** How long a voice takes for it, about. Scripts without spaces count by their letters. */
-export function takes(parts, pace) {
+/** Estimates how long a voice takes for the parts, in milliseconds. Scripts without spaces are counted by their characters. */
+export function speakingTimeMs(parts, pace) {
   let words = 0;
   for (const { text } of parts) {
     words += Math.max(text.split(/\s+/).filter(Boolean).length, text.length / 7);
@@ -139,28 +140,28 @@ export function takes(parts, pace) {
   return (words * 60000) / pace;
 }
 
-/** A long text in pieces, cut between sentences, or words, or at worst between letters. */
-export function inPieces(said) {
-  const length = said.parts.reduce((sum, part) => sum + part.text.length, 0);
-  if (length <= LONGEST || said.show !== undefined) return [said];
-  const pieces = said.parts.flatMap((part) => cut(part.text).map((text) => ({ ...said, parts: [{ ...part, text }] })));
-  // Only as a whole could it be replaced.
-  return pieces.map(({ key, ...piece }) => piece);
+/** Splits a long announcement between sentences, or between words, or if need be between characters. */
+export function splitLongAnnouncement(announcement) {
+  const length = announcement.parts.reduce((sum, part) => sum + part.text.length, 0);
+  if (length <= MAX_SEGMENT_CHARS || announcement.questionToken !== undefined) return [announcement];
+  const segments = announcement.parts.flatMap((part) => splitText(part.text).map((text) => ({ ...announcement, parts: [{ ...part, text }] })));
+  // The segments have no key, because otherwise each segment would replace the one before it.
+  return segments.map(({ key, ...segment }) => segment);
 }
 
-function cut(text) {
-  const pieces = [];
+function splitText(text) {
+  const segments = [];
   let rest = text;
-  while (rest.length > LONGEST) {
-    const head = rest.slice(0, LONGEST);
+  while (rest.length > MAX_SEGMENT_CHARS) {
+    const head = rest.slice(0, MAX_SEGMENT_CHARS);
     const sentence = Math.max(...[". ", "! ", "? ", "\n", "。", "؟ "].map((end) => head.lastIndexOf(end)));
-    let at = sentence > LONGEST / 4 ? sentence + 1 : head.lastIndexOf(" ");
-    if (at <= 0) at = LONGEST;
-    // Not between the halves of one letter.
+    let at = sentence > MAX_SEGMENT_CHARS / 4 ? sentence + 1 : head.lastIndexOf(" ");
+    if (at <= 0) at = MAX_SEGMENT_CHARS;
+    // Never split a surrogate pair.
     if (/[\ud800-\udbff]$/.test(rest.slice(0, at))) at -= 1;
-    pieces.push(rest.slice(0, at).trim());
+    segments.push(rest.slice(0, at).trim());
     rest = rest.slice(at).trim();
   }
-  pieces.push(rest);
-  return pieces.filter((piece) => piece !== "");
+  segments.push(rest);
+  return segments.filter((segment) => segment !== "");
 }

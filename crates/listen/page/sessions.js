@@ -1,79 +1,79 @@
-// The list of sessions, each with what it does and a button that stops it.
+// The list of sessions, each with its state and a stop button.
 
 import { phrases } from "./phrases.js";
 import { spans } from "./voice.js";
-import { named, own, state } from "./words.js";
+import { nameText, ownText, stateLabel } from "./wording.js";
 
-/** Sessions under way that are listed; the others wait until one of these has ended. */
-const MOST_LISTED = 50;
-/** Sessions that have ended and are still shown. */
-const MOST_ENDED = 20;
+/** Maximum number of open sessions in the list. The others wait until one of these has ended. */
+const MAX_LISTED = 50;
+/** Maximum number of ended sessions in the list. */
+const MAX_ENDED = 20;
 
 export class Sessions {
   #list;
-  #none;
+  #notice;
   #stop;
   #shown = new Map();
   #waiting = new Map();
 
-  /** `stop` stops a session. */
-  constructor(list, none, stop) {
+  /** `notice` shows how many sessions are not listed, or that there are none. `stop(id)` stops a session and returns whether that worked. */
+  constructor(list, notice, stop) {
     this.#list = list;
-    this.#none = none;
+    this.#notice = notice;
     this.#stop = stop;
   }
 
-  /** Says all of it again, in the language in use. */
+  /** Redraws the list in the current language. */
   translate() {
-    this.#tellRest();
+    this.#updateNotice();
     for (const shown of this.#shown.values()) {
-      shown.looks = undefined;
+      shown.drawnState = undefined;
       if (shown.button !== undefined) shown.button.textContent = phrases.stop;
       this.#draw(shown.session);
     }
   }
 
   update(session) {
-    if (session.gone) {
+    if (session.removed) {
       this.#waiting.delete(session.id);
       this.#remove(session.id);
       return;
     }
-    if (session.ended === undefined && !this.#shown.has(session.id) && this.#open() >= MOST_LISTED) {
+    if (session.ended === undefined && !this.#shown.has(session.id) && this.#openCount() >= MAX_LISTED) {
       this.#waiting.set(session.id, session);
     } else {
       this.#waiting.delete(session.id);
       this.#draw(session);
     }
-    this.#tellRest();
+    this.#updateNotice();
   }
 
-  #tellRest() {
+  #updateNotice() {
     const more = this.#waiting.size;
-    this.#none.hidden = more === 0 && this.#open() > 0;
-    const none = this.#shown.size === 0 ? phrases.nobodyAtWork : phrases.nobodyNow;
-    this.#none.textContent = more === 0 ? none : phrases.moreAtWork(more);
+    this.#notice.hidden = more === 0 && this.#openCount() > 0;
+    const noneOpen = this.#shown.size === 0 ? phrases.noSessions : phrases.noOpenSessions;
+    this.#notice.textContent = more === 0 ? noneOpen : phrases.moreSessions(more);
   }
 
-  #open() {
+  #openCount() {
     return [...this.#shown.values()].filter((one) => one.button !== undefined).length;
   }
 
   #draw(session) {
     const shown = this.#shown.get(session.id) ?? this.#add(session);
     shown.session = session;
-    // Most events change nothing here.
-    const looks = JSON.stringify([session.agent, session.title, session.state, session.ended]);
-    if (shown.looks === looks) return;
-    shown.looks = looks;
-    shown.title.replaceChildren(...spans([named(session.agent, ": "), session.title ?? own(phrases.beganBefore)]));
+    // Most events change nothing that the list shows.
+    const drawnState = JSON.stringify([session.agent, session.title, session.state, session.ended]);
+    if (shown.drawnState === drawnState) return;
+    shown.drawnState = drawnState;
+    shown.title.replaceChildren(...spans([nameText(session.agent, ": "), session.title ?? ownText(phrases.startedEarlier)]));
     const ended = session.ended === undefined ? undefined : `${phrases.ended[session.ended]}.`;
-    shown.state.textContent = ended ?? phrases.now(state(session.state ?? "thinking"));
+    shown.state.textContent = ended ?? phrases.currentState(stateLabel(session.state ?? "thinking"));
     if (session.ended === undefined || shown.button === undefined) return;
     if (shown.button === document.activeElement) shown.title.focus();
     shown.button.remove();
     shown.button = undefined;
-    this.#forgetOld();
+    this.#removeOldest();
     const [next] = this.#waiting.values();
     if (next !== undefined) this.update(next);
   }
@@ -83,7 +83,7 @@ export class Sessions {
     const title = document.createElement("h3");
     title.tabIndex = -1;
     title.id = `title-${session.id}`;
-    const now = document.createElement("p");
+    const state = document.createElement("p");
     const button = document.createElement("button");
     button.type = "button";
     button.textContent = phrases.stop;
@@ -95,16 +95,16 @@ export class Sessions {
       const stopped = await this.#stop(session.id);
       if (!stopped) button.removeAttribute("aria-disabled");
     });
-    item.append(title, now, button);
+    item.append(title, state, button);
     this.#list.prepend(item);
-    const shown = { item, title, state: now, button };
+    const shown = { item, title, state, button };
     this.#shown.set(session.id, shown);
     return shown;
   }
 
-  #forgetOld() {
+  #removeOldest() {
     const ended = [...this.#shown].filter(([, one]) => one.button === undefined && !one.item.contains(document.activeElement));
-    for (const [id] of ended.slice(0, Math.max(0, ended.length - MOST_ENDED))) this.#remove(id);
+    for (const [id] of ended.slice(0, Math.max(0, ended.length - MAX_ENDED))) this.#remove(id);
   }
 
   #remove(id) {

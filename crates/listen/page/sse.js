@@ -1,50 +1,50 @@
-// A stream of server-sent events, cut into blocks. Bytes may be cut anywhere; so may what is pushed here.
+// A parser for server-sent events. The pushed text may be split anywhere.
 
-/** So long a line is no event of ours; the stream is given up rather than the memory. */
-export const LONGEST = 4 * 1024 * 1024;
+/** Maximum length of a line in characters. No event of the hub is longer, so the limit only bounds memory. */
+export const MAX_LINE_CHARS = 4 * 1024 * 1024;
 
-export class Blocks {
-  #rest = "";
-  #block = fresh();
+export class SseParser {
+  #buffer = "";
+  #block = emptyBlock();
 
-  /** Takes a piece of the stream; gives the blocks that it completes. An `id` without `data` is a block too. */
+  /** Adds text of the stream and returns the blocks that it completes. An `id` without `data` is also a block. */
   push(text) {
     const blocks = [];
-    this.#rest += text;
+    this.#buffer += text;
     let from = 0;
     for (;;) {
-      const end = this.#lineEnd(from);
+      const end = this.#findLineEnd(from);
       if (end === undefined) break;
-      const line = this.#rest.slice(from, end.at);
+      const line = this.#buffer.slice(from, end.at);
       from = end.next;
       if (line === "") {
         if (this.#block.id !== undefined || this.#block.data.length > 0) {
           blocks.push({ ...this.#block, data: this.#block.data.join("\n") });
         }
-        this.#block = fresh();
+        this.#block = emptyBlock();
       } else {
-        this.#field(line);
+        this.#parseField(line);
       }
     }
-    this.#rest = this.#rest.slice(from);
-    if (this.#rest.length > LONGEST) throw new Error("The hub sent a line that is too long.");
+    this.#buffer = this.#buffer.slice(from);
+    if (this.#buffer.length > MAX_LINE_CHARS) throw new Error("The hub sent a line that is too long.");
     return blocks;
   }
 
-  /** A CR at the very end may be half of a CRLF. */
-  #lineEnd(from) {
-    for (let at = from; at < this.#rest.length; at += 1) {
-      const letter = this.#rest[at];
-      if (letter === "\n") return { at, next: at + 1 };
-      if (letter === "\r") {
-        if (at + 1 === this.#rest.length) return undefined;
-        return { at, next: this.#rest[at + 1] === "\n" ? at + 2 : at + 1 };
+  /** Finds the next line end. A CR at the very end of the buffer does not count yet, because it may be half of a CRLF. */
+  #findLineEnd(from) {
+    for (let at = from; at < this.#buffer.length; at += 1) {
+      const character = this.#buffer[at];
+      if (character === "\n") return { at, next: at + 1 };
+      if (character === "\r") {
+        if (at + 1 === this.#buffer.length) return undefined;
+        return { at, next: this.#buffer[at + 1] === "\n" ? at + 2 : at + 1 };
       }
     }
     return undefined;
   }
 
-  #field(line) {
+  #parseField(line) {
     const colon = line.indexOf(":");
     if (colon === 0) return;
     const name = colon < 0 ? line : line.slice(0, colon);
@@ -55,6 +55,6 @@ export class Blocks {
   }
 }
 
-function fresh() {
+function emptyBlock() {
   return { event: "message", id: undefined, data: [] };
 }

@@ -1,37 +1,37 @@
-// The way to the hub: a subscription, its stream, and what the person says back. It connects again by itself, and resumes.
+// The connection to the hub: a subscription, its event stream, and the person's replies. It reconnects and resumes automatically.
 //
-// The stream is read with `fetch` and not with `EventSource`, which hides signs of life and the reasons of a refusal.
+// It reads the stream with `fetch`, because `EventSource` hides keep-alive comments and the reason for a refusal.
 
 import { phrases } from "./phrases.js";
-import { Blocks } from "./sse.js";
+import { SseParser } from "./sse.js";
 
-/** The hub gives a sign of life every 15 seconds. */
-const SILENCE = 45000;
-/** Between attempts, from the first to the longest. */
-const WAITS = [500, 1000, 2000, 4000, 8000, 15000, 30000];
-/** A stream is caught up when nothing came for so long, or after so long at most. */
-const CAUGHT_UP = 400;
-const CATCHING_UP = 2000;
-/** However much comes, after so many milliseconds the page looks whether a key was pressed. */
-const AT_ONCE = 20;
+/** How long the stream may be silent before the page reconnects, in milliseconds. The hub sends a keep-alive every 15 seconds. */
+const SILENCE_TIMEOUT_MS = 45000;
+/** The delays between attempts to connect, in milliseconds. The last one repeats. */
+const RETRY_DELAYS_MS = [500, 1000, 2000, 4000, 8000, 15000, 30000];
+/** A catch-up ends when nothing has arrived for this long, in milliseconds, or after `CATCH_UP_MAX_MS`. */
+const CAUGHT_UP_IDLE_MS = 400;
+const CATCH_UP_MAX_MS = 2000;
+/** How long the page handles events before it yields to input, in milliseconds. */
+const YIELD_AFTER_MS = 20;
 
-export class Stream {
-  #ears;
+export class HubStream {
+  #handlers;
   #capabilities;
   #subscription;
-  #last;
+  #lastEventId;
   #failures = 0;
   #wake;
   #abort;
-  #heardBefore = false;
+  #hasListened = false;
 
   /**
-   * `ears` is told: `event`, `message`, `catchUp(how)` and `caughtUp()` around what was missed, and `state(name, why)`, where the name is
-   * `connecting`, `connected`, `lost`, `signIn`, `refused`.
+   * Calls `handlers`: `event`, `message`, `unreadable`, `accepted(capabilities)`, `catchUp(mode)` and `caughtUp()` around a catch-up, and
+   * `state(name, error)`, where the name is `connecting`, `connected`, `lost`, `signIn` or `refused`.
    */
-  constructor(capabilities, ears) {
+  constructor(capabilities, handlers) {
     this.#capabilities = capabilities;
-    this.#ears = ears;
+    this.#handlers = handlers;
     addEventListener("online", () => this.#wake?.());
   }
 
@@ -39,51 +39,51 @@ export class Stream {
     return this.#subscription;
   }
 
-  /** Listens for ever. */
+  /** Listens until the page is closed. */
   async run() {
     for (;;) {
       try {
         if (this.#subscription === undefined) await this.#subscribe();
         else await this.#listen();
       } catch (error) {
-        if (error instanceof Refused) {
-          this.#ears.state(error.signIn ? "signIn" : "refused", error);
-          if (error.signIn || error.final) {
+        if (error instanceof HubRefusal) {
+          this.#handlers.state(error.needsSignIn ? "signIn" : "refused", error);
+          if (error.needsSignIn || error.isFinal) {
             await new Promise((wake) => (this.#wake = wake));
             this.#failures = 0;
             continue;
           }
         } else {
-          this.#ears.state("lost");
+          this.#handlers.state("lost");
         }
-        const wait = WAITS[Math.min(this.#failures, WAITS.length - 1)];
+        const delay = RETRY_DELAYS_MS[Math.min(this.#failures, RETRY_DELAYS_MS.length - 1)];
         this.#failures += 1;
         await new Promise((wake) => {
           this.#wake = wake;
-          setTimeout(wake, wait * (0.75 + Math.random() / 2));
+          setTimeout(wake, delay * (0.75 + Math.random() / 2));
         });
       }
     }
   }
 
-  /** Tries again now. */
+  /** Retries now. */
   wake() {
     this.#wake?.();
   }
 
-  /** A message to the hub; what it answers. Whoever sends it is told if it could not be sent. */
+  /** Sends a message to the hub and returns its answer. Throws if the message could not be sent. */
   async send(message) {
     const body = JSON.stringify({ ...message, subscription_id: this.#subscription });
-    const sent = fetch("/aaep/v1/replies", { method: "POST", headers: { "Content-Type": "application/json" }, body });
-    const answer = await sent.catch(() => {
+    const request = fetch("/aaep/v1/replies", { method: "POST", headers: { "Content-Type": "application/json" }, body });
+    const response = await request.catch(() => {
       throw new Error(phrases.unreachable);
     });
-    if (answer.status === 401) throw new Refused(phrases.signedOut, { signIn: true });
-    if (!answer.ok) throw await reason(answer);
-    return answer.status === 200 ? answer.json() : undefined;
+    if (response.status === 401) throw new HubRefusal(phrases.signedOut, { needsSignIn: true });
+    if (!response.ok) throw await readError(response);
+    return response.status === 200 ? response.json() : undefined;
   }
 
-  /** Other terms from now on. */
+  /** Changes the capabilities of the subscription. */
   async renegotiate(capabilities) {
     this.#capabilities = { ...this.#capabilities, ...capabilities };
     if (this.#subscription === undefined) return undefined;
@@ -91,7 +91,7 @@ export class Stream {
   }
 
   async #subscribe() {
-    this.#ears.state("connecting");
+    this.#handlers.state("connecting");
     const body = JSON.stringify({
       type: "subscription.request",
       aaep_version: "1.0.0",
@@ -100,92 +100,92 @@ export class Stream {
       capabilities: this.#capabilities,
     });
     const headers = { "Content-Type": "application/json" };
-    const answer = await fetch("/aaep/v1/subscriptions", { method: "POST", headers, body });
-    if (answer.status === 401) throw new Refused(phrases.signInFirst, { signIn: true });
-    if (answer.status === 403) throw refused(await reason(answer), { final: true });
-    if (!answer.ok) throw refused(await reason(answer), {});
-    const accepted = await answer.json();
+    const response = await fetch("/aaep/v1/subscriptions", { method: "POST", headers, body });
+    if (response.status === 401) throw new HubRefusal(phrases.signInFirst, { needsSignIn: true });
+    if (response.status === 403) throw toRefusal(await readError(response), { isFinal: true });
+    if (!response.ok) throw toRefusal(await readError(response), {});
+    const accepted = await response.json();
     this.#subscription = accepted.subscription_id;
-    this.#last = undefined;
-    this.#ears.accepted(accepted.honored_capabilities ?? {});
+    this.#lastEventId = undefined;
+    this.#handlers.accepted(accepted.honored_capabilities ?? {});
   }
 
   async #listen() {
     const query = new URLSearchParams({ subscription_id: this.#subscription });
-    if (this.#last !== undefined) query.set("last_event_id", this.#last);
+    if (this.#lastEventId !== undefined) query.set("last_event_id", this.#lastEventId);
     this.#abort = new AbortController();
     const headers = { Accept: "text/event-stream" };
-    const answer = await fetch(`/aaep/v1/events?${query}`, { headers, signal: this.#abort.signal, cache: "no-store" });
-    if (answer.status === 401) throw new Refused(phrases.signInFirst, { signIn: true });
-    if (answer.status === 429 || answer.status >= 500) throw new Error("not now");
-    if (!answer.ok) {
-      // The hub does not know this subscription any more; another one tells how things stand.
+    const response = await fetch(`/aaep/v1/events?${query}`, { headers, signal: this.#abort.signal, cache: "no-store" });
+    if (response.status === 401) throw new HubRefusal(phrases.signInFirst, { needsSignIn: true });
+    if (response.status === 429 || response.status >= 500) throw new Error("the hub is not available");
+    if (!response.ok) {
+      // The hub no longer knows this subscription. A new one starts with a snapshot of the current state.
       this.#subscription = undefined;
       return;
     }
-    const how = this.#last !== undefined ? "again" : this.#heardBefore ? "anew" : "first";
-    this.#heardBefore = true;
-    this.#ears.state("connected", how);
-    await this.#read(answer.body, how);
+    const mode = this.#lastEventId !== undefined ? "resumed" : this.#hasListened ? "snapshot" : "first";
+    this.#hasListened = true;
+    this.#handlers.state("connected", mode);
+    await this.#read(response.body, mode);
     throw new Error("the stream ended");
   }
 
-  async #read(body, how) {
+  async #read(body, mode) {
     const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-    const blocks = new Blocks();
-    this.#ears.catchUp(how);
-    const caughtUp = () => this.#ears.caughtUp();
-    const enough = setTimeout(caughtUp, CATCHING_UP);
-    let quiet = setTimeout(caughtUp, CAUGHT_UP);
-    let silence;
+    const parser = new SseParser();
+    this.#handlers.catchUp(mode);
+    const caughtUp = () => this.#handlers.caughtUp();
+    const catchUpTimer = setTimeout(caughtUp, CATCH_UP_MAX_MS);
+    let idleTimer = setTimeout(caughtUp, CAUGHT_UP_IDLE_MS);
+    let silenceTimer;
     try {
       for (;;) {
-        clearTimeout(silence);
-        silence = setTimeout(() => this.#abort.abort(), SILENCE);
+        clearTimeout(silenceTimer);
+        silenceTimer = setTimeout(() => this.#abort.abort(), SILENCE_TIMEOUT_MS);
         const { value, done } = await reader.read();
         if (done) return;
         this.#failures = 0;
-        clearTimeout(quiet);
-        let began = performance.now();
-        for (const block of blocks.push(value)) {
-          this.#take(block);
-          if (performance.now() - began > AT_ONCE) {
-            await breath();
-            began = performance.now();
+        clearTimeout(idleTimer);
+        let startedAt = performance.now();
+        for (const block of parser.push(value)) {
+          this.#handleBlock(block);
+          if (performance.now() - startedAt > YIELD_AFTER_MS) {
+            await yieldToInput();
+            startedAt = performance.now();
           }
         }
-        quiet = setTimeout(caughtUp, CAUGHT_UP);
+        idleTimer = setTimeout(caughtUp, CAUGHT_UP_IDLE_MS);
       }
     } finally {
-      [silence, quiet, enough].forEach(clearTimeout);
+      [silenceTimer, idleTimer, catchUpTimer].forEach(clearTimeout);
       caughtUp();
     }
   }
 
-  #take(block) {
-    if (block.id !== undefined && block.id !== "") this.#last = block.id;
+  #handleBlock(block) {
+    if (block.id !== undefined && block.id !== "") this.#lastEventId = block.id;
     if (block.data === "") return;
     let value;
     try {
       value = JSON.parse(block.data);
     } catch {
-      this.#ears.unreadable();
+      this.#handlers.unreadable();
       return;
     }
     if (value === null || typeof value !== "object") return;
     if (block.event === "aaep.event") {
-      this.#ears.event(value);
+      this.#handlers.event(value);
       return;
     }
     if (value.type === "subscription.close" && value.reason_code !== "producer_shutdown") {
       this.#subscription = undefined;
     }
-    this.#ears.message(value);
+    this.#handlers.message(value);
   }
 }
 
-/** Lets everything else have its turn. A timer would be slowed down where the page is not in sight. */
-function breath() {
+/** Yields to other work of the browser. It uses no timer, because browsers throttle timers of hidden pages. */
+function yieldToInput() {
   return new Promise((wake) => {
     const { port1, port2 } = new MessageChannel();
     port1.addEventListener("message", wake, { once: true });
@@ -194,26 +194,26 @@ function breath() {
   });
 }
 
-/** The hub does not want us, and says why. */
-class Refused extends Error {
-  constructor(message, { signIn = false, final = false }) {
+/** The hub's refusal to let the page listen. */
+class HubRefusal extends Error {
+  constructor(message, { needsSignIn = false, isFinal = false }) {
     super(message);
-    this.signIn = signIn;
-    this.final = final;
+    this.needsSignIn = needsSignIn;
+    this.isFinal = isFinal;
   }
 }
 
-/** The same for a reason of the hub. */
-function refused(why, how) {
-  return Object.assign(new Refused(why.message, how), { isHubs: why.isHubs });
+/** Turns an error response of the hub into a refusal. */
+function toRefusal(error, options) {
+  return Object.assign(new HubRefusal(error.message, options), { fromHub: error.fromHub });
 }
 
-/** Why the hub refused, in its own words, which are marked so. */
-export async function reason(answer) {
+/** Reads an error response. The error has `fromHub` if its text comes from the hub. */
+export async function readError(response) {
   try {
-    const problem = await answer.json();
-    return Object.assign(new Error(String(problem.title ?? problem.reason_message ?? "")), { isHubs: true });
+    const problem = await response.json();
+    return Object.assign(new Error(String(problem.title ?? problem.reason_message ?? "")), { fromHub: true });
   } catch {
-    return new Error(phrases.hubAnswered(answer.status));
+    return new Error(phrases.hubStatus(response.status));
   }
 }

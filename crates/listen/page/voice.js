@@ -1,47 +1,47 @@
-// The voice: feeds live regions with what the queue gives, one thing at a time.
+// The voice: writes the announcements of the queue into live regions, one at a time.
 //
-// Regions are in the page from the start, and their text comes into them as a new element: that is what was heard in Firefox and Chromium
-// with Orca. `ariaNotify` is left alone: screen readers that do not know it are silent, and there is no way to ask.
+// The regions are in the page from the start, and each text is inserted as a new element, because Orca reads such insertions in Firefox and Chromium.
+// `ariaNotify` is not used: screen readers without support for it stay silent, and a page cannot detect that.
 
 
 import { phrases } from "./phrases.js";
-import { joint, plain } from "./words.js";
+import { joinParts, separatorAfter } from "./wording.js";
 
 export class Voice {
   #queue;
   #clock;
   #show;
-  #busy;
+  #isTyping;
   #regions;
   #timer;
 
   /**
-   * `show` shows a question when its turn has come, and gives what to say instead where it cannot; `busy` says whether the person is typing.
+   * `show` shows a question when it is due, or returns the parts to announce if it cannot. `isTyping` returns whether the person is typing.
    */
-  constructor(queue, { clock, show, busy }) {
+  constructor(queue, { clock, show, isTyping }) {
     this.#queue = queue;
     this.#clock = clock;
     this.#show = show;
-    this.#busy = busy;
+    this.#isTyping = isTyping;
     this.#regions = [regions(document)];
   }
 
-  say(said) {
-    this.#queue.add(said);
-    this.#go();
+  announce(announcement) {
+    this.#queue.add(announcement);
+    this.#step();
   }
 
-  drop(of) {
-    return this.#queue.drop(of);
+  drop(matches) {
+    return this.#queue.drop(matches);
   }
 
-  /** The person has gone on; what waits need not wait for the rest. */
-  hush() {
-    this.#queue.hush(this.#clock());
-    this.#go();
+  /** Ends the current announcement because the person has moved on. */
+  interrupt() {
+    this.#queue.interrupt(this.#clock());
+    this.#step();
   }
 
-  /** While a dialog is open, only what is in it is heard everywhere. */
+  /** Announces inside a dialog from now on. While a modal dialog is open, not every screen reader reads regions outside of it. */
   moveInto(dialog) {
     this.#regions.push(regions(dialog));
   }
@@ -50,53 +50,56 @@ export class Voice {
     if (this.#regions.length > 1) this.#regions.pop();
   }
 
-  #go() {
+  #step() {
     clearTimeout(this.#timer);
     const now = this.#clock();
-    if (this.#busy() && this.#queue.showsNext(now)) {
-      this.#timer = setTimeout(() => this.#go(), 300);
+    if (this.#isTyping() && this.#queue.isQuestionNext(now)) {
+      this.#timer = setTimeout(() => this.#step(), 300);
       return;
     }
-    const said = this.#queue.next(now);
-    if (said !== undefined) {
-      const instead = said.show === undefined ? said.parts : this.#show(said.show);
-      if (instead !== undefined) {
-        this.#queue.begin({ ...said, parts: instead }, now);
-        this.#put(instead, said.critical === true);
+    const announcement = this.#queue.next(now);
+    if (announcement !== undefined) {
+      const parts = announcement.questionToken === undefined ? announcement.parts : this.#show(announcement.questionToken);
+      if (parts !== undefined) {
+        this.#queue.begin({ ...announcement, parts }, now);
+        this.#write(parts, announcement.critical === true);
       }
     }
-    const at = this.#queue.wakeAt(now);
-    if (at !== undefined) this.#timer = setTimeout(() => this.#go(), Math.min(Math.max(at - now, 20), 60000));
+    const wakeAt = this.#queue.wakeAt(now);
+    if (wakeAt !== undefined) this.#timer = setTimeout(() => this.#step(), Math.min(Math.max(wakeAt - now, 20), 60000));
   }
 
-  #put(parts, critical) {
+  #write(parts, critical) {
     const { polite, assertive } = this.#regions.at(-1);
     const [region, other] = critical ? [assertive, polite] : [polite, assertive];
-    const line = document.createElement("p");
-    line.append(...spans(parts));
+    const paragraph = document.createElement("p");
+    paragraph.append(...spans(parts));
     other.replaceChildren();
-    region.replaceChildren(line);
+    region.replaceChildren(paragraph);
   }
 }
 
-/** Parts as elements. A producer's text is only ever text. */
+/** Turns parts into elements. A producer's text never becomes markup. */
 export function spans(parts) {
   return parts.flatMap((part, index, all) => {
     const span = document.createElement("span");
     span.textContent = part.text;
     span.lang = part.lang;
     if (part.dir !== undefined) span.dir = part.dir;
-    return index + 1 < all.length ? [span, joint(part)] : [span];
+    return index + 1 < all.length ? [span, separatorAfter(part)] : [span];
   });
 }
 
-/** Puts parts into an element: as its text, where all of it is in our language. It may stand there when we speak another one. */
-export function put(element, parts) {
+/**
+ * Sets the content of an element: plain text if all parts are in the page's language, otherwise one span per part. The element gets a
+ * `lang`, because its text stays when the page's language changes.
+ */
+export function setParts(element, parts) {
   element.lang = phrases.lang;
-  if (parts.every((part) => part.lang === phrases.lang)) element.textContent = plain(parts);
+  if (parts.every((part) => part.lang === phrases.lang)) element.textContent = joinParts(parts);
   else element.replaceChildren(...spans(parts));
 }
 
-function regions(within) {
-  return { polite: within.querySelector("[aria-live=polite]"), assertive: within.querySelector("[aria-live=assertive]") };
+function regions(root) {
+  return { polite: root.querySelector("[aria-live=polite]"), assertive: root.querySelector("[aria-live=assertive]") };
 }

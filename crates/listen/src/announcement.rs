@@ -1,36 +1,36 @@
-//! What is said to a person.
+//! One message for a person.
 
 use aaep::SessionId;
 use aaep::event::{TextDirection, Urgency};
 
-/// One thing that is said to a person, in whole sentences and once.
+/// One message for a person, in whole sentences.
 ///
-/// Its text is harmless: nothing in it can act on a terminal, turn a line around or pass for another line. A line end
-/// separates what should be read as lines of their own.
+/// Its text is sanitized: it cannot control a terminal, reverse a line or imitate another line's label. A newline in it
+/// starts a new line for the reader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Announcement {
-    /// What it is about; its word stands in front of every line.
-    pub kind: Kind,
+    /// What it is about. The name of the kind is the label in front of every line.
+    pub kind: AnnouncementKind,
     /// How urgent it is.
     pub urgency: Urgency,
-    /// What is said.
+    /// The text.
     pub text: String,
-    /// The language of what the agent said in it, where that is known.
+    /// The language of the agent's text in the announcement, if known.
     pub language: Option<Box<str>>,
-    /// What of the text the agent said, where not all of it is in that language: the rest is in sayso's own words.
+    /// The parts of the text that the agent wrote. Set only if sayso's own text around them is in another language.
     pub quotes: Option<Vec<String>>,
-    /// Which way that runs.
+    /// The direction of the agent's text.
     pub direction: TextDirection,
-    /// The session that it is about.
-    pub session: Option<SessionId>,
-    /// The number of the question that it is about.
-    pub question: Option<u32>,
+    /// The session that it belongs to.
+    pub session_id: Option<SessionId>,
+    /// The number of the question that it belongs to.
+    pub question_number: Option<u32>,
 }
 
 impl Announcement {
-    /// One in sayso's own words.
-    pub fn own(kind: Kind, text: impl Into<String>) -> Self {
+    /// Creates an announcement of sayso's own text, with normal urgency.
+    pub fn new(kind: AnnouncementKind, text: impl Into<String>) -> Self {
         Self {
             kind,
             urgency: Urgency::Normal,
@@ -38,48 +38,48 @@ impl Announcement {
             language: None,
             quotes: None,
             direction: TextDirection::LeftToRight,
-            session: None,
-            question: None,
+            session_id: None,
+            question_number: None,
         }
     }
 
-    /// Whether it waits for nothing.
+    /// Whether its urgency is critical.
     pub fn is_critical(&self) -> bool {
         self.urgency == Urgency::Critical
     }
 
-    /// Its lines, each with its word in front.
+    /// Returns its lines, each with the label in front.
     pub fn lines(&self) -> impl Iterator<Item = String> {
-        let word = self.kind.word();
-        self.text.lines().map(move |line| format!("{word}: {line}"))
+        let label = self.kind.as_str();
+        self.text.lines().map(move |line| format!("{label}: {line}"))
     }
 }
 
-seal::word_enum! {
-    /// What an announcement is about. Its word stands in front of every line.
+seal::string_enum! {
+    /// What an announcement is about. The name of the kind is the label in front of every line.
     #[non_exhaustive]
-    Kind word {
-        /// A session begins or ends.
+    AnnouncementKind {
+        /// The start or end of a session.
         Session "session",
-        /// What the agent says, and what it is doing.
+        /// The agent's output or its state.
         Agent "agent",
-        /// How far the agent has come.
+        /// The agent's progress.
         Progress "progress",
-        /// What the agent does.
+        /// A tool call of the agent, or its result.
         Tool "tool",
-        /// What the agent asks.
+        /// A question of the agent.
         Ask "ask",
-        /// What became of a question.
+        /// The outcome of a question.
         Answer "answer",
-        /// What went wrong.
+        /// A failure.
         Error "error",
-        /// Somebody else has to go on.
+        /// The agent hands the task to somebody else.
         Handoff "handoff",
-        /// What the listener itself has to say: the connection, gaps.
+        /// A message of the listener program itself, for example about the connection or a gap.
         Notice "notice",
-        /// How things stand, because the person asked.
+        /// The current status, at the person's request.
         Status "status",
-        /// What can be typed.
+        /// The commands that can be typed.
         Help "help",
     }
 }

@@ -1,43 +1,42 @@
-//! Listening, for a person: what agents say becomes announcements, what they ask becomes questions, and what the person
-//! says goes back.
+//! The listener side of AAEP: turns agent events into announcements and questions for a person, and answers into replies.
 //!
 //! ```text
-//!   client ──▶ Ear::hear ──▶ Ear::next ──▶ terminal ──▶ lines, one announcement after the other
-//!     ▲           │                   └──▶ Queue ─────▶ a Voice, one at a time, the critical first
-//!     └── replies ┘ answer, more time, stop
+//!   client ──▶ Subscriber::receive ──▶ Subscriber::next_announcement ──▶ terminal ──▶ lines, in order
+//!     ▲           │                      └──▶ AnnouncementQueue ──▶ SpeechSynthesizer, one at a time, critical first
+//!     └── replies ┘ answer, request more time, stop
 //! ```
 //!
-//! - [`Ear`]: the core. It opens no socket and reads no clock; time is an argument.
-//! - [`Phrases`]: what sayso itself says, in each language.
-//! - [`plain`]: text from strangers, made harmless.
-//! - [`Standing`]: who a hub is, as far as that is known.
-//! - [`Queue`], [`Voice`]: for whoever speaks slower than agents do.
-//! - [`RecentIds`]: ids that have been seen, so that nothing is taken twice.
-//! - [`speech`]: such a voice: speech-dispatcher, or `espeak-ng`.
-//! - [`client`]: the way to a hub, by HTTP and SSE. It connects again by itself.
-//! - [`terminal`]: `sayso listen`, in lines.
-//! - [`page`]: the listening page, as files that a hub gives.
+//! - [`Subscriber`]: the core. It opens no socket and reads no clock; the caller passes the time.
+//! - [`Phrases`]: sayso's own texts, in each language.
+//! - [`sanitize()`]: makes text from producers safe to print and to speak.
+//! - [`ManifestStatus`]: what a hub's manifest proves about its identity.
+//! - [`AnnouncementQueue`], [`SpeechSynthesizer`]: for output that is slower than the agents.
+//! - [`RecentIds`]: ids that were seen, for deduplication.
+//! - [`speech`]: speech output with speech-dispatcher or `espeak-ng`.
+//! - [`client`]: the connection to a hub over HTTP and SSE. It reconnects by itself.
+//! - [`terminal`]: `sayso listen`, a line-based terminal client.
+//! - [`page`]: the files of the listening page, which a hub serves.
 
 mod announcement;
+mod announcement_queue;
 pub mod client;
-mod ear;
 mod limits;
+mod manifest_status;
 pub mod page;
 mod phrases;
-mod plain;
-mod queue;
 mod recent_ids;
+mod sanitize;
 pub mod speech;
-mod standing;
+mod speech_synthesizer;
+mod subscriber;
 pub mod terminal;
-mod voice;
 
-pub use announcement::{Announcement, Kind};
-pub use ear::{Ear, NotAnswered, Question, Session, Subject, Tastes};
-pub use limits::Limits;
+pub use announcement::{Announcement, AnnouncementKind};
+pub use announcement_queue::AnnouncementQueue;
+pub use limits::SubscriberLimits;
+pub use manifest_status::{ManifestFault, ManifestPolicy, ManifestStatus};
 pub use phrases::Phrases;
-pub use plain::plain;
-pub use queue::Queue;
 pub use recent_ids::RecentIds;
-pub use standing::{Checks, Fault, Standing};
-pub use voice::Voice;
+pub use sanitize::sanitize;
+pub use speech_synthesizer::SpeechSynthesizer;
+pub use subscriber::{AnswerError, ListenerQuestion, ObservedSession, Preferences, QuestionBody, Subscriber};

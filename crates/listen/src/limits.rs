@@ -1,24 +1,24 @@
-//! How much is kept at most. `docs/limits.md` lists these.
+//! Limits on what a listener stores. `docs/limits.md` lists them.
 
 use std::time::Duration;
 
 seal::defaults! {
-    /// How much a listener keeps. A producer can make none of it grow without end.
+    /// Limits on what a listener stores. They bound the memory that a listener uses, whatever producers send.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct Limits {
-        /// Questions that are open at once; of further ones the person is told that they cannot be answered here.
-        pub questions: usize = 100,
-        /// Ids of events that are remembered, so that none is said twice.
-        pub ids: usize = 16_384,
-        /// Sessions that are known at once; beyond, the one that was silent for longest is forgotten.
+    pub struct SubscriberLimits {
+        /// Maximum number of open questions. The person hears that further questions cannot be answered here.
+        pub open_questions: usize = 100,
+        /// Number of event ids remembered for deduplication.
+        pub event_ids: usize = 16_384,
+        /// Maximum number of known sessions. Beyond it, the session with the oldest last event is forgotten.
         pub sessions: usize = 1000,
-        /// Outputs of one session of which it is known how far they were heard.
-        pub outputs: usize = 16,
-        /// Announcements that wait for a voice; beyond, the oldest that is not critical is counted, and not said in full.
-        pub waiting: usize = 200,
-        /// Bytes of a hub's manifest; beyond, it is not read, and the person is told.
-        pub manifest_bytes: usize = aaep::manifest::LONGEST,
-        /// Time for a hub's manifest to come; beyond, likewise.
-        pub manifest_time: Duration = Duration::from_secs(10),
+        /// Maximum number of outputs per session whose position is tracked.
+        pub outputs_per_session: usize = 16,
+        /// Maximum number of announcements waiting for speech. Beyond it, the oldest one that is not critical is dropped and counted.
+        pub queued_announcements: usize = 200,
+        /// Maximum size of a hub's manifest in bytes. A larger one is not read, and the person is informed.
+        pub manifest_bytes: usize = aaep::manifest::MAX_SIGNED_BYTES,
+        /// How long to wait for a hub's manifest. After that, the person is informed.
+        pub manifest_timeout: Duration = Duration::from_secs(10),
     }
 }

@@ -1,15 +1,15 @@
-//! The listening page: plain HTML, CSS and JavaScript in the folder `page`, as they are, in the binary.
+//! The listening page: the HTML, CSS and JavaScript files of the folder `page`, embedded in the binary.
 
 use std::borrow::Cow;
 
-/// A file of the page, and where a hub gives it.
+/// A file of the page and the path at which a hub serves it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asset {
+pub struct PageAsset {
     /// Its path on the hub.
     pub path: &'static str,
-    /// What it is.
+    /// Its media type.
     pub media_type: &'static str,
-    /// The file.
+    /// Its content.
     pub body: Cow<'static, str>,
 }
 
@@ -18,7 +18,7 @@ const CSS: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 const INDEX: &str = include_str!("../page/index.html");
-/// Says in the page that there is nobody to ask.
+/// The attribute that marks the page as one without a demo assistant.
 const NO_DEMO: &str = "data-demo=\"no\"";
 
 macro_rules! files {
@@ -30,8 +30,8 @@ macro_rules! files {
 const FILES: &[(&str, &str, &str)] = files![
     CSS "page.css",
     SCRIPT "main.js",
-    SCRIPT "ear.js",
-    SCRIPT "words.js",
+    SCRIPT "subscriber.js",
+    SCRIPT "wording.js",
     SCRIPT "phrases.js",
     SCRIPT "phrases/en.js",
     SCRIPT "phrases/es.js",
@@ -46,12 +46,13 @@ const FILES: &[(&str, &str, &str)] = files![
     SCRIPT "controls.js",
 ];
 
-/// Every file of the page. `demo` says whether the hub has an assistant to ask, for which the page then has a field.
-pub fn assets(demo: bool) -> Vec<Asset> {
+/// Returns every file of the page. With `demo`, the page has a text field for requests to the demo assistant.
+pub fn assets(demo: bool) -> Vec<PageAsset> {
     let index =
         if demo { Cow::Owned(INDEX.replace(NO_DEMO, "data-demo=\"yes\"")) } else { Cow::Borrowed(INDEX) };
-    let files = FILES.iter().map(|(path, media_type, body)| Asset { path, media_type, body: (*body).into() });
-    std::iter::once(Asset { path: "/", media_type: HTML, body: index }).chain(files).collect()
+    let files =
+        FILES.iter().map(|(path, media_type, body)| PageAsset { path, media_type, body: (*body).into() });
+    std::iter::once(PageAsset { path: "/", media_type: HTML, body: index }).chain(files).collect()
 }
 
 #[cfg(test)]
@@ -59,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_file_that_the_page_names_is_there() {
+    fn every_file_that_the_page_references_exists() {
         let assets = assets(false);
         let known = |path: &str| assets.iter().any(|asset| asset.path == path);
         for asset in &assets {
@@ -74,9 +75,9 @@ mod tests {
     }
 
     #[test]
-    fn a_producers_text_has_no_way_to_become_markup() {
+    fn the_page_has_no_code_that_turns_text_into_markup() {
         for asset in assets(true) {
-            for way in [
+            for api in [
                 "innerHTML",
                 "outerHTML",
                 "insertAdjacentHTML",
@@ -85,7 +86,7 @@ mod tests {
                 "Function(",
                 "srcdoc",
             ] {
-                assert!(!asset.body.contains(way), "{}: {way}", asset.path);
+                assert!(!asset.body.contains(api), "{}: {api}", asset.path);
             }
             let inline = [" style=", " onclick", "<style", "javascript:"];
             assert!(!inline.iter().any(|inline| asset.body.contains(inline)), "{}", asset.path);
@@ -93,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn the_field_to_ask_is_only_there_where_somebody_can_be_asked() {
+    fn the_question_field_appears_only_with_a_demo_assistant() {
         let index = |demo| assets(demo).remove(0).body.into_owned();
         assert!(index(false).contains(NO_DEMO) && !index(true).contains(NO_DEMO));
     }

@@ -1,12 +1,12 @@
-//! A framework that calls back: it knows nothing of sayso, and calls a handler at each step of its own loop.
+//! A framework with callbacks. It does not know sayso; it calls a handler at each step of its own loop.
 //!
-//! `cargo run -p sayso --features embedded --example callbacks` has a hub of its own, to which nobody listens: so nobody can be asked, and that
-//! means no. With `SAYSO_URL` (and `SAYSO_TOKEN`) it speaks to a `sayso serve`.
+//! `cargo run -p sayso --features embedded --example callbacks` uses a hub of its own without listeners. Nobody can be asked, which
+//! counts as a no. With `SAYSO_URL` (and `SAYSO_TOKEN`) it connects to a `sayso serve`.
 
 use std::env;
 
-use sayso::bridge::Unasked;
-use sayso::callbacks::{Callbacks, Narration, Plan};
+use sayso::bridge::UnconfirmedCall;
+use sayso::callbacks::{Callbacks, SessionReporterBuilder, ToolPlan};
 use sayso::{Action, Error, Hub};
 
 #[tokio::main(flavor = "current_thread")]
@@ -21,49 +21,49 @@ async fn main() -> Result<(), Error> {
             }
         }
     };
-    // The narrator goes to the framework; the telling runs beside it.
-    let (narrator, telling) = Narration::on(&hub).tools(plan).open();
-    let telling = tokio::spawn(telling);
-    match framework(&narrator, "Order a new kettle.").await {
-        Ok(said) => println!("{said}"),
-        Err(error) => println!("It came to nothing: {error}."),
+    // The framework gets the reporter; the task runs beside it.
+    let (reporter, task) = SessionReporterBuilder::new(&hub).plan_calls(plan).open();
+    let task = tokio::spawn(task);
+    match framework(&reporter, "Order a new kettle.").await {
+        Ok(output) => println!("{output}"),
+        Err(error) => println!("The request failed: {error}."),
     }
-    drop(narrator);
-    for fault in telling.await.map(|report| report.faults).unwrap_or_default() {
-        eprintln!("The framework did something wrong: {fault}.");
+    drop(reporter);
+    for fault in task.await.map(|report| report.faults).unwrap_or_default() {
+        eprintln!("A callback was not reported: {fault}.");
     }
     hub.close().await;
     Ok(())
 }
 
-/// Which tools need a yes, and in which words it is asked for. A tool that is not known here is asked for too.
-fn plan(tool: &str, input: &str) -> Plan {
+/// Decides which tools need consent, and with which texts. An unknown tool needs consent too.
+fn plan(tool: &str, input: &str) -> ToolPlan {
     match tool {
-        "search" => Unasked::new(tool).says("Searching the shop for kettles.").into(),
+        "search" => UnconfirmedCall::new(tool).says("Searching the shop for kettles.").into(),
         "order" => Action::new(tool, input)
-            .says("Order the blue kettle for 30 euro.")
+            .says("Order the blue kettle for 30 euros.")
             .consequence("The shop charges your card at once.")
             .irreversible()
             .into(),
-        _ => Plan::unknown(tool, input),
+        _ => ToolPlan::unknown(tool, input),
     }
 }
 
-/// Any framework that has callbacks. It looks at one answer only: whether a tool may run.
+/// A framework with callbacks. It uses only one return value: whether a tool may run.
 async fn framework(handler: &dyn Callbacks, request: &str) -> Result<String, Error> {
     handler.on_chain_start("chain", request)?;
     handler.on_llm_start("model", "You are a shopping assistant.")?;
-    let mut said = "The blue kettle is ordered.".to_owned();
+    let mut output = "The blue kettle is ordered.".to_owned();
     for (run, tool, input) in [("run-1", "search", r#""kettle""#), ("run-2", "order", r#"{"kettle":"blue"}"#)]
     {
         match handler.on_tool_start(run, tool, input).await {
-            Ok(_allowed) => handler.on_tool_end(run, "a blue kettle")?, // This is where the tool would run.
-            Err(why) => said = format!("Nothing was ordered: {why}."),
+            Ok(_permission) => handler.on_tool_end(run, "a blue kettle")?, // Run the tool here.
+            Err(denial) => output = format!("Nothing was ordered: {denial}."),
         }
     }
-    for token in said.split_inclusive(' ') {
+    for token in output.split_inclusive(' ') {
         handler.on_llm_new_token("model", token)?;
     }
-    handler.on_chain_end("chain", &said)?;
-    Ok(said)
+    handler.on_chain_end("chain", &output)?;
+    Ok(output)
 }

@@ -1,30 +1,30 @@
-//! Tools that ask, announce themselves and report by themselves: their author writes the functions, and nothing else.
+//! Tools that ask, announce themselves and report their outcome. The author writes only the functions.
 //!
-//! `cargo run -p sayso --features embedded --example decorator` has a hub of its own, to which nobody listens: so nobody can be asked, and that
-//! means no. With `SAYSO_URL` (and `SAYSO_TOKEN`) it speaks to a `sayso serve`.
+//! `cargo run -p sayso --features embedded --example decorator` uses a hub of its own without listeners. Nobody can be asked, which
+//! counts as a no. With `SAYSO_URL` (and `SAYSO_TOKEN`) it connects to a `sayso serve`.
 
 use std::{env, fmt};
 
 use sayso::{CallError, Error, Hub};
 
-/// Needs nobody's consent, and is announced all the same.
-#[sayso::tool(action = "Look up the balance of {account}.", within = "10s")]
-async fn balance(account: &str) -> Result<u32, Bank> {
-    tokio::task::yield_now().await; // This is where the bank would be asked.
-    if account == "checking" { Ok(700) } else { Err(Bank::NoSuchAccount) }
+/// Needs no consent, but is announced.
+#[sayso::tool(action = "Look up the balance of {account}.", timeout = "10s")]
+async fn balance(account: &str) -> Result<u32, BankError> {
+    tokio::task::yield_now().await; // Query the bank here.
+    if account == "checking" { Ok(700) } else { Err(BankError::NoSuchAccount) }
 }
 
-/// Is never called before a person has said yes to exactly these arguments.
+/// Runs only after the person said yes to exactly these arguments.
 #[sayso::tool(
     risk = "high",
     irreversible,
-    action = "Transfer {amount} euro from {from} to {to}.",
-    consequence = "The money leaves {from} at once and cannot be called back.",
-    done = "{amount} euro have arrived at {to}.",
-    within = "30s"
+    action = "Transfer {amount} euros from {from} to {to}.",
+    consequence = "The money leaves {from} at once, and the transfer cannot be reversed.",
+    done = "{amount} euros have arrived in {to}.",
+    timeout = "30s"
 )]
-async fn transfer(from: &str, to: &str, amount: u32) -> Result<u32, Bank> {
-    tokio::task::yield_now().await; // This is where the bank would be told.
+async fn transfer(from: &str, to: &str, amount: u32) -> Result<u32, BankError> {
+    tokio::task::yield_now().await; // Send the transfer to the bank here.
     Ok(4711)
 }
 
@@ -37,16 +37,16 @@ async fn main() -> Result<(), Error> {
             Err(_) => Hub::connect(url).open().await?,
         },
     };
-    let session = hub.session("Move 500 euro to my savings.").start().await?;
-    // The tools find the session by themselves.
+    let session = hub.session("Move 500 euros to my savings.").start().await?;
+    // The tools find the current session on their own.
     match sayso::within(&session, save(500)).await {
-        Ok(said) => {
-            println!("{said}");
-            session.finish(said).await?;
+        Ok(output) => {
+            println!("{output}");
+            session.finish(output).await?;
         }
-        Err(why) => {
-            println!("Nothing was moved: {why}.");
-            // Why not was heard already, when it was refused or failed.
+        Err(error) => {
+            println!("Nothing was moved: {error}.");
+            // Listeners already heard the reason when the call was refused or failed.
             session.cancel("Nothing was moved.").await?;
         }
     }
@@ -54,18 +54,18 @@ async fn main() -> Result<(), Error> {
     Ok(())
 }
 
-async fn save(amount: u32) -> Result<String, CallError<Bank>> {
-    let there = balance("checking").await?;
-    let receipt = transfer("checking", "savings", amount.min(there)).await?;
+async fn save(amount: u32) -> Result<String, CallError<BankError>> {
+    let available = balance("checking").await?;
+    let receipt = transfer("checking", "savings", amount.min(available)).await?;
     Ok(format!("The receipt is {receipt}."))
 }
 
 #[derive(Debug)]
-enum Bank {
+enum BankError {
     NoSuchAccount,
 }
 
-impl fmt::Display for Bank {
+impl fmt::Display for BankError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoSuchAccount => f.write_str("there is no such account"),

@@ -1,79 +1,79 @@
-//! A framework that publishes events: it knows nothing of sayso; a mapping function says what its events mean.
+//! A framework that publishes events. It does not know sayso; a function maps its events to steps.
 //!
-//! `cargo run -p sayso --features embedded --example event_bridge` has a hub of its own, to which nobody listens: so nobody can be asked, and
-//! that means no. With `SAYSO_URL` (and `SAYSO_TOKEN`) it speaks to a `sayso serve`.
+//! `cargo run -p sayso --features embedded --example event_bridge` uses a hub of its own without listeners. Nobody can be asked, which
+//! counts as a no. With `SAYSO_URL` (and `SAYSO_TOKEN`) it connects to a `sayso serve`.
 
 use std::env;
 
 use futures_util::stream;
-use sayso::bridge::{Bridge, Reply, Step, Unasked};
+use sayso::bridge::{AgentStep, AnswerSender, Denial, EventBridge, UnconfirmedCall};
 use sayso::{Action, Error, Hub};
 use tokio::sync::{mpsc, oneshot};
 
-/// What the framework publishes. Before a tool runs it waits for a go-ahead, or for the reason why there is none.
-enum Event {
-    Asked(&'static str),
-    Calls { id: u32, tool: &'static str, input: String, may: oneshot::Sender<Result<(), String>> },
-    Returned { id: u32, output: &'static str },
+type PermissionSender = oneshot::Sender<Result<(), Denial>>;
+
+/// An event of the framework. Before the framework runs a tool, it waits for permission or a denial.
+enum FrameworkEvent {
+    Requested(&'static str),
+    ToolCalled { id: u32, tool: &'static str, input: String, permission: PermissionSender },
+    ToolReturned { id: u32, output: &'static str },
     Chunk(String),
-    Over(String),
+    Finished(String),
 }
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     let hub = match env::var("SAYSO_URL") {
         Err(_) => Hub::embedded().agent("mail").open()?,
-        Ok(url) => {
-            let connect = Hub::connect(url);
-            match env::var("SAYSO_TOKEN") {
-                Ok(token) => connect.token(token).open().await?,
-                Err(_) => connect.open().await?,
-            }
-        }
+        Ok(url) => match env::var("SAYSO_TOKEN") {
+            Ok(token) => Hub::connect(url).token(token).open().await?,
+            Err(_) => Hub::connect(url).open().await?,
+        },
     };
-    let (publish, mut events) = mpsc::channel(64);
+    let (sender, mut events) = mpsc::channel(64);
     let events = stream::poll_fn(move |context| events.poll_recv(context));
-    let bridge = Bridge::new().run(events, |event| [means(event, &hub)]);
-    let (report, said) = tokio::join!(bridge, framework(publish));
-    println!("{}", said.unwrap_or_else(|| format!("It came to nothing: {:?}.", report.ending)));
+    let bridge = EventBridge::new().run(events, |event| [map_event(event, &hub)]);
+    let (report, output) = tokio::join!(bridge, framework(sender));
+    println!("{}", output.unwrap_or_else(|| format!("The request failed: {:?}.", report.ending)));
     hub.close().await;
     Ok(())
 }
 
-/// The mapping: one event of the framework in the words of the protocol.
-fn means(event: Event, hub: &Hub) -> Step {
+/// Maps one event of the framework to a step.
+fn map_event(event: FrameworkEvent, hub: &Hub) -> AgentStep {
     match event {
-        Event::Asked(request) => Step::start(hub.session(request)),
-        Event::Calls { id, tool, input, may } => {
-            // The framework is told when listeners have been.
-            let reply =
-                Reply::call(|verdict| drop(may.send(verdict.map(drop).map_err(|why| why.to_string()))));
+        FrameworkEvent::Requested(request) => AgentStep::start(hub.session(request)),
+        FrameworkEvent::ToolCalled { id, tool, input, permission } => {
+            // The framework gets permission after the call was announced.
+            let reply = AnswerSender::callback(|answer| drop(permission.send(answer.map(drop))));
             if tool == "addresses" {
-                let call = Unasked::new(tool).says("Collecting the addresses.");
-                return Step::gated(id.to_string(), call, reply);
+                let call = UnconfirmedCall::new(tool).says("Collecting the addresses.");
+                return AgentStep::announced_tool(id.to_string(), call, reply);
             }
             let action = Action::new(tool, input).says("Send your mail to everybody in the company.");
-            Step::ask(id.to_string(), action.consequence("It cannot be called back.").irreversible(), reply)
+            AgentStep::ask(id.to_string(), action.consequence("It cannot be recalled.").irreversible(), reply)
         }
-        Event::Returned { id, output } => Step::done(id.to_string(), output),
-        Event::Chunk(text) => Step::output(text),
-        Event::Over(said) => Step::finish(said),
+        FrameworkEvent::ToolReturned { id, output } => AgentStep::tool_succeeded(id.to_string(), output),
+        FrameworkEvent::Chunk(text) => AgentStep::output(text),
+        FrameworkEvent::Finished(output) => AgentStep::finish(output),
     }
 }
 
-/// Any framework with a stream of events; none is left when nobody takes them.
-async fn framework(publish: mpsc::Sender<Event>) -> Option<String> {
-    publish.send(Event::Asked("Tell everybody about the party.")).await.ok()?;
-    let mut said = "The mail is sent.".to_owned();
-    for (id, tool, output) in [(1, "addresses", "There are 312."), (2, "send", "It is sent.")] {
-        let (may, answer) = oneshot::channel();
-        publish.send(Event::Calls { id, tool, input: "{}".to_owned(), may }).await.ok()?;
+/// A framework with a stream of events. It stops when the receiver is dropped.
+async fn framework(sender: mpsc::Sender<FrameworkEvent>) -> Option<String> {
+    sender.send(FrameworkEvent::Requested("Tell everybody about the party.")).await.ok()?;
+    let mut output = "The mail is sent.".to_owned();
+    for (id, tool, result) in [(1, "addresses", "There are 312."), (2, "send", "It is sent.")] {
+        let (permission, answer) = oneshot::channel();
+        let call = FrameworkEvent::ToolCalled { id, tool, input: "{}".to_owned(), permission };
+        sender.send(call).await.ok()?;
         match answer.await.ok()? {
-            Ok(()) => publish.send(Event::Returned { id, output }).await.ok()?, // This is where the tool would run.
-            Err(why) => said = format!("Nothing was sent: {why}."),
+            // Run the tool here.
+            Ok(()) => sender.send(FrameworkEvent::ToolReturned { id, output: result }).await.ok()?,
+            Err(denial) => output = format!("Nothing was sent: {denial}."),
         }
     }
-    publish.send(Event::Chunk(said.clone())).await.ok()?;
-    publish.send(Event::Over(said.clone())).await.ok()?;
-    Some(said)
+    sender.send(FrameworkEvent::Chunk(output.clone())).await.ok()?;
+    sender.send(FrameworkEvent::Finished(output.clone())).await.ok()?;
+    Some(output)
 }

@@ -1,45 +1,47 @@
-//! An agent that is a tower service, with one layer more: each request is a session, and the tools inside ask through it.
+//! An agent that is a tower service, with a layer that makes each request a session. The tools inside ask through that session.
 //!
-//! `cargo run -p sayso --features embedded,tower --example middleware` has a hub of its own, to which nobody listens: so nobody can be
-//! asked, and that means no. With `SAYSO_URL` (and `SAYSO_TOKEN`) it speaks to a `sayso serve`.
+//! `cargo run -p sayso --features embedded,tower --example middleware` uses a hub of its own without listeners. Nobody can be asked,
+//! which counts as a no. With `SAYSO_URL` (and `SAYSO_TOKEN`) it connects to a `sayso serve`.
 
 use std::time::Duration;
 use std::{env, io};
 
-use sayso::middleware::{Ending, HeardLayer, InWords};
+use sayso::middleware::{DescribeRequest, SessionEnding, SessionLayer};
 use sayso::{CallError, Error, Hub, SessionBuilder};
 use tower::{ServiceBuilder, ServiceExt, service_fn};
 
 #[sayso::tool(
     irreversible,
     action = "Delete {count} old messages from {folder}.",
-    consequence = "Nobody can bring them back."
+    consequence = "They cannot be restored."
 )]
 async fn delete(folder: &str, count: u32) -> io::Result<u32> {
-    tokio::task::yield_now().await; // This is where the messages would be deleted.
+    tokio::task::yield_now().await; // Delete the messages here.
     Ok(count)
 }
 
-/// The agent as it was before: from a request to an answer.
+/// The existing agent: it turns a request into an answer.
 async fn agent(request: String) -> Result<String, CallError<io::Error>> {
     let folder = if request.contains("spam") { "spam" } else { "inbox" };
     let count = delete(folder, 17).await?;
-    Ok(format!("{count} messages are gone."))
+    Ok(format!("{count} messages were deleted."))
 }
 
-/// What is heard of it.
-struct Postman;
+/// Describes the agent's sessions to listeners.
+struct MailDescriber;
 
-impl InWords<String, String, CallError<io::Error>> for Postman {
-    fn begin(&self, hub: &Hub, request: &String) -> SessionBuilder {
+impl DescribeRequest<String, String, CallError<io::Error>> for MailDescriber {
+    fn session_for(&self, hub: &Hub, request: &String) -> SessionBuilder {
         hub.session(request).says("Tidying up your mail.")
     }
 
-    fn ending(&self, outcome: Result<&String, &CallError<io::Error>>) -> Ending {
+    fn ending(&self, outcome: Result<&String, &CallError<io::Error>>) -> SessionEnding {
         match outcome {
-            Ok(said) => Ending::Finished(said.as_str().into()),
-            Err(CallError::Refused(why)) => Ending::Cancelled(format!("Nothing was deleted: {why}.").into()),
-            Err(why) => Ending::Failed(why.to_string().into()),
+            Ok(answer) => SessionEnding::Finished(answer.as_str().into()),
+            Err(CallError::Refused(refusal)) => {
+                SessionEnding::Cancelled(format!("Nothing was deleted: {refusal}.").into())
+            }
+            Err(error) => SessionEnding::Failed(error.to_string().into()),
         }
     }
 }
@@ -55,11 +57,11 @@ async fn main() -> Result<(), Error> {
     };
     let service = ServiceBuilder::new()
         .timeout(Duration::from_mins(10))
-        .layer(HeardLayer::new(hub.clone(), Postman))
+        .layer(SessionLayer::new(hub.clone(), MailDescriber))
         .service(service_fn(agent));
     match service.oneshot("Empty my spam folder.".to_owned()).await {
-        Ok(said) => println!("{said}"),
-        Err(why) => println!("Nothing was deleted: {why}."),
+        Ok(answer) => println!("{answer}"),
+        Err(error) => println!("Nothing was deleted: {error}."),
     }
     hub.close().await;
     Ok(())

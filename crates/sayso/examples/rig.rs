@@ -1,7 +1,7 @@
-//! An agent of rig, with its own loop, and a tool that needs a yes.
+//! A rig agent with its own loop, and a tool that needs consent.
 //!
 //! `OPENAI_BASE_URL=http://127.0.0.1:11434/v1 OPENAI_API_KEY=none OPENAI_MODEL=llama3.2 cargo run -p sayso --features rig-http
-//! --example rig`. For `https://` take rig-core's feature `rustls` too. Without `SAYSO_URL` nobody can be asked.
+//! --example rig`. For `https://` enable rig-core's feature `rustls` too. Without `SAYSO_URL` nobody can be asked.
 
 use std::convert::Infallible;
 use std::env;
@@ -39,7 +39,7 @@ impl PortableTool for SendMoney {
     }
 
     async fn call(&self, payment: Payment) -> Result<String, Infallible> {
-        Ok(format!("{} euro were sent to {}.", payment.euro, payment.to))
+        Ok(format!("{} euros were sent to {}.", payment.euro, payment.to))
     }
 }
 
@@ -50,20 +50,20 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         Ok(url) => Hub::connect(url).open().await?,
     };
     let adapter = Adapter::new(&hub);
-    // However rig comes to call it: it asks first.
+    // The tool asks first, however rig calls it.
     let send = adapter
-        .asks(SendMoney)
+        .require_consent(SendMoney)
         .irreversible()
-        .says(|payment| format!("Send {} euro to {}.", payment.euro, payment.to))
-        .consequence(|_| "The money is gone at once.".to_owned());
+        .says(|payment| format!("Send {} euros to {}.", payment.euro, payment.to))
+        .consequence(|_| "The money leaves your account at once.".to_owned());
 
     let model = env::var("OPENAI_MODEL").unwrap_or_else(|_| "gpt-5.2".to_owned());
     let model = OpenAI::from_env()?.chat(model);
     let agent =
         AgentBuilder::new(model).preamble("You help with money.").tool(send).default_max_turns(8).build();
-    match adapter.prompt(&agent, "Send Ben five euro.").await {
+    match adapter.prompt(&agent, "Send Ben five euros.").await {
         Ok(response) => println!("{}", response.output()),
-        Err(error) => println!("There is no answer: {error}."),
+        Err(error) => println!("The request failed: {error}."),
     }
     hub.close().await;
     Ok(())

@@ -1,4 +1,4 @@
-//! Consent as a value: what is asked, what is answered, and the one call that a yes allows.
+//! Consent as a value: the action that is asked for, the answer, and the one call that a yes allows.
 
 mod action;
 mod answer;
@@ -6,9 +6,9 @@ mod granted;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use action::danger;
+pub(crate) use action::write_risk;
 pub use action::{Action, Risk};
 #[cfg(any(feature = "openai", feature = "rig"))]
-pub(crate) use answer::told_to_model;
-pub use answer::{Answer, By, Refused};
+pub(crate) use answer::refusal_for_model;
+pub use answer::{Answer, ConsentRefusal, ResolvedBy};
 pub use granted::Granted;

@@ -1,132 +1,139 @@
-//! What `#[sayso::tool]` calls: one call of a function, from the question to its end. It is public for the macro's sake only.
+//! The runtime of `#[sayso::tool]`: one call of a decorated function, from the question to its outcome. It is public only for
+//! the macro.
 
 use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
-pub use crate::ambient::Current;
-use crate::ambient::{current, within};
-use crate::argument::Bound;
+use crate::argument::BoundValue;
 use crate::consent::{Action, Risk};
+pub use crate::current_session::CurrentSession;
+use crate::current_session::{current, within};
 use crate::error::{CallError, Error};
+use crate::localized_text::LocalizedText;
 use crate::session::Session;
-use crate::words::Words;
 
-/// The session that is carried to the function.
-pub fn session() -> Result<Current, Error> {
+/// Returns the current session, or an error if there is none.
+pub fn current_session() -> Result<CurrentSession, Error> {
     current().ok_or(Error::NoSession)
 }
 
-/// Tells the compiler what a body returns; there is never one.
-pub fn expected<T>() -> Option<T> {
+/// Tells the compiler the return type of a body. Always returns `None`.
+pub fn expected_return<T>() -> Option<T> {
     None
 }
 
-/// What a function with `#[sayso::tool]` returns.
+/// The return type of a function with `#[sayso::tool]`.
 #[diagnostic::on_unimplemented(
-    message = "a tool returns a `Result`, so that it can be told whether it failed",
-    label = "this is no `Result`"
+    message = "a tool returns a `Result`, so that a failure can be reported",
+    label = "this is not a `Result`"
 )]
-pub trait Returns {
-    /// What it gives.
+pub trait ToolReturn {
+    /// The value on success.
     type Value;
-    /// Why it failed.
+    /// The error on failure.
     type Error;
 }
 
-impl<T, E> Returns for Result<T, E> {
+impl<T, E> ToolReturn for Result<T, E> {
     type Value = T;
     type Error = E;
 }
 
-/// One call of such a function.
+/// One call of a decorated function.
 #[must_use = "a builder does nothing by itself"]
-pub struct Decorated {
+pub struct DecoratedCall {
     tool: &'static str,
     risk: Risk,
     says: Option<String>,
-    done: Option<String>,
-    limit: Option<Duration>,
-    asks: Option<Asks>,
+    success_summary: Option<String>,
+    timeout: Option<Duration>,
+    consent: Option<ConsentTerms>,
 }
 
-struct Asks {
+struct ConsentTerms {
     consequence: String,
     irreversible: bool,
-    patience: Option<Duration>,
-    arguments: Vec<(&'static str, Bound)>,
-    /// Of them, those that the person does not hear otherwise.
-    unsaid: Vec<String>,
+    answer_timeout: Option<Duration>,
+    arguments: Vec<(&'static str, BoundValue)>,
+    /// The arguments that no text mentions, as `name: value`.
+    unmentioned: Vec<String>,
 }
 
-impl Decorated {
-    /// A call of this tool.
+impl DecoratedCall {
+    /// Creates a call of this tool.
     pub fn new(tool: &'static str, risk: Risk) -> Self {
-        Self { tool, risk, says: None, done: None, limit: None, asks: None }
+        Self { tool, risk, says: None, success_summary: None, timeout: None, consent: None }
     }
 
     setters! {
-        /// What it does.
+        /// Sets what the call does.
         says(says: String) => says = Some(says);
 
-        /// What is told when it is done.
-        done(done: String) => done = Some(done);
+        /// Sets the text that is reported on success.
+        success_summary(summary: String) => success_summary = Some(summary);
 
-        /// How long it may take.
-        within(limit: Duration) => limit = Some(limit);
+        /// Sets the time limit.
+        timeout(timeout: Duration) => timeout = Some(timeout);
     }
 
-    /// The person is asked before.
-    pub fn asks(mut self, consequence: String, irreversible: bool, patience: Option<Duration>) -> Self {
-        let (arguments, unsaid) = (Vec::new(), Vec::new());
-        self.asks = Some(Asks { consequence, irreversible, patience, arguments, unsaid });
+    /// Makes the call ask the person first.
+    pub fn require_consent(
+        mut self,
+        consequence: String,
+        irreversible: bool,
+        answer_timeout: Option<Duration>,
+    ) -> Self {
+        let (arguments, unmentioned) = (Vec::new(), Vec::new());
+        self.consent =
+            Some(ConsentTerms { consequence, irreversible, answer_timeout, arguments, unmentioned });
         self
     }
 
-    /// An argument that the answer is bound to.
-    pub fn bind(mut self, name: &'static str, bound: Bound, unsaid: bool) -> Self {
-        if let Some(asks) = &mut self.asks {
-            if unsaid {
-                asks.unsaid.push(format!("{name}: {bound}"));
+    /// Adds an argument to which the answer is bound.
+    pub fn bind_argument(mut self, name: &'static str, bound: BoundValue, is_unmentioned: bool) -> Self {
+        if let Some(consent) = &mut self.consent {
+            if is_unmentioned {
+                consent.unmentioned.push(format!("{name}: {bound}"));
             }
-            asks.arguments.push((name, bound));
+            consent.arguments.push((name, bound));
         }
         self
     }
 
-    /// Asks if it must, announces, runs, and reports. Until the person has said yes, `body` is not polled.
+    /// Asks for consent if needed, announces the call, runs it and reports its outcome. `body` is not polled before the person said yes.
     pub async fn run<T, E, F>(self, session: &Session, body: F) -> Result<T, CallError<E>>
     where
         E: fmt::Display,
         F: Future<Output = Result<T, E>>,
     {
         let body = within(session, body);
-        let open = match self.asks {
+        let open = match self.consent {
             None => {
                 let call = session.tool(self.tool);
                 let call = if self.risk == Risk::Low { call } else { call.medium_risk() };
                 let call = if let Some(says) = self.says { call.says(says) } else { call };
                 call.start().await?
             }
-            Some(asks) => {
-                let action = asks.action(self.tool, self.risk, self.says.unwrap_or_default())?;
-                session.ask_and_begin(action).await?.map_err(CallError::Refused)?
+            Some(consent) => {
+                let action = consent.action(self.tool, self.risk, self.says.unwrap_or_default())?;
+                session.ask_and_start(action).await?.map_err(CallError::Refused)?
             }
         };
-        open.success(self.done.map(Words::new)).run(body, self.limit).await
+        open.with_success_summary(self.success_summary.map(LocalizedText::new)).run(body, self.timeout).await
     }
 }
 
-impl Asks {
+impl ConsentTerms {
     fn action(self, tool: &str, risk: Risk, mut says: String) -> Result<Action, Error> {
-        // Nobody consents to what was not said.
-        if !self.unsaid.is_empty() {
-            says = format!("{says} ({})", self.unsaid.join(", "));
+        // The person must hear everything that the answer is bound to.
+        if !self.unmentioned.is_empty() {
+            says = format!("{says} ({})", self.unmentioned.join(", "));
         }
-        let arguments = Bound::record(self.arguments).finish()?;
+        let arguments = BoundValue::object(self.arguments).into_json()?;
         let action = Action::new(tool, arguments).risk(risk).says(says).consequence(self.consequence);
-        Ok(action.limited(self.irreversible, self.patience))
+        Ok(action.with_reversibility_and_timeout(self.irreversible, self.answer_timeout))
     }
 }
 
-debug_tuple!(Decorated, tool);
+debug_tuple!(DecoratedCall, tool);

@@ -1,4 +1,4 @@
-//! What can go wrong, by who is at fault.
+//! Errors of the library.
 
 use std::fmt;
 use std::ops::Deref;
@@ -7,15 +7,15 @@ use std::sync::Arc;
 
 use thiserror::Error as ThisError;
 
-use crate::consent::Refused;
+use crate::consent::ConsentRefusal;
 
-/// Why something was not said or done. Nothing of it was: what is refused is refused whole.
+/// The reason why a request failed. A failed request has no effect: it is never applied in part.
 ///
 /// ```
-/// # testing::example!(hub, session, {
+/// # testing::run_example!(hub, session, {
 /// use sayso::{Action, Error};
 /// match session.ask(Action::new("send", "five euro")).await {
-///     Err(Error::Malformed(why)) => println!("The arguments are no JSON: {why}."),
+///     Err(Error::Malformed(reason)) => println!("The arguments are not JSON: {reason}."),
 ///     other => panic!("{other:?}"),
 /// }
 /// # session.cancel("Nothing was sent.").await?;
@@ -24,180 +24,182 @@ use crate::consent::Refused;
 #[derive(Clone, Debug, PartialEq, Eq, ThisError)]
 #[non_exhaustive]
 pub enum Error {
-    /// It breaks these rules of the protocol.
-    #[error("it breaks rules of the protocol; nothing was applied{}", listed(.0))]
-    Unlawful(Vec<Broken>),
-    /// The session is over, and its agent did not end it.
+    /// The request violates these protocol rules.
+    #[error("protocol rules are violated; nothing was applied{}", list_violations(.0))]
+    RuleViolations(Vec<RuleViolation>),
+    /// The session is over, and the agent did not end it.
     #[error(transparent)]
-    Stopped(#[from] Stop),
-    /// The consent is for something else.
+    Stopped(#[from] StopReason),
+    /// The consent does not cover this call.
     #[error(transparent)]
-    NotGranted(#[from] NotGranted),
-    /// It is malformed.
-    #[error("it is malformed: {0}")]
-    Malformed(#[source] Malformed),
-    /// The token does not allow it, or there is none.
-    #[error("the token does not allow it")]
-    NotAllowed,
-    /// Too much is open, or too much was said in a short time.
-    #[error("too much: {0}")]
-    TooMuch(#[source] TooMuch),
-    /// It could not be stored, so it did not happen.
-    #[error("it could not be stored, so it did not happen: {0}")]
-    NotStored(#[source] NotStored),
+    ConsentMismatch(#[from] ConsentMismatch),
+    /// The input is malformed.
+    #[error("malformed input: {0}")]
+    Malformed(#[source] MalformedInput),
+    /// The token is missing or does not allow the request.
+    #[error("the token does not allow this")]
+    AccessDenied,
+    /// A limit on size, count or rate is reached.
+    #[error("limit reached: {0}")]
+    LimitReached(#[source] LimitReached),
+    /// The request could not be stored, so it has no effect.
+    #[error("not stored, so it has no effect: {0}")]
+    StorageFailed(#[source] StorageError),
     /// The hub cannot be reached.
     #[error("the hub cannot be reached: {0}")]
-    Unreachable(#[source] Unreachable),
-    /// The server cannot prove that it is the hub; nothing was sent to it.
+    Unreachable(#[source] UnreachableReason),
+    /// The server cannot prove that it is the hub. Nothing was sent to it.
     #[error("the hub is not trusted: {0}")]
-    NotTrusted(#[source] Source),
-    /// No session is carried to here; [`within`](crate::within) carries one.
-    #[error("no session is carried to here")]
+    UntrustedServer(#[source] SharedError),
+    /// There is no current session; [`within`](crate::within) sets one.
+    #[error("there is no current session")]
     NoSession,
 }
 
 /// What is malformed.
 ///
 /// ```
-/// use sayso::{Error, Hub, Malformed};
+/// use sayso::{Error, Hub, MalformedInput};
 /// let opened = Hub::embedded().listen("0.0.0.0:0").open();
-/// assert!(matches!(opened, Err(Error::Malformed(Malformed::Exposed(_)))));
+/// assert!(matches!(opened, Err(Error::Malformed(MalformedInput::ExposedWithoutTokens(_)))));
 /// # Ok::<(), sayso::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, ThisError)]
 #[non_exhaustive]
-pub enum Malformed {
-    /// The hub refused it, in these words.
+pub enum MalformedInput {
+    /// The hub rejected the input with this message.
     #[error("{0}")]
     Hub(String),
     /// A value is not JSON.
     #[error("a value is not JSON: {0}")]
-    Json(#[source] Source),
-    /// A call that an answer cannot be bound to.
+    Json(#[source] SharedError),
+    /// A call to which an answer cannot be bound.
     #[error("{0}")]
-    Action(#[source] Source),
-    /// This is not the address of a hub.
-    #[error("{url:?} is no hub's address: {source}")]
+    Action(#[source] SharedError),
+    /// The URL is not the address of a hub.
+    #[error("{url:?} is not the address of a hub: {source}")]
     Address {
-        /// The address.
+        /// The URL.
         url: String,
         /// What is wrong with it.
-        source: Source,
+        source: SharedError,
     },
     /// The token cannot be sent.
     #[error("{0}")]
-    Token(#[source] Source),
+    Token(#[source] SharedError),
     /// A file cannot be used.
     #[error("{}: {source}", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// Why not.
-        source: Source,
+        /// Why it cannot be used.
+        source: SharedError,
     },
-    /// Other machines could reach this address, and there are no tokens.
-    #[error("{0} can be reached from elsewhere, and there are no tokens")]
-    Exposed(String),
-    /// A hub that runs already has its own journal, address and tokens.
-    #[error("a hub that runs already has its own journal, address and tokens")]
-    Beside,
-    /// The context of rig's tools takes no session.
-    #[error("the tools' context takes no session")]
+    /// Other machines could reach this address, but there are no tokens.
+    #[error(
+        "{0} can be reached from other machines, but there are no tokens; set a token file or use a loopback address"
+    )]
+    ExposedWithoutTokens(String),
+    /// The builder sets a journal, an address or tokens, but a running hub has its own.
+    #[error("a running hub has its own journal, address and tokens; do not set them to attach to it")]
+    ConflictingHubSettings,
+    /// The context of rig's tools does not accept a session.
+    #[error("the tools' context does not accept a session")]
     ToolContext,
 }
 
-/// What was too much.
+/// The limit that was reached.
 ///
 /// ```
-/// assert_eq!(sayso::TooMuch::Chains(1024).to_string(), "1024 chains are open");
+/// assert_eq!(sayso::LimitReached::Chains(1024).to_string(), "1024 chains are open");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, ThisError)]
 #[non_exhaustive]
-pub enum TooMuch {
-    /// The hub refused it, in these words.
+pub enum LimitReached {
+    /// The hub rejected the request with this message.
     #[error("{0}")]
     Hub(String),
-    /// Bytes of one event.
-    #[error("{bytes} bytes at once; an event has {most} at most")]
+    /// One event is too large.
+    #[error("an event of {bytes} bytes exceeds the limit of {max_bytes}")]
     Bytes {
-        /// So many it had.
+        /// The size of the event, in bytes.
         bytes: usize,
-        /// So many it may have.
-        most: usize,
+        /// The maximum size of an event, in bytes.
+        max_bytes: usize,
     },
-    /// So many callbacks wait to be told.
-    #[error("{0} callbacks wait to be told")]
+    /// This many callbacks are waiting to be reported.
+    #[error("{0} callbacks are waiting to be reported")]
     Callbacks(usize),
-    /// So many chains are open.
+    /// This many chains are open.
     #[error("{0} chains are open")]
     Chains(usize),
 }
 
-/// Why something could not be stored.
+/// The reason why something could not be stored.
 ///
 /// ```
 /// # let folder = std::env::temp_dir();
-/// use sayso::{Error, Hub, NotStored};
-/// // A folder is no journal.
+/// use sayso::{Error, Hub, StorageError};
+/// // A folder cannot be a journal.
 /// let opened = Hub::embedded().journal(folder).open();
-/// assert!(matches!(opened, Err(Error::NotStored(NotStored::Journal(_)))));
+/// assert!(matches!(opened, Err(Error::StorageFailed(StorageError::Journal(_)))));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, ThisError)]
 #[non_exhaustive]
-pub enum NotStored {
-    /// The hub could not, in these words.
+pub enum StorageError {
+    /// The hub could not store it, for this reason.
     #[error("{0}")]
     Hub(String),
     /// The journal cannot be used.
     #[error("{0}")]
-    Journal(#[source] Source),
+    Journal(#[source] SharedError),
 }
 
-/// Why the hub cannot be reached.
+/// The reason why the hub cannot be reached.
 ///
 /// ```
-/// assert_eq!(sayso::Unreachable::Lost.to_string(), "the connection is lost");
+/// assert_eq!(sayso::UnreachableReason::ConnectionLost.to_string(), "the connection is lost");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, ThisError)]
 #[non_exhaustive]
-pub enum Unreachable {
-    /// It did not answer in time.
-    #[error("no answer")]
-    NoAnswer,
+pub enum UnreachableReason {
+    /// The hub did not answer in time.
+    #[error("it did not answer in time")]
+    TimedOut,
     /// The connection is lost.
     #[error("the connection is lost")]
-    Lost,
-    /// The thread that speaks to the hub has ended.
-    #[error("the thread that speaks to the hub has ended")]
+    ConnectionLost,
+    /// The thread that communicates with the hub has ended.
+    #[error("the thread that communicates with the hub has ended")]
     ThreadEnded,
     /// The hub in this process has ended.
     #[error("the hub in this process has ended")]
     HubEnded,
     /// The network or the system failed.
     #[error("{0}")]
-    Failed(#[source] Source),
+    Io(#[source] SharedError),
 }
 
-/// An error of another library, as a value that can be cloned and compared: two are equal if they say the same.
+/// An error of another library that can be cloned and compared. Two errors are equal if their messages are equal.
 ///
 /// ```
-/// # testing::example!({
-/// use sayso::{Error, Hub, Malformed};
-/// let opened = Hub::connect("https://hub.example").trust("no/such/file.pem").open().await;
-/// let Err(Error::Malformed(Malformed::File { source, .. })) = opened else { panic!("there is no such file") };
+/// # testing::run_example!({
+/// use sayso::{Error, Hub, MalformedInput};
+/// let opened = Hub::connect("https://hub.example").ca_file("no/such/file.pem").open().await;
+/// let Err(Error::Malformed(MalformedInput::File { source, .. })) = opened else { panic!("there is no such file") };
 /// assert!(source.is::<std::io::Error>());
 /// # });
 /// ```
 #[derive(Clone, Debug)]
-pub struct Source(Arc<dyn std::error::Error + Send + Sync>);
+pub struct SharedError(Arc<dyn std::error::Error + Send + Sync>);
 
-impl Source {
+impl SharedError {
     pub(crate) fn new(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self(error.into().into())
     }
 }
 
-impl Deref for Source {
+impl Deref for SharedError {
     type Target = dyn std::error::Error + Send + Sync;
 
     fn deref(&self) -> &Self::Target {
@@ -205,95 +207,95 @@ impl Deref for Source {
     }
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for SharedError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.downcast_ref::<std::io::Error>() {
-            Some(error) => f.write_str(&seal::in_words(error)),
+            Some(error) => f.write_str(&seal::describe_io_error(error)),
             None => self.0.fmt(f),
         }
     }
 }
 
-impl PartialEq for Source {
+impl PartialEq for SharedError {
     fn eq(&self, other: &Self) -> bool {
         self.to_string() == other.to_string()
     }
 }
 
-impl Eq for Source {}
+impl Eq for SharedError {}
 
-/// A rule that something breaks.
+/// A violated protocol rule.
 ///
 /// ```
-/// # testing::example!(hub, session, {
+/// # testing::run_example!(hub, session, {
 /// use sayso::{Action, Error};
-/// // There is no word on what comes of it.
-/// match session.ask(Action::new("send", r#"{"to":"Ben"}"#).says("Send 5 euro to Ben.")).await {
-///     Err(Error::Unlawful(broken)) => assert_eq!(broken[0].pointer, "/consequence"),
+/// // The consequence is missing.
+/// match session.ask(Action::new("send", r#"{"to":"Ben"}"#).says("Send 5 euros to Ben.")).await {
+///     Err(Error::RuleViolations(violations)) => assert_eq!(violations[0].pointer, "/consequence"),
 ///     other => panic!("{other:?}"),
 /// }
 /// # session.cancel("Nothing was sent.").await?;
 /// # });
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Broken {
-    /// The rule's id, like `AAEP-4.3.2-3`.
+pub struct RuleViolation {
+    /// The rule's id, such as `AAEP-4.3.2-3`.
     pub rule: String,
-    /// The place in the event, as a JSON pointer.
+    /// The violating member of the event, as a JSON pointer.
     pub pointer: String,
-    /// What is wrong and what would be right.
+    /// What is wrong, and how to correct it.
     pub message: String,
 }
 
-/// Why a session is over though its agent has not ended it.
+/// The reason why a session is over although its agent has not ended it.
 ///
 /// ```
-/// assert_eq!(sayso::Stop::Person.to_string(), "the person stopped the session");
+/// assert_eq!(sayso::StopReason::Person.to_string(), "the person stopped the session");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ThisError)]
 #[non_exhaustive]
-pub enum Stop {
+pub enum StopReason {
     /// The person stopped it.
     #[error("the person stopped the session")]
     Person,
-    /// The hub ended it, for it had no sign of life from the agent.
-    #[error("the hub ended the session, for it had no sign of life")]
-    Lease,
-    /// The hub cannot be reached any more.
-    #[error("the hub cannot be reached any more")]
+    /// The hub ended the session because its lease expired: the agent was silent for too long.
+    #[error("the hub ended the session because the agent was silent for too long")]
+    LeaseExpired,
+    /// The hub can no longer be reached.
+    #[error("the hub can no longer be reached")]
     Unreachable,
-    /// It is over for another reason, or it is not known which.
+    /// The session is over for another or an unknown reason.
     #[error("the session is over")]
     Other,
 }
 
 #[cfg(feature = "client")]
-impl Stop {
-    /// From the hub's word for it.
-    pub(crate) fn of(reason: &str) -> Self {
+impl StopReason {
+    /// Parses the reason that the hub sent.
+    pub(crate) fn parse(reason: &str) -> Self {
         match reason {
             "user" => Self::Person,
-            "gone" => Self::Lease,
+            "gone" => Self::LeaseExpired,
             _ => Self::Other,
         }
     }
 }
 
-/// Why a consent does not allow a call.
+/// The reason why a consent does not allow a call.
 ///
 /// ```
-/// # testing::heard!(hub, session, {
-/// # let granted = granted(&session).await;
-/// use sayso::{Error, NotGranted};
-/// // The person said yes in one session, and that counts in no other.
+/// # testing::example_with_listener!(hub, session, {
+/// # let granted = ask_and_expect_granted(&session).await;
+/// use sayso::{Error, ConsentMismatch};
+/// // The person said yes in one session. That consent is not valid in another.
 /// let other = hub.session("Pay Eve.").start().await?;
-/// let begun = other.begin(granted).await.map(drop);
-/// assert_eq!(begun, Err(Error::NotGranted(NotGranted::OtherSession)));
+/// let started = other.start_call(granted).await.map(drop);
+/// assert_eq!(started, Err(Error::ConsentMismatch(ConsentMismatch::OtherSession)));
 /// # });
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ThisError)]
 #[non_exhaustive]
-pub enum NotGranted {
+pub enum ConsentMismatch {
     /// It was given in another session.
     #[error("the consent was given in another session")]
     OtherSession,
@@ -302,49 +304,51 @@ pub enum NotGranted {
     OtherAction,
 }
 
-/// Why a call came to nothing. A refusal is no failure: nothing was tried.
+/// The reason why a call has no result. After a refusal the tool was not run.
 ///
 /// ```
 /// use sayso::CallError;
 ///
-/// fn in_words(outcome: Result<u32, CallError<std::io::Error>>) -> String {
+/// fn describe(outcome: Result<u32, CallError<std::io::Error>>) -> String {
 ///     match outcome {
 ///         Ok(receipt) => format!("Paid; the receipt is {receipt}."),
-///         Err(CallError::Refused(why)) => format!("Nothing was paid: {why}."),
-///         Err(why) => format!("The payment failed: {why}."),
+///         Err(CallError::Refused(refusal)) => format!("Nothing was paid: {refusal}."),
+///         Err(error) => format!("The payment failed: {error}."),
 ///     }
 /// }
-/// assert_eq!(in_words(Err(CallError::TimedOut)), "The payment failed: the tool took too long.");
+/// assert_eq!(describe(Err(CallError::TimedOut)), "The payment failed: the tool took too long.");
 /// ```
 #[derive(Debug, PartialEq, Eq, ThisError)]
 #[non_exhaustive]
 pub enum CallError<E> {
-    /// The tool was not run, or its end could not be told.
+    /// The tool was not run, or its outcome could not be reported.
     #[error(transparent)]
     Session(#[from] Error),
-    /// The tool failed; listeners have been told.
+    /// The tool failed. Listeners were informed.
     #[error("{0}")]
     Tool(E),
-    /// The tool took too long; it was dropped, and listeners have been told.
+    /// The tool exceeded its time limit and was dropped. Listeners were informed.
     #[error("the tool took too long")]
     TimedOut,
-    /// The person said no, or nothing, which means no. The tool was not run.
+    /// The person said no or did not answer, which counts as no. The tool was not run.
     #[error("{0}")]
-    Refused(Refused),
+    Refused(ConsentRefusal),
 }
 
 impl Error {
-    /// The ids of the rules that are broken, if that is why.
-    pub fn rules(&self) -> impl Iterator<Item = &str> {
-        let broken: &[Broken] = match self {
-            Self::Unlawful(broken) => broken,
+    /// Returns the ids of the violated rules, if rules were violated.
+    pub fn rule_ids(&self) -> impl Iterator<Item = &str> {
+        let violations: &[RuleViolation] = match self {
+            Self::RuleViolations(violations) => violations,
             _ => &[],
         };
-        broken.iter().map(|one| one.rule.as_str())
+        violations.iter().map(|violation| violation.rule.as_str())
     }
 }
 
-fn listed(broken: &[Broken]) -> String {
-    let one = |one: &Broken| format!("; {} {}: {}", one.rule, one.pointer, one.message);
-    broken.iter().map(one).collect::<Vec<_>>().concat()
+fn list_violations(violations: &[RuleViolation]) -> String {
+    let describe = |violation: &RuleViolation| {
+        format!("; {} {}: {}", violation.rule, violation.pointer, violation.message)
+    };
+    violations.iter().map(describe).collect::<Vec<_>>().concat()
 }

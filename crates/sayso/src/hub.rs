@@ -1,30 +1,30 @@
-//! Where sessions are heard: a hub in this process, or one elsewhere.
+//! The handle to a hub, in this process or elsewhere.
 
-#[cfg(feature = "client")]
-mod connect;
 #[cfg(feature = "embedded")]
 mod embedded;
+#[cfg(feature = "client")]
+mod remote;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 
-#[cfg(feature = "client")]
-pub use connect::RemoteHubBuilder;
 #[cfg(feature = "embedded")]
 pub use embedded::EmbeddedHubBuilder;
+#[cfg(feature = "client")]
+pub use remote::RemoteHubBuilder;
 
-use crate::desk::{self, Desk, Order, Orders};
-use crate::error::{Error, Source, Unreachable};
-use crate::line::Line;
-use crate::redact::{Cleaner, Redact, Secrets};
+use crate::dispatcher::{self, CommandQueue, Dispatcher, SessionCommand};
+use crate::error::{Error, SharedError, UnreachableReason};
+use crate::redact::{CountingRedactor, Redact, SecretRedactor};
 use crate::session::SessionBuilder;
+use crate::transport::Transport;
 
-/// A hub. Handles are cheap to clone and all mean the same one.
+/// A handle to a hub. Clones are cheap and refer to the same hub.
 ///
 /// ```
-/// # testing::example!({
+/// # testing::run_example!({
 /// let hub = sayso::Hub::embedded().agent("bank").open()?;
 /// let same = hub.clone();
 /// let session = same.session("Pay Ben.").start().await?;
@@ -34,29 +34,29 @@ use crate::session::SessionBuilder;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Hub {
-    pub(crate) orders: Orders,
-    pub(crate) cleaner: Cleaner,
+    pub(crate) commands: CommandQueue,
+    pub(crate) redactor: CountingRedactor,
     pub(crate) language: Arc<str>,
-    pub(crate) producer: Arc<Producer>,
+    pub(crate) producer: Arc<ProducerInfo>,
     address: Option<SocketAddr>,
 }
 
-pub(crate) struct Settings {
+pub(crate) struct HubSettings {
     redact: Arc<dyn Redact>,
     language: String,
-    producer: Producer,
+    producer: ProducerInfo,
 }
 
-/// What is said of the agent beside its id (§3.2.6).
+/// Information about the agent besides its id (§3.2.6).
 #[derive(Debug, Default)]
-pub(crate) struct Producer {
+pub(crate) struct ProducerInfo {
     name: Option<String>,
     version: Option<String>,
     model: Option<String>,
     manifest_uri: Option<String>,
 }
 
-impl Producer {
+impl ProducerInfo {
     pub(crate) fn members(&self) -> [(&'static str, Option<&str>); 4] {
         [
             ("agent_name", self.name.as_deref()),
@@ -67,107 +67,115 @@ impl Producer {
     }
 }
 
-impl Default for Settings {
+impl Default for HubSettings {
     fn default() -> Self {
-        Self { redact: Arc::new(Secrets), language: "en".to_owned(), producer: Producer::default() }
+        Self {
+            redact: Arc::new(SecretRedactor),
+            language: "en".to_owned(),
+            producer: ProducerInfo::default(),
+        }
     }
 }
 
-/// The setters that the builders of both kinds of hub have; the settings are in their field `settings`.
-macro_rules! settings {
+/// Defines the setters that both hub builders share. The builder holds the settings in its field `settings`.
+macro_rules! hub_settings_setters {
     ($builder:ty) => {
         impl $builder {
             setters! {
-                /// What people call the agent; they hear it instead of the agent's id.
-                name(name: impl Into<String>) => settings.producer.name = Some(name.into());
+                /// Sets the agent's display name, which people hear instead of its id.
+                agent_name(name: impl Into<String>) => settings.producer.name = Some(name.into());
 
-                /// The agent's version.
+                /// Sets the agent's version.
                 agent_version(version: impl Into<String>) => settings.producer.version = Some(version.into());
 
-                /// The model behind the agent.
+                /// Sets the name of the model that the agent uses.
                 model(model: impl Into<String>) => settings.producer.model = Some(model.into());
 
-                /// Where the agent's manifest is.
+                /// Sets the URI of the agent's manifest.
                 manifest_uri(uri: impl Into<String>) => settings.producer.manifest_uri = Some(uri.into());
 
-                /// The language of all sessions that set no other, as a tag; `en` if not set.
+                /// Sets the default language of all sessions, as a language tag. The default is `en`.
                 language(tag: impl Into<String>) => settings.language = tag.into();
 
-                /// Takes secrets out by this instead of [`Secrets`](crate::Secrets).
+                /// Replaces the default redactor, [`SecretRedactor`](crate::SecretRedactor).
                 redact(redact: impl crate::Redact + 'static) => settings.redact = std::sync::Arc::new(redact);
             }
         }
     };
 }
-use settings;
+use hub_settings_setters;
 
 impl Hub {
-    /// A hub in this process.
+    /// Returns a builder for a hub in this process.
     #[cfg(feature = "embedded")]
     pub fn embedded() -> EmbeddedHubBuilder {
         EmbeddedHubBuilder::default()
     }
 
-    /// The hub at `http://HOST:PORT`.
+    /// Returns a builder for a connection to the hub at `http://HOST:PORT`.
     #[cfg(feature = "client")]
     pub fn connect(url: impl Into<String>) -> RemoteHubBuilder {
         RemoteHubBuilder::new(url.into())
     }
 
-    /// A session for what the person asked.
+    /// Returns a builder for a session. `request` is what the person asked for.
     pub fn session(&self, request: impl Into<String>) -> SessionBuilder {
         SessionBuilder::new(self.clone(), request.into())
     }
 
-    /// Where listeners find it, if it is in this process and they may.
+    /// Returns the address at which listeners connect, if the hub runs in this process and accepts them.
     pub fn address(&self) -> Option<SocketAddr> {
         self.address
     }
 
-    /// How many secrets have been taken out of what was said.
-    pub fn redacted(&self) -> u64 {
-        self.cleaner.count()
+    /// Returns how many secrets were removed from the texts of this hub.
+    pub fn redaction_count(&self) -> u64 {
+        self.redactor.count()
     }
 
-    /// Waits until all that was said is with the hub. A program that ends right after its last session calls this.
+    /// Waits until the hub has received everything sent so far. Call it before the program exits, or the last events may be lost.
     pub async fn close(self) {
-        let (reply, settled) = oneshot::channel();
-        self.orders.order(Order::Settle(reply));
-        let _ = settled.await;
+        let (reply, flushed) = oneshot::channel();
+        self.commands.send(SessionCommand::Flush(reply));
+        let _ = flushed.await;
     }
 
-    fn new(orders: Orders, settings: Settings, address: Option<SocketAddr>) -> Self {
-        let Settings { redact, language, producer } = settings;
-        let (cleaner, language, producer) = (Cleaner::new(redact), language.into(), Arc::new(producer));
-        Self { orders, cleaner, language, producer, address }
+    fn new(commands: CommandQueue, settings: HubSettings, address: Option<SocketAddr>) -> Self {
+        let HubSettings { redact, language, producer } = settings;
+        let (redactor, language, producer) =
+            (CountingRedactor::new(redact), language.into(), Arc::new(producer));
+        Self { commands, redactor, language, producer, address }
     }
 }
 
-/// Starts a thread that speaks for all sessions over a line.
-fn speak<L: Line, F>(
-    orders: &Orders,
-    inbox: mpsc::UnboundedReceiver<Order>,
-    line: impl FnOnce() -> F + Send + 'static,
+/// Starts the thread that sends the commands of all sessions over one transport.
+fn spawn_dispatcher<T: Transport, F>(
+    commands: &CommandQueue,
+    receiver: mpsc::UnboundedReceiver<SessionCommand>,
+    connect: impl FnOnce() -> F + Send + 'static,
 ) -> Result<(), Error>
 where
-    F: Future<Output = Option<L>>,
+    F: Future<Output = Option<T>>,
 {
-    let desk = Desk::new(orders.downgrade());
-    thread(async move || {
-        if let Some(line) = line().await {
-            desk::run(desk, line, inbox).await;
+    let dispatcher = Dispatcher::new(commands.downgrade());
+    spawn_runtime_thread(async move || {
+        if let Some(transport) = connect().await {
+            dispatcher::run(dispatcher, transport, receiver).await;
         }
     })
 }
 
-/// Starts the desk's thread. Its runtime is its own: an agent's runtime that is shut down, or blocked by its work, keeps
-/// nothing from being said.
-fn thread<F: Future<Output = ()>>(work: impl FnOnce() -> F + Send + 'static) -> Result<(), Error> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(unreachable)?;
+/// Starts the dispatcher's thread. It has a runtime of its own, so events are still sent if the agent's runtime is blocked or
+/// shut down.
+fn spawn_runtime_thread<F: Future<Output = ()>>(
+    work: impl FnOnce() -> F + Send + 'static,
+) -> Result<(), Error> {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(io_unreachable)?;
     let work = move || runtime.block_on(work());
-    std::thread::Builder::new().name("sayso".to_owned()).spawn(work).map(drop).map_err(unreachable)
+    std::thread::Builder::new().name("sayso".to_owned()).spawn(work).map(drop).map_err(io_unreachable)
 }
 
-fn unreachable(error: std::io::Error) -> Error {
-    Error::Unreachable(Unreachable::Failed(Source::new(error)))
+fn io_unreachable(error: std::io::Error) -> Error {
+    Error::Unreachable(UnreachableReason::Io(SharedError::new(error)))
 }

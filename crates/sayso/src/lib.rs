@@ -1,82 +1,84 @@
-//! What an agent's author adds: the agent says what it does, and acts only on a person's say-so.
+//! The library for authors of AI agents: it reports what an agent does, and asks a person before the agent acts.
 //!
-//! - [`Hub`]: where sessions are heard. It is in the agent's own process, or a `sayso serve` elsewhere; the rest is the same.
-//! - [`Session`]: one request of a person, from its start to one honest end.
-//! - [`Tool`]: a call that is open; it is closed by saying how it ended, or by dropping it.
-//! - [`Action`], [`Answer`], [`Granted`]: consent as a value. What is irreversible or of high risk is done with a [`Granted`]
-//!   only, and only a person's yes to exactly that call makes one.
-//! - `#[sayso::tool]`: a function that asks, announces itself and reports by itself; [`within`] carries the session to it.
-//! - `middleware`, with the feature `tower`: a layer around any agent that is a service.
-//! - [`callbacks`], [`bridge`]: for a framework that calls back, and for one that publishes what it does.
-//! - [`Redact`]: secrets do not get into what people hear.
-//! - [`Error`]: who is at fault, and by which rule.
-//! - `openai`: a ready loop for every endpoint that speaks chat completions (feature `openai`).
-//! - `rig`: an adapter for agents of rig (feature `rig`).
+//! Reports are AAEP events. A hub stores them and delivers them to listeners, such as screen readers.
 //!
-//! The default features are `client` (a hub elsewhere) and `macros`. The feature `embedded` adds `Hub::embedded`: a hub in this
-//! process, with its server and SQLite.
+//! - [`Hub`]: a connection to a hub. The hub runs in this process or is a `sayso serve` elsewhere; the rest of the API is the same.
+//! - [`Session`]: one task that a person requested, from its start to exactly one end.
+//! - [`ToolCall`]: an open tool call. It is closed by reporting its outcome, or by dropping it.
+//! - [`Action`], [`Answer`], [`Granted`]: consent as a value. An irreversible or high-risk call needs a [`Granted`], which only
+//!   a person's yes to that exact call creates.
+//! - `#[sayso::tool]`: makes a function ask for consent, announce itself and report its outcome. [`within`] passes the session to it.
+//! - `middleware` (feature `tower`): a layer that opens a session for each request of a tower service.
+//! - [`callbacks`], [`bridge`]: adapters for frameworks that call back, and for frameworks that publish their events.
+//! - [`Redact`]: removes secrets from everything that people hear.
+//! - [`Error`]: what went wrong, and which protocol rules were violated.
+//! - `openai` (feature `openai`): an agent loop for endpoints with the chat completions API.
+//! - `rig` (feature `rig`): an adapter for rig agents.
+//!
+//! The default features are `client` (connect to a hub elsewhere) and `macros`. The feature `embedded` adds `Hub::embedded`: a hub
+//! in this process, with its server and SQLite.
 //!
 //! ```
 //! use sayso::{Action, Answer, Hub};
 //!
-//! # testing::example!({
+//! # testing::run_example!({
 //! let hub = Hub::embedded().agent("bank").open()?;
-//! let session = hub.session("Paying Ben.").start().await?;
+//! let session = hub.session("Pay Ben.").start().await?;
 //! session.think("Looking for Ben's account.").await?;
 //! let action = Action::new("send", r#"{"to":"Ben","amount":"5.00"}"#)
-//!     .says("Send 5 euro to Ben.")
-//!     .consequence("The money is gone at once.")
+//!     .says("Send 5 euros to Ben.")
+//!     .consequence("The money leaves your account at once.")
 //!     .irreversible();
 //! match session.ask(action).await? {
 //!     Answer::Granted(granted) => {
 //!         let send = async |arguments: String| Ok::<_, std::io::Error>(arguments.len());
 //!         let _ = session.call(granted, send).await;
-//!         session.finish("5 euro are on their way to Ben.").await?;
+//!         session.finish("5 euros are on their way to Ben.").await?;
 //!     }
-//!     // Nobody listens here, so nobody could be asked; and that means no.
-//!     Answer::Refused(why) => session.cancel(format!("Nothing was sent: {why}.")).await?,
+//!     // Nobody is listening here, so nobody can be asked. That counts as a no.
+//!     Answer::Refused(refusal) => session.cancel(format!("Nothing was sent: {refusal}.")).await?,
 //! }
 //! hub.close().await;
 //! # });
 //! ```
 //!
-//! How it works: one thread for each [`Hub`] (`desk`) speaks for all its sessions, one thing at a time for each of them, and
-//! knows what is open in it. So whatever becomes of the agent's own futures, a session that is left in the middle has its
-//! tools and outputs closed and its end told. Below it, `line` is the way to the hub: in the process, or over a WebSocket.
+//! How it works: each [`Hub`] has one dispatcher (`dispatcher`), usually on a thread of its own. It handles the commands of each
+//! session one at a time and knows which tools, outputs and questions are open. If the agent drops a session or panics, the
+//! dispatcher closes them and ends the session. Below it, `transport` connects to the hub: in this process or over a WebSocket.
 
 #[cfg(not(any(feature = "client", feature = "embedded")))]
-compile_error!("a hub is needed: take the feature `client`, `embedded` or both");
+compile_error!("enable the feature `client`, the feature `embedded`, or both");
 
 #[macro_use]
 mod setters;
 
-mod ambient;
+mod abandon;
 mod argument;
 pub mod bridge;
+#[cfg(any(feature = "openai", feature = "rig"))]
+mod call_policy;
 pub mod callbacks;
+mod clarification;
 mod consent;
+mod current_session;
 #[doc(hidden)]
 pub mod decorator;
-mod desk;
+mod dispatcher;
 mod error;
 mod hub;
-mod left;
-mod line;
+mod localized_text;
 mod member;
 #[cfg(feature = "tower")]
 pub mod middleware;
 #[cfg(feature = "openai")]
 pub mod openai;
-#[cfg(any(feature = "openai", feature = "rig"))]
-mod policy;
-mod question;
 mod redact;
 #[cfg(feature = "rig")]
 pub mod rig;
 mod session;
-mod track;
+mod session_state;
+mod transport;
 mod utf8;
-mod words;
 
 #[cfg(feature = "embedded")]
 pub use self::hub::EmbeddedHubBuilder;
@@ -84,24 +86,25 @@ pub use self::hub::Hub;
 #[cfg(feature = "client")]
 pub use self::hub::RemoteHubBuilder;
 #[cfg(feature = "embedded")]
-pub use ::hub::Limits as HubLimits;
+pub use ::hub::HubLimits;
 pub use aaep::event::{CancelledBy, Decision, TextDirection, Urgency, Verbosity};
-pub use ambient::{Current, current, within};
-pub use argument::{Argument, Bound};
-pub use consent::{Action, Answer, By, Granted, Refused, Risk};
+pub use argument::{Argument, BoundValue};
+pub use clarification::{ClarificationAnswer, ClarificationRequest};
+pub use consent::{Action, Answer, ConsentRefusal, Granted, ResolvedBy, Risk};
+pub use current_session::{CurrentSession, current, within};
 pub use error::{
-    Broken, CallError, Error, Malformed, NotGranted, NotStored, Source, Stop, TooMuch, Unreachable,
+    CallError, ConsentMismatch, Error, LimitReached, MalformedInput, RuleViolation, SharedError, StopReason,
+    StorageError, UnreachableReason,
 };
 #[cfg(feature = "embedded")]
 pub use journal::Retention;
-pub use question::{Clarified, Question};
-pub use redact::{Redact, Secrets, Untouched};
+pub use localized_text::LocalizedText;
+pub use redact::{NoRedaction, Redact, SecretRedactor};
 #[cfg(feature = "macros")]
 pub use sayso_macros::tool;
 pub use session::{
-    Call, Cancellation, Cause, Completion, EventOptions, Failure, HandOff, Output, Progress, Session,
-    SessionBuilder, State, StateChange, Target, Tool,
+    Cancellation, Completion, ErrorCategory, EventOptions, Failure, HandOff, HandOffTarget, OutputText,
+    ProgressUpdate, ReportedState, Session, SessionBuilder, StateChange, ToolCall, ToolCallBuilder,
 };
 #[cfg(feature = "embedded")]
-pub use wire::Bridge as RunningHub;
-pub use words::Words;
+pub use wire::HubHandle as RunningHub;

@@ -1,20 +1,20 @@
-//! Around any agent that is a tower service: each request is a session, which is heard from its start to one honest end.
+//! A layer around any agent that is a tower service. Each request becomes a session with a start and exactly one end.
 //!
 //! ```
-//! use sayso::middleware::{HeardLayer, ServeError};
+//! use sayso::middleware::{SessionLayer, ServeError};
 //! use tower::{ServiceBuilder, ServiceExt, service_fn};
 //!
-//! /// Says what day it is.
+//! /// Returns the day of the week.
 //! #[sayso::tool(action = "Look at the calendar.")]
 //! async fn today() -> Result<&'static str, std::io::Error> {
 //!     Ok("Sunday")
 //! }
 //!
-//! # testing::example!({
+//! # testing::run_example!({
 //! let hub = sayso::Hub::embedded().agent("calendar").open()?;
-//! let agent = service_fn(|_request: String| async { today().await.map_err(|why| why.to_string()) });
-//! // The request is what the person hears of it.
-//! let layer = HeardLayer::new(hub.clone(), |request: &String| request.clone());
+//! let agent = service_fn(|_request: String| async { today().await.map_err(|error| error.to_string()) });
+//! // The session is announced with the text of the request.
+//! let layer = SessionLayer::new(hub.clone(), |request: &String| request.clone());
 //! let agent = ServiceBuilder::new().layer(layer).service(agent);
 //! assert_eq!(agent.oneshot("What day is it?".to_owned()).await, Ok("Sunday"));
 //! hub.close().await;
@@ -30,202 +30,202 @@ use std::task::{Context, Poll};
 pub use tower_layer::Layer;
 pub use tower_service::Service;
 
-pub use crate::session::Ending;
+pub use crate::session::SessionEnding;
 
-use crate::ambient::within;
+use crate::current_session::within;
 use crate::error::Error;
 use crate::hub::Hub;
 use crate::session::SessionBuilder;
 
-/// How a service's requests and outcomes are put into words. A function from a request to its words is enough: then what
-/// succeeds is finished, and what fails has failed for the error's reason.
+/// Describes the requests and responses of a service. A function that turns a request into a text is enough: then a success
+/// finishes the session, and an error fails it with the error's text.
 ///
 /// ```
-/// use sayso::middleware::{Ending, InWords};
+/// use sayso::middleware::{DescribeRequest, SessionEnding};
 /// use sayso::{Hub, SessionBuilder};
 ///
 /// struct Calendar;
 ///
-/// impl InWords<String, String, String> for Calendar {
-///     fn begin(&self, hub: &Hub, request: &String) -> SessionBuilder {
+/// impl DescribeRequest<String, String, String> for Calendar {
+///     fn session_for(&self, hub: &Hub, request: &String) -> SessionBuilder {
 ///         hub.session(request).says("Looking at your calendar.").language("en")
 ///     }
 ///
-///     fn ending(&self, outcome: Result<&String, &String>) -> Ending {
+///     fn ending(&self, outcome: Result<&String, &String>) -> SessionEnding {
 ///         match outcome {
-///             Ok(day) => Ending::Finished(format!("It is {day}.").into()),
-///             Err(why) => Ending::Failed(why.as_str().into()),
+///             Ok(day) => SessionEnding::Finished(format!("It is {day}.").into()),
+///             Err(error) => SessionEnding::Failed(error.as_str().into()),
 ///         }
 ///     }
 /// }
 /// # let _ = Calendar;
 /// ```
-pub trait InWords<Request, Response, E> {
-    /// The session for a request: what the person asked, and if you like for whom and in which language.
-    fn begin(&self, hub: &Hub, request: &Request) -> SessionBuilder;
+pub trait DescribeRequest<Request, Response, E> {
+    /// Returns the session for a request: what the person asked for and, if needed, the person and the language.
+    fn session_for(&self, hub: &Hub, request: &Request) -> SessionBuilder;
 
-    /// What came of it.
-    fn ending(&self, outcome: Result<&Response, &E>) -> Ending;
+    /// Returns how the session ends.
+    fn ending(&self, outcome: Result<&Response, &E>) -> SessionEnding;
 }
 
-impl<F, Request, Response, E> InWords<Request, Response, E> for F
+impl<F, Request, Response, E> DescribeRequest<Request, Response, E> for F
 where
     F: Fn(&Request) -> String,
     E: fmt::Display,
 {
-    fn begin(&self, hub: &Hub, request: &Request) -> SessionBuilder {
+    fn session_for(&self, hub: &Hub, request: &Request) -> SessionBuilder {
         hub.session(self(request))
     }
 
-    fn ending(&self, outcome: Result<&Response, &E>) -> Ending {
+    fn ending(&self, outcome: Result<&Response, &E>) -> SessionEnding {
         match outcome {
-            Ok(_) => Ending::Finished("It is done.".into()),
-            Err(error) => Ending::Failed(error.to_string().into()),
+            Ok(_) => SessionEnding::Finished("It is done.".into()),
+            Err(error) => SessionEnding::Failed(error.to_string().into()),
         }
     }
 }
 
-/// Why a request has no response.
+/// The reason why a request has no response.
 ///
 /// ```
-/// use sayso::{Error, Stop, middleware::ServeError};
-/// let stopped = ServeError::<String>::Session(Error::Stopped(Stop::Person));
+/// use sayso::{Error, StopReason, middleware::ServeError};
+/// let stopped = ServeError::<String>::Session(Error::Stopped(StopReason::Person));
 /// assert_eq!(stopped.to_string(), "the person stopped the session");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError<E> {
-    /// The session could not begin, so the service was not called; or it was stopped, so the service's work was dropped; or
-    /// its end could not be told.
+    /// The session failed: it could not start (the service was not called), it was stopped (the service's work was dropped), or
+    /// its end could not be reported.
     #[error(transparent)]
     Session(Error),
-    /// The service failed; listeners have been told.
+    /// The service failed. Listeners were informed.
     #[error("{0}")]
     Service(E),
 }
 
-/// Lets the requests of a service be heard.
+/// A layer that opens a session for each request of a service.
 ///
 /// ```
 /// let hub = sayso::Hub::embedded().open()?;
-/// let layer = sayso::middleware::HeardLayer::new(hub, |request: &String| request.clone());
+/// let layer = sayso::middleware::SessionLayer::new(hub, |request: &String| request.clone());
 /// # let _ = layer;
 /// # Ok::<(), sayso::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct HeardLayer<W> {
+pub struct SessionLayer<D> {
     hub: Hub,
-    words: Arc<W>,
+    describer: Arc<D>,
 }
 
-impl<W> HeardLayer<W> {
-    /// Heard at this hub, in these words.
-    pub fn new(hub: Hub, words: W) -> Self {
-        Self { hub, words: Arc::new(words) }
+impl<D> SessionLayer<D> {
+    /// Creates a layer that reports to this hub and describes requests with `describer`.
+    pub fn new(hub: Hub, describer: D) -> Self {
+        Self { hub, describer: Arc::new(describer) }
     }
 }
 
-impl<W> Clone for HeardLayer<W> {
+impl<D> Clone for SessionLayer<D> {
     fn clone(&self) -> Self {
-        Self { hub: self.hub.clone(), words: self.words.clone() }
+        Self { hub: self.hub.clone(), describer: self.describer.clone() }
     }
 }
 
-impl<S, W> Layer<S> for HeardLayer<W> {
-    type Service = Heard<S, W>;
+impl<S, D> Layer<S> for SessionLayer<D> {
+    type Service = SessionService<S, D>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        Heard { inner, hub: self.hub.clone(), words: self.words.clone() }
+        SessionService { inner, hub: self.hub.clone(), describer: self.describer.clone() }
     }
 }
 
-/// A service whose requests are heard. For each it starts a session, carries it to the tools inside (see
-/// [`within`]), and ends it as the request ends: by what the service answered, by the person's stop, which drops
-/// the service's work, or, if the response's future is dropped or panics, as left in the middle.
+/// A service that opens a session for each request and passes it to the tools inside (see [`within`]). The session ends with
+/// the request: by the service's response, by the person's stop, which drops the service's work, or as abandoned if the
+/// response's future is dropped or panics.
 ///
 /// ```
-/// use sayso::middleware::HeardLayer;
+/// use sayso::middleware::SessionLayer;
 /// use tower_layer::Layer;
 /// # let hub = sayso::Hub::embedded().open()?;
 /// let agent = tower::service_fn(|request: String| async move { Ok::<_, String>(request.len()) });
-/// let heard = HeardLayer::new(hub, |request: &String| request.clone()).layer(agent);
-/// # let _ = heard;
+/// let service = SessionLayer::new(hub, |request: &String| request.clone()).layer(agent);
+/// # let _ = service;
 /// # Ok::<(), sayso::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Heard<S, W> {
+pub struct SessionService<S, D> {
     inner: S,
     hub: Hub,
-    words: Arc<W>,
+    describer: Arc<D>,
 }
 
-impl<S: Clone, W> Clone for Heard<S, W> {
+impl<S: Clone, D> Clone for SessionService<S, D> {
     fn clone(&self) -> Self {
-        Self { inner: self.inner.clone(), hub: self.hub.clone(), words: self.words.clone() }
+        Self { inner: self.inner.clone(), hub: self.hub.clone(), describer: self.describer.clone() }
     }
 }
 
-/// The way to a response.
+/// The future of a response.
 ///
 /// ```
-/// use sayso::middleware::{HeardLayer, Serving};
+/// use sayso::middleware::{SessionLayer, ResponseFuture};
 /// use tower::{Layer, Service};
 /// # let hub = sayso::Hub::embedded().open()?;
 /// let agent = tower::service_fn(|request: String| async move { Ok::<_, String>(request.len()) });
-/// let mut heard = HeardLayer::new(hub, |request: &String| request.clone()).layer(agent);
-/// // Nothing is heard of it before it is awaited.
-/// let serving: Serving<usize, String> = heard.call("Count me.".to_owned());
-/// # drop(serving);
+/// let mut service = SessionLayer::new(hub, |request: &String| request.clone()).layer(agent);
+/// // Nothing is announced until it is awaited.
+/// let response: ResponseFuture<usize, String> = service.call("Count me.".to_owned());
+/// # drop(response);
 /// # Ok::<(), sayso::Error>(())
 /// ```
-pub type Serving<Response, E> = Pin<Box<dyn Future<Output = Result<Response, ServeError<E>>> + Send>>;
+pub type ResponseFuture<Response, E> = Pin<Box<dyn Future<Output = Result<Response, ServeError<E>>> + Send>>;
 
-impl<S, W, Request> Service<Request> for Heard<S, W>
+impl<S, D, Request> Service<Request> for SessionService<S, D>
 where
     S: Service<Request> + Clone + Send + 'static,
     S::Future: Send,
     S::Response: Send,
     S::Error: Send,
-    W: InWords<Request, S::Response, S::Error> + Send + Sync + 'static,
+    D: DescribeRequest<Request, S::Response, S::Error> + Send + Sync + 'static,
     Request: Send + 'static,
 {
     type Response = S::Response;
     type Error = ServeError<S::Error>;
-    type Future = Serving<S::Response, S::Error>;
+    type Future = ResponseFuture<S::Response, S::Error>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         self.inner.poll_ready(context).map_err(ServeError::Service)
     }
 
     fn call(&mut self, request: Request) -> Self::Future {
-        // The one that said it is ready is the one that is called; its copy has to become so first.
+        // `poll_ready` reserved the current instance, so it is called; its clone must become ready first.
         let next = self.inner.clone();
         let ready = std::mem::replace(&mut self.inner, next);
-        Box::pin(serve(ready, self.hub.clone(), self.words.clone(), request))
+        Box::pin(serve(ready, self.hub.clone(), self.describer.clone(), request))
     }
 }
 
-/// The session lives in here: whatever becomes of this future ends it.
-async fn serve<S, W, Request>(
+/// Serves one request. The session lives in this future, so dropping the future ends the session.
+async fn serve<S, D, Request>(
     mut service: S,
     hub: Hub,
-    words: Arc<W>,
+    describer: Arc<D>,
     request: Request,
 ) -> Result<S::Response, ServeError<S::Error>>
 where
     S: Service<Request>,
-    W: InWords<Request, S::Response, S::Error>,
+    D: DescribeRequest<Request, S::Response, S::Error>,
 {
-    let session = words.begin(&hub, &request).start().await.map_err(ServeError::Session)?;
+    let session = describer.session_for(&hub, &request).start().await.map_err(ServeError::Session)?;
     let work = within(&session, async move { service.call(request).await });
     let outcome = tokio::select! {
         biased;
         stop = session.stopped() => return Err(ServeError::Session(Error::Stopped(stop))),
         outcome = work => outcome,
     };
-    let told = words.ending(outcome.as_ref()).tell(session).await;
-    match (outcome, told) {
-        // A service whose tools were stopped may well say that it failed; that it was stopped is the truth.
+    let ended = describer.ending(outcome.as_ref()).end_session(session).await;
+    match (outcome, ended) {
+        // If the session was stopped, that is reported even if the service then failed because its tools were stopped.
         (_, Err(error @ Error::Stopped(_))) | (Ok(_), Err(error)) => Err(ServeError::Session(error)),
         (Err(error), _) => Err(ServeError::Service(error)),
         (Ok(response), Ok(())) => Ok(response),

@@ -1,6 +1,6 @@
-//! Setters of builders, and `Debug` of types that show one value.
+//! Macros for builder setters and for `Debug` implementations that show one field.
 
-/// Writes methods that set one field of a builder and return the builder: `name(argument: Type) => field = value;`.
+/// Defines methods that set one field of a builder and return the builder: `name(argument: Type) => field = value;`.
 macro_rules! setters {
     ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*) => $($field:ident).+ = $value:expr;)*) => {
         $(

@@ -1,31 +1,31 @@
-//! All tests of the crate but `redaction_log`, which sets the process's logger and so needs a process of its own.
+//! All tests of the crate except `redaction_log`, which sets the global logger and needs its own process.
 
 #![cfg(feature = "embedded")]
 #![allow(
     clippy::expect_used,
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test says what went wrong by panicking"
+    reason = "a test reports a failure by panicking"
 )]
 
 #[cfg(feature = "client")]
-mod beside;
+mod attach_to_running_hub;
 #[cfg(feature = "client")]
-mod both;
-#[cfg(feature = "client")]
-mod client;
-#[cfg(all(feature = "client", feature = "macros"))]
-mod decorated;
+mod both_hub_kinds;
 #[cfg(feature = "client")]
 mod examples;
 #[cfg(feature = "client")]
 mod frameworks;
-mod here;
+mod inline_dispatch;
 #[cfg(all(feature = "client", feature = "openai"))]
 mod openai;
+#[cfg(feature = "client")]
+mod public_api;
+#[cfg(feature = "client")]
+mod remote_hub;
 #[cfg(all(feature = "client", feature = "rig-http"))]
 mod rig;
 #[cfg(feature = "client")]
 mod support;
-#[cfg(feature = "client")]
-mod surface;
+#[cfg(all(feature = "client", feature = "macros"))]
+mod tool_and_middleware;

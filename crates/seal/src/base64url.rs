@@ -1,8 +1,8 @@
-//! Base64 for URLs without padding (RFC 7515 §2), read strictly: one text for one sequence of bytes.
+//! Base64url without padding (RFC 7515 §2). Decoding is strict: only one text decodes to each byte sequence.
 
 use data_encoding::BASE64URL_NOPAD;
 
-/// Writes bytes.
+/// Encodes bytes.
 ///
 /// ```
 /// assert_eq!(seal::base64url::encode(b"say-so"), "c2F5LXNv");
@@ -15,7 +15,7 @@ pub(crate) fn encode_to(out: &mut String, bytes: &[u8]) {
     BASE64URL_NOPAD.encode_append(bytes, out);
 }
 
-/// Reads what [`encode`] writes; padding, white space, other letters and leftover bits are refused.
+/// Decodes the output of [`encode`]. Returns `None` for padding, white space, other characters and leftover bits.
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     BASE64URL_NOPAD.decode(text.as_bytes()).ok()
 }
@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_reads_back_and_has_one_text() {
+    fn encoding_round_trips_and_each_value_has_one_text() {
         for length in 0..70 {
             let bytes: Vec<u8> = (0..length).map(|n: u8| n.wrapping_mul(73)).collect();
             assert_eq!(decode(&encode(&bytes)).unwrap(), bytes);

@@ -1,117 +1,118 @@
-//! Canonical JSON (RFC 8785): one text for one value, so that a hash means something.
+//! Canonical JSON (RFC 8785): one text for each value, so that equal values have equal hashes.
 //!
-//! What has no canonical form is refused, never mended: a doubled key, half a surrogate pair, a number beyond the range of
-//! a double, and an integer beyond ±2^53, which a double would round in silence.
+//! A value that has no canonical form is an error and is never repaired. These are values with a duplicate key, a lone
+//! surrogate, a number beyond the range of a double, or an integer beyond ±2^53, which a double would silently round.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use thiserror::Error;
 
-use crate::json::{self, Kind, Number, Value};
+use crate::json::{self, JsonKind, JsonNumber, JsonValue};
 
 /// Why a value has no canonical form.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum NotCanonical {
-    /// An object has this key twice.
-    #[error("the key {0:?} stands twice in one object")]
-    DoubledKey(String),
-    /// This string has half of a surrogate pair.
-    #[error("the string {0} has half of a surrogate pair")]
+pub enum CanonicalError {
+    /// An object contains this key twice.
+    #[error("the key {0:?} appears twice in one object")]
+    DuplicateKey(String),
+    /// This string contains a lone surrogate.
+    #[error("the string {0} contains a lone surrogate")]
     LoneSurrogate(String),
     /// This integer is beyond ±2^53.
     #[error("the integer {0} is beyond 2^53; write it as a string")]
-    BigInteger(String),
+    UnsafeInteger(String),
     /// This number is beyond the range of a double.
     #[error("the number {0} is beyond the range of a double")]
-    HugeNumber(String),
+    NumberOutOfRange(String),
 }
 
-/// The canonical form of a value.
+/// Returns the canonical form of a value.
 ///
 /// ```
 /// let mut tape = seal::json::Tape::default();
 /// let doc = tape.read(r#"{ "b": 1e2, "a": "\u00e9" }"#).unwrap();
-/// assert_eq!(seal::canonical(&doc.root()).unwrap(), r#"{"a":"é","b":100}"#);
+/// assert_eq!(seal::canonicalize(&doc.root()).unwrap(), r#"{"a":"é","b":100}"#);
 /// ```
-pub fn canonical(value: &Value<'_>) -> Result<String, NotCanonical> {
-    Canonical::default().write(value, &[], &[]).map(|form| form.text)
+pub fn canonicalize(value: &JsonValue<'_>) -> Result<String, CanonicalError> {
+    CanonicalWriter::default().write(value, &[], &[]).map(|form| form.text)
 }
 
-/// A canonical form from which members were left out, and in which one was noted.
+/// A canonical form with some members left out and one member marked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Form {
-    /// The form.
+pub struct CanonicalJson {
+    /// The canonical text.
     pub text: String,
-    /// What to cut from it to have the form without the noted member too: the member and one comma.
-    pub noted: Option<Range<usize>>,
+    /// The range to cut from `text` to remove the marked member: the member and one comma.
+    pub marked_range: Option<Range<usize>>,
 }
 
-impl Form {
-    /// The two pieces that remain when the noted member is cut out.
-    pub fn without_noted(&self) -> [&str; 2] {
-        let range = self.noted.clone().unwrap_or(0..0);
+impl CanonicalJson {
+    /// Returns the text before and after the marked member. Together they are the canonical form without it.
+    pub fn without_marked(&self) -> [&str; 2] {
+        let range = self.marked_range.clone().unwrap_or(0..0);
         [self.text.get(..range.start).unwrap_or(""), self.text.get(range.end..).unwrap_or("")]
     }
 }
 
-/// A writer of canonical forms, with memory to be used again.
+/// A writer of canonical forms that reuses its capacity estimate.
 #[derive(Debug, Default)]
-pub struct Canonical {
+pub struct CanonicalWriter {
     capacity: usize,
 }
 
-impl Canonical {
-    /// The form of a value without the members at the paths of `without`, noting the member at `note`. A path is the keys
-    /// from the outermost object down.
+impl CanonicalWriter {
+    /// Writes the canonical form of a value without the members at the paths in `excluded`, and marks the member at
+    /// `marked_path`. A path lists the keys from the outermost object inwards.
     pub fn write(
         &mut self,
-        value: &Value<'_>,
-        without: &[&[&str]],
-        note: &[&str],
-    ) -> Result<Form, NotCanonical> {
-        let mut pass = Pass {
+        value: &JsonValue<'_>,
+        excluded: &[&[&str]],
+        marked_path: &[&str],
+    ) -> Result<CanonicalJson, CanonicalError> {
+        let mut pass = CanonicalPass {
             out: String::with_capacity(self.capacity.max(value.source().len())),
             members: Vec::new(),
             path: Vec::new(),
-            without,
-            note,
-            noted: None,
+            excluded,
+            marked_path,
+            marked_range: None,
         };
         pass.value(value, true)?;
         self.capacity = self.capacity.max(pass.out.len());
-        Ok(Form { text: pass.out, noted: pass.noted })
+        Ok(CanonicalJson { text: pass.out, marked_range: pass.marked_range })
     }
 }
 
-struct Pass<'p, 'd> {
+struct CanonicalPass<'p, 'd> {
     out: String,
-    /// The members of all objects that are open, the innermost last.
-    members: Vec<(Cow<'d, str>, Value<'d>)>,
-    /// The keys down to here, as far as some path of `without` or `note` goes along.
+    /// The members of all open objects, innermost last.
+    members: Vec<(Cow<'d, str>, JsonValue<'d>)>,
+    /// The keys from the root to the current object. Tracked only while they are a prefix of `marked_path` or of a path in
+    /// `excluded`.
     path: Vec<Cow<'d, str>>,
-    without: &'p [&'p [&'p str]],
-    note: &'p [&'p str],
-    noted: Option<Range<usize>>,
+    excluded: &'p [&'p [&'p str]],
+    marked_path: &'p [&'p str],
+    marked_range: Option<Range<usize>>,
 }
 
-impl<'d> Pass<'_, 'd> {
-    fn value(&mut self, value: &Value<'d>, watched: bool) -> Result<(), NotCanonical> {
+impl<'d> CanonicalPass<'_, 'd> {
+    fn value(&mut self, value: &JsonValue<'d>, on_path: bool) -> Result<(), CanonicalError> {
         match value.kind() {
-            Kind::Null => self.out.push_str("null"),
-            Kind::Bool => self.out.push_str(if value.boolean() == Some(true) { "true" } else { "false" }),
-            Kind::Number => {
-                if let Some(number) = value.number() {
+            JsonKind::Null => self.out.push_str("null"),
+            JsonKind::Bool => self.out.push_str(if value.as_bool() == Some(true) { "true" } else { "false" }),
+            JsonKind::Number => {
+                if let Some(number) = value.as_number() {
                     write_number(&mut self.out, &number)?;
                 }
             }
-            Kind::Text => {
+            JsonKind::Text => {
                 if value.has_lone_surrogate() {
-                    return Err(NotCanonical::LoneSurrogate(value.source().to_owned()));
+                    return Err(CanonicalError::LoneSurrogate(value.source().to_owned()));
                 }
                 match value.plain_text() {
-                    // Without an escape there is nothing in it that must be escaped.
+                    // Text without escapes contains nothing that needs one.
                     Some(plain) => {
                         self.out.push('"');
                         self.out.push_str(plain);
@@ -120,7 +121,7 @@ impl<'d> Pass<'_, 'd> {
                     None => quote(&mut self.out, &value.text().unwrap_or_default()),
                 }
             }
-            Kind::Array => {
+            JsonKind::Array => {
                 self.out.push('[');
                 for (index, item) in value.items().enumerate() {
                     if index > 0 {
@@ -130,86 +131,88 @@ impl<'d> Pass<'_, 'd> {
                 }
                 self.out.push(']');
             }
-            Kind::Object => self.object(value, watched)?,
+            JsonKind::Object => self.object(value, on_path)?,
         }
         Ok(())
     }
 
-    fn object(&mut self, object: &Value<'d>, watched: bool) -> Result<(), NotCanonical> {
-        let from = self.members.len();
+    fn object(&mut self, object: &JsonValue<'d>, on_path: bool) -> Result<(), CanonicalError> {
+        let first_index = self.members.len();
         for (key, value) in object.members() {
             if key.has_lone_surrogate() {
-                return Err(NotCanonical::LoneSurrogate(key.source().to_owned()));
+                return Err(CanonicalError::LoneSurrogate(key.source().to_owned()));
             }
             self.members.push((key.text().unwrap_or_default(), value));
         }
-        self.members[from..].sort_by(|(a, _), (b, _)| order(a, b));
-        if let Some(twice) = self.members[from..].windows(2).find(|pair| pair[0].0 == pair[1].0) {
-            return Err(NotCanonical::DoubledKey(twice[0].0.clone().into_owned()));
+        self.members[first_index..].sort_by(|(a, _), (b, _)| compare_utf16(a, b));
+        if let Some(duplicate) = self.members[first_index..].windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            return Err(CanonicalError::DuplicateKey(duplicate[0].0.clone().into_owned()));
         }
         self.out.push('{');
         let mut first = true;
-        for at in from..self.members.len() {
-            let value = self.members[at].1;
-            let mut below = false;
-            if watched {
-                let key = &self.members[at].0;
-                if self.without.iter().any(|path| self.leads_to(path, key) == Some(true)) {
+        for index in first_index..self.members.len() {
+            let value = self.members[index].1;
+            let mut child_on_path = false;
+            if on_path {
+                let key = &self.members[index].0;
+                if self.excluded.iter().any(|path| self.match_path(path, key) == Some(true)) {
                     continue;
                 }
-                below = self.without.iter().any(|path| self.leads_to(path, key).is_some())
-                    || self.leads_to(self.note, key).is_some();
+                child_on_path = self.excluded.iter().any(|path| self.match_path(path, key).is_some())
+                    || self.match_path(self.marked_path, key).is_some();
             }
-            let noted = watched && self.leads_to(self.note, &self.members[at].0) == Some(true);
+            let is_marked =
+                on_path && self.match_path(self.marked_path, &self.members[index].0) == Some(true);
             let before = self.out.len();
             if !first {
                 self.out.push(',');
             }
-            // If the noted member came first, the comma to cut is the one after it.
+            // If the marked member came first, the comma to cut is the one after it.
             if !first
-                && let Some(range) = self.noted.as_mut()
+                && let Some(range) = self.marked_range.as_mut()
                 && range.end == before
                 && self.out.as_bytes().get(range.start.wrapping_sub(1)) == Some(&b'{')
             {
                 range.end += 1;
             }
             first = false;
-            let key = self.members[at].0.clone();
+            let key = self.members[index].0.clone();
             quote(&mut self.out, &key);
             self.out.push(':');
-            if below {
+            if child_on_path {
                 self.path.push(key);
             }
-            self.value(&value, below)?;
-            if below {
+            self.value(&value, child_on_path)?;
+            if child_on_path {
                 self.path.pop();
             }
-            if noted {
-                self.noted = Some(before..self.out.len());
+            if is_marked {
+                self.marked_range = Some(before..self.out.len());
             }
         }
-        self.members.truncate(from);
+        self.members.truncate(first_index);
         self.out.push('}');
         Ok(())
     }
 
-    /// Whether `key`, under the keys down to here, is the end of the path (`true`) or on the way (`false`).
-    fn leads_to(&self, path: &[&str], key: &str) -> Option<bool> {
+    /// Matches `key` in the current object against a path. Returns `Some(true)` if it is the last key of the path,
+    /// `Some(false)` if it is an earlier one, and `None` if it does not match.
+    fn match_path(&self, path: &[&str], key: &str) -> Option<bool> {
         let depth = self.path.len();
-        let along = path.len() > depth
+        let matches = path.len() > depth
             && path[depth] == key
-            && path.iter().zip(&self.path).all(|(wanted, here)| *wanted == here.as_ref());
-        along.then_some(path.len() == depth + 1)
+            && path.iter().zip(&self.path).all(|(expected, actual)| *expected == actual.as_ref());
+        matches.then_some(path.len() == depth + 1)
     }
 }
 
-/// RFC 8785 §3.2.3: keys in the order of their UTF-16 units.
-fn order(a: &str, b: &str) -> std::cmp::Ordering {
-    // Bytes are in the order of code points, which differs from that of units only beyond the basic plane.
+/// Compares keys by their UTF-16 code units (RFC 8785 §3.2.3).
+fn compare_utf16(a: &str, b: &str) -> std::cmp::Ordering {
+    // Byte order is code point order, which differs from UTF-16 order only beyond the basic multilingual plane.
     if a.is_ascii() || b.is_ascii() { a.cmp(b) } else { a.encode_utf16().cmp(b.encode_utf16()) }
 }
 
-/// RFC 8785 §3.2.2.2.
+/// Writes a quoted string (RFC 8785 §3.2.2.2).
 fn quote(out: &mut String, text: &str) {
     json::quote(out, text, |byte| match byte {
         0x08 => Some("\\b"),
@@ -221,42 +224,42 @@ fn quote(out: &mut String, text: &str) {
     });
 }
 
-fn write_number(out: &mut String, number: &Number<'_>) -> Result<(), NotCanonical> {
-    if number.is_big() {
-        return Err(NotCanonical::BigInteger(number.source().to_owned()));
+fn write_number(out: &mut String, number: &JsonNumber<'_>) -> Result<(), CanonicalError> {
+    if number.is_unsafe_integer() {
+        return Err(CanonicalError::UnsafeInteger(number.source().to_owned()));
     }
-    if number.is_huge() {
-        return Err(NotCanonical::HugeNumber(number.source().to_owned()));
+    if number.is_out_of_range() {
+        return Err(CanonicalError::NumberOutOfRange(number.source().to_owned()));
     }
     if number.is_integer() {
-        // JSON allows an integer one spelling only, but for the sign of zero.
+        // An integer has only one spelling in JSON, except for zero, which may have a sign.
         out.push_str(if number.source() == "-0" { "0" } else { number.source() });
     } else {
         let value = number.as_f64();
-        // `1e16` would be printed as an integer that no reader takes; what is canonical must stay so.
+        // `1e16` would be written as an integer beyond 2^53, which has no canonical form.
         if value.abs() > 9_007_199_254_740_992.0 && value.abs() < 1e21 {
-            return Err(NotCanonical::BigInteger(number.source().to_owned()));
+            return Err(CanonicalError::UnsafeInteger(number.source().to_owned()));
         }
-        out.push_str(&number_text(value).unwrap_or_default());
+        out.push_str(&format_number(value).unwrap_or_default());
     }
     Ok(())
 }
 
-/// A double as ECMAScript prints it (RFC 8785 §3.2.2.3); `None` for what is not finite.
+/// Formats a double as ECMAScript does (RFC 8785 §3.2.2.3). Returns `None` if the value is not finite.
 ///
 /// ```
-/// assert_eq!(seal::number_text(1e21).unwrap(), "1e+21");
-/// assert_eq!(seal::number_text(-0.0).unwrap(), "0");
-/// assert_eq!(seal::number_text(f64::NAN), None);
+/// assert_eq!(seal::format_number(1e21).unwrap(), "1e+21");
+/// assert_eq!(seal::format_number(-0.0).unwrap(), "0");
+/// assert_eq!(seal::format_number(f64::NAN), None);
 /// ```
-pub fn number_text(value: f64) -> Option<String> {
+pub fn format_number(value: f64) -> Option<String> {
     if !value.is_finite() {
         return None;
     }
     if value == 0.0 {
         return Some("0".to_owned());
     }
-    let shortest = shortest(value.abs());
+    let shortest = shortest_decimal(value.abs());
     let (mantissa, exponent) = shortest.split_once('e')?;
     let digits = mantissa.replace('.', "");
     let point = exponent.parse::<i32>().ok()? + 1;
@@ -279,18 +282,19 @@ pub fn number_text(value: f64) -> Option<String> {
     })
 }
 
-/// The fewest digits that read back, and of those the nearest, as `1.25e3`.
-fn shortest(value: f64) -> String {
+/// Returns the shortest decimal that parses to `value`, such as `1.25e3`. Among equally short decimals, returns the one
+/// closest to `value`.
+fn shortest_decimal(value: f64) -> String {
     let shortest = format!("{value:e}");
-    // Where two texts are equally near, Rust takes the greater and ECMAScript the even one, as does Rust itself when it
-    // is told how many digits to print. With fewer digits than 16 no double is in the middle between two.
+    // If two decimals are equally close, Rust's shortest form picks the greater one and ECMAScript the even one. With a
+    // given number of digits, Rust also picks the even one. With fewer than 16 digits there can be no tie.
     let count = shortest.bytes().take_while(|byte| *byte != b'e').filter(u8::is_ascii_digit).count();
     if count < 16 {
         return shortest;
     }
-    let nearest = format!("{value:.*e}", count - 1);
-    // Above a power of two the nearest text may belong to the next double already.
-    if nearest.parse() == Ok(value) { nearest } else { shortest }
+    let closest = format!("{value:.*e}", count - 1);
+    // Next to a power of two, the closest decimal may parse to the neighbouring double.
+    if closest.parse() == Ok(value) { closest } else { shortest }
 }
 
 #[cfg(test)]
@@ -298,19 +302,19 @@ mod tests {
     use super::*;
     use crate::json::Tape;
 
-    fn form(text: &str, without: &[&[&str]], note: &[&str]) -> Form {
+    fn canonical_form(text: &str, excluded: &[&[&str]], marked_path: &[&str]) -> CanonicalJson {
         let mut tape = Tape::default();
-        Canonical::default().write(&tape.read(text).unwrap().root(), without, note).unwrap()
+        CanonicalWriter::default().write(&tape.read(text).unwrap().root(), excluded, marked_path).unwrap()
     }
 
     #[test]
-    fn members_are_left_out_at_their_path_only() {
-        let left = form(r#"{"b":{"x":1,"y":2},"x":3,"c":[{"x":4}]}"#, &[&["b", "x"]], &[]);
-        assert_eq!(left.text, r#"{"b":{"y":2},"c":[{"x":4}],"x":3}"#);
+    fn members_are_excluded_only_at_their_path() {
+        let result = canonical_form(r#"{"b":{"x":1,"y":2},"x":3,"c":[{"x":4}]}"#, &[&["b", "x"]], &[]);
+        assert_eq!(result.text, r#"{"b":{"y":2},"c":[{"x":4}],"x":3}"#);
     }
 
     #[test]
-    fn cutting_the_noted_member_gives_the_form_without_it() {
+    fn cutting_the_marked_member_equals_excluding_it() {
         for text in [
             r#"{"s":{"n":[1,2],"a":1,"z":2},"n":0}"#,
             r#"{"s":{"n":{},"z":2}}"#,
@@ -318,10 +322,10 @@ mod tests {
             r#"{"s":{"n":"only"},"t":1}"#,
             r#"{"a":{"n":5},"s":{"nn":1}}"#,
         ] {
-            let both = form(text, &[], &["s", "n"]);
-            let without = form(text, &[&["s", "n"]], &[]);
-            assert_eq!(both.without_noted().concat(), without.text, "{text}");
-            assert_eq!(both.text, form(text, &[], &[]).text);
+            let both = canonical_form(text, &[], &["s", "n"]);
+            let without = canonical_form(text, &[&["s", "n"]], &[]);
+            assert_eq!(both.without_marked().concat(), without.text, "{text}");
+            assert_eq!(both.text, canonical_form(text, &[], &[]).text);
         }
     }
 }

@@ -1,15 +1,15 @@
-/// Declares a struct with a default beside each field, and implements `Default` with them.
+/// Declares a struct with a default value next to each field, and implements `Default` from them.
 ///
 /// ```
 /// seal::defaults! {
-///     /// How much is kept.
+///     /// Limits of a store.
 ///     #[derive(Debug, PartialEq)]
-///     pub struct Limits {
-///         /// Open sessions.
+///     pub struct StoreLimits {
+///         /// Maximum number of open sessions.
 ///         pub sessions: usize = 100,
 ///     }
 /// }
-/// assert_eq!(Limits::default(), Limits { sessions: 100 });
+/// assert_eq!(StoreLimits::default(), StoreLimits { sessions: 100 });
 /// ```
 #[macro_export]
 macro_rules! defaults {

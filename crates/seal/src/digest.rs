@@ -1,10 +1,10 @@
-//! SHA-256, as a value and as text.
+//! SHA-256 hashes and their text form.
 
 use sha2::Digest as _;
 
 use crate::hex::hex_newtype;
 
-/// A SHA-256 hash. Its text is `sha256:` and 64 lower-case hexadecimal digits (ASP, D13).
+/// A SHA-256 hash. Its text form is `sha256:` and 64 lower-case hexadecimal digits (ASP, D13).
 ///
 /// ```
 /// use seal::Digest;
@@ -18,19 +18,19 @@ pub struct Digest([u8; 32]);
 hex_newtype!(Digest, 32, "sha256:");
 
 impl Digest {
-    /// 64 zeros: what the first link of a chain points to.
+    /// The all-zero hash, which the first entry of a hash chain uses as the hash of its predecessor.
     pub const ZERO: Self = Self([0; 32]);
 
-    /// The hash of these bytes.
+    /// Hashes bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self(sha2::Sha256::digest(bytes).into())
     }
 
-    /// The hash of these pieces, one after the other.
-    pub fn of_all<'p>(pieces: impl IntoIterator<Item = &'p [u8]>) -> Self {
+    /// Hashes the concatenation of several byte slices.
+    pub fn of_parts<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> Self {
         let mut hash = sha2::Sha256::new();
-        for piece in pieces {
-            hash.update(piece);
+        for part in parts {
+            hash.update(part);
         }
         Self(hash.finalize().into())
     }

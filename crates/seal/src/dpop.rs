@@ -1,175 +1,187 @@
-//! DPoP proofs (RFC 9449): a token that shows possession of a key, once, for one act.
+//! DPoP proofs (RFC 9449). A proof is a token that proves possession of a key for one message and can be used once.
 //!
-//! [`prove`] makes one, [`verify`] reads one against the key that its sender is known by, and [`Replays`] remembers the
-//! `jti` of those that were taken. Time is an argument.
+//! [`create_proof`] creates a proof, [`verify`] checks one against the sender's known key, and [`ReplayCache`] remembers
+//! the `jti` of accepted proofs. The caller provides the current time.
 
 use std::collections::{HashSet, VecDeque};
 
 use thiserror::Error;
 
-use crate::json::{Kind, Tape, object};
+use crate::json::{JsonKind, Tape, write_object};
 use crate::jws::{self, JwsError};
 use crate::{Digest, Jwk, es256};
 
-/// What a proof says.
+/// The claims of a proof.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claims {
-    /// `jti`: its own name, never used twice.
+    /// `jti`: the proof's unique id.
     pub jti: String,
     /// `htm`: the method.
     pub htm: String,
     /// `htu`: the target.
     pub htu: String,
-    /// `iat`: when it was made, in seconds since 1970.
+    /// `iat`: the creation time, in seconds since 1970.
     pub iat: i64,
-    /// `mh`: the hash of the message that it belongs to (ASP, D16).
+    /// `mh`: the hash of the message to which the proof belongs (ASP, D16).
     pub mh: Option<Digest>,
 }
 
-/// Why a proof is refused.
+/// Why a proof is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum DpopError {
     /// The token does not verify with the known key.
     #[error("the DPoP proof {0}")]
-    Token(#[source] JwsError),
+    InvalidToken(#[source] JwsError),
     /// `typ` is not `dpop+jwt`.
     #[error("the DPoP proof must have the type dpop+jwt")]
-    Type,
-    /// The header has no `jwk`, or another than the known key.
-    #[error("the DPoP proof must carry the sender's own key as jwk")]
-    Key,
-    /// A claim is missing, or is not what it should be.
-    #[error("the claim {0} of the DPoP proof is missing or not what this message wants")]
-    Claim(&'static str),
+    WrongType,
+    /// The header has no `jwk`, or the `jwk` differs from the known key.
+    #[error("the DPoP proof must contain the sender's own key as jwk")]
+    WrongKey,
+    /// A claim is missing or invalid.
+    #[error("the DPoP proof's claim {0} is missing or invalid")]
+    InvalidClaim(&'static str),
 }
 
-/// Makes a proof.
-pub fn prove(key: &es256::SigningKey, claims: &Claims) -> Result<String, JwsError> {
-    let claims = object(|writer| {
-        writer.texts([("htm", &*claims.htm), ("htu", &claims.htu)]);
+/// Creates a proof.
+pub fn create_proof(key: &es256::SigningKey, claims: &Claims) -> Result<String, JwsError> {
+    let claims = write_object(|writer| {
+        writer.text_members([("htm", &*claims.htm), ("htu", &claims.htu)]);
         writer.key("iat").integer(claims.iat);
         writer.key("jti").text(&claims.jti);
         if let Some(mh) = &claims.mh {
             writer.key("mh").text(&mh.to_string());
         }
     });
-    let header = jws::Header { typ: Some("dpop+jwt"), kid: None, with_key: true };
-    jws::sign(jws::Signer::P256(key), &header, claims.as_bytes())
+    let header = jws::JwsHeader { typ: Some("dpop+jwt"), kid: None, include_jwk: true };
+    jws::sign(jws::JwsSigner::P256(key), &header, claims.as_bytes())
 }
 
-/// Verifies a proof with the key that its sender is known by. What the claims must be is the caller's to compare.
+/// Verifies a proof with the sender's known key and returns its claims. The caller must compare the claims with the
+/// message.
 pub fn verify(proof: &str, key: &es256::VerifyingKey) -> Result<Claims, DpopError> {
     let key = Jwk::P256(key.clone());
-    let verified = jws::verify(proof, &key).map_err(DpopError::Token)?;
+    let verified = jws::verify(proof, &key).map_err(DpopError::InvalidToken)?;
     if verified.typ.as_deref() != Some("dpop+jwt") {
-        return Err(DpopError::Type);
+        return Err(DpopError::WrongType);
     }
     if verified.jwk.as_ref() != Some(&key) {
-        return Err(DpopError::Key);
+        return Err(DpopError::WrongKey);
     }
-    let text = std::str::from_utf8(&verified.payload).map_err(|_| DpopError::Claim("set"))?;
+    let text = std::str::from_utf8(&verified.payload).map_err(|_| DpopError::InvalidClaim("set"))?;
     let mut tape = Tape::default();
-    let doc = tape.read(text).map_err(|_| DpopError::Claim("set"))?;
+    let doc = tape.read(text).map_err(|_| DpopError::InvalidClaim("set"))?;
     let root = doc.root();
-    if root.kind() != Kind::Object {
-        return Err(DpopError::Claim("set"));
+    if root.kind() != JsonKind::Object {
+        return Err(DpopError::InvalidClaim("set"));
     }
-    let word = |name: &'static str| {
-        let mut found = root.members().filter(|(key, _)| key.is(name)).map(|(_, value)| value);
+    let single_claim = |name: &'static str| {
+        let mut found = root.members().filter(|(key, _)| key.is_text(name)).map(|(_, value)| value);
         match (found.next(), found.next()) {
             (Some(value), None) => Ok(value),
-            _ => Err(DpopError::Claim(name)),
+            _ => Err(DpopError::InvalidClaim(name)),
         }
     };
     let text = |name: &'static str| {
-        let value = word(name)?.text().ok_or(DpopError::Claim(name))?;
-        if value.is_empty() { Err(DpopError::Claim(name)) } else { Ok(value.into_owned()) }
+        let value = single_claim(name)?.text().ok_or(DpopError::InvalidClaim(name))?;
+        if value.is_empty() { Err(DpopError::InvalidClaim(name)) } else { Ok(value.into_owned()) }
     };
-    let iat = word("iat")?.number().and_then(|number| number.as_i64()).ok_or(DpopError::Claim("iat"))?;
+    let iat = single_claim("iat")?
+        .as_number()
+        .and_then(|number| number.as_i64())
+        .ok_or(DpopError::InvalidClaim("iat"))?;
     let mh = match root.member("mh") {
         None => None,
-        Some(_) => Some(Digest::parse(&text("mh")?).ok_or(DpopError::Claim("mh"))?),
+        Some(_) => Some(Digest::parse(&text("mh")?).ok_or(DpopError::InvalidClaim("mh"))?),
     };
     Ok(Claims { jti: text("jti")?, htm: text("htm")?, htu: text("htu")?, iat, mh })
 }
 
-/// The proofs that were taken, each remembered for a while.
+/// A cache of the ids of accepted proofs, which detects replays.
 ///
-/// Time may stand still or go back a little; what matters is that a name is kept for at least the window after it was
-/// taken. Memory is bounded: when `limit` names are remembered, a new one is refused rather than an old one forgotten.
+/// The clock may stand still or go back a little. Each id is remembered for at least `window_seconds` after it was
+/// accepted. Memory is bounded: a full cache rejects a new id instead of forgetting an old one.
 #[derive(Clone, Debug)]
-pub struct Replays {
-    window: i64,
-    limit: usize,
-    now: i64,
+pub struct ReplayCache {
+    window_seconds: i64,
+    capacity: usize,
+    latest_seconds: i64,
     seen: HashSet<[u8; 16]>,
-    order: VecDeque<(i64, [u8; 16])>,
+    expiry_order: VecDeque<(i64, [u8; 16])>,
 }
 
-/// Why a proof's name was not taken.
+/// Why a proof's id was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ReplayError {
-    /// It was taken before.
+    /// The id was used before.
     #[error("the DPoP proof was used before")]
     Replayed,
-    /// Too many are remembered.
+    /// The cache is full.
     #[error("too many DPoP proofs are remembered; try again later")]
     Full,
 }
 
-impl Replays {
-    /// Remembers each name for `window` seconds, and at most `limit` names.
-    pub fn new(window: i64, limit: usize) -> Self {
-        Self { window, limit, now: i64::MIN, seen: HashSet::new(), order: VecDeque::new() }
-    }
-
-    /// Whether this name is remembered.
-    pub fn has(&self, jti: &str) -> bool {
-        self.seen.contains(&short(jti))
-    }
-
-    /// Takes a name, once.
-    pub fn take(&mut self, jti: &str, now: i64) -> Result<(), ReplayError> {
-        self.now = self.now.max(now);
-        while let Some((taken, name)) = self.order.front().copied()
-            && taken.saturating_add(self.window) < self.now
-        {
-            self.order.pop_front();
-            self.seen.remove(&name);
+impl ReplayCache {
+    /// Creates a cache that remembers each id for `window_seconds` and holds at most `capacity` ids.
+    pub fn new(window_seconds: i64, capacity: usize) -> Self {
+        Self {
+            window_seconds,
+            capacity,
+            latest_seconds: i64::MIN,
+            seen: HashSet::new(),
+            expiry_order: VecDeque::new(),
         }
-        let name = short(jti);
-        if self.seen.contains(&name) {
+    }
+
+    /// Returns whether this id is in the cache.
+    pub fn contains(&self, jti: &str) -> bool {
+        self.seen.contains(&fingerprint(jti))
+    }
+
+    /// Inserts an id. Fails if the id is already in the cache, or if the cache is full.
+    pub fn insert(&mut self, jti: &str, now: i64) -> Result<(), ReplayError> {
+        self.latest_seconds = self.latest_seconds.max(now);
+        while let Some((inserted_at, id)) = self.expiry_order.front().copied()
+            && inserted_at.saturating_add(self.window_seconds) < self.latest_seconds
+        {
+            self.expiry_order.pop_front();
+            self.seen.remove(&id);
+        }
+        let id = fingerprint(jti);
+        if self.seen.contains(&id) {
             return Err(ReplayError::Replayed);
         }
-        if self.seen.len() >= self.limit {
+        if self.seen.len() >= self.capacity {
             return Err(ReplayError::Full);
         }
-        self.seen.insert(name);
-        self.order.push_back((self.now, name));
+        self.seen.insert(id);
+        self.expiry_order.push_back((self.latest_seconds, id));
         Ok(())
     }
 
-    /// Whether there is no room for one more at `now`.
+    /// Returns whether the cache cannot accept another id at `now`.
     pub fn is_full(&self, now: i64) -> bool {
-        let now = self.now.max(now);
-        let forgotten = self.order.partition_point(|(taken, _)| taken.saturating_add(self.window) < now);
-        self.order.len() - forgotten >= self.limit
+        let now = self.latest_seconds.max(now);
+        let expired = self
+            .expiry_order
+            .partition_point(|(inserted_at, _)| inserted_at.saturating_add(self.window_seconds) < now);
+        self.expiry_order.len() - expired >= self.capacity
     }
 
-    /// How many names are remembered.
+    /// Returns the number of cached ids.
     pub fn len(&self) -> usize {
         self.seen.len()
     }
 
-    /// Whether none is remembered.
+    /// Returns whether the cache is empty.
     pub fn is_empty(&self) -> bool {
         self.seen.is_empty()
     }
 }
 
-/// A stranger chooses the name and its length; half a hash of it is as good and never long.
-fn short(jti: &str) -> [u8; 16] {
+/// Returns half a hash of the id. It has a fixed size, whereas the peer chooses the length of the id.
+fn fingerprint(jti: &str) -> [u8; 16] {
     let mut half = [0; 16];
     half.copy_from_slice(&Digest::of(jti.as_bytes()).as_bytes()[..16]);
     half

@@ -1,4 +1,4 @@
-//! Ed25519 (RFC 8032), verified strictly: no weak keys, no second text for a signature.
+//! Ed25519 (RFC 8032) with strict verification: weak keys are rejected, and each signature has only one encoding.
 
 use std::fmt;
 
@@ -13,24 +13,24 @@ use crate::hex::hex_newtype;
 pub struct SigningKey(ed25519_dalek::SigningKey);
 
 impl SigningKey {
-    /// The key with this seed (the "secret key" of RFC 8032).
+    /// Creates the key with this seed (the "secret key" of RFC 8032).
     pub fn from_seed(seed: &[u8; 32]) -> Self {
         Self(ed25519_dalek::SigningKey::from_bytes(seed))
     }
 
-    /// A new key.
+    /// Generates a new key.
     pub fn generate(random: &mut impl Random) -> Self {
         let mut seed = Zeroizing::new([0; 32]);
         random.fill(seed.as_mut());
         Self::from_seed(&seed)
     }
 
-    /// Its public half.
+    /// Returns the public key.
     pub fn verifying_key(&self) -> VerifyingKey {
         VerifyingKey(self.0.verifying_key())
     }
 
-    /// Signs.
+    /// Signs bytes.
     pub fn sign(&self, bytes: &[u8]) -> Signature {
         Signature(self.0.sign(bytes).to_bytes())
     }
@@ -51,20 +51,21 @@ impl fmt::Debug for SigningKey {
 pub struct VerifyingKey(ed25519_dalek::VerifyingKey);
 
 impl VerifyingKey {
-    /// Takes 32 bytes that are a point of the curve and not a weak one, under which anything could verify.
+    /// Decodes a key. Returns `None` unless the bytes are the canonical 32-byte encoding of a point that is not weak.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let key = ed25519_dalek::VerifyingKey::from_bytes(bytes.try_into().ok()?).ok()?;
-        // RFC 8032 §5.1.3 refuses a y that is not below p; the crate takes it, and the point would have two texts.
-        let has_one_text = key.to_edwards().compress().as_bytes() == key.as_bytes();
-        (has_one_text && !key.is_weak()).then_some(Self(key))
+        // RFC 8032 §5.1.3 rejects a y coordinate that is not below p. The crate accepts it, which would give the point two
+        // encodings.
+        let is_canonical = key.to_edwards().compress().as_bytes() == key.as_bytes();
+        (is_canonical && !key.is_weak()).then_some(Self(key))
     }
 
-    /// The 32 bytes.
+    /// Returns the 32 bytes.
     pub fn as_bytes(&self) -> &[u8; 32] {
         self.0.as_bytes()
     }
 
-    /// Whether the signature is of this key over these bytes.
+    /// Returns whether the signature over these bytes was made with this key.
     #[must_use]
     pub fn verify(&self, bytes: &[u8], signature: &Signature) -> bool {
         let signature = ed25519_dalek::Signature::from_bytes(&signature.0);
@@ -72,7 +73,7 @@ impl VerifyingKey {
     }
 }
 
-/// A signature. Its text is `ed25519:` and 128 lower-case hexadecimal digits (ASP, D14).
+/// A signature. Its text form is `ed25519:` and 128 lower-case hexadecimal digits (ASP, D14).
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Signature([u8; 64]);
 

@@ -1,8 +1,8 @@
-//! ES256: ECDSA over P-256 with SHA-256 (RFC 7518 §3.4), signatures as 64 bytes.
+//! ES256: ECDSA over P-256 with SHA-256 (RFC 7518 §3.4), with 64-byte signatures.
 //!
-//! Keys that sign at random use `ring`, which is five times as fast as the pure Rust crate. A key made by
-//! [`SigningKey::reproducible`] signs by RFC 6979 instead, the same bytes for the same message, for demonstrations and
-//! test vectors that must come out equal twice. Both kinds verify alike, by `ring`.
+//! Ordinary keys sign with `ring`, which is five times as fast as the pure Rust crate. The signatures of `ring` are
+//! randomized. A key from [`SigningKey::deterministic`] signs by RFC 6979 instead, so that the same message always gives
+//! the same signature, which demos and test vectors need. `ring` verifies both kinds of signatures.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,59 +21,66 @@ use crate::Random;
 #[derive(Clone)]
 pub struct SigningKey {
     secret: p256::SecretKey,
-    signer: Signer,
+    signer: SigningBackend,
     public: VerifyingKey,
 }
 
 #[derive(Clone)]
-enum Signer {
-    Fast(Arc<EcdsaKeyPair>),
-    Reproducible(p256::ecdsa::SigningKey),
+enum SigningBackend {
+    Ring(Arc<EcdsaKeyPair>),
+    Deterministic(p256::ecdsa::SigningKey),
 }
 
 impl SigningKey {
-    /// The key with this secret number; `None` for zero and for what is not below the curve's order.
+    /// Creates the key with this secret number. Returns `None` for zero and for numbers not below the curve's order.
     pub fn from_secret(secret: &[u8; 32]) -> Option<Self> {
         let secret = p256::SecretKey::from_slice(secret).ok()?;
-        let public = VerifyingKey::of(&secret)?;
+        let public = VerifyingKey::from_secret_key(&secret)?;
         let pair = EcdsaKeyPair::from_private_key_and_public_key(
             &ECDSA_P256_SHA256_FIXED_SIGNING,
             &Zeroizing::new(<[u8; 32]>::from(secret.to_bytes()))[..],
             &public.point,
             &SystemRandom::new(),
         );
-        Some(Self { signer: Signer::Fast(Arc::new(pair.ok()?)), secret, public })
+        Some(Self { signer: SigningBackend::Ring(Arc::new(pair.ok()?)), secret, public })
     }
 
-    /// The key with this secret number, whose signatures are the same whenever the message is (RFC 6979).
-    pub fn reproducible(secret: &[u8; 32]) -> Option<Self> {
+    /// Creates the key with this secret number. Its signatures are deterministic (RFC 6979). Returns `None` for zero and
+    /// for numbers not below the curve's order.
+    pub fn deterministic(secret: &[u8; 32]) -> Option<Self> {
         let secret = p256::SecretKey::from_slice(secret).ok()?;
-        let public = VerifyingKey::of(&secret)?;
-        Some(Self { signer: Signer::Reproducible(p256::ecdsa::SigningKey::from(&secret)), secret, public })
+        let public = VerifyingKey::from_secret_key(&secret)?;
+        Some(Self {
+            signer: SigningBackend::Deterministic(p256::ecdsa::SigningKey::from(&secret)),
+            secret,
+            public,
+        })
     }
 
-    /// A new key.
+    /// Generates a new key.
     pub fn generate(random: &mut impl Random) -> Self {
         let mut secret = Zeroizing::new([0; 32]);
         loop {
             random.fill(secret.as_mut());
-            // All but one in 2^32 numbers will do.
+            // Fewer than one number in 2^31 is unusable.
             if let Some(key) = Self::from_secret(&secret) {
                 return key;
             }
         }
     }
 
-    /// Its public half.
+    /// Returns the public key.
     pub fn verifying_key(&self) -> &VerifyingKey {
         &self.public
     }
 
-    /// Signs; `None` where the system has no randomness to give.
+    /// Signs bytes. Returns `None` if the system provides no randomness.
     pub fn sign(&self, bytes: &[u8]) -> Option<[u8; 64]> {
         match &self.signer {
-            Signer::Fast(pair) => pair.sign(&SystemRandom::new(), bytes).ok()?.as_ref().try_into().ok(),
-            Signer::Reproducible(key) => {
+            SigningBackend::Ring(pair) => {
+                pair.sign(&SystemRandom::new(), bytes).ok()?.as_ref().try_into().ok()
+            }
+            SigningBackend::Deterministic(key) => {
                 let signature: p256::ecdsa::Signature = key.try_sign(bytes).ok()?;
                 Some(signature.to_bytes().into())
             }
@@ -91,20 +98,20 @@ impl fmt::Debug for SigningKey {
     }
 }
 
-/// A public key: a point of the curve.
+/// A public key, which is a point on the curve.
 #[derive(Clone, PartialEq, Eq)]
 pub struct VerifyingKey {
-    /// SEC 1, uncompressed: 4, then x, then y.
+    /// The uncompressed SEC 1 encoding: the byte 4, then x, then y.
     point: [u8; 65],
 }
 
 impl VerifyingKey {
-    fn of(secret: &p256::SecretKey) -> Option<Self> {
+    fn from_secret_key(secret: &p256::SecretKey) -> Option<Self> {
         let point = secret.public_key().to_sec1_point(false).as_bytes().try_into().ok()?;
         Some(Self { point })
     }
 
-    /// Takes coordinates that are a point of the curve.
+    /// Creates a key from its coordinates. Returns `None` if they are not a point on the curve.
     pub fn from_coordinates(x: &[u8], y: &[u8]) -> Option<Self> {
         let mut point = [4; 65];
         point.get_mut(1..33)?.copy_from_slice(x.get(..32).filter(|_| x.len() == 32)?);
@@ -113,12 +120,12 @@ impl VerifyingKey {
         Some(Self { point })
     }
 
-    /// The coordinates x and y.
+    /// Returns the coordinates x and y.
     pub fn coordinates(&self) -> (&[u8], &[u8]) {
         self.point[1..].split_at(32)
     }
 
-    /// Whether the signature is of this key over these bytes.
+    /// Returns whether the signature over these bytes was made with this key.
     #[must_use]
     pub fn verify(&self, bytes: &[u8], signature: &[u8]) -> bool {
         UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, &self.point).verify(bytes, signature).is_ok()

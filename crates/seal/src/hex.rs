@@ -1,4 +1,4 @@
-//! Lower-case hexadecimal, and nothing else.
+//! Strict lower-case hexadecimal.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ pub(crate) fn write(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
     fmt::Display::fmt(&HEXLOWER.encode_display(bytes), f)
 }
 
-/// Reads exactly `N` bytes; capital letters are refused, so that a value has one text.
+/// Decodes exactly `N` bytes. Rejects capital letters, so that each value has only one text form.
 pub(crate) fn read<const N: usize>(text: &str) -> Option<[u8; N]> {
     let mut bytes = [0; N];
     if text.len() != 2 * N {
@@ -18,21 +18,21 @@ pub(crate) fn read<const N: usize>(text: &str) -> Option<[u8; N]> {
     Some(bytes)
 }
 
-/// Implements for a newtype of `$length` bytes what reads and writes it: a prefix, then hexadecimal digits.
+/// Implements construction, parsing and formatting for a newtype of `$length` bytes: a prefix, then hexadecimal digits.
 macro_rules! hex_newtype {
     ($name:ident, $length:literal, $prefix:literal) => {
         impl $name {
-            /// Takes the bytes.
+            /// Creates a value from its bytes.
             pub fn from_bytes(bytes: [u8; $length]) -> Self {
                 Self(bytes)
             }
 
-            /// Reads the text form; anything else is `None`.
+            /// Parses the text form. Returns `None` for anything else.
             pub fn parse(text: &str) -> Option<Self> {
                 crate::hex::read(text.strip_prefix($prefix)?).map(Self)
             }
 
-            /// The bytes.
+            /// Returns the bytes.
             pub fn as_bytes(&self) -> &[u8; $length] {
                 &self.0
             }
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_has_one_text() {
+    fn each_value_has_one_hex_text() {
         assert_eq!(read("00ff"), Some([0, 255]));
         for wrong in ["00f", "00ff0", "00FF", "0 ff", "00fg", "00é", ""] {
             assert_eq!(read::<2>(wrong), None, "{wrong}");

@@ -2,10 +2,10 @@
 
 use thiserror::Error;
 
-use crate::json::{Kind, Value, Writer};
+use crate::json::{JsonKind, JsonValue, JsonWriter};
 use crate::{Digest, base64url, ed25519, es256};
 
-/// A public key of one of the two kinds that are used here.
+/// A public key of one of the two supported types.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Jwk {
@@ -15,47 +15,50 @@ pub enum Jwk {
     P256(es256::VerifyingKey),
 }
 
-/// Why a JSON value is no public key that can be used.
+/// Why a JSON value is not a usable public key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum JwkError {
-    /// Not an object, or a member is not a string.
+    /// The value is not an object, or a member is missing or not a string.
     #[error("must be an object with the strings kty, crv and x")]
-    Form,
-    /// Neither an Ed25519 nor a P-256 key.
+    Malformed,
+    /// The key is neither an Ed25519 nor a P-256 key.
     #[error("must be an Ed25519 key (OKP) or a P-256 key (EC)")]
-    Kind,
-    /// The coordinates are not base64url, not on the curve, or those of a weak key.
-    #[error("has coordinates that are no usable point of the curve")]
-    Point,
-    /// It has `d`: a secret key where a public one belongs.
-    #[error("holds a secret key (d); publish the public half only")]
-    Secret,
+    UnsupportedType,
+    /// The coordinates are not base64url, not on the curve, or belong to a weak key.
+    #[error("has coordinates that are not a usable point on the curve")]
+    InvalidPoint,
+    /// The key has the member `d`, so it is a secret key. A public key is required.
+    #[error("contains a secret key (d); publish only the public key")]
+    ContainsSecret,
 }
 
 impl Jwk {
-    /// Reads a key; members such as `kid` and `use` are ignored.
-    pub fn read(value: &Value<'_>) -> Result<Self, JwkError> {
-        if value.kind() != Kind::Object {
-            return Err(JwkError::Form);
+    /// Reads a key. Ignores members such as `kid` and `use`.
+    pub fn read(value: &JsonValue<'_>) -> Result<Self, JwkError> {
+        if value.kind() != JsonKind::Object {
+            return Err(JwkError::Malformed);
         }
         if value.member("d").is_some() {
-            return Err(JwkError::Secret);
+            return Err(JwkError::ContainsSecret);
         }
-        let text = |name| value.member(name).and_then(|member| member.text()).ok_or(JwkError::Form);
-        let point = |name| base64url::decode(&text(name)?).ok_or(JwkError::Point);
+        let text = |name| value.member(name).and_then(|member| member.text()).ok_or(JwkError::Malformed);
+        let decode_coordinate = |name| base64url::decode(&text(name)?).ok_or(JwkError::InvalidPoint);
         match (text("kty")?.as_ref(), text("crv")?.as_ref()) {
-            ("OKP", "Ed25519") => ed25519::VerifyingKey::from_bytes(&point("x")?).map(Self::Ed25519),
-            ("EC", "P-256") => {
-                es256::VerifyingKey::from_coordinates(&point("x")?, &point("y")?).map(Self::P256)
+            ("OKP", "Ed25519") => {
+                ed25519::VerifyingKey::from_bytes(&decode_coordinate("x")?).map(Self::Ed25519)
             }
-            _ => return Err(JwkError::Kind),
+            ("EC", "P-256") => {
+                es256::VerifyingKey::from_coordinates(&decode_coordinate("x")?, &decode_coordinate("y")?)
+                    .map(Self::P256)
+            }
+            _ => return Err(JwkError::UnsupportedType),
         }
-        .ok_or(JwkError::Point)
+        .ok_or(JwkError::InvalidPoint)
     }
 
-    /// Writes it: the members that a thumbprint needs, in canonical order.
-    pub fn write(&self, writer: &mut Writer) {
+    /// Writes the key with the members that a thumbprint requires, in canonical order.
+    pub fn write(&self, writer: &mut JsonWriter) {
         writer.open_object();
         match self {
             Self::Ed25519(key) => {
@@ -74,14 +77,14 @@ impl Jwk {
         writer.close_object();
     }
 
-    /// The canonical text.
+    /// Returns the key as canonical JSON.
     pub fn to_json(&self) -> String {
-        let mut writer = Writer::default();
+        let mut writer = JsonWriter::default();
         self.write(&mut writer);
         writer.finish()
     }
 
-    /// The thumbprint of RFC 7638 with SHA-256.
+    /// Returns the RFC 7638 thumbprint with SHA-256.
     pub fn thumbprint(&self) -> String {
         base64url::encode(Digest::of(self.to_json().as_bytes()).as_bytes())
     }

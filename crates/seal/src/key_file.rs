@@ -1,18 +1,18 @@
-//! One key that signs ES256, in a file that only its owner can read.
+//! An ES256 signing key in a file that only its owner can read.
 
 use std::path::Path;
 
 use zeroize::Zeroizing;
 
-use crate::json::{Tape, object};
-use crate::private::{self, KeyFileError};
+use crate::json::{Tape, write_object};
+use crate::private_file::{self, KeyFileError};
 use crate::{base64url, es256};
 
-/// No such file is longer.
-const LONGEST: u64 = 4096;
+/// Maximum size of a key file, in bytes.
+const MAX_FILE_BYTES: u64 = 4096;
 
 impl es256::SigningKey {
-    /// Writes a new file that only its owner can read, as a JWK (RFC 7517); a file that is there already is left alone.
+    /// Writes a new file that only its owner can read, as a JWK (RFC 7517). Fails if the file exists.
     ///
     /// ```
     /// # let folder = tempfile::tempdir().unwrap();
@@ -24,13 +24,14 @@ impl es256::SigningKey {
     /// assert!(key.save(&path).is_err());
     /// ```
     pub fn save(&self, path: &Path) -> Result<(), KeyFileError> {
-        private::create(path, &Zeroizing::new(to_json(self)))
+        private_file::create(path, &Zeroizing::new(to_json(self)))
     }
 
-    /// Reads a file, if nobody but its owner can read or change it.
+    /// Reads a key file. Fails if anyone but its owner can read or change it.
     pub fn load(path: &Path) -> Result<Self, KeyFileError> {
-        let text = private::read(path, LONGEST).map_err(|why| why.if_too_long(KeyFileError::NotOne))?;
-        from_json(&text).ok_or_else(|| KeyFileError::NotOne(path.to_owned()))
+        let text = private_file::read(path, MAX_FILE_BYTES)
+            .map_err(|error| error.map_too_long(KeyFileError::NotSigningKey))?;
+        from_json(&text).ok_or_else(|| KeyFileError::NotSigningKey(path.to_owned()))
     }
 }
 
@@ -38,8 +39,9 @@ fn to_json(key: &es256::SigningKey) -> String {
     let (x, y) = key.verifying_key().coordinates();
     let (x, y) = (base64url::encode(x), base64url::encode(y));
     let secret = Zeroizing::new(base64url::encode(&key.secret()[..]));
-    object(|writer| writer.texts([("kty", "EC"), ("crv", "P-256"), ("x", &x), ("y", &y), ("d", &secret)]))
-        + "\n"
+    write_object(|writer| {
+        writer.text_members([("kty", "EC"), ("crv", "P-256"), ("x", &x), ("y", &y), ("d", &secret)]);
+    }) + "\n"
 }
 
 fn from_json(text: &str) -> Option<es256::SigningKey> {
@@ -53,10 +55,10 @@ fn from_json(text: &str) -> Option<es256::SigningKey> {
     let secret = Zeroizing::new(base64url::decode(&member("d")?)?);
     let secret = Zeroizing::new(<[u8; 32]>::try_from(secret.as_slice()).ok()?);
     let key = es256::SigningKey::from_secret(&secret)?;
-    // A public half that is not the secret's own is the mark of a file that was mixed or damaged.
+    // If the public key does not match the secret key, the file is damaged or was edited.
     let (x, y) = key.verifying_key().coordinates();
-    let same = member("x")? == base64url::encode(x) && member("y")? == base64url::encode(y);
-    same.then_some(key)
+    let is_consistent = member("x")? == base64url::encode(x) && member("y")? == base64url::encode(y);
+    is_consistent.then_some(key)
 }
 
 #[cfg(test)]
@@ -65,7 +67,7 @@ mod tests {
     use crate::{KeyFileError, SystemRandom};
 
     #[test]
-    fn a_file_that_is_mixed_damaged_or_of_another_kind_is_refused() {
+    fn a_key_file_that_is_damaged_or_of_the_wrong_kind_is_rejected() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("key");
         let (one, other) = (SigningKey::generate(&mut SystemRandom), SigningKey::generate(&mut SystemRandom));
@@ -76,15 +78,16 @@ mod tests {
             ["", "{}", "[]", &mixed, &one.replace("P-256", "P-384"), &one.replace("\"EC\"", "\"oct\"")]
         {
             let _ = std::fs::remove_file(&path);
-            let mut file = crate::private::options().write(true).create_new(true).open(&path).unwrap();
+            let mut file =
+                crate::private_file::open_options().write(true).create_new(true).open(&path).unwrap();
             std::io::Write::write_all(&mut file, text.as_bytes()).unwrap();
-            assert!(matches!(SigningKey::load(&path), Err(KeyFileError::NotOne(_))), "{text}");
+            assert!(matches!(SigningKey::load(&path), Err(KeyFileError::NotSigningKey(_))), "{text}");
         }
     }
 
     #[cfg(unix)]
     #[test]
-    fn only_its_owner_can_read_it() {
+    fn only_the_owner_can_read_the_key_file() {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("key");

@@ -1,21 +1,26 @@
-//! What both protocols stand on: JSON read and written byte for byte, points in time, and proof.
+//! Code that both protocols share: JSON, timestamps, signatures and key files.
 //!
-//! - [`json`]: RFC 8259 read without copying, and nothing lost.
-//! - [`Timestamp`]: RFC 3339, as it was written; [`UnixMillis`]: a point in time for comparing and counting.
-//! - [`canonical`]: RFC 8785, one text for one value.
-//! - [`Digest`]: SHA-256, the links of chains.
-//! - [`ed25519`] and [`es256`]: keys and signatures; [`Jwk`]: public keys as JSON.
+//! - [`json`]: parses JSON (RFC 8259) without copying or losing anything, and writes JSON.
+//! - [`Timestamp`]: an RFC 3339 timestamp that preserves its notation.
+//! - [`UnixMillis`]: a point in time for comparison and arithmetic.
+//! - [`canonicalize`]: RFC 8785 canonical JSON.
+//! - [`Digest`]: SHA-256, used for hash chains.
+//! - [`ed25519`] and [`es256`]: keys and signatures.
+//! - [`Jwk`]: public keys as JSON.
 //! - [`jws`]: signed tokens, compact and detached.
-//! - [`dpop`]: proofs of possession, and the memory that lets each be used once.
-//! - [`harmless`]: text from strangers, fit for terminals and logs; [`in_words`]: what the system says, fit for people.
-//! - [`text_newtype!`]: what every name that is a validated text has; [`word_enum!`]: an enumeration of words;
-//!   [`defaults!`]: a struct with a default beside each field.
-//! - [`private`]: files that only their owner can read.
-//! - [`Keys`]: an agent's keys, in a file that only its owner can read.
-//! - [`MacKey`]: to know again what we have given out.
+//! - [`dpop`]: proofs of possession, and the cache that detects replays.
+//! - [`escape_controls`]: makes untrusted text safe for terminals and logs.
+//! - [`describe_io_error`]: describes I/O errors for people.
+//! - [`text_newtype!`]: implements the common methods of validated text newtypes.
+//! - [`string_enum!`]: declares enums whose values have fixed string forms.
+//! - [`defaults!`]: declares a struct with a default value next to each field.
+//! - [`private_file`]: files that only their owner can read.
+//! - [`AgentKeys`]: an agent's two keys in a private file.
+//! - [`MacKey`]: a key that authenticates values issued by this program.
 //!
-//! No clock is read here; time comes in as an argument.
+//! This crate never reads the clock. The caller provides the current time.
 
+mod agent_keys;
 pub mod base64url;
 mod canonical;
 mod defaults;
@@ -23,30 +28,29 @@ mod digest;
 pub mod dpop;
 pub mod ed25519;
 pub mod es256;
-mod harmless;
+mod escape_controls;
 mod hex;
+mod io_error_text;
 pub mod json;
 mod jwk;
 pub mod jws;
 mod key_file;
-mod keys;
 mod mac;
-pub mod private;
+pub mod private_file;
 mod random;
+mod string_enum;
 mod text_newtype;
 mod timestamp;
 mod unix_millis;
-mod word_enum;
-mod words;
 
-pub use canonical::{Canonical, Form, NotCanonical, canonical, number_text};
+pub use agent_keys::AgentKeys;
+pub use canonical::{CanonicalError, CanonicalJson, CanonicalWriter, canonicalize, format_number};
 pub use digest::Digest;
-pub use harmless::harmless;
+pub use escape_controls::escape_controls;
+pub use io_error_text::describe_io_error;
 pub use jwk::{Jwk, JwkError};
-pub use keys::Keys;
 pub use mac::MacKey;
-pub use private::KeyFileError;
+pub use private_file::KeyFileError;
 pub use random::{Random, SystemRandom};
 pub use timestamp::{Timestamp, TimestampError};
 pub use unix_millis::UnixMillis;
-pub use words::in_words;

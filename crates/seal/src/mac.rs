@@ -1,4 +1,4 @@
-//! A key that only we have, to know again what we have given out (HMAC-SHA-256, RFC 2104).
+//! A secret key that authenticates values issued by this program (HMAC-SHA-256, RFC 2104).
 
 use std::fmt;
 use std::io::ErrorKind;
@@ -7,58 +7,60 @@ use std::path::Path;
 use ring::hmac;
 use zeroize::Zeroizing;
 
-use crate::private::{self, KeyFileError};
+use crate::private_file::{self, KeyFileError};
 use crate::{Random, base64url};
 
-/// Such a key.
+/// An HMAC-SHA-256 key.
 ///
 /// ```
 /// let key = seal::MacKey::generate(&mut seal::SystemRandom);
-/// let tag = key.tag(b"let her in until noon");
-/// assert!(key.is_tag(b"let her in until noon", &tag));
-/// assert!(!key.is_tag(b"let her in until night", &tag));
+/// let tag = key.tag(b"signed in until noon");
+/// assert!(key.verify(b"signed in until noon", &tag));
+/// assert!(!key.verify(b"signed in until midnight", &tag));
 /// ```
 #[derive(Clone)]
 pub struct MacKey(hmac::Key);
 
 impl MacKey {
-    /// A new key.
+    /// Generates a new key.
     pub fn generate(random: &mut impl Random) -> Self {
         let mut secret = Zeroizing::new([0; 32]);
         random.fill(secret.as_mut());
-        Self::of(&secret)
+        Self::from_secret(&secret)
     }
 
-    /// The key in a file that only its owner can read; it is made if it is not there.
-    pub fn kept(path: &Path, random: &mut impl Random) -> Result<Self, KeyFileError> {
-        let text = match private::read(path, 64) {
+    /// Loads the key from a file that only its owner can read. Creates the file if it does not exist.
+    pub fn load_or_create(path: &Path, random: &mut impl Random) -> Result<Self, KeyFileError> {
+        let text = match private_file::read(path, 64) {
             Ok(text) => text,
             Err(KeyFileError::Io(_, error)) if error.kind() == ErrorKind::NotFound => {
                 let mut secret = Zeroizing::new([0; 32]);
                 random.fill(secret.as_mut());
                 let text = Zeroizing::new(base64url::encode(&secret[..]));
-                private::create(path, &text)?;
+                private_file::create(path, &text)?;
                 text
             }
-            Err(why) => return Err(why.if_too_long(KeyFileError::NotMac)),
+            Err(error) => return Err(error.map_too_long(KeyFileError::NotMacKey)),
         };
         let secret = base64url::decode(text.trim()).map(Zeroizing::new);
         let secret = secret.and_then(|bytes| <[u8; 32]>::try_from(bytes.as_slice()).ok().map(Zeroizing::new));
-        secret.map(|secret| Self::of(&secret)).ok_or_else(|| KeyFileError::NotMac(path.to_owned()))
+        secret
+            .map(|secret| Self::from_secret(&secret))
+            .ok_or_else(|| KeyFileError::NotMacKey(path.to_owned()))
     }
 
-    fn of(secret: &[u8; 32]) -> Self {
+    fn from_secret(secret: &[u8; 32]) -> Self {
         Self(hmac::Key::new(hmac::HMAC_SHA256, secret))
     }
 
-    /// The tag that only this key gives these bytes.
+    /// Returns the authentication tag of these bytes.
     pub fn tag(&self, bytes: &[u8]) -> Vec<u8> {
         hmac::sign(&self.0, bytes).as_ref().to_vec()
     }
 
-    /// Whether this is the tag of these bytes; takes as long whatever the answer.
+    /// Returns whether `tag` is the tag of these bytes. Compares in constant time.
     #[must_use]
-    pub fn is_tag(&self, bytes: &[u8], tag: &[u8]) -> bool {
+    pub fn verify(&self, bytes: &[u8], tag: &[u8]) -> bool {
         hmac::verify(&self.0, bytes, tag).is_ok()
     }
 }
@@ -75,16 +77,16 @@ mod tests {
     use crate::SystemRandom;
 
     #[test]
-    fn it_is_kept_and_refused_where_it_is_damaged() {
+    fn the_key_survives_reloading_and_a_damaged_file_is_rejected() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("key");
-        let tag = MacKey::kept(&path, &mut SystemRandom).unwrap().tag(b"x");
-        assert!(MacKey::kept(&path, &mut SystemRandom).unwrap().is_tag(b"x", &tag));
-        assert!(!MacKey::generate(&mut SystemRandom).is_tag(b"x", &tag));
+        let tag = MacKey::load_or_create(&path, &mut SystemRandom).unwrap().tag(b"x");
+        assert!(MacKey::load_or_create(&path, &mut SystemRandom).unwrap().verify(b"x", &tag));
+        assert!(!MacKey::generate(&mut SystemRandom).verify(b"x", &tag));
         for damaged in ["", "AAAA", &"A".repeat(63), &"A".repeat(65)] {
             std::fs::write(&path, damaged).unwrap();
-            let refused = MacKey::kept(&path, &mut SystemRandom);
-            assert!(matches!(refused, Err(KeyFileError::NotMac(_))), "{damaged}");
+            let result = MacKey::load_or_create(&path, &mut SystemRandom);
+            assert!(matches!(result, Err(KeyFileError::NotMacKey(_))), "{damaged}");
         }
     }
 }

@@ -1,10 +1,10 @@
-//! Randomness is brought, never taken.
+//! Sources of random bytes.
 
 use ring::rand::SecureRandom as _;
 
-/// A source of random bytes. The machines have none of their own: a program brings the system's, a test its own.
+/// A source of random bytes. Programs use [`SystemRandom`], and tests use their own source.
 pub trait Random {
-    /// Fills `bytes` with random bytes; for keys and tokens they must be unguessable.
+    /// Fills `bytes` with random bytes. For keys and tokens they must be unpredictable.
     fn fill(&mut self, bytes: &mut [u8]);
 }
 
@@ -14,14 +14,14 @@ impl<F: FnMut(&mut [u8])> Random for F {
     }
 }
 
-/// The system's source, for programs to bring.
+/// The operating system's random source.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemRandom;
 
 impl Random for SystemRandom {
     fn fill(&mut self, bytes: &mut [u8]) {
         if ring::rand::SystemRandom::new().fill(bytes).is_err() {
-            // A system without randomness cannot make a key or a token that anybody should rely on.
+            // Without randomness, no trustworthy key or token can be created.
             std::process::abort();
         }
     }

@@ -1,4 +1,4 @@
-/// Implements `as_str`, `AsRef<str>`, `Display` and `Debug` for a newtype of text: each shows the text and nothing else.
+/// Implements `as_str`, `AsRef<str>`, `Display` and `Debug` for a newtype of text. All of them give only the text.
 ///
 /// ```
 /// struct Name(Box<str>);
@@ -9,7 +9,7 @@
 macro_rules! text_newtype {
     ($name:ident) => {
         impl $name {
-            /// The text.
+            /// Returns the text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }

@@ -4,9 +4,9 @@ use std::fmt;
 use std::ops::{Add, AddAssign, Sub, SubAssign};
 use std::time::{Duration, SystemTime};
 
-/// A point in time: milliseconds since 1970-01-01T00:00:00Z. May lie before it. Arithmetic saturates.
+/// A point in time, as milliseconds since 1970-01-01T00:00:00Z. Earlier times are negative. Arithmetic saturates.
 ///
-/// Spans of time stay plain `i64` milliseconds, with a name that ends in `_ms`.
+/// Durations are `i64` milliseconds, with names that end in `_ms`.
 ///
 /// ```
 /// use seal::UnixMillis;
@@ -24,34 +24,34 @@ impl UnixMillis {
     /// The latest point in time.
     pub const MAX: Self = Self(i64::MAX);
 
-    /// The point in time that lies this many milliseconds after 1970 began.
+    /// Creates the point in time this many milliseconds after 1970-01-01T00:00:00Z.
     pub const fn new(millis: i64) -> Self {
         Self(millis)
     }
 
-    /// The milliseconds since 1970.
+    /// Returns the milliseconds since 1970.
     pub const fn get(self) -> i64 {
         self.0
     }
 
-    /// The whole seconds since 1970.
+    /// Returns the whole seconds since 1970.
     pub const fn seconds(self) -> i64 {
         self.0.div_euclid(1000)
     }
 
-    /// The point in time this many milliseconds later.
+    /// Returns the point in time this many milliseconds later.
     #[must_use]
-    pub const fn saturating_add(self, span_ms: i64) -> Self {
-        Self(self.0.saturating_add(span_ms))
+    pub const fn saturating_add(self, duration_ms: i64) -> Self {
+        Self(self.0.saturating_add(duration_ms))
     }
 
-    /// The point in time this many milliseconds earlier.
+    /// Returns the point in time this many milliseconds earlier.
     #[must_use]
-    pub const fn saturating_sub(self, span_ms: i64) -> Self {
-        Self(self.0.saturating_sub(span_ms))
+    pub const fn saturating_sub(self, duration_ms: i64) -> Self {
+        Self(self.0.saturating_sub(duration_ms))
     }
 
-    /// The milliseconds from `earlier` to this point; negative if it lies before.
+    /// Returns the milliseconds from `earlier` to this point. Negative if this point is before `earlier`.
     pub const fn millis_since(self, earlier: Self) -> i64 {
         self.0.saturating_sub(earlier.0)
     }
@@ -60,32 +60,32 @@ impl UnixMillis {
 impl Add<i64> for UnixMillis {
     type Output = Self;
 
-    fn add(self, span_ms: i64) -> Self {
-        self.saturating_add(span_ms)
+    fn add(self, duration_ms: i64) -> Self {
+        self.saturating_add(duration_ms)
     }
 }
 
 impl AddAssign<i64> for UnixMillis {
-    fn add_assign(&mut self, span_ms: i64) {
-        *self = *self + span_ms;
+    fn add_assign(&mut self, duration_ms: i64) {
+        *self = *self + duration_ms;
     }
 }
 
 impl Sub<i64> for UnixMillis {
     type Output = Self;
 
-    fn sub(self, span_ms: i64) -> Self {
-        self.saturating_sub(span_ms)
+    fn sub(self, duration_ms: i64) -> Self {
+        self.saturating_sub(duration_ms)
     }
 }
 
 impl SubAssign<i64> for UnixMillis {
-    fn sub_assign(&mut self, span_ms: i64) {
-        *self = *self - span_ms;
+    fn sub_assign(&mut self, duration_ms: i64) {
+        *self = *self - duration_ms;
     }
 }
 
-/// The milliseconds between two points, as [`UnixMillis::millis_since`].
+/// Subtracts two points, as [`UnixMillis::millis_since`] does.
 impl Sub for UnixMillis {
     type Output = i64;
 

@@ -4,12 +4,12 @@
     clippy::expect_used,
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test says what went wrong by panicking"
+    reason = "a test reports a failure by panicking"
 )]
 
+mod agent_keys;
 mod canonical;
 mod dpop;
 mod ed25519;
 mod es256;
 mod jws;
-mod keys;

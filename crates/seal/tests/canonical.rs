@@ -1,23 +1,25 @@
-//! Canonical JSON against RFC 8785 and against a second, slower writer that shares nothing with the crate's.
+//! Compares canonical JSON with the examples of RFC 8785 and with a second, independent and slower implementation.
 
+mod random_spelling;
 mod reference;
-mod spelling;
 
 use proptest::prelude::*;
-use reference::{reference, reference_number, without};
+use random_spelling::spell_randomly;
+use reference::{canonicalize_slowly, reference_number, remove_member};
 use seal::json::Tape;
-use seal::{Canonical, Form, NotCanonical, canonical, number_text};
+use seal::{CanonicalError, CanonicalJson, CanonicalWriter, canonicalize, format_number};
 use serde_json::{Map, Value};
-use spelling::spelled;
 use testing::hex;
 use testing::property::cases;
 
-fn form(text: &str) -> Result<String, NotCanonical> {
-    canonical(&Tape::default().read(text).expect(text).root())
+fn canonical_form(text: &str) -> Result<String, CanonicalError> {
+    canonicalize(&Tape::default().read(text).expect(text).root())
 }
 
-fn written(text: &str, without: &[&[&str]], note: &[&str]) -> Form {
-    Canonical::default().write(&Tape::default().read(text).expect(text).root(), without, note).expect(text)
+fn write_marked(text: &str, excluded: &[&[&str]], marked_path: &[&str]) -> CanonicalJson {
+    CanonicalWriter::default()
+        .write(&Tape::default().read(text).expect(text).root(), excluded, marked_path)
+        .expect(text)
 }
 
 /// RFC 8785 appendix B.
@@ -53,18 +55,18 @@ const NUMBERS: [(u64, Option<&str>); 26] = [
 #[test]
 fn the_numbers_of_appendix_b_are_printed_as_published() {
     for (bits, expected) in NUMBERS {
-        assert_eq!(number_text(f64::from_bits(bits)).as_deref(), expected, "{bits:016x}");
+        assert_eq!(format_number(f64::from_bits(bits)).as_deref(), expected, "{bits:016x}");
         if let Some(expected) = expected {
             assert_eq!(reference_number(f64::from_bits(bits)), expected, "the reference, {bits:016x}");
         }
     }
-    assert_eq!(number_text(f64::NEG_INFINITY), None);
-    assert_eq!(number_text(-f64::NAN), None);
+    assert_eq!(format_number(f64::NEG_INFINITY), None);
+    assert_eq!(format_number(-f64::NAN), None);
 }
 
 #[test]
-fn of_two_shortest_texts_that_are_equally_near_the_even_one_is_printed() {
-    // ECMA-262, Number::toString, note 2. Each is a double to the last digit, in the middle between two texts.
+fn a_tie_between_two_shortest_decimals_is_resolved_to_the_even_one() {
+    // ECMA-262, Number::toString, note 2. Each value is a double exactly halfway between two decimals.
     for (exact, expected) in [
         ("1424953923781206.25", "1424953923781206.2"),
         ("1424953923781206.75", "1424953923781206.8"),
@@ -74,9 +76,9 @@ fn of_two_shortest_texts_that_are_equally_near_the_even_one_is_printed() {
         ("1.00002288818359375", "1.0000228881835938"),
     ] {
         let value: f64 = exact.parse().unwrap();
-        assert_eq!(number_text(value).as_deref(), Some(expected), "{exact}");
+        assert_eq!(format_number(value).as_deref(), Some(expected), "{exact}");
         assert_eq!(reference_number(value), expected, "the reference, {exact}");
-        assert_eq!(form(exact).as_deref(), Ok(expected));
+        assert_eq!(canonical_form(exact).as_deref(), Ok(expected));
     }
 }
 
@@ -88,7 +90,7 @@ fn the_example_of_section_3_2_2_has_the_bytes_of_section_3_2_4() {
       "string": "\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/",
       "literals": [null, true, false]
     }"#;
-    let bytes: [u8; 118] = hex::array(
+    let bytes: [u8; 118] = hex::decode_array(
         "7b 22 6c 69 74 65 72 61 6c 73 22 3a 5b 6e 75 6c 6c 2c 74 72
          75 65 2c 66 61 6c 73 65 5d 2c 22 6e 75 6d 62 65 72 73 22 3a
          5b 33 33 33 33 33 33 33 33 33 2e 33 33 33 33 33 33 33 2c 31
@@ -96,7 +98,7 @@ fn the_example_of_section_3_2_2_has_the_bytes_of_section_3_2_4() {
          5d 2c 22 73 74 72 69 6e 67 22 3a 22 e2 82 ac 24 5c 75 30 30
          30 66 5c 6e 41 27 42 5c 22 5c 5c 5c 5c 5c 22 2f 22 7d",
     );
-    assert_eq!(form(text).unwrap().as_bytes(), bytes);
+    assert_eq!(canonical_form(text).unwrap().as_bytes(), bytes);
 }
 
 #[test]
@@ -113,18 +115,18 @@ fn keys_are_in_the_order_of_section_3_2_3() {
     let expected = "{\"\\r\":\"Carriage Return\",\"1\":\"One\",\"\u{80}\":\"Control\",\
         \"\u{f6}\":\"Latin Small Letter O With Diaeresis\",\"\u{20ac}\":\"Euro Sign\",\
         \"\u{1f600}\":\"Emoji: Grinning Face\",\"\u{fb33}\":\"Hebrew Letter Dalet With Dagesh\"}";
-    assert_eq!(form(text).unwrap(), expected);
+    assert_eq!(canonical_form(text).unwrap(), expected);
 }
 
 #[test]
 fn keys_are_sorted_in_every_object_and_arrays_keep_their_order() {
     let text = r#"{"b":[3,{"z":1,"a":{"d":[],"c":{}}},2],"":0,"aa":1,"a":2,"B":3,"10":4,"2":5}"#;
     let expected = r#"{"":0,"10":4,"2":5,"B":3,"a":2,"aa":1,"b":[3,{"a":{"c":{},"d":[]},"z":1},2]}"#;
-    assert_eq!(form(text).unwrap(), expected);
+    assert_eq!(canonical_form(text).unwrap(), expected);
 }
 
 #[test]
-fn only_what_must_be_escaped_is_escaped() {
+fn only_required_escapes_are_written() {
     for code in 0..0x20_u32 {
         let expected = match code {
             8 => "\"\\b\"".to_owned(),
@@ -134,26 +136,26 @@ fn only_what_must_be_escaped_is_escaped() {
             13 => "\"\\r\"".to_owned(),
             _ => format!("\"\\u{code:04x}\""),
         };
-        assert_eq!(form(&format!("\"\\u{code:04X}\"")).unwrap(), expected);
-        assert_eq!(form(&format!("{{\"\\u{code:04X}\":0}}")).unwrap(), format!("{{{expected}:0}}"));
+        assert_eq!(canonical_form(&format!("\"\\u{code:04X}\"")).unwrap(), expected);
+        assert_eq!(canonical_form(&format!("{{\"\\u{code:04X}\":0}}")).unwrap(), format!("{{{expected}:0}}"));
     }
     for plain in
         ['/', '\'', '<', '&', '\u{7f}', '\u{80}', '\u{2028}', '\u{fffd}', '\u{feff}', '\u{ffff}', '😀']
     {
-        assert_eq!(form(&format!("\"{plain}\"")).unwrap(), format!("\"{plain}\""));
+        assert_eq!(canonical_form(&format!("\"{plain}\"")).unwrap(), format!("\"{plain}\""));
         let mut units = [0; 2];
         let escaped: Vec<_> =
             plain.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")).collect();
         let escaped = escaped.concat();
-        assert_eq!(form(&format!("\"{escaped}\"")).unwrap(), format!("\"{plain}\""));
+        assert_eq!(canonical_form(&format!("\"{escaped}\"")).unwrap(), format!("\"{plain}\""));
     }
-    assert_eq!(form(r#""\"\\\/""#).unwrap(), r#""\"\\/""#);
-    // Composed and decomposed letters stay what they are (§3.1).
-    assert_eq!(form("\"\u{e5} a\u{30a}\"").unwrap(), "\"\u{e5} a\u{30a}\"");
+    assert_eq!(canonical_form(r#""\"\\\/""#).unwrap(), r#""\"\\/""#);
+    // Composed and decomposed letters stay as they are (§3.1).
+    assert_eq!(canonical_form("\"\u{e5} a\u{30a}\"").unwrap(), "\"\u{e5} a\u{30a}\"");
 }
 
 #[test]
-fn a_number_has_one_text_however_it_is_spelt() {
+fn every_spelling_of_a_number_has_one_canonical_text() {
     for (spellings, expected) in [
         (&["0", "-0", "0.0", "-0.0", "0e0", "-0E-5", "0e999999", "1e-400", "-1e-400"][..], "0"),
         (&["100", "1e2", "1E+2", "100.000", "0.1e3", "1000e-1"], "100"),
@@ -168,7 +170,7 @@ fn a_number_has_one_text_however_it_is_spelt() {
         (&["0.30000000000000004", "0.30000000000000004000000000000000001"], "0.30000000000000004"),
     ] {
         for spelling in spellings {
-            assert_eq!(form(spelling).as_deref(), Ok(expected), "{spelling}");
+            assert_eq!(canonical_form(spelling).as_deref(), Ok(expected), "{spelling}");
         }
     }
 }
@@ -186,14 +188,14 @@ fn integers_beyond_2_to_the_53_are_refused() {
         &"9".repeat(400),
     ] {
         for digits in [digits.to_owned(), format!("-{digits}")] {
-            assert_eq!(form(&digits), Err(NotCanonical::BigInteger(digits.clone())));
+            assert_eq!(canonical_form(&digits), Err(CanonicalError::UnsafeInteger(digits.clone())));
             let deep = format!("{{\"a\":[1,{{\"b\":{digits}}}]}}");
-            assert_eq!(form(&deep), Err(NotCanonical::BigInteger(digits)));
+            assert_eq!(canonical_form(&deep), Err(CanonicalError::UnsafeInteger(digits)));
         }
     }
     for digits in ["9007199254740992", "9007199254740991", "999999999999999", "1000000000000000"] {
         for digits in [digits.to_owned(), format!("-{digits}")] {
-            assert_eq!(form(&digits), Ok(digits));
+            assert_eq!(canonical_form(&digits), Ok(digits));
         }
     }
 }
@@ -203,14 +205,14 @@ fn numbers_beyond_a_double_are_refused() {
     for digits in
         ["1e309", "-1e309", "1e400", "1.8e308", "1e99999999999999999999", "179769313486231580794e288"]
     {
-        assert_eq!(form(digits), Err(NotCanonical::HugeNumber(digits.to_owned())));
+        assert_eq!(canonical_form(digits), Err(CanonicalError::NumberOutOfRange(digits.to_owned())));
     }
     let long = format!("{}.5", "9".repeat(310));
-    assert_eq!(form(&long), Err(NotCanonical::HugeNumber(long.clone())));
+    assert_eq!(canonical_form(&long), Err(CanonicalError::NumberOutOfRange(long.clone())));
 }
 
 #[test]
-fn doubled_keys_are_refused_however_they_are_spelt() {
+fn duplicate_keys_are_refused_in_any_spelling() {
     for (text, key) in [
         (r#"{"a":1,"a":1}"#, "a"),
         (r#"{"a":1,"b":2,"c":3,"a":2}"#, "a"),
@@ -222,13 +224,13 @@ fn doubled_keys_are_refused_however_they_are_spelt() {
         (r#"{"😀":1,"\ud83d\uDE00":2}"#, "😀"),
         (r#"[0,{"x":{"é":1,"\u00e9":2}}]"#, "é"),
     ] {
-        assert_eq!(form(text), Err(NotCanonical::DoubledKey(key.to_owned())), "{text}");
+        assert_eq!(canonical_form(text), Err(CanonicalError::DuplicateKey(key.to_owned())), "{text}");
     }
-    assert!(form(r#"{"a":{"a":{"a":1}},"A":2,"\u00e5":3,"a\u030a":4}"#).is_ok());
+    assert!(canonical_form(r#"{"a":{"a":{"a":1}},"A":2,"\u00e5":3,"a\u030a":4}"#).is_ok());
 }
 
 #[test]
-fn half_a_surrogate_pair_is_refused_in_values_and_keys() {
+fn a_lone_surrogate_is_refused_in_values_and_keys() {
     for half in [
         r#""\ud800""#,
         r#""\udc00""#,
@@ -241,16 +243,25 @@ fn half_a_surrogate_pair_is_refused_in_values_and_keys() {
         r#""\ud83d\\ude00""#,
         r#""\ud83d ude00""#,
     ] {
-        assert_eq!(form(half), Err(NotCanonical::LoneSurrogate(half.to_owned())));
-        assert_eq!(form(&format!("[1,{half}]")), Err(NotCanonical::LoneSurrogate(half.to_owned())));
-        assert_eq!(form(&format!("{{{half}:1}}")), Err(NotCanonical::LoneSurrogate(half.to_owned())));
-        assert_eq!(form(&format!("{{\"a\":{half}}}")), Err(NotCanonical::LoneSurrogate(half.to_owned())));
+        assert_eq!(canonical_form(half), Err(CanonicalError::LoneSurrogate(half.to_owned())));
+        assert_eq!(
+            canonical_form(&format!("[1,{half}]")),
+            Err(CanonicalError::LoneSurrogate(half.to_owned()))
+        );
+        assert_eq!(
+            canonical_form(&format!("{{{half}:1}}")),
+            Err(CanonicalError::LoneSurrogate(half.to_owned()))
+        );
+        assert_eq!(
+            canonical_form(&format!("{{\"a\":{half}}}")),
+            Err(CanonicalError::LoneSurrogate(half.to_owned()))
+        );
     }
-    assert_eq!(form(r#""\\ud800 \ud83d\ude00""#).unwrap(), r#""\\ud800 😀""#);
+    assert_eq!(canonical_form(r#""\\ud800 \ud83d\ude00""#).unwrap(), r#""\\ud800 😀""#);
 }
 
 #[test]
-fn a_member_is_left_out_at_its_path_and_nowhere_else() {
+fn a_member_is_excluded_only_at_its_path() {
     let text = r#"{"x":1,"a":{"x":2,"b":{"x":3}},"c":[{"x":4}],"b":{"x":5}}"#;
     for (path, expected) in [
         (&["x"][..], r#"{"a":{"b":{"x":3},"x":2},"b":{"x":5},"c":[{"x":4}]}"#),
@@ -261,28 +272,33 @@ fn a_member_is_left_out_at_its_path_and_nowhere_else() {
         (&["x", "x"], r#"{"a":{"b":{"x":3},"x":2},"b":{"x":5},"c":[{"x":4}],"x":1}"#),
         (&[], r#"{"a":{"b":{"x":3},"x":2},"b":{"x":5},"c":[{"x":4}],"x":1}"#),
     ] {
-        assert_eq!(written(text, &[path], &[]).text, expected, "{path:?}");
+        assert_eq!(write_marked(text, &[path], &[]).text, expected, "{path:?}");
     }
-    assert_eq!(written(text, &[&["x"], &["a"], &["b"], &["c"]], &[]).text, "{}");
-    // A path is of texts, not of spellings.
-    assert_eq!(written(r#"{"\u0061":{"\"":1}}"#, &[&["a", "\""]], &[]).text, r#"{"a":{}}"#);
-    // In an array there is no path to follow.
-    assert_eq!(written(r#"[{"a":1}]"#, &[&["a"]], &["a"]), Form { text: r#"[{"a":1}]"#.into(), noted: None });
+    assert_eq!(write_marked(text, &[&["x"], &["a"], &["b"], &["c"]], &[]).text, "{}");
+    // Paths match decoded keys, not their spellings.
+    assert_eq!(write_marked(r#"{"\u0061":{"\"":1}}"#, &[&["a", "\""]], &[]).text, r#"{"a":{}}"#);
+    // Paths do not match inside arrays.
+    assert_eq!(
+        write_marked(r#"[{"a":1}]"#, &[&["a"]], &["a"]),
+        CanonicalJson { text: r#"[{"a":1}]"#.into(), marked_range: None }
+    );
 }
 
 #[test]
-fn a_writer_that_is_used_again_remembers_nothing() {
-    let mut writer = Canonical::default();
+fn a_reused_writer_keeps_no_state() {
+    let mut writer = CanonicalWriter::default();
     let mut tape = Tape::default();
     let long = format!("{{\"a\":{{\"b\":\"{}\"}}}}", "x".repeat(1000));
-    assert!(writer.write(&tape.read(&long).unwrap().root(), &[], &["a", "b"]).unwrap().noted.is_some());
+    assert!(
+        writer.write(&tape.read(&long).unwrap().root(), &[], &["a", "b"]).unwrap().marked_range.is_some()
+    );
     assert!(writer.write(&tape.read(r#"{"a":{"b":1,"b":2}}"#).unwrap().root(), &[], &["a", "b"]).is_err());
     let short = writer.write(&tape.read(r#"{"b":1}"#).unwrap().root(), &[], &["a", "b"]).unwrap();
-    assert_eq!(short, Form { text: r#"{"b":1}"#.into(), noted: None });
-    assert_eq!(short.without_noted(), ["", r#"{"b":1}"#]);
+    assert_eq!(short, CanonicalJson { text: r#"{"b":1}"#.into(), marked_range: None });
+    assert_eq!(short.without_marked(), ["", r#"{"b":1}"#]);
 }
 
-/// Characters that are near each other in one order and far apart in another, or that must be escaped.
+/// Generates characters whose UTF-8 and UTF-16 orders differ, or that need escapes.
 fn character() -> impl Strategy<Value = char> {
     prop_oneof![
         3 => proptest::char::range(' ', '~'),
@@ -300,19 +316,19 @@ fn text() -> impl Strategy<Value = String> {
 fn double() -> impl Strategy<Value = f64> {
     prop_oneof![
         any::<u64>().prop_map(f64::from_bits),
-        // Where the layout changes: around 1e-7, 1e-6, 1e21 and powers of ten and two in general.
+        // Values around powers of ten and two, among them 1e-7, 1e-6 and 1e21, where the notation changes.
         (-330..310_i32, -3..4_i64)
             .prop_map(|(power, steps)| step(format!("1e{power}").parse().unwrap(), steps)),
         (-1074..1024_i32, -3..4_i64).prop_map(|(power, steps)| step(2_f64.powi(power), steps)),
         (any::<i32>(), 0..25_i32).prop_map(|(digits, power)| f64::from(digits) / 10_f64.powi(power)),
-        // Few bits after the point: these lie in the middle between two texts now and then.
+        // Some of these have few bits after the point and lie exactly halfway between two decimals.
         (any::<i32>(), any::<i16>(), 0..50_i32)
             .prop_map(|(whole, part, power)| f64::from(whole) + f64::from(part) * 2_f64.powi(-power)),
     ]
-    .prop_filter("JSON has no other", |value| value.is_finite())
+    .prop_filter("JSON has finite numbers only", |value| value.is_finite())
 }
 
-/// The double that is so many further on.
+/// Returns the double that is `steps` representable values away.
 fn step(value: f64, steps: i64) -> f64 {
     f64::from_bits(value.to_bits().saturating_add_signed(steps))
 }
@@ -326,7 +342,7 @@ fn number() -> impl Strategy<Value = Value> {
 }
 
 fn json() -> impl Strategy<Value = Value> {
-    // Doubles that would print as an integer beyond 2^53 have no form; they have a test of their own.
+    // Doubles that would be written as an integer beyond 2^53 have no canonical form. Another test covers them.
     let has_form = |value: &Value| {
         let size = value.as_f64().unwrap_or_default().abs();
         size <= 9_007_199_254_740_992.0 || size >= 1e21
@@ -334,7 +350,7 @@ fn json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::Bool),
-        number().prop_filter("has a form", has_form),
+        number().prop_filter("has a canonical form", has_form),
         text().prop_map(Value::String),
     ];
     leaf.prop_recursive(4, 40, 6, |inner| {
@@ -346,7 +362,7 @@ fn json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Few keys, so that paths lead somewhere.
+/// Generates keys from a small set, so that paths often match.
 fn key() -> impl Strategy<Value = String> {
     proptest::sample::select(vec!["a", "b", "c", "\"", "é"]).prop_map(str::to_owned)
 }
@@ -374,13 +390,13 @@ proptest! {
     #![proptest_config(cases(4000))]
 
     #[test]
-    fn a_double_reads_back_from_a_short_text(value in double()) {
-        let text = number_text(value).unwrap();
+    fn a_formatted_double_is_short_and_parses_back(value in double()) {
+        let text = format_number(value).unwrap();
         let back: f64 = text.parse().unwrap();
-        // -0 reads back as 0, and is equal to it.
+        // -0 is formatted as 0. Adding 0.0 makes the two equal.
         prop_assert_eq!((back + 0.0).to_bits(), (value + 0.0).to_bits(), "{} is not {:e}", text, value);
         prop_assert!(back != 0.0 || text == "0", "{}", text);
-        // 17 digits after "-0.00000", as in the last but one row of appendix B.
+        // 17 digits after "-0.00000", as in the second to last row of appendix B.
         prop_assert!(text.len() <= 25, "{}", text);
         prop_assert_eq!(text, reference_number(value));
     }
@@ -389,77 +405,77 @@ proptest! {
 #[test]
 fn a_double_that_would_print_as_an_integer_beyond_2_to_the_53_is_refused() {
     for text in ["1e16", "-1e16", "9007199254740994.0", "9.99e20", "123456789012345678901e0"] {
-        assert_eq!(form(text), Err(NotCanonical::BigInteger(text.to_owned())), "{text}");
+        assert_eq!(canonical_form(text), Err(CanonicalError::UnsafeInteger(text.to_owned())), "{text}");
     }
-    assert_eq!(form("9007199254740992.0").as_deref(), Ok("9007199254740992"));
-    assert_eq!(form("1e21").as_deref(), Ok("1e+21"));
+    assert_eq!(canonical_form("9007199254740992.0").as_deref(), Ok("9007199254740992"));
+    assert_eq!(canonical_form("1e21").as_deref(), Ok("1e+21"));
 }
 
 proptest! {
     #![proptest_config(cases(800))]
 
     #[test]
-    fn every_spelling_has_the_form_of_the_reference(
+    fn every_spelling_matches_the_reference_implementation(
         value in json(),
         choices in proptest::collection::vec(any::<u8>(), 1..200),
     ) {
-        let text = spelled(&value, &choices);
-        let canonical = form(&text);
-        prop_assert_eq!(canonical, Ok(reference(&value)), "{}", text);
+        let text = spell_randomly(&value, &choices);
+        let canonical = canonical_form(&text);
+        prop_assert_eq!(canonical, Ok(canonicalize_slowly(&value)), "{}", text);
     }
 
     #[test]
-    fn the_form_of_a_form_is_itself(value in json(), choices in proptest::collection::vec(any::<u8>(), 1..200)) {
-        let once = form(&spelled(&value, &choices)).unwrap();
-        prop_assert_eq!(form(&once), Ok(once.clone()));
+    fn canonicalizing_twice_changes_nothing(value in json(), choices in proptest::collection::vec(any::<u8>(), 1..200)) {
+        let once = canonical_form(&spell_randomly(&value, &choices)).unwrap();
+        prop_assert_eq!(canonical_form(&once), Ok(once.clone()));
     }
 
     #[test]
-    fn what_a_form_says_is_what_was_said(value in json(), choices in proptest::collection::vec(any::<u8>(), 1..99)) {
-        // Read by another reader, which must find the same strings and keys; its numbers may be one off the last digit.
-        let once = form(&spelled(&value, &choices)).unwrap();
+    fn the_canonical_form_preserves_strings_and_keys(value in json(), choices in proptest::collection::vec(any::<u8>(), 1..99)) {
+        // Another parser must find the same strings and keys. The numbers that it parses may differ in the last digit.
+        let once = canonical_form(&spell_randomly(&value, &choices)).unwrap();
         let back: Value = serde_json::from_str(&once).unwrap();
-        prop_assert_eq!(words(&back), words(&value));
+        prop_assert_eq!(structure(&back), structure(&value));
     }
 
     #[test]
-    fn cutting_what_was_noted_is_leaving_it_out(
+    fn cutting_the_marked_member_equals_excluding_it(
         value in nested(),
         choices in proptest::collection::vec(any::<u8>(), 1..200),
-        left_out in proptest::collection::vec(path(), 0..3),
-        note in path(),
+        excluded in proptest::collection::vec(path(), 0..3),
+        marked_path in path(),
     ) {
-        let text = spelled(&value, &choices);
-        let paths: Vec<Vec<&str>> = left_out.iter().map(|path| borrowed(path)).collect();
+        let text = spell_randomly(&value, &choices);
+        let paths: Vec<Vec<&str>> = excluded.iter().map(|path| borrowed(path)).collect();
         let mut paths: Vec<&[&str]> = paths.iter().map(Vec::as_slice).collect();
-        let note = borrowed(&note);
+        let marked_path = borrowed(&marked_path);
 
         let mut expected = value.clone();
         for path in &paths {
-            without(&mut expected, path);
+            remove_member(&mut expected, path);
         }
-        let noted = written(&text, &paths, &note);
-        prop_assert_eq!(&noted.text, &reference(&expected));
-        prop_assert_eq!(&written(&text, &paths, &[]).text, &noted.text);
+        let marked = write_marked(&text, &paths, &marked_path);
+        prop_assert_eq!(&marked.text, &canonicalize_slowly(&expected));
+        prop_assert_eq!(&write_marked(&text, &paths, &[]).text, &marked.text);
 
-        let found = without(&mut expected, &note);
-        prop_assert_eq!(noted.without_noted().concat(), reference(&expected), "{:?} of {}", note, noted.text);
-        prop_assert_eq!(noted.noted.is_some(), found);
-        paths.push(&note);
-        let cut = written(&text, &paths, &note);
-        prop_assert_eq!(&cut.text, &reference(&expected));
-        prop_assert_eq!(cut.noted, None);
+        let found = remove_member(&mut expected, &marked_path);
+        prop_assert_eq!(marked.without_marked().concat(), canonicalize_slowly(&expected), "{:?} of {}", marked_path, marked.text);
+        prop_assert_eq!(marked.marked_range.is_some(), found);
+        paths.push(&marked_path);
+        let cut = write_marked(&text, &paths, &marked_path);
+        prop_assert_eq!(&cut.text, &canonicalize_slowly(&expected));
+        prop_assert_eq!(cut.marked_range, None);
     }
 }
 
-/// Everything but the numbers, in a fixed order.
-fn words(value: &Value) -> String {
+/// Formats a value in a fixed member order, with a placeholder for numbers.
+fn structure(value: &Value) -> String {
     match value {
         Value::Number(_) => "#".to_owned(),
-        Value::Array(items) => format!("[{}]", items.iter().map(words).collect::<Vec<_>>().join(",")),
+        Value::Array(items) => format!("[{}]", items.iter().map(structure).collect::<Vec<_>>().join(",")),
         Value::Object(members) => {
             let mut all: Vec<_> =
-                members.iter().map(|(key, value)| format!("{key:?}:{}", words(value))).collect();
+                members.iter().map(|(key, value)| format!("{key:?}:{}", structure(value))).collect();
             all.sort();
             format!("{{{}}}", all.join(","))
         }

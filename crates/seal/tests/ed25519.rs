@@ -1,9 +1,9 @@
-//! Ed25519 against the vectors of RFC 8032, and against everything that a lenient verifier would let through.
+//! Tests Ed25519 with the vectors of RFC 8032, and with inputs that a lenient verifier would accept.
 
 use seal::ed25519::{Signature, SigningKey, VerifyingKey};
 use testing::hex;
 
-struct Vector {
+struct Rfc8032Vector {
     name: &'static str,
     seed: &'static str,
     public: &'static str,
@@ -12,8 +12,8 @@ struct Vector {
 }
 
 /// RFC 8032 §7.1.
-const VECTORS: [Vector; 5] = [
-    Vector {
+const VECTORS: [Rfc8032Vector; 5] = [
+    Rfc8032Vector {
         name: "TEST 1",
         seed: "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60",
         public: "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a",
@@ -21,7 +21,7 @@ const VECTORS: [Vector; 5] = [
         signature: "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e06522490155\
                     5fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b",
     },
-    Vector {
+    Rfc8032Vector {
         name: "TEST 2",
         seed: "4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb",
         public: "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c",
@@ -29,7 +29,7 @@ const VECTORS: [Vector; 5] = [
         signature: "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da\
                     085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00",
     },
-    Vector {
+    Rfc8032Vector {
         name: "TEST 3",
         seed: "c5aa8df43f9f837bedb7442f31dcb7b166d38535076f094b85ce3a2e0b4458f7",
         public: "fc51cd8e6218a1a38da47ed00230f0580816ed13ba3303ac5deb911548908025",
@@ -37,7 +37,7 @@ const VECTORS: [Vector; 5] = [
         signature: "6291d657deec24024827e69c3abe01a30ce548a284743a445e3680d7db5ac3ac\
                     18ff9b538d16f290ae67f760984dc6594a7c15e9716ed28dc027beceea1ec40a",
     },
-    Vector {
+    Rfc8032Vector {
         name: "TEST 1024",
         seed: "f5e5767cf153319517630f226876b86c8160cc583bc013744c6bf255f5cc0ee5",
         public: "278117fc144c72340f67d0f2316e8386ceffbf2b2428c9c51fef7c597f1d426e",
@@ -76,7 +76,7 @@ const VECTORS: [Vector; 5] = [
         signature: "0aab4c900501b3e24d7cdf4663326a3a87df5e4843b2cbdb67cbf6e460fec350\
                     aa5371b1508f9f4528ecea23c436d94b5e8fcd4f681e30a6ac00a9704a188a03",
     },
-    Vector {
+    Rfc8032Vector {
         name: "TEST SHA(abc)",
         seed: "833fe62409237b9d62ec77587520911e9a759cec1d19755b7da901b96dca3d42",
         public: "ec172b93ad5e563bf4932c70e1245034c35467ef2efd4d64ebf819683467e2bf",
@@ -87,9 +87,9 @@ const VECTORS: [Vector; 5] = [
     },
 ];
 
-/// Every text of a point whose order divides 8: the ten with a proper y or a needless sign of x = 0, then the four whose
-/// y is not below p. Under such a key, one signature holds for many messages.
-const WEAK: [&str; 14] = [
+/// All encodings of points whose order divides 8. The first ten have a valid y, some with a superfluous sign for x = 0.
+/// The last four have a y that is not below p. With such a key, one signature is valid for many messages.
+const WEAK_KEYS: [&str; 14] = [
     "0100000000000000000000000000000000000000000000000000000000000000",
     "0100000000000000000000000000000000000000000000000000000000000080",
     "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
@@ -106,38 +106,38 @@ const WEAK: [&str; 14] = [
     "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
 ];
 
-/// L, the order of the base point (RFC 8032 §5.1), the lowest byte first.
+/// L, the order of the base point (RFC 8032 §5.1), least significant byte first.
 const ORDER: &str = "edd3f55c1a631258d69cf7a2def9de1400000000000000000000000000000010";
 
-fn signed() -> (VerifyingKey, &'static [u8], Signature) {
-    let key = SigningKey::from_seed(&hex::array(VECTORS[0].seed));
-    let message = b"said";
+fn sign_example() -> (VerifyingKey, &'static [u8], Signature) {
+    let key = SigningKey::from_seed(&hex::decode_array(VECTORS[0].seed));
+    let message = b"message";
     (key.verifying_key(), message, key.sign(message))
 }
 
 #[test]
-fn the_vectors_of_rfc_8032_are_signed_and_verified() {
+fn the_rfc_8032_vectors_sign_and_verify() {
     for vector in &VECTORS {
-        let key = SigningKey::from_seed(&hex::array(vector.seed));
-        let message = hex::bytes(vector.message);
-        let expected = Signature::from_bytes(hex::array(vector.signature));
-        assert_eq!(key.verifying_key().as_bytes(), &hex::array(vector.public), "{}", vector.name);
+        let key = SigningKey::from_seed(&hex::decode_array(vector.seed));
+        let message = hex::decode(vector.message);
+        let expected = Signature::from_bytes(hex::decode_array(vector.signature));
+        assert_eq!(key.verifying_key().as_bytes(), &hex::decode_array(vector.public), "{}", vector.name);
         assert_eq!(key.sign(&message), expected, "{}", vector.name);
-        let public = VerifyingKey::from_bytes(&hex::bytes(vector.public)).expect(vector.name);
+        let public = VerifyingKey::from_bytes(&hex::decode(vector.public)).expect(vector.name);
         assert!(public.verify(&message, &expected), "{}", vector.name);
     }
-    assert_eq!(hex::bytes(VECTORS[3].message).len(), 1023);
+    assert_eq!(hex::decode(VECTORS[3].message).len(), 1023);
 }
 
 #[test]
-fn a_signature_holds_for_its_own_vector_only() {
+fn a_signature_is_valid_only_for_its_own_vector() {
     for key in &VECTORS {
-        let public = VerifyingKey::from_bytes(&hex::bytes(key.public)).unwrap();
+        let public = VerifyingKey::from_bytes(&hex::decode(key.public)).unwrap();
         for message in &VECTORS {
             for signature in &VECTORS {
                 let own = key.name == message.name && key.name == signature.name;
-                let signature = Signature::from_bytes(hex::array(signature.signature));
-                assert_eq!(public.verify(&hex::bytes(message.message), &signature), own, "{}", key.name);
+                let signature = Signature::from_bytes(hex::decode_array(signature.signature));
+                assert_eq!(public.verify(&hex::decode(message.message), &signature), own, "{}", key.name);
             }
         }
     }
@@ -145,14 +145,14 @@ fn a_signature_holds_for_its_own_vector_only() {
 
 #[test]
 fn weak_public_keys_are_refused() {
-    for weak in WEAK {
-        assert_eq!(VerifyingKey::from_bytes(&hex::bytes(weak)), None, "{weak}");
+    for weak in WEAK_KEYS {
+        assert_eq!(VerifyingKey::from_bytes(&hex::decode(weak)), None, "{weak}");
     }
 }
 
 #[test]
-fn a_point_has_one_text_only() {
-    // RFC 8032 §5.1.3: y must be below p. These y are p + 3, p + 4 and so on, of points that are not weak.
+fn each_point_has_one_encoding() {
+    // RFC 8032 §5.1.3 requires y to be below p. These values of y are p + 3, p + 4 and so on, of points that are not weak.
     for lowest in [0xf0, 0xf1, 0xf2, 0xf3, 0xf6, 0xf7, 0xfb, 0xfc, 0xfd, 0xff] {
         for highest in [0x7f, 0xff] {
             let mut above = [0xff; 32];
@@ -160,18 +160,18 @@ fn a_point_has_one_text_only() {
             assert_eq!(VerifyingKey::from_bytes(&above), None, "p + {}", lowest - 0xed);
             let mut below = [0; 32];
             (below[0], below[31]) = (lowest - 0xed, highest & 0x80);
-            assert!(VerifyingKey::from_bytes(&below).is_some(), "{} is a good y", lowest - 0xed);
+            assert!(VerifyingKey::from_bytes(&below).is_some(), "{} is a valid y", lowest - 0xed);
         }
     }
 }
 
 #[test]
-fn what_is_no_point_is_no_key() {
+fn bytes_that_are_not_a_point_are_refused() {
     // y = 2 is not on the curve.
     let mut two = [0; 32];
     two[0] = 2;
     assert_eq!(VerifyingKey::from_bytes(&two), None);
-    let good = hex::bytes(VECTORS[0].public);
+    let good = hex::decode(VECTORS[0].public);
     assert!(VerifyingKey::from_bytes(&good).is_some());
     for wrong in [&[][..], &good[..31], &[good.as_slice(), &[0]].concat()] {
         assert_eq!(VerifyingKey::from_bytes(wrong), None, "{} bytes", wrong.len());
@@ -179,31 +179,31 @@ fn what_is_no_point_is_no_key() {
 }
 
 #[test]
-fn a_weak_commitment_is_refused_though_its_equation_holds() {
-    // R is the neutral point and S is k·a, so that S·B = R + k·A holds and RFC 8032 alone would take it.
-    let signature = Signature::from_bytes(hex::array(
+fn a_weak_commitment_is_refused_even_if_the_equation_holds() {
+    // R is the neutral point and S is k·a, so S·B = R + k·A holds, and RFC 8032 alone would accept the signature.
+    let signature = Signature::from_bytes(hex::decode_array(
         "0100000000000000000000000000000000000000000000000000000000000000\
          83ce4d891baa93079b4fb2e3a77e24dedd74410f20eebe0d10daffd20e51a801",
     ));
-    let key = VerifyingKey::from_bytes(&hex::bytes(VECTORS[0].public)).unwrap();
+    let key = VerifyingKey::from_bytes(&hex::decode(VECTORS[0].public)).unwrap();
     assert!(!key.verify(b"weak", &signature));
 }
 
 #[test]
-fn the_second_half_of_a_signature_must_be_below_the_order() {
-    let (key, message, good) = signed();
-    let order: [u8; 32] = hex::array(ORDER);
+fn s_must_be_below_the_group_order() {
+    let (key, message, good) = sign_example();
+    let order: [u8; 32] = hex::decode_array(ORDER);
     let mut bytes = *good.as_bytes();
-    // S + L, S + 2L and so on are equal to S as numbers of the curve, as long as they fit.
+    // S + L, S + 2L and so on are equal to S modulo the order. All that fit into 32 bytes must be rejected.
     for times in 1..16 {
         let mut carry = 0;
-        for (byte, more) in bytes[32..].iter_mut().zip(order) {
-            let sum = u16::from(*byte) + u16::from(more) + carry;
+        for (byte, addend) in bytes[32..].iter_mut().zip(order) {
+            let sum = u16::from(*byte) + u16::from(addend) + carry;
             *byte = sum.to_le_bytes()[0];
             carry = sum >> 8;
         }
         if carry > 0 {
-            assert!(times > 14, "S + {times}L should fit");
+            assert!(times > 14, "S + {times}L fits into 32 bytes");
             return;
         }
         assert!(!key.verify(message, &Signature::from_bytes(bytes)), "S + {times}L");
@@ -211,8 +211,8 @@ fn the_second_half_of_a_signature_must_be_below_the_order() {
 }
 
 #[test]
-fn every_changed_bit_is_noticed() {
-    let (key, message, good) = signed();
+fn every_changed_bit_is_detected() {
+    let (key, message, good) = sign_example();
     assert!(key.verify(message, &good));
     for bit in 0..512 {
         let mut bytes = *good.as_bytes();
@@ -233,8 +233,8 @@ fn every_changed_bit_is_noticed() {
 }
 
 #[test]
-fn a_signature_has_one_text_only() {
-    let (_, _, signature) = signed();
+fn each_signature_has_one_text() {
+    let (_, _, signature) = sign_example();
     let text = signature.to_string();
     let digits = text.strip_prefix("ed25519:").unwrap();
     assert_eq!((text.len(), digits.to_lowercase().as_str()), (136, digits));
@@ -261,8 +261,8 @@ fn a_signature_has_one_text_only() {
 }
 
 #[test]
-fn one_capital_digit_is_enough_to_be_refused() {
-    let (_, _, signature) = signed();
+fn a_single_capital_digit_is_refused() {
+    let (_, _, signature) = sign_example();
     let text = signature.to_string();
     for (at, letter) in text.char_indices().filter(|(_, letter)| letter.is_ascii_lowercase()) {
         let mut changed = text.clone();
@@ -272,8 +272,8 @@ fn one_capital_digit_is_enough_to_be_refused() {
 }
 
 #[test]
-fn a_secret_key_does_not_print_itself() {
-    let key = SigningKey::from_seed(&hex::array(VECTORS[0].seed));
+fn debug_output_hides_the_secret_key() {
+    let key = SigningKey::from_seed(&hex::decode_array(VECTORS[0].seed));
     let printed = format!("{key:?}");
     assert!(!printed.contains("9d61") && !printed.contains("157"), "{printed}");
 }

@@ -1,4 +1,4 @@
-//! A plain HTTP client for agents and listeners, and a reader of their event streams.
+//! A simple HTTP client for agents and listeners, and a reader for event streams.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -6,46 +6,46 @@ use std::time::Duration;
 
 use crate::messages;
 
-/// How long a test waits for something that must come; generous, because the machine may be busy.
+/// How long a test waits for something that must happen. The limit is generous, because the machine may be busy.
 pub const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A response of the hub.
 #[derive(Debug)]
-pub struct Response {
+pub struct TestResponse {
     pub status: u16,
     pub head: String,
     pub body: String,
 }
 
-impl Response {
-    /// The text of a member of the JSON body.
-    pub fn text(&self, name: &str) -> String {
+impl TestResponse {
+    /// Returns a string member of the JSON body.
+    pub fn json_str(&self, name: &str) -> String {
         let value: serde_json::Value =
             serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("{self:?}"));
         value[name].as_str().unwrap_or_else(|| panic!("no {name} in {self:?}")).to_owned()
     }
 }
 
-/// Sends each request on a connection of its own.
+/// A client that sends each request on a new connection.
 #[derive(Clone)]
-pub struct Client {
+pub struct TestClient {
     address: String,
     headers: String,
 }
 
-impl Client {
-    pub fn of(address: &str) -> Self {
+impl TestClient {
+    pub fn new(address: &str) -> Self {
         Self { address: address.to_owned(), headers: String::new() }
     }
 
     #[must_use]
-    pub fn with(&self, header: &str) -> Self {
+    pub fn with_header(&self, header: &str) -> Self {
         Self { address: self.address.clone(), headers: format!("{}{header}\r\n", self.headers) }
     }
 
     #[must_use]
-    pub fn bearer(&self, token: &str) -> Self {
-        self.with(&format!("Authorization: Bearer {token}"))
+    pub fn with_bearer(&self, token: &str) -> Self {
+        self.with_header(&format!("Authorization: Bearer {token}"))
     }
 
     pub fn connect(&self) -> TcpStream {
@@ -54,21 +54,21 @@ impl Client {
         stream
     }
 
-    /// Sends these bytes as they are, and reads until the other side closes.
-    pub fn raw(&self, bytes: &[u8]) -> String {
+    /// Sends these bytes unchanged, and reads until the server closes the connection.
+    pub fn send_raw(&self, bytes: &[u8]) -> String {
         let mut stream = self.connect();
         let _ = stream.write_all(bytes);
-        let mut answer = Vec::new();
-        let _ = stream.read_to_end(&mut answer);
-        String::from_utf8_lossy(&answer).into_owned()
+        let mut response = Vec::new();
+        let _ = stream.read_to_end(&mut response);
+        String::from_utf8_lossy(&response).into_owned()
     }
 
-    pub fn send(&self, method: &str, path: &str, body: &str) -> Response {
-        self.try_send(method, path, body).unwrap_or_else(|| panic!("no answer to {method} {path}"))
+    pub fn send(&self, method: &str, path: &str, body: &str) -> TestResponse {
+        self.try_send(method, path, body).unwrap_or_else(|| panic!("no response to {method} {path}"))
     }
 
-    /// As [`Self::send`], of a hub that may be gone.
-    pub fn try_send(&self, method: &str, path: &str, body: &str) -> Option<Response> {
+    /// Like [`Self::send`], for a hub that may have stopped.
+    pub fn try_send(&self, method: &str, path: &str, body: &str) -> Option<TestResponse> {
         let host = if self.headers.contains("Host:") {
             String::new()
         } else {
@@ -81,84 +81,85 @@ impl Client {
         );
         let mut stream = TcpStream::connect(&self.address).ok()?;
         stream.set_read_timeout(Some(TIMEOUT)).unwrap();
-        // One that is refused before it was read to its end cannot always be written to its end.
+        // The hub may reject a request and close the connection before the request is completely written.
         let _ = stream.write_all(request.as_bytes());
-        let mut answer = Vec::new();
-        let _ = stream.read_to_end(&mut answer);
-        let text = String::from_utf8_lossy(&answer);
+        let mut response = Vec::new();
+        let _ = stream.read_to_end(&mut response);
+        let text = String::from_utf8_lossy(&response);
         let (head, body) = text.split_once("\r\n\r\n")?;
         let status = head.split(' ').nth(1)?.parse().ok()?;
         let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: ")?.parse().ok());
-        // An answer that was cut off is no answer.
-        (length.unwrap_or(0) == body.len()).then(|| Response {
+        // A truncated response counts as no response.
+        (length.unwrap_or(0) == body.len()).then(|| TestResponse {
             status,
             head: head.to_owned(),
             body: body.to_owned(),
         })
     }
 
-    pub fn get(&self, path: &str) -> Response {
+    pub fn get(&self, path: &str) -> TestResponse {
         self.send("GET", path, "")
     }
 
-    pub fn post(&self, path: &str, body: &str) -> Response {
+    pub fn post(&self, path: &str, body: &str) -> TestResponse {
         self.send("POST", path, body)
     }
 
     pub fn subscribe(&self, capabilities: &str) -> String {
-        let request = messages::request(capabilities);
-        let answer = self.post("/aaep/v1/subscriptions", &request);
-        assert_eq!(answer.status, 201, "{answer:?}");
-        let id = answer.text("subscription_id");
-        assert!(answer.head.contains(&format!("Location: /aaep/v1/events?subscription_id={id}")));
+        let request = messages::subscription_request(capabilities);
+        let response = self.post("/aaep/v1/subscriptions", &request);
+        assert_eq!(response.status, 201, "{response:?}");
+        let id = response.json_str("subscription_id");
+        assert!(response.head.contains(&format!("Location: /aaep/v1/events?subscription_id={id}")));
         id
     }
 
-    pub fn listen(&self, subscription: &str, last: Option<&str>) -> EventStream {
-        let last = last.map(|id| format!("Last-Event-ID: {id}")).unwrap_or_default();
-        let client = if last.is_empty() { self.clone() } else { self.with(&last) };
-        client.stream(&format!("/aaep/v1/events?subscription_id={subscription}"))
+    pub fn open_event_stream(&self, subscription: &str, last_event_id: Option<&str>) -> EventStream {
+        let last_event_id = last_event_id.map(|id| format!("Last-Event-ID: {id}")).unwrap_or_default();
+        let client = if last_event_id.is_empty() { self.clone() } else { self.with_header(&last_event_id) };
+        client.open_stream(&format!("/aaep/v1/events?subscription_id={subscription}"))
     }
 
-    /// The stream at an address, after its head.
-    pub fn stream(&self, path: &str) -> EventStream {
+    /// Opens the event stream at a path and reads its response head.
+    pub fn open_stream(&self, path: &str) -> EventStream {
         let mut stream = self.connect();
         let request = format!(
             "GET {path} HTTP/1.1\r\nHost: {}\r\n{}Accept: text/event-stream\r\n\r\n",
             self.address, self.headers
         );
         stream.write_all(request.as_bytes()).unwrap();
-        let mut ear = EventStream { lines: BufReader::new(stream) };
+        let mut events = EventStream { lines: BufReader::new(stream) };
         let mut head = String::new();
         loop {
-            let line = ear.line();
+            let line = events.read_line();
             if line.is_empty() {
                 assert!(head.starts_with("HTTP/1.1 200"), "{head}");
-                return ear;
+                return events;
             }
             head += &line;
         }
     }
 
-    pub fn start(&self) -> String {
-        let started = r#"{"summary_normal":"Moving money.","localization_hints":{"primary_language":"en"}}"#;
-        let answer = self.post("/agent/v1/sessions", started);
-        assert_eq!(answer.status, 201, "{answer:?}");
-        answer.text("session_id")
+    pub fn start_session(&self) -> String {
+        let body = r#"{"summary_normal":"Moving money.","localization_hints":{"primary_language":"en"}}"#;
+        let response = self.post("/agent/v1/sessions", body);
+        assert_eq!(response.status, 201, "{response:?}");
+        response.json_str("session_id")
     }
 
-    pub fn ask(&self, session: &str) -> String {
-        let answer = self.post(&format!("/agent/v1/sessions/{session}/confirmations"), messages::QUESTION);
-        assert_eq!(answer.status, 201, "{answer:?}");
-        answer.text("reply_token")
+    pub fn ask_confirmation(&self, session: &str) -> String {
+        let response =
+            self.post(&format!("/agent/v1/sessions/{session}/confirmations"), messages::CONFIRMATION_BODY);
+        assert_eq!(response.status, 201, "{response:?}");
+        response.json_str("reply_token")
     }
 
-    pub fn reply(&self, subscription: &str, token: &str, decision: &str) -> Response {
-        self.try_reply(subscription, token, decision).expect("an answer")
+    pub fn reply(&self, subscription: &str, token: &str, decision: &str) -> TestResponse {
+        self.try_reply(subscription, token, decision).expect("a response")
     }
 
-    pub fn try_reply(&self, subscription: &str, token: &str, decision: &str) -> Option<Response> {
-        let reply = messages::reply(subscription, token, decision);
+    pub fn try_reply(&self, subscription: &str, token: &str, decision: &str) -> Option<TestResponse> {
+        let reply = messages::confirmation_reply(subscription, token, decision);
         self.try_send("POST", "/aaep/v1/replies", &reply)
     }
 }
@@ -169,23 +170,23 @@ pub struct EventStream {
 }
 
 impl EventStream {
-    fn line(&mut self) -> String {
+    fn read_line(&mut self) -> String {
         let mut line = String::new();
         assert!(self.lines.read_line(&mut line).unwrap() > 0, "the stream has ended");
         line.trim_end_matches(['\r', '\n']).to_owned()
     }
 
-    /// The next event: its type without its beginning, its id, and its JSON.
+    /// Returns the next event: its type without the common prefix, its id, and its JSON.
     pub fn next(&mut self) -> (String, String, serde_json::Value) {
         let mut id = String::new();
         loop {
-            let line = self.line();
-            if let Some(found) = line.strip_prefix("id: ") {
-                found.clone_into(&mut id);
+            let line = self.read_line();
+            if let Some(event_id) = line.strip_prefix("id: ") {
+                event_id.clone_into(&mut id);
             } else if let Some(data) = line.strip_prefix("data: ") {
                 let event: serde_json::Value = serde_json::from_str(data).unwrap();
-                let kind = event["type"].as_str().unwrap().replace("aaep:agent.", "");
-                return (kind, id, event);
+                let event_type = event["type"].as_str().unwrap().replace("aaep:agent.", "");
+                return (event_type, id, event);
             }
         }
     }
@@ -194,19 +195,19 @@ impl EventStream {
         self.next().0
     }
 
-    /// From now on nothing is waited for longer than that.
-    pub fn wait_at_most(&self, time: Duration) {
+    /// Sets the timeout of all further reads.
+    pub fn set_read_timeout(&self, time: Duration) {
         self.lines.get_ref().set_read_timeout(Some(time)).unwrap();
     }
 
-    /// The next line, as it is.
+    /// Returns the next line unchanged.
     pub fn next_line(&mut self) -> String {
-        self.line()
+        self.read_line()
     }
 
-    /// Whether the other side has ended the stream.
-    pub fn is_over(&mut self) -> bool {
-        let mut rest = String::new();
-        self.lines.read_to_string(&mut rest).is_ok()
+    /// Reads the rest of the stream. Returns whether the server has closed it within the read timeout.
+    pub fn is_closed(&mut self) -> bool {
+        let mut remaining = String::new();
+        self.lines.read_to_string(&mut remaining).is_ok()
     }
 }

@@ -1,12 +1,14 @@
-//! What the tests of several crates share. Nothing that is shipped depends on it.
+//! Helpers that the tests of several crates share. No released code depends on this crate.
 //!
-//! - [`cli`] runs the binary `sayso` until it ends, [`hub`] runs it as a hub, [`terminal`] as a listener at a terminal.
-//! - [`http`], [`websocket`] and [`unix`] are clients of a hub, [`messages`] are what agents and listeners send.
-//! - [`chromium`] is a browser without a window.
-//! - [`property`], [`random`] and [`hex`] serve property tests, simulations and published vectors.
-//! - [`example!`] and [`heard!`] run the examples in the documentation of the crate `sayso`; [`person!`] listens there, [`model`]
-//!   is a model's endpoint.
-//! - [`published`] is the data that AAEP's authors published.
+//! - [`cli`] runs the `sayso` binary until it exits. [`hub`] runs it as a hub, and [`terminal`] as a listener in a
+//!   terminal.
+//! - [`http`], [`websocket`] and [`unix`] are clients of a hub. [`messages`] has the messages that agents and listeners
+//!   send.
+//! - [`chromium`] drives a headless browser.
+//! - [`property`], [`random`] and [`hex`] support property tests, simulations and published test vectors.
+//! - [`run_example!`] and [`example_with_listener!`] run documentation examples of the `sayso` crate.
+//!   [`declare_test_listener!`] declares the listener for them, and [`mock_model`] is a mock endpoint of a model.
+//! - [`published_data`] locates the data that AAEP's authors published.
 
 #![allow(
     missing_docs,
@@ -15,23 +17,23 @@
     clippy::panic,
     clippy::missing_panics_doc,
     clippy::should_implement_trait,
-    reason = "a test says what went wrong by panicking"
+    reason = "a failed test panics"
 )]
 
 pub mod chromium;
 pub mod cli;
-mod example;
+mod doc_example;
 pub mod hex;
 pub mod http;
 pub mod hub;
 pub mod messages;
-pub mod model;
-mod person;
+pub mod mock_model;
 pub mod property;
-pub mod published;
+pub mod published_data;
 pub mod random;
 #[cfg(unix)]
 pub mod terminal;
+mod test_listener;
 #[cfg(unix)]
 pub mod unix;
 pub mod websocket;

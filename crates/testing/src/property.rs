@@ -1,15 +1,16 @@
-//! How many cases a property test runs, and which.
+//! The configuration of property tests.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-/// Runs this many cases, or `PROPERTY_TIMES` times as many. They are the same in every run, so that no change fails by chance;
-/// `PROPERTY_SEED` draws others. Failing cases are not written to a file: turn them into tests with names.
+/// Returns a configuration with this many cases, multiplied by the environment variable `PROPERTY_TIMES`. The cases are
+/// the same in every run, so that no test fails by chance. `PROPERTY_SEED` selects other cases. Failing cases are not
+/// written to a file, so add a named test for each.
 pub fn cases(cases: u32) -> ProptestConfig {
-    let number = |name| std::env::var(name).ok().and_then(|value| value.parse::<u32>().ok()).unwrap_or(1);
+    let env_number = |name| std::env::var(name).ok().and_then(|value| value.parse::<u32>().ok()).unwrap_or(1);
     ProptestConfig {
-        cases: cases * number("PROPERTY_TIMES"),
-        rng_seed: RngSeed::Fixed(u64::from(number("PROPERTY_SEED"))),
+        cases: cases * env_number("PROPERTY_TIMES"),
+        rng_seed: RngSeed::Fixed(u64::from(env_number("PROPERTY_SEED"))),
         failure_persistence: None,
         ..ProptestConfig::default()
     }

@@ -1,15 +1,15 @@
-//! Random numbers that are the same in every run, so that a failure can be repeated.
+//! Deterministic random numbers, so that a failure can be reproduced.
 
-/// The generator `SplitMix64`.
+/// The `SplitMix64` generator.
 #[derive(Clone)]
-pub struct Random(u64);
+pub struct SplitMix64(u64);
 
-impl Random {
+impl SplitMix64 {
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -17,30 +17,30 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `end`, or 0.
+    /// Returns a number below `end`, or 0 if `end` is 0.
     pub fn below(&mut self, end: usize) -> usize {
         let end = u64::try_from(end.max(1)).unwrap();
-        usize::try_from(self.next() % end).unwrap()
+        usize::try_from(self.next_u64() % end).unwrap()
     }
 
-    /// True once in so many times.
+    /// Returns true with a probability of 1 in `times`.
     pub fn one_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
 
-    /// One of these.
-    pub fn pick<'l, T>(&mut self, from: &'l [T]) -> &'l T {
-        self.choose(from).expect("something to pick from")
+    /// Returns one of the items.
+    pub fn choose_one<'l, T>(&mut self, items: &'l [T]) -> &'l T {
+        self.choose(items).expect("at least one item")
     }
 
-    /// One of these, if there are any.
-    pub fn choose<'l, T>(&mut self, from: &'l [T]) -> Option<&'l T> {
-        from.get(self.below(from.len()))
+    /// Returns one of the items, or `None` if there are none.
+    pub fn choose<'l, T>(&mut self, items: &'l [T]) -> Option<&'l T> {
+        items.get(self.below(items.len()))
     }
 }
 
-/// A source of bytes, as the hub takes one.
-pub fn bytes(seed: u64) -> impl FnMut(&mut [u8]) + Send + 'static {
+/// Returns a source of pseudorandom bytes, as the hub's core requires it.
+pub fn seeded_byte_source(seed: u64) -> impl FnMut(&mut [u8]) + Send + 'static {
     let mut state = seed;
     move |bytes| {
         for byte in bytes {

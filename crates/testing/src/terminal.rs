@@ -1,4 +1,4 @@
-//! A person at a terminal.
+//! Runs `sayso listen` in a pseudo-terminal, as a person would.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -10,14 +10,14 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
 use crate::cli::binary;
-use crate::http::Client;
+use crate::http::TestClient;
 
-/// Nothing takes longer that comes at all.
-const PATIENCE: Duration = Duration::from_mins(2);
+/// How long to wait for output that must appear.
+const READ_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// The keyboard and screen of a new pseudo-terminal, and the path under which a program opens it.
+/// Opens a pseudo-terminal. Returns its controlling end, and the path of the end that a program opens.
 pub fn pseudo_terminal() -> (File, String) {
-    // Processes that other tests start meanwhile must not keep it open.
+    // Close-on-exec, so that processes that other tests start at the same time do not keep the terminal open.
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     grantpt(&master).unwrap();
     unlockpt(&master).unwrap();
@@ -25,154 +25,157 @@ pub fn pseudo_terminal() -> (File, String) {
     (File::from(master), path)
 }
 
-/// `sayso listen` in a pseudo-terminal of its own, which does not echo.
-pub struct Person {
+/// `sayso listen` in its own pseudo-terminal, without echo.
+pub struct ListenProcess {
     child: Child,
-    keyboard: File,
-    screen: Receiver<Vec<u8>>,
-    /// What was on the screen so far, byte for byte.
-    pub bytes: Vec<u8>,
+    pty: File,
+    lines: Receiver<Vec<u8>>,
+    /// All bytes of output so far.
+    pub raw_output: Vec<u8>,
 }
 
-impl Person {
-    pub fn listens(address: &str, arguments: &[&str]) -> Self {
-        Self::listens_as(address, arguments, |command| command)
+impl ListenProcess {
+    pub fn start(address: &str, arguments: &[&str]) -> Self {
+        Self::start_with(address, arguments, |command| command)
     }
 
-    pub fn listens_as(
+    pub fn start_with(
         address: &str,
         arguments: &[&str],
-        with: impl FnOnce(&mut Command) -> &mut Command,
+        configure: impl FnOnce(&mut Command) -> &mut Command,
     ) -> Self {
-        Self::listens_at(&format!("http://{address}"), arguments, with)
+        Self::start_at_url(&format!("http://{address}"), arguments, configure)
     }
 
-    pub fn listens_at(
+    pub fn start_at_url(
         url: &str,
         arguments: &[&str],
-        with: impl FnOnce(&mut Command) -> &mut Command,
+        configure: impl FnOnce(&mut Command) -> &mut Command,
     ) -> Self {
-        let (master, name) = pseudo_terminal();
-        let terminal = || File::options().read(true).write(true).open(&name).unwrap();
+        let (master, path) = pseudo_terminal();
+        let terminal = || File::options().read(true).write(true).open(&path).unwrap();
         let slave = terminal();
         let mut modes = tcgetattr(&slave).unwrap();
         modes.local_modes.remove(LocalModes::ECHO);
         tcsetattr(&slave, OptionalActions::Now, &modes).unwrap();
         let mut command = Command::new(binary());
         command.args(["listen", url]).args(arguments).env_remove("SAYSO_TOKEN");
-        let command = with(command.stdin(slave).stdout(terminal()).stderr(terminal()));
-        #[allow(clippy::zombie_processes, reason = "it is waited for when the person is dropped")]
+        let command = configure(command.stdin(slave).stdout(terminal()).stderr(terminal()));
+        #[allow(clippy::zombie_processes, reason = "it is waited for when the process is dropped")]
         let child = command.spawn().unwrap();
-        // The parent's copies of the terminal would keep its end from being seen.
+        // Closes this process's copies of the terminal, which would prevent an end of file.
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let (tell, screen) = channel();
+        let (sender, lines) = channel();
         let reader = master.try_clone().unwrap();
         std::thread::spawn(move || {
             let mut reader = BufReader::new(reader);
             let mut line = Vec::new();
-            while reader.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
-                let _ = tell.send(std::mem::take(&mut line));
+            while reader.read_until(b'\n', &mut line).is_ok_and(|count| count > 0) {
+                let _ = sender.send(std::mem::take(&mut line));
             }
         });
-        Self { child, keyboard: master, screen, bytes: Vec::new() }
+        Self { child, pty: master, lines, raw_output: Vec::new() }
     }
 
     /// Types a line.
-    pub fn types(&mut self, line: &str) {
-        self.keyboard.write_all(format!("{line}\n").as_bytes()).unwrap();
+    pub fn type_line(&mut self, line: &str) {
+        self.pty.write_all(format!("{line}\n").as_bytes()).unwrap();
     }
 
-    /// The end of what is typed.
-    pub fn types_no_more(&mut self) {
-        self.keyboard.write_all(&[4]).unwrap();
+    /// Sends end of file.
+    pub fn send_eof(&mut self) {
+        self.pty.write_all(&[4]).unwrap();
     }
 
-    /// The next line on the screen.
-    pub fn next(&mut self) -> Option<String> {
-        match self.screen.recv_timeout(PATIENCE) {
+    /// Returns the next line of output, or `None` at the end.
+    pub fn next_line(&mut self) -> Option<String> {
+        match self.lines.recv_timeout(READ_TIMEOUT) {
             Ok(line) => {
-                self.bytes.extend_from_slice(&line);
+                self.raw_output.extend_from_slice(&line);
                 let line = String::from_utf8(line).unwrap();
                 Some(line.trim_end_matches(['\r', '\n']).to_owned())
             }
             Err(RecvTimeoutError::Disconnected) => None,
             Err(RecvTimeoutError::Timeout) => {
-                panic!("nothing more came after {}", String::from_utf8_lossy(&self.bytes))
+                panic!("no more output after {}", String::from_utf8_lossy(&self.raw_output))
             }
         }
     }
 
-    /// All lines up to the first with this in it.
-    pub fn hears(&mut self, part: &str) -> Vec<String> {
+    /// Returns all lines up to and including the first one that contains this text.
+    pub fn read_until(&mut self, part: &str) -> Vec<String> {
         let mut lines = Vec::new();
         loop {
-            let Some(line) = self.next() else { panic!("it ended without {part:?}: {lines:#?}") };
-            let found = line.contains(part);
+            let Some(line) = self.next_line() else {
+                panic!("`sayso listen` exited without printing {part:?}: {lines:#?}")
+            };
+            let is_match = line.contains(part);
             lines.push(line);
-            if found {
+            if is_match {
                 return lines;
             }
         }
     }
 
-    pub fn is_there(address: &str, arguments: &[&str]) -> Self {
-        let mut person = Self::listens(address, arguments);
-        person.hears("Listening to");
-        person
+    pub fn start_connected(address: &str, arguments: &[&str]) -> Self {
+        let mut process = Self::start(address, arguments);
+        process.read_until("Listening to");
+        process
     }
 
-    /// Sends it a signal.
+    /// Sends a signal to the process.
     pub fn signal(&self, signal: &str) {
-        crate::cli::signal(&self.child.id().to_string(), signal);
+        crate::cli::send_signal(&self.child.id().to_string(), signal);
     }
 
-    /// What is left on the screen, and the exit code.
-    pub fn ends(mut self) -> (Vec<String>, i32) {
+    /// Returns the remaining lines of output and the exit code.
+    pub fn wait_for_exit(mut self) -> (Vec<String>, i32) {
         let mut lines = Vec::new();
-        while let Some(line) = self.next() {
+        while let Some(line) = self.next_line() {
             lines.push(line);
         }
         (lines, self.child.wait().unwrap().code().unwrap())
     }
 }
 
-impl Drop for Person {
+impl Drop for ListenProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// An agent in the middle of a session.
-pub struct Agent {
-    pub client: Client,
-    pub session: String,
+/// An agent with an open session.
+pub struct AgentSession {
+    pub client: TestClient,
+    pub session_id: String,
 }
 
-impl Agent {
-    pub fn starts(client: Client) -> Self {
-        let session = client.start();
-        Self { client, session }
+impl AgentSession {
+    pub fn start(client: TestClient) -> Self {
+        let session_id = client.start_session();
+        Self { client, session_id }
     }
 
-    pub fn says(&self, event: &str) {
-        let answer = self.client.post(&format!("/agent/v1/sessions/{}/events", self.session), event);
-        assert_eq!(answer.status, 200, "{answer:?}");
+    pub fn publish(&self, event: &str) {
+        let response = self.client.post(&format!("/agent/v1/sessions/{}/events", self.session_id), event);
+        assert_eq!(response.status, 200, "{response:?}");
     }
 
-    pub fn writes(&self, text: &str, complete: bool) {
-        let path = format!("/agent/v1/sessions/{}/output?output_id=out_1&complete={complete}", self.session);
-        let answer = self.client.post(&path, text);
-        assert_eq!(answer.status, 200, "{answer:?}");
+    pub fn write_output(&self, text: &str, complete: bool) {
+        let path =
+            format!("/agent/v1/sessions/{}/output?output_id=out_1&complete={complete}", self.session_id);
+        let response = self.client.post(&path, text);
+        assert_eq!(response.status, 200, "{response:?}");
     }
 
-    pub fn asks(&self) -> String {
-        self.client.ask(&self.session)
+    pub fn ask_confirmation(&self) -> String {
+        self.client.ask_confirmation(&self.session_id)
     }
 
-    /// What became of a question, after so many seconds at most.
-    pub fn waits(&self, token: &str, seconds: u32) -> String {
-        let path = format!("/agent/v1/sessions/{}/replies/{token}?wait={seconds}", self.session);
+    /// Waits for the reply to a question, up to this many seconds.
+    pub fn wait_for_reply(&self, token: &str, seconds: u32) -> String {
+        let path = format!("/agent/v1/sessions/{}/replies/{token}?wait={seconds}", self.session_id);
         self.client.get(&path).body
     }
 }

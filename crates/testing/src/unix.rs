@@ -1,4 +1,4 @@
-//! A listener on a Unix socket, in either framing.
+//! A client for a hub's Unix socket, with either framing.
 
 use std::io::{BufReader, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -7,46 +7,46 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::http::TIMEOUT;
-use crate::messages::{CAN_REPLY, kind, request};
+use crate::messages::{REPLY_CAPABILITIES, short_type, subscription_request};
 
-pub struct UnixClient {
+pub struct UnixSocketClient {
     stream: BufReader<UnixStream>,
-    lines: bool,
+    uses_lines: bool,
 }
 
-impl UnixClient {
-    /// Connects, to speak in lines or with the length before each message.
-    pub fn new(path: &Path, lines: bool) -> Self {
+impl UnixSocketClient {
+    /// Connects. Messages are framed as lines or with a length prefix.
+    pub fn new(path: &Path, uses_lines: bool) -> Self {
         let stream = UnixStream::connect(path).unwrap();
         stream.set_read_timeout(Some(TIMEOUT)).unwrap();
-        Self { stream: BufReader::new(stream), lines }
+        Self { stream: BufReader::new(stream), uses_lines }
     }
 
     pub fn stream(&mut self) -> &mut UnixStream {
         self.stream.get_mut()
     }
 
-    pub fn say(&mut self, text: &str) {
-        let framed = if self.lines {
+    pub fn send(&mut self, text: &str) {
+        let frame = if self.uses_lines {
             format!("{text}\n").into_bytes()
         } else {
             [&u32::try_from(text.len()).unwrap().to_be_bytes(), text.as_bytes()].concat()
         };
-        // Whether the hub reads it to its end is seen by what comes back.
-        let _ = self.stream().write_all(&framed);
+        // A write error is ignored. If the hub has rejected the message, the next read shows it.
+        let _ = self.stream().write_all(&frame);
     }
 
-    /// The next message, or none at the end.
+    /// Returns the next message, or `None` after the hub has closed the connection.
     pub fn try_next(&mut self) -> Option<Value> {
-        let first = self.byte()?;
+        let first_byte = self.read_byte()?;
         let mut bytes = Vec::new();
-        if self.lines {
-            bytes.push(first);
+        if self.uses_lines {
+            bytes.push(first_byte);
             while bytes.last() != Some(&b'\n') {
-                bytes.push(self.byte().expect("a whole line"));
+                bytes.push(self.read_byte().expect("a complete line"));
             }
         } else {
-            let mut length = [first, 0, 0, 0];
+            let mut length = [first_byte, 0, 0, 0];
             self.stream.read_exact(&mut length[1..]).unwrap();
             bytes.resize(u32::from_be_bytes(length) as usize, 0);
             self.stream.read_exact(&mut bytes).unwrap();
@@ -58,24 +58,24 @@ impl UnixClient {
         self.try_next().expect("a message")
     }
 
-    pub fn is_over(&mut self) -> bool {
-        self.byte().is_none()
+    pub fn is_closed(&mut self) -> bool {
+        self.read_byte().is_none()
     }
 
     pub fn subscribe(&mut self) -> String {
-        self.say(&request(CAN_REPLY));
+        self.send(&subscription_request(REPLY_CAPABILITIES));
         let accepted = self.next();
-        assert_eq!(kind(&accepted), "subscription.accepted", "{accepted}");
+        assert_eq!(short_type(&accepted), "subscription.accepted", "{accepted}");
         accepted["subscription_id"].as_str().unwrap().to_owned()
     }
 
-    fn byte(&mut self) -> Option<u8> {
+    fn read_byte(&mut self) -> Option<u8> {
         let mut byte = [0];
         match self.stream.read(&mut byte) {
             Ok(0) => None,
             Ok(_) => Some(byte[0]),
             Err(error) if error.kind() == ErrorKind::ConnectionReset => None,
-            Err(error) => panic!("nothing is received: {error}"),
+            Err(error) => panic!("cannot read: {error}"),
         }
     }
 }

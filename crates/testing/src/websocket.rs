@@ -1,4 +1,4 @@
-//! A listener's WebSocket.
+//! A WebSocket client for listeners.
 
 use std::net::TcpStream;
 
@@ -6,51 +6,51 @@ use serde_json::Value;
 use tungstenite::handshake::client::Response;
 use tungstenite::{ClientRequestBuilder, Error, HandshakeError, Message, WebSocket};
 
-use crate::http::Client;
-use crate::hub::Hub;
-use crate::messages::{kind, request};
+use crate::http::TestClient;
+use crate::hub::HubProcess;
+use crate::messages::{short_type, subscription_request};
 
-/// The header that negotiates AAEP's subprotocol, among others.
-pub const PROTOCOL: (&str, &str) = ("Sec-WebSocket-Protocol", "other, aaep.v1");
+/// The header that requests AAEP's subprotocol and another one.
+pub const SUBPROTOCOL_HEADER: (&str, &str) = ("Sec-WebSocket-Protocol", "other, aaep.v1");
 
-/// Opens a WebSocket at a path of a hub; the status if the upgrade is refused.
+/// Opens a WebSocket at a path of a hub. The error is the HTTP status of a rejected upgrade.
 pub fn upgrade(
     address: &str,
     path: &str,
     headers: &[(&str, &str)],
 ) -> Result<(WebSocket<TcpStream>, Response), u16> {
-    let mut wanted = ClientRequestBuilder::new(format!("ws://{address}{path}").parse().unwrap());
+    let mut request = ClientRequestBuilder::new(format!("ws://{address}{path}").parse().unwrap());
     for (name, value) in headers {
-        wanted = wanted.with_header(*name, *value);
+        request = request.with_header(*name, *value);
     }
-    match tungstenite::client(wanted, Client::of(address).connect()) {
+    match tungstenite::client(request, TestClient::new(address).connect()) {
         Ok(upgraded) => Ok(upgraded),
-        Err(HandshakeError::Failure(Error::Http(answer))) => Err(answer.status().as_u16()),
+        Err(HandshakeError::Failure(Error::Http(response))) => Err(response.status().as_u16()),
         Err(other) => panic!("{other}"),
     }
 }
 
-pub struct Socket(pub WebSocket<TcpStream>);
+pub struct WebSocketClient(pub WebSocket<TcpStream>);
 
-impl Socket {
-    /// Connects; the status if it is refused.
-    pub fn connect(hub: &Hub, headers: &[(&str, &str)]) -> Result<Self, u16> {
+impl WebSocketClient {
+    /// Connects to a hub. The error is the HTTP status of a rejected upgrade.
+    pub fn try_connect(hub: &HubProcess, headers: &[(&str, &str)]) -> Result<Self, u16> {
         upgrade(&hub.address, "/aaep/v1/ws", headers).map(|(socket, _)| Self(socket))
     }
 
-    pub fn open(hub: &Hub) -> Self {
-        Self::connect(hub, &[PROTOCOL]).unwrap_or_else(|status| panic!("{status}"))
+    pub fn connect(hub: &HubProcess) -> Self {
+        Self::try_connect(hub, &[SUBPROTOCOL_HEADER]).unwrap_or_else(|status| panic!("{status}"))
     }
 
-    pub fn subscribed(hub: &Hub, capabilities: &str) -> (Self, String) {
-        let mut socket = Self::open(hub);
-        socket.say(&request(capabilities));
+    pub fn connect_and_subscribe(hub: &HubProcess, capabilities: &str) -> (Self, String) {
+        let mut socket = Self::connect(hub);
+        socket.send(&subscription_request(capabilities));
         let accepted = socket.next();
-        assert_eq!(kind(&accepted), "subscription.accepted", "{accepted}");
+        assert_eq!(short_type(&accepted), "subscription.accepted", "{accepted}");
         (socket, accepted["subscription_id"].as_str().unwrap().to_owned())
     }
 
-    pub fn say(&mut self, text: &str) {
+    pub fn send(&mut self, text: &str) {
         self.0.send(Message::text(text)).unwrap();
     }
 
@@ -64,13 +64,13 @@ impl Socket {
         }
     }
 
-    pub fn code(mut self) -> u16 {
-        close_code(&mut self.0)
+    pub fn into_close_code(mut self) -> u16 {
+        read_close_code(&mut self.0)
     }
 }
 
-/// The code with which the other side closes, whatever it sends before.
-pub fn close_code(socket: &mut WebSocket<TcpStream>) -> u16 {
+/// Returns the close code that the server sends, ignoring earlier messages.
+pub fn read_close_code(socket: &mut WebSocket<TcpStream>) -> u16 {
     loop {
         if let Message::Close(frame) = socket.read().unwrap() {
             return frame.unwrap().code.into();

@@ -1,18 +1,18 @@
-//! JSON-RPC 2.0: what agents on a WebSocket and listeners on standard input have in common.
+//! The parts of JSON-RPC 2.0 that agents on a WebSocket and listeners on standard input share.
 
-use aaep::json::{Kind, Value, Writer};
+use aaep::json::{JsonKind, JsonValue, JsonWriter};
 
 pub(crate) const PARSE_ERROR: i64 = -32700;
 pub(crate) const INVALID_REQUEST: i64 = -32600;
 pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
 pub(crate) const INVALID_PARAMS: i64 = -32602;
 
-/// The id of a request whose own id is not known.
-pub(crate) const NULL: &str = "null";
+/// The id in a response to a request whose own id is unknown.
+pub(crate) const NULL_ID: &str = "null";
 
-/// A message of these members, each as JSON, in this order.
+/// Writes a message with these members, each given as JSON, in this order.
 pub(crate) fn message(members: &[(&str, &str)]) -> String {
-    let mut writer = Writer::default();
+    let mut writer = JsonWriter::default();
     writer.open_object();
     writer.key("jsonrpc").text("2.0");
     for (name, json) in members {
@@ -22,9 +22,9 @@ pub(crate) fn message(members: &[(&str, &str)]) -> String {
     writer.finish()
 }
 
-/// An error object (§5.1).
+/// Writes an error object (§5.1).
 pub(crate) fn error(code: i64, message: &str, data: Option<&str>) -> String {
-    let mut writer = Writer::default();
+    let mut writer = JsonWriter::default();
     writer.open_object();
     writer.key("code").integer(code);
     writer.key("message").text(message);
@@ -35,12 +35,12 @@ pub(crate) fn error(code: i64, message: &str, data: Option<&str>) -> String {
     writer.finish()
 }
 
-/// Whether a value may be the id of a request.
-pub(crate) fn is_id(value: &Value<'_>) -> bool {
-    matches!(value.kind(), Kind::Text | Kind::Number | Kind::Null)
+/// Returns whether a value is allowed as the id of a request.
+pub(crate) fn is_id(value: &JsonValue<'_>) -> bool {
+    matches!(value.kind(), JsonKind::Text | JsonKind::Number | JsonKind::Null)
 }
 
-/// Whether a message says that it is JSON-RPC 2.0.
-pub(crate) fn is_version_2(message: &Value<'_>) -> bool {
-    message.member("jsonrpc").is_some_and(|version| version.is("2.0"))
+/// Returns whether a message declares JSON-RPC 2.0.
+pub(crate) fn is_version_2(message: &JsonValue<'_>) -> bool {
+    message.member("jsonrpc").is_some_and(|version| version.is_text("2.0"))
 }

@@ -1,36 +1,38 @@
-//! Every way in and out of the hub.
+//! The hub's transports: HTTP with SSE, WebSocket, Unix socket and stdio, with authentication and TLS.
 //!
-//! - `agent`: agents on a WebSocket, as JSON-RPC.
-//! - [`auth`]: tokens, roles, scopes.
-//! - `compat`: the dialect of AAEP's own packages, for those who asked for it.
+//! - `agent`: agents on a WebSocket, with JSON-RPC.
+//! - [`auth`]: tokens, roles, scopes and browser sign-in.
+//! - `compat`: the dialect of AAEP's own packages, enabled with `--compat`.
 //! - [`fanout`]: the thread that writes to all streaming listeners.
-//! - [`http`]: HTTP/1.1 as values.
-//! - `listener`: what is said on the wires that carry whole messages: WebSocket, Unix socket, stdio.
-//! - [`observe`]: metrics, logs and traces, for whoever runs the hub.
-//! - `inbox`: frames for a listener whose bytes somebody else writes.
-//! - [`Line`]: an agent's own way to the hub, on which it is told without asking.
+//! - [`http`]: HTTP/1.1 requests and responses as values.
+//! - `json_rpc`: the parts of JSON-RPC 2.0 that agents and stdio listeners share.
+//! - `message_transport`: the protocol on transports that carry complete messages: WebSocket, Unix socket and stdio.
+//! - `outbound_queue`: the frames for a listener that is written to by its own task, not by the fan-out thread.
+//! - [`replay`]: serves a recording on the routes of a hub.
+//! - [`Server`]: accepts connections, passes requests to the hub, and writes responses and streams.
+//! - [`HubHandle`]: the handle to the hub's thread. [`AgentConnection`] is one agent's connection to it.
+//! - `sse`: the encoding of server-sent events.
+//! - [`telemetry`]: metrics and logs for the operator.
 //! - [`Tls`]: a certificate and its key.
-//! - [`replay`]: a recording, on the routes of a hub.
-//! - `sse`: how a stream of events is written.
-//! - [`Server`]: connections in, requests to the hub, answers and streams out.
 
 mod agent;
 pub mod auth;
 mod compat;
 pub mod fanout;
 pub mod http;
-mod inbox;
 mod json_rpc;
-mod listener;
-pub mod observe;
+mod message_transport;
+mod outbound_queue;
 pub mod replay;
 mod server;
 mod sse;
+pub mod telemetry;
 mod tls;
 
-pub use compat::Limits as DialectLimits;
-pub use listener::UnixSocket;
+pub use compat::CompatLimits;
+pub use message_transport::UnixSocket;
 pub use server::{
-    Asset, Bridge, Changed, Door, Handler, Handling, Limits, Line, Server, StartSession, Told, clock,
+    AgentConnection, AgentNotification, Asset, AuthPolicy, Handler, HandlerFuture, HubHandle, Server,
+    ServerLimits, StartSession, TokenChanges, unix_now,
 };
 pub use tls::{Tls, TlsError};

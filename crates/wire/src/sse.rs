@@ -1,16 +1,16 @@
-//! Server-sent events: how a stream is written (§B.1.3).
+//! The encoding of server-sent events (§B.1.3).
 
 use hub::delivery::{Frame, FrameKind};
 
-/// A comment that keeps a connection from being closed.
+/// A comment that keeps an idle connection open.
 pub(crate) const HEARTBEAT: &str = ":\n\n";
 
-/// A frame as a stream sends it. It is encoded once, whoever hears it.
-pub(crate) fn bytes(frame: &Frame) -> &[u8] {
-    frame.encoded(encode)
+/// Returns a frame's SSE encoding. It is computed once and shared by all listeners.
+pub(crate) fn frame_bytes(frame: &Frame) -> &[u8] {
+    frame.encoded_with(encode)
 }
 
-/// Encodes a frame. What overtakes others has no id: clients resume from the last id that they have seen.
+/// Encodes a frame. A frame that overtakes others has no id, because clients resume from the last id that they received.
 fn encode(frame: &Frame) -> Box<[u8]> {
     let id = frame.id().unwrap_or_default();
     let before = if id.is_empty() { "" } else { "id: " };
@@ -18,7 +18,7 @@ fn encode(frame: &Frame) -> Box<[u8]> {
     let parts = match frame.kind() {
         FrameKind::Event => ["event: aaep.event\n", before, id, after, "data: ", frame.json(), "\n\n"],
         FrameKind::Message => ["event: aaep.message\n", "", "", "", "data: ", frame.json(), "\n\n"],
-        // Without data no event comes of it.
+        // A block without data dispatches no event; it only sets the last event id.
         FrameKind::ResumePoint => ["", before, id, after, "", "", "\n"],
         FrameKind::Heartbeat => [HEARTBEAT, "", "", "", "", "", ""],
     };
@@ -34,19 +34,19 @@ mod tests {
         let event = Frame::event("evt_1", "{}", 1, false);
         for (frame, block) in [
             (&event, "event: aaep.event\nid: evt_1\ndata: {}\n\n"),
-            (&event.nameless(), "event: aaep.event\ndata: {}\n\n"),
+            (&event.without_id(), "event: aaep.event\ndata: {}\n\n"),
             (&Frame::message("{}"), "event: aaep.message\ndata: {}\n\n"),
-            (&Frame::mark("at_7"), "id: at_7\n\n"),
+            (&Frame::resume_point("at_7"), "id: at_7\n\n"),
             (&Frame::heartbeat(), ":\n\n"),
         ] {
-            assert_eq!(bytes(frame), block.as_bytes());
+            assert_eq!(frame_bytes(frame), block.as_bytes());
         }
     }
 
     #[test]
     fn a_frame_is_encoded_once() {
         let frame = Frame::event("evt_1", "{}", 1, false);
-        assert!(std::ptr::eq(bytes(&frame), bytes(&frame)));
-        assert_eq!(frame.size(), bytes(&frame).len());
+        assert!(std::ptr::eq(frame_bytes(&frame), frame_bytes(&frame)));
+        assert_eq!(frame.size(), frame_bytes(&frame).len());
     }
 }

@@ -1,4 +1,4 @@
-//! What the repository says of npayload ASP and takes from the code: the diagram and table of `docs/asp.md`, and the
+//! Documents about npayload ASP that are generated from the code: the diagram and table of `docs/asp.md`, and the test
 //! vectors of `docs/asp-vectors.json`.
 
 mod page;
@@ -11,17 +11,17 @@ const VECTORS: &str = "docs/asp-vectors.json";
 const BEGIN: &str = "<!-- cargo xtask asp writes from here -->";
 const END: &str = "<!-- cargo xtask asp writes to here -->";
 
-/// Writes both.
+/// Writes both documents.
 pub(crate) fn write() -> Result<(), String> {
-    for (path, text) in made()? {
+    for (path, text) in generated_files()? {
         std::fs::write(root().join(path), text).map_err(|error| format!("{path}: {error}"))?;
     }
     Ok(())
 }
 
-/// Says whether both are what would be written.
+/// Checks that both documents are up to date.
 pub(crate) fn check() -> Result<(), String> {
-    for (path, text) in made()? {
+    for (path, text) in generated_files()? {
         if read(path)? != text {
             return Err(format!("{path} is stale: run `cargo xtask asp`"));
         }
@@ -29,12 +29,12 @@ pub(crate) fn check() -> Result<(), String> {
     page::check_decisions(&read(PAGE)?)
 }
 
-fn made() -> Result<[(&'static str, String); 2], String> {
+fn generated_files() -> Result<[(&'static str, String); 2], String> {
     let old = read(PAGE)?;
     let (before, rest) = old.split_once(BEGIN).ok_or(format!("{PAGE} has no line {BEGIN}"))?;
     let (_, after) = rest.split_once(END).ok_or(format!("{PAGE} has no line {END}"))?;
-    let page = format!("{before}{BEGIN}\n\n{}\n{END}{after}", page::made());
-    Ok([(PAGE, page), (VECTORS, vectors::made()?)])
+    let page = format!("{before}{BEGIN}\n\n{}\n{END}{after}", page::generate());
+    Ok([(PAGE, page), (VECTORS, vectors::generate()?)])
 }
 
 fn read(path: &str) -> Result<String, String> {

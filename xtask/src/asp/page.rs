@@ -1,118 +1,127 @@
-//! The diagram, the table and the list of `docs/asp.md`, from the rows that the machine runs on.
+//! Generates the diagram and the two tables of `docs/asp.md` from the rows of the state machine.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use asp::machine::{Fact, On, PAGE, Reading, Row, State, Then};
+use asp::state_machine::{
+    AnyStateReading, Fact, PROTOCOL_TABLE, State, TransitionRow, TransitionTarget, Trigger,
+};
 
 use crate::stage::root;
 
-pub(super) fn made() -> String {
+pub(super) fn generate() -> String {
     format!(
-        "### The diagram\n\n{}\n### The rows\n\n{}\n### What each state takes\n\n{}",
+        "### The diagram\n\n{}\n### The rows\n\n{}\n### Allowed performatives per state\n\n{}",
         diagram(),
-        rows(),
-        states()
+        transition_table(),
+        state_table()
     )
 }
 
-/// Facts that say which of its kind a message is.
+/// Facts about the type or reason of a message. The diagram shows them after the performative.
 const KINDS: [Fact; 4] = [Fact::Invitation, Fact::Identity, Fact::Fatal, Fact::Unilateral];
 
-/// One arrow for each pair of states, with all that leads along it. Mermaid draws it; read aloud, each line says it too.
+/// Returns a Mermaid diagram with one arrow for each pair of states, labelled with all triggers. Each line also reads
+/// well aloud.
 fn diagram() -> String {
     let mut arrows: BTreeMap<(State, State), Vec<String>> = BTreeMap::new();
-    for row in PAGE.rows() {
+    for row in PROTOCOL_TABLE.rows() {
         for from in row.from {
-            let to = match row.then {
-                Then::Move(to) => to,
-                // The way back goes to every state that can escalate; one arrow says so.
-                Then::Stay | Then::Refuse(_) | Then::Back => continue,
+            let to = match row.target {
+                TransitionTarget::Move(to) => to,
+                // The return from an escalation leads to every state that can escalate. A note in the diagram says so.
+                TransitionTarget::Stay | TransitionTarget::Refuse(_) | TransitionTarget::Return => continue,
             };
-            let words = arrows.entry((*from, to)).or_default();
-            let kind = row.when.iter().find(|(fact, holds)| *holds && KINDS.contains(fact));
-            let kind = kind.map(|(fact, _)| format!(" ({})", fact.word())).unwrap_or_default();
-            let word = on(row.on).to_lowercase() + &kind;
-            if !words.contains(&word) {
-                words.push(word);
+            let labels = arrows.entry((*from, to)).or_default();
+            let kind = row.conditions.iter().find(|(fact, holds)| *holds && KINDS.contains(fact));
+            let kind = kind.map(|(fact, _)| format!(" ({})", fact.as_str())).unwrap_or_default();
+            let label = describe_trigger(row.trigger).to_lowercase() + &kind;
+            if !labels.contains(&label) {
+                labels.push(label);
             }
         }
     }
     let mut out = String::from("```mermaid\nstateDiagram-v2\n  [*] --> IDLE\n");
-    for ((from, to), words) in arrows {
-        let _ = writeln!(out, "  {from} --> {to}: {}", words.join(", "));
+    for ((from, to), labels) in arrows {
+        let _ = writeln!(out, "  {from} --> {to}: {}", labels.join(", "));
     }
-    out.push_str("  note right of ESCALATED: inform (resolution) leads back to the state before\n");
+    out.push_str("  note right of ESCALATED: inform (resolution) leads back to the previous state\n");
     out.push_str("  CLOSED --> [*]\n  FAILED --> [*]\n```\n");
     out
 }
 
-fn rows() -> String {
+fn transition_table() -> String {
     let mut out =
         String::from("| row | from | on | if | needs | leads to | does |\n|---|---|---|---|---|---|---|\n");
-    for row in PAGE.rows() {
+    for row in PROTOCOL_TABLE.rows() {
         let number = if row.number == 0 { String::new() } else { row.number.to_string() };
-        let from: Vec<_> = row.from.iter().map(|state| state.word()).collect();
-        let when: Vec<_> = row.when.iter().map(|(fact, holds)| fact_words(fact.word(), *holds)).collect();
-        let needs: Vec<_> = row
-            .needs
+        let from: Vec<_> = row.from.iter().map(|state| state.as_str()).collect();
+        let conditions: Vec<_> =
+            row.conditions.iter().map(|(fact, holds)| describe_fact(fact.as_str(), *holds)).collect();
+        let requirements: Vec<_> = row
+            .requirements
             .iter()
-            .map(|need| format!("{}, else `{}`", fact_words(need.fact.word(), need.holds), need.code))
+            .map(|requirement| {
+                format!(
+                    "{}, else `{}`",
+                    describe_fact(requirement.fact.as_str(), requirement.must_hold),
+                    requirement.code
+                )
+            })
             .collect();
-        let effects: Vec<_> = row.effects.iter().map(|effect| effect.words().into_owned()).collect();
-        let open = if row.listed { "" } else { " (open reading only)" };
+        let actions: Vec<_> = row.actions.iter().map(|action| action.description().into_owned()).collect();
+        let note = if row.is_listed { "" } else { " (`EveryLiveState` only)" };
         let _ = writeln!(
             out,
-            "| {number} | {}{open} | {} | {} | {} | {} | {} |",
+            "| {number} | {}{note} | {} | {} | {} | {} | {} |",
             from.join(", "),
-            on(row.on),
-            when.join("; "),
-            needs.join("; "),
-            then(row),
-            effects.join("; ")
+            describe_trigger(row.trigger),
+            conditions.join("; "),
+            requirements.join("; "),
+            describe_target(row),
+            actions.join("; ")
         );
     }
     out
 }
 
-fn states() -> String {
-    let mut out =
-        String::from("| state | as the page lists it | added by the open reading |\n|---|---|---|\n");
+fn state_table() -> String {
+    let mut out = String::from("| state | in the page's list | added by `EveryLiveState` |\n|---|---|---|\n");
     for state in State::ALL {
-        let listed = PAGE.allowed(Reading::Table, state);
-        let words = |some: &mut dyn Iterator<Item = &asp::Performative>| {
-            let words: Vec<_> = some.map(|one| one.word()).collect();
+        let listed = PROTOCOL_TABLE.allowed_performatives(AnyStateReading::ListedOnly, state);
+        let join_words = |performatives: &mut dyn Iterator<Item = &asp::Performative>| {
+            let words: Vec<_> = performatives.map(|performative| performative.as_str()).collect();
             if words.is_empty() { "none".to_owned() } else { words.join(", ") }
         };
-        let open = PAGE.allowed(Reading::Open, state);
-        let added = words(&mut open.iter().filter(|one| !listed.contains(one)));
-        let _ = writeln!(out, "| {state} | {} | {added} |", words(&mut listed.iter()));
+        let allowed = PROTOCOL_TABLE.allowed_performatives(AnyStateReading::EveryLiveState, state);
+        let added = join_words(&mut allowed.iter().filter(|performative| !listed.contains(performative)));
+        let _ = writeln!(out, "| {state} | {} | {added} |", join_words(&mut listed.iter()));
     }
     out
 }
 
-fn on(on: On) -> String {
-    match on {
-        On::Message(performative) => performative.to_string(),
-        On::Expiry(timer) => format!("{timer} timeout"),
-        On::BrokenChain => "broken chain".to_owned(),
+fn describe_trigger(trigger: Trigger) -> String {
+    match trigger {
+        Trigger::Message(performative) => performative.to_string(),
+        Trigger::TimerExpired(timer) => format!("{timer} timeout"),
+        Trigger::BrokenChain => "broken chain".to_owned(),
     }
 }
 
-fn fact_words(word: &str, holds: bool) -> String {
+fn describe_fact(word: &str, holds: bool) -> String {
     if holds { word.to_owned() } else { format!("not {word}") }
 }
 
-fn then(row: &Row) -> String {
-    match row.then {
-        Then::Move(to) => to.to_string(),
-        Then::Stay => "stays".to_owned(),
-        Then::Back => "the state before".to_owned(),
-        Then::Refuse(code) => format!("refused, `{code}`"),
+fn describe_target(row: &TransitionRow) -> String {
+    match row.target {
+        TransitionTarget::Move(to) => to.to_string(),
+        TransitionTarget::Stay => "stays".to_owned(),
+        TransitionTarget::Return => "the previous state".to_owned(),
+        TransitionTarget::Refuse(code) => format!("refused, `{code}`"),
     }
 }
 
-/// Every decision names tests that exist.
+/// Checks that every decision names tests that exist.
 pub(super) fn check_decisions(page: &str) -> Result<(), String> {
     for number in 1..=20 {
         let row = page.lines().find(|line| line.starts_with(&format!("| D{number} |")));

@@ -1,22 +1,22 @@
-//! Events: the envelope, the payload of their type, and what one member means for another.
+//! Validation of events: the envelope, the payload, and dependencies between members.
 
 use std::borrow::Cow;
 
-use super::extension::{self, Declared};
-use super::members::{Places, Strangers, doubled, missing};
+use super::extension::{self, DeclaredContexts};
+use super::field_table::{self, FieldTable};
+use super::members::{MemberIndex, UnknownMembers, check_missing, report_duplicate};
 use super::path::Path;
-use super::spoken::Heard;
-use super::table::{self, Table};
-use super::{spoken, step, value};
+use super::spoken_text::TextScan;
+use super::{session_event, spoken_text, value};
 use crate::event::{ENVELOPE, EventType};
-use crate::form::{has_version_inside, is_language_tag, is_uri, is_version};
-use crate::json::{Doc, Kind, Value};
-use crate::record::Shape;
+use crate::grammar::{contains_version, is_language_tag, is_uri, is_version};
+use crate::json::{Doc, JsonKind, JsonValue};
+use crate::record::FieldType;
 use crate::rule::{self, Findings, Rule};
-use crate::session::Step;
+use crate::session::SessionEvent;
 
-/// The places of the envelope's members in every event's table: the order of [`ENVELOPE`].
-pub(super) mod place {
+/// Indices of the envelope's members in every event's field table, in the order of [`ENVELOPE`].
+pub(super) mod envelope_index {
     pub(in crate::check) const CONTEXT: usize = 0;
     pub(in crate::check) const VERSION: usize = 1;
     pub(in crate::check) const TYPE: usize = 2;
@@ -32,96 +32,98 @@ pub(super) mod place {
 
 const MAX_MEMBERS: usize = 32;
 
-/// Checks one event; returns what the session machine needs of it, if it names its session.
+/// Checks one event. Returns the input for the session checks if the event names its session.
 pub(super) fn check<'d>(
     doc: &Doc<'d>,
     core: Option<&EventType>,
     versions: &[String],
     findings: &mut Findings,
-) -> Option<Step<Cow<'d, str>>> {
-    let table = table::of_event(core);
+) -> Option<SessionEvent<Cow<'d, str>>> {
+    let table = field_table::event_table(core);
     let mut event = EventCheck {
         core,
         table,
-        places: Places::new(doc),
-        heard: Heard::default(),
+        members: MemberIndex::new(doc),
+        scan: TextScan::default(),
         agent_id: None,
-        known_version: true,
+        is_known_version: true,
     };
-    event.members(versions, findings);
-    missing(table, event.places.seen, findings);
-    event.envelope(versions, findings);
-    event.language(findings);
+    event.check_members(versions, findings);
+    check_missing(table, event.members.seen, findings);
+    event.check_envelope(versions, findings);
+    event.check_language(findings);
     if let Some(core) = core {
-        event.summaries(core, findings);
-        event.payload(core, findings);
+        event.check_summaries(core, findings);
+        event.check_payload(core, findings);
     }
-    step::take(core, table, &event.places, event.heard.time, event.agent_id)
+    session_event::extract(core, table, &event.members, event.scan.timestamp, event.agent_id)
 }
 
 pub(super) struct EventCheck<'c, 'd> {
+    /// The event's type, if it is a core type.
     core: Option<&'c EventType>,
-    pub(super) table: &'static Table,
-    pub(super) places: Places<'d>,
-    heard: Heard,
+    pub(super) table: &'static FieldTable,
+    pub(super) members: MemberIndex<'d>,
+    scan: TextScan,
     agent_id: Option<Cow<'d, str>>,
-    /// The event says no version, or one that we know: then what we do not know is wrong, not new (C-A2).
-    known_version: bool,
+    /// Whether the event's version is absent or known. Under an unknown version, unknown types and
+    /// members may be new, so they are only warnings (C-A2).
+    is_known_version: bool,
 }
 
 impl<'d> EventCheck<'_, 'd> {
-    /// Every member against its field.
-    fn members(&mut self, versions: &[String], findings: &mut Findings) {
-        let mut strangers = Strangers::default();
+    /// Checks every member against its field.
+    fn check_members(&mut self, versions: &[String], findings: &mut Findings) {
+        let mut unknown_members = UnknownMembers::default();
         let mut rank = 0;
         let mut next = 0;
-        let mut disorder = false;
+        let mut is_out_of_order = false;
         let mut count = 0;
-        let mut known_version = None;
-        for (key, member) in self.places.root().members() {
+        let mut is_known_version = None;
+        for (key, member) in self.members.root().members() {
             count += 1;
             let path = Path::Key(&Path::Root, key);
-            let Some(at) = self.table.find_next(key, next) else {
+            let Some(index) = self.table.find_next(key, next) else {
                 let name = key.text().unwrap_or_default();
-                disorder |= rank > PAYLOAD;
-                rank = PAYLOAD;
-                // Once, not for every stranger: there may be a hundred thousand of them.
-                let known_version = *known_version.get_or_insert_with(|| self.knows_version(versions));
-                self.stranger(&name, member, &path, known_version, findings);
-                strangers.note(name, findings);
+                is_out_of_order |= rank > PAYLOAD_RANK;
+                rank = PAYLOAD_RANK;
+                // Computed once, because an event can have a hundred thousand unknown members.
+                let is_known_version = *is_known_version.get_or_insert_with(|| self.knows_version(versions));
+                self.check_unknown_member(&name, member, &path, is_known_version, findings);
+                unknown_members.record(name, findings);
                 continue;
             };
-            next = at + 1;
-            let here = rank_of(at);
-            disorder |= here < rank;
-            rank = here;
-            if !self.places.note(at, member) {
-                doubled(&path, findings);
+            next = index + 1;
+            let member_rank = rank_of(index);
+            is_out_of_order |= member_rank < rank;
+            rank = member_rank;
+            if !self.members.record(index, member) {
+                report_duplicate(&path, findings);
             }
-            value::field(self.table.field(at), member, &path, &mut self.heard, findings);
+            value::check_field(self.table.field(index), member, &path, &mut self.scan, findings);
         }
-        if disorder {
+        if is_out_of_order {
             findings.push(rule::MEMBER_ORDER, String::new(), String::new());
         }
         let prefixes =
-            self.places.get(place::EXTENSIONS).map_or(0, |extensions| extensions.members().count());
+            self.members.get(envelope_index::EXTENSIONS).map_or(0, |extensions| extensions.members().count());
         if count + prefixes > MAX_MEMBERS {
             findings.push(rule::EVENT_FIELDS, String::new(), format!("found {}", count + prefixes));
         }
     }
 
-    /// A member that the event's type does not have.
+    /// Checks a member that the event's type does not define.
     #[cold]
-    fn stranger(
+    fn check_unknown_member(
         &mut self,
         name: &str,
-        member: Value<'d>,
+        member: JsonValue<'d>,
         path: &Path<'_>,
-        known_version: bool,
+        is_known_version: bool,
         findings: &mut Findings,
     ) {
         let mut report = |rule: Rule, found: &str| {
-            if known_version {
+            if is_known_version {
                 findings.push(rule, path.pointer(), found.to_owned());
             } else {
                 findings.warn(rule, path.pointer(), found.to_owned());
@@ -135,22 +137,30 @@ impl<'d> EventCheck<'_, 'd> {
         }
         if self.core.is_some() {
             match self.variant_of(name) {
-                Some(base) => value::field(base, member, path, &mut self.heard, findings),
-                None => report(rule::STRAY, "this member is not known here"),
+                Some(base) => value::check_field(base, member, path, &mut self.scan, findings),
+                None => report(rule::UNKNOWN_MEMBER, "unknown member"),
             }
         } else if name.starts_with("summary_") {
-            // Other types' members are theirs (C-G6); their summaries are spoken all the same (§7.4.1).
-            value::shape(&Shape::LONG, rule::SUMMARIES, member, path, &mut self.heard, findings);
-            spoken::check(member, name, path, &mut self.heard, findings);
+            // Extensions define their own members (C-G6), but their summaries are spoken as well
+            // (§7.4.1).
+            value::check_value(
+                &FieldType::LONG_TEXT,
+                rule::SUMMARIES,
+                member,
+                path,
+                &mut self.scan,
+                findings,
+            );
+            spoken_text::check(member, name, path, &mut self.scan, findings);
         }
     }
 
-    /// The field of which `name` is the form in another language, like `summary_normal_yo` (§11.5.1, C-H1).
+    /// Returns the field that `name` translates, as in `summary_normal_yo` (§11.5.1, C-H1).
     pub(super) fn variant_of(&self, name: &str) -> Option<&'static crate::record::Field> {
         self.table
             .fields()
             .iter()
-            .filter(|field| field.spoken)
+            .filter(|field| field.is_spoken)
             .filter(|field| {
                 name.strip_prefix(field.name)
                     .and_then(|rest| rest.strip_prefix('_'))
@@ -161,18 +171,18 @@ impl<'d> EventCheck<'_, 'd> {
     }
 
     fn knows_version(&self, versions: &[String]) -> bool {
-        let version = self.places.root().member("aaep_version").and_then(|version| version.text());
+        let version = self.members.root().member("aaep_version").and_then(|version| version.text());
         version.is_none_or(|version| versions.iter().any(|known| *known == version) || !is_version(&version))
     }
 
-    /// What the envelope's members mean for each other.
-    fn envelope(&mut self, versions: &[String], findings: &mut Findings) {
-        if self.places.get(place::VERSION).is_none() {
+    /// Checks dependencies between the envelope's members.
+    fn check_envelope(&mut self, versions: &[String], findings: &mut Findings) {
+        if self.members.get(envelope_index::VERSION).is_none() {
             findings.push(rule::VERSION_SET, String::new(), String::new());
         }
-        match self.places.get(place::VERSION).and_then(|version| version.text()) {
+        match self.members.get(envelope_index::VERSION).and_then(|version| version.text()) {
             Some(version) if !versions.iter().any(|known| *known == version) && is_version(&version) => {
-                self.known_version = false;
+                self.is_known_version = false;
                 findings.push(
                     rule::VERSION_PUBLISHED,
                     "/aaep_version".to_owned(),
@@ -181,44 +191,55 @@ impl<'d> EventCheck<'_, 'd> {
             }
             _ => {}
         }
-        let declared = Declared::by(self.places.get(place::CONTEXT));
-        self.event_type(declared, findings);
-        weak_id(self.places.get(place::EVENT_ID), rule::EVENT_ID_RANDOM, "/event_id", "evt_", findings);
-        self.agent_id =
-            self.places.get(place::PRODUCER).and_then(|producer| producer.member("agent_id")?.text());
+        let declared = DeclaredContexts::from_context(self.members.get(envelope_index::CONTEXT));
+        self.check_event_type(declared, findings);
+        check_id_strength(
+            self.members.get(envelope_index::EVENT_ID),
+            rule::EVENT_ID_RANDOM,
+            "/event_id",
+            "evt_",
+            findings,
+        );
+        self.agent_id = self
+            .members
+            .get(envelope_index::PRODUCER)
+            .and_then(|producer| producer.member("agent_id")?.text());
         if let Some(agent) = &self.agent_id
-            && has_version_inside(agent)
+            && contains_version(agent)
         {
             findings.push(rule::AGENT_ID_STABLE, "/producer/agent_id".to_owned(), format!("found {agent:?}"));
         }
         if self.core == Some(&EventType::SessionStarted)
-            && let Some(number) =
-                self.places.get(place::SEQUENCE_NUMBER).and_then(|number| number.number()?.as_i64())
+            && let Some(number) = self
+                .members
+                .get(envelope_index::SEQUENCE_NUMBER)
+                .and_then(|number| number.as_number()?.as_i64())
             && number > 0
         {
             findings.push(rule::SEQUENCE_NUMBER, "/sequence_number".to_owned(), format!("found {number}"));
         }
-        if let Some(extensions) = self.places.get(place::EXTENSIONS) {
+        if let Some(extensions) = self.members.get(envelope_index::EXTENSIONS) {
             extension::check_prefixes(extensions, declared, findings);
         }
-        self.urgency(findings);
+        self.check_urgency(findings);
     }
 
-    fn event_type(&self, declared: Declared, findings: &mut Findings) {
-        let name = self.places.get(place::TYPE).and_then(|name| name.text());
-        // An empty one has been told as missing.
+    fn check_event_type(&self, declared: DeclaredContexts, findings: &mut Findings) {
+        let name = self.members.get(envelope_index::TYPE).and_then(|name| name.text());
+        // An empty type is already reported as missing.
         let Some(name) = name.filter(|name| !name.is_empty()) else { return };
         let pointer = || "/type".to_owned();
         let found = || format!("found {name:?}");
         if self.core.is_some() {
             if !name.starts_with("aaep:") {
-                // The vocabulary form is a mistake of the published context file, for receiving only (C-A4).
+                // The vocabulary form is a mistake in the published context file and is accepted
+                // only on receipt (C-A4).
                 let rule =
                     if EventType::is_vocabulary_form(&name) { rule::TYPE_CORE } else { rule::TYPE_COMPACT };
                 findings.push(rule, pointer(), found());
             }
         } else if EventType::is_reserved(&name) {
-            if self.known_version {
+            if self.is_known_version {
                 findings.push(rule::TYPE_CORE, pointer(), found());
             } else {
                 findings.warn(rule::TYPE_CORE, pointer(), found());
@@ -226,21 +247,26 @@ impl<'d> EventCheck<'_, 'd> {
         } else if name.contains("://") || name.starts_with("urn:") || name.starts_with("tag:") {
             if !is_uri(&name) {
                 findings.push(rule::TYPE_FORM, pointer(), found());
-            } else if !declared.any() {
+            } else if !declared.has_extension() {
                 findings.push(rule::TYPE_DECLARED, pointer(), found());
             }
         } else {
             match name.split_once(':') {
                 Some((prefix, local)) if !local.is_empty() => {
-                    declared.check(prefix, rule::TYPE_FORM, &Path::Member(&Path::Root, "type"), findings);
+                    declared.check_prefix(
+                        prefix,
+                        rule::TYPE_FORM,
+                        &Path::Member(&Path::Root, "type"),
+                        findings,
+                    );
                 }
                 _ => findings.push(rule::TYPE_FORM, pointer(), found()),
             }
         }
     }
 
-    fn urgency(&self, findings: &mut Findings) {
-        let urgency = self.places.get(place::URGENCY);
+    fn check_urgency(&self, findings: &mut Findings) {
+        let urgency = self.members.get(envelope_index::URGENCY);
         let critical = match self.core {
             Some(EventType::SessionErrored) => rule::ERRORED_CRITICAL,
             Some(EventType::AwaitingConfirmation) => rule::CONFIRMATION_CRITICAL,
@@ -262,71 +288,75 @@ impl<'d> EventCheck<'_, 'd> {
         }
     }
 
-    /// Text for people says its language, and its direction where it has both (§11.1, §11.4).
-    fn language(&mut self, findings: &mut Findings) {
-        if !self.heard.text {
+    /// Checks that text for people has a language, and `text_direction` `auto` if it mixes
+    /// directions (§11.1, §11.4).
+    fn check_language(&mut self, findings: &mut Findings) {
+        if !self.scan.has_text {
             return;
         }
-        let hints = self.places.get(place::HINTS).filter(|hints| hints.kind() == Kind::Object);
+        let hints = self.members.get(envelope_index::HINTS).filter(|hints| hints.kind() == JsonKind::Object);
         let Some(hints) = hints else {
-            if self.places.get(place::HINTS).is_none() {
+            if self.members.get(envelope_index::HINTS).is_none() {
                 findings.push(rule::HINTS, String::new(), "localization_hints is missing".to_owned());
             }
             return;
         };
-        let (mut language, mut auto) = (false, false);
+        let (mut has_language, mut is_auto) = (false, false);
         for (key, value) in hints.members() {
-            language |= key.is("primary_language");
-            auto |= key.is("text_direction") && value.is("auto");
+            has_language |= key.is_text("primary_language");
+            is_auto |= key.is_text("text_direction") && value.is_text("auto");
         }
-        if !language {
+        if !has_language {
             let pointer = "/localization_hints".to_owned();
             findings.push(rule::PRIMARY_LANGUAGE, pointer, "primary_language is missing".to_owned());
         }
-        for pointer in std::mem::take(&mut self.heard.mixed) {
-            if !auto {
+        for pointer in std::mem::take(&mut self.scan.mixed_direction_pointers) {
+            if !is_auto {
                 findings.push(rule::MIXED_DIRECTION, pointer, String::new());
             }
         }
     }
 
-    fn summaries(&self, core: &EventType, findings: &mut Findings) {
+    fn check_summaries(&self, core: &EventType, findings: &mut Findings) {
         if *core == EventType::OutputStreaming {
             return;
         }
-        let has = |name| self.places.named(self.table, name).is_some();
-        let normal = has("summary_normal");
-        let others = usize::from(has("summary_terse")) + usize::from(has("summary_detailed"));
-        let optional =
-            self.table.find("summary_normal").is_some_and(|at| self.table.field(at).missing.is_none());
-        if !normal && optional {
+        let has = |name| self.members.get_by_name(self.table, name).is_some();
+        let has_normal = has("summary_normal");
+        let other_count = usize::from(has("summary_terse")) + usize::from(has("summary_detailed"));
+        let is_optional = self
+            .table
+            .find("summary_normal")
+            .is_some_and(|index| self.table.field(index).missing_rule.is_none());
+        if !has_normal && is_optional {
             findings.push(rule::SUMMARY_NORMAL, String::new(), "summary_normal is missing".to_owned());
         }
-        if normal && others == 0 && *core != EventType::ProgressUpdated {
-            findings.push(rule::SUMMARY_LEVELS, String::new(), "there is only summary_normal".to_owned());
+        if has_normal && other_count == 0 && *core != EventType::ProgressUpdated {
+            findings.push(rule::SUMMARY_LEVELS, String::new(), "only summary_normal is present".to_owned());
         }
     }
 }
 
-/// Where payload and unknown members stand in the advised order (§3.6); extensions come after them.
-const PAYLOAD: usize = 20;
+/// Rank of payload and unknown members in the recommended order (§3.6). Extensions follow them.
+const PAYLOAD_RANK: usize = 20;
 
-fn rank_of(at: usize) -> usize {
-    match at {
-        place::EXTENSIONS => PAYLOAD + 1,
-        at if at < ENVELOPE.len() => at,
-        _ => PAYLOAD,
+fn rank_of(index: usize) -> usize {
+    match index {
+        envelope_index::EXTENSIONS => PAYLOAD_RANK + 1,
+        index if index < ENVELOPE.len() => index,
+        _ => PAYLOAD_RANK,
     }
 }
 
-/// How a tag is written inside a name: small letters, `_` for `-` (C-H1).
+/// Returns whether a language tag is spelled as in member names: in lower case, with `_` instead of
+/// `-` (C-H1).
 fn is_lower_cased(tag: &str) -> bool {
     !tag.contains(|letter: char| letter == '-' || letter.is_ascii_uppercase())
 }
 
-/// An id that somebody counted rather than drew.
-pub(super) fn weak_id(
-    value: Option<Value<'_>>,
+/// Reports an id that looks like a counter instead of a random value.
+pub(super) fn check_id_strength(
+    value: Option<JsonValue<'_>>,
     rule: Rule,
     pointer: &str,
     prefix: &str,

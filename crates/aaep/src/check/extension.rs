@@ -1,44 +1,49 @@
-//! Extensions: what stands under a prefix, and which prefixes may be used (§3.4.3, chapter 7).
+//! Validation of extensions: their prefixes and bodies (§3.4.3, chapter 7).
 
 use super::path::Path;
 use super::value::excerpt;
 use crate::event::CORE_CONTEXT;
-use crate::form::{is_id, is_prefix, is_reserved_prefix};
+use crate::grammar::{is_id, is_prefix, is_reserved_prefix};
 use crate::id::{ReplyToken, SessionId};
-use crate::json::{Kind, Value};
+use crate::json::{JsonKind, JsonValue};
 use crate::rule::{self, Findings, Rule};
 use seal::Timestamp;
 
-/// The extension that sayso itself uses: its prefix, and its context (design, decision 15).
-pub(crate) const SAYSO: (&str, &str) = ("sayso", "urn:sayso:context:v1");
+/// The prefix and the context URI of sayso's own extension (decision 15).
+pub(crate) const SAYSO_EXTENSION: (&str, &str) = ("sayso", "urn:sayso:context:v1");
 
-/// What `@context` says of extensions.
+/// The extensions that `@context` declares.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Declared {
-    /// There is a context beside the core.
-    any: bool,
-    /// One of them is sayso's own.
-    sayso: bool,
+pub(super) struct DeclaredContexts {
+    /// Whether there is a context besides the core context.
+    has_extension: bool,
+    /// Whether sayso's own context is declared.
+    has_sayso: bool,
 }
 
-impl Declared {
-    pub(super) fn by(context: Option<Value<'_>>) -> Self {
+impl DeclaredContexts {
+    pub(super) fn from_context(context: Option<JsonValue<'_>>) -> Self {
         let mut declared = Self::default();
         for item in context.into_iter().flat_map(|context| context.items()) {
             let text = item.text().unwrap_or_default();
-            declared.any |= text != CORE_CONTEXT;
-            declared.sayso |= text == SAYSO.1;
+            declared.has_extension |= text != CORE_CONTEXT;
+            declared.has_sayso |= text == SAYSO_EXTENSION.1;
         }
         declared
     }
 
-    /// Whether there is any vocabulary beside the core.
-    pub(super) fn any(self) -> bool {
-        self.any
+    pub(super) fn has_extension(self) -> bool {
+        self.has_extension
     }
 
-    /// Says what is wrong with a prefix, as far as it can be told without fetching anything (C-A12).
-    pub(super) fn check(self, prefix: &str, undeclared: Rule, path: &Path<'_>, findings: &mut Findings) {
+    /// Reports problems with a prefix that can be found without fetching the context (C-A12).
+    pub(super) fn check_prefix(
+        self,
+        prefix: &str,
+        undeclared_rule: Rule,
+        path: &Path<'_>,
+        findings: &mut Findings,
+    ) {
         let found = || format!("found {prefix:?}");
         if is_reserved_prefix(prefix) {
             return findings.push(rule::PREFIX_RESERVED, path.pointer(), found());
@@ -46,22 +51,22 @@ impl Declared {
         if prefix.len() == 1 {
             findings.push(rule::PREFIX_SHORT, path.pointer(), found());
         }
-        let declared = if prefix == SAYSO.0 { self.sayso } else { self.any };
+        let declared = if prefix == SAYSO_EXTENSION.0 { self.has_sayso } else { self.has_extension };
         if !declared || !is_prefix(prefix) {
-            findings.push(undeclared, path.pointer(), format!("{prefix:?} is not declared"));
-        } else if prefix != SAYSO.0 {
+            findings.push(undeclared_rule, path.pointer(), format!("{prefix:?} is not declared"));
+        } else if prefix != SAYSO_EXTENSION.0 {
             findings.push(rule::EXTENSION_UNKNOWN, path.pointer(), found());
         }
     }
 }
 
-/// `extensions` is an object of objects.
-pub(super) fn check_objects(rule: Rule, value: Value<'_>, path: &Path<'_>, findings: &mut Findings) {
-    if value.kind() != Kind::Object {
+/// Checks that `extensions` is an object of objects.
+pub(super) fn check_objects(rule: Rule, value: JsonValue<'_>, path: &Path<'_>, findings: &mut Findings) {
+    if value.kind() != JsonKind::Object {
         return findings.push(rule, path.pointer(), format!("expected an object, found {}", excerpt(value)));
     }
     for (key, value) in value.members() {
-        if value.kind() != Kind::Object {
+        if value.kind() != JsonKind::Object {
             let name = key.text().unwrap_or_default();
             let at = Path::Member(path, &name);
             findings.push(rule, at.pointer(), format!("expected an object, found {}", excerpt(value)));
@@ -69,21 +74,21 @@ pub(super) fn check_objects(rule: Rule, value: Value<'_>, path: &Path<'_>, findi
     }
 }
 
-/// The prefixes of an event's `extensions`, and the bodies of those that we know.
-pub(super) fn check_prefixes(extensions: Value<'_>, declared: Declared, findings: &mut Findings) {
+/// Checks the prefixes in `extensions`, and the bodies of known extensions.
+pub(super) fn check_prefixes(extensions: JsonValue<'_>, declared: DeclaredContexts, findings: &mut Findings) {
     let path = Path::Member(&Path::Root, "extensions");
     for (key, value) in extensions.members() {
         let name = key.text().unwrap_or_default();
         let at = Path::Member(&path, &name);
-        declared.check(&name, rule::EXTENSION_DECLARED, &at, findings);
-        if name == SAYSO.0 {
-            check_ours(value, &at, findings);
+        declared.check_prefix(&name, rule::EXTENSION_DECLARED, &at, findings);
+        if name == SAYSO_EXTENSION.0 {
+            check_sayso_body(value, &at, findings);
         }
     }
 }
 
-/// The form of `extensions.sayso`; what it does not name is free.
-fn check_ours(body: Value<'_>, path: &Path<'_>, findings: &mut Findings) {
+/// Checks the known members of `extensions.sayso`. Other members are allowed.
+fn check_sayso_body(body: JsonValue<'_>, path: &Path<'_>, findings: &mut Findings) {
     for (key, value) in body.members() {
         let name = key.text().unwrap_or_default();
         let text = value.text();
@@ -95,7 +100,7 @@ fn check_ours(body: Value<'_>, path: &Path<'_>, findings: &mut Findings) {
                 "a reply token"
             }
             "deadline" if text.is_none_or(|text| Timestamp::parse_rfc3339(text).is_err()) => {
-                "a time, as RFC 3339 writes it"
+                "an RFC 3339 timestamp"
             }
             "parent_session_id" if !text.is_some_and(|text| is_id(SessionId::PREFIX, text)) => "a session id",
             "decision" if !matches!(text, Some("accept" | "reject")) => "accept or reject",

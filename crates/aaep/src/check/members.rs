@@ -1,82 +1,83 @@
-//! An object's members against a table: what is there, what is missing, what stands twice.
+//! Members of an object compared with a field table: present, missing and duplicate members.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use super::field_table::FieldTable;
 use super::path::Path;
-use super::table::Table;
-use crate::json::Value;
+use crate::json::JsonValue;
 use crate::rule::{self, Findings};
 
-/// Where the known members of an object are; by the place of their field in the table.
-pub(super) struct Places<'d> {
-    root: Value<'d>,
+/// The known members of an object, by the index of their field in the table.
+pub(super) struct MemberIndex<'d> {
+    root: JsonValue<'d>,
     doc: crate::json::Doc<'d>,
-    at: [u32; 64],
+    value_indices: [u32; 64],
+    /// Bit set of the fields that are present.
     pub(super) seen: u64,
 }
 
-impl<'d> Places<'d> {
+impl<'d> MemberIndex<'d> {
     pub(super) fn new(doc: &crate::json::Doc<'d>) -> Self {
-        Self { root: doc.root(), doc: *doc, at: [0; 64], seen: 0 }
+        Self { root: doc.root(), doc: *doc, value_indices: [0; 64], seen: 0 }
     }
 
-    /// Notes a member; says whether it is the first of its name.
+    /// Records a member. Returns whether it is the first with its name.
     #[inline]
-    pub(super) fn note(&mut self, field: usize, value: Value<'d>) -> bool {
-        let first = self.seen & 1 << field == 0;
+    pub(super) fn record(&mut self, field: usize, value: JsonValue<'d>) -> bool {
+        let is_first = self.seen & 1 << field == 0;
         self.seen |= 1 << field;
-        self.at[field] = value.index();
-        first
+        self.value_indices[field] = value.index();
+        is_first
     }
 
     #[inline]
-    pub(super) fn get(&self, field: usize) -> Option<Value<'d>> {
-        (self.seen & 1 << field != 0).then(|| self.doc.at(self.at[field]))
+    pub(super) fn get(&self, field: usize) -> Option<JsonValue<'d>> {
+        (self.seen & 1 << field != 0).then(|| self.doc.value_at(self.value_indices[field]))
     }
 
-    /// The member of that name, if the table knows it.
-    pub(super) fn named(&self, table: &Table, name: &str) -> Option<Value<'d>> {
+    /// Returns the member with this name, if the table knows it.
+    pub(super) fn get_by_name(&self, table: &FieldTable, name: &str) -> Option<JsonValue<'d>> {
         self.get(table.find(name)?)
     }
 
-    pub(super) fn text(&self, table: &Table, name: &str) -> Option<Cow<'d, str>> {
-        self.named(table, name)?.text()
+    pub(super) fn text(&self, table: &FieldTable, name: &str) -> Option<Cow<'d, str>> {
+        self.get_by_name(table, name)?.text()
     }
 
-    pub(super) fn root(&self) -> Value<'d> {
+    pub(super) fn root(&self) -> JsonValue<'d> {
         self.root
     }
 }
 
-pub(super) fn missing(table: &Table, seen: u64, findings: &mut Findings) {
-    let mut absent = table.required & !seen;
-    while absent != 0 {
-        let field = table.field(absent.trailing_zeros() as usize);
-        absent &= absent - 1;
-        if let Some(rule) = field.missing {
+pub(super) fn check_missing(table: &FieldTable, seen: u64, findings: &mut Findings) {
+    let mut missing = table.required & !seen;
+    while missing != 0 {
+        let field = table.field(missing.trailing_zeros() as usize);
+        missing &= missing - 1;
+        if let Some(rule) = field.missing_rule {
             findings.push(rule, String::new(), format!("{} is missing", field.name));
         }
     }
 }
 
 #[cold]
-pub(super) fn doubled(path: &Path<'_>, findings: &mut Findings) {
+pub(super) fn report_duplicate(path: &Path<'_>, findings: &mut Findings) {
     findings.push(
-        rule::SOUND_JSON,
+        rule::INTEROPERABLE_JSON,
         path.pointer(),
-        "this key stands twice; the last one was taken".to_owned(),
+        "duplicate key; the last value was used".to_owned(),
     );
 }
 
-/// Names that no table knows, so that a doubled one is noticed.
+/// Names of members that the table does not contain, collected to detect duplicates.
 #[derive(Default)]
-pub(super) struct Strangers<'d>(HashSet<Cow<'d, str>>);
+pub(super) struct UnknownMembers<'d>(HashSet<Cow<'d, str>>);
 
-impl<'d> Strangers<'d> {
-    pub(super) fn note(&mut self, name: Cow<'d, str>, findings: &mut Findings) {
+impl<'d> UnknownMembers<'d> {
+    pub(super) fn record(&mut self, name: Cow<'d, str>, findings: &mut Findings) {
         if let Some(name) = self.0.replace(name) {
-            doubled(&Path::Member(&Path::Root, &name), findings);
+            report_duplicate(&Path::Member(&Path::Root, &name), findings);
         }
     }
 }

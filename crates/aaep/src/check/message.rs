@@ -1,48 +1,52 @@
-//! Messages: their members, and what one member means for another.
+//! Validation of messages: their members, and dependencies between them.
 
-use super::members::{Places, Strangers, doubled, missing};
+use super::members::{MemberIndex, UnknownMembers, check_missing, report_duplicate};
 use super::path::Path;
-use super::spoken::Heard;
-use super::{table, value};
-use crate::form::is_filter_pattern;
-use crate::json::{Doc, Value};
+use super::spoken_text::TextScan;
+use super::{field_table, value};
+use crate::grammar::is_filter_pattern;
+use crate::json::{Doc, JsonValue};
 use crate::message::MessageType;
 use crate::rule::{self, Findings};
 
 pub(super) fn check(doc: &Doc<'_>, kind: MessageType, findings: &mut Findings) {
-    let table = table::of_message(kind);
-    let mut places = Places::new(doc);
-    let mut strangers = Strangers::default();
-    let mut heard = Heard::default();
+    let table = field_table::message_table(kind);
+    let mut members = MemberIndex::new(doc);
+    let mut unknown_members = UnknownMembers::default();
+    let mut scan = TextScan::default();
     for (key, member) in doc.root().members() {
         let path = Path::Key(&Path::Root, key);
         if let Some(at) = table.find_key(key) {
-            if !places.note(at, member) {
-                doubled(&path, findings);
+            if !members.record(at, member) {
+                report_duplicate(&path, findings);
             }
-            value::field(table.field(at), member, &path, &mut heard, findings);
+            value::check_field(table.field(at), member, &path, &mut scan, findings);
         } else {
-            if let Some(rule) = kind.closed() {
-                findings.push(rule, path.pointer(), "this member is not known here".to_owned());
+            if let Some(rule) = kind.unknown_member_rule() {
+                findings.push(rule, path.pointer(), "unknown member".to_owned());
             }
-            strangers.note(key.text().unwrap_or_default(), findings);
+            unknown_members.record(key.text().unwrap_or_default(), findings);
         }
     }
-    missing(table, places.seen, findings);
-    let named = |name| places.named(table, name);
+    check_missing(table, members.seen, findings);
+    let member_value = |name| members.get_by_name(table, name);
     match kind {
-        MessageType::SubscriptionRequest => capabilities(named("capabilities"), "capabilities", findings),
-        MessageType::SubscriptionRenegotiate => filters(named("capabilities"), "capabilities", findings),
-        MessageType::SubscriptionAccepted => {
-            filters(named("honored_capabilities"), "honored_capabilities", findings);
+        MessageType::SubscriptionRequest => {
+            check_capabilities(member_value("capabilities"), "capabilities", findings);
         }
-        MessageType::SubscriptionRejected => discreet(named("reason_message"), findings),
+        MessageType::SubscriptionRenegotiate => {
+            check_filters(member_value("capabilities"), "capabilities", findings);
+        }
+        MessageType::SubscriptionAccepted => {
+            check_filters(member_value("honored_capabilities"), "honored_capabilities", findings);
+        }
+        MessageType::SubscriptionRejected => check_reason_message(member_value("reason_message"), findings),
         _ => {}
     }
 }
 
-/// Whether a `type` that is no message's is meant as one.
-pub(super) fn looks_like_one(name: &str) -> bool {
+/// Returns whether an unknown `type` looks like a message type.
+pub(super) fn looks_like_message_type(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     !lower.contains(':')
         && (lower.starts_with("subscription")
@@ -50,25 +54,25 @@ pub(super) fn looks_like_one(name: &str) -> bool {
             || lower.starts_with("clarification"))
 }
 
-/// What a subscriber of level 2 or 3 must be able to do (§5.3.1.4, C-C23).
-fn capabilities(capabilities: Option<Value<'_>>, name: &str, findings: &mut Findings) {
+/// Checks the capabilities that levels 2 and 3 require (§5.3.1.4, C-C23).
+fn check_capabilities(capabilities: Option<JsonValue<'_>>, name: &str, findings: &mut Findings) {
     let Some(object) = capabilities else { return };
-    filters(capabilities, name, findings);
+    check_filters(capabilities, name, findings);
     let level = object
         .member("supported_conformance_levels")
         .into_iter()
         .flat_map(|levels| levels.items())
-        .filter_map(|level| level.number()?.as_i64())
+        .filter_map(|level| level.as_number()?.as_i64())
         .max();
     for flag in ["supports_confirmation_reply", "supports_clarification_reply"] {
-        let declared = object.member(flag).and_then(|value| value.boolean());
+        let declared = object.member(flag).and_then(|value| value.as_bool());
         if level.is_some_and(|level| level >= 2) && declared != Some(true) {
             findings.push(rule::REPLY_SUPPORT, format!("/{name}"), format!("{flag} is not true"));
         }
     }
 }
 
-fn filters(capabilities: Option<Value<'_>>, name: &str, findings: &mut Findings) {
+fn check_filters(capabilities: Option<JsonValue<'_>>, name: &str, findings: &mut Findings) {
     let root = Path::Root;
     let path = Path::Member(&root, name);
     let path = Path::Member(&path, "event_filters");
@@ -87,17 +91,17 @@ fn filters(capabilities: Option<Value<'_>>, name: &str, findings: &mut Findings)
     }
 }
 
-/// A refusal shows nothing of the producer's inside (§5.5).
-fn discreet(message: Option<Value<'_>>, findings: &mut Findings) {
-    const SIGNS: [&str; 6] =
+/// Reports a rejection message that reveals internals of the producer (§5.5).
+fn check_reason_message(message: Option<JsonValue<'_>>, findings: &mut Findings) {
+    const LEAK_MARKERS: [&str; 6] =
         ["Traceback", "panicked at", "stack backtrace", "\tat ", "\n    at ", "Exception in "];
     if let Some(text) = message.and_then(|message| message.text())
-        && let Some(sign) = SIGNS.iter().find(|sign| text.contains(**sign))
+        && let Some(marker) = LEAK_MARKERS.iter().find(|marker| text.contains(**marker))
     {
         findings.push(
-            rule::REASON_DISCREET,
+            rule::REASON_REVEALS,
             "/reason_message".to_owned(),
-            format!("found {:?}", sign.trim()),
+            format!("found {:?}", marker.trim()),
         );
     }
 }

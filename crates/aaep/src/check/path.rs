@@ -1,21 +1,22 @@
-//! Where in a document we are, spelled out only when something is wrong there.
+//! Locations in a document, which are formatted only for findings.
 
 use std::fmt::Write;
 
-use crate::json::Value;
+use crate::json::JsonValue;
 
-/// A place: steps from the outermost value inwards, each on its caller's stack.
+/// A location, as a linked list of steps back to the root. Each step lives on the stack of the
+/// function that descended into it.
 #[derive(Clone, Copy)]
 pub(super) enum Path<'p> {
     Root,
     Member(&'p Path<'p>, &'p str),
-    /// A member by its key as it stands in the document.
-    Key(&'p Path<'p>, Value<'p>),
+    /// A member, by its key in the document.
+    Key(&'p Path<'p>, JsonValue<'p>),
     Item(&'p Path<'p>, usize),
 }
 
 impl Path<'_> {
-    /// The place as a JSON pointer (RFC 6901).
+    /// Returns the location as a JSON pointer (RFC 6901).
     #[cold]
     pub(super) fn pointer(&self) -> String {
         let mut out = String::new();
@@ -42,12 +43,12 @@ impl Path<'_> {
     }
 }
 
-/// Names that are longer are cut off: no event of ours has such, and a stranger's must not fill the disk by standing in
-/// a thousand findings.
-const LONGEST_NAME: usize = 256;
+/// Maximum length of a name in a pointer, in bytes. Longer names are truncated, because a hostile
+/// name that is repeated in thousands of findings could fill the disk.
+const MAX_NAME_BYTES: usize = 256;
 
 fn push_name(name: &str, out: &mut String) {
-    let cut = name.floor_char_boundary(LONGEST_NAME);
+    let cut = name.floor_char_boundary(MAX_NAME_BYTES);
     out.push('/');
     out.push_str(&name[..cut].replace('~', "~0").replace('/', "~1"));
     if cut < name.len() {

@@ -1,89 +1,90 @@
-//! Payloads: what the members of one core event mean for each other (chapter 4, §6.4.1).
+//! Validation of payloads: dependencies between the members of a core event (chapter 4, §6.4.1).
 
 use std::borrow::Cow;
 
-use super::event::{EventCheck, weak_id};
+use super::event::{EventCheck, check_id_strength};
 use super::path::Path;
 use crate::event::EventType;
-use crate::json::{Kind, Value};
+use crate::json::{JsonKind, JsonValue};
 use crate::rule::{self, Findings};
 
 impl<'d> EventCheck<'_, 'd> {
-    /// What the payload's members mean for each other.
-    pub(super) fn payload(&self, core: &EventType, findings: &mut Findings) {
+    /// Checks dependencies between the payload's members.
+    pub(super) fn check_payload(&self, core: &EventType, findings: &mut Findings) {
         match core {
-            EventType::ProgressUpdated => self.progress(findings),
+            EventType::ProgressUpdated => self.check_progress(findings),
             EventType::ToolCompleted => {
                 let failed = matches!(self.text("status").as_deref(), Some("error" | "timeout"));
-                if failed && self.named("error_message").is_none() {
+                if failed && self.member("error_message").is_none() {
                     findings.warn(rule::ERROR_MESSAGE, String::new(), "error_message is missing".to_owned());
                 }
             }
-            EventType::OutputStreaming => self.output(findings),
-            EventType::AwaitingConfirmation => self.confirmation(findings),
+            EventType::OutputStreaming => self.check_output(findings),
+            EventType::AwaitingConfirmation => self.check_confirmation(findings),
             EventType::AwaitingClarification => {
-                weak_id(
-                    self.named("reply_token"),
+                check_id_strength(
+                    self.member("reply_token"),
                     rule::REPLY_TOKEN_RANDOM,
                     "/reply_token",
                     "rpl_",
                     findings,
                 );
                 let mut kinds =
-                    self.named("accepted_response_kinds").into_iter().flat_map(|kinds| kinds.items());
+                    self.member("accepted_response_kinds").into_iter().flat_map(|kinds| kinds.items());
                 if kinds.any(|kind| kind.text().is_some_and(|text| text == "multiple_choice"))
-                    && self.named("choices").is_none()
+                    && self.member("choices").is_none()
                 {
                     findings.push(rule::CHOICES, String::new(), "choices is missing".to_owned());
                 }
-                self.choices(findings);
+                self.check_choices(findings);
             }
             _ => {}
         }
     }
 
-    fn named(&self, name: &str) -> Option<Value<'d>> {
-        self.places.named(self.table, name)
+    fn member(&self, name: &str) -> Option<JsonValue<'d>> {
+        self.members.get_by_name(self.table, name)
     }
 
     fn text(&self, name: &str) -> Option<Cow<'d, str>> {
-        self.places.text(self.table, name)
+        self.members.text(self.table, name)
     }
 
-    /// Whoever chooses in another language chooses from the same.
-    fn choices(&self, findings: &mut Findings) {
-        fn values<'d>(list: &Value<'d>) -> Vec<Option<Cow<'d, str>>> {
+    /// Checks that translated choices have the same values as `choices`, in the same order.
+    fn check_choices(&self, findings: &mut Findings) {
+        fn values<'d>(list: &JsonValue<'d>) -> Vec<Option<Cow<'d, str>>> {
             list.items().map(|choice| choice.member("value")?.text()).collect()
         }
-        for (key, list) in self.places.root().members() {
+        for (key, list) in self.members.root().members() {
             let name = key.text().unwrap_or_default();
             let is_variant = || self.variant_of(&name).is_some_and(|field| field.name == "choices");
             if !name.starts_with("choices_") || !is_variant() {
                 continue;
             }
-            if self.named("choices").is_none_or(|own| values(&own) != values(&list)) {
-                let found = "its values are not those of choices, in their order".to_owned();
+            if self.member("choices").is_none_or(|own| values(&own) != values(&list)) {
+                let found = "the values or their order differ from choices".to_owned();
                 findings.push(rule::CHOICES, Path::Member(&Path::Root, &name).pointer(), found);
             }
         }
     }
 
-    fn progress(&self, findings: &mut Findings) {
-        let Some(progress) = self.named("progress").filter(|progress| progress.kind() == Kind::Object) else {
+    fn check_progress(&self, findings: &mut Findings) {
+        let Some(progress) = self.member("progress").filter(|progress| progress.kind() == JsonKind::Object)
+        else {
             return;
         };
-        let (mut says, mut step, mut total) = (false, None, None);
+        let (mut has_content, mut step, mut total) = (false, None, None);
         for (key, value) in progress.members() {
-            let known = key.text().unwrap_or_default();
-            says |= matches!(&*known, "percent" | "step" | "total_steps" | "description");
-            match &*known {
-                "step" => step = value.number().and_then(|number| number.as_i64()),
-                "total_steps" => total = value.number().and_then(|number| number.as_i64()),
+            let name = key.text().unwrap_or_default();
+            has_content |= matches!(&*name, "percent" | "step" | "total_steps" | "description");
+            match &*name {
+                "step" => step = value.as_number().and_then(|number| number.as_i64()),
+                "total_steps" => total = value.as_number().and_then(|number| number.as_i64()),
                 _ => {}
             }
         }
-        if !says {
-            findings.push(rule::PROGRESS_SAYS, "/progress".to_owned(), String::new());
+        if !has_content {
+            findings.push(rule::PROGRESS_NOT_EMPTY, "/progress".to_owned(), String::new());
         }
         if let (Some(step), Some(total)) = (step, total)
             && step > total
@@ -92,20 +93,27 @@ impl<'d> EventCheck<'_, 'd> {
         }
     }
 
-    fn output(&self, findings: &mut Findings) {
-        let unfinished = self.named("complete").and_then(|complete| complete.boolean()) == Some(false);
-        if unfinished
-            && self.named("coalesce_hint").is_none()
+    fn check_output(&self, findings: &mut Findings) {
+        let is_unfinished = self.member("complete").and_then(|complete| complete.as_bool()) == Some(false);
+        if is_unfinished
+            && self.member("coalesce_hint").is_none()
             && self.text("chunk").is_some_and(|chunk| !ends_a_sentence(&chunk))
         {
             findings.push(rule::OUTPUT_HINTED, String::new(), "coalesce_hint is missing".to_owned());
         }
     }
 
-    /// The safety of a question: what silence means, and whether it says one thing (§6.4.1, C-B5).
-    fn confirmation(&self, findings: &mut Findings) {
-        weak_id(self.named("reply_token"), rule::REPLY_TOKEN_RANDOM, "/reply_token", "rpl_", findings);
-        let flag = self.named("irreversible").and_then(|value| value.boolean());
+    /// Checks that a confirmation is safe: its default decision, its allowed replies, and
+    /// contradictory statements about reversibility (§6.4.1, C-B5).
+    fn check_confirmation(&self, findings: &mut Findings) {
+        check_id_strength(
+            self.member("reply_token"),
+            rule::REPLY_TOKEN_RANDOM,
+            "/reply_token",
+            "rpl_",
+            findings,
+        );
+        let flag = self.member("irreversible").and_then(|value| value.as_bool());
         let reversibility = self.text("reversibility");
         let reversibility = reversibility.as_deref();
         let contradiction = match (flag, reversibility) {
@@ -118,8 +126,8 @@ impl<'d> EventCheck<'_, 'd> {
             }
             _ => None,
         };
-        if let (Some(found), Some(word)) = (contradiction, reversibility) {
-            let found = format!("{found}, reversibility is {word}");
+        if let (Some(found), Some(reversibility)) = (contradiction, reversibility) {
+            let found = format!("{found}, reversibility is {reversibility}");
             findings.push(rule::REVERSIBILITY_AGREES, "/reversibility".to_owned(), found);
         }
         let default = self.text("default_decision");
@@ -137,19 +145,19 @@ impl<'d> EventCheck<'_, 'd> {
                 findings.push(rule, "/default_decision".to_owned(), "found \"accept\"".to_owned());
             }
         }
-        self.allowed_replies(default.as_deref(), findings);
+        self.check_allowed_replies(default.as_deref(), findings);
     }
 
-    fn allowed_replies(&self, default: Option<&str>, findings: &mut Findings) {
-        let Some(list) = self.named("allowed_replies").filter(|list| list.kind() == Kind::Array) else {
+    fn check_allowed_replies(&self, default: Option<&str>, findings: &mut Findings) {
+        let Some(list) = self.member("allowed_replies").filter(|list| list.kind() == JsonKind::Array) else {
             return;
         };
         let root = Path::Root;
         let path = Path::Member(&root, "allowed_replies");
-        let mut holds_default = false;
+        let mut contains_default = false;
         for (at, item) in list.items().enumerate() {
             let Some(text) = item.text() else { continue };
-            holds_default |= default == Some(&*text);
+            contains_default |= default == Some(&*text);
             if text != "accept" && text != "reject" {
                 findings.push(
                     rule::ALLOWED_REPLIES,
@@ -158,15 +166,16 @@ impl<'d> EventCheck<'_, 'd> {
                 );
             }
         }
-        // A default that is neither has been told as such.
+        // An invalid default decision is already reported.
         let default = default.filter(|default| matches!(*default, "accept" | "reject"));
-        if let Some(default) = default.filter(|_| !holds_default && list.items().next().is_some()) {
+        if let Some(default) = default.filter(|_| !contains_default && list.items().next().is_some()) {
             findings.push(rule::ALLOWED_REPLIES, path.pointer(), format!("{default} is missing"));
         }
     }
 }
 
-/// Whether a chunk can be spoken as it is: nothing, or up to the end of a sentence or line.
+/// Returns whether a chunk can be spoken on its own, because it is empty or ends at the end of a
+/// sentence or line.
 fn ends_a_sentence(chunk: &str) -> bool {
     const ENDS: [char; 12] = ['.', '!', '?', '…', '。', '！', '？', '؟', '।', '۔', '።', ':'];
     chunk.ends_with('\n')

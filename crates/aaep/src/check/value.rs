@@ -1,319 +1,355 @@
-//! A value against its shape.
+//! Validation of a value against its field type.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 
 use super::path::Path;
-use super::spoken::Heard;
-use super::{extension, spoken};
+use super::spoken_text::TextScan;
+use super::{extension, spoken_text};
 use crate::event::CORE_CONTEXT;
-use crate::form::{is_language_tag, is_uri};
-use crate::json::{Kind, Value};
-use crate::record::{Field, Shape};
-use crate::rule::{self, Face, Findings, Rule};
+use crate::grammar::{is_language_tag, is_uri};
+use crate::json::{JsonKind, JsonValue};
+use crate::record::{Field, FieldType};
+use crate::rule::{self, Findings, Rule, ValidationMode};
 use seal::{Timestamp, TimestampError};
 
-/// Checks the value of a field, and what is said in it.
+/// Checks the value of a field, and its text if it is spoken.
 #[inline]
-pub(super) fn field(
+pub(super) fn check_field(
     field: &Field,
-    value: Value<'_>,
+    value: JsonValue<'_>,
     path: &Path<'_>,
-    heard: &mut Heard,
+    scan: &mut TextScan,
     findings: &mut Findings,
 ) {
-    shape(&field.shape, field.rule, value, path, heard, findings);
-    if field.spoken {
-        spoken::check(value, field.name, path, heard, findings);
+    check_value(&field.value_type, field.rule, value, path, scan, findings);
+    if field.is_spoken {
+        spoken_text::check(value, field.name, path, scan, findings);
     }
 }
 
-/// Checks a value against a shape; `rule` is what a wrong one breaks.
-pub(super) fn shape(
-    shape: &Shape,
+/// Checks a value against a field type. `rule` is the rule that a wrong value breaks.
+pub(super) fn check_value(
+    field_type: &FieldType,
     rule: Rule,
-    value: Value<'_>,
+    value: JsonValue<'_>,
     path: &Path<'_>,
-    heard: &mut Heard,
+    scan: &mut TextScan,
     findings: &mut Findings,
 ) {
-    let fits = match shape {
-        Shape::Text { min, max } => value.kind() == Kind::Text && text_fits(value, *min, *max),
-        Shape::Form { is, .. } => with_text(value, is),
-        Shape::Uri => with_text(value, is_uri),
-        Shape::Tag => {
-            if !with_text(value, is_language_tag) {
-                // A wrong tag breaks the rule on tags, unless the field has a narrower one.
+    let is_valid = match field_type {
+        FieldType::Text { min, max } => value.kind() == JsonKind::Text && text_fits(value, *min, *max),
+        FieldType::Grammar { matches, .. } => text_matches(value, matches),
+        FieldType::Uri => text_matches(value, is_uri),
+        FieldType::LanguageTag => {
+            if !text_matches(value, is_language_tag) {
+                // A wrong tag breaks the rule about tags, unless the field has a narrower rule.
                 let rule = if rule == rule::HINTS_LISTS { rule::TAG } else { rule };
-                wrong(shape, rule, value, path, findings);
+                report_wrong_value(field_type, rule, value, path, findings);
             }
             return;
         }
-        Shape::Time { any } => return time(*any, rule, value, path, heard, findings),
-        Shape::Word(words) => {
-            let known = with_text(value, |text| words.contains(&text));
-            if !known && value.kind() == Kind::Text && findings.face() == Face::Receive {
-                // A word that we do not know may be newer than we are (C-J2).
-                let found = format!("expected {}, found {}", shape.words(), excerpt(value));
+        FieldType::Timestamp { any_rfc3339 } => {
+            return check_timestamp(*any_rfc3339, rule, value, path, scan, findings);
+        }
+        FieldType::Enum(values) => {
+            let is_known = text_matches(value, |text| values.contains(&text));
+            if !is_known && value.kind() == JsonKind::Text && findings.mode() == ValidationMode::Receive {
+                // An unknown value may come from a newer version (C-J2).
+                let found = format!("expected {}, found {}", field_type.describe(), excerpt(value));
                 return findings.warn(rule, path.pointer(), found);
             }
-            known
+            is_known
         }
-        Shape::Bool => value.kind() == Kind::Bool,
-        Shape::Integer { min, max } => return integer(shape, (*min, *max), rule, value, path, findings),
-        Shape::Number { min, max } => value.number().is_some_and(|number| {
+        FieldType::Bool => value.kind() == JsonKind::Bool,
+        FieldType::Integer { min, max } => {
+            return check_integer(field_type, (*min, *max), rule, value, path, findings);
+        }
+        FieldType::Number { min, max } => value.as_number().is_some_and(|number| {
             let number = number.as_f64();
             number >= *min && number <= *max
         }),
-        Shape::List { of, min, max, unique, items } => {
-            let limits = Limits { min: *min, max: *max, unique: *unique };
-            return list(shape, of, limits, (rule, items.unwrap_or(rule)), value, path, heard, findings);
+        FieldType::List { item: item_type, min, max, unique, item_rule } => {
+            let limits = ListLimits { min: *min, max: *max, unique: *unique };
+            return check_list(
+                field_type,
+                item_type,
+                limits,
+                (rule, item_rule.unwrap_or(rule)),
+                value,
+                path,
+                scan,
+                findings,
+            );
         }
-        Shape::Record { fields, closed, open_objects } => {
-            if value.kind() == Kind::Object {
-                return record(fields, (*closed, *open_objects), value, path, heard, findings);
+        FieldType::Record { fields, unknown_member_rule, non_object_member_rule } => {
+            if value.kind() == JsonKind::Object {
+                return check_record(
+                    fields,
+                    (*unknown_member_rule, *non_object_member_rule),
+                    value,
+                    path,
+                    scan,
+                    findings,
+                );
             }
             false
         }
-        Shape::Object => value.kind() == Kind::Object,
-        Shape::Extensions => return extension::check_objects(rule, value, path, findings),
-        Shape::Context => return context(rule, value, path, findings),
-        Shape::Response => match value.kind() {
-            Kind::Text => text_fits(value, 1, 16_384),
-            Kind::Bool | Kind::Number => true,
+        FieldType::Object => value.kind() == JsonKind::Object,
+        FieldType::Extensions => return extension::check_objects(rule, value, path, findings),
+        FieldType::Context => return check_context(rule, value, path, findings),
+        FieldType::Response => match value.kind() {
+            JsonKind::Text => text_fits(value, 1, 16_384),
+            JsonKind::Bool | JsonKind::Number => true,
             _ => false,
         },
     };
-    if !fits {
-        wrong(shape, rule, value, path, findings);
+    if !is_valid {
+        report_wrong_value(field_type, rule, value, path, findings);
     }
 }
 
-/// Says what a value should have been.
+/// Reports a value of the wrong type.
 #[cold]
-fn wrong(shape: &Shape, rule: Rule, value: Value<'_>, path: &Path<'_>, findings: &mut Findings) {
-    findings.push(rule, path.pointer(), format!("expected {}, found {}", shape.words(), excerpt(value)));
+fn report_wrong_value(
+    field_type: &FieldType,
+    rule: Rule,
+    value: JsonValue<'_>,
+    path: &Path<'_>,
+    findings: &mut Findings,
+) {
+    findings.push(
+        rule,
+        path.pointer(),
+        format!("expected {}, found {}", field_type.describe(), excerpt(value)),
+    );
 }
 
-/// A value in a few words: as it is written if it is short, else what it is.
-pub(super) fn excerpt(value: Value<'_>) -> String {
+/// Returns a short form of a value: its source if that is short, else its kind.
+pub(super) fn excerpt(value: JsonValue<'_>) -> String {
     let source = value.source();
     match value.kind() {
-        Kind::Text if source.len() > 80 => format!("a string of {} bytes", source.len() - 2),
-        Kind::Array | Kind::Object if source.len() > 40 => value.kind().word().to_owned(),
+        JsonKind::Text if source.len() > 80 => format!("a string of {} bytes", source.len() - 2),
+        JsonKind::Array | JsonKind::Object if source.len() > 40 => value.kind().with_article().to_owned(),
         _ => source.to_owned(),
     }
 }
 
 #[inline]
-fn with_text(value: Value<'_>, is: impl Fn(&str) -> bool) -> bool {
+fn text_matches(value: JsonValue<'_>, matches: impl Fn(&str) -> bool) -> bool {
     match value.plain_text() {
-        Some(text) => is(text),
-        None => value.text().is_some_and(|text| is(&text)),
+        Some(text) => matches(text),
+        None => value.text().is_some_and(|text| matches(&text)),
     }
 }
 
-/// Code points are counted only where the bytes leave it open.
+/// Returns whether the length in code points is within the limits. Counts them only if the length
+/// in bytes does not decide it.
 #[inline]
-fn text_fits(value: Value<'_>, min: u32, max: u32) -> bool {
-    let written = value.written_len();
-    if written > max as usize {
+fn text_fits(value: JsonValue<'_>, min: u32, max: u32) -> bool {
+    let raw_len = value.raw_len();
+    if raw_len > max as usize {
         return value.text().is_some_and(|text| text.chars().count() <= max as usize);
     }
-    written >= min as usize
+    raw_len >= min as usize
         && (min <= 1 || value.text().is_some_and(|text| text.chars().count() >= min as usize))
 }
 
-fn integer(
-    shape: &Shape,
+fn check_integer(
+    field_type: &FieldType,
     (min, max): (i64, i64),
     rule: Rule,
-    value: Value<'_>,
+    value: JsonValue<'_>,
     path: &Path<'_>,
     findings: &mut Findings,
 ) {
-    let Some(number) = value.number() else { return wrong(shape, rule, value, path, findings) };
-    let inside = match number.as_i64() {
-        Some(whole) => (min..=max).contains(&whole),
-        // Beyond 64 bits: the rule on large integers speaks of it, this one only of limits.
+    let Some(number) = value.as_number() else {
+        return report_wrong_value(field_type, rule, value, path, findings);
+    };
+    let is_in_range = match number.as_i64() {
+        Some(integer) => (min..=max).contains(&integer),
+        // Integers beyond 64 bits are reported by the rule about large integers. Here only the
+        // limits are checked.
         None => number.is_integer() && max == i64::MAX && !number.source().starts_with('-'),
     };
-    if !inside {
-        // §5.3.1.1 sets the rate no upper limit, only the schema does.
-        let too_fast = rule == rule::RATE && number.as_i64().is_some_and(|rate| rate > max);
-        let rule = if too_fast { rule::CAPABILITY_FORM } else { rule };
-        wrong(shape, rule, value, path, findings);
+    if !is_in_range {
+        // §5.3.1.1 sets no upper limit for the rate; only the schema does.
+        let exceeds_schema_rate = rule == rule::RATE && number.as_i64().is_some_and(|rate| rate > max);
+        let rule = if exceeds_schema_rate { rule::CAPABILITY_FORM } else { rule };
+        report_wrong_value(field_type, rule, value, path, findings);
     } else if !number.is_integer() {
         findings.push(rule::INTEGER_FORM, path.pointer(), format!("found {}", number.source()));
     }
 }
 
-fn time(
-    any: bool,
+fn check_timestamp(
+    any_rfc3339: bool,
     rule: Rule,
-    value: Value<'_>,
+    value: JsonValue<'_>,
     path: &Path<'_>,
-    heard: &mut Heard,
+    scan: &mut TextScan,
     findings: &mut Findings,
 ) {
     let Some(text) = value.text() else {
-        return wrong(&Shape::Time { any }, rule, value, path, findings);
+        return report_wrong_value(&FieldType::Timestamp { any_rfc3339 }, rule, value, path, findings);
     };
-    let found = |why: TimestampError| format!("{:?} {why}", &*text);
-    if any {
-        if let Err(why) = Timestamp::parse_rfc3339(&text) {
-            findings.push(rule, path.pointer(), found(why));
+    let found = |error: TimestampError| format!("{:?} {error}", &*text);
+    if any_rfc3339 {
+        if let Err(error) = Timestamp::parse_rfc3339(&text) {
+            findings.push(rule, path.pointer(), found(error));
         }
         return;
     }
-    let read = Timestamp::parse(&text);
-    heard.time = read.ok();
-    match read {
-        Ok(read) if read.is_placeholder() => {
-            findings.push(rule::TIME_REAL, path.pointer(), format!("{text:?} looks like a stand-in"));
+    let timestamp = Timestamp::parse(&text);
+    scan.timestamp = timestamp.ok();
+    match timestamp {
+        Ok(timestamp) if timestamp.is_placeholder() => {
+            findings.push(rule::TIME_REAL, path.pointer(), format!("{text:?} looks like a placeholder"));
         }
-        Ok(read) if read.fraction_digits() == 0 => {
+        Ok(timestamp) if timestamp.fraction_digits() == 0 => {
             findings.push(rule::TIME_MILLIS, path.pointer(), format!("found {text:?}"));
         }
         Ok(_) => {}
-        Err(TimestampError::Digits) => {
+        Err(TimestampError::FractionDigits) => {
             findings.push(rule::TIME_DIGITS, path.pointer(), format!("found {text:?}"));
         }
-        Err(why @ TimestampError::NoSuchTime) => findings.push(rule::TIME_REAL, path.pointer(), found(why)),
-        // RFC 3339 all the same: a receiver copes (C-A6).
-        Err(why @ TimestampError::Case) if findings.face() == Face::Receive => {
-            findings.warn(rule, path.pointer(), found(why));
+        Err(error @ TimestampError::NoSuchTime) => {
+            findings.push(rule::TIME_REAL, path.pointer(), found(error));
         }
-        Err(why) => findings.push(rule, path.pointer(), found(why)),
+        // This is valid RFC 3339, so a receiver accepts it (C-A6).
+        Err(error @ TimestampError::LowerCase) if findings.mode() == ValidationMode::Receive => {
+            findings.warn(rule, path.pointer(), found(error));
+        }
+        Err(error) => findings.push(rule, path.pointer(), found(error)),
     }
 }
 
 #[derive(Clone, Copy)]
-struct Limits {
+struct ListLimits {
     min: usize,
     max: usize,
     unique: bool,
 }
 
-#[allow(clippy::too_many_arguments, reason = "all of it comes from one shape")]
-fn list(
-    whole: &Shape,
-    of: &Shape,
-    limits: Limits,
-    (rule, items): (Rule, Rule),
-    value: Value<'_>,
+#[allow(clippy::too_many_arguments, reason = "all arguments come from one field type")]
+fn check_list(
+    list_type: &FieldType,
+    item_type: &FieldType,
+    limits: ListLimits,
+    (rule, item_rule): (Rule, Rule),
+    value: JsonValue<'_>,
     path: &Path<'_>,
-    heard: &mut Heard,
+    scan: &mut TextScan,
     findings: &mut Findings,
 ) {
-    if value.kind() != Kind::Array {
-        return wrong(whole, rule, value, path, findings);
+    if value.kind() != JsonKind::Array {
+        return report_wrong_value(list_type, rule, value, path, findings);
     }
     let mut count = 0;
     for item in value.items() {
-        shape(of, items, item, &Path::Item(path, count), heard, findings);
+        check_value(item_type, item_rule, item, &Path::Item(path, count), scan, findings);
         count += 1;
     }
     if limits.unique && count > 1 {
-        unique(rule, value, path, findings);
+        check_unique(rule, value, path, findings);
     }
     if count < limits.min || count > limits.max {
-        findings.push(rule, path.pointer(), format!("expected {}, found {count}", whole.words()));
+        findings.push(rule, path.pointer(), format!("expected {}, found {count}", list_type.describe()));
     }
 }
 
-fn unique(rule: Rule, list: Value<'_>, path: &Path<'_>, findings: &mut Findings) {
+fn check_unique(rule: Rule, list: JsonValue<'_>, path: &Path<'_>, findings: &mut Findings) {
     let mut seen = HashSet::new();
-    for (at, item) in list.items().enumerate() {
-        if !seen.insert(identity(item)) {
-            let at = Path::Item(path, at);
-            findings.push(rule, at.pointer(), format!("{} stands twice", excerpt(item)));
+    for (index, item) in list.items().enumerate() {
+        if !seen.insert(equality_key(item)) {
+            let at = Path::Item(path, index);
+            findings.push(rule, at.pointer(), format!("{} is a duplicate", excerpt(item)));
         }
     }
 }
 
-/// The same text for values that JSON Schema calls equal, and for no others: a text begins with its length, so that
-/// nothing in it can be taken for what follows.
-fn identity(value: Value<'_>) -> Cow<'_, str> {
+/// Returns a key that is the same for two values exactly if JSON Schema calls them equal. Each text
+/// starts with its length, so its content cannot be mistaken for the text that follows.
+fn equality_key(value: JsonValue<'_>) -> Cow<'_, str> {
     match value.kind() {
-        Kind::Text => match value.text() {
+        JsonKind::Text => match value.text() {
             Some(text) => Cow::Owned(format!("{}\"{text}", text.len())),
             None => Cow::Borrowed(""),
         },
-        Kind::Number => match value.number() {
-            Some(number) if !number.is_big() => Cow::Owned(number.as_f64().to_string()),
+        JsonKind::Number => match value.as_number() {
+            Some(number) if !number.is_unsafe_integer() => Cow::Owned(number.as_f64().to_string()),
             _ => Cow::Borrowed(value.source()),
         },
-        Kind::Array => {
-            Cow::Owned(value.items().fold("[".to_owned(), |sum, item| sum + &identity(item) + "\0"))
+        JsonKind::Array => {
+            Cow::Owned(value.items().fold("[".to_owned(), |sum, item| sum + &equality_key(item) + "\0"))
         }
-        Kind::Object => {
+        JsonKind::Object => {
             let mut members: Vec<_> = value
                 .members()
-                .map(|(key, value)| format!("{}\0{}", identity(key), identity(value)))
+                .map(|(key, value)| format!("{}\0{}", equality_key(key), equality_key(value)))
                 .collect();
             members.sort_unstable();
             Cow::Owned(format!("{{{}", members.join("\0\0")))
         }
-        Kind::Null | Kind::Bool => Cow::Borrowed(value.source()),
+        JsonKind::Null | JsonKind::Bool => Cow::Borrowed(value.source()),
     }
 }
 
-fn record(
+fn check_record(
     fields: &'static [Field],
-    (closed, open_objects): (Option<Rule>, Option<Rule>),
-    value: Value<'_>,
+    (unknown_member_rule, non_object_member_rule): (Option<Rule>, Option<Rule>),
+    value: JsonValue<'_>,
     path: &Path<'_>,
-    heard: &mut Heard,
+    scan: &mut TextScan,
     findings: &mut Findings,
 ) {
     let mut seen = 0_u64;
     for (key, value) in value.members() {
         let at = Path::Key(path, key);
-        match fields.iter().position(|field| key.is(field.name)) {
-            Some(known) => {
-                seen |= 1 << known;
-                field(&fields[known], value, &at, heard, findings);
+        match fields.iter().position(|field| key.is_text(field.name)) {
+            Some(index) => {
+                seen |= 1 << index;
+                check_field(&fields[index], value, &at, scan, findings);
             }
-            None => match (closed, open_objects) {
+            None => match (unknown_member_rule, non_object_member_rule) {
                 (Some(rule), _) => {
-                    findings.push(rule, at.pointer(), "this member is not known here".to_owned());
+                    findings.push(rule, at.pointer(), "unknown member".to_owned());
                 }
-                (None, Some(rule)) if value.kind() != Kind::Object => {
+                (None, Some(rule)) if value.kind() != JsonKind::Object => {
                     findings.push(rule, at.pointer(), format!("found {}", excerpt(value)));
                 }
                 _ => {}
             },
         }
     }
-    for (at, field) in fields.iter().enumerate() {
-        if let Some(rule) = field.missing.filter(|_| seen & 1 << at == 0) {
+    for (index, field) in fields.iter().enumerate() {
+        if let Some(rule) = field.missing_rule.filter(|_| seen & 1 << index == 0) {
             findings.push(rule, path.pointer(), format!("{} is missing", field.name));
         }
     }
 }
 
-/// `@context` (§3.2.1): the core's URI, or an array of URIs that begins with it.
-fn context(rule: Rule, value: Value<'_>, path: &Path<'_>, findings: &mut Findings) {
+/// Checks `@context` (§3.2.1): the core URI, or an array of URIs that starts with it.
+fn check_context(rule: Rule, value: JsonValue<'_>, path: &Path<'_>, findings: &mut Findings) {
     match value.kind() {
-        Kind::Text if with_text(value, |text| text == CORE_CONTEXT) => {}
-        Kind::Array => {
+        JsonKind::Text if text_matches(value, |text| text == CORE_CONTEXT) => {}
+        JsonKind::Array => {
             let mut items = value.items();
             match items.next() {
                 None => findings.push(rule::CONTEXT_ITEMS, path.pointer(), "the array is empty".to_owned()),
-                Some(first) if with_text(first, |text| text == CORE_CONTEXT) => {}
+                Some(first) if text_matches(first, |text| text == CORE_CONTEXT) => {}
                 Some(first) => {
                     let at = Path::Item(path, 0);
                     findings.push(rule, at.pointer(), format!("found {}", excerpt(first)));
                 }
             }
-            for (at, item) in items.enumerate() {
-                let at = Path::Item(path, at + 1);
-                if item.kind() != Kind::Text {
+            for (index, item) in items.enumerate() {
+                let at = Path::Item(path, index + 1);
+                if item.kind() != JsonKind::Text {
                     findings.push(rule, at.pointer(), format!("expected a string, found {}", excerpt(item)));
-                } else if !with_text(item, is_uri) {
+                } else if !text_matches(item, is_uri) {
                     findings.push(rule::CONTEXT_ITEMS, at.pointer(), format!("found {}", excerpt(item)));
-                } else if !with_text(item, names_a_version) {
+                } else if !text_matches(item, contains_version_segment) {
                     findings.push(rule::CONTEXT_VERSIONED, at.pointer(), format!("found {}", excerpt(item)));
                 }
             }
@@ -322,11 +358,12 @@ fn context(rule: Rule, value: Value<'_>, path: &Path<'_>, findings: &mut Finding
     }
 }
 
-/// A URI with a part like `v1` or `2.0`.
-fn names_a_version(uri: &str) -> bool {
+/// Returns whether a URI has a part like `v1` or `2.0`.
+fn contains_version_segment(uri: &str) -> bool {
     uri.split(['/', ':', '#', '?', '=', '-', '_']).any(|part| {
         let number = part.strip_prefix(['v', 'V']).unwrap_or(part);
-        let dotted = part.len() > number.len() || number.contains('.');
-        dotted && number.split('.').all(|n| !n.is_empty() && n.bytes().all(|byte| byte.is_ascii_digit()))
+        let is_marked_as_version = part.len() > number.len() || number.contains('.');
+        is_marked_as_version
+            && number.split('.').all(|n| !n.is_empty() && n.bytes().all(|byte| byte.is_ascii_digit()))
     })
 }

@@ -1,59 +1,60 @@
-//! The exact action that an answer is bound to (design, decision 6).
+//! The exact action that a confirmation covers (decision 6).
 
-use seal::{Digest, NotCanonical, canonical};
+use seal::{CanonicalError, Digest, canonicalize};
 use thiserror::Error;
 
-use crate::json::{SyntaxError, Tape, Writer};
+use crate::json::{JsonWriter, SyntaxError, Tape};
 
-/// A tool and its arguments, as one value with one digest: SHA-256 over the canonical form (RFC 8785) of
-/// `{"tool":…,"arguments":…}`.
+/// A tool call, identified by a digest of its tool and arguments: SHA-256 of the canonical form
+/// (RFC 8785) of `{"tool":…,"arguments":…}`.
 ///
-/// The question carries the digest as `extensions.sayso.action_digest`, the receipt names it, and the call that is made
-/// must have it.
+/// The question carries the digest as `extensions.sayso.action_digest`, the receipt contains it,
+/// and the actual call must match it.
 ///
 /// ```
-/// use aaep::consent::Action;
-/// let asked = Action::new("transfer", r#"{"to":"Ben","amount":500}"#).unwrap();
-/// let same = Action::new("transfer", r#"{ "amount": 5e2, "to": "\u0042en" }"#).unwrap();
-/// let other = Action::new("transfer", r#"{"to":"Ben","amount":5000}"#).unwrap();
+/// use aaep::consent::BoundAction;
+/// let asked = BoundAction::new("transfer", r#"{"to":"Ben","amount":500}"#).unwrap();
+/// let same = BoundAction::new("transfer", r#"{ "amount": 5e2, "to": "\u0042en" }"#).unwrap();
+/// let different = BoundAction::new("transfer", r#"{"to":"Ben","amount":5000}"#).unwrap();
 /// assert_eq!(asked.digest(), same.digest());
-/// assert_ne!(asked.digest(), other.digest());
+/// assert_ne!(asked.digest(), different.digest());
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Action {
+pub struct BoundAction {
     digest: Digest,
 }
 
-impl Action {
-    /// Takes a tool and its arguments, which are any JSON value that has a canonical form.
-    pub fn new(tool: &str, arguments: &str) -> Result<Self, NotAnAction> {
+impl BoundAction {
+    /// Creates an action from a tool and its arguments, which can be any JSON value with a
+    /// canonical form.
+    pub fn new(tool: &str, arguments: &str) -> Result<Self, ActionError> {
         let mut tape = Tape::default();
         tape.read(arguments)?;
-        let mut writer = Writer::with_capacity(tool.len() + arguments.len() + 32);
+        let mut writer = JsonWriter::with_capacity(tool.len() + arguments.len() + 32);
         writer.open_object();
         writer.key("tool").text(tool);
         writer.key("arguments").raw(arguments);
         writer.close_object();
         let text = writer.finish();
         let doc = tape.read(&text)?;
-        let form = canonical(&doc.root())?;
-        Ok(Self { digest: Digest::of(form.as_bytes()) })
+        let canonical = canonicalize(&doc.root())?;
+        Ok(Self { digest: Digest::of(canonical.as_bytes()) })
     }
 
-    /// Its digest.
+    /// Returns the digest.
     pub fn digest(&self) -> Digest {
         self.digest
     }
 }
 
-/// Arguments that no answer can be bound to.
+/// Why an action cannot be created from the arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum NotAnAction {
-    /// They are no JSON.
+pub enum ActionError {
+    /// The arguments are not JSON.
     #[error(transparent)]
     Json(#[from] SyntaxError),
-    /// They mean different things to different readers.
+    /// The arguments have no canonical form, so parsers could disagree about them.
     #[error(transparent)]
-    NotCanonical(#[from] NotCanonical),
+    NotCanonical(#[from] CanonicalError),
 }

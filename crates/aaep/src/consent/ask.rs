@@ -1,195 +1,211 @@
-//! Asking: from the event that asks to an open question.
+//! Opening a question from its event.
 
 use std::hash::BuildHasher;
 
 use seal::{Digest, UnixMillis};
 use thiserror::Error;
 
-use crate::check::Checked;
+use crate::check::CheckedDocument;
 use crate::event::{Event, Payload};
 use crate::id::{ReplyToken, SubscriptionId};
 use crate::json::Tape;
-use crate::message::Response;
-use crate::rule::{self, Face, Finding, Findings, Rule, Severity};
-use crate::session::terms::{Kinds, millis};
-use crate::session::{Body, Confirmation};
+use crate::message::ClarificationResponse;
+use crate::rule::{self, Finding, Findings, Rule, Severity, ValidationMode};
+use crate::session::question_rules::{AcceptedResponses, seconds_to_millis};
+use crate::session::{Confirmation, SessionEventBody};
 
-use super::question::About;
+use super::question::QuestionSubject;
 use super::reply::has_canonical_form;
-use super::{Asked, By, Decided, Outcome, Question, Questions, Status};
+use super::{
+    ConsentOutcome, Question, QuestionOpened, QuestionRegistry, QuestionStatus, ResolvedBy, StagedChange,
+};
 
-impl<H: BuildHasher> Questions<H> {
-    /// Asks: takes the event that is to be emitted, and the subscriptions that it goes to, which are those that may
-    /// answer. The question's token is the event's, made by [`ReplyToken::generate`]; it is bound to the action whose
-    /// digest the event carries ([`Action`](super::Action)), or else covers one call of its session.
+impl<H: BuildHasher> QuestionRegistry<H> {
+    /// Asks a question. Takes the event to emit, and the subscriptions that receive it and may
+    /// answer. The event must contain a token from [`ReplyToken::generate`]. If the event contains
+    /// the digest of an action ([`BoundAction`](super::BoundAction)), the question covers that
+    /// action; otherwise it covers any one call of its session.
     ///
-    /// What is unlawful is refused with the rules that it breaks, and so is what the rules merely advise against but
-    /// safety needs: silence that means yes to something irreversible (C-B2), and a token that could be guessed. Where
-    /// nobody can answer, the default holds at once (C-C1) and the event is sent to nobody.
+    /// An invalid event is refused with the rules that it breaks. Two cases that the rules only
+    /// discourage are also refused, because they are unsafe: a default of accept for an
+    /// irreversible action (C-B2), and a token that can be guessed. If nobody can answer, the
+    /// default applies immediately (C-C1) and nobody receives the event.
     pub fn ask(
         &mut self,
         event: &Event,
         repliers: impl IntoIterator<Item = SubscriptionId>,
         now: UnixMillis,
-    ) -> Result<Decided, NotAsked> {
-        let mut question = self.draft(event)?;
-        // Where our clock has gone back behind the session's stamps, nobody gets longer than was asked for.
-        if question.asked > now {
-            question.asked = now;
-            question.deadline = now.saturating_add(millis(question.timeout_seconds));
+    ) -> Result<StagedChange, AskError> {
+        let mut question = self.build_question(event)?;
+        // If our clock is behind the event's timestamp, the deadline counts from now, so the person
+        // gets no more time than the agent requested.
+        if question.asked_at > now {
+            question.asked_at = now;
+            question.deadline = now.saturating_add(seconds_to_millis(question.timeout_seconds));
         }
-        if self.is_ending(&question.session) {
-            return Err(NotAsked::SessionOver);
+        if self.is_ending(&question.session_id) {
+            return Err(AskError::SessionEnded);
         }
-        if !self.is_new(&question.token) {
-            return Err(NotAsked::TokenUsed);
+        if !self.is_unused_token(&question.token) {
+            return Err(AskError::TokenUsed);
         }
-        self.room_for(&question)?;
-        question.repliers =
+        self.check_capacity(&question)?;
+        question.replier_ids =
             repliers.into_iter().filter(|id| self.subscriptions.principal(id, now).is_some()).collect();
-        question.repliers.sort_unstable();
-        question.repliers.dedup();
-        let asked = Outcome::Asked(Asked {
+        question.replier_ids.sort_unstable();
+        question.replier_ids.dedup();
+        let opened = ConsentOutcome::Opened(QuestionOpened {
             token: question.token.clone(),
-            session: question.session.clone(),
+            session_id: question.session_id.clone(),
             deadline: question.deadline,
-            reminders: question.reminders(),
-            repliers: question.repliers.clone(),
+            reminder_times: question.reminder_times(),
+            replier_ids: question.replier_ids.clone(),
         });
-        let mut decided = Decided::default();
-        decided.outcomes.push(asked);
+        let mut change = StagedChange::default();
+        change.outcomes.push(opened);
         if self.subscriptions.can_answer(&question, now) {
-            decided.questions.push(question);
+            change.questions.push(question);
         } else {
             let answer = question.default_answer();
-            decided.push_resolved(question.resolved(answer, By::Unreachable, now));
+            change.push_resolved(question.resolve(answer, ResolvedBy::Unreachable, now));
         }
-        Ok(self.hold(decided))
+        Ok(self.stage(change))
     }
 
-    fn draft(&self, event: &Event) -> Result<Question, NotAsked> {
+    fn build_question(&self, event: &Event) -> Result<Question, AskError> {
         let text = event.to_json();
         let mut tape = Tape::default();
-        let Ok(doc) = tape.read(&text) else { return Err(NotAsked::NotAQuestion) };
-        let mut findings = Findings::new(Face::Strict);
+        let Ok(doc) = tape.read(&text) else { return Err(AskError::NotAQuestion) };
+        let mut findings = Findings::new(ValidationMode::Strict);
         let checked = self.validator.check(&doc, &mut findings);
-        let grave =
+        let is_serious =
             |finding: &Finding| finding.severity == Severity::Error || finding.rule == rule::LOW_DEFAULT;
-        let mut broken = findings.take();
-        broken.retain(grave);
-        let Checked::Event(step) = checked else { return Err(NotAsked::Unlawful(broken)) };
-        let (token, timeout_seconds, about) = match &step.body {
-            Body::Confirmation(asked) => {
-                let asked = asked.as_ref();
-                (&asked.token, asked.timeout_seconds, action(asked)?)
+        let mut violations = findings.take();
+        violations.retain(is_serious);
+        let CheckedDocument::Event(session_event) = checked else {
+            return Err(AskError::RuleViolations(violations));
+        };
+        let (token, timeout_seconds, subject) = match &session_event.body {
+            SessionEventBody::Confirmation(question) => {
+                let question = question.as_ref();
+                (&question.token, question.timeout_seconds, question_subject(question)?)
             }
-            Body::Clarification(asked) => {
-                let kinds = asked.kinds();
+            SessionEventBody::Clarification(question) => {
+                let accepted = question.accepted_responses();
                 let default = match &event.payload {
                     Payload::AwaitingClarification(payload) => payload.default_response.as_deref(),
                     _ => None,
                 };
-                let default = default.and_then(|default| response_of(default, &kinds));
-                (&asked.token, asked.timeout_seconds, About::Meaning { kinds, default })
+                let default = default.and_then(|default| parse_default_response(default, &accepted));
+                (
+                    &question.token,
+                    question.timeout_seconds,
+                    QuestionSubject::Clarification { accepted, default },
+                )
             }
-            _ if broken.is_empty() => return Err(NotAsked::NotAQuestion),
-            _ => return Err(NotAsked::Unlawful(broken)),
+            _ if violations.is_empty() => return Err(AskError::NotAQuestion),
+            _ => return Err(AskError::RuleViolations(violations)),
         };
-        if broken.is_empty() && !is_random(token) {
+        if violations.is_empty() && !is_unguessable(token) {
             let found = format!("found {token:?}");
             let pointer = "/reply_token".to_owned();
             let severity = Severity::Error;
-            broken.push(Finding { rule: rule::REPLY_TOKEN_RANDOM, severity, pointer, found });
+            violations.push(Finding { rule: rule::REPLY_TOKEN_RANDOM, severity, pointer, actual: found });
         }
-        let Ok(token) = ReplyToken::parse(token) else { return Err(NotAsked::Unlawful(broken)) };
-        if !broken.is_empty() {
-            return Err(NotAsked::Unlawful(broken));
+        let Ok(token) = ReplyToken::parse(token) else { return Err(AskError::RuleViolations(violations)) };
+        if !violations.is_empty() {
+            return Err(AskError::RuleViolations(violations));
         }
-        let asked = event.envelope.timestamp.unix_millis();
+        let asked_at = event.envelope.timestamp.unix_millis();
         Ok(Question {
             token,
-            session: event.envelope.session_id.clone(),
-            agent: event.envelope.producer.agent_id.as_str().into(),
-            event: event.envelope.event_id.clone(),
-            asked,
+            session_id: event.envelope.session_id.clone(),
+            agent_id: event.envelope.producer.agent_id.as_str().into(),
+            event_id: event.envelope.event_id.clone(),
+            asked_at,
             timeout_seconds,
-            deadline: asked.saturating_add(millis(timeout_seconds)),
-            status: Status::Open,
-            about,
-            repliers: Vec::new(),
-            grace: None,
-            told: [false; 2],
+            deadline: asked_at.saturating_add(seconds_to_millis(timeout_seconds)),
+            status: QuestionStatus::Open,
+            subject,
+            replier_ids: Vec::new(),
+            grace_until: None,
+            reminders_sent: [false; 2],
         })
     }
 
-    /// No second question about the same action (§6.1), and no more than there is room for.
-    fn room_for(&self, new: &Question) -> Result<(), NotAsked> {
-        let (mut session, mut agent, mut all) = (0, 0, 0);
+    /// Checks that no other question about the same action is open (§6.1), and that the limits
+    /// allow another one.
+    fn check_capacity(&self, new: &Question) -> Result<(), AskError> {
+        let (mut in_session, mut from_agent, mut total) = (0, 0, 0);
         for open in self.open_or_pending() {
-            if open.is_twin(new) {
-                return Err(NotAsked::AskedTwice(open.token.clone()));
+            if open.is_same_action(new) {
+                return Err(AskError::DuplicateQuestion(open.token.clone()));
             }
-            session += usize::from(open.session == new.session);
-            agent += usize::from(open.agent == new.agent);
-            all += 1;
+            in_session += usize::from(open.session_id == new.session_id);
+            from_agent += usize::from(open.agent_id == new.agent_id);
+            total += 1;
         }
         let limits = &self.limits;
-        if session >= limits.open_in_session {
-            return Err(NotAsked::TooMany(Full::Session));
+        if in_session >= limits.max_open_per_session {
+            return Err(AskError::TooMany(LimitScope::Session));
         }
-        if agent >= limits.open_of_agent {
-            return Err(NotAsked::TooMany(Full::Agent));
+        if from_agent >= limits.max_open_per_agent {
+            return Err(AskError::TooMany(LimitScope::Agent));
         }
-        if all >= limits.open_in_all {
-            return Err(NotAsked::TooMany(Full::All));
+        if total >= limits.max_open_total {
+            return Err(AskError::TooMany(LimitScope::Total));
         }
         Ok(())
     }
 }
 
-fn action<S: AsRef<str>>(asked: &Confirmation<S>) -> Result<About, NotAsked> {
+fn question_subject<S: AsRef<str>>(confirmation: &Confirmation<S>) -> Result<QuestionSubject, AskError> {
     let owned = |text: &Option<S>| text.as_ref().map(|text| text.as_ref().into());
-    let digest = match &asked.digest {
-        Some(digest) => Some(Digest::parse(digest.as_ref()).ok_or(NotAsked::NoDigest)?),
+    let digest = match &confirmation.digest {
+        Some(digest) => Some(Digest::parse(digest.as_ref()).ok_or(AskError::InvalidDigest)?),
         None => None,
     };
-    // One action is one intended call (digest, section 19), or else one digest, or else the same words.
+    // Two questions are about the same action if they have the same call id. Without call ids the
+    // digests are compared, and without digests the texts.
     let digest_text = digest.map(|digest| digest.to_string());
-    let call = asked.call.as_ref().map(|call| ("call", call.as_ref()));
+    let call = confirmation.call_id.as_ref().map(|call| ("call", call.as_ref()));
+    // The kinds are part of the stored key and must not change.
     let (kind, name) = call
         .or_else(|| digest_text.as_deref().map(|digest| ("digest", digest)))
-        .unwrap_or(("words", asked.action.as_ref()));
-    Ok(About::Action {
-        key: Digest::of_all([kind.as_bytes(), b" ", name.as_bytes()]),
-        accept_by_default: asked.accept_by_default,
-        irreversible: asked.irreversible,
-        may_accept: asked.may_accept,
-        may_reject: asked.may_reject,
-        tool: owned(&asked.tool),
-        call: owned(&asked.call),
+        .unwrap_or(("words", confirmation.action.as_ref()));
+    Ok(QuestionSubject::Confirmation {
+        key: Digest::of_parts([kind.as_bytes(), b" ", name.as_bytes()]),
+        accept_by_default: confirmation.accept_by_default,
+        irreversible: confirmation.irreversible,
+        may_accept: confirmation.may_accept,
+        may_reject: confirmation.may_reject,
+        tool: owned(&confirmation.tool),
+        call_id: owned(&confirmation.call_id),
         digest,
     })
 }
 
-/// A default is written as text: what it means where text is no answer (digest, section 19).
-fn response_of(default: &str, kinds: &Kinds) -> Option<Response> {
-    let text = Response::Text(default.to_owned());
+/// Converts a default response, which is always text, into a kind of response that the question
+/// accepts.
+fn parse_default_response(default: &str, accepted: &AcceptedResponses) -> Option<ClarificationResponse> {
+    let text = ClarificationResponse::Text(default.to_owned());
     let yes_no = match default {
-        "true" => Some(Response::YesNo(true)),
-        "false" => Some(Response::YesNo(false)),
+        "true" => Some(ClarificationResponse::YesNo(true)),
+        "false" => Some(ClarificationResponse::YesNo(false)),
         _ => None,
     };
     let mut tape = Tape::default();
-    let number = tape.read(default).ok().and_then(|doc| doc.root().number().map(|number| number.as_f64()));
-    let number = number.map(Response::Number);
+    let number = tape.read(default).ok().and_then(|doc| doc.root().as_number().map(|number| number.as_f64()));
+    let number = number.map(ClarificationResponse::Number);
     [Some(text), yes_no, number]
         .into_iter()
         .flatten()
-        .find(|response| kinds.misfit(response).is_none() && has_canonical_form(response))
+        .find(|response| accepted.broken_rule(response).is_none() && has_canonical_form(response))
 }
 
-/// 128 bits as 32 hexadecimal digits (§6.2.1). A linter doubts digits alone; here they are chance, once in three million.
-fn is_random(token: &str) -> bool {
+/// Returns whether a token has 128 bits as 32 hexadecimal digits (§6.2.1). A token without letters
+/// is accepted, because about one random token in three million has none.
+fn is_unguessable(token: &str) -> bool {
     let tail = token.strip_prefix(ReplyToken::PREFIX).unwrap_or_default();
     tail.len() == 32 && tail.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
@@ -197,60 +213,60 @@ fn is_random(token: &str) -> bool {
 /// Why a question cannot be asked.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum NotAsked {
-    /// The event is none that asks.
-    #[error("the event asks nothing")]
+pub enum AskError {
+    /// The event is not a question.
+    #[error("the event is not a question")]
     NotAQuestion,
     /// The event breaks these rules.
     #[error("{}", messages(.0))]
-    Unlawful(Vec<Finding>),
-    /// Its `action_digest` is no digest.
-    #[error("action_digest must be sha256: and 64 hexadecimal digits")]
-    NoDigest,
-    /// Its token was used before.
+    RuleViolations(Vec<Finding>),
+    /// The `action_digest` is not a digest.
+    #[error("action_digest must be sha256: followed by 64 hexadecimal digits")]
+    InvalidDigest,
+    /// The token was already used.
     #[error("{}", rule::TOKEN_NEW.sentence())]
     TokenUsed,
-    /// This question about the same action is still open.
-    #[error("{0} is still open; {rule}", rule = rule::ASKED_TWICE.sentence())]
-    AskedTwice(ReplyToken),
-    /// Too much is open already.
+    /// A question about the same action is still open. Holds its token.
+    #[error("{0} is still open; {rule}", rule = rule::DUPLICATE_QUESTION.sentence())]
+    DuplicateQuestion(ReplyToken),
+    /// Too many questions are open.
     #[error("too many questions {}", .0.as_str())]
-    TooMany(Full),
-    /// Its session is over.
-    #[error("the session is over")]
-    SessionOver,
+    TooMany(LimitScope),
+    /// The session has ended.
+    #[error("the session has ended")]
+    SessionEnded,
 }
 
-/// Where too much is open.
+/// Which limit on open questions was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Full {
-    /// In the session.
+pub enum LimitScope {
+    /// The limit per session.
     Session,
-    /// Of the agent.
+    /// The limit per agent.
     Agent,
-    /// In all.
-    All,
+    /// The total limit.
+    Total,
 }
 
-impl Full {
+impl LimitScope {
     fn as_str(self) -> &'static str {
         match self {
             Self::Session => "are open in this session",
-            Self::Agent => "of this agent are open",
-            Self::All => "are open",
+            Self::Agent => "from this agent are open",
+            Self::Total => "are open",
         }
     }
 }
 
-impl NotAsked {
-    /// The first rule that it breaks, where it is one of the protocol's.
+impl AskError {
+    /// Returns the first broken rule, if it is a rule of the protocol.
     pub fn rule(&self) -> Option<Rule> {
         match self {
-            Self::Unlawful(findings) => findings.first().map(|finding| finding.rule),
+            Self::RuleViolations(findings) => findings.first().map(|finding| finding.rule),
             Self::TokenUsed => Some(rule::TOKEN_NEW),
-            Self::AskedTwice(_) => Some(rule::ASKED_TWICE),
-            Self::SessionOver => Some(rule::AFTER_END),
-            Self::NoDigest => Some(rule::EXTENSION_BODY),
+            Self::DuplicateQuestion(_) => Some(rule::DUPLICATE_QUESTION),
+            Self::SessionEnded => Some(rule::AFTER_END),
+            Self::InvalidDigest => Some(rule::EXTENSION_BODY),
             Self::NotAQuestion | Self::TooMany(_) => None,
         }
     }

@@ -1,222 +1,253 @@
-//! One question: what it is about, until when, who may answer, and how it stands.
+//! One question: its subject, deadline, possible repliers and status.
 
 use seal::{Digest, UnixMillis};
 
 use crate::event::Decision;
 use crate::id::{EventId, ReplyToken, SessionId, SubscriptionId};
-use crate::message::Response;
-use crate::session::terms::{Kinds, Named, reminders};
+use crate::message::ClarificationResponse;
+use crate::session::question_rules::{AcceptedResponses, CallIdentity, reminder_times};
 
-use super::{Answer, By, Left, Resolution};
+use super::{QuestionAnswer, ReminderThreshold, Resolution, ResolvedBy};
 
-/// One question, as it stands in the book and, as [a record](Question::to_record), on disk.
+/// One question in the registry; [its record](Question::to_record) is stored on disk.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Question {
-    /// Its token.
+    /// The reply token.
     pub token: ReplyToken,
-    /// Its session.
-    pub session: SessionId,
-    /// The agent that asks.
-    pub agent: Box<str>,
-    /// The event that asked.
-    pub event: EventId,
-    /// The event's time, in milliseconds since 1970: its time runs from there (§6.4).
-    pub asked: UnixMillis,
-    /// How long it was to stay open at first.
+    /// The session of the question.
+    pub session_id: SessionId,
+    /// The agent that asked.
+    pub agent_id: Box<str>,
+    /// The event with the question.
+    pub event_id: EventId,
+    /// The event's timestamp, at which the timeout starts (§6.4).
+    pub asked_at: UnixMillis,
+    /// The original timeout in seconds.
     pub timeout_seconds: u64,
-    /// When its default holds; a person may have moved it.
+    /// When the default applies. The person may have extended it.
     pub deadline: UnixMillis,
-    /// How it stands.
-    pub status: Status,
-    pub(super) about: About,
-    /// The subscriptions that the event went to and that may answer (C-C3).
-    pub(super) repliers: Vec<SubscriptionId>,
-    /// The subscriptions may be gone until then, and it stays open all the same: the hub itself was away (C-C17).
-    pub(super) grace: Option<UnixMillis>,
-    /// Whether it was told that half, and that a tenth, of its time is left.
-    pub(super) told: [bool; 2],
+    /// The status of the question.
+    pub status: QuestionStatus,
+    pub(super) subject: QuestionSubject,
+    /// The subscriptions that received the event and may answer (C-C3).
+    pub(super) replier_ids: Vec<SubscriptionId>,
+    /// After a restart, the question stays open without subscriptions until this time (C-C17).
+    pub(super) grace_until: Option<UnixMillis>,
+    /// Whether the reminders at half and at a tenth of the time were sent.
+    pub(super) reminders_sent: [bool; 2],
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum About {
-    /// May this be done?
-    Action {
-        /// The same for two questions about one action (§6.1).
+pub(super) enum QuestionSubject {
+    /// Asks whether the agent may act.
+    Confirmation {
+        /// Identifies the action: equal for two questions about the same action (§6.1).
         key: Digest,
         accept_by_default: bool,
         irreversible: Option<bool>,
         may_accept: bool,
         may_reject: bool,
         tool: Option<Box<str>>,
-        call: Option<Box<str>>,
+        call_id: Option<Box<str>>,
         digest: Option<Digest>,
     },
-    /// What did the person mean?
-    Meaning { kinds: Kinds, default: Option<Response> },
+    /// Asks what the person wants.
+    Clarification { accepted: AcceptedResponses, default: Option<ClarificationResponse> },
 }
 
-/// How a question stands.
+/// The status of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Status {
-    /// It waits for an answer.
+pub enum QuestionStatus {
+    /// Waiting for an answer.
     Open,
-    /// It is accepted, and no call has been made on it.
+    /// Accepted, but not used for a call yet.
     Accepted {
-        /// Nobody said so: its default did.
-        silent: bool,
+        /// Whether the default accepted it instead of a person.
+        by_default: bool,
     },
-    /// It was accepted, and the one call that it covers has been made.
+    /// Accepted and used for its one call.
     Spent,
-    /// It is refused.
+    /// Refused.
     Refused {
-        /// The reply accepted something else (§6.3.2).
+        /// Whether the person accepted only a modified action, which does not permit this call
+        /// (§6.3.2).
         modified: bool,
     },
-    /// A clarification that has its answer, or never will.
-    Answered,
+    /// A clarification that was answered, or can no longer be.
+    Closed,
 }
 
 impl Question {
-    /// Whether it waits for an answer.
+    /// Returns whether the question waits for an answer.
     pub fn is_open(&self) -> bool {
-        self.status == Status::Open
+        self.status == QuestionStatus::Open
     }
 
-    /// Whether it asks for consent rather than for what was meant.
+    /// Returns whether the question is a confirmation.
     pub fn is_confirmation(&self) -> bool {
-        matches!(self.about, About::Action { .. })
+        matches!(self.subject, QuestionSubject::Confirmation { .. })
     }
 
-    /// The digest of the action that it is bound to, if it is bound to one.
+    /// Returns the digest of the action that the question covers, if there is one.
     pub fn action_digest(&self) -> Option<Digest> {
-        match &self.about {
-            About::Action { digest, .. } => *digest,
-            About::Meaning { .. } => None,
+        match &self.subject {
+            QuestionSubject::Confirmation { digest, .. } => *digest,
+            QuestionSubject::Clarification { .. } => None,
         }
     }
 
-    /// The subscriptions that may answer.
-    pub fn repliers(&self) -> &[SubscriptionId] {
-        &self.repliers
+    /// Returns the subscriptions that may answer.
+    pub fn replier_ids(&self) -> &[SubscriptionId] {
+        &self.replier_ids
     }
 
-    /// What holds if nobody answers (§6.4, §6.5.4).
-    pub fn default_answer(&self) -> Answer {
-        match &self.about {
-            About::Action { accept_by_default: true, irreversible, .. } if *irreversible != Some(true) => {
-                Answer::Decision(Decision::Accept)
+    /// Returns the answer that applies if nobody replies (§6.4, §6.5.4).
+    pub fn default_answer(&self) -> QuestionAnswer {
+        match &self.subject {
+            QuestionSubject::Confirmation { accept_by_default: true, irreversible, .. }
+                if *irreversible != Some(true) =>
+            {
+                QuestionAnswer::Decision(Decision::Accept)
             }
-            About::Action { .. } => Answer::Decision(Decision::Reject),
-            About::Meaning { default, .. } => default.clone().map_or(Answer::Unavailable, Answer::Response),
+            QuestionSubject::Confirmation { .. } => QuestionAnswer::Decision(Decision::Reject),
+            QuestionSubject::Clarification { default, .. } => {
+                default.clone().map_or(QuestionAnswer::Unavailable, QuestionAnswer::Response)
+            }
         }
     }
 
-    /// What holds if it is withdrawn, or its session stopped.
-    pub(super) fn refusal(&self) -> Answer {
-        if self.is_confirmation() { Answer::Decision(Decision::Reject) } else { Answer::Unavailable }
+    /// Returns the answer that applies if the question is cancelled or its session is stopped.
+    pub(super) fn refusal_answer(&self) -> QuestionAnswer {
+        if self.is_confirmation() {
+            QuestionAnswer::Decision(Decision::Reject)
+        } else {
+            QuestionAnswer::Unavailable
+        }
     }
 
-    /// Whether a lost subscription may come back to answer it: only where silence means no (C-C17).
-    pub(super) fn waits_for_return(&self) -> bool {
-        self.default_answer() != Answer::Decision(Decision::Accept)
+    /// Returns whether the question stays open until a lost subscription reconnects. It does not if
+    /// its default is accept (C-C17).
+    pub(super) fn waits_for_reconnect(&self) -> bool {
+        self.default_answer() != QuestionAnswer::Decision(Decision::Accept)
     }
 
-    /// Whether both are about one action.
-    pub(super) fn is_twin(&self, other: &Question) -> bool {
-        match (&self.about, &other.about) {
-            (About::Action { key: a, .. }, About::Action { key: b, .. }) => {
-                a == b && self.session == other.session
+    /// Returns whether both questions are about the same action.
+    pub(super) fn is_same_action(&self, other: &Question) -> bool {
+        match (&self.subject, &other.subject) {
+            (QuestionSubject::Confirmation { key: a, .. }, QuestionSubject::Confirmation { key: b, .. }) => {
+                a == b && self.session_id == other.session_id
             }
             _ => false,
         }
     }
 
-    /// The call that it is about, as far as it says; `digest` holds the text of its digest.
-    pub(super) fn covers(&self, made: &Named<'_>) -> bool {
-        let About::Action { tool, call, digest, .. } = &self.about else { return false };
+    /// Returns whether the question covers a call. Compares the tool, the call id and the digest if
+    /// they are known.
+    pub(super) fn covers(&self, actual_call: &CallIdentity<'_>) -> bool {
+        let QuestionSubject::Confirmation { tool, call_id: call, digest, .. } = &self.subject else {
+            return false;
+        };
         let digest = digest.map(|digest| digest.to_string());
-        Named { tool: tool.as_deref(), call: call.as_deref(), digest: digest.as_deref() }.covers(made)
+        CallIdentity { tool: tool.as_deref(), call_id: call.as_deref(), digest: digest.as_deref() }
+            .covers(actual_call)
     }
 
-    /// How specific it is about the call that it covers.
-    pub(super) fn precision(&self) -> usize {
-        match &self.about {
-            About::Action { tool, call, digest, .. } => {
+    /// Returns how specifically the question describes its call.
+    pub(super) fn specificity(&self) -> usize {
+        match &self.subject {
+            QuestionSubject::Confirmation { tool, call_id: call, digest, .. } => {
                 usize::from(tool.is_some())
                     + 2 * usize::from(call.is_some())
                     + 4 * usize::from(digest.is_some())
             }
-            About::Meaning { .. } => 0,
+            QuestionSubject::Clarification { .. } => 0,
         }
     }
 
-    /// The person was told that it can be undone.
-    pub(super) fn says_reversible(&self) -> bool {
-        matches!(self.about, About::Action { irreversible: Some(false), .. })
+    /// Returns whether the question declared the action reversible.
+    pub(super) fn declares_reversible(&self) -> bool {
+        matches!(self.subject, QuestionSubject::Confirmation { irreversible: Some(false), .. })
     }
 
-    /// When something is next to be done about it, if it is open and nobody answers.
-    pub(super) fn due(&self) -> Option<UnixMillis> {
-        let reminder = self.reminders().into_iter().zip(self.told).find(|(_, told)| !told).map(|(at, _)| at);
+    /// Returns when the open question next needs attention if nobody replies.
+    pub(super) fn due_at(&self) -> Option<UnixMillis> {
+        let reminder = self
+            .reminder_times()
+            .into_iter()
+            .zip(self.reminders_sent)
+            .find(|(_, is_sent)| !is_sent)
+            .map(|(at, _)| at);
         self.is_open()
-            .then(|| [Some(self.deadline), reminder, self.grace].into_iter().flatten().min())
+            .then(|| [Some(self.deadline), reminder, self.grace_until].into_iter().flatten().min())
             .flatten()
     }
 
-    /// When half, and when a tenth, of its time is left, where that is told.
-    pub(super) fn reminders(&self) -> Vec<UnixMillis> {
-        reminders(self.asked, self.deadline)
+    /// Returns when half and when a tenth of the time is left, if there are reminders.
+    pub(super) fn reminder_times(&self) -> Vec<UnixMillis> {
+        reminder_times(self.asked_at, self.deadline)
     }
 
-    /// Which reminder is due; if both are, the one that is still true.
-    pub(super) fn reminder_due(&self, now: UnixMillis) -> Option<Left> {
-        let due: Vec<bool> =
-            self.reminders().into_iter().zip(self.told).map(|(at, told)| at <= now && !told).collect();
+    /// Returns the reminder that is due. If both are due, returns the later one.
+    pub(super) fn due_reminder(&self, now: UnixMillis) -> Option<ReminderThreshold> {
+        let due: Vec<bool> = self
+            .reminder_times()
+            .into_iter()
+            .zip(self.reminders_sent)
+            .map(|(at, is_sent)| at <= now && !is_sent)
+            .collect();
         match due[..] {
-            [_, true] => Some(Left::Tenth),
-            [true, ..] => Some(Left::Half),
+            [_, true] => Some(ReminderThreshold::Tenth),
+            [true, ..] => Some(ReminderThreshold::Half),
             _ => None,
         }
     }
 
-    /// It has been told that so much is left, and so that more was.
-    pub(super) fn reminded(mut self, left: Left) -> Self {
-        self.told[0] = true;
-        self.told[1] |= left == Left::Tenth;
+    /// Marks a reminder as sent, and the earlier one with it.
+    pub(super) fn with_reminder_sent(mut self, threshold: ReminderThreshold) -> Self {
+        self.reminders_sent[0] = true;
+        self.reminders_sent[1] |= threshold == ReminderThreshold::Tenth;
         self
     }
 
-    /// Its deadline is moved. What was told of its time is told again if its moment lies ahead once more (WCAG 2.2.1).
-    pub(super) fn extended(mut self, deadline: UnixMillis, now: UnixMillis) -> Self {
+    /// Moves the deadline. A reminder that was already sent is repeated if its new time is in the
+    /// future (WCAG 2.2.1).
+    pub(super) fn with_deadline(mut self, deadline: UnixMillis, now: UnixMillis) -> Self {
         self.deadline = deadline;
-        for (at, told) in self.reminders().into_iter().zip(&mut self.told) {
-            *told &= at <= now;
+        for (at, is_sent) in self.reminder_times().into_iter().zip(&mut self.reminders_sent) {
+            *is_sent &= at <= now;
         }
         self
     }
 
-    /// It is resolved; what it was, and what is to be told of it.
-    pub(super) fn resolved(mut self, answer: Answer, by: By, at: UnixMillis) -> (Self, Resolution) {
+    /// Resolves the question and returns its resolution.
+    pub(super) fn resolve(
+        mut self,
+        answer: QuestionAnswer,
+        by: ResolvedBy,
+        at: UnixMillis,
+    ) -> (Self, Resolution) {
         self.status = match (&answer, self.is_confirmation()) {
-            (Answer::Decision(Decision::Accept), true) => Status::Accepted { silent: by != By::Reply },
-            (_, true) => Status::Refused { modified: false },
-            (_, false) => Status::Answered,
+            (QuestionAnswer::Decision(Decision::Accept), true) => {
+                QuestionStatus::Accepted { by_default: by != ResolvedBy::Reply }
+            }
+            (_, true) => QuestionStatus::Refused { modified: false },
+            (_, false) => QuestionStatus::Closed,
         };
         let resolution = Resolution {
             token: self.token.clone(),
-            session: self.session.clone(),
-            agent: self.agent.clone(),
-            event: self.event.clone(),
+            session_id: self.session_id.clone(),
+            agent_id: self.agent_id.clone(),
+            event_id: self.event_id.clone(),
             action_digest: self.action_digest(),
             answer,
             modified: false,
-            by,
-            asked: self.asked,
+            resolved_by: by,
+            asked_at: self.asked_at,
             deadline: self.deadline,
-            at,
-            replied: None,
-            subscription: None,
+            resolved_at: at,
+            replied_at: None,
+            subscription_id: None,
             principal: None,
             decided_by: None,
         };

@@ -1,270 +1,303 @@
-//! Hearing what people say back: the checks of §6.3.4 and chapter 10, in the order of the digest's section 7.
+//! Handling of replies, with the checks of §6.3.4 and chapter 10.
 
 use std::hash::BuildHasher;
 
-use seal::{Timestamp, UnixMillis, number_text};
+use seal::{Timestamp, UnixMillis, format_number};
 
-use crate::check::{Checked, Validator};
+use crate::check::{CheckedDocument, Validator};
 use crate::event::Decision;
 use crate::id::{ReplyToken, SessionId, SubscriptionId};
 use crate::json::{Doc, Tape};
-use crate::message::{ClarificationReply, ConfirmationReply, DeadlineExtend, Message, Response, SessionStop};
-use crate::rule::{self, Face, Findings, Severity};
-use crate::session::terms::{Ruling, extended, ruling};
+use crate::message::{
+    ClarificationReply, ClarificationResponse, ConfirmationReply, DeadlineExtend, Message, SessionStop,
+};
+use crate::rule::{self, Findings, Severity, ValidationMode};
+use crate::session::question_rules::{ReplyVerdict, evaluate_reply, extended_deadline};
 
-use super::question::About;
-use super::{Answer, By, Decided, Extended, Ignored, Outcome, Question, Questions, Status, Stopped};
+use super::question::QuestionSubject;
+use super::{
+    ConsentOutcome, DeadlineExtended, IgnoreReason, Question, QuestionAnswer, QuestionRegistry,
+    QuestionStatus, ResolvedBy, SessionStopped, StagedChange,
+};
 
-/// Who sent a message, as the transport has found out (§6.2.4, C-D2): nothing without one is ever looked at.
+/// The authenticated sender of a message (§6.2.4, C-D2). Messages without an authenticated sender
+/// are never examined.
 #[derive(Clone, Copy, Debug)]
-pub struct Sender<'s> {
-    /// Who they are.
+pub struct MessageSender<'s> {
+    /// The sender's principal.
     pub principal: &'s str,
-    /// How the message came.
-    pub link: Link<'s>,
+    /// How the message arrived.
+    pub channel: ReplyChannel<'s>,
 }
 
-/// How a message came, and so which subscription it can speak for.
+/// How a message arrived. This limits which subscriptions it can name.
 #[derive(Clone, Copy, Debug)]
-pub enum Link<'s> {
-    /// On its own, like an HTTP request: it speaks for the subscription that it names, if that is the sender's.
+pub enum ReplyChannel<'s> {
+    /// As a separate request, such as an HTTP POST. It may name any subscription of the sender.
     Shared,
-    /// Over the connection of one subscription, which is the one that it must name.
-    Of(&'s SubscriptionId),
+    /// Over the connection of one subscription, which the message must name.
+    Subscription(&'s SubscriptionId),
 }
 
-/// A message of a person that is what it must be, letter for letter (§6.3.4, check 1).
+/// A valid message from a person (§6.3.4, check 1).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Said {
-    /// About a question: for [`Questions::hear`].
+pub enum ConsentMessage {
+    /// A message about a question, for [`QuestionRegistry::handle_reply`].
     Reply(Reply),
-    /// About a session: for [`Questions::stop`].
+    /// A message about a session, for [`QuestionRegistry::stop_session`].
     Stop(SessionStop),
 }
 
-/// A message about one question, that is what it must be.
+/// A valid message about one question.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Reply(Words);
+pub struct Reply(ReplyBody);
 
 #[derive(Clone, Debug, PartialEq)]
-enum Words {
+enum ReplyBody {
     Decision(ConfirmationReply),
     Response(ClarificationReply),
-    MoreTime(DeadlineExtend),
+    ExtendDeadline(DeadlineExtend),
 }
 
-impl Said {
-    /// Reads what a person says, strictly: doubled keys, unknown members and half surrogates have no effect either.
-    pub fn parse(text: &str) -> Result<Self, Ignored> {
-        Self::read(&Tape::default().read(text).map_err(|_| Ignored::NotJson)?)
+impl ConsentMessage {
+    /// Parses a message strictly. Duplicate keys, unknown members and lone surrogates make it
+    /// invalid.
+    pub fn parse(text: &str) -> Result<Self, IgnoreReason> {
+        Self::read(&Tape::default().read(text).map_err(|_| IgnoreReason::NotJson)?)
     }
 
-    /// Like [`parse`](Self::parse), of a text that has been read.
-    pub fn read(doc: &Doc<'_>) -> Result<Self, Ignored> {
-        let mut findings = Findings::new(Face::Strict);
+    /// Like [`parse`](Self::parse), for a parsed document.
+    pub fn read(doc: &Doc<'_>) -> Result<Self, IgnoreReason> {
+        let mut findings = Findings::new(ValidationMode::Strict);
         let checked = Validator::new().check(doc, &mut findings);
-        let mut broken = findings.take();
-        broken.retain(|finding| finding.severity == Severity::Error);
+        let mut violations = findings.take();
+        violations.retain(|finding| finding.severity == Severity::Error);
         match checked {
-            Checked::Message(message) if broken.is_empty() => match *message {
-                Message::ConfirmationReply(reply) => Ok(Self::Reply(Reply(Words::Decision(reply)))),
-                Message::ClarificationReply(reply) => Ok(Self::Reply(Reply(Words::Response(reply)))),
-                Message::DeadlineExtend(wish) => Ok(Self::Reply(Reply(Words::MoreTime(wish)))),
+            CheckedDocument::Message(message) if violations.is_empty() => match *message {
+                Message::ConfirmationReply(reply) => Ok(Self::Reply(Reply(ReplyBody::Decision(reply)))),
+                Message::ClarificationReply(reply) => Ok(Self::Reply(Reply(ReplyBody::Response(reply)))),
+                Message::DeadlineExtend(request) => {
+                    Ok(Self::Reply(Reply(ReplyBody::ExtendDeadline(request))))
+                }
                 Message::SessionStop(stop) => Ok(Self::Stop(stop)),
-                _ => Err(Ignored::NotAReply),
+                _ => Err(IgnoreReason::NotAReply),
             },
-            Checked::Event(_) | Checked::Unplaced(_) => Err(Ignored::NotAReply),
-            _ => Err(Ignored::Malformed(broken)),
+            CheckedDocument::Event(_) | CheckedDocument::EventWithoutSession(_) => {
+                Err(IgnoreReason::NotAReply)
+            }
+            _ => Err(IgnoreReason::Malformed(violations)),
         }
     }
 }
 
 impl Reply {
-    /// The token that it names.
-    pub fn token(&self) -> &ReplyToken {
+    /// Returns the reply token.
+    pub fn reply_token(&self) -> &ReplyToken {
         match &self.0 {
-            Words::Decision(reply) => &reply.reply_token,
-            Words::Response(reply) => &reply.reply_token,
-            Words::MoreTime(wish) => &wish.reply_token,
+            ReplyBody::Decision(reply) => &reply.reply_token,
+            ReplyBody::Response(reply) => &reply.reply_token,
+            ReplyBody::ExtendDeadline(request) => &request.reply_token,
         }
     }
 
-    /// The subscription that it names.
-    pub fn subscription(&self) -> &SubscriptionId {
+    /// Returns the subscription that the message names.
+    pub fn subscription_id(&self) -> &SubscriptionId {
         match &self.0 {
-            Words::Decision(reply) => &reply.subscription_id,
-            Words::Response(reply) => &reply.subscription_id,
-            Words::MoreTime(wish) => &wish.subscription_id,
+            ReplyBody::Decision(reply) => &reply.subscription_id,
+            ReplyBody::Response(reply) => &reply.subscription_id,
+            ReplyBody::ExtendDeadline(request) => &request.subscription_id,
         }
     }
 
     fn timestamp(&self) -> Timestamp {
         match &self.0 {
-            Words::Decision(reply) => reply.timestamp,
-            Words::Response(reply) => reply.timestamp,
-            Words::MoreTime(wish) => wish.timestamp,
+            ReplyBody::Decision(reply) => reply.timestamp,
+            ReplyBody::Response(reply) => reply.timestamp,
+            ReplyBody::ExtendDeadline(request) => request.timestamp,
         }
     }
 }
 
-impl<H: BuildHasher> Questions<H> {
-    /// Hears a reply, or the wish for more time. The sender is authenticated and the message read; then: its
-    /// subscription is open, the sender's, and entitled; the token is known, of this kind, unused; our clock and the
-    /// reply's own are before the deadline; the answer is one of those asked for. The first that passes resolves the
-    /// question, and whatever fails changes nothing.
-    pub fn hear(&mut self, reply: &Reply, sender: &Sender<'_>, now: UnixMillis) -> Result<Decided, Ignored> {
-        let decided = self.judge(reply, sender, now)?;
-        Ok(self.hold(decided))
+impl<H: BuildHasher> QuestionRegistry<H> {
+    /// Handles a reply or a request for more time from an authenticated sender. It checks, in this
+    /// order, that the subscription is open and belongs to the sender; that the token is known; that
+    /// the subscription may answer this question; that the reply has the right kind; that the
+    /// question is unresolved and no other reply to it is being stored; that neither our clock nor
+    /// the reply's timestamp has reached the deadline; and that the answer is allowed. The first
+    /// reply that passes all checks resolves the question. A reply that fails one changes nothing.
+    pub fn handle_reply(
+        &mut self,
+        reply: &Reply,
+        sender: &MessageSender<'_>,
+        now: UnixMillis,
+    ) -> Result<StagedChange, IgnoreReason> {
+        let change = self.evaluate(reply, sender, now)?;
+        Ok(self.stage(change))
     }
 
-    fn judge(&self, reply: &Reply, sender: &Sender<'_>, now: UnixMillis) -> Result<Decided, Ignored> {
-        let (fingerprint, question) = self.find(reply.token());
-        let gone = self.is_gone(fingerprint);
-        let pending = self.is_pending(fingerprint);
-        let subscription = self.speaks_for(reply.subscription(), sender, now)?;
+    fn evaluate(
+        &self,
+        reply: &Reply,
+        sender: &MessageSender<'_>,
+        now: UnixMillis,
+    ) -> Result<StagedChange, IgnoreReason> {
+        let (fingerprint, question) = self.find(reply.reply_token());
+        let is_retired = self.is_retired(fingerprint);
+        let is_pending = self.is_pending(fingerprint);
+        let subscription = self.authorize_subscription(reply.subscription_id(), sender, now)?;
         let Some(question) = question else {
-            return Err(if gone { Ignored::Used } else { Ignored::Unknown });
+            return Err(if is_retired { IgnoreReason::AlreadyResolved } else { IgnoreReason::UnknownToken });
         };
-        if question.repliers.binary_search(subscription).is_err() {
-            return Err(Ignored::NotEntitled);
+        if question.replier_ids.binary_search(subscription).is_err() {
+            return Err(IgnoreReason::NotEntitled);
         }
-        match (&question.about, &reply.0) {
-            (About::Action { .. }, Words::Response(_)) | (About::Meaning { .. }, Words::Decision(_)) => {
-                return Err(Ignored::OtherKind);
+        match (&question.subject, &reply.0) {
+            (QuestionSubject::Confirmation { .. }, ReplyBody::Response(_))
+            | (QuestionSubject::Clarification { .. }, ReplyBody::Decision(_)) => {
+                return Err(IgnoreReason::WrongKind);
             }
             _ => {}
         }
         if !question.is_open() {
-            return Err(Ignored::Used);
+            return Err(IgnoreReason::AlreadyResolved);
         }
-        if pending {
-            return Err(Ignored::Pending);
+        if is_pending {
+            return Err(IgnoreReason::Pending);
         }
         if now >= question.deadline {
-            return Err(Ignored::Late);
+            return Err(IgnoreReason::Late);
         }
         if reply.timestamp().unix_millis() >= question.deadline {
-            return Err(Ignored::LateStamp);
+            return Err(IgnoreReason::LateTimestamp);
         }
-        let (answer, modified, decided_by) = match (&question.about, &reply.0) {
-            (About::Action { may_accept, may_reject, .. }, Words::Decision(reply)) => {
-                let ruling = ruling(reply, *may_accept, *may_reject).ok_or(Ignored::NotAllowed)?;
-                let decision = if ruling == Ruling::Accepted { Decision::Accept } else { Decision::Reject };
-                (Answer::Decision(decision), ruling == Ruling::Modified, &reply.decided_by)
+        let (answer, modified, decided_by) = match (&question.subject, &reply.0) {
+            (QuestionSubject::Confirmation { may_accept, may_reject, .. }, ReplyBody::Decision(reply)) => {
+                let verdict =
+                    evaluate_reply(reply, *may_accept, *may_reject).ok_or(IgnoreReason::NotAllowed)?;
+                let decision =
+                    if verdict == ReplyVerdict::Accepted { Decision::Accept } else { Decision::Reject };
+                (QuestionAnswer::Decision(decision), verdict == ReplyVerdict::Modified, &reply.decided_by)
             }
-            (About::Meaning { kinds, .. }, Words::Response(reply)) => {
-                let misfit = kinds.misfit(&reply.response);
-                let misfit = misfit.or((!has_canonical_form(&reply.response)).then_some(rule::RESPONSE_FITS));
-                if let Some(rule) = misfit {
-                    return Err(Ignored::DoesNotFit(rule));
+            (QuestionSubject::Clarification { accepted, .. }, ReplyBody::Response(reply)) => {
+                let broken_rule = accepted.broken_rule(&reply.response);
+                let broken_rule =
+                    broken_rule.or((!has_canonical_form(&reply.response)).then_some(rule::RESPONSE_FITS));
+                if let Some(rule) = broken_rule {
+                    return Err(IgnoreReason::InvalidResponse(rule));
                 }
-                (Answer::Response(reply.response.clone()), false, &reply.decided_by)
+                (QuestionAnswer::Response(reply.response.clone()), false, &reply.decided_by)
             }
-            (_, Words::MoreTime(wish)) => return more_time(question, wish, subscription, now),
-            _ => return Err(Ignored::OtherKind),
+            (_, ReplyBody::ExtendDeadline(request)) => {
+                return extend_deadline(question, request, subscription, now);
+            }
+            _ => return Err(IgnoreReason::WrongKind),
         };
-        let (mut question, mut resolution) = question.clone().resolved(answer, By::Reply, now);
+        let (mut question, mut resolution) = question.clone().resolve(answer, ResolvedBy::Reply, now);
         if modified {
-            question.status = Status::Refused { modified };
+            question.status = QuestionStatus::Refused { modified };
         }
         resolution.modified = modified;
-        resolution.replied = Some(reply.timestamp());
-        resolution.subscription = Some(subscription.clone());
+        resolution.replied_at = Some(reply.timestamp());
+        resolution.subscription_id = Some(subscription.clone());
         resolution.principal = Some(sender.principal.into());
         resolution.decided_by = decided_by.as_deref().map(Into::into);
-        let mut decided = Decided::default();
-        decided.push_resolved((question, resolution));
-        Ok(decided)
+        let mut change = StagedChange::default();
+        change.push_resolved((question, resolution));
+        Ok(change)
     }
 
-    /// The person stops the session: what is open is refused, and what was accepted covers nothing any more. `hears` is
-    /// whether the subscription that the message names hears that session and may stop it, which only the hub knows.
-    pub fn stop(
+    /// Stops a session on behalf of the person. Its open questions are refused, and its accepted
+    /// ones can no longer be spent. `receives_session` says whether the named subscription receives
+    /// the session and may stop it, which only the hub knows.
+    pub fn stop_session(
         &mut self,
-        wish: &SessionStop,
-        sender: &Sender<'_>,
-        hears: bool,
+        request: &SessionStop,
+        sender: &MessageSender<'_>,
+        receives_session: bool,
         now: UnixMillis,
-    ) -> Result<Decided, Ignored> {
-        let subscription = self.speaks_for(&wish.subscription_id, sender, now)?.clone();
-        if !hears {
-            return Err(Ignored::NotEntitled);
+    ) -> Result<StagedChange, IgnoreReason> {
+        let subscription = self.authorize_subscription(&request.subscription_id, sender, now)?.clone();
+        if !receives_session {
+            return Err(IgnoreReason::NotEntitled);
         }
-        if self.is_ending(&wish.session_id) {
-            return Err(Ignored::SessionOver);
+        if self.is_ending(&request.session_id) {
+            return Err(IgnoreReason::SessionEnded);
         }
-        let mut decided = self.refuse_all(&wish.session_id, By::Stopped, now);
-        for outcome in &mut decided.outcomes {
-            if let Outcome::Resolved(resolution) = outcome {
-                resolution.subscription = Some(subscription.clone());
+        let mut change = self.refuse_all(&request.session_id, ResolvedBy::Stopped, now);
+        for outcome in &mut change.outcomes {
+            if let ConsentOutcome::Resolved(resolution) = outcome {
+                resolution.subscription_id = Some(subscription.clone());
                 resolution.principal = Some(sender.principal.into());
-                resolution.replied = Some(wish.timestamp);
+                resolution.replied_at = Some(request.timestamp);
             }
         }
-        decided.outcomes.push(Outcome::Stopped(Stopped {
-            session: wish.session_id.clone(),
-            subscription,
+        change.outcomes.push(ConsentOutcome::SessionStopped(SessionStopped {
+            session_id: request.session_id.clone(),
+            subscription_id: subscription,
             principal: sender.principal.into(),
-            reason: wish.reason.as_deref().map(Into::into),
-            at: now,
+            reason: request.reason.as_deref().map(Into::into),
+            stopped_at: now,
         }));
-        Ok(self.hold(decided))
+        Ok(self.stage(change))
     }
 
-    /// The subscription that a message speaks for, if it is open and the sender's (§10.2.2 T1, T8).
-    fn speaks_for<'a>(
+    /// Returns the subscription that a message names, if it is open and belongs to the sender
+    /// (§10.2.2 T1, T8).
+    fn authorize_subscription<'a>(
         &self,
         named: &'a SubscriptionId,
-        sender: &Sender<'a>,
+        sender: &MessageSender<'a>,
         now: UnixMillis,
-    ) -> Result<&'a SubscriptionId, Ignored> {
-        let subscription = match sender.link {
-            Link::Shared => named,
-            Link::Of(carried) if carried == named => carried,
-            Link::Of(_) => return Err(Ignored::OtherConnection),
+    ) -> Result<&'a SubscriptionId, IgnoreReason> {
+        let subscription = match sender.channel {
+            ReplyChannel::Shared => named,
+            ReplyChannel::Subscription(connected) if connected == named => connected,
+            ReplyChannel::Subscription(_) => return Err(IgnoreReason::WrongConnection),
         };
         match self.subscriptions.principal(subscription, now) {
-            None => Err(Ignored::NoSubscription),
-            Some(principal) if principal != sender.principal => Err(Ignored::OtherIdentity),
+            None => Err(IgnoreReason::SubscriptionNotOpen),
+            Some(principal) if principal != sender.principal => Err(IgnoreReason::WrongPrincipal),
             Some(_) => Ok(subscription),
         }
     }
 
-    /// What is open in a session is refused, and the session is over.
-    pub(super) fn refuse_all(&self, session: &SessionId, by: By, now: UnixMillis) -> Decided {
-        let mut decided = Decided { over: Some(session.clone()), ..Decided::default() };
-        for question in self.latest_of(session).filter(|question| question.is_open()) {
-            decided.push_resolved(question.clone().resolved(question.refusal(), by, now));
+    /// Refuses all open questions of a session and ends it.
+    pub(super) fn refuse_all(&self, session: &SessionId, by: ResolvedBy, now: UnixMillis) -> StagedChange {
+        let mut change = StagedChange { ended_session: Some(session.clone()), ..StagedChange::default() };
+        for question in self.latest_in_session(session).filter(|question| question.is_open()) {
+            change.push_resolved(question.clone().resolve(question.refusal_answer(), by, now));
         }
-        decided
+        change
     }
 }
 
-/// More time, up to ten times the first (design, `sayso:deadline.extend`; WCAG 2.2.1).
-fn more_time(
+/// Extends a deadline up to ten times the original timeout (`sayso:deadline.extend`; WCAG 2.2.1).
+fn extend_deadline(
     question: &Question,
-    wish: &DeadlineExtend,
+    request: &DeadlineExtend,
     subscription: &SubscriptionId,
     now: UnixMillis,
-) -> Result<Decided, Ignored> {
-    let deadline = extended(question.asked, question.timeout_seconds, question.deadline, wish.seconds);
+) -> Result<StagedChange, IgnoreReason> {
+    let deadline =
+        extended_deadline(question.asked_at, question.timeout_seconds, question.deadline, request.seconds);
     if deadline == question.deadline {
-        return Err(Ignored::NoMoreTime);
+        return Err(IgnoreReason::ExtensionExhausted);
     }
-    let outcome = Outcome::Extended(Extended {
+    let outcome = ConsentOutcome::DeadlineExtended(DeadlineExtended {
         token: question.token.clone(),
-        session: question.session.clone(),
+        session_id: question.session_id.clone(),
         deadline,
-        subscription: subscription.clone(),
+        subscription_id: subscription.clone(),
     });
-    Ok(Decided::one(question.clone().extended(deadline, now), outcome))
+    Ok(StagedChange::single(question.clone().with_deadline(deadline, now), outcome))
 }
 
-/// Whether a receipt can hold it: a number beyond 2^53 that a double would print as an integer has no canonical form.
-pub(super) fn has_canonical_form(response: &Response) -> bool {
-    let Response::Number(number) = response else { return true };
-    let Some(text) = number_text(*number) else { return false };
+/// Returns whether a receipt can contain the response. A number that is written as an integer
+/// beyond 2^53 has no canonical form.
+pub(super) fn has_canonical_form(response: &ClarificationResponse) -> bool {
+    let ClarificationResponse::Number(number) = response else { return true };
+    let Some(text) = format_number(*number) else { return false };
     let mut tape = Tape::default();
-    tape.read(&text).is_ok_and(|doc| doc.root().number().is_some_and(|number| !number.is_big()))
+    tape.read(&text).is_ok_and(|doc| doc.root().as_number().is_some_and(|number| !number.is_unsafe_integer()))
 }

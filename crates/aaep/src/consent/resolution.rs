@@ -1,74 +1,75 @@
-//! How a question was resolved: told once, and what its receipt attests.
+//! The resolution of a question, which is reported once and proved by its receipt.
 
 use seal::{Digest, Timestamp, UnixMillis};
 
 use crate::event::Decision;
 use crate::id::{EventId, ReplyToken, SessionId, SubscriptionId};
-use crate::message::Response;
+use crate::message::ClarificationResponse;
 
 use super::Receipt;
 
-/// How a question was resolved. There is exactly one for each token.
+/// The resolution of a question. There is exactly one for each token.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Resolution {
     /// The question's token.
     pub token: ReplyToken,
-    /// Its session.
-    pub session: SessionId,
+    /// The session of the question.
+    pub session_id: SessionId,
     /// The agent that asked.
-    pub agent: Box<str>,
-    /// The event that asked.
-    pub event: EventId,
-    /// The digest of the action that it was bound to.
+    pub agent_id: Box<str>,
+    /// The event with the question.
+    pub event_id: EventId,
+    /// The digest of the action that the question covers.
     pub action_digest: Option<Digest>,
-    /// What holds.
-    pub answer: Answer,
-    /// The reply accepted something else, and so refuses (§6.3.2).
+    /// The answer.
+    pub answer: QuestionAnswer,
+    /// Whether the reply accepted a modified action, which counts as a refusal (§6.3.2).
     pub modified: bool,
-    /// What it was resolved by.
-    pub by: By,
-    /// When it was asked, in milliseconds since 1970.
-    pub asked: UnixMillis,
-    /// Until when it could be answered.
+    /// How the question was resolved.
+    pub resolved_by: ResolvedBy,
+    /// When the question was asked.
+    pub asked_at: UnixMillis,
+    /// The deadline for replies, including extensions.
     pub deadline: UnixMillis,
-    /// When it was resolved, by our clock.
-    pub at: UnixMillis,
-    /// When the person decided, by the reply. Before the question itself is odd and worth a line in the log (C-D3).
-    pub replied: Option<Timestamp>,
-    /// The subscription that the reply came over.
-    pub subscription: Option<SubscriptionId>,
-    /// Who that was, as the transport knows them.
+    /// When the question was resolved, by our clock.
+    pub resolved_at: UnixMillis,
+    /// When the person decided, according to the reply. A time before the question is suspicious
+    /// and worth logging (C-D3).
+    pub replied_at: Option<Timestamp>,
+    /// The subscription that the reply came from.
+    pub subscription_id: Option<SubscriptionId>,
+    /// The principal of that subscription, as authenticated by the transport.
     pub principal: Option<Box<str>>,
-    /// Who decided, as the reply says.
+    /// The person who decided, according to the reply.
     pub decided_by: Option<Box<str>>,
 }
 
-/// What holds.
+/// The answer to a question.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Answer {
-    /// Of a confirmation.
+pub enum QuestionAnswer {
+    /// The answer to a confirmation.
     Decision(Decision),
-    /// Of a clarification.
-    Response(Response),
-    /// Of a clarification that has no answer and no default.
+    /// The answer to a clarification.
+    Response(ClarificationResponse),
+    /// A clarification without an answer or a default.
     Unavailable,
 }
 
-seal::word_enum! {
-    /// What a question was resolved by.
+seal::string_enum! {
+    /// How a question was resolved.
     #[non_exhaustive]
-    By as_str {
+    ResolvedBy {
         /// A person's reply.
         Reply "reply",
-        /// Its time was over (§6.4).
+        /// The deadline passed (§6.4).
         Timeout "timeout",
-        /// The last subscription that could answer is gone (§5.8.2, C-C16).
+        /// The last subscription that could answer was closed (§5.8.2, C-C16).
         Closure "closure",
-        /// There was nobody to ask (§5.3.1.4, C-C1).
+        /// No subscription could receive the question (§5.3.1.4, C-C1).
         Unreachable "unreachable",
-        /// The agent withdrew it, or its session ended (§6.8).
+        /// The agent cancelled it, or its session ended (§6.8).
         Cancelled "cancelled",
         /// The person stopped the session.
         Stopped "stopped",
@@ -76,13 +77,13 @@ seal::word_enum! {
 }
 
 impl Resolution {
-    /// Whether the action may be done.
+    /// Returns whether the action may be performed.
     pub fn is_accepted(&self) -> bool {
-        self.answer == Answer::Decision(Decision::Accept)
+        self.answer == QuestionAnswer::Decision(Decision::Accept)
     }
 
-    /// What attests it.
+    /// Returns the receipt.
     pub fn receipt(&self) -> Receipt {
-        Receipt::of(self.clone())
+        Receipt::from_resolution(self.clone())
     }
 }

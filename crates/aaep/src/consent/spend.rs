@@ -1,4 +1,4 @@
-//! Spending: an accepted question covers one call, of the action that was asked about, in its session.
+//! Spending: an accepted question covers one call of the confirmed action in its session.
 
 use std::hash::BuildHasher;
 
@@ -7,120 +7,137 @@ use thiserror::Error;
 
 use crate::id::{ReplyToken, SessionId};
 use crate::rule::{self, Rule};
-use crate::session::terms::Named;
+use crate::session::question_rules::CallIdentity;
 
-use super::{Action, Decided, NotAnAction, Outcome, Question, Questions, Spent, Status};
+use super::{
+    ActionError, BoundAction, ConsentOutcome, ConsentSpent, Question, QuestionRegistry, QuestionStatus,
+    StagedChange,
+};
 
-/// A call that needs consent: irreversible, or of high risk.
+/// A call that needs consent: irreversible or high risk.
 #[derive(Clone, Copy, Debug)]
-pub struct Call<'c> {
-    /// Its session.
-    pub session: &'c SessionId,
-    /// The question that it says covers it; if it says none, one that does is found.
+pub struct GuardedCall<'c> {
+    /// The session of the call.
+    pub session_id: &'c SessionId,
+    /// The question that covers the call. If absent, the registry searches for one that covers it.
     pub token: Option<&'c ReplyToken>,
-    /// The tool.
+    /// The tool's name.
     pub tool: &'c str,
-    /// Its `tool_call_id`.
-    pub call: Option<&'c str>,
-    /// Its arguments, as JSON; needed where the question is bound to them.
+    /// The `tool_call_id`.
+    pub call_id: Option<&'c str>,
+    /// The arguments as JSON; required if the question covers a digest.
     pub arguments: Option<&'c str>,
-    /// Whether it can never be undone.
+    /// Whether the call cannot be undone.
     pub irreversible: bool,
 }
 
-impl<H: BuildHasher> Questions<H> {
-    /// Lets an accepted question cover this call, and no other after it. What is bound to an action covers that action
-    /// only; what is not covers any one call of its session, as in plain AAEP.
-    pub fn spend(&mut self, call: &Call<'_>) -> Result<Decided, NotGranted> {
+impl<H: BuildHasher> QuestionRegistry<H> {
+    /// Spends an accepted question on this call. Afterwards the question covers no other call. A
+    /// question with a digest covers only that action. A question without one covers any single
+    /// call of its session, as in AAEP without sayso's extension.
+    pub fn spend(&mut self, call: &GuardedCall<'_>) -> Result<StagedChange, SpendError> {
         let digest = match call.arguments {
             Some(arguments) => {
-                Some(Action::new(call.tool, arguments).map_err(NotGranted::NotAnAction)?.digest())
+                Some(BoundAction::new(call.tool, arguments).map_err(SpendError::InvalidAction)?.digest())
             }
             None => None,
         };
-        if self.is_ending(call.session) {
-            return Err(NotGranted::SessionOver);
+        if self.is_ending(call.session_id) {
+            return Err(SpendError::SessionEnded);
         }
         let question = match call.token {
-            Some(token) => self.named(token, call, digest)?,
-            None => self.fitting(call, digest)?,
+            Some(token) => self.find_by_token(token, call, digest)?,
+            None => self.find_best_match(call, digest)?,
         };
         let mut question = question.clone();
-        question.status = Status::Spent;
-        let spent = Spent { token: question.token.clone(), session: question.session.clone(), digest };
-        Ok(self.hold(Decided::one(question, Outcome::Spent(spent))))
+        question.status = QuestionStatus::Spent;
+        let spent =
+            ConsentSpent { token: question.token.clone(), session_id: question.session_id.clone(), digest };
+        Ok(self.stage(StagedChange::single(question, ConsentOutcome::ConsentSpent(spent))))
     }
 
-    /// The accepted question that covers this call, if one does. It is not spent: what could do little harm needs no consent,
-    /// and may be done on one all the same.
-    pub fn covering(&self, call: &Call<'_>) -> Option<&ReplyToken> {
-        let digest = call.arguments.and_then(|arguments| Action::new(call.tool, arguments).ok());
+    /// Returns the accepted question that covers this call, without spending it. This is for calls
+    /// that need no consent, but may refer to a question.
+    pub fn find_covering(&self, call: &GuardedCall<'_>) -> Option<&ReplyToken> {
+        let digest = call.arguments.and_then(|arguments| BoundAction::new(call.tool, arguments).ok());
         let digest = digest.map(|action| action.digest());
-        let found = match call.token {
-            Some(token) => self.named(token, call, digest),
-            None => self.fitting(call, digest),
+        let question = match call.token {
+            Some(token) => self.find_by_token(token, call, digest),
+            None => self.find_best_match(call, digest),
         };
-        found.ok().map(|question| &question.token)
+        question.ok().map(|question| &question.token)
     }
 
-    fn named(
+    fn find_by_token(
         &self,
         token: &ReplyToken,
-        call: &Call<'_>,
+        call: &GuardedCall<'_>,
         digest: Option<Digest>,
-    ) -> Result<&Question, NotGranted> {
+    ) -> Result<&Question, SpendError> {
         let (fingerprint, question) = self.find(token);
         match question {
-            None if self.is_gone(fingerprint) => Err(NotGranted::Gone),
-            None => Err(NotGranted::NotAsked),
-            Some(question) => self.grants(question, call, digest).map(|()| question),
+            None if self.is_retired(fingerprint) => Err(SpendError::Expired),
+            None => Err(SpendError::NotAsked),
+            Some(question) => self.check_grant(question, call, digest).map(|()| question),
         }
     }
 
-    /// Of those that cover the call, the one that says most about it, and by a person's word rather than by silence.
-    fn fitting(&self, call: &Call<'_>, digest: Option<Digest>) -> Result<&Question, NotGranted> {
+    /// Finds the best question for the call: accepted by a person before accepted by default, then
+    /// the most specific one.
+    fn find_best_match(
+        &self,
+        call: &GuardedCall<'_>,
+        digest: Option<Digest>,
+    ) -> Result<&Question, SpendError> {
         let mut best: Option<&Question> = None;
-        let mut refusal = NotGranted::NotAsked;
+        let mut last_error = SpendError::NotAsked;
         let rank = |question: &Question| {
-            (question.status == Status::Accepted { silent: false }, question.precision())
+            (question.status == QuestionStatus::Accepted { by_default: false }, question.specificity())
         };
-        for question in self.of_session(call.session).filter(|question| question.is_confirmation()) {
-            match self.grants(question, call, digest) {
+        for question in self.session_questions(call.session_id).filter(|question| question.is_confirmation())
+        {
+            match self.check_grant(question, call, digest) {
                 Ok(()) if best.is_none_or(|best| rank(best) < rank(question)) => best = Some(question),
                 Ok(()) => {}
-                Err(why) => refusal = why,
+                Err(error) => last_error = error,
             }
         }
-        best.ok_or(refusal)
+        best.ok_or(last_error)
     }
 
-    fn grants(&self, question: &Question, call: &Call<'_>, digest: Option<Digest>) -> Result<(), NotGranted> {
-        if question.session != *call.session {
-            return Err(NotGranted::OtherSession);
+    fn check_grant(
+        &self,
+        question: &Question,
+        call: &GuardedCall<'_>,
+        digest: Option<Digest>,
+    ) -> Result<(), SpendError> {
+        if question.session_id != *call.session_id {
+            return Err(SpendError::WrongSession);
         }
         if !question.is_confirmation() {
-            return Err(NotGranted::NotAsked);
+            return Err(SpendError::NotAsked);
         }
-        let silent = match question.status {
-            Status::Open => return Err(NotGranted::Undecided),
-            Status::Refused { modified } => return Err(NotGranted::Refused { modified }),
-            Status::Spent => return Err(NotGranted::Spent),
-            Status::Answered => return Err(NotGranted::NotAsked),
-            Status::Accepted { silent } => silent,
+        let by_default = match question.status {
+            QuestionStatus::Open => return Err(SpendError::Undecided),
+            QuestionStatus::Refused { modified } => return Err(SpendError::Refused { modified }),
+            QuestionStatus::Spent => return Err(SpendError::AlreadySpent),
+            QuestionStatus::Closed => return Err(SpendError::NotAsked),
+            QuestionStatus::Accepted { by_default } => by_default,
         };
         if self.is_pending(self.fingerprint(question.token.as_str())) {
-            return Err(NotGranted::Spent);
+            return Err(SpendError::AlreadySpent);
         }
         let digest = digest.map(|digest| digest.to_string());
-        let made = Named { tool: Some(call.tool), call: call.call, digest: digest.as_deref() };
-        if !question.covers(&made) {
-            return Err(NotGranted::OtherAction);
+        let actual_call =
+            CallIdentity { tool: Some(call.tool), call_id: call.call_id, digest: digest.as_deref() };
+        if !question.covers(&actual_call) {
+            return Err(SpendError::WrongAction);
         }
-        if call.irreversible && silent {
-            return Err(NotGranted::Silence);
+        if call.irreversible && by_default {
+            return Err(SpendError::DefaultOnly);
         }
-        if call.irreversible && question.says_reversible() {
-            return Err(NotGranted::ToldReversible);
+        if call.irreversible && question.declares_reversible() {
+            return Err(SpendError::DeclaredReversible);
         }
         Ok(())
     }
@@ -129,53 +146,54 @@ impl<H: BuildHasher> Questions<H> {
 /// Why no question covers a call.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum NotGranted {
-    /// The arguments are none that an answer can be bound to.
-    #[error("no answer can be bound to these arguments: {0}")]
-    NotAnAction(#[source] NotAnAction),
-    /// Nobody was asked.
+pub enum SpendError {
+    /// The arguments have no digest.
+    #[error("cannot compute a digest of the arguments: {0}")]
+    InvalidAction(#[source] ActionError),
+    /// No question was asked about this call.
     #[error("nobody was asked")]
     NotAsked,
-    /// The question is of another session.
-    #[error("the question is of another session")]
-    OtherSession,
-    /// The question is not answered yet.
-    #[error("the question is not answered")]
+    /// The question belongs to another session.
+    #[error("the question belongs to another session")]
+    WrongSession,
+    /// The question is still open.
+    #[error("the question is not answered yet")]
     Undecided,
     /// The person refused.
-    #[error("{}", if *modified { "the person asked for something else" } else { "the person has refused" })]
+    #[error("{}", if *modified { "the person asked for a different action" } else { "the person refused" })]
     Refused {
-        /// They asked for something else instead (§6.3.2).
+        /// Whether the person accepted only a modified action (§6.3.2).
         modified: bool,
     },
     /// The question was about another action.
     #[error("the person was asked about another action")]
-    OtherAction,
-    /// A call has been made on it already.
-    #[error("a call has been made on this answer already")]
-    Spent,
-    /// Nobody said yes: the default did, and that is not enough for what cannot be undone (C-B2).
-    #[error("silence is no reply")]
-    Silence,
-    /// The person was told that it can be undone.
-    #[error("the person was told that it can be undone")]
-    ToldReversible,
-    /// The session is over.
-    #[error("the session is over")]
-    SessionOver,
-    /// The question was resolved long ago, or its session is over.
-    #[error("the question is of no more use")]
-    Gone,
+    WrongAction,
+    /// The question was already used for a call.
+    #[error("this answer was already used for a call")]
+    AlreadySpent,
+    /// The question was accepted only by default, which is not enough for an irreversible action
+    /// (C-B2).
+    #[error("nobody answered, and a default cannot permit an irreversible action")]
+    DefaultOnly,
+    /// The question declared the action reversible.
+    #[error("the person was told that the action can be undone")]
+    DeclaredReversible,
+    /// The session has ended.
+    #[error("the session has ended")]
+    SessionEnded,
+    /// The question was resolved too long ago, or its session has ended.
+    #[error("the question has expired")]
+    Expired,
 }
 
-impl NotGranted {
-    /// The rule that making the call all the same would break.
+impl SpendError {
+    /// Returns the rule that the call would break.
     pub fn rule(&self, irreversible: bool) -> Rule {
         match self {
             Self::Undecided => rule::BLOCKED,
             Self::Refused { modified: true } => rule::MODIFIED_ACTION,
             Self::Refused { modified: false } => rule::AFTER_REJECT,
-            Self::SessionOver => rule::AFTER_END,
+            Self::SessionEnded => rule::AFTER_END,
             _ if irreversible => rule::IRREVERSIBLE_CONSENT,
             _ => rule::HIGH_RISK_CONSENT,
         }

@@ -1,93 +1,99 @@
-//! The envelope: what every event carries, whatever it says (§3).
+//! The envelope, which every event has (§3).
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::event::kind::CORE_CONTEXT;
+use crate::event::event_type::CORE_CONTEXT;
 use crate::event::{EventType, TextDirection, Urgency, Verbosity};
-use crate::form::{is_script, is_version};
+use crate::grammar::{is_script, is_version};
 use crate::id::{EventId, SessionId};
-use crate::json::{Kind, Raw, Value, Writer};
-use crate::record::{Field, Part, Shape, members_of, record};
+use crate::json::{JsonKind, JsonValue, JsonWriter, RawJson};
+use crate::record::{Field, FieldType, FieldValue, decoded_members, record};
 use crate::rule;
 use seal::Timestamp;
 
 record! {
-    /// Who emits an event (§3.2.6).
+    /// The producer of an event (§3.2.6).
     Producer {
         required {
-            /// The agent's name for machines, the same across its versions.
-            agent_id: String, Shape::SOME, rule::AGENT_ID, rule::PRODUCER;
+            /// The agent's machine-readable name, which is the same across its versions.
+            agent_id: String, FieldType::NON_EMPTY_TEXT, rule::AGENT_ID, rule::PRODUCER;
         }
         optional {
             /// The agent's version.
-            agent_version: String, Shape::SOME, rule::PRODUCER_TEXT;
-            /// The agent's name for people.
-            agent_name: String, Shape::SOME, rule::PRODUCER_TEXT;
-            /// The model behind it.
-            model: String, Shape::SOME, rule::PRODUCER_TEXT;
-            /// Where its manifest is.
-            manifest_uri: String, Shape::Uri, rule::MANIFEST_URI;
+            agent_version: String, FieldType::NON_EMPTY_TEXT, rule::PRODUCER_TEXT;
+            /// The agent's display name.
+            agent_name: String, FieldType::NON_EMPTY_TEXT, rule::PRODUCER_TEXT;
+            /// The AI model that the agent uses.
+            model: String, FieldType::NON_EMPTY_TEXT, rule::PRODUCER_TEXT;
+            /// The URI of the agent's manifest.
+            manifest_uri: String, FieldType::Uri, rule::MANIFEST_URI;
         }
     }
 }
 
-pub(crate) const PRODUCER: Shape =
-    Shape::Record { fields: Producer::FIELDS, closed: Some(rule::PRODUCER_CLOSED), open_objects: None };
+pub(crate) const PRODUCER: FieldType = FieldType::Record {
+    fields: Producer::FIELDS,
+    unknown_member_rule: Some(rule::PRODUCER_CLOSED),
+    non_object_member_rule: None,
+};
 
 record! {
-    /// What language an event's text is in (§3.3.3, §11.1).
+    /// The language of an event's text (§3.3.3, §11.1).
     LocalizationHints {
         required {}
         optional {
             /// The language of the text.
-            primary_language: String, Shape::Tag, rule::TAG;
-            /// Which way it runs; left to right if not said.
-            text_direction: TextDirection, Shape::Word(TextDirection::WORDS), rule::DIRECTION;
-            /// Other languages that could be had.
+            primary_language: String, FieldType::LanguageTag, rule::TAG;
+            /// The direction of the text; left to right if absent.
+            text_direction: TextDirection, FieldType::Enum(TextDirection::VALUES), rule::DIRECTION;
+            /// Other available languages.
             available_languages: Vec<String>,
-                Shape::List { of: &Shape::Tag, min: 0, max: 32, unique: true, items: None }, rule::HINTS_LISTS;
-            /// Languages to try, in this order.
+                FieldType::List { item: &FieldType::LanguageTag, min: 0, max: 32, unique: true, item_rule: None }, rule::HINTS_LISTS;
+            /// Fallback languages in order of preference.
             fallback_chain: Vec<String>,
-                Shape::List { of: &Shape::Tag, min: 0, max: 16, unique: false, items: None }, rule::HINTS_LISTS;
+                FieldType::List { item: &FieldType::LanguageTag, min: 0, max: 16, unique: false, item_rule: None }, rule::HINTS_LISTS;
             /// The script (ISO 15924).
             script: String,
-                Shape::Form { is: is_script, pattern: "^[A-Z][a-z]{3}$", called: "a script like Latn" }, rule::SCRIPT;
+                FieldType::Grammar { matches: is_script, pattern: "^[A-Z][a-z]{3}$", description: "a script like Latn" }, rule::SCRIPT;
             /// The calendar for dates.
-            calendar: String, Shape::ANY, rule::SCHEMA;
+            calendar: String, FieldType::ANY_TEXT, rule::SCHEMA;
         }
     }
 }
 
-const HINTS: Shape =
-    Shape::Record { fields: LocalizationHints::FIELDS, closed: Some(rule::HINTS_CLOSED), open_objects: None };
+const LOCALIZATION_HINTS: FieldType = FieldType::Record {
+    fields: LocalizationHints::FIELDS,
+    unknown_member_rule: Some(rule::HINTS_CLOSED),
+    non_object_member_rule: None,
+};
 
-/// The vocabularies that an event uses: always the core, and those of its extensions (§3.2.1).
+/// The vocabularies of an event: the core context and those of its extensions (§3.2.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Context {
-    /// The core alone: what is emitted where there is no extension (C-A20).
+    /// Only the core context. Used if the event has no extension (C-A20).
     Core,
-    /// A list as received or built; the core context should be its first.
+    /// A list as received or built. Its first item should be the core context.
     List(Vec<String>),
 }
 
 impl Context {
-    /// The core, and the context URI of an extension.
+    /// Returns the core context plus the context URI of an extension.
     pub fn with_extension(uri: &str) -> Self {
         Self::List(vec![CORE_CONTEXT.to_owned(), uri.to_owned()])
     }
 }
 
-impl Part for Context {
-    fn read(value: Value<'_>) -> Option<Self> {
+impl FieldValue for Context {
+    fn read(value: JsonValue<'_>) -> Option<Self> {
         match value.kind() {
-            Kind::Text if value.text()? == CORE_CONTEXT => Some(Self::Core),
-            Kind::Array => Some(Self::List(Part::read(value)?)),
+            JsonKind::Text if value.text()? == CORE_CONTEXT => Some(Self::Core),
+            JsonKind::Array => Some(Self::List(FieldValue::read(value)?)),
             _ => None,
         }
     }
 
-    fn write(&self, writer: &mut Writer) {
+    fn write(&self, writer: &mut JsonWriter) {
         match self {
             Self::Core => writer.text(CORE_CONTEXT),
             Self::List(items) => items.write(writer),
@@ -95,25 +101,25 @@ impl Part for Context {
     }
 }
 
-impl Part for EventType {
-    fn read(value: Value<'_>) -> Option<Self> {
-        value.text().map(|text| Self::of(&text))
+impl FieldValue for EventType {
+    fn read(value: JsonValue<'_>) -> Option<Self> {
+        value.text().map(|text| Self::parse(&text))
     }
 
-    fn write(&self, writer: &mut Writer) {
+    fn write(&self, writer: &mut JsonWriter) {
         writer.text(self.as_str());
     }
 }
 
-/// The members of an event that are not its envelope's, with their names.
-pub(crate) type Rest<'d> = Vec<(Cow<'d, str>, Value<'d>)>;
+/// The members of an event that are not part of its envelope, with their names.
+pub(crate) type PayloadMembers<'d> = Vec<(Cow<'d, str>, JsonValue<'d>)>;
 
-/// What every event carries (§3.2 to §3.4). What is the same in all events of a session is shared by those that are made of
-/// them.
+/// The envelope of an event (§3.2 to §3.4). Events of one session share the parts that do not
+/// change.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Envelope {
-    /// The vocabularies in use.
+    /// The vocabularies that the event uses.
     pub context: Context,
     /// The version of AAEP.
     pub aaep_version: Option<Arc<str>>,
@@ -121,59 +127,65 @@ pub struct Envelope {
     pub event_type: EventType,
     /// The event's id.
     pub event_id: EventId,
-    /// Its session.
+    /// The session of the event.
     pub session_id: SessionId,
-    /// Its place in the session, from 0 on, where events are numbered.
+    /// The event's position in the session, starting at 0, if events are numbered.
     pub sequence_number: Option<u64>,
-    /// When it was made.
+    /// When the event was created.
     pub timestamp: Timestamp,
-    /// Who made it.
+    /// The agent that created the event.
     pub producer: Arc<Producer>,
-    /// For which verbosity its text is written.
+    /// The verbosity for which the event's text is written.
     pub verbosity: Option<Verbosity>,
-    /// How urgent it is.
+    /// How urgent the event is.
     pub urgency: Option<Urgency>,
-    /// The language of its text.
+    /// The language of the event's text.
     pub localization_hints: Option<Arc<LocalizationHints>>,
-    /// Ties it to traces elsewhere.
+    /// Links the event to external traces.
     pub correlation_id: Option<String>,
     /// Data of extensions, an object of objects.
-    pub extensions: Option<Raw>,
+    pub extensions: Option<RawJson>,
 }
 
-/// `(member's name, field of Envelope, its shape, its rule, rule of its absence)`, in the advised order of §3.6; the
-/// payload stands between `correlation_id` and `extensions`.
+/// The envelope's fields in the recommended order of §3.6: name, field type, rule, and rule for a
+/// missing value. The payload goes between `correlation_id` and `extensions`.
 pub(crate) const FIELDS: &[Field] = &[
-    field("@context", Shape::Context, rule::CONTEXT_CORE, Some(rule::CONTEXT_PRESENT)),
+    field("@context", FieldType::Context, rule::CONTEXT_CORE, Some(rule::CONTEXT_PRESENT)),
     field(
         "aaep_version",
-        Shape::Form {
-            is: is_version,
+        FieldType::Grammar {
+            matches: is_version,
             pattern: "^[0-9]+\\.[0-9]+\\.[0-9]+(-[A-Za-z0-9.-]+)?$",
-            called: "a version like 1.0.0",
+            description: "a version like 1.0.0",
         },
         rule::VERSION_FORM,
         None,
     ),
-    field("type", Shape::SOME, rule::TYPE_PRESENT, Some(rule::TYPE_PRESENT)),
-    field("event_id", EventId::SHAPE, rule::EVENT_ID, Some(rule::REQUIRED)),
-    field("session_id", SessionId::SHAPE, rule::SESSION_ID, Some(rule::REQUIRED)),
-    field("sequence_number", Shape::COUNT, rule::SEQUENCE_NUMBER, None),
-    field("timestamp", Shape::Time { any: false }, rule::TIME_FORM, Some(rule::REQUIRED)),
+    field("type", FieldType::NON_EMPTY_TEXT, rule::TYPE_PRESENT, Some(rule::TYPE_PRESENT)),
+    field("event_id", EventId::FIELD_TYPE, rule::EVENT_ID, Some(rule::REQUIRED)),
+    field("session_id", SessionId::FIELD_TYPE, rule::SESSION_ID, Some(rule::REQUIRED)),
+    field("sequence_number", FieldType::COUNT, rule::SEQUENCE_NUMBER, None),
+    field("timestamp", FieldType::Timestamp { any_rfc3339: false }, rule::TIME_FORM, Some(rule::REQUIRED)),
     field("producer", PRODUCER, rule::PRODUCER, Some(rule::REQUIRED)),
-    field("verbosity", Shape::Word(Verbosity::WORDS), rule::VERBOSITY, None),
-    field("urgency", Shape::Word(Urgency::WORDS), rule::URGENCY, None),
-    field("localization_hints", HINTS, rule::HINTS_CLOSED, None),
-    field("correlation_id", Shape::ANY, rule::CORRELATION, None),
-    field("extensions", Shape::Extensions, rule::EXTENSION_OBJECT, None),
+    field("verbosity", FieldType::Enum(Verbosity::VALUES), rule::VERBOSITY, None),
+    field("urgency", FieldType::Enum(Urgency::VALUES), rule::URGENCY, None),
+    field("localization_hints", LOCALIZATION_HINTS, rule::HINTS_CLOSED, None),
+    field("correlation_id", FieldType::ANY_TEXT, rule::CORRELATION, None),
+    field("extensions", FieldType::Extensions, rule::EXTENSION_OBJECT, None),
 ];
 
-const fn field(name: &'static str, shape: Shape, rule: rule::Rule, missing: Option<rule::Rule>) -> Field {
-    Field { name, shape, rule, missing, spoken: false }
+const fn field(
+    name: &'static str,
+    field_type: FieldType,
+    rule: rule::Rule,
+    missing_rule: Option<rule::Rule>,
+) -> Field {
+    Field { name, value_type: field_type, rule, missing_rule, is_spoken: false }
 }
 
 impl Envelope {
-    /// Makes one of what is required; it says that AAEP 1.0.0 is spoken (C-A11).
+    /// Creates an envelope from the required members, with AAEP version 1.0.0 (C-A11). The event
+    /// type is a placeholder that [`Event::new`](crate::event::Event::new) replaces.
     pub fn new(
         event_id: EventId,
         session_id: SessionId,
@@ -197,8 +209,9 @@ impl Envelope {
         }
     }
 
-    /// Reads the envelope's members off an event, and returns the others; nothing if a required one is missing.
-    pub(crate) fn read(root: Value<'_>) -> Option<(Self, Rest<'_>)> {
+    /// Reads the envelope of an event. Returns it with the remaining members, or `None` if a
+    /// required member is missing.
+    pub(crate) fn read(root: JsonValue<'_>) -> Option<(Self, PayloadMembers<'_>)> {
         let mut context = None;
         let mut event_type = None;
         let mut event_id = None;
@@ -213,24 +226,24 @@ impl Envelope {
         let mut correlation_id = None;
         let mut extensions = None;
         let mut rest = Vec::new();
-        for (name, value) in members_of(root) {
-            let held = match &*name {
-                "@context" => hold(&mut context, value),
-                "aaep_version" => hold(&mut aaep_version, value),
-                "type" => hold(&mut event_type, value),
-                "event_id" => hold(&mut event_id, value),
-                "session_id" => hold(&mut session_id, value),
-                "sequence_number" => hold(&mut sequence_number, value),
-                "timestamp" => hold(&mut timestamp, value),
-                "producer" => hold(&mut producer, value),
-                "verbosity" => hold(&mut verbosity, value),
-                "urgency" => hold(&mut urgency, value),
-                "localization_hints" => hold(&mut localization_hints, value),
-                "correlation_id" => hold(&mut correlation_id, value),
-                "extensions" => hold(&mut extensions, value),
+        for (name, value) in decoded_members(root) {
+            let is_read = match &*name {
+                "@context" => read_into(&mut context, value),
+                "aaep_version" => read_into(&mut aaep_version, value),
+                "type" => read_into(&mut event_type, value),
+                "event_id" => read_into(&mut event_id, value),
+                "session_id" => read_into(&mut session_id, value),
+                "sequence_number" => read_into(&mut sequence_number, value),
+                "timestamp" => read_into(&mut timestamp, value),
+                "producer" => read_into(&mut producer, value),
+                "verbosity" => read_into(&mut verbosity, value),
+                "urgency" => read_into(&mut urgency, value),
+                "localization_hints" => read_into(&mut localization_hints, value),
+                "correlation_id" => read_into(&mut correlation_id, value),
+                "extensions" => read_into(&mut extensions, value),
                 _ => false,
             };
-            if !held {
+            if !is_read {
                 rest.push((name, value));
             }
         }
@@ -252,38 +265,38 @@ impl Envelope {
         Some((envelope, rest))
     }
 
-    /// Writes what stands before the payload.
-    pub(crate) fn write_head(&self, writer: &mut Writer) {
+    /// Writes the members before the payload.
+    pub(crate) fn write_head(&self, writer: &mut JsonWriter) {
         self.context.write_member("@context", writer);
-        write_some(self.aaep_version.as_ref(), "aaep_version", writer);
+        write_optional(self.aaep_version.as_ref(), "aaep_version", writer);
         self.event_type.write_member("type", writer);
         self.event_id.write_member("event_id", writer);
         self.session_id.write_member("session_id", writer);
-        write_some(self.sequence_number.as_ref(), "sequence_number", writer);
+        write_optional(self.sequence_number.as_ref(), "sequence_number", writer);
         self.timestamp.write_member("timestamp", writer);
         self.producer.write_member("producer", writer);
-        write_some(self.verbosity.as_ref(), "verbosity", writer);
-        write_some(self.urgency.as_ref(), "urgency", writer);
-        write_some(self.localization_hints.as_ref(), "localization_hints", writer);
-        write_some(self.correlation_id.as_ref(), "correlation_id", writer);
+        write_optional(self.verbosity.as_ref(), "verbosity", writer);
+        write_optional(self.urgency.as_ref(), "urgency", writer);
+        write_optional(self.localization_hints.as_ref(), "localization_hints", writer);
+        write_optional(self.correlation_id.as_ref(), "correlation_id", writer);
     }
 
-    /// Writes what stands after it.
-    pub(crate) fn write_tail(&self, writer: &mut Writer) {
-        write_some(self.extensions.as_ref(), "extensions", writer);
+    /// Writes the members after the payload.
+    pub(crate) fn write_tail(&self, writer: &mut JsonWriter) {
+        write_optional(self.extensions.as_ref(), "extensions", writer);
     }
 }
 
-fn hold<T: Part>(slot: &mut Option<T>, value: Value<'_>) -> bool {
+fn read_into<T: FieldValue>(slot: &mut Option<T>, value: JsonValue<'_>) -> bool {
     let read = T::read(value);
-    let held = read.is_some();
-    if held {
+    let is_read = read.is_some();
+    if is_read {
         *slot = read;
     }
-    held
+    is_read
 }
 
-fn write_some<T: Part>(value: Option<&T>, name: &str, writer: &mut Writer) {
+fn write_optional<T: FieldValue>(value: Option<&T>, name: &str, writer: &mut JsonWriter) {
     if let Some(value) = value {
         value.write_member(name, writer);
     }

@@ -1,29 +1,29 @@
 //! Events: the envelope (§3) and the twelve core payloads (§4).
 //!
-//! [`Event::parse`] reads tolerantly: what this version does not know is kept, so that writing again loses nothing.
-//! Whether an event is *lawful* is for [`check`](crate::check) to say.
+//! [`Event::parse`] is tolerant: it keeps unknown members, so writing the event again loses
+//! nothing. Use [`check`](crate::check) to validate an event.
 
+mod enums;
 mod envelope;
-mod human;
-mod kind;
+mod event_type;
+mod human_in_the_loop;
 mod lifecycle;
 mod state;
 mod tool;
-mod words;
 
+pub use enums::*;
 pub use envelope::{Context, Envelope, LocalizationHints, Producer};
 pub(crate) use envelope::{FIELDS as ENVELOPE, PRODUCER};
-pub use human::{AwaitingClarification, AwaitingConfirmation, Choice, HandoffRequested};
-pub use kind::{CORE_CONTEXT, EventType};
+pub use event_type::{CORE_CONTEXT, EventType};
+pub use human_in_the_loop::{AwaitingClarification, AwaitingConfirmation, Choice, HandoffRequested};
 pub use lifecycle::{SessionCancelled, SessionCompleted, SessionErrored, SessionStarted};
 pub use state::{Progress, ProgressUpdated, StateChanged};
 pub use tool::{OutputStreaming, ToolCompleted, ToolInvoked};
-pub use words::*;
 
-use crate::json::{Doc, Kind, Tape, Writer, object};
+use crate::json::{Doc, JsonKind, JsonWriter, Tape, write_object};
 use crate::record::{Field, Members};
 
-/// One event: who said it, when, in which session, and what.
+/// One event: its envelope (producer, time, session) and its payload.
 ///
 /// ```
 /// use aaep::event::{Event, Payload};
@@ -41,28 +41,29 @@ use crate::record::{Field, Members};
 pub struct Event {
     /// The members that every event has.
     pub envelope: Envelope,
-    /// The members of its type.
+    /// The members that the event's type defines.
     pub payload: Payload,
 }
 
 impl Event {
-    /// Puts an envelope around a payload; the envelope's type becomes the payload's.
+    /// Creates an event. The envelope's type is set to the payload's type.
     pub fn new(mut envelope: Envelope, payload: Payload) -> Self {
-        if let Some(kind) = payload.core_type() {
-            envelope.event_type = kind;
+        if let Some(event_type) = payload.core_type() {
+            envelope.event_type = event_type;
         }
         Self { envelope, payload }
     }
 
-    /// Reads an event tolerantly; nothing if it is not JSON, or lacks what every event has.
+    /// Parses an event tolerantly. Returns `None` if it is not JSON or lacks a required envelope
+    /// member.
     pub fn parse(text: &str) -> Option<Self> {
         Self::read(&Tape::default().read(text).ok()?)
     }
 
-    /// Like [`parse`](Self::parse), of a text that has been read.
+    /// Like [`parse`](Self::parse), for a parsed document.
     pub fn read(doc: &Doc<'_>) -> Option<Self> {
         let root = doc.root();
-        if root.kind() != Kind::Object {
+        if root.kind() != JsonKind::Object {
             return None;
         }
         let (envelope, rest) = Envelope::read(root)?;
@@ -70,9 +71,9 @@ impl Event {
         Some(Self { envelope, payload })
     }
 
-    /// Writes the event, compact, its members in the advised order (§3.6).
+    /// Writes the event as compact JSON with its members in the recommended order (§3.6).
     pub fn to_json(&self) -> String {
-        object(|writer| {
+        write_object(|writer| {
             self.envelope.write_head(writer);
             self.payload.write(writer);
             self.envelope.write_tail(writer);
@@ -81,7 +82,7 @@ impl Event {
 }
 
 impl Payload {
-    /// The summary for a verbosity, or the nearest that there is.
+    /// Returns the summary for a verbosity, or the closest one available.
     pub fn summary(&self, verbosity: &Verbosity) -> Option<&str> {
         let [terse, normal, detailed] = self.summaries();
         match verbosity {
@@ -100,15 +101,15 @@ impl AsRef<Event> for Event {
 
 macro_rules! payloads {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// What an event says, by its type.
+        /// The payload of an event, by type.
         #[derive(Clone, Debug, PartialEq)]
         #[non_exhaustive]
         pub enum Payload {
             $($(#[$doc])* $name($name),)*
-            /// An event of an extension, or of a type that this version does not know: its members as received.
+            /// An event of an extension or of an unknown type: its members as received.
             Extension(Members),
-            /// A core event whose required members are missing or cannot be held: its members as received. A critical
-            /// one is announced all the same.
+            /// A core event whose required members are missing or invalid: its members as received.
+            /// A critical one is still announced.
             Malformed(Members),
         }
 
@@ -120,17 +121,17 @@ macro_rules! payloads {
                 }
             }
 
-            fn read(event_type: &EventType, members: envelope::Rest<'_>) -> Self {
+            fn read(event_type: &EventType, members: envelope::PayloadMembers<'_>) -> Self {
                 match event_type {
                     $(EventType::$name => match $name::read_members(members.iter().cloned()) {
                         Some(read) => Self::$name(read),
-                        None => Self::Malformed(Members::of(members.into_iter())),
+                        None => Self::Malformed(Members::collect_from(members.into_iter())),
                     },)*
-                    EventType::Other(_) => Self::Extension(Members::of(members.into_iter())),
+                    EventType::Other(_) => Self::Extension(Members::collect_from(members.into_iter())),
                 }
             }
 
-            fn write(&self, writer: &mut Writer) {
+            fn write(&self, writer: &mut JsonWriter) {
                 match self {
                     $(Self::$name(payload) => payload.write_members(writer),)*
                     Self::Extension(members) | Self::Malformed(members) => members.write(writer),
@@ -139,7 +140,7 @@ macro_rules! payloads {
         }
 
         impl Payload {
-            /// The summaries that it has: terse, normal and detailed (§3.3.1).
+            /// Returns the terse, normal and detailed summaries (§3.3.1).
             pub fn summaries(&self) -> [Option<&str>; 3] {
                 match self {
                     $(Self::$name(payload) => payload.summaries(),)*
@@ -147,8 +148,8 @@ macro_rules! payloads {
                 }
             }
 
-            /// The members that this version does not know, as received.
-            pub(crate) fn other(&self) -> &Members {
+            /// Returns the members that this implementation does not know, as received.
+            pub(crate) fn unknown_members(&self) -> &Members {
                 match self {
                     $(Self::$name(payload) => &payload.other,)*
                     Self::Extension(members) | Self::Malformed(members) => members,
@@ -157,7 +158,7 @@ macro_rules! payloads {
         }
 
         impl EventType {
-            /// The members of this type's payload; none for what is no core type.
+            /// Returns the fields of this type's payload; none for a type that is not a core type.
             pub(crate) fn fields(&self) -> &'static [Field] {
                 match self {
                     $(Self::$name => $name::FIELDS,)*

@@ -1,50 +1,50 @@
-//! The reasoning-state family (§4.2): what the agent is doing, and how far it has come.
+//! The reasoning-state events (§4.2): the agent's state and its progress.
 
-use super::State;
-use crate::record::{Shape, record};
+use super::AgentState;
+use crate::record::{FieldType, record};
 use crate::rule;
 
 record! {
-    /// `aaep:agent.state.changed` (§4.2.1): the agent went from one state to another.
+    /// `aaep:agent.state.changed` (§4.2.1): the agent changed its state.
     StateChanged {
         required {
-            /// The state that it left.
-            from_state: State, Shape::Text { min: 1, max: 64 }, rule::STATE_FORM, rule::STATE;
-            /// The state that it is in now.
-            to_state: State, Shape::Text { min: 1, max: 64 }, rule::STATE_FORM, rule::STATE;
+            /// The previous state.
+            from_state: AgentState, FieldType::Text { min: 1, max: 64 }, rule::STATE_FORM, rule::STATE;
+            /// The new state.
+            to_state: AgentState, FieldType::Text { min: 1, max: 64 }, rule::STATE_FORM, rule::STATE;
         }
         optional with summaries {
-            /// How long the new state should last.
-            expected_duration_ms: u64, Shape::MILLIS, rule::STARTED_FORM;
+            /// The expected duration of the new state, in milliseconds.
+            expected_duration_ms: u64, FieldType::MILLIS, rule::EXPECTED_DURATION;
         }
     }
 
-    /// How far the work has come (§4.2.2): at least one of these.
+    /// The progress of a task (§4.2.2). At least one member is required.
     Progress {
         required {}
         optional {
-            /// Per cent done.
-            percent: f64, Shape::Number { min: 0.0, max: 100.0 }, rule::PERCENT;
-            /// The step that is being done, counted from 1.
-            step: u64, Shape::POSITIVE, rule::PROGRESS_FORM;
-            /// How many steps there are.
-            total_steps: u64, Shape::POSITIVE, rule::PROGRESS_FORM;
-            /// The step in words.
-            description: String, Shape::SHORT, rule::PROGRESS_FORM, spoken;
+            /// The completed percentage.
+            percent: f64, FieldType::Number { min: 0.0, max: 100.0 }, rule::PERCENT;
+            /// The current step, starting at 1.
+            step: u64, FieldType::POSITIVE, rule::PROGRESS_FORM;
+            /// The number of steps.
+            total_steps: u64, FieldType::POSITIVE, rule::PROGRESS_FORM;
+            /// A description of the current step.
+            description: String, FieldType::SHORT_TEXT, rule::PROGRESS_FORM, spoken;
         }
     }
 
-    /// `aaep:agent.progress.updated` (§4.2.2): a long task has moved on.
+    /// `aaep:agent.progress.updated` (§4.2.2): reports progress of a long task.
     ProgressUpdated {
         required {
-            /// How far.
+            /// The progress.
             progress: Progress,
-                Shape::Record { fields: Progress::FIELDS, closed: Some(rule::PROGRESS_FORM), open_objects: None },
+                FieldType::Record { fields: Progress::FIELDS, unknown_member_rule: Some(rule::PROGRESS_FORM), non_object_member_rule: None },
                 rule::PROGRESS, rule::PROGRESS;
         }
         optional with summaries {
-            /// How long it should still take.
-            eta_ms: u64, Shape::MILLIS, rule::PROGRESS_FORM;
+            /// The expected remaining time in milliseconds.
+            eta_ms: u64, FieldType::MILLIS, rule::PROGRESS_FORM;
         }
     }
 }

@@ -1,135 +1,141 @@
-//! What a subscriber can take, and what a producer honors of it (§5.3).
+//! Capabilities that a subscriber requests and a producer honors (§5.3).
 
 use crate::event::{CoalesceHint, EventType, Verbosity};
-use crate::form::is_filter_pattern;
-use crate::record::{Shape, record, words};
+use crate::grammar::is_filter_pattern;
+use crate::record::{FieldType, open_enum, record};
 use crate::rule;
 
-words! {
-    /// How much a person can take in (§5.3.1.10).
+open_enum! {
+    /// How much information a person can handle at once (§5.3.1.10).
     CognitiveLoad { Low = "low", Medium = "medium", High = "high", }
 }
 
-/// A place at which output may be cut (§5.3.1.6).
+/// A boundary at which output may be split (§5.3.1.6).
 pub type Boundary = CoalesceHint;
 
 /// A conformance level, 1 to 3 (§9).
-pub type Level = u64;
+pub type ConformanceLevel = u64;
 
-// What holds where a subscriber does not say (§5.3.1).
+// Defaults for what a subscriber does not specify (§5.3.1).
 pub(crate) const DEFAULT_LANGUAGE: &str = "en-US";
 pub(crate) const DEFAULT_BOUNDARIES: [Boundary; 2] = [CoalesceHint::Sentence, CoalesceHint::Completion];
 pub(crate) const DEFAULT_INCLUDE: &str = "aaep:agent.*";
-pub(crate) const DEFAULT_LEVEL: Level = 1;
+pub(crate) const DEFAULT_LEVEL: ConformanceLevel = 1;
 
-const PATTERN: Shape = Shape::Text { min: 1, max: 256 };
+const FILTER_PATTERN: FieldType = FieldType::Text { min: 1, max: 256 };
 
 record! {
-    /// Which events are wanted (§5.3.1.7).
+    /// Filters for the events of a subscription (§5.3.1.7).
     EventFilters {
         required {}
         optional {
-            /// Types, or beginnings that end in `*`; all of `aaep:agent.*` if not said.
+            /// Event types, or prefixes that end in `*`; `aaep:agent.*` if absent.
             include: Vec<String>,
-                Shape::List { of: &PATTERN, min: 0, max: usize::MAX, unique: true, items: None }, rule::CAPABILITY_FORM;
-            /// Likewise; beats `include`.
+                FieldType::List { item: &FILTER_PATTERN, min: 0, max: usize::MAX, unique: true, item_rule: None }, rule::CAPABILITY_FORM;
+            /// Event types or prefixes to leave out. Takes precedence over `include`.
             exclude: Vec<String>,
-                Shape::List { of: &PATTERN, min: 0, max: usize::MAX, unique: true, items: None }, rule::CAPABILITY_FORM;
+                FieldType::List { item: &FILTER_PATTERN, min: 0, max: usize::MAX, unique: true, item_rule: None }, rule::CAPABILITY_FORM;
         }
     }
 }
 
 impl EventFilters {
-    /// Whether an event of that type (in compact form) is let through, urgency aside (C-C4).
-    pub fn lets_through(&self, event_type: &str) -> bool {
+    /// Returns whether the filters allow an event type (in compact form), regardless of urgency
+    /// (C-C4).
+    pub fn allows(&self, event_type: &str) -> bool {
         let default = [DEFAULT_INCLUDE.to_owned()];
         let include = self.include.as_deref().unwrap_or(&default);
-        any_covers(include, event_type)
-            && !any_covers(self.exclude.as_deref().unwrap_or_default(), event_type)
+        any_pattern_matches(include, event_type)
+            && !any_pattern_matches(self.exclude.as_deref().unwrap_or_default(), event_type)
     }
 
-    /// Whether everything that this lets through, `other` does too. What is no pattern keeps nothing out.
-    pub fn is_within(&self, other: &EventFilters) -> bool {
+    /// Returns whether `other` allows every event that these filters allow. An invalid pattern
+    /// excludes nothing.
+    pub fn is_subset_of(&self, other: &EventFilters) -> bool {
         let default = [DEFAULT_INCLUDE.to_owned()];
         let include = self.include.as_deref().unwrap_or(&default);
         let wider = other.include.as_deref().unwrap_or(&default);
-        let included = include.iter().all(|mine| wider.iter().any(|theirs| covers(theirs, mine)));
-        let excluded = other
+        let covers_includes =
+            include.iter().all(|pattern| wider.iter().any(|wide| pattern_covers(wide, pattern)));
+        let keeps_excludes = other
             .exclude
             .iter()
             .flatten()
-            .filter(|theirs| !theirs.is_empty() && is_filter_pattern(theirs))
-            .all(|theirs| {
-                self.exclude.iter().flatten().any(|mine| covers(mine, theirs))
-                    || !include.iter().any(|mine| covers(mine, theirs) || covers(theirs, mine))
+            .filter(|excluded| !excluded.is_empty() && is_filter_pattern(excluded))
+            .all(|excluded| {
+                self.exclude.iter().flatten().any(|pattern| pattern_covers(pattern, excluded))
+                    || !include
+                        .iter()
+                        .any(|pattern| pattern_covers(pattern, excluded) || pattern_covers(excluded, pattern))
             });
-        included && excluded
+        covers_includes && keeps_excludes
     }
 }
 
-/// Whether one of the patterns matches a type.
-pub(crate) fn any_covers(patterns: &[String], event_type: &str) -> bool {
-    patterns.iter().any(|pattern| covers(pattern, event_type))
+/// Returns whether any of the patterns matches a type.
+pub(crate) fn any_pattern_matches(patterns: &[String], event_type: &str) -> bool {
+    patterns.iter().any(|pattern| pattern_covers(pattern, event_type))
 }
 
-/// Whether all that `inner` matches (a type, or a pattern) is matched by `outer`. The compact and the full form of a
-/// core type are the same (C-A3).
-fn covers(outer: &str, inner: &str) -> bool {
+/// Returns whether `outer` matches everything that `inner` (a type or a pattern) matches. The
+/// compact and the full form of a core type are equal (C-A3).
+fn pattern_covers(outer: &str, inner: &str) -> bool {
     let (outer, inner) = (EventType::compact(outer), EventType::compact(inner));
     match outer.strip_suffix('*') {
-        Some(beginning) => {
-            inner.strip_suffix('*').unwrap_or(&inner).starts_with(beginning)
-                || inner.starts_with("aaep:") && EventType::all_begin_with(beginning)
+        Some(prefix) => {
+            inner.strip_suffix('*').unwrap_or(&inner).starts_with(prefix)
+                || inner.starts_with("aaep:") && EventType::all_start_with(prefix)
         }
         None => outer == inner,
     }
 }
 
 record! {
-    /// Capabilities, requested or honored (§5.3, §5.4.4). Extensions' own stand in `other` under their prefixes.
+    /// Capabilities, requested or honored (§5.3, §5.4.4). Capabilities of extensions are in
+    /// `other`, under the prefix of each extension.
     Capabilities {
         required {}
         optional {
-            /// At most so many events in a second, criticals aside; no limit if not said.
-            max_events_per_second: u64, Shape::Integer { min: 1, max: 100_000 }, rule::RATE;
-            /// How much text is wanted.
-            preferred_verbosity: Verbosity, Shape::Word(Verbosity::WORDS), rule::CAPABILITY_FORM;
-            /// In which languages, the dearest first.
+            /// The maximum number of non-critical events per second; no limit if absent.
+            max_events_per_second: u64, FieldType::Integer { min: 1, max: 100_000 }, rule::RATE;
+            /// The preferred verbosity.
+            preferred_verbosity: Verbosity, FieldType::Enum(Verbosity::VALUES), rule::CAPABILITY_FORM;
+            /// The languages in order of preference.
             languages: Vec<String>,
-                Shape::List { of: &Shape::Tag, min: 1, max: 32, unique: true, items: None }, rule::CAPABILITY_FORM;
-            /// Whether confirmations can be answered.
-            supports_confirmation_reply: bool, Shape::Bool, rule::CAPABILITY_FORM;
-            /// Whether clarifications can be answered.
-            supports_clarification_reply: bool, Shape::Bool, rule::CAPABILITY_FORM;
-            /// Where output may be cut.
+                FieldType::List { item: &FieldType::LanguageTag, min: 1, max: 32, unique: true, item_rule: None }, rule::CAPABILITY_FORM;
+            /// Whether the subscriber can reply to confirmations.
+            supports_confirmation_reply: bool, FieldType::Bool, rule::CAPABILITY_FORM;
+            /// Whether the subscriber can reply to clarifications.
+            supports_clarification_reply: bool, FieldType::Bool, rule::CAPABILITY_FORM;
+            /// The boundaries at which output may be split.
             coalesce_boundaries: Vec<Boundary>,
-                Shape::List { of: &Shape::Word(CoalesceHint::WORDS), min: 1, max: 5, unique: true, items: None },
+                FieldType::List { item: &FieldType::Enum(CoalesceHint::VALUES), min: 1, max: 5, unique: true, item_rule: None },
                 rule::CAPABILITY_FORM;
-            /// Which events are wanted.
+            /// The filters for events.
             event_filters: EventFilters,
-                Shape::Record { fields: EventFilters::FIELDS, closed: Some(rule::FILTER_CLOSED), open_objects: None },
+                FieldType::Record { fields: EventFilters::FIELDS, unknown_member_rule: Some(rule::FILTER_CLOSED), non_object_member_rule: None },
                 rule::CAPABILITY_FORM;
-            /// Which levels are implemented.
-            supported_conformance_levels: Vec<Level>,
-                Shape::List { of: &Shape::Integer { min: 1, max: 3 }, min: 1, max: 3, unique: true, items: None },
+            /// The implemented conformance levels.
+            supported_conformance_levels: Vec<ConformanceLevel>,
+                FieldType::List { item: &FieldType::Integer { min: 1, max: 3 }, min: 1, max: 3, unique: true, item_rule: None },
                 rule::CAPABILITY_FORM;
-            /// Which extensions are understood, by URI.
+            /// The URIs of the supported extensions.
             supported_extensions: Vec<String>,
-                Shape::List { of: &Shape::Uri, min: 0, max: 64, unique: true, items: None }, rule::CAPABILITY_FORM;
-            /// How much the person can take in.
-            cognitive_load: CognitiveLoad, Shape::Word(CognitiveLoad::WORDS), rule::CAPABILITY_FORM;
-            /// How fast text is spoken.
-            pace_wpm: u64, Shape::Integer { min: 50, max: 1000 }, rule::PACE;
-            /// Whether only signed manifests will do.
-            accept_signed_manifests_only: bool, Shape::Bool, rule::CAPABILITY_FORM;
+                FieldType::List { item: &FieldType::Uri, min: 0, max: 64, unique: true, item_rule: None }, rule::CAPABILITY_FORM;
+            /// How much information the person can handle at once.
+            cognitive_load: CognitiveLoad, FieldType::Enum(CognitiveLoad::VALUES), rule::CAPABILITY_FORM;
+            /// The speaking rate in words per minute.
+            pace_wpm: u64, FieldType::Integer { min: 50, max: 1000 }, rule::PACE;
+            /// Whether the subscriber accepts only signed manifests.
+            accept_signed_manifests_only: bool, FieldType::Bool, rule::CAPABILITY_FORM;
         }
     }
 }
 
-pub(crate) const CAPABILITIES: Shape = Shape::Record {
+pub(crate) const CAPABILITIES: FieldType = FieldType::Record {
     fields: Capabilities::FIELDS,
-    closed: None,
-    open_objects: Some(rule::CAPABILITY_EXTENSION),
+    unknown_member_rule: None,
+    non_object_member_rule: Some(rule::CAPABILITY_EXTENSION),
 };
 
 #[cfg(test)]
@@ -144,41 +150,39 @@ mod tests {
     }
 
     #[test]
-    fn exclude_beats_include() {
+    fn exclude_takes_precedence_over_include() {
         let tools = filters(&["aaep:agent.tool.*"], &["aaep:agent.tool.completed"]);
-        assert!(tools.lets_through("aaep:agent.tool.invoked"));
-        assert!(!tools.lets_through("aaep:agent.tool.completed"));
-        assert!(!tools.lets_through("aaep:agent.state.changed"));
-        assert!(EventFilters::new().lets_through("aaep:agent.state.changed"));
-        assert!(!EventFilters::new().lets_through("medai:patient.consulted"));
+        assert!(tools.allows("aaep:agent.tool.invoked"));
+        assert!(!tools.allows("aaep:agent.tool.completed"));
+        assert!(!tools.allows("aaep:agent.state.changed"));
+        assert!(EventFilters::new().allows("aaep:agent.state.changed"));
+        assert!(!EventFilters::new().allows("medai:patient.consulted"));
     }
 
     #[test]
-    fn narrower_filters_are_within_wider_ones() {
+    fn narrower_filters_are_subsets_of_wider_ones() {
         let wide = filters(&["aaep:agent.*"], &["aaep:agent.progress.updated"]);
-        assert!(filters(&["aaep:agent.tool.*"], &["aaep:agent.progress.updated"]).is_within(&wide));
-        assert!(filters(&["aaep:agent.tool.*"], &[]).is_within(&wide));
-        assert!(!filters(&["aaep:agent.*"], &[]).is_within(&wide));
-        assert!(!filters(&["*"], &["aaep:agent.progress.updated"]).is_within(&wide));
-        assert!(wide.is_within(&wide));
+        assert!(filters(&["aaep:agent.tool.*"], &["aaep:agent.progress.updated"]).is_subset_of(&wide));
+        assert!(filters(&["aaep:agent.tool.*"], &[]).is_subset_of(&wide));
+        assert!(!filters(&["aaep:agent.*"], &[]).is_subset_of(&wide));
+        assert!(!filters(&["*"], &["aaep:agent.progress.updated"]).is_subset_of(&wide));
+        assert!(wide.is_subset_of(&wide));
     }
 
     #[test]
-    fn a_pattern_in_full_form_is_the_compact_one() {
+    fn full_and_compact_patterns_are_equal() {
         let full = filters(&["https://aaep-protocol.org/types/agent.tool.*"], &[]);
-        assert!(
-            full.lets_through("aaep:agent.tool.invoked") && !full.lets_through("aaep:agent.state.changed")
-        );
-        assert!(full.is_within(&filters(&["aaep:agent.tool.*"], &[])));
-        assert!(filters(&["aaep:agent.tool.*"], &[]).is_within(&full));
+        assert!(full.allows("aaep:agent.tool.invoked") && !full.allows("aaep:agent.state.changed"));
+        assert!(full.is_subset_of(&filters(&["aaep:agent.tool.*"], &[])));
+        assert!(filters(&["aaep:agent.tool.*"], &[]).is_subset_of(&full));
         let all = filters(&["*"], &["https://aaep-protocol.org/*"]);
-        assert!(!all.lets_through("aaep:agent.tool.invoked") && all.lets_through("medai:patient.consulted"));
+        assert!(!all.allows("aaep:agent.tool.invoked") && all.allows("medai:patient.consulted"));
     }
 
     #[test]
-    fn what_is_no_pattern_keeps_nothing_out() {
-        let odd = filters(&["aaep:agent.*"], &["aaep:agent.*.updated", ""]);
-        assert!(odd.lets_through("aaep:agent.progress.updated"));
-        assert!(EventFilters::new().is_within(&odd));
+    fn an_invalid_pattern_excludes_nothing() {
+        let invalid = filters(&["aaep:agent.*"], &["aaep:agent.*.updated", ""]);
+        assert!(invalid.allows("aaep:agent.progress.updated"));
+        assert!(EventFilters::new().is_subset_of(&invalid));
     }
 }

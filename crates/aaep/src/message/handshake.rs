@@ -1,42 +1,42 @@
 //! The handshake (§5.2 to §5.8).
 
 use crate::event::Producer;
-use crate::form::{is_compact_jws, is_reason, is_version};
+use crate::grammar::{is_compact_jws, is_reason, is_version};
 use crate::id::SubscriptionId;
-use crate::json::Raw;
+use crate::json::RawJson;
 use crate::message::Capabilities;
 use crate::message::capabilities::CAPABILITIES;
-use crate::record::{Shape, record, words};
+use crate::record::{FieldType, open_enum, record};
 use crate::rule;
 
-pub(crate) const VERSION: Shape = Shape::Form {
-    is: is_version,
+pub(crate) const VERSION: FieldType = FieldType::Grammar {
+    matches: is_version,
     pattern: "^[0-9]+\\.[0-9]+\\.[0-9]+(-[A-Za-z0-9.-]+)?$",
-    called: "a version like 1.0.0",
+    description: "a version like 1.0.0",
 };
 
 record! {
     /// `subscription.request` (§5.2).
     SubscriptionRequest {
         required {
-            /// The version that the subscriber speaks.
+            /// The subscriber's AAEP version.
             aaep_version: String, VERSION, rule::VERSION_FORM, rule::REQUEST;
-            /// The subscriber's name for machines.
-            subscriber_id: String, Shape::NAME, rule::REQUEST_FORM, rule::REQUEST;
-            /// What it can take.
+            /// The subscriber's machine-readable name.
+            subscriber_id: String, FieldType::NAME, rule::REQUEST_FORM, rule::REQUEST;
+            /// The requested capabilities.
             capabilities: Capabilities, CAPABILITIES, rule::REQUEST, rule::REQUEST;
         }
         optional {
-            /// The subscriber's name for people.
-            subscriber_name: String, Shape::Text { min: 0, max: 256 }, rule::REQUEST_FORM;
-            /// Its version.
-            subscriber_version: String, Shape::Text { min: 0, max: 64 }, rule::REQUEST_FORM;
-            /// Where its manifest is.
-            subscriber_manifest_uri: String, Shape::Uri, rule::REQUEST_FORM;
-            /// Ties it to traces elsewhere.
-            correlation_id: String, Shape::ANY, rule::CORRELATION;
+            /// The subscriber's display name.
+            subscriber_name: String, FieldType::Text { min: 0, max: 256 }, rule::REQUEST_FORM;
+            /// The subscriber's version.
+            subscriber_version: String, FieldType::Text { min: 0, max: 64 }, rule::REQUEST_FORM;
+            /// The URI of the subscriber's manifest.
+            subscriber_manifest_uri: String, FieldType::Uri, rule::REQUEST_FORM;
+            /// Links the request to external traces.
+            correlation_id: String, FieldType::ANY_TEXT, rule::CORRELATION;
             /// Data of extensions.
-            extensions: Raw, Shape::Extensions, rule::EXTENSION_OBJECT;
+            extensions: RawJson, FieldType::Extensions, rule::EXTENSION_OBJECT;
         }
     }
 
@@ -44,33 +44,33 @@ record! {
     SubscriptionAccepted {
         required {
             /// The subscription's id.
-            subscription_id: SubscriptionId, SubscriptionId::SHAPE, rule::SUBSCRIPTION_ID, rule::ACCEPTED;
-            /// The version that will be spoken.
+            subscription_id: SubscriptionId, SubscriptionId::FIELD_TYPE, rule::SUBSCRIPTION_ID, rule::ACCEPTED;
+            /// The AAEP version of the subscription.
             aaep_version: String, VERSION, rule::VERSION_FORM, rule::ACCEPTED;
-            /// Who will be heard.
+            /// The producer of the events.
             producer: Producer, crate::event::PRODUCER, rule::PRODUCER, rule::ACCEPTED;
-            /// The terms that hold.
+            /// The honored capabilities.
             honored_capabilities: Capabilities, CAPABILITIES, rule::ACCEPTED, rule::ACCEPTED;
         }
         optional {
-            /// Where the producer's manifest is.
-            manifest_uri: String, Shape::Uri, rule::MANIFEST_URI;
-            /// The manifest itself, signed.
+            /// The URI of the producer's manifest.
+            manifest_uri: String, FieldType::Uri, rule::MANIFEST_URI;
+            /// The signed manifest.
             signed_manifest: String,
-                Shape::Form {
-                    is: is_compact_jws,
+                FieldType::Grammar {
+                    matches: is_compact_jws,
                     pattern: "^[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+$",
-                    called: "a JWS in compact form",
+                    description: "a JWS in compact form",
                 },
                 rule::ACCEPTED_FORM;
-            /// Why the terms are not what was asked for.
-            negotiation_notes: String, Shape::Text { min: 0, max: 4096 }, rule::ACCEPTED_FORM;
+            /// Why the honored capabilities differ from the requested ones.
+            negotiation_notes: String, FieldType::Text { min: 0, max: 4096 }, rule::ACCEPTED_FORM;
         }
     }
 }
 
-words! {
-    /// Why a subscription was refused (§5.5.3).
+open_enum! {
+    /// Why a subscription was rejected (§5.5.3).
     ReasonCode {
         VersionUnsupported = "version_unsupported",
         ManifestSignatureRequired = "manifest_signature_required",
@@ -88,26 +88,26 @@ record! {
     /// `subscription.rejected` (§5.5).
     SubscriptionRejected {
         required {
-            /// Why, for machines.
-            reason_code: ReasonCode, Shape::Word(ReasonCode::WORDS), rule::REASON_CODE, rule::REJECTED;
-            /// Why, for people.
-            reason_message: String, Shape::SHORT, rule::REJECTED_FORM, rule::REJECTED;
+            /// The machine-readable reason.
+            reason_code: ReasonCode, FieldType::Enum(ReasonCode::VALUES), rule::REASON_CODE, rule::REJECTED;
+            /// The human-readable reason.
+            reason_message: String, FieldType::SHORT_TEXT, rule::REJECTED_FORM, rule::REJECTED;
         }
         optional {
-            /// When to try again.
-            retry_after_seconds: u64, Shape::Integer { min: 0, max: 86_400 }, rule::REJECTED_FORM;
-            /// Where else to try.
-            alternative_manifest_uri: String, Shape::Uri, rule::REJECTED_FORM;
+            /// How long to wait before the next attempt, in seconds.
+            retry_after_seconds: u64, FieldType::Integer { min: 0, max: 86_400 }, rule::REJECTED_FORM;
+            /// The URI of an alternative producer's manifest.
+            alternative_manifest_uri: String, FieldType::Uri, rule::REJECTED_FORM;
         }
     }
 
     /// `subscription.renegotiate` (§5.7).
     SubscriptionRenegotiate {
         required {
-            /// Which subscription.
-            subscription_id: SubscriptionId, SubscriptionId::SHAPE, rule::SUBSCRIPTION_ID, rule::RENEGOTIATE_FORM;
-            /// What should change; what is left out stays.
-            capabilities: Capabilities, CAPABILITIES, rule::RENEGOTIATE_FORM, rule::RENEGOTIATE_FORM;
+            /// The subscription to change.
+            subscription_id: SubscriptionId, SubscriptionId::FIELD_TYPE, rule::SUBSCRIPTION_ID, rule::RENEGOTIATE_OR_CLOSE_FORM;
+            /// The capabilities to change. Absent capabilities stay as they are.
+            capabilities: Capabilities, CAPABILITIES, rule::RENEGOTIATE_OR_CLOSE_FORM, rule::RENEGOTIATE_OR_CLOSE_FORM;
         }
         optional {}
     }
@@ -115,16 +115,16 @@ record! {
     /// `subscription.close` (§5.8).
     SubscriptionClose {
         required {
-            /// Which subscription.
-            subscription_id: SubscriptionId, SubscriptionId::SHAPE, rule::SUBSCRIPTION_ID, rule::RENEGOTIATE_FORM;
+            /// The subscription to close.
+            subscription_id: SubscriptionId, SubscriptionId::FIELD_TYPE, rule::SUBSCRIPTION_ID, rule::RENEGOTIATE_OR_CLOSE_FORM;
         }
         optional {
-            /// Why, for machines.
+            /// The machine-readable reason.
             reason_code: String,
-                Shape::Form { is: is_reason, pattern: "^[a-z][a-z0-9_]{1,63}$", called: "a reason like slow_consumer" },
-                rule::RENEGOTIATE_FORM;
-            /// Why, for people.
-            reason_message: String, Shape::Text { min: 0, max: 4096 }, rule::RENEGOTIATE_FORM;
+                FieldType::Grammar { matches: is_reason, pattern: "^[a-z][a-z0-9_]{1,63}$", description: "a reason like slow_consumer" },
+                rule::RENEGOTIATE_OR_CLOSE_FORM;
+            /// The human-readable reason.
+            reason_message: String, FieldType::Text { min: 0, max: 4096 }, rule::RENEGOTIATE_OR_CLOSE_FORM;
         }
     }
 }

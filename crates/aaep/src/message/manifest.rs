@@ -1,49 +1,50 @@
-//! The producer's manifest (§5.10): what an agent can do, for whoever wants to listen.
+//! The producer's manifest (§5.10): the capabilities of an agent.
 
 use crate::event::Verbosity;
 use crate::message::handshake::VERSION;
-use crate::record::{Shape, record};
+use crate::record::{FieldType, record};
 use crate::rule;
 
 record! {
-    /// `aaep:producer.manifest` (§5.10.1). A document, never an event (C-F3); unknown members are allowed.
+    /// `aaep:producer.manifest` (§5.10.1). It is a document, never an event (C-F3). Unknown members
+    /// are allowed.
     Manifest {
         required {
-            /// The agent's name for machines.
-            agent_id: String, Shape::SOME, rule::MANIFEST, rule::MANIFEST;
-            /// The versions of AAEP that it speaks.
+            /// The agent's machine-readable name.
+            agent_id: String, FieldType::NON_EMPTY_TEXT, rule::MANIFEST, rule::MANIFEST;
+            /// The supported AAEP versions.
             aaep_versions_supported: Vec<String>,
-                Shape::List { of: &VERSION, min: 1, max: usize::MAX, unique: true, items: None },
+                FieldType::List { item: &VERSION, min: 1, max: usize::MAX, unique: true, item_rule: None },
                 rule::MANIFEST_VERSIONS, rule::MANIFEST_VERSIONS;
-            /// The levels that it claims.
+            /// The conformance levels that the agent claims.
             conformance_levels_supported: Vec<u64>,
-                Shape::List { of: &Shape::Integer { min: 1, max: 3 }, min: 1, max: 3, unique: true, items: None },
+                FieldType::List { item: &FieldType::Integer { min: 1, max: 3 }, min: 1, max: 3, unique: true, item_rule: None },
                 rule::MANIFEST, rule::MANIFEST;
-            /// The ways in which it can be reached.
+            /// The supported transports.
             transports_supported: Vec<String>,
-                Shape::List { of: &Shape::SOME, min: 1, max: usize::MAX, unique: true, items: None },
+                FieldType::List { item: &FieldType::NON_EMPTY_TEXT, min: 1, max: usize::MAX, unique: true, item_rule: None },
                 rule::MANIFEST, rule::MANIFEST;
         }
         optional {
             /// The agent's version.
-            agent_version: String, Shape::SOME, rule::MANIFEST;
-            /// The agent's name for people.
-            agent_name: String, Shape::SOME, rule::MANIFEST;
-            /// The languages that it speaks.
+            agent_version: String, FieldType::NON_EMPTY_TEXT, rule::MANIFEST;
+            /// The agent's display name.
+            agent_name: String, FieldType::NON_EMPTY_TEXT, rule::MANIFEST;
+            /// The supported languages.
             languages_supported: Vec<String>,
-                Shape::List { of: &Shape::Tag, min: 0, max: usize::MAX, unique: true, items: None }, rule::MANIFEST;
-            /// The types that it emits, or beginnings of them.
+                FieldType::List { item: &FieldType::LanguageTag, min: 0, max: usize::MAX, unique: true, item_rule: None }, rule::MANIFEST;
+            /// The event types that the agent emits, or prefixes of types.
             event_types_emitted: Vec<String>,
-                Shape::List { of: &Shape::SOME, min: 0, max: usize::MAX, unique: true, items: None }, rule::MANIFEST;
-            /// The extensions that it knows.
+                FieldType::List { item: &FieldType::NON_EMPTY_TEXT, min: 0, max: usize::MAX, unique: true, item_rule: None }, rule::MANIFEST;
+            /// The supported extensions.
             extensions_supported: Vec<String>,
-                Shape::List { of: &Shape::Uri, min: 0, max: usize::MAX, unique: true, items: None }, rule::MANIFEST;
-            /// How much it says if nobody asks for more or less.
-            default_verbosity: Verbosity, Shape::Word(Verbosity::WORDS), rule::MANIFEST;
-            /// How many can listen at once.
-            max_concurrent_subscriptions: u64, Shape::POSITIVE, rule::MANIFEST;
-            /// Whom to ask.
-            contact: String, Shape::ANY, rule::MANIFEST;
+                FieldType::List { item: &FieldType::Uri, min: 0, max: usize::MAX, unique: true, item_rule: None }, rule::MANIFEST;
+            /// The verbosity for subscribers without a preference.
+            default_verbosity: Verbosity, FieldType::Enum(Verbosity::VALUES), rule::MANIFEST;
+            /// The maximum number of concurrent subscriptions.
+            max_concurrent_subscriptions: u64, FieldType::POSITIVE, rule::MANIFEST;
+            /// Contact information.
+            contact: String, FieldType::ANY_TEXT, rule::MANIFEST;
         }
     }
 }

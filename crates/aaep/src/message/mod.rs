@@ -1,30 +1,31 @@
-//! Messages: the handshake (chapter 5), replies (chapter 6), the producer's manifest (§5.10), and sayso's own two.
+//! Messages: the handshake (chapter 5), replies (chapter 6), the producer's manifest (§5.10), and
+//! the two messages that sayso adds.
 
 mod capabilities;
 mod handshake;
 mod manifest;
 mod reply;
 
-pub use capabilities::{Boundary, Capabilities, CognitiveLoad, EventFilters, Level};
+pub use capabilities::{Boundary, Capabilities, CognitiveLoad, ConformanceLevel, EventFilters};
 pub(crate) use capabilities::{
-    DEFAULT_BOUNDARIES, DEFAULT_INCLUDE, DEFAULT_LANGUAGE, DEFAULT_LEVEL, any_covers,
+    DEFAULT_BOUNDARIES, DEFAULT_INCLUDE, DEFAULT_LANGUAGE, DEFAULT_LEVEL, any_pattern_matches,
 };
 pub use handshake::{
     ReasonCode, SubscriptionAccepted, SubscriptionClose, SubscriptionRejected, SubscriptionRenegotiate,
     SubscriptionRequest,
 };
 pub use manifest::Manifest;
-pub use reply::{ClarificationReply, ConfirmationReply, DeadlineExtend, Response, SessionStop};
+pub use reply::{ClarificationReply, ClarificationResponse, ConfirmationReply, DeadlineExtend, SessionStop};
 
 use crate::event::{CORE_CONTEXT, Decision};
-use crate::json::{Doc, Tape, object};
-use crate::record::{Field, Shape, members_of};
+use crate::json::{Doc, Tape, write_object};
+use crate::record::{Field, FieldType, decoded_members};
 use crate::rule::{self, Rule};
 
-pub(crate) const DECISION: Shape = Shape::Word(Decision::WORDS);
+pub(crate) const DECISION: FieldType = FieldType::Enum(Decision::VALUES);
 
 macro_rules! messages {
-    ($($(#[$doc:meta])* $name:ident = $type:literal, closed by $closed:expr;)*) => {
+    ($($(#[$doc:meta])* $name:ident = $type:literal, unknown members break $unknown_member_rule:expr;)*) => {
         /// A message of the protocol.
         ///
         /// ```
@@ -39,7 +40,7 @@ macro_rules! messages {
             $($(#[$doc])* $name($name),)*
         }
 
-        /// Which message it is.
+        /// The type of a message.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[non_exhaustive]
         pub enum MessageType {
@@ -47,18 +48,18 @@ macro_rules! messages {
         }
 
         impl MessageType {
-            /// All of them.
+            /// All message types.
             pub const ALL: &'static [MessageType] = &[$(MessageType::$name),*];
 
-            /// Reads the `type` member of a message.
-            pub fn of(text: &str) -> Option<Self> {
+            /// Parses the `type` member of a message.
+            pub fn parse(text: &str) -> Option<Self> {
                 match text {
                     $($type => Some(Self::$name),)*
                     _ => None,
                 }
             }
 
-            /// The `type` member of the message.
+            /// Returns the `type` member of the message.
             pub fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$name => $type,)*
@@ -71,46 +72,48 @@ macro_rules! messages {
                 }
             }
 
-            /// The rule that an unknown member breaks; nothing where any is allowed.
-            pub(crate) fn closed(self) -> Option<Rule> {
+            /// Returns the rule that an unknown member breaks; `None` if unknown members are
+            /// allowed.
+            pub(crate) fn unknown_member_rule(self) -> Option<Rule> {
                 match self {
-                    $(Self::$name => $closed,)*
+                    $(Self::$name => $unknown_member_rule,)*
                 }
             }
         }
 
         impl Message {
-            /// Reads a message; nothing if it is not JSON, of no known type, or lacks what its type requires.
+            /// Parses a message. Returns `None` if it is not JSON, has an unknown type, or lacks a
+            /// required member.
             pub fn parse(text: &str) -> Option<Self> {
                 Self::read(&Tape::default().read(text).ok()?)
             }
 
-            /// Like [`parse`](Self::parse), of a text that has been read.
+            /// Like [`parse`](Self::parse), for a parsed document.
             pub fn read(doc: &Doc<'_>) -> Option<Self> {
                 let root = doc.root();
-                let message_type = MessageType::of(&root.member("type")?.text()?)?;
-                let core = |name: &str, value: &crate::json::Value<'_>| {
+                let message_type = MessageType::parse(&root.member("type")?.text()?)?;
+                let is_envelope_member = |name: &str, value: &crate::json::JsonValue<'_>| {
                     name == "type"
                         || name == "@context"
                             && message_type == MessageType::Manifest
                             && value.text().is_some_and(|text| text == CORE_CONTEXT)
                 };
-                let members = members_of(root).filter(|(name, value)| !core(name, value));
+                let members = decoded_members(root).filter(|(name, value)| !is_envelope_member(name, value));
                 match message_type {
                     $(MessageType::$name => $name::read_members(members).map(Self::$name),)*
                 }
             }
 
-            /// Which message it is.
+            /// Returns the type of the message.
             pub fn message_type(&self) -> MessageType {
                 match self {
                     $(Self::$name(_) => MessageType::$name,)*
                 }
             }
 
-            /// Writes the message, compact.
+            /// Writes the message as compact JSON.
             pub fn to_json(&self) -> String {
-                object(|writer| {
+                write_object(|writer| {
                 if matches!(self, Self::Manifest(manifest) if manifest.other.get("@context").is_none()) {
                     writer.key("@context").text(CORE_CONTEXT);
                 }
@@ -125,31 +128,32 @@ macro_rules! messages {
 }
 
 messages! {
-    /// §5.2: a subscriber asks to be told, and says how.
-    SubscriptionRequest = "subscription.request", closed by Some(rule::REQUEST_FORM);
-    /// §5.4: it will be, on these terms.
-    SubscriptionAccepted = "subscription.accepted", closed by Some(rule::ACCEPTED_FORM);
-    /// §5.5: it will not be.
-    SubscriptionRejected = "subscription.rejected", closed by Some(rule::REJECTED_FORM);
-    /// §5.7: the subscriber asks for other terms.
-    SubscriptionRenegotiate = "subscription.renegotiate", closed by Some(rule::RENEGOTIATE_FORM);
-    /// §5.8: either side ends it.
-    SubscriptionClose = "subscription.close", closed by Some(rule::RENEGOTIATE_FORM);
+    /// §5.2: a subscriber requests a subscription with its capabilities.
+    SubscriptionRequest = "subscription.request", unknown members break Some(rule::REQUEST_FORM);
+    /// §5.4: the request is accepted on these terms.
+    SubscriptionAccepted = "subscription.accepted", unknown members break Some(rule::ACCEPTED_FORM);
+    /// §5.5: the request is rejected.
+    SubscriptionRejected = "subscription.rejected", unknown members break Some(rule::REJECTED_FORM);
+    /// §5.7: the subscriber requests other terms.
+    SubscriptionRenegotiate = "subscription.renegotiate", unknown members break Some(rule::RENEGOTIATE_OR_CLOSE_FORM);
+    /// §5.8: either side closes the subscription.
+    SubscriptionClose = "subscription.close", unknown members break Some(rule::RENEGOTIATE_OR_CLOSE_FORM);
     /// §6.3: the person's decision.
-    ConfirmationReply = "confirmation.reply", closed by Some(rule::CONFIRMATION_REPLY_FORM);
+    ConfirmationReply = "confirmation.reply", unknown members break Some(rule::CONFIRMATION_REPLY_FORM);
     /// §6.5: the person's answer.
-    ClarificationReply = "clarification.reply", closed by Some(rule::CLARIFICATION_REPLY_FORM);
-    /// §5.10: what a producer can do.
-    Manifest = "aaep:producer.manifest", closed by None;
-    /// Ours: the person needs more time.
-    DeadlineExtend = "sayso:deadline.extend", closed by Some(rule::OUR_MESSAGE);
-    /// Ours: the person stops the agent.
-    SessionStop = "sayso:session.stop", closed by Some(rule::OUR_MESSAGE);
+    ClarificationReply = "clarification.reply", unknown members break Some(rule::CLARIFICATION_REPLY_FORM);
+    /// §5.10: the capabilities of a producer.
+    Manifest = "aaep:producer.manifest", unknown members break None;
+    /// Added by sayso: the person needs more time.
+    DeadlineExtend = "sayso:deadline.extend", unknown members break Some(rule::SAYSO_MESSAGE);
+    /// Added by sayso: the person stops the agent.
+    SessionStop = "sayso:session.stop", unknown members break Some(rule::SAYSO_MESSAGE);
 }
 
 impl MessageType {
-    /// Replies are checked strictly in both faces (§6.3.4), and so are our own messages, which act like them.
-    pub(crate) fn is_reply(self) -> bool {
+    /// Returns whether messages of this type are checked strictly in every validation mode
+    /// (§6.3.4). These are the replies, and the messages that sayso adds, which act like replies.
+    pub(crate) fn is_always_strict(self) -> bool {
         matches!(
             self,
             Self::ConfirmationReply | Self::ClarificationReply | Self::DeadlineExtend | Self::SessionStop

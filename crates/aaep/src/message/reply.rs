@@ -1,44 +1,45 @@
-//! What the person says back (§6.3, §6.5), and the two messages of sayso's own.
+//! Replies from a person (§6.3, §6.5), and the two messages that sayso adds.
 
 use crate::event::Decision;
 use crate::id::{ReplyToken, SessionId, SubscriptionId};
-use crate::json::{Kind, Raw, Value, Writer};
+use crate::json::{JsonKind, JsonValue, JsonWriter, RawJson};
 use crate::message::DECISION;
-use crate::record::{Part, Shape, record};
+use crate::record::{FieldType, FieldValue, record};
 use crate::rule;
 use seal::Timestamp;
 
-const WHEN: Shape = Shape::Time { any: true };
+const REPLY_TIMESTAMP: FieldType = FieldType::Timestamp { any_rfc3339: true };
 
 record! {
     /// `confirmation.reply` (§6.3).
     ConfirmationReply {
         required {
             /// The question's token.
-            reply_token: ReplyToken, ReplyToken::SHAPE, rule::REPLY_TOKEN, rule::CONFIRMATION_REPLY;
+            reply_token: ReplyToken, ReplyToken::FIELD_TYPE, rule::REPLY_TOKEN, rule::CONFIRMATION_REPLY;
             /// The decision.
-            decision: Decision, DECISION, rule::REPLY_TIME, rule::CONFIRMATION_REPLY;
-            /// The subscription over which the question came.
-            subscription_id: SubscriptionId, SubscriptionId::SHAPE, rule::SUBSCRIPTION_ID, rule::CONFIRMATION_REPLY;
+            decision: Decision, DECISION, rule::REPLY_DECISION_AND_TIME, rule::CONFIRMATION_REPLY;
+            /// The subscription that received the question.
+            subscription_id: SubscriptionId, SubscriptionId::FIELD_TYPE, rule::SUBSCRIPTION_ID, rule::CONFIRMATION_REPLY;
             /// When the person decided.
-            timestamp: Timestamp, WHEN, rule::REPLY_TIME, rule::CONFIRMATION_REPLY;
+            timestamp: Timestamp, REPLY_TIMESTAMP, rule::REPLY_DECISION_AND_TIME, rule::CONFIRMATION_REPLY;
         }
         optional {
-            /// Who decided.
-            decided_by: String, Shape::NAME, rule::CONFIRMATION_REPLY_FORM;
-            /// Why.
-            decision_rationale: String, Shape::SHORT, rule::CONFIRMATION_REPLY_FORM;
-            /// What should be done instead; counts as a refusal where it is not supported (§6.3.2).
-            modified_action: Raw, Shape::Object, rule::CONFIRMATION_REPLY_FORM;
-            /// Ties it to traces elsewhere.
-            correlation_id: String, Shape::ANY, rule::CONFIRMATION_REPLY_FORM;
+            /// The person who decided.
+            decided_by: String, FieldType::NAME, rule::CONFIRMATION_REPLY_FORM;
+            /// The reason for the decision.
+            decision_rationale: String, FieldType::SHORT_TEXT, rule::CONFIRMATION_REPLY_FORM;
+            /// A different action that the person wants. If the agent does not support
+            /// modifications, the reply counts as a rejection (§6.3.2).
+            modified_action: RawJson, FieldType::Object, rule::CONFIRMATION_REPLY_FORM;
+            /// Links the reply to external traces.
+            correlation_id: String, FieldType::ANY_TEXT, rule::CONFIRMATION_REPLY_FORM;
         }
     }
 }
 
-/// An answer to a clarification (§6.5.2).
+/// The response to a clarification (§6.5.2).
 #[derive(Clone, Debug, PartialEq)]
-pub enum Response {
+pub enum ClarificationResponse {
     /// Free text, or the value of a choice.
     Text(String),
     /// Yes or no.
@@ -47,17 +48,17 @@ pub enum Response {
     Number(f64),
 }
 
-impl Part for Response {
-    fn read(value: Value<'_>) -> Option<Self> {
+impl FieldValue for ClarificationResponse {
+    fn read(value: JsonValue<'_>) -> Option<Self> {
         match value.kind() {
-            Kind::Text => Part::read(value).map(Self::Text),
-            Kind::Bool => value.boolean().map(Self::YesNo),
-            Kind::Number => Part::read(value).map(Self::Number),
+            JsonKind::Text => FieldValue::read(value).map(Self::Text),
+            JsonKind::Bool => value.as_bool().map(Self::YesNo),
+            JsonKind::Number => FieldValue::read(value).map(Self::Number),
             _ => None,
         }
     }
 
-    fn write(&self, writer: &mut Writer) {
+    fn write(&self, writer: &mut JsonWriter) {
         match self {
             Self::Text(text) => writer.text(text),
             Self::YesNo(yes) => writer.boolean(*yes),
@@ -71,21 +72,21 @@ record! {
     ClarificationReply {
         required {
             /// The question's token.
-            reply_token: ReplyToken, ReplyToken::SHAPE, rule::REPLY_TOKEN, rule::CLARIFICATION_REPLY;
-            /// The answer.
-            response: Response, Shape::Response, rule::CLARIFICATION_REPLY_FORM, rule::CLARIFICATION_REPLY;
-            /// The subscription over which the question came.
-            subscription_id: SubscriptionId, SubscriptionId::SHAPE, rule::SUBSCRIPTION_ID, rule::CLARIFICATION_REPLY;
+            reply_token: ReplyToken, ReplyToken::FIELD_TYPE, rule::REPLY_TOKEN, rule::CLARIFICATION_REPLY;
+            /// The response.
+            response: ClarificationResponse, FieldType::Response, rule::CLARIFICATION_REPLY_FORM, rule::CLARIFICATION_REPLY;
+            /// The subscription that received the question.
+            subscription_id: SubscriptionId, SubscriptionId::FIELD_TYPE, rule::SUBSCRIPTION_ID, rule::CLARIFICATION_REPLY;
             /// When the person answered.
-            timestamp: Timestamp, WHEN, rule::REPLY_TIME, rule::CLARIFICATION_REPLY;
+            timestamp: Timestamp, REPLY_TIMESTAMP, rule::REPLY_DECISION_AND_TIME, rule::CLARIFICATION_REPLY;
         }
         optional {
-            /// Who answered.
-            decided_by: String, Shape::NAME, rule::CLARIFICATION_REPLY_FORM;
-            /// How sure the answer is, 0 to 1.
-            confidence: f64, Shape::Number { min: 0.0, max: 1.0 }, rule::CLARIFICATION_REPLY_FORM;
-            /// Ties it to traces elsewhere.
-            correlation_id: String, Shape::ANY, rule::CLARIFICATION_REPLY_FORM;
+            /// The person who answered.
+            decided_by: String, FieldType::NAME, rule::CLARIFICATION_REPLY_FORM;
+            /// How certain the response is, from 0 to 1.
+            confidence: f64, FieldType::Number { min: 0.0, max: 1.0 }, rule::CLARIFICATION_REPLY_FORM;
+            /// Links the reply to external traces.
+            correlation_id: String, FieldType::ANY_TEXT, rule::CLARIFICATION_REPLY_FORM;
         }
     }
 
@@ -93,31 +94,31 @@ record! {
     DeadlineExtend {
         required {
             /// The question's token.
-            reply_token: ReplyToken, ReplyToken::SHAPE, rule::REPLY_TOKEN, rule::OUR_MESSAGE;
-            /// The subscription over which the question came.
-            subscription_id: SubscriptionId, SubscriptionId::SHAPE, rule::SUBSCRIPTION_ID, rule::OUR_MESSAGE;
-            /// When the person asked for it.
-            timestamp: Timestamp, WHEN, rule::REPLY_TIME, rule::OUR_MESSAGE;
+            reply_token: ReplyToken, ReplyToken::FIELD_TYPE, rule::REPLY_TOKEN, rule::SAYSO_MESSAGE;
+            /// The subscription that received the question.
+            subscription_id: SubscriptionId, SubscriptionId::FIELD_TYPE, rule::SUBSCRIPTION_ID, rule::SAYSO_MESSAGE;
+            /// When the person asked for more time.
+            timestamp: Timestamp, REPLY_TIMESTAMP, rule::REPLY_DECISION_AND_TIME, rule::SAYSO_MESSAGE;
         }
         optional {
-            /// How much more.
-            seconds: u64, Shape::Integer { min: 1, max: 864_000 }, rule::OUR_MESSAGE;
+            /// The additional time in seconds.
+            seconds: u64, FieldType::Integer { min: 1, max: 864_000 }, rule::SAYSO_MESSAGE;
         }
     }
 
     /// `sayso:session.stop`: the person stops the agent.
     SessionStop {
         required {
-            /// Which session.
-            session_id: SessionId, SessionId::SHAPE, rule::SESSION_ID, rule::OUR_MESSAGE;
-            /// The subscription over which the session is heard.
-            subscription_id: SubscriptionId, SubscriptionId::SHAPE, rule::SUBSCRIPTION_ID, rule::OUR_MESSAGE;
-            /// When the person stopped it.
-            timestamp: Timestamp, WHEN, rule::REPLY_TIME, rule::OUR_MESSAGE;
+            /// The session to stop.
+            session_id: SessionId, SessionId::FIELD_TYPE, rule::SESSION_ID, rule::SAYSO_MESSAGE;
+            /// The subscription that receives the session's events.
+            subscription_id: SubscriptionId, SubscriptionId::FIELD_TYPE, rule::SUBSCRIPTION_ID, rule::SAYSO_MESSAGE;
+            /// When the person stopped the session.
+            timestamp: Timestamp, REPLY_TIMESTAMP, rule::REPLY_DECISION_AND_TIME, rule::SAYSO_MESSAGE;
         }
         optional {
-            /// Why.
-            reason: String, Shape::SHORT, rule::OUR_MESSAGE;
+            /// The reason for the stop.
+            reason: String, FieldType::SHORT_TEXT, rule::SAYSO_MESSAGE;
         }
     }
 }

@@ -1,110 +1,117 @@
-//! Which language a listener gets (§11.1.3): RFC 4647 lookup, one requested tag after the other (C-H2).
+//! Language selection (§11.1.3): RFC 4647 lookup for each requested tag in turn (C-H2).
 //!
-//! Tags are compared without regard to case, and come back as they were written. `_` counts as `-`, so that the suffix
-//! of a variant (`summary_normal_zh_hant`, §11.5.1, C-H1) can be offered as it stands.
+//! Tags are compared case-insensitively and returned as written. `_` is treated as `-`, so that the
+//! suffix of a variant (`summary_normal_zh_hant`, §11.5.1, C-H1) can be used directly.
 
-/// The language that was chosen, and how it was found.
+/// The selected language, and how it was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Choice<'a> {
-    /// One of the available languages, or the primary one, as it was written there.
+pub struct LanguageChoice<'a> {
+    /// One of the available languages, or the primary one, as written.
     pub language: &'a str,
-    /// The step that found it.
-    pub step: Step,
+    /// How the language was found.
+    pub matched_by: LanguageMatch,
 }
 
-/// The steps of §11.1.3, in their order; a requested tag goes through the first three before the next one is tried.
+/// The steps of §11.1.3 in order. Each requested tag goes through the first three before the next
+/// tag is tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-pub enum Step {
-    /// It is there as requested.
+pub enum LanguageMatch {
+    /// The requested tag is available.
     Exact,
-    /// It is there without its last parts: `en` for `en-US`, `zh` for `zh-Hant` (rules 2 and 3).
-    Shortened,
-    /// It is there with more parts: `en-US` for `en` (§11.1.2).
-    Lengthened,
-    /// Nothing requested is there; the event's own `fallback_chain` names it (C-H3).
+    /// A shorter form is available: `en` for `en-US`, `zh` for `zh-Hant` (rules 2 and 3).
+    Truncated,
+    /// A longer form is available: `en-US` for `en` (§11.1.2).
+    Extended,
+    /// No requested tag is available; the event's `fallback_chain` names this one (C-H3).
     Fallback,
-    /// Nothing else is there: the language in which the event was written. The event is never withheld.
+    /// Nothing else is available, so the event's own language is used. The event is never withheld.
     Primary,
 }
 
-/// Chooses among the languages that an event can be had in: its primary one and the available others, in this order.
+/// Selects a language from those of an event: its primary language, then the available ones.
 ///
 /// ```
-/// use aaep::negotiate::language::{Step, choose};
+/// use aaep::negotiate::language::{LanguageMatch, choose};
 /// let choice = choose(&["yo-NG", "en"], &["en-US", "yo"], "fr", &["en"]);
-/// assert_eq!((choice.language, choice.step), ("yo", Step::Shortened));
+/// assert_eq!((choice.language, choice.matched_by), ("yo", LanguageMatch::Truncated));
 /// ```
 pub fn choose<'a>(
     requested: &[impl AsRef<str>],
     available: &'a [impl AsRef<str>],
     primary: &'a str,
     fallback_chain: &[impl AsRef<str>],
-) -> Choice<'a> {
+) -> LanguageChoice<'a> {
     let offered = std::iter::once(primary).chain(available.iter().map(AsRef::as_ref));
-    let wanted = requested.iter().find_map(|tag| find(tag.as_ref(), offered.clone()));
+    let matched = requested.iter().find_map(|tag| find_match(tag.as_ref(), offered.clone()));
     let fallback = || {
-        let (language, _) = fallback_chain.iter().find_map(|tag| find(tag.as_ref(), offered.clone()))?;
-        Some((language, Step::Fallback))
+        let (language, _) =
+            fallback_chain.iter().find_map(|tag| find_match(tag.as_ref(), offered.clone()))?;
+        Some((language, LanguageMatch::Fallback))
     };
-    let (language, step) = wanted.or_else(fallback).unwrap_or((primary, Step::Primary));
-    Choice { language, step }
+    let (language, matched_by) = matched.or_else(fallback).unwrap_or((primary, LanguageMatch::Primary));
+    LanguageChoice { language, matched_by }
 }
 
-/// Whether somebody who asks for `wanted` can be served by one who offers these (§11.2).
+/// Returns whether the offered languages can serve a request for `requested` (§11.2).
 ///
 /// ```
-/// use aaep::negotiate::language::serves;
-/// assert!(serves(&["en-US"], "en"));
-/// assert!(!serves(&["en-US"], "en-GB"));
+/// use aaep::negotiate::language::can_serve;
+/// assert!(can_serve(&["en-US"], "en"));
+/// assert!(!can_serve(&["en-US"], "en-GB"));
 /// ```
-pub fn serves(offered: &[impl AsRef<str>], wanted: &str) -> bool {
-    find(wanted, offered.iter().map(AsRef::as_ref)).is_some()
+pub fn can_serve(offered: &[impl AsRef<str>], requested: &str) -> bool {
+    find_match(requested, offered.iter().map(AsRef::as_ref)).is_some()
 }
 
-/// What the first requested tag that finds anything finds, by the first three steps; nothing if none does.
+/// Applies the first three steps to each requested tag in turn, and returns the first match.
 pub(crate) fn lookup<'a>(requested: &[impl AsRef<str>], offered: &[&'a str]) -> Option<&'a str> {
-    requested.iter().find_map(|tag| find(tag.as_ref(), offered.iter().copied())).map(|(found, _)| found)
+    requested.iter().find_map(|tag| find_match(tag.as_ref(), offered.iter().copied())).map(|(found, _)| found)
 }
 
-/// What one requested tag finds, by the first three steps.
-fn find<'a>(wanted: &str, mut offered: impl Iterator<Item = &'a str> + Clone) -> Option<(&'a str, Step)> {
-    let mut range = Some(wanted);
+/// Applies the first three steps to one requested tag, and returns the match.
+fn find_match<'a>(
+    requested: &str,
+    mut offered: impl Iterator<Item = &'a str> + Clone,
+) -> Option<(&'a str, LanguageMatch)> {
+    let mut range = Some(requested);
     while let Some(tag) = range {
-        if let Some(found) = offered.clone().find(|offer| same(offer, tag)) {
-            let step = if tag.len() == wanted.len() { Step::Exact } else { Step::Shortened };
-            return Some((found, step));
+        if let Some(found) = offered.clone().find(|offer| tags_equal(offer, tag)) {
+            let matched_by =
+                if tag.len() == requested.len() { LanguageMatch::Exact } else { LanguageMatch::Truncated };
+            return Some((found, matched_by));
         }
-        range = shortened(tag);
+        range = truncate_tag(tag);
     }
-    // Only the tag as it was asked for: a shortened `zh-Hant` must not end up at `zh-Hans`.
-    let found = offered.find(|offer| is_longer(offer, wanted))?;
-    Some((found, Step::Lengthened))
+    // Only the full tag may be extended. Otherwise `zh-Hant`, truncated to `zh`, would match
+    // `zh-Hans`.
+    let found = offered.find(|offer| is_longer_tag(offer, requested))?;
+    Some((found, LanguageMatch::Extended))
 }
 
-/// A tag without its last part, and without the single letter that introduced that part (RFC 4647, 3.4).
-fn shortened(tag: &str) -> Option<&str> {
+/// Removes the last subtag, and a single-letter subtag before it (RFC 4647, 3.4).
+fn truncate_tag(tag: &str) -> Option<&str> {
     let (mut rest, _) = tag.rsplit_once(is_separator)?;
     loop {
         match rest.rsplit_once(is_separator) {
             Some((before, last)) if last.len() <= 1 => rest = before,
-            // `i` and `x` alone name no language.
+            // `i` and `x` alone are not languages.
             None if rest.len() <= 1 => return None,
             _ => return Some(rest),
         }
     }
 }
 
-fn is_longer(offer: &str, wanted: &str) -> bool {
-    !wanted.is_empty()
+fn is_longer_tag(offer: &str, requested: &str) -> bool {
+    !requested.is_empty()
         && offer
-            .split_at_checked(wanted.len())
-            .is_some_and(|(beginning, rest)| rest.starts_with(is_separator) && same(beginning, wanted))
+            .split_at_checked(requested.len())
+            .is_some_and(|(prefix, rest)| rest.starts_with(is_separator) && tags_equal(prefix, requested))
 }
 
-fn same(left: &str, right: &str) -> bool {
-    let folded = |byte: u8| if byte == b'_' { b'-' } else { byte.to_ascii_lowercase() };
-    left.len() == right.len() && left.bytes().map(folded).eq(right.bytes().map(folded))
+fn tags_equal(left: &str, right: &str) -> bool {
+    let fold = |byte: u8| if byte == b'_' { b'-' } else { byte.to_ascii_lowercase() };
+    left.len() == right.len() && left.bytes().map(fold).eq(right.bytes().map(fold))
 }
 
 fn is_separator(character: char) -> bool {
@@ -117,102 +124,114 @@ mod tests {
 
     const NONE: &[&str] = &[];
 
-    /// Chosen from `offered` where the event itself is in Yoruba.
-    fn chosen(requested: &[&str], offered: &'static [&'static str]) -> (&'static str, Step) {
+    /// Selects from `offered` for an event in Yoruba.
+    fn choose_from(requested: &[&str], offered: &'static [&'static str]) -> (&'static str, LanguageMatch) {
         let choice = choose(requested, offered, "yo", NONE);
-        (choice.language, choice.step)
+        (choice.language, choice.matched_by)
     }
 
     #[test]
-    fn the_same_tag_is_taken_whatever_its_case() {
-        assert_eq!(chosen(&["en-US"], &["en", "en-US"]), ("en-US", Step::Exact));
-        assert_eq!(chosen(&["EN-us"], &["en", "en-US"]), ("en-US", Step::Exact));
-        assert_eq!(chosen(&["zh-hant-tw"], &["zh", "zh-Hant-TW"]), ("zh-Hant-TW", Step::Exact));
+    fn an_exact_match_ignores_case() {
+        assert_eq!(choose_from(&["en-US"], &["en", "en-US"]), ("en-US", LanguageMatch::Exact));
+        assert_eq!(choose_from(&["EN-us"], &["en", "en-US"]), ("en-US", LanguageMatch::Exact));
+        assert_eq!(choose_from(&["zh-hant-tw"], &["zh", "zh-Hant-TW"]), ("zh-Hant-TW", LanguageMatch::Exact));
     }
 
     #[test]
-    fn the_region_is_dropped_then_the_script() {
-        assert_eq!(chosen(&["en-US"], &["fr", "en"]), ("en", Step::Shortened));
-        assert_eq!(chosen(&["zh-Hant-TW"], &["zh", "zh-Hant"]), ("zh-Hant", Step::Shortened));
-        assert_eq!(chosen(&["zh-Hant-TW"], &["zh-Hans", "zh"]), ("zh", Step::Shortened));
-        assert_eq!(chosen(&["zh-Hant"], &["zh"]), ("zh", Step::Shortened));
-        assert_eq!(chosen(&["sr-Latn"], &["sr-Cyrl", "sr"]), ("sr", Step::Shortened));
+    fn the_region_is_dropped_before_the_script() {
+        assert_eq!(choose_from(&["en-US"], &["fr", "en"]), ("en", LanguageMatch::Truncated));
+        assert_eq!(choose_from(&["zh-Hant-TW"], &["zh", "zh-Hant"]), ("zh-Hant", LanguageMatch::Truncated));
+        assert_eq!(choose_from(&["zh-Hant-TW"], &["zh-Hans", "zh"]), ("zh", LanguageMatch::Truncated));
+        assert_eq!(choose_from(&["zh-Hant"], &["zh"]), ("zh", LanguageMatch::Truncated));
+        assert_eq!(choose_from(&["sr-Latn"], &["sr-Cyrl", "sr"]), ("sr", LanguageMatch::Truncated));
     }
 
     #[test]
-    fn a_bare_tag_takes_the_first_longer_one() {
-        assert_eq!(chosen(&["en"], &["fr", "en-US", "en-GB"]), ("en-US", Step::Lengthened));
-        assert_eq!(chosen(&["zh-Hant"], &["zh-Hans-CN", "zh-Hant-TW"]), ("zh-Hant-TW", Step::Lengthened));
-        // Exact beats longer, whatever the order.
-        assert_eq!(chosen(&["en"], &["en-US", "en"]), ("en", Step::Exact));
+    fn a_short_tag_matches_the_first_longer_one() {
+        assert_eq!(choose_from(&["en"], &["fr", "en-US", "en-GB"]), ("en-US", LanguageMatch::Extended));
+        assert_eq!(
+            choose_from(&["zh-Hant"], &["zh-Hans-CN", "zh-Hant-TW"]),
+            ("zh-Hant-TW", LanguageMatch::Extended)
+        );
+        // An exact match wins over a longer one, regardless of the order.
+        assert_eq!(choose_from(&["en"], &["en-US", "en"]), ("en", LanguageMatch::Exact));
         // `enm` is Middle English.
-        assert_eq!(chosen(&["en"], &["enm"]), ("yo", Step::Primary));
+        assert_eq!(choose_from(&["en"], &["enm"]), ("yo", LanguageMatch::Primary));
     }
 
     #[test]
-    fn another_region_or_script_is_another_language() {
-        assert_eq!(chosen(&["en-GB"], &["en-US"]), ("yo", Step::Primary));
-        assert_eq!(chosen(&["zh-Hant-TW"], &["zh-Hans"]), ("yo", Step::Primary));
-        assert_eq!(chosen(&["sr-Latn"], &["sr-Cyrl"]), ("yo", Step::Primary));
+    fn another_region_or_script_does_not_match() {
+        assert_eq!(choose_from(&["en-GB"], &["en-US"]), ("yo", LanguageMatch::Primary));
+        assert_eq!(choose_from(&["zh-Hant-TW"], &["zh-Hans"]), ("yo", LanguageMatch::Primary));
+        assert_eq!(choose_from(&["sr-Latn"], &["sr-Cyrl"]), ("yo", LanguageMatch::Primary));
     }
 
     #[test]
-    fn a_requested_tag_is_tried_to_its_end_before_the_next() {
-        assert_eq!(chosen(&["en-US", "fr"], &["fr", "en"]), ("en", Step::Shortened));
-        assert_eq!(chosen(&["en", "fr"], &["fr", "en-US"]), ("en-US", Step::Lengthened));
-        assert_eq!(chosen(&["de", "fr-CA"], &["fr", "en"]), ("fr", Step::Shortened));
+    fn each_requested_tag_goes_through_all_steps_before_the_next() {
+        assert_eq!(choose_from(&["en-US", "fr"], &["fr", "en"]), ("en", LanguageMatch::Truncated));
+        assert_eq!(choose_from(&["en", "fr"], &["fr", "en-US"]), ("en-US", LanguageMatch::Extended));
+        assert_eq!(choose_from(&["de", "fr-CA"], &["fr", "en"]), ("fr", LanguageMatch::Truncated));
     }
 
     #[test]
-    fn then_the_events_own_chain_then_its_own_language() {
-        // C-H3: the chain is the producer's, on the event.
+    fn the_fallback_chain_is_used_before_the_primary_language() {
+        // C-H3: the fallback chain is the producer's, in the event.
         let choice = choose(&["de"], &["fr-FR", "en"], "yo", &["ig", "fr", "en"]);
-        assert_eq!((choice.language, choice.step), ("fr-FR", Step::Fallback));
+        assert_eq!((choice.language, choice.matched_by), ("fr-FR", LanguageMatch::Fallback));
         let choice = choose(&["en"], &["fr", "en"], "yo", &["fr"]);
-        assert_eq!((choice.language, choice.step), ("en", Step::Exact));
+        assert_eq!((choice.language, choice.matched_by), ("en", LanguageMatch::Exact));
         let choice = choose(&["de"], &["fr"], "yo", &["ig"]);
-        assert_eq!((choice.language, choice.step), ("yo", Step::Primary));
+        assert_eq!((choice.language, choice.matched_by), ("yo", LanguageMatch::Primary));
         let choice = choose(NONE, NONE, "yo-NG", NONE);
-        assert_eq!((choice.language, choice.step), ("yo-NG", Step::Primary));
+        assert_eq!((choice.language, choice.matched_by), ("yo-NG", LanguageMatch::Primary));
     }
 
     #[test]
-    fn the_primary_language_is_the_first_that_is_offered() {
+    fn the_primary_language_is_offered_first() {
         let choice = choose(&["en"], &["en-US"], "en-GB", NONE);
-        assert_eq!((choice.language, choice.step), ("en-GB", Step::Lengthened));
+        assert_eq!((choice.language, choice.matched_by), ("en-GB", LanguageMatch::Extended));
         let choice = choose(&["fr", "en-GB"], &["en-US"], "en-GB", &["en-US"]);
-        assert_eq!((choice.language, choice.step), ("en-GB", Step::Exact));
+        assert_eq!((choice.language, choice.matched_by), ("en-GB", LanguageMatch::Exact));
     }
 
     #[test]
-    fn odd_tags_are_cut_as_rfc_4647_says() {
+    fn unusual_tags_are_truncated_as_in_rfc_4647() {
         let mut tag = "zh-Hant-CN-x-private1-private2";
         let mut seen = Vec::new();
-        while let Some(shorter) = shortened(tag) {
+        while let Some(shorter) = truncate_tag(tag) {
             seen.push(shorter);
             tag = shorter;
         }
         assert_eq!(seen, ["zh-Hant-CN-x-private1", "zh-Hant-CN", "zh-Hant", "zh"]);
-        assert_eq!((shortened("i-klingon"), shortened("x-private"), shortened("en")), (None, None, None));
-        assert_eq!(shortened("de-a-b-foo"), Some("de"));
-        assert_eq!(chosen(&["i-klingon"], &["tlh", "i-klingon"]), ("i-klingon", Step::Exact));
-        assert_eq!(chosen(&["i-klingon"], &["i-navajo"]), ("yo", Step::Primary));
-        assert_eq!(chosen(&["x-private"], &["x-other", "X-PRIVATE"]), ("X-PRIVATE", Step::Exact));
-        assert_eq!(chosen(&["x-private"], &["x-other"]), ("yo", Step::Primary));
-        assert_eq!(chosen(&["", "-", "*", "é"], &["en", "fr"]), ("yo", Step::Primary));
-        assert_eq!(chosen(&["éé"], &["eé-x"]), ("yo", Step::Primary));
+        assert_eq!(
+            (truncate_tag("i-klingon"), truncate_tag("x-private"), truncate_tag("en")),
+            (None, None, None)
+        );
+        assert_eq!(truncate_tag("de-a-b-foo"), Some("de"));
+        assert_eq!(choose_from(&["i-klingon"], &["tlh", "i-klingon"]), ("i-klingon", LanguageMatch::Exact));
+        assert_eq!(choose_from(&["i-klingon"], &["i-navajo"]), ("yo", LanguageMatch::Primary));
+        assert_eq!(
+            choose_from(&["x-private"], &["x-other", "X-PRIVATE"]),
+            ("X-PRIVATE", LanguageMatch::Exact)
+        );
+        assert_eq!(choose_from(&["x-private"], &["x-other"]), ("yo", LanguageMatch::Primary));
+        assert_eq!(choose_from(&["", "-", "*", "é"], &["en", "fr"]), ("yo", LanguageMatch::Primary));
+        assert_eq!(choose_from(&["éé"], &["eé-x"]), ("yo", LanguageMatch::Primary));
     }
 
     #[test]
-    fn the_suffix_of_a_variant_is_a_tag() {
+    fn the_suffix_of_a_variant_is_accepted_as_a_tag() {
         // C-H1: lower case, `_` for `-`.
-        assert_eq!(chosen(&["zh-Hant-TW"], &["en_us", "zh_hant"]), ("zh_hant", Step::Shortened));
-        assert_eq!(chosen(&["en"], &["fr", "en_us"]), ("en_us", Step::Lengthened));
+        assert_eq!(
+            choose_from(&["zh-Hant-TW"], &["en_us", "zh_hant"]),
+            ("zh_hant", LanguageMatch::Truncated)
+        );
+        assert_eq!(choose_from(&["en"], &["fr", "en_us"]), ("en_us", LanguageMatch::Extended));
     }
 
     #[test]
-    fn the_lookup_of_section_11_1_3_in_its_order() {
-        for (wanted, offers, found) in [
+    fn lookup_follows_the_order_of_section_11_1_3() {
+        for (requested, offered, expected) in [
             (&["en-US"][..], &["en", "en-US"][..], Some("en-US")),
             (&["EN-us"], &["en-US"], Some("en-US")),
             (&["en-US"], &["fr", "en"], Some("en")),
@@ -225,7 +244,7 @@ mod tests {
             (&["zh-Hant-x-private"], &["zh-Hant"], Some("zh-Hant")),
             (&["yo"], &["en"], None),
         ] {
-            assert_eq!(lookup(wanted, offers), found, "{wanted:?} among {offers:?}");
+            assert_eq!(lookup(requested, offered), expected, "{requested:?} among {offered:?}");
         }
     }
 }

@@ -1,32 +1,33 @@
-//! The handshake from the producer's side (chapter 5): a request against what can be given, and the terms that hold.
+//! The handshake from the producer's side (chapter 5): matches a request with the offer and returns
+//! the terms.
 //!
-//! [`answer`] takes a `subscription.request`, [`renegotiate`] a change of terms. Each gives [`Terms`], and the message that
-//! is sent. Every request is answered. What is
-//! honored is never wider than what was asked for, in no capability (§5.4.4, C-C7), and is said in full, so that
-//! nobody has to guess (C-C6). Names and words that this version does not know are ignored, and never a reason to
-//! refuse (§5.3.2, C-C10).
+//! [`answer_request`] handles a `subscription.request`, [`renegotiate`] a change of terms. Both
+//! return [`Terms`] and the message to send. Every request gets a response. The honored
+//! capabilities must not be wider than the requested ones (§5.4.4, C-C7), and all of them are
+//! stated explicitly (C-C6). Unknown names and values are ignored; they are never a reason for a
+//! rejection (§5.3.2, C-C10).
 //!
 //! ```
 //! use aaep::{SubscriptionId, event::Producer, message::{Capabilities, SubscriptionRequest}};
-//! use aaep::negotiate::{Offer, answer};
+//! use aaep::negotiate::{Offer, answer_request};
 //!
 //! let mut offer = Offer::new(Producer::new("bank"));
 //! offer.max_events_per_second = Some(20);
-//! let mut wish = Capabilities::new();
-//! wish.max_events_per_second = Some(50);
-//! let request = SubscriptionRequest::new("1.0.0", "screen-reader", wish);
+//! let mut requested = Capabilities::new();
+//! requested.max_events_per_second = Some(50);
+//! let request = SubscriptionRequest::new("1.0.0", "screen-reader", requested);
 //!
 //! let id = SubscriptionId::parse("sub_1").unwrap();
-//! let (accepted, terms) = answer(&request, &offer, id).unwrap();
+//! let (accepted, terms) = answer_request(&request, &offer, id).unwrap();
 //! assert_eq!(terms.max_events_per_second, Some(20));
 //! assert_eq!(accepted.honored_capabilities, terms.capabilities());
 //! ```
 
+mod build_terms;
 pub mod language;
 mod narrow;
 mod notes;
 mod offer;
-mod settle;
 mod terms;
 mod version;
 
@@ -34,51 +35,53 @@ mod version;
 mod tests;
 
 pub use offer::{Extension, Offer};
-pub use terms::{Filters, Terms};
+pub use terms::{HonoredFilters, Terms};
 
-use crate::form::{is_uri, is_version};
+use crate::grammar::{is_uri, is_version};
 use crate::id::SubscriptionId;
 use crate::message::{
     ReasonCode, SubscriptionAccepted, SubscriptionRejected, SubscriptionRenegotiate, SubscriptionRequest,
 };
-use notes::{Notes, listed};
+use notes::{NegotiationNotes, join_names};
 
-/// Answers a request (§5.4, §5.5): the message to send and the terms that hold from then on, or the refusal.
-pub fn answer(
+/// Answers a request (§5.4, §5.5). Returns the message to send and the terms, or the rejection.
+pub fn answer_request(
     request: &SubscriptionRequest,
     offer: &Offer,
     subscription_id: SubscriptionId,
 ) -> Result<(SubscriptionAccepted, Terms), SubscriptionRejected> {
-    let Some(version) = version::common(&request.aaep_version, &offer.versions) else {
-        let spoken = listed(offer.versions.iter().map(String::as_str).filter(|text| is_version(text)));
-        let message = format!("The version asked for is not spoken here. Spoken: {spoken}.");
+    let Some(version) = version::highest_common(&request.aaep_version, &offer.versions) else {
+        let supported = join_names(offer.versions.iter().map(String::as_str).filter(|text| is_version(text)));
+        let message = format!("The requested version is not supported. Supported: {supported}.");
         return Err(SubscriptionRejected::new(ReasonCode::VersionUnsupported, message));
     };
-    let mut notes = Notes::default();
+    let mut notes = NegotiationNotes::default();
     if version != request.aaep_version {
-        notes.say(format!("AAEP {version} is spoken, the highest version that both know."));
+        notes.push(format!("AAEP {version} is used, the highest version that both sides support."));
     }
-    let terms = settle::settle(&request.capabilities, None, version, offer, &mut notes)?;
-    Ok((accepted(subscription_id, offer, &terms, notes), terms))
+    let terms = build_terms::build_terms(&request.capabilities, None, version, offer, &mut notes)?;
+    Ok((build_accepted(subscription_id, offer, &terms, notes), terms))
 }
 
-/// Answers a change of terms (§5.7). What it leaves out stays as it was, even where less is offered by now; what it
-/// names is asked for anew, and may become wider than before. A refusal ends the subscription.
+/// Answers a renegotiation (§5.7). Absent capabilities stay as they are, even if the offer has
+/// become smaller. The requested ones are negotiated again and may become wider. A rejection ends
+/// the subscription.
 pub fn renegotiate(
     terms: &Terms,
-    wish: &SubscriptionRenegotiate,
+    request: &SubscriptionRenegotiate,
     offer: &Offer,
 ) -> Result<(SubscriptionAccepted, Terms), SubscriptionRejected> {
-    let mut notes = Notes::default();
-    let terms = settle::settle(&wish.capabilities, Some(terms), &terms.version, offer, &mut notes)?;
-    Ok((accepted(wish.subscription_id.clone(), offer, &terms, notes), terms))
+    let mut notes = NegotiationNotes::default();
+    let terms =
+        build_terms::build_terms(&request.capabilities, Some(terms), &terms.version, offer, &mut notes)?;
+    Ok((build_accepted(request.subscription_id.clone(), offer, &terms, notes), terms))
 }
 
-fn accepted(
+fn build_accepted(
     subscription_id: SubscriptionId,
     offer: &Offer,
     terms: &Terms,
-    notes: Notes,
+    notes: NegotiationNotes,
 ) -> SubscriptionAccepted {
     let mut accepted = SubscriptionAccepted::new(
         subscription_id,
@@ -87,8 +90,9 @@ fn accepted(
         terms.capabilities(),
     );
     accepted.manifest_uri = offer.manifest_uri.clone().filter(|uri| is_uri(uri));
-    // C-F2: inside the answer whenever it was demanded.
-    accepted.signed_manifest = offer.signed().filter(|_| terms.signed_manifests_only).map(str::to_owned);
+    // C-F2: the response contains the signed manifest if it was required.
+    accepted.signed_manifest =
+        offer.valid_signed_manifest().filter(|_| terms.signed_manifests_only).map(str::to_owned);
     accepted.negotiation_notes = notes.finish();
     accepted
 }

@@ -1,24 +1,24 @@
-//! What was given less than asked, in plain sentences (`negotiation_notes`, §5.4).
+//! Notes about capabilities that were narrowed (`negotiation_notes`, §5.4).
 
-/// As many characters as `negotiation_notes` may have.
-const MOST: usize = 4096;
-/// So many names are said before the rest is only counted.
-const NAMED: usize = 5;
+/// The maximum length of `negotiation_notes` in characters.
+const MAX_CHARS: usize = 4096;
+/// The maximum number of names that are listed. The rest is only counted.
+const MAX_LISTED_NAMES: usize = 5;
 
-/// Sentences, gathered in the order of the capabilities.
+/// The notes as sentences, in the order of the capabilities.
 #[derive(Debug, Default)]
-pub(super) struct Notes(Vec<String>);
+pub(super) struct NegotiationNotes(Vec<String>);
 
-impl Notes {
-    pub(super) fn say(&mut self, sentence: impl Into<String>) {
+impl NegotiationNotes {
+    pub(super) fn push(&mut self, sentence: impl Into<String>) {
         self.0.push(sentence.into());
     }
 
-    /// All sentences, or as many as fit; nothing if there is nothing to say.
+    /// Joins the sentences that fit. Returns `None` if there are none.
     pub(super) fn finish(self) -> Option<String> {
         let mut text = String::new();
         for sentence in self.0 {
-            if text.chars().count() + sentence.chars().count() < MOST {
+            if text.chars().count() + sentence.chars().count() < MAX_CHARS {
                 text += if text.is_empty() { "" } else { " " };
                 text += &sentence;
             }
@@ -27,14 +27,15 @@ impl Notes {
     }
 }
 
-/// `a, b and 3 more`; names that a stranger chose are long or many only so far.
-pub(super) fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+/// Formats names as `a, b and 3 more`. Names come from an untrusted party, so their number and
+/// length are limited.
+pub(super) fn join_names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let mut names = names.into_iter();
-    let said: Vec<_> =
-        names.by_ref().take(NAMED).map(|name| name.chars().take(80).collect::<String>()).collect();
+    let listed: Vec<_> =
+        names.by_ref().take(MAX_LISTED_NAMES).map(|name| name.chars().take(80).collect::<String>()).collect();
     let more = names.count();
-    let said = said.join(", ");
-    if more == 0 { said } else { format!("{said} and {more} more") }
+    let listed = listed.join(", ");
+    if more == 0 { listed } else { format!("{listed} and {more} more") }
 }
 
 #[cfg(test)]
@@ -42,21 +43,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn notes_fit_and_end_with_a_whole_sentence() {
-        assert_eq!(Notes::default().finish(), None);
-        let mut notes = Notes::default();
+    fn notes_are_limited_and_end_with_a_complete_sentence() {
+        assert_eq!(NegotiationNotes::default().finish(), None);
+        let mut notes = NegotiationNotes::default();
         for number in 0..1000 {
-            notes.say(format!("Sentence {number} stands here, é."));
+            notes.push(format!("Sentence {number} stands here, é."));
         }
         let text = notes.finish().unwrap_or_default();
-        assert!((4000..=MOST).contains(&text.chars().count()));
+        assert!((4000..=MAX_CHARS).contains(&text.chars().count()));
         assert!(text.starts_with("Sentence 0 ") && text.ends_with("here, é."));
     }
 
     #[test]
-    fn many_names_are_counted() {
-        assert_eq!(listed(["a", "b"]), "a, b");
-        assert_eq!(listed(["a", "b", "c", "d", "e", "f", "g"]), "a, b, c, d, e and 2 more");
-        assert_eq!(listed([&*"x".repeat(500)]).len(), 80);
+    fn only_the_first_names_are_listed() {
+        assert_eq!(join_names(["a", "b"]), "a, b");
+        assert_eq!(join_names(["a", "b", "c", "d", "e", "f", "g"]), "a, b, c, d, e and 2 more");
+        assert_eq!(join_names([&*"x".repeat(500)]).len(), 80);
     }
 }

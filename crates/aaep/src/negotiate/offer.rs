@@ -1,11 +1,12 @@
-//! What a producer, or a hub for its producers, can give one subscriber.
+//! What a producer, or a hub for its producers, offers to one subscriber.
 
-use crate::check::SAYSO;
+use crate::check::SAYSO_EXTENSION;
 use crate::event::{CoalesceHint, Producer};
-use crate::form::{is_compact_jws, is_prefix, is_reserved_prefix, is_uri};
-use crate::message::{Boundary, Capabilities, Level};
+use crate::grammar::{is_compact_jws, is_prefix, is_reserved_prefix, is_uri};
+use crate::message::{Boundary, Capabilities, ConformanceLevel};
 
-/// What can be given. A request gets the smaller of what it asks for and of this.
+/// What is offered to one subscriber. Of each capability, the subscriber gets the narrower of the
+/// requested and the offered value.
 ///
 /// ```
 /// use aaep::{event::Producer, negotiate::Offer};
@@ -16,32 +17,33 @@ use crate::message::{Boundary, Capabilities, Level};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Offer {
-    /// Who will be heard (§5.4).
+    /// The producer of the events (§5.4).
     pub producer: Producer,
-    /// The versions of AAEP that are spoken.
+    /// The supported AAEP versions.
     pub versions: Vec<String>,
-    /// The languages that can be had; none means that nobody knows beforehand, and every one may be.
+    /// The available languages; empty if they are not known in advance and any language may occur.
     pub languages: Vec<String>,
-    /// The levels that are kept (§9).
-    pub levels: Vec<Level>,
-    /// Where output can be cut. At its completion it always can be (C-B13).
+    /// The supported conformance levels (§9).
+    pub levels: Vec<ConformanceLevel>,
+    /// The boundaries at which output can be split. Completion is always possible (C-B13).
     pub boundaries: Vec<Boundary>,
-    /// The extensions that are known here.
+    /// The supported extensions.
     pub extensions: Vec<Extension>,
-    /// The most that is sent in a second, to whomever.
+    /// The maximum number of events per second for any subscriber.
     pub max_events_per_second: Option<u64>,
-    /// Whether this subscriber may answer confirmations; an observer may hear, and not answer.
-    pub confirmation_reply: bool,
+    /// Whether this subscriber may answer confirmations. An observer may not.
+    pub answers_confirmations: bool,
     /// Whether this subscriber may answer clarifications.
-    pub clarification_reply: bool,
-    /// Where the manifest is.
+    pub answers_clarifications: bool,
+    /// The URI of the manifest.
     pub manifest_uri: Option<String>,
-    /// The signed manifest, a compact JWS (§10.4).
+    /// The signed manifest as a compact JWS (§10.4).
     pub signed_manifest: Option<String>,
 }
 
 impl Offer {
-    /// Everything that AAEP 1.0.0 has, without a limit, to one who may answer; sayso's own extension is known.
+    /// Creates an offer of everything in AAEP 1.0.0 without limits, including the right to answer,
+    /// and of sayso's own extension.
     pub fn new(producer: Producer) -> Self {
         Self {
             producer,
@@ -49,22 +51,22 @@ impl Offer {
             languages: Vec::new(),
             levels: vec![1, 2, 3],
             boundaries: ALL_BOUNDARIES.to_vec(),
-            extensions: vec![Extension { uri: SAYSO.1.into(), prefix: SAYSO.0.into() }],
+            extensions: vec![Extension { uri: SAYSO_EXTENSION.1.into(), prefix: SAYSO_EXTENSION.0.into() }],
             max_events_per_second: None,
-            confirmation_reply: true,
-            clarification_reply: true,
+            answers_confirmations: true,
+            answers_clarifications: true,
             manifest_uri: None,
             signed_manifest: None,
         }
     }
 
-    /// The signed manifest, if it can be sent.
-    pub(super) fn signed(&self) -> Option<&str> {
+    /// Returns the signed manifest, if it is a valid JWS.
+    pub(super) fn valid_signed_manifest(&self) -> Option<&str> {
         self.signed_manifest.as_deref().filter(|text| is_compact_jws(text))
     }
 }
 
-/// All boundaries, the finest first.
+/// All boundaries from the finest to the coarsest.
 pub(super) const ALL_BOUNDARIES: [Boundary; 5] = [
     CoalesceHint::None,
     CoalesceHint::Word,
@@ -73,7 +75,8 @@ pub(super) const ALL_BOUNDARIES: [Boundary; 5] = [
     CoalesceHint::Completion,
 ];
 
-/// An extension (§7.3): subscribers name its URI, its data stands under its prefix (C-G7, C-G8).
+/// An extension (§7.3). Subscribers request it by its URI, and its data is under its prefix (C-G7,
+/// C-G8).
 ///
 /// ```
 /// use aaep::negotiate::Extension;
@@ -88,32 +91,33 @@ pub struct Extension {
 }
 
 impl Extension {
-    /// Nothing if the URI is none, or the prefix is none, is reserved (§7.3.2), or is the name of a capability.
+    /// Creates an extension. Returns `None` if the URI or the prefix is invalid, or the prefix is
+    /// reserved (§7.3.2) or the name of a capability.
     pub fn new(uri: &str, prefix: &str) -> Option<Self> {
-        let lawful = is_uri(uri)
+        let is_valid = is_uri(uri)
             && is_prefix(prefix)
             && !is_reserved_prefix(prefix)
             && Capabilities::FIELDS.iter().all(|field| field.name != prefix);
-        lawful.then(|| Self { uri: uri.into(), prefix: prefix.into() })
+        is_valid.then(|| Self { uri: uri.into(), prefix: prefix.into() })
     }
 
-    /// Its namespace.
+    /// Returns the namespace URI.
     pub fn uri(&self) -> &str {
         &self.uri
     }
 
-    /// What its types and data begin with.
+    /// Returns the prefix of its types and data.
     pub fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// Whether a type of events is its own: under its prefix, or its URI (§7.4).
-    pub fn has_type(&self, event_type: &str) -> bool {
-        let under_prefix = event_type.strip_prefix(&*self.prefix).is_some_and(|rest| rest.starts_with(':'));
-        let under_uri = event_type
+    /// Returns whether an event type belongs to the extension, by prefix or URI (§7.4).
+    pub fn owns_type(&self, event_type: &str) -> bool {
+        let has_prefix = event_type.strip_prefix(&*self.prefix).is_some_and(|rest| rest.starts_with(':'));
+        let is_under_uri = event_type
             .strip_prefix(&*self.uri)
             .is_some_and(|rest| self.uri.ends_with(['/', '#', ':']) || rest.starts_with(['/', '#', ':']));
-        under_prefix || under_uri
+        has_prefix || is_under_uri
     }
 }
 
@@ -122,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_extension_has_a_uri_and_a_prefix_of_its_own() {
+    fn an_extension_needs_a_valid_uri_and_an_unreserved_prefix() {
         assert!(Extension::new("urn:sayso:context:v1", "sayso").is_some());
         // §7.3.2, C-G4
         for reserved in ["aaep", "xsd", "rdf", "rdfs", "@id"] {
@@ -134,12 +138,12 @@ mod tests {
     }
 
     #[test]
-    fn a_type_is_an_extensions_by_its_prefix_or_its_uri() {
+    fn an_extension_owns_types_under_its_prefix_or_uri() {
         let medai = Extension::new("https://example.org/medai/v1", "medai").unwrap();
-        assert!(medai.has_type("medai:patient.consulted"));
-        assert!(medai.has_type("https://example.org/medai/v1#patient.consulted"));
+        assert!(medai.owns_type("medai:patient.consulted"));
+        assert!(medai.owns_type("https://example.org/medai/v1#patient.consulted"));
         for other in ["medai2:x", "medai", "https://example.org/medai/v12/x", "aaep:agent.tool.invoked"] {
-            assert!(!medai.has_type(other), "{other}");
+            assert!(!medai.owns_type(other), "{other}");
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Each row of the capability table (digest, section 5), and each decision that negotiation follows.
+//! Tests for the negotiation of each capability, and for each decision about negotiation.
 
 use super::*;
 use crate::event::{CoalesceHint, Verbosity};
-use crate::json::Raw;
+use crate::json::RawJson;
 use crate::message::{Capabilities, CognitiveLoad, Message};
 
 fn offer() -> Offer {
@@ -12,7 +12,7 @@ fn offer() -> Offer {
     offer
 }
 
-fn wish(capabilities: &str) -> Capabilities {
+fn parse_capabilities(capabilities: &str) -> Capabilities {
     let text = format!(
         r#"{{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"reader","capabilities":{capabilities}}}"#
     );
@@ -23,8 +23,8 @@ fn wish(capabilities: &str) -> Capabilities {
 }
 
 fn ask(capabilities: &str, offer: &Offer) -> Result<(SubscriptionAccepted, Terms), SubscriptionRejected> {
-    let request = SubscriptionRequest::new("1.0.0", "reader", wish(capabilities));
-    answer(&request, offer, SubscriptionId::parse("sub_1").unwrap())
+    let request = SubscriptionRequest::new("1.0.0", "reader", parse_capabilities(capabilities));
+    answer_request(&request, offer, SubscriptionId::parse("sub_1").unwrap())
 }
 
 fn terms(capabilities: &str, offer: &Offer) -> Terms {
@@ -35,14 +35,14 @@ fn notes(capabilities: &str, offer: &Offer) -> String {
     ask(capabilities, offer).unwrap().0.negotiation_notes.unwrap_or_default()
 }
 
-fn refusal(capabilities: &str, offer: &Offer) -> SubscriptionRejected {
+fn rejection(capabilities: &str, offer: &Offer) -> SubscriptionRejected {
     ask(capabilities, offer).unwrap_err()
 }
 
 fn change(terms: &Terms, capabilities: &str, offer: &Offer) -> Result<Terms, SubscriptionRejected> {
     let id = SubscriptionId::parse("sub_1").unwrap();
-    let wish = SubscriptionRenegotiate::new(id, wish(capabilities));
-    renegotiate(terms, &wish, offer).map(|(_, terms)| terms)
+    let request = SubscriptionRenegotiate::new(id, parse_capabilities(capabilities));
+    renegotiate(terms, &request, offer).map(|(_, terms)| terms)
 }
 
 fn strings(list: &[&str]) -> Vec<String> {
@@ -50,18 +50,18 @@ fn strings(list: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn an_empty_wish_gets_the_defaults_and_hears_all_of_them() {
+fn an_empty_request_gets_explicit_defaults() {
     // C-C6
     let (accepted, terms) = ask("{}", &offer()).unwrap();
     let expected = r#"{"preferred_verbosity":"normal","languages":["en-US"],"supports_confirmation_reply":false,"supports_clarification_reply":false,"coalesce_boundaries":["sentence","completion"],"event_filters":{"include":["aaep:agent.*"],"exclude":[]},"supported_conformance_levels":[1],"supported_extensions":[],"cognitive_load":"medium","accept_signed_manifests_only":false}"#;
-    assert_eq!(accepted.honored_capabilities, wish(expected));
+    assert_eq!(accepted.honored_capabilities, parse_capabilities(expected));
     assert_eq!((terms.max_events_per_second, terms.pace_wpm), (None, None));
     assert_eq!((accepted.negotiation_notes, accepted.signed_manifest), (None, None));
     assert_eq!((accepted.producer.agent_id.as_str(), accepted.aaep_version.as_str()), ("bank", "1.0.0"));
 }
 
 #[test]
-fn the_rate_is_the_smaller_one() {
+fn the_lower_rate_is_honored() {
     let mut offer = offer();
     assert_eq!(terms(r#"{"max_events_per_second":7}"#, &offer).max_events_per_second, Some(7));
     // The schema's limit.
@@ -70,195 +70,204 @@ fn the_rate_is_the_smaller_one() {
     assert_eq!(terms(r#"{"max_events_per_second":7}"#, &offer).max_events_per_second, Some(7));
     assert_eq!(terms(r#"{"max_events_per_second":50}"#, &offer).max_events_per_second, Some(20));
     assert_eq!(terms("{}", &offer).max_events_per_second, Some(20));
-    assert_eq!(notes("{}", &offer), "At most 20 events a second are sent here.");
+    assert_eq!(notes("{}", &offer), "At most 20 events per second are sent.");
     offer.max_events_per_second = Some(0);
     assert_eq!(terms("{}", &offer).max_events_per_second, Some(1));
-    // Nothing is at most 0 and at least 1.
+    // No rate is both at most 0 and at least 1.
     assert_eq!(
-        refusal(r#"{"max_events_per_second":0}"#, &offer).reason_code,
+        rejection(r#"{"max_events_per_second":0}"#, &offer).reason_code,
         ReasonCode::CapabilitiesIncompatible
     );
 }
 
 #[test]
-fn verbosity_and_load_are_as_asked_and_unknown_words_are_not_said() {
+fn verbosity_and_load_are_honored_and_unknown_values_ignored() {
     // C-J2
-    let asked = terms(r#"{"preferred_verbosity":"terse","cognitive_load":"low"}"#, &offer());
-    assert_eq!((&asked.verbosity, &asked.cognitive_load), (&Verbosity::Terse, &CognitiveLoad::Low));
+    let requested = terms(r#"{"preferred_verbosity":"terse","cognitive_load":"low"}"#, &offer());
+    assert_eq!((&requested.verbosity, &requested.cognitive_load), (&Verbosity::Terse, &CognitiveLoad::Low));
     let odd = r#"{"preferred_verbosity":"chatty","cognitive_load":"none"}"#;
-    let given = terms(odd, &offer());
-    assert_eq!((given.verbosity, given.cognitive_load), (Verbosity::Normal, CognitiveLoad::Medium));
+    let honored = terms(odd, &offer());
+    assert_eq!((honored.verbosity, honored.cognitive_load), (Verbosity::Normal, CognitiveLoad::Medium));
     assert!(notes(odd, &offer()).contains("cognitive_load, preferred_verbosity"));
-    let kept = change(&asked, odd, &offer()).unwrap();
-    assert_eq!(kept, asked);
+    let unchanged = change(&requested, odd, &offer()).unwrap();
+    assert_eq!(unchanged, requested);
 }
 
 #[test]
-fn languages_are_those_asked_for_that_can_be_had() {
+fn the_available_requested_languages_are_honored() {
     let mut offer = offer();
     assert_eq!(terms(r#"{"languages":["tlh","en"]}"#, &offer).languages, ["tlh", "en"]);
     offer.languages = strings(&["en-US", "yo"]);
-    // C-C8: honored as asked, served as offered.
+    // C-C8: honored as requested, served as offered.
     assert_eq!(terms(r#"{"languages":["EN","yo-NG","fr"]}"#, &offer).languages, ["EN", "yo-NG"]);
-    assert!(notes(r#"{"languages":["fr","en"]}"#, &offer).contains("cannot be had: fr."));
+    assert!(notes(r#"{"languages":["fr","en"]}"#, &offer).contains("not available: fr."));
     assert_eq!(terms(r#"{"languages":["en","en","en_US","english"]}"#, &offer).languages, ["en"]);
 }
 
 #[test]
-fn without_a_common_language_the_request_is_served_all_the_same() {
+fn a_request_without_a_common_language_is_accepted() {
     // C-C9
     let mut offer = offer();
     offer.languages = strings(&["yo"]);
-    for asked in [r#"{"languages":["de","fr"]}"#, "{}", r#"{"languages":[]}"#] {
-        let (accepted, terms) = ask(asked, &offer).unwrap();
-        assert_eq!((terms.languages, accepted.honored_capabilities.languages), (vec![], None), "{asked}");
-        assert!(accepted.negotiation_notes.unwrap().contains("No language"), "{asked}");
+    for requested in [r#"{"languages":["de","fr"]}"#, "{}", r#"{"languages":[]}"#] {
+        let (accepted, terms) = ask(requested, &offer).unwrap();
+        assert_eq!((terms.languages, accepted.honored_capabilities.languages), (vec![], None), "{requested}");
+        assert!(
+            accepted.negotiation_notes.unwrap().contains("None of the requested languages"),
+            "{requested}"
+        );
     }
 }
 
 #[test]
-fn at_most_so_many_languages_are_honored_as_the_schema_holds() {
+fn at_most_32_languages_are_honored() {
     let many: Vec<_> = (b'a'..=b'z')
         .flat_map(|a| [format!("\"{}a\"", char::from(a)), format!("\"{}b\"", char::from(a))])
         .collect();
-    let given = terms(&format!(r#"{{"languages":[{}]}}"#, many.join(",")), &offer()).languages;
-    assert_eq!((given.len(), &*given[31]), (32, "pb"));
-    let endless = format!("x{}", "-12345678".repeat(20));
-    assert!(terms(&format!(r#"{{"languages":["{endless}"]}}"#), &offer()).languages.is_empty());
+    let honored = terms(&format!(r#"{{"languages":[{}]}}"#, many.join(",")), &offer()).languages;
+    assert_eq!((honored.len(), &*honored[31]), (32, "pb"));
+    let long_tag = format!("x{}", "-12345678".repeat(20));
+    assert!(terms(&format!(r#"{{"languages":["{long_tag}"]}}"#), &offer()).languages.is_empty());
 }
 
 #[test]
-fn replies_are_honored_where_asked_for_and_allowed() {
+fn replies_are_honored_if_requested_and_permitted() {
     let both = r#"{"supports_confirmation_reply":true,"supports_clarification_reply":true}"#;
     let mut observer = offer();
-    assert!(terms(both, &observer).confirmation_reply && terms(both, &observer).clarification_reply);
-    observer.confirmation_reply = false;
-    let given = terms(both, &observer);
-    assert!(!given.confirmation_reply && given.clarification_reply);
+    assert!(terms(both, &observer).answers_confirmations && terms(both, &observer).answers_clarifications);
+    observer.answers_confirmations = false;
+    let honored = terms(both, &observer);
+    assert!(!honored.answers_confirmations && honored.answers_clarifications);
     assert!(notes(both, &observer).contains("Confirmations cannot be answered"));
-    observer.clarification_reply = false;
-    assert!(!terms(both, &observer).clarification_reply);
-    assert!(!terms("{}", &offer()).confirmation_reply);
+    observer.answers_clarifications = false;
+    assert!(!terms(both, &observer).answers_clarifications);
+    assert!(!terms("{}", &offer()).answers_confirmations);
 }
 
 #[test]
-fn boundaries_are_those_of_both_and_completion_always_is() {
+fn common_boundaries_and_completion_are_honored() {
     let mut offer = offer();
-    let asked = r#"{"coalesce_boundaries":["completion","word","none"]}"#;
+    let requested = r#"{"coalesce_boundaries":["completion","word","none"]}"#;
     assert_eq!(
-        terms(asked, &offer).boundaries,
+        terms(requested, &offer).boundaries,
         [CoalesceHint::None, CoalesceHint::Word, CoalesceHint::Completion]
     );
-    // C-B13, and the gap "empty honored boundary set" (digest, section 19).
+    // C-B13. The specification does not say what happens if no requested boundary is available.
     offer.boundaries = vec![CoalesceHint::Sentence];
-    assert_eq!(terms(asked, &offer).boundaries, [CoalesceHint::Completion]);
-    assert!(notes(asked, &offer).contains("none, word"));
+    assert_eq!(terms(requested, &offer).boundaries, [CoalesceHint::Completion]);
+    assert!(notes(requested, &offer).contains("none, word"));
     for nothing in [r#"["word"]"#, r#"["verse"]"#, "[]"] {
-        let refused = refusal(&format!(r#"{{"coalesce_boundaries":{nothing}}}"#), &offer);
-        assert_eq!(refused.reason_code, ReasonCode::CapabilitiesIncompatible, "{nothing}");
-        assert!(refused.reason_message.contains("sentence, completion"), "{nothing}");
+        let rejected = rejection(&format!(r#"{{"coalesce_boundaries":{nothing}}}"#), &offer);
+        assert_eq!(rejected.reason_code, ReasonCode::CapabilitiesIncompatible, "{nothing}");
+        assert!(rejected.reason_message.contains("sentence, completion"), "{nothing}");
     }
 }
 
 #[test]
-fn filters_are_as_strict_as_asked() {
-    let given = terms(
+fn filters_are_honored_as_requested() {
+    let honored = terms(
         r#"{"event_filters":{"exclude":["aaep:agent.progress.updated","https://aaep-protocol.org/types/agent.state.*"]}}"#,
         &offer(),
     );
-    assert_eq!(given.filters.include, ["aaep:agent.*"]);
-    assert_eq!(given.filters.exclude, ["aaep:agent.progress.updated", "aaep:agent.state.*"]);
-    assert!(given.wants("aaep:agent.tool.invoked"));
-    assert!(!given.wants("aaep:agent.progress.updated") && !given.wants("aaep:agent.state.changed"));
-    assert!(!given.wants("medai:patient.consulted"));
+    assert_eq!(honored.filters.include, ["aaep:agent.*"]);
+    assert_eq!(honored.filters.exclude, ["aaep:agent.progress.updated", "aaep:agent.state.*"]);
+    assert!(honored.includes_type("aaep:agent.tool.invoked"));
+    assert!(
+        !honored.includes_type("aaep:agent.progress.updated")
+            && !honored.includes_type("aaep:agent.state.changed")
+    );
+    assert!(!honored.includes_type("medai:patient.consulted"));
 }
 
 #[test]
-fn a_filter_that_cannot_be_sent_back_lets_in_nothing_more() {
+fn truncating_a_long_filter_never_allows_additional_events() {
     let long = "x".repeat(300);
-    let asked =
+    let requested =
         format!(r#"{{"event_filters":{{"include":["{long}","a*b","","*"],"exclude":["{long}","c*d"]}}}}"#);
-    let given = terms(&asked, &offer());
-    assert_eq!(given.filters.include, ["*"]);
-    assert_eq!(given.filters.exclude, [format!("{}*", "x".repeat(255))]);
-    assert!(!given.wants(&long));
-    assert!(notes(&asked, &offer()).contains("event_filters"));
+    let honored = terms(&requested, &offer());
+    assert_eq!(honored.filters.include, ["*"]);
+    assert_eq!(honored.filters.exclude, [format!("{}*", "x".repeat(255))]);
+    assert!(!honored.includes_type(&long));
+    assert!(notes(&requested, &offer()).contains("event_filters"));
     let many: Vec<_> = (0..257).map(|number| format!("\"x{number}\"")).collect();
-    let refused = refusal(&format!(r#"{{"event_filters":{{"exclude":[{}]}}}}"#, many.join(",")), &offer());
-    assert_eq!(refused.reason_code, ReasonCode::CapabilitiesIncompatible);
+    let rejected = rejection(&format!(r#"{{"event_filters":{{"exclude":[{}]}}}}"#, many.join(",")), &offer());
+    assert_eq!(rejected.reason_code, ReasonCode::CapabilitiesIncompatible);
 }
 
 #[test]
-fn the_highest_common_level_is_kept() {
+fn the_highest_common_level_is_honored() {
     let mut offer = offer();
     offer.levels = vec![2, 1];
-    let given = terms(r#"{"supported_conformance_levels":[3,2,1,9]}"#, &offer);
-    assert_eq!((given.level(), given.levels), (2, vec![1, 2]));
+    let honored = terms(r#"{"supported_conformance_levels":[3,2,1,9]}"#, &offer);
+    assert_eq!((honored.level(), honored.levels), (2, vec![1, 2]));
     let (accepted, alone) = ask(r#"{"supported_conformance_levels":[3]}"#, &offer).unwrap();
     assert_eq!((alone.level(), accepted.honored_capabilities.supported_conformance_levels), (1, None));
-    assert!(accepted.negotiation_notes.unwrap().contains("No conformance level in common"));
+    assert!(accepted.negotiation_notes.unwrap().contains("no common conformance level"));
 }
 
 #[test]
-fn extensions_are_those_that_both_know_and_their_types_are_wanted() {
-    let asked = r#"{"supported_extensions":["https://example.org/medai/v1","urn:sayso:context:v1","urn:x:y"],
+fn common_extensions_are_honored_and_their_types_included() {
+    let requested = r#"{"supported_extensions":["https://example.org/medai/v1","urn:sayso:context:v1","urn:x:y"],
         "event_filters":{"exclude":["medai:alarm.*"]}}"#;
-    let given = terms(asked, &offer());
-    let uris: Vec<_> = given.extensions.iter().map(Extension::uri).collect();
+    let honored = terms(requested, &offer());
+    let uris: Vec<_> = honored.extensions.iter().map(Extension::uri).collect();
     assert_eq!(uris, ["https://example.org/medai/v1", "urn:sayso:context:v1"]);
     // C-C4
-    assert!(given.wants("medai:patient.consulted") && given.wants("aaep:agent.tool.invoked"));
-    assert!(!given.wants("medai:alarm.raised") && !given.wants("other:thing"));
-    assert!(notes(asked, &offer()).contains("not known here: urn:x:y."));
+    assert!(
+        honored.includes_type("medai:patient.consulted") && honored.includes_type("aaep:agent.tool.invoked")
+    );
+    assert!(!honored.includes_type("medai:alarm.raised") && !honored.includes_type("other:thing"));
+    assert!(notes(requested, &offer()).contains("not supported: urn:x:y."));
 }
 
 #[test]
-fn two_extensions_with_one_prefix_are_refused_and_the_prefix_is_named() {
+fn two_extensions_with_the_same_prefix_are_rejected() {
     // §7.3.1, C-G8
     let both = r#"{"supported_extensions":["https://example.org/medai/v1","https://example.net/medai/v1"]}"#;
-    let refused = refusal(both, &offer());
-    assert_eq!(refused.reason_code, ReasonCode::CapabilitiesIncompatible);
-    assert!(refused.reason_message.contains("prefix medai"));
-    // One that stands twice in the configuration is one.
+    let rejected = rejection(both, &offer());
+    assert_eq!(rejected.reason_code, ReasonCode::CapabilitiesIncompatible);
+    assert!(rejected.reason_message.contains("prefix medai"));
+    // A duplicate in the configuration counts once.
     let mut twice = offer();
     twice.extensions.extend(Extension::new("https://example.org/medai/v1", "medai"));
     let once = terms(r#"{"supported_extensions":["https://example.org/medai/v1"]}"#, &twice);
     assert_eq!(once.extensions.len(), 1);
-    // Of one that is not known here, the prefix is not known either.
+    // An unknown extension is ignored, so its prefix cannot conflict.
     let one = r#"{"supported_extensions":["https://example.org/medai/v1","https://example.com/medai/v1"]}"#;
     assert_eq!(terms(one, &offer()).extensions.len(), 1);
 }
 
 #[test]
-fn capabilities_of_known_extensions_are_kept_and_all_others_ignored() {
+fn only_capabilities_of_common_extensions_are_honored() {
     // §5.3.2, §7.6, C-C10
-    let asked = r#"{"supported_extensions":["https://example.org/medai/v1"],"medai":{"dose":[1,2.50]},
+    let requested = r#"{"supported_extensions":["https://example.org/medai/v1"],"medai":{"dose":[1,2.50]},
         "haptic":{"strength":3},"azlearn.tones":true,"sayso":{"inform":true}}"#;
-    let (accepted, terms) = ask(asked, &offer()).unwrap();
-    assert_eq!(terms.extension("medai").map(Raw::as_str), Some(r#"{"dose":[1,2.50]}"#));
+    let (accepted, terms) = ask(requested, &offer()).unwrap();
+    assert_eq!(terms.extension_capability("medai").map(RawJson::as_str), Some(r#"{"dose":[1,2.50]}"#));
     assert_eq!(accepted.honored_capabilities.other.iter().count(), 1);
-    assert!(accepted.negotiation_notes.unwrap().contains("ignored here: haptic, azlearn.tones, sayso."));
+    assert!(accepted.negotiation_notes.unwrap().contains("ignored: haptic, azlearn.tones, sayso."));
     for odd in ["3", r#"{"a":1,"a":2}"#, r#"{"a":"\ud800"}"#, r#"{"a":9007199254740993}"#] {
-        let asked = format!(r#"{{"supported_extensions":["https://example.org/medai/v1"],"medai":{odd}}}"#);
-        assert!(self::terms(&asked, &offer()).extension_capabilities.is_empty(), "{odd}");
+        let requested =
+            format!(r#"{{"supported_extensions":["https://example.org/medai/v1"],"medai":{odd}}}"#);
+        assert!(self::terms(&requested, &offer()).extension_capabilities.is_empty(), "{odd}");
     }
 }
 
 #[test]
-fn the_pace_is_kept_within_its_limits() {
+fn the_pace_is_limited_to_its_range() {
     assert_eq!(terms(r#"{"pace_wpm":180}"#, &offer()).pace_wpm, Some(180));
     assert_eq!(terms(r#"{"pace_wpm":3000}"#, &offer()).pace_wpm, Some(1000));
     assert_eq!(terms(r#"{"pace_wpm":0}"#, &offer()).pace_wpm, Some(50));
 }
 
 #[test]
-fn a_signed_manifest_is_given_on_demand_or_the_request_refused() {
+fn a_required_signed_manifest_is_sent_or_the_request_rejected() {
     // §5.3.1.12, C-F1, C-F2
     let only = r#"{"accept_signed_manifests_only":true}"#;
     let mut offer = offer();
-    assert_eq!(refusal(only, &offer).reason_code, ReasonCode::ManifestSignatureRequired);
+    assert_eq!(rejection(only, &offer).reason_code, ReasonCode::ManifestSignatureRequired);
     offer.signed_manifest = Some("not.signed".to_owned());
-    assert_eq!(refusal(only, &offer).reason_code, ReasonCode::ManifestSignatureRequired);
+    assert_eq!(rejection(only, &offer).reason_code, ReasonCode::ManifestSignatureRequired);
     offer.signed_manifest = Some("a.b.c".to_owned());
     let (accepted, terms) = ask(only, &offer).unwrap();
     assert_eq!(accepted.signed_manifest.as_deref(), Some("a.b.c"));
@@ -269,35 +278,35 @@ fn a_signed_manifest_is_given_on_demand_or_the_request_refused() {
 }
 
 #[test]
-fn a_value_of_another_form_is_taken_as_not_said() {
+fn a_value_of_the_wrong_type_is_ignored() {
     let odd = r#"{"max_events_per_second":"fast","languages":["en",5],"supports_confirmation_reply":"true",
         "event_filters":{"include":"aaep:agent.tool.*","only":[]},"pace_wpm":null,"supported_extensions":{}}"#;
-    let (accepted, given) = ask(odd, &offer()).unwrap();
-    assert_eq!(given, terms("{}", &offer()));
+    let (accepted, honored) = ask(odd, &offer()).unwrap();
+    assert_eq!(honored, terms("{}", &offer()));
     let notes = accepted.negotiation_notes.unwrap();
     assert_eq!(
         notes,
-        "Not understood, and so taken as not said: languages, max_events_per_second, pace_wpm, \
+        "Ignored because they were not understood: languages, max_events_per_second, pace_wpm, \
          part of event_filters, supported_extensions, supports_confirmation_reply."
     );
 }
 
 #[test]
-fn another_major_version_is_refused_and_an_older_minor_is_spoken() {
+fn another_major_version_is_rejected_and_an_older_minor_used() {
     // C-C13
     let id = || SubscriptionId::parse("sub_1").unwrap();
     let request = SubscriptionRequest::new("99.99.99", "reader", Capabilities::new());
-    let refused = answer(&request, &offer(), id()).unwrap_err();
-    assert_eq!(refused.reason_code, ReasonCode::VersionUnsupported);
-    assert!(refused.reason_message.contains("1.0.0"));
+    let rejected = answer_request(&request, &offer(), id()).unwrap_err();
+    assert_eq!(rejected.reason_code, ReasonCode::VersionUnsupported);
+    assert!(rejected.reason_message.contains("1.0.0"));
     let request = SubscriptionRequest::new("1.4.0", "reader", Capabilities::new());
-    let (accepted, terms) = answer(&request, &offer(), id()).unwrap();
+    let (accepted, terms) = answer_request(&request, &offer(), id()).unwrap();
     assert_eq!((accepted.aaep_version.as_str(), terms.version.as_str()), ("1.0.0", "1.0.0"));
-    assert!(accepted.negotiation_notes.unwrap().contains("AAEP 1.0.0 is spoken"));
+    assert!(accepted.negotiation_notes.unwrap().contains("AAEP 1.0.0 is used"));
 }
 
 #[test]
-fn a_change_keeps_what_it_leaves_out_and_may_widen_again() {
+fn a_renegotiation_keeps_absent_terms_and_may_widen_others() {
     let mut offer = offer();
     offer.max_events_per_second = Some(20);
     let first = terms(
@@ -310,44 +319,44 @@ fn a_change_keeps_what_it_leaves_out_and_may_widen_again() {
     expected.max_events_per_second = Some(20);
     assert_eq!(wider, expected);
     // §11.2.2
-    let spoken = change(&first, r#"{"languages":["fr"],"max_events_per_second":null}"#, &offer).unwrap();
+    let changed = change(&first, r#"{"languages":["fr"],"max_events_per_second":null}"#, &offer).unwrap();
     let mut expected = first.clone();
     expected.languages = strings(&["fr"]);
-    assert_eq!(spoken, expected);
+    assert_eq!(changed, expected);
     let without = change(&first, r#"{"supported_extensions":[]}"#, &offer).unwrap();
     assert!(without.extensions.is_empty() && without.extension_capabilities.is_empty());
-    // Another extension with the same prefix was asked for nothing yet.
+    // The other extension with the same prefix has no requested capabilities yet.
     let other =
         change(&first, r#"{"supported_extensions":["https://example.net/medai/v1"]}"#, &offer).unwrap();
     assert!(other.extensions.len() == 1 && other.extension_capabilities.is_empty());
 }
 
 #[test]
-fn a_smaller_offer_takes_nothing_back_but_the_right_to_answer() {
+fn a_smaller_offer_withdraws_only_the_right_to_answer() {
     // §5.7.1
-    let asked = r#"{"max_events_per_second":50,"languages":["en"],"coalesce_boundaries":["word"],
+    let requested = r#"{"max_events_per_second":50,"languages":["en"],"coalesce_boundaries":["word"],
         "supports_confirmation_reply":true,"supports_clarification_reply":true}"#;
-    let first = terms(asked, &offer());
-    let mut less = offer();
-    less.max_events_per_second = Some(1);
-    less.languages = strings(&["yo"]);
-    less.boundaries = Vec::new();
-    less.levels = vec![3];
-    assert_eq!(change(&first, r#"{"pace_wpm":90}"#, &less).unwrap().pace_wpm, Some(90));
-    assert_eq!(change(&first, "{}", &less).unwrap(), first);
-    less.confirmation_reply = false;
-    let heard = change(&first, "{}", &less).unwrap();
-    assert!(!heard.confirmation_reply && heard.clarification_reply);
-    assert!(change(&first, r#"{"coalesce_boundaries":["word"]}"#, &less).is_err());
+    let first = terms(requested, &offer());
+    let mut smaller = offer();
+    smaller.max_events_per_second = Some(1);
+    smaller.languages = strings(&["yo"]);
+    smaller.boundaries = Vec::new();
+    smaller.levels = vec![3];
+    assert_eq!(change(&first, r#"{"pace_wpm":90}"#, &smaller).unwrap().pace_wpm, Some(90));
+    assert_eq!(change(&first, "{}", &smaller).unwrap(), first);
+    smaller.answers_confirmations = false;
+    let changed = change(&first, "{}", &smaller).unwrap();
+    assert!(!changed.answers_confirmations && changed.answers_clarifications);
+    assert!(change(&first, r#"{"coalesce_boundaries":["word"]}"#, &smaller).is_err());
 }
 
 #[test]
-fn terms_that_differ_only_in_the_order_of_sets_are_equal() {
+fn the_order_of_sets_does_not_matter() {
     let one = r#"{"coalesce_boundaries":["word","none"],"event_filters":{"include":["b","a"],"exclude":["d","c"]},
         "supported_conformance_levels":[2,1],"supported_extensions":["urn:sayso:context:v1","https://example.org/medai/v1"]}"#;
     let two = r#"{"coalesce_boundaries":["none","word"],"event_filters":{"include":["a","b","a"],"exclude":["c","d"]},
         "supported_conformance_levels":[1,2],"supported_extensions":["https://example.org/medai/v1","urn:sayso:context:v1"]}"#;
     assert_eq!(terms(one, &offer()), terms(two, &offer()));
     let (one, two) = (r#"{"languages":["en","fr"]}"#, r#"{"languages":["fr","en"]}"#);
-    assert_ne!(terms(one, &offer()), terms(two, &offer()), "of languages the order says which is dearer");
+    assert_ne!(terms(one, &offer()), terms(two, &offer()), "the order of languages is significant");
 }

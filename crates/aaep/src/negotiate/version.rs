@@ -1,27 +1,27 @@
-//! Which version of AAEP is spoken (§12.5.2, C-C13, C-C14).
+//! Selection of the AAEP version (§12.5.2, C-C13, C-C14).
 
 use std::cmp::Ordering;
 
-use crate::form::is_version;
+use crate::grammar::is_version;
 
-/// The highest offered version that a subscriber of the requested one knows: the same major, and not newer, where a
-/// newer patch is none. Nothing if there is none.
-pub(super) fn common<'o>(requested: &str, offered: &'o [String]) -> Option<&'o str> {
-    let requested = Version::of(requested)?;
+/// Returns the highest offered version that the subscriber knows: the same major version, and no
+/// higher minor version. The patch version does not matter.
+pub(super) fn highest_common<'o>(requested: &str, offered: &'o [String]) -> Option<&'o str> {
+    let requested = Version::parse(requested)?;
     offered
         .iter()
-        .filter_map(|offer| Some((Version::of(offer)?, &**offer)))
+        .filter_map(|offer| Some((Version::parse(offer)?, &**offer)))
         .filter(|(offer, _)| offer.major == requested.major && offer.minor <= requested.minor)
-        // A newer patch is understood, but what was asked for comes first.
+        // A newer patch is compatible, but versions up to the requested one are preferred.
         .max_by(|(left, _), (right, _)| {
-            let asked = |version: &Version<'_>| version.compare(&requested) != Ordering::Greater;
-            asked(left).cmp(&asked(right)).then_with(|| left.compare(right))
+            let is_not_newer = |version: &Version<'_>| version.compare(&requested) != Ordering::Greater;
+            is_not_newer(left).cmp(&is_not_newer(right)).then_with(|| left.compare(right))
         })
         .map(|(_, offer)| offer)
 }
 
 struct Version<'v> {
-    /// As it is written: `01` is not the major 1.
+    /// The major version as written: `01` is not major version 1.
     major: &'v str,
     minor: u64,
     patch: u64,
@@ -29,7 +29,7 @@ struct Version<'v> {
 }
 
 impl<'v> Version<'v> {
-    fn of(text: &'v str) -> Option<Self> {
+    fn parse(text: &'v str) -> Option<Self> {
         if !is_version(text) {
             return None;
         }
@@ -43,7 +43,7 @@ impl<'v> Version<'v> {
         Some(Self { major, minor: number()?, patch: number()?, suffix })
     }
 
-    /// Within one major; a pre-release comes before its release.
+    /// Compares versions of the same major version; a pre-release comes before its release.
     fn compare(&self, other: &Self) -> Ordering {
         let key = |version: &Self| (version.minor, version.patch, version.suffix.is_none());
         key(self).cmp(&key(other)).then_with(|| self.suffix.cmp(&other.suffix))
@@ -54,37 +54,37 @@ impl<'v> Version<'v> {
 mod tests {
     use super::*;
 
-    fn spoken(requested: &str, offered: &[&str]) -> Option<String> {
+    fn selected(requested: &str, offered: &[&str]) -> Option<String> {
         let offered: Vec<_> = offered.iter().map(ToString::to_string).collect();
-        common(requested, &offered).map(str::to_owned)
+        highest_common(requested, &offered).map(str::to_owned)
     }
 
     #[test]
-    fn the_highest_common_version_of_one_major_is_spoken() {
+    fn the_highest_common_version_of_the_same_major_is_selected() {
         // C-C13
-        assert_eq!(spoken("1.0.0", &["1.0.0"]).as_deref(), Some("1.0.0"));
-        assert_eq!(spoken("1.7.2", &["1.0.0", "1.10.0", "1.2.0", "2.0.0"]).as_deref(), Some("1.2.0"));
-        assert_eq!(spoken("1.10.0", &["1.9.0", "1.10.0", "1.2.0"]).as_deref(), Some("1.10.0"));
-        assert_eq!(spoken("99.99.99", &["1.0.0"]), None);
-        assert_eq!(spoken("0.1.0-draft", &["1.0.0"]), None);
-        assert_eq!(spoken("2.0.0", &["1.0.0", "2.1.0"]), None);
+        assert_eq!(selected("1.0.0", &["1.0.0"]).as_deref(), Some("1.0.0"));
+        assert_eq!(selected("1.7.2", &["1.0.0", "1.10.0", "1.2.0", "2.0.0"]).as_deref(), Some("1.2.0"));
+        assert_eq!(selected("1.10.0", &["1.9.0", "1.10.0", "1.2.0"]).as_deref(), Some("1.10.0"));
+        assert_eq!(selected("99.99.99", &["1.0.0"]), None);
+        assert_eq!(selected("0.1.0-draft", &["1.0.0"]), None);
+        assert_eq!(selected("2.0.0", &["1.0.0", "2.1.0"]), None);
     }
 
     #[test]
     fn versions_are_compared_by_major_and_minor() {
         // C-C14
-        assert_eq!(spoken("1.0.0", &["1.0.3"]).as_deref(), Some("1.0.3"));
-        assert_eq!(spoken("1.0.0", &["1.0.3", "1.0.0"]).as_deref(), Some("1.0.0"));
-        assert_eq!(spoken("1.0.5", &["1.0.3", "1.0.0", "1.0.9"]).as_deref(), Some("1.0.3"));
-        assert_eq!(spoken("1.0.0-rc.1", &["1.0.0"]).as_deref(), Some("1.0.0"));
-        assert_eq!(spoken("1.0.0", &["1.0.0-rc.1", "1.0.0"]).as_deref(), Some("1.0.0"));
+        assert_eq!(selected("1.0.0", &["1.0.3"]).as_deref(), Some("1.0.3"));
+        assert_eq!(selected("1.0.0", &["1.0.3", "1.0.0"]).as_deref(), Some("1.0.0"));
+        assert_eq!(selected("1.0.5", &["1.0.3", "1.0.0", "1.0.9"]).as_deref(), Some("1.0.3"));
+        assert_eq!(selected("1.0.0-rc.1", &["1.0.0"]).as_deref(), Some("1.0.0"));
+        assert_eq!(selected("1.0.0", &["1.0.0-rc.1", "1.0.0"]).as_deref(), Some("1.0.0"));
     }
 
     #[test]
-    fn what_is_no_version_is_not_spoken() {
+    fn an_invalid_version_is_not_selected() {
         for odd in ["", "1", "1.0", "v1.0.0", "01.0.0", "1.0.0.0", "1.99999999999999999999.0", "١.0.0"] {
-            assert_eq!(spoken(odd, &["1.0.0"]), None, "{odd}");
+            assert_eq!(selected(odd, &["1.0.0"]), None, "{odd}");
         }
-        assert_eq!(spoken("1.0.0", &["1.0", "x"]), None);
+        assert_eq!(selected("1.0.0", &["1.0", "x"]), None);
     }
 }

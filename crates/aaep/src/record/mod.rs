@@ -1,22 +1,24 @@
-//! How a record is described: once, as a table that is the Rust type, the validator's check and the JSON Schema.
+//! Record definitions. One table generates the Rust type, the validation and the JSON Schema.
 
-mod part;
-mod shape;
+mod field_type;
+mod field_value;
 
-pub use part::ToolName;
-pub use part::{Member, Members};
-pub(crate) use part::{Part, members_of};
-pub(crate) use shape::{Field, Shape};
+pub(crate) use field_type::{Field, FieldType};
+pub use field_value::ToolName;
+pub(crate) use field_value::{FieldValue, decoded_members};
+pub use field_value::{Member, Members};
 
-/// Declares records: for each a Rust struct, how it is read and written, and the table of its fields.
+/// Declares records. Generates a Rust struct for each, its reader and writer, and the table of its
+/// fields.
 ///
-/// Each line reads `name: Type, shape, rule broken by a wrong value`; required fields also name the rule that is
-/// broken by their absence. `spoken` marks what people hear: text (language, direction, secrets are checked there), and what can stand in
-/// other languages beside it (§11.5.1).
-/// Members that the table does not know, and values that the type cannot hold, are kept in `other`.
+/// Each line reads `name: Type, field type, rule for a wrong value`; required fields also name the
+/// rule for a missing value. `spoken` marks text for people, which is checked for language,
+/// direction and secrets, and which may have translations (§11.5.1). Unknown members, and members
+/// whose value does not fit the type, are kept in `other`.
 ///
-/// `optional with summaries` adds the three summaries (§3.3.1); `optional with other summaries` adds the two beside a
-/// `summary_normal` that is required. Both also write `summaries`, which returns the three.
+/// `optional with summaries` adds the three summaries (§3.3.1); `optional with other summaries`
+/// adds a terse and a detailed summary to a required `summary_normal`. Both also generate the
+/// method `summaries`, which returns all three.
 macro_rules! record {
     ($(#[$doc:meta])* $name:ident $fields:tt $($others:tt)+) => {
         $crate::record::record! { $(#[$doc])* $name $fields }
@@ -25,7 +27,7 @@ macro_rules! record {
     ($(#[$doc:meta])* $name:ident { required $required:tt optional with summaries $optional:tt }) => {
         $crate::record::record! { @summaries $(#[$doc])* $name $required $optional
             /// The summary.
-            summary_normal: String, $crate::record::Shape::LONG, $crate::rule::SUMMARIES, spoken;
+            summary_normal: String, $crate::record::FieldType::LONG_TEXT, $crate::rule::SUMMARIES, spoken;
         }
     };
     ($(#[$doc:meta])* $name:ident { required $required:tt optional with other summaries $optional:tt }) => {
@@ -37,11 +39,11 @@ macro_rules! record {
             $name {
                 required $required
                 optional {
-                    /// The summary in few words.
-                    summary_terse: String, $crate::record::Shape::SHORT, $crate::rule::SUMMARIES, spoken;
+                    /// A short summary.
+                    summary_terse: String, $crate::record::FieldType::SHORT_TEXT, $crate::rule::SUMMARIES, spoken;
                     $($normal)*
-                    /// The summary in many words.
-                    summary_detailed: String, $crate::record::Shape::LONG, $crate::rule::SUMMARIES, spoken;
+                    /// A detailed summary.
+                    summary_detailed: String, $crate::record::FieldType::LONG_TEXT, $crate::rule::SUMMARIES, spoken;
                     $($optional)*
                 }
             }
@@ -57,8 +59,8 @@ macro_rules! record {
     (
         $(#[$doc:meta])*
         $name:ident {
-            required { $($(#[$rdoc:meta])* $rname:ident: $rtype:ty, $rshape:expr, $rrule:expr, $rmissing:expr $(, $rspoken:ident)?;)* }
-            optional { $($(#[$odoc:meta])* $oname:ident: $otype:ty, $oshape:expr, $orule:expr $(, $ospoken:ident)?;)* }
+            required { $($(#[$rdoc:meta])* $rname:ident: $rtype:ty, $rfield_type:expr, $rrule:expr, $rmissing:expr $(, $rspoken:ident)?;)* }
+            optional { $($(#[$odoc:meta])* $oname:ident: $otype:ty, $ofield_type:expr, $orule:expr $(, $ospoken:ident)?;)* }
         }
     ) => {
         $(#[$doc])*
@@ -67,7 +69,7 @@ macro_rules! record {
         pub struct $name {
             $($(#[$rdoc])* pub $rname: $rtype,)*
             $($(#[$odoc])* pub $oname: Option<$otype>,)*
-            /// Members that this version does not know, or whose value has another form, as they were received.
+            /// Unknown members, and members with an unexpected value, as received.
             pub other: $crate::record::Members,
         }
 
@@ -75,22 +77,22 @@ macro_rules! record {
             pub(crate) const FIELDS: &'static [$crate::record::Field] = &[
                 $($crate::record::Field {
                     name: stringify!($rname),
-                    shape: $rshape,
+                    value_type: $rfield_type,
                     rule: $rrule,
-                    missing: Some($rmissing),
-                    spoken: $crate::record::record!(@spoken $($rspoken)?),
+                    missing_rule: Some($rmissing),
+                    is_spoken: $crate::record::record!(@spoken $($rspoken)?),
                 },)*
                 $($crate::record::Field {
                     name: stringify!($oname),
-                    shape: $oshape,
+                    value_type: $ofield_type,
                     rule: $orule,
-                    missing: None,
-                    spoken: $crate::record::record!(@spoken $($ospoken)?),
+                    missing_rule: None,
+                    is_spoken: $crate::record::record!(@spoken $($ospoken)?),
                 },)*
             ];
 
-            /// Makes one of what is required; the rest is empty.
-            #[allow(clippy::new_without_default, clippy::too_many_arguments, reason = "a record may require much")]
+            /// Creates a record from its required members. The optional members are absent.
+            #[allow(clippy::new_without_default, clippy::too_many_arguments, reason = "a record may have many required fields")]
             pub fn new($($rname: impl Into<$rtype>),*) -> Self {
                 Self {
                     $($rname: $rname.into(),)*
@@ -99,47 +101,47 @@ macro_rules! record {
                 }
             }
 
-            /// Reads members; nothing if a required one is missing or cannot be held.
+            /// Reads members. Returns `None` if a required one is missing or invalid.
             #[allow(unused_mut, reason = "a record may have no field of one kind")]
             pub(crate) fn read_members<'d>(
-                members: impl Iterator<Item = (std::borrow::Cow<'d, str>, $crate::json::Value<'d>)>,
+                members: impl Iterator<Item = (std::borrow::Cow<'d, str>, $crate::json::JsonValue<'d>)>,
             ) -> Option<Self> {
                 $(let mut $rname: Option<$rtype> = None;)*
                 $(let mut $oname: Option<$otype> = None;)*
                 let mut other = $crate::record::Members::default();
                 for (name, value) in members {
                     match &*name {
-                        $(stringify!($rname) => match $crate::record::Part::read(value) {
+                        $(stringify!($rname) => match $crate::record::FieldValue::read(value) {
                             Some(read) => $rname = Some(read),
-                            None => other.keep(&name, value),
+                            None => other.push_raw(&name, value),
                         },)*
-                        $(stringify!($oname) => match $crate::record::Part::read(value) {
+                        $(stringify!($oname) => match $crate::record::FieldValue::read(value) {
                             Some(read) => $oname = Some(read),
-                            None => other.keep(&name, value),
+                            None => other.push_raw(&name, value),
                         },)*
-                        _ => other.keep(&name, value),
+                        _ => other.push_raw(&name, value),
                     }
                 }
                 Some(Self { $($rname: $rname?,)* $($oname,)* other })
             }
 
-            pub(crate) fn write_members(&self, writer: &mut $crate::json::Writer) {
-                $($crate::record::Part::write_member(&self.$rname, stringify!($rname), writer);)*
+            pub(crate) fn write_members(&self, writer: &mut $crate::json::JsonWriter) {
+                $($crate::record::FieldValue::write_member(&self.$rname, stringify!($rname), writer);)*
                 $(if let Some(value) = &self.$oname {
-                    $crate::record::Part::write_member(value, stringify!($oname), writer);
+                    $crate::record::FieldValue::write_member(value, stringify!($oname), writer);
                 })*
                 self.other.write(writer);
             }
         }
 
-        impl $crate::record::Part for $name {
-            fn read(value: $crate::json::Value<'_>) -> Option<Self> {
-                (value.kind() == $crate::json::Kind::Object)
-                    .then(|| Self::read_members($crate::record::members_of(value)))
+        impl $crate::record::FieldValue for $name {
+            fn read(value: $crate::json::JsonValue<'_>) -> Option<Self> {
+                (value.kind() == $crate::json::JsonKind::Object)
+                    .then(|| Self::read_members($crate::record::decoded_members(value)))
                     .flatten()
             }
 
-            fn write(&self, writer: &mut $crate::json::Writer) {
+            fn write(&self, writer: &mut $crate::json::JsonWriter) {
                 writer.open_object();
                 self.write_members(writer);
                 writer.close_object();
@@ -151,50 +153,52 @@ macro_rules! record {
 }
 pub(crate) use record;
 
-/// Declares sets of words that may grow: one that is not listed survives as `Unknown`, or as the variant after `or`.
-macro_rules! words {
+/// Declares extensible enumerations. A value that is not listed becomes `Unknown`, or the variant
+/// after `or`.
+macro_rules! open_enum {
     ($(#[$doc:meta])* $name:ident $variants:tt $(#[$odoc:meta])* or $other:ident $($others:tt)+) => {
-        $crate::record::words! { $(#[$doc])* $name $variants $(#[$odoc])* or $other }
-        $crate::record::words! { $($others)+ }
+        $crate::record::open_enum! { $(#[$doc])* $name $variants $(#[$odoc])* or $other }
+        $crate::record::open_enum! { $($others)+ }
     };
     ($(#[$doc:meta])* $name:ident { $($variants:tt)* }) => {
-        $crate::record::words! {
+        $crate::record::open_enum! {
             $(#[$doc])*
             $name { $($variants)* }
-            /// A word that this version does not know: survived on receipt (§12.2.1), never emitted (C-J2).
+            /// A value that this implementation does not know. It is accepted on receipt (§12.2.1),
+            /// but never emitted (C-J2).
             or Unknown
         }
     };
     (
-        $(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal,)* }
+        $(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal,)* }
         $(#[$odoc:meta])* or $other:ident
     ) => {
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum $name {
-            $($(#[$vdoc])* #[doc = concat!("`", $word, "`")] $variant,)*
+            $($(#[$vdoc])* #[doc = concat!("`", $text, "`")] $variant,)*
             $(#[$odoc])*
             $other(Box<str>),
         }
 
         impl $name {
-            #[allow(dead_code, reason = "a set with lawful words beyond the list is not checked against it")]
-            pub(crate) const WORDS: &'static [&'static str] = &[$($word),*];
+            #[allow(dead_code, reason = "an extensible set is not checked against its list")]
+            pub(crate) const VALUES: &'static [&'static str] = &[$($text),*];
 
-            /// Reads a word; every text is one, known or not.
-            pub fn of(word: &str) -> Self {
-                match word {
-                    $($word => Self::$variant,)*
+            /// Parses a value. Every text is valid; an unlisted one is kept.
+            pub fn parse(text: &str) -> Self {
+                match text {
+                    $($text => Self::$variant,)*
                     other => Self::$other(other.into()),
                 }
             }
 
-            /// The word.
+            /// Returns the value as text.
             pub fn as_str(&self) -> &str {
                 match self {
-                    $(Self::$variant => $word,)*
-                    Self::$other(word) => word,
+                    $(Self::$variant => $text,)*
+                    Self::$other(text) => text,
                 }
             }
         }
@@ -205,19 +209,19 @@ macro_rules! words {
             }
         }
 
-        impl $crate::record::Part for $name {
-            fn read(value: $crate::json::Value<'_>) -> Option<Self> {
-                (!value.has_lone_surrogate()).then(|| value.text()).flatten().map(|word| Self::of(&word))
+        impl $crate::record::FieldValue for $name {
+            fn read(value: $crate::json::JsonValue<'_>) -> Option<Self> {
+                (!value.has_lone_surrogate()).then(|| value.text()).flatten().map(|text| Self::parse(&text))
             }
 
-            fn write(&self, writer: &mut $crate::json::Writer) {
+            fn write(&self, writer: &mut $crate::json::JsonWriter) {
                 writer.text(self.as_str());
             }
         }
     };
     ($(#[$doc:meta])* $name:ident $variants:tt $($others:tt)+) => {
-        $crate::record::words! { $(#[$doc])* $name $variants }
-        $crate::record::words! { $($others)+ }
+        $crate::record::open_enum! { $(#[$doc])* $name $variants }
+        $crate::record::open_enum! { $($others)+ }
     };
 }
-pub(crate) use words;
+pub(crate) use open_enum;

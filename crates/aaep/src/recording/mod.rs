@@ -1,304 +1,337 @@
-//! A recording: many sessions and subscriptions in one stream, in the order in which things were said.
+//! A recording: many sessions and subscriptions in one stream, in the order in which they happened.
 //!
-//! Memory grows with what is open. What is over costs at most 16 bytes: one fingerprint for each event id, token and
-//! ended session (see [`Fingerprints`]).
+//! Memory grows with the number of open sessions. In addition, each event id, token and ended
+//! session costs one fingerprint of at most 16 bytes (see [`FingerprintSet`]).
 
-mod dialogue;
+mod handshake;
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault};
 
-pub use crate::fingerprint::Fingerprints;
-use crate::fingerprint::Identity;
+pub use crate::fingerprint::FingerprintSet;
+use crate::fingerprint::IdentityHasher;
 
 use crate::message::Message;
-use crate::rule::{self, Face, Finding, Findings, Severity};
-use crate::session::{self, Body, End, MAX_OPEN, Session, Step, Waiting};
-use dialogue::Dialogue;
+use crate::rule::{self, Finding, Findings, Severity, ValidationMode};
+use crate::session::{
+    self, DEFAULT_MAX_OPEN, PendingItem, SessionEnd, SessionEvent, SessionEventBody, SessionMachine,
+};
+use handshake::HandshakeTracker;
 
-/// Whether order is judged (`sayso validate --sequence`).
+/// For which sessions the order of events is checked (`sayso validate --sequence`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sequence {
-    /// Of the sessions whose start is in the recording.
+pub enum SequenceMode {
+    /// Checks the sessions whose start is in the recording.
     #[default]
     Auto,
-    /// Of all sessions; one without a start, or without an end, is a fault.
+    /// Checks all sessions. A missing start or end is an error.
     Always,
-    /// Of none.
+    /// Checks no session.
     Never,
 }
 
 seal::defaults! {
-    /// How much may be open at once.
+    /// Limits on open items.
     #[derive(Clone, Copy, Debug)]
-    pub struct Limits {
-        /// Sessions that are open at once.
-        pub open_sessions: usize = 65_536,
-        /// Tools, outputs, questions and producers that are open at once in one session.
-        pub open_in_session: usize = MAX_OPEN,
+    pub struct RecordingLimits {
+        /// The maximum number of sessions that are open at the same time.
+        pub max_open_sessions: usize = 65_536,
+        /// The maximum number of tools, outputs, questions or producers that are open at the same
+        /// time in one session. It applies to each kind separately.
+        pub max_open_per_session: usize = DEFAULT_MAX_OPEN,
     }
 }
 
-/// Where something stood: the input, and the line in it.
+/// A position in the inputs: an input and a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
-    /// The input, counted by the caller.
+pub struct InputPosition {
+    /// The index of the input, assigned by the caller.
     pub input: u32,
-    /// The line, from 1 on.
+    /// The line number, starting at 1.
     pub line: u64,
 }
 
-/// Follows a recording. The hasher makes the fingerprints; bring one with random keys where strangers choose the ids.
+/// Checks a recording. The hasher creates the fingerprints; use one with random keys if the ids are
+/// untrusted.
 #[derive(Debug)]
-pub struct Recording<H> {
-    sequence: Sequence,
-    limits: Limits,
+pub struct RecordingChecker<H> {
+    sequence: SequenceMode,
+    limits: RecordingLimits,
     hasher: H,
-    open: HashMap<u64, Tracked, BuildHasherDefault<Identity>>,
-    full: bool,
-    event_ids: Fingerprints,
-    tokens: Fingerprints,
-    /// The session of each token, while it is open.
-    asked: HashMap<u64, u64, BuildHasherDefault<Identity>>,
-    completed: Fingerprints,
-    failed: Fingerprints,
-    /// Sessions that are not followed.
-    passed: Fingerprints,
-    dialogue: Dialogue,
-    sessions: u64,
+    open_sessions: HashMap<u64, TrackedSession, BuildHasherDefault<IdentityHasher>>,
+    is_full: bool,
+    event_ids: FingerprintSet,
+    tokens: FingerprintSet,
+    /// The session of each token while the session is open.
+    session_by_token: HashMap<u64, u64, BuildHasherDefault<IdentityHasher>>,
+    completed_sessions: FingerprintSet,
+    /// Sessions that failed or were cancelled.
+    failed_sessions: FingerprintSet,
+    /// Sessions that are not tracked.
+    skipped_sessions: FingerprintSet,
+    handshakes: HandshakeTracker,
+    session_count: u64,
 }
 
 #[derive(Debug)]
-struct Tracked {
-    session: Box<Session>,
-    begun: Place,
+struct TrackedSession {
+    session: Box<SessionMachine>,
+    started_at: InputPosition,
     tokens: Vec<u64>,
 }
 
-impl<H: BuildHasher> Recording<H> {
-    /// An empty recording.
-    pub fn new(sequence: Sequence, limits: Limits, hasher: H) -> Self {
+impl<H: BuildHasher> RecordingChecker<H> {
+    /// Creates a checker for an empty recording.
+    pub fn new(sequence: SequenceMode, limits: RecordingLimits, hasher: H) -> Self {
         Self {
             sequence,
             limits,
             hasher,
-            open: HashMap::default(),
-            full: false,
-            event_ids: Fingerprints::default(),
-            tokens: Fingerprints::default(),
-            asked: HashMap::default(),
-            completed: Fingerprints::default(),
-            failed: Fingerprints::default(),
-            passed: Fingerprints::default(),
-            dialogue: Dialogue::default(),
-            sessions: 0,
+            open_sessions: HashMap::default(),
+            is_full: false,
+            event_ids: FingerprintSet::default(),
+            tokens: FingerprintSet::default(),
+            session_by_token: HashMap::default(),
+            completed_sessions: FingerprintSet::default(),
+            failed_sessions: FingerprintSet::default(),
+            skipped_sessions: FingerprintSet::default(),
+            handshakes: HandshakeTracker::default(),
+            session_count: 0,
         }
     }
 
-    /// How many different sessions have been seen.
-    pub fn sessions(&self) -> u64 {
-        self.sessions
+    /// Returns the number of different sessions in the recording so far.
+    pub fn session_count(&self) -> u64 {
+        self.session_count
     }
 
-    /// The sessions that are open, each with what it is waiting for.
-    pub fn waiting(&self) -> impl Iterator<Item = (&Session, Vec<Waiting>)> {
-        self.open
+    /// Returns the open sessions with the items that they wait for.
+    pub fn pending_items(&self) -> impl Iterator<Item = (&SessionMachine, Vec<PendingItem>)> {
+        self.open_sessions
             .values()
             .filter(|tracked| tracked.session.is_open())
-            .map(|tracked| (&*tracked.session, tracked.session.waiting_for()))
+            .map(|tracked| (&*tracked.session, tracked.session.pending_items()))
     }
 
-    /// The open sessions that were begun for that one (§A.9, pattern 2).
-    pub fn children_of<'a>(&'a self, session_id: &'a str) -> impl Iterator<Item = &'a Session> {
-        self.open
+    /// Returns the open child sessions of a session (§A.9, pattern 2).
+    pub fn children_of<'a>(&'a self, session_id: &'a str) -> impl Iterator<Item = &'a SessionMachine> {
+        self.open_sessions
             .values()
             .map(|tracked| &*tracked.session)
             .filter(move |session| session.parent() == Some(session_id))
     }
 
-    /// Takes an event.
-    pub fn event(&mut self, step: &Step<&str>, place: Place, findings: &mut Findings) {
-        let session = self.hasher.hash_one(step.session_id);
-        if self.sequence == Sequence::Never {
-            if self.completed.insert(session) {
-                self.sessions += 1;
+    /// Checks an event.
+    pub fn check_event(
+        &mut self,
+        event: &SessionEvent<&str>,
+        position: InputPosition,
+        findings: &mut Findings,
+    ) {
+        let session = self.hasher.hash_one(event.session_id);
+        if self.sequence == SequenceMode::Never {
+            if self.completed_sessions.insert(session) {
+                self.session_count += 1;
             }
             return;
         }
-        if let Some(id) = step.event_id
-            && !self.event_ids.insert(self.hasher.hash_one((step.agent_id, id)))
+        if let Some(id) = event.event_id
+            && !self.event_ids.insert(self.hasher.hash_one((event.agent_id, id)))
         {
             findings.push(rule::EVENT_ID_UNIQUE, "/event_id".to_owned(), format!("{id} was used before"));
-            // Delivered twice is lawful on the way (§8.2.4): a receiver takes it once.
-            if findings.face() == Face::Receive {
+            // An event may be delivered twice (§8.2.4), so a receiver ignores the second delivery.
+            if findings.mode() == ValidationMode::Receive {
                 return;
             }
         }
-        self.dialogue.event(step, findings);
-        if self.open.contains_key(&session) || self.begin(session, step, place, findings) {
-            self.follow(session, step, findings);
+        self.handshakes.check_event(event, findings);
+        if self.open_sessions.contains_key(&session) || self.start_session(session, event, position, findings)
+        {
+            self.continue_session(session, event, findings);
         }
     }
 
-    /// An event of a session that is not open; says whether it is now.
-    fn begin(&mut self, hash: u64, step: &Step<&str>, place: Place, findings: &mut Findings) -> bool {
-        if self.completed.contains(hash) {
-            session::after_end(End::Completed, &step.body, findings);
+    /// Handles an event of a session that is not open. Returns whether it is open now.
+    fn start_session(
+        &mut self,
+        hash: u64,
+        event: &SessionEvent<&str>,
+        position: InputPosition,
+        findings: &mut Findings,
+    ) -> bool {
+        if self.completed_sessions.contains(hash) {
+            session::report_after_end(SessionEnd::Completed, &event.body, findings);
             return false;
         }
-        if self.failed.contains(hash) {
-            session::after_end(End::Errored, &step.body, findings);
+        if self.failed_sessions.contains(hash) {
+            session::report_after_end(SessionEnd::Errored, &event.body, findings);
             return false;
         }
-        let passed = self.passed.contains(hash);
-        if !passed {
-            self.sessions += 1;
+        let was_skipped = self.skipped_sessions.contains(hash);
+        if !was_skipped {
+            self.session_count += 1;
         }
-        let headless = self.sequence == Sequence::Auto && !matches!(step.body, Body::Started);
-        if headless || passed && self.sequence == Sequence::Always {
-            self.pass(hash, step);
+        let lacks_start =
+            self.sequence == SequenceMode::Auto && !matches!(event.body, SessionEventBody::Started);
+        if lacks_start || was_skipped && self.sequence == SequenceMode::Always {
+            self.skip_event(hash, event);
             return false;
         }
-        if self.open.len() >= self.limits.open_sessions {
-            self.pass(hash, step);
-            if !self.full {
-                self.full = true;
+        if self.open_sessions.len() >= self.limits.max_open_sessions {
+            self.skip_event(hash, event);
+            if !self.is_full {
+                self.is_full = true;
                 let found = format!(
-                    "more than {} sessions are open at once; the order of further ones is not judged",
-                    self.limits.open_sessions
+                    "more than {} sessions are open at once; the order of further ones is not checked",
+                    self.limits.max_open_sessions
                 );
-                findings.push(rule::READABLE, String::new(), found);
+                findings.push(rule::CHECK_LIMITS, String::new(), found);
             }
             return false;
         }
-        let session = if passed { Session::touched(step.session_id) } else { Session::new(step.session_id) };
-        let session = Box::new(session.with_max_open(self.limits.open_in_session));
-        self.open.insert(hash, Tracked { session, begun: place, tokens: Vec::new() });
+        let session = if was_skipped {
+            SessionMachine::starting_mid_stream(event.session_id)
+        } else {
+            SessionMachine::new(event.session_id)
+        };
+        let session = Box::new(session.with_max_open(self.limits.max_open_per_session));
+        self.open_sessions.insert(hash, TrackedSession { session, started_at: position, tokens: Vec::new() });
         true
     }
 
-    /// Lets an event pass unjudged: its session's start is not in the recording, or too many are open. A fingerprint
-    /// is all that is kept, so that sessions without a start cost as little as ended ones.
-    fn pass(&mut self, hash: u64, step: &Step<&str>) {
-        self.passed.insert(hash);
-        if let Some(token) = asked_token(&step.body) {
+    /// Skips an event because its session's start is not in the recording, or too many sessions are
+    /// open. Only a fingerprint is kept, so such sessions cost as little as ended ones.
+    fn skip_event(&mut self, hash: u64, event: &SessionEvent<&str>) {
+        self.skipped_sessions.insert(hash);
+        if let Some(token) = question_token(&event.body) {
             self.tokens.insert(self.hasher.hash_one(token));
         }
     }
 
-    /// The next event of an open session.
-    fn follow(&mut self, hash: u64, step: &Step<&str>, findings: &mut Findings) {
-        let Some(tracked) = self.open.get_mut(&hash) else { return };
-        if let Some(token) = asked_token(&step.body) {
+    /// Handles the next event of an open session.
+    fn continue_session(&mut self, hash: u64, event: &SessionEvent<&str>, findings: &mut Findings) {
+        let Some(tracked) = self.open_sessions.get_mut(&hash) else { return };
+        if let Some(token) = question_token(&event.body) {
             let token_hash = self.hasher.hash_one(token);
-            let known_there = tracked.session.knows_token(token);
-            if !self.tokens.insert(token_hash) && !known_there {
+            let is_known_in_session = tracked.session.knows_token(token);
+            if !self.tokens.insert(token_hash) && !is_known_in_session {
                 let found = format!("{token} was used before, in another session");
                 findings.push(rule::TOKEN_NEW, "/reply_token".to_owned(), found);
             }
-            self.asked.insert(token_hash, hash);
+            self.session_by_token.insert(token_hash, hash);
             tracked.tokens.push(token_hash);
         }
-        tracked.session.event(step, findings);
-        if let Some(end) = tracked.session.ended() {
-            self.forget(hash, end);
+        tracked.session.apply(event, findings);
+        if let Some(end) = tracked.session.end() {
+            self.forget_session(hash, end);
         }
     }
 
-    /// An ended session leaves its fingerprint.
-    fn forget(&mut self, hash: u64, end: End) {
-        if let Some(tracked) = self.open.remove(&hash) {
+    /// Removes an ended session and keeps its fingerprint.
+    fn forget_session(&mut self, hash: u64, end: SessionEnd) {
+        if let Some(tracked) = self.open_sessions.remove(&hash) {
             for token in tracked.tokens {
-                self.asked.remove(&token);
+                self.session_by_token.remove(&token);
             }
         }
         match end {
-            End::Completed => self.completed.insert(hash),
-            End::Errored | End::Cancelled => self.failed.insert(hash),
+            SessionEnd::Completed => self.completed_sessions.insert(hash),
+            SessionEnd::Errored | SessionEnd::Cancelled => self.failed_sessions.insert(hash),
         };
     }
 
-    /// Takes a message that is lawful on its own.
-    pub fn message(&mut self, message: &Message, place: Place, findings: &mut Findings) {
-        if self.sequence == Sequence::Never {
+    /// Checks a message that is valid on its own.
+    pub fn check_message(&mut self, message: &Message, position: InputPosition, findings: &mut Findings) {
+        if self.sequence == SequenceMode::Never {
             return;
         }
-        self.dialogue.message(message, place, findings);
+        self.handshakes.check_message(message, position, findings);
         match message {
             Message::ConfirmationReply(reply) => {
-                if let Some(session) = self.asked_in(reply.reply_token.as_str(), findings) {
-                    session.reply(reply, findings);
+                if let Some(session) = self.session_of_token(reply.reply_token.as_str(), findings) {
+                    session.apply_confirmation_reply(reply, findings);
                 }
             }
             Message::ClarificationReply(reply) => {
-                if let Some(session) = self.asked_in(reply.reply_token.as_str(), findings) {
-                    session.answer(reply, findings);
+                if let Some(session) = self.session_of_token(reply.reply_token.as_str(), findings) {
+                    session.apply_clarification_reply(reply, findings);
                 }
             }
-            Message::DeadlineExtend(wish) => {
-                if let Some(session) = self.asked_in(wish.reply_token.as_str(), findings) {
-                    session.extend(wish);
+            Message::DeadlineExtend(request) => {
+                if let Some(session) = self.session_of_token(request.reply_token.as_str(), findings) {
+                    session.apply_deadline_extension(request);
                 }
             }
             Message::SessionStop(stop) => {
                 let hash = self.hasher.hash_one(stop.session_id.as_str());
-                if let Some(tracked) = self.open.get_mut(&hash) {
-                    tracked.session.stop();
+                if let Some(tracked) = self.open_sessions.get_mut(&hash) {
+                    tracked.session.apply_stop();
                 }
             }
             _ => {}
         }
     }
 
-    /// Takes note of a reply that is not lawful, by the token that it names.
-    pub fn void_reply(&mut self, token: &str) {
-        let session = self.asked.get(&self.hasher.hash_one(token));
-        if let Some(tracked) = session.and_then(|session| self.open.get_mut(session)) {
-            tracked.session.void_reply(token);
+    /// Records that an invalid reply to this token was received.
+    pub fn note_invalid_reply(&mut self, token: &str) {
+        let session = self.session_by_token.get(&self.hasher.hash_one(token));
+        if let Some(tracked) = session.and_then(|session| self.open_sessions.get_mut(session)) {
+            tracked.session.note_invalid_reply(token);
         }
     }
 
-    /// The open session in which a token's question was asked. A token that nobody asked with is a fault only where
-    /// it could have been another's: while a session that asked is open, or where everything should be in the
-    /// recording.
-    fn asked_in(&mut self, token: &str, findings: &mut Findings) -> Option<&mut Session> {
+    /// Returns the open session that asked a question with this token. An unknown token is an error
+    /// only if its question should be in the recording, because a session with questions is open or
+    /// because the recording must be complete.
+    fn session_of_token(&mut self, token: &str, findings: &mut Findings) -> Option<&mut SessionMachine> {
         let hash = self.hasher.hash_one(token);
-        if let Some(session) = self.asked.get(&hash) {
-            return self.open.get_mut(session).map(|tracked| &mut *tracked.session);
+        if let Some(session) = self.session_by_token.get(&hash) {
+            return self.open_sessions.get_mut(session).map(|tracked| &mut *tracked.session);
         }
-        let could_be_wrong = self.sequence == Sequence::Always || !self.asked.is_empty();
-        if could_be_wrong && !self.tokens.contains(hash) {
+        let should_be_known = self.sequence == SequenceMode::Always || !self.session_by_token.is_empty();
+        if should_be_known && !self.tokens.contains(hash) {
             let found = format!("{token} belongs to no question");
             findings.push(rule::REPLY_TOKEN_KNOWN, "/reply_token".to_owned(), found);
         }
         None
     }
 
-    /// The recording is over: what is still open, and where it began.
-    pub fn finish(&mut self) -> Vec<(Place, Finding)> {
-        let severity = if self.sequence == Sequence::Always { Severity::Error } else { Severity::Warning };
-        let open = self.open.values().filter(|tracked| tracked.session.is_open());
-        let mut left: Vec<_> = open
-            .map(|Tracked { session, begun, .. }| {
-                let waiting: Vec<_> = session.waiting_for().iter().map(ToString::to_string).collect();
+    /// Ends the recording. Returns a finding for each item that is still open, with the position
+    /// where it started.
+    pub fn finish(&mut self) -> Vec<(InputPosition, Finding)> {
+        let severity =
+            if self.sequence == SequenceMode::Always { Severity::Error } else { Severity::Warning };
+        let open = self.open_sessions.values().filter(|tracked| tracked.session.is_open());
+        let mut unfinished: Vec<_> = open
+            .map(|TrackedSession { session, started_at, .. }| {
+                let waiting: Vec<_> = session.pending_items().iter().map(ToString::to_string).collect();
                 let found =
                     format!("{} is still open, waiting for {}", session.id(), waiting.join(", then "));
-                (*begun, Finding { rule: rule::ONE_START_ONE_END, severity, pointer: String::new(), found })
+                (
+                    *started_at,
+                    Finding {
+                        rule: rule::ONE_START_ONE_END,
+                        severity,
+                        pointer: String::new(),
+                        actual: found,
+                    },
+                )
             })
             .collect();
-        left.extend(self.dialogue.finish(severity));
-        // By the words too: sessions that began on one line come out of the map in any order.
-        left.sort_by(|(place, finding), (other, another)| {
-            place.cmp(other).then_with(|| finding.found.cmp(&another.found))
+        unfinished.extend(self.handshakes.finish(severity));
+        // Sort by text as well, because the map returns sessions that started on the same line in
+        // random order.
+        unfinished.sort_by(|(position, finding), (other_position, other_finding)| {
+            position.cmp(other_position).then_with(|| finding.actual.cmp(&other_finding.actual))
         });
-        left
+        unfinished
     }
 }
 
-fn asked_token<'a>(body: &Body<&'a str>) -> Option<&'a str> {
+fn question_token<'a>(body: &SessionEventBody<&'a str>) -> Option<&'a str> {
     match body {
-        Body::Confirmation(asked) => Some(asked.token),
-        Body::Clarification(asked) => Some(asked.token),
+        SessionEventBody::Confirmation(question) => Some(question.token),
+        SessionEventBody::Clarification(question) => Some(question.token),
         _ => None,
     }
 }

@@ -1,7 +1,8 @@
-//! The rule book: every rule of AAEP that an event, a message or an ordered recording can break, once, with its id.
+//! All validation rules of AAEP that an event, a message or a recording can break.
 //!
-//! A rule's id is a row of our list of requirements (`docs/conformance.md` shows them all), or the `C-…` of the
-//! contradiction that it settles. Whoever finds a rule broken makes a [`Finding`]; nobody checks a rule elsewhere.
+//! A rule's id is that of a requirement (`docs/conformance.md` lists all of them), or the `C-…` id
+//! of a contradiction in the specification that the rule settles. Every check reports a broken rule
+//! as a [`Finding`].
 
 mod envelope;
 mod events;
@@ -15,94 +16,97 @@ pub(crate) use events::*;
 pub(crate) use handshake::*;
 pub(crate) use sequence::*;
 
-seal::word_enum! {
-    /// How bad it is. Its word stands in a finding's line.
-    Severity word {
-        /// Worth a word; lawful all the same.
+seal::string_enum! {
+    /// The severity of a finding. Its name is printed with the finding.
+    Severity {
+        /// Discouraged, but allowed by the protocol.
         Warning "warning",
-        /// Against the protocol.
+        /// A violation of the protocol.
         Error "error",
     }
 }
 
-/// Which way an event is going (digest, section 1).
+/// How strictly a document is validated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Face {
-    /// What we emit and what a linter reports: every rule, every limit.
+pub enum ValidationMode {
+    /// For documents that we emit, and for the linter. Every rule and every limit applies.
     #[default]
     Strict,
-    /// What we receive: what is unknown or merely out of limits survives with a warning. Replies stay strict.
+    /// For documents that we receive. Unknown or out-of-range values are only warnings, except in
+    /// replies.
     Receive,
 }
 
-/// One rule of the book.
+/// One validation rule.
 ///
 /// ```
 /// let rule = aaep::rule::Rule::find("AAEP-3.2.3-1").unwrap();
 /// assert_eq!(rule.section(), "3.2.3");
 /// ```
 #[derive(Clone, Copy)]
-pub struct Rule(&'static Entry);
+pub struct Rule(&'static RuleDefinition);
 
-struct Entry {
+struct RuleDefinition {
     id: &'static str,
-    strict: Severity,
-    receive: Severity,
-    /// The step of §3.9 to which the rule belongs; 10 for rules about order.
-    step: u8,
+    strict_severity: Severity,
+    receive_severity: Severity,
+    /// The validation step of §3.9, or 10 for rules about the order of events.
+    validation_step: u8,
     sentence: &'static str,
-    follows: &'static [&'static str],
-    also: &'static [&'static str],
+    contradiction_ids: &'static [&'static str],
+    alias_ids: &'static [&'static str],
 }
 
 impl Rule {
-    /// All rules, in the order of the book.
+    /// Returns all rules in their defined order.
     pub fn all() -> impl Iterator<Item = Rule> {
         [envelope::ALL, events::ALL, sequence::ALL, handshake::ALL].into_iter().flatten().copied()
     }
 
-    /// The rule of that id.
+    /// Returns the rule with this id.
     pub fn find(id: &str) -> Option<Rule> {
         Self::all().find(|rule| rule.id() == id)
     }
 
-    /// Its id: a row of the requirements, or a `C-…`.
+    /// Returns the id: that of a requirement, or a `C-…` id.
     pub fn id(self) -> &'static str {
         self.0.id
     }
 
-    /// The section of the specification, without the paragraph sign; `s` after it means the schema.
+    /// Returns the section of the specification without the section sign. A trailing `s` means the
+    /// published schema.
     pub fn section(self) -> &'static str {
-        let bare = self.0.id.strip_prefix("AAEP-").unwrap_or(self.0.id);
-        bare.rsplit_once('-').map_or(bare, |(section, _)| section)
+        let unprefixed = self.0.id.strip_prefix("AAEP-").unwrap_or(self.0.id);
+        unprefixed.rsplit_once('-').map_or(unprefixed, |(section, _)| section)
     }
 
-    /// How bad it is to break it.
-    pub fn severity(self, face: Face) -> Severity {
-        match face {
-            Face::Strict => self.0.strict,
-            Face::Receive => self.0.receive,
+    /// Returns the severity of breaking this rule.
+    pub fn severity(self, mode: ValidationMode) -> Severity {
+        match mode {
+            ValidationMode::Strict => self.0.strict_severity,
+            ValidationMode::Receive => self.0.receive_severity,
         }
     }
 
-    /// What is right, in a sentence.
+    /// Returns the requirement as one sentence.
     pub fn sentence(self) -> &'static str {
         self.0.sentence
     }
 
-    /// The contradictions of the specification (`C-…`) whose settlement this rule follows.
-    pub fn follows(self) -> &'static [&'static str] {
-        self.0.follows
+    /// Returns the ids (`C-…`) of the contradictions in the specification that this rule settles.
+    pub fn contradiction_ids(self) -> &'static [&'static str] {
+        self.0.contradiction_ids
     }
 
-    /// Other rows of the requirements that say the same, and so are this rule.
-    pub fn also(self) -> &'static [&'static str] {
-        self.0.also
+    /// Returns the ids of other requirements that state the same rule.
+    pub fn alias_ids(self) -> &'static [&'static str] {
+        self.0.alias_ids
     }
 
-    /// The step of validation (§3.9) at which it is checked; 10 for rules about order.
-    pub fn step(self) -> u8 {
-        self.0.step
+    /// Returns the validation step (§3.9) that checks this rule, or 10 for rules about the order of
+    /// events.
+    pub fn validation_step(self) -> u8 {
+        self.0.validation_step
     }
 }
 
@@ -120,80 +124,80 @@ impl fmt::Debug for Rule {
     }
 }
 
-/// One rule, found broken.
+/// One violation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Which rule.
+    /// The broken rule.
     pub rule: Rule,
-    /// How bad it is here.
+    /// The severity of this violation.
     pub severity: Severity,
-    /// Where: a JSON pointer into the event or message; empty for the whole of it.
+    /// A JSON pointer to the value in the event or message; empty for the whole document.
     pub pointer: String,
-    /// What stood there instead; empty where the rule's sentence says it all.
-    pub found: String,
+    /// What was found instead; empty if the rule's sentence is enough.
+    pub actual: String,
 }
 
 impl Finding {
-    /// What is wrong, then what would be right.
+    /// Returns what was found, followed by what the rule requires.
     pub fn message(&self) -> String {
         let sentence = self.rule.sentence();
-        if self.found.is_empty() { sentence.to_owned() } else { format!("{}; {sentence}", self.found) }
+        if self.actual.is_empty() { sentence.to_owned() } else { format!("{}; {sentence}", self.actual) }
     }
 }
 
-/// Where findings are gathered.
+/// A collector for findings.
 #[derive(Debug, Default)]
 pub struct Findings {
-    face: Face,
+    mode: ValidationMode,
     list: Vec<Finding>,
 }
 
 impl Findings {
-    /// None yet.
-    pub fn new(face: Face) -> Self {
-        Self { face, list: Vec::new() }
+    /// Creates an empty collector.
+    pub fn new(mode: ValidationMode) -> Self {
+        Self { mode, list: Vec::new() }
     }
 
-    /// What has been found.
+    /// Returns the findings so far.
     pub fn list(&self) -> &[Finding] {
         &self.list
     }
 
-    /// Takes what has been found, and starts anew.
+    /// Takes the findings and leaves the collector empty.
     pub fn take(&mut self) -> Vec<Finding> {
         std::mem::take(&mut self.list)
     }
 
-    /// Whether anything found is against the protocol.
+    /// Returns whether any finding is an error.
     pub fn has_error(&self) -> bool {
         self.list.iter().any(|finding| finding.severity == Severity::Error)
     }
 
-    pub(crate) fn face(&self) -> Face {
-        self.face
+    pub(crate) fn mode(&self) -> ValidationMode {
+        self.mode
     }
 
-    /// For the time of one reply, which is strict whatever the face (§6.3.4).
-    pub(crate) fn set_face(&mut self, face: Face) {
-        self.face = face;
+    /// Changes the mode while a reply is checked, because replies are always strict (§6.3.4).
+    pub(crate) fn set_mode(&mut self, mode: ValidationMode) {
+        self.mode = mode;
     }
 
     #[cold]
-    pub(crate) fn push(&mut self, rule: Rule, pointer: String, found: String) {
-        let severity = rule.severity(self.face);
-        self.list.push(Finding { rule, severity, pointer, found });
+    pub(crate) fn push(&mut self, rule: Rule, pointer: String, actual: String) {
+        let severity = rule.severity(self.mode);
+        self.list.push(Finding { rule, severity, pointer, actual });
     }
 
-    /// Like [`push`](Self::push), where the case is milder than the rule.
+    /// Like [`push`](Self::push), but always as a warning.
     #[cold]
-    pub(crate) fn warn(&mut self, rule: Rule, pointer: String, found: String) {
-        self.list.push(Finding { rule, severity: Severity::Warning, pointer, found });
+    pub(crate) fn warn(&mut self, rule: Rule, pointer: String, actual: String) {
+        self.list.push(Finding { rule, severity: Severity::Warning, pointer, actual });
     }
 
-    /// Puts what was found from `from` on into the order of §3.9.
+    /// Sorts the findings that start at index `from` by validation step (§3.9).
     pub(crate) fn sort_from(&mut self, from: usize) {
         if self.list.len() > from + 1 {
-            self.list[from..].sort_by_key(|finding| finding.rule.step());
+            self.list[from..].sort_by_key(|finding| finding.rule.validation_step());
         }
     }
 
@@ -202,19 +206,21 @@ impl Findings {
     }
 }
 
-/// Writes the table of a chapter: `NAME: "id" strict/receive @step "sentence" follows […] also […];`
+/// Defines the rules of one file: `NAME: "id" strict/receive @step "sentence" follows […] also
+/// […];` `strict` and `receive` are the severities, `follows` lists the contradictions that the
+/// rule settles, and `also` lists other requirements that state the same rule.
 macro_rules! rules {
     ($($name:ident: $id:literal $strict:ident/$receive:ident @$step:literal $sentence:literal
         $(follows [$($follows:literal),*])? $(also [$($also:literal),*])?;)*) => {
         $(
-            pub(crate) const $name: super::Rule = super::Rule(&super::Entry {
+            pub(crate) const $name: super::Rule = super::Rule(&super::RuleDefinition {
                 id: $id,
-                strict: super::rules!(@severity $strict),
-                receive: super::rules!(@severity $receive),
-                step: $step,
+                strict_severity: super::rules!(@severity $strict),
+                receive_severity: super::rules!(@severity $receive),
+                validation_step: $step,
                 sentence: $sentence,
-                follows: &[$($($follows),*)?],
-                also: &[$($($also),*)?],
+                contradiction_ids: &[$($($follows),*)?],
+                alias_ids: &[$($($also),*)?],
             });
         )*
         pub(super) const ALL: &[super::Rule] = &[$($name),*];
@@ -229,17 +235,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_id_stands_once() {
-        let mut ids: Vec<_> =
-            Rule::all().flat_map(|rule| [rule.id()].into_iter().chain(rule.also().iter().copied())).collect();
-        let all = ids.len();
+    fn every_rule_id_is_unique() {
+        let mut ids: Vec<_> = Rule::all()
+            .flat_map(|rule| [rule.id()].into_iter().chain(rule.alias_ids().iter().copied()))
+            .collect();
+        let count = ids.len();
         ids.sort_unstable();
         ids.dedup();
-        assert_eq!(ids.len(), all);
+        assert_eq!(ids.len(), count);
     }
 
     #[test]
-    fn a_section_is_read_off_the_id() {
+    fn the_section_is_part_of_the_id() {
         assert_eq!(Rule::find("AAEP-4.1.1s-2").unwrap().section(), "4.1.1s");
         assert_eq!(Rule::find("C-B5").unwrap().section(), "C");
     }

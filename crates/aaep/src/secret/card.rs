@@ -1,43 +1,46 @@
-//! Card numbers (ISO/IEC 7812): the prefix and the length of a known issuer, a correct check digit, and groups as people
-//! write them. Timestamps, order numbers and phone numbers have a correct check digit as often as not: one in ten.
+//! Detection of card numbers (ISO/IEC 7812). A card number has the prefix and length of a known
+//! issuer, a valid check digit and a common grouping. The check digit alone is not enough, because
+//! one in ten timestamps, order numbers and phone numbers has a valid one.
 
 use std::ops::Range;
 
-use super::before;
+use super::char_before;
 
-/// The card number that begins with the digit at this byte, with all that overlap it or follow it directly.
-pub(super) fn card_number(text: &str, at: usize) -> Option<Range<usize>> {
+/// Returns the range of the card number that starts with the digit at this byte. The range includes
+/// other card numbers that overlap it or follow directly.
+pub(super) fn match_card_number(text: &str, at: usize) -> Option<Range<usize>> {
     let length = group_length(text, at);
     let may_continue = length == 1 || length >= 4;
-    let may_be_card = length >= SHORTEST || may_continue && next_group(text, at).is_some();
+    let may_be_card = length >= MIN_DIGITS || may_continue && next_group(text, at).is_some();
     if !may_be_card || !begins_number(text, at) {
         return None;
     }
-    let mut end = longest(text, at)?;
+    let mut end = longest_card_end(text, at)?;
     let mut group = at;
     while let Some(next) = next_group(text, group).filter(|next| *next <= end + 1) {
-        end = longest(text, next).map_or(end, |other| other.max(end));
+        end = longest_card_end(text, next).map_or(end, |other| other.max(end));
         group = next;
     }
     Some(at..end)
 }
 
-/// Whether the digit at this byte begins a number, and no part of a word, a phone number or a decimal fraction.
+/// Returns whether the digit at this byte starts a number, and is not part of a word, a phone
+/// number or a decimal fraction.
 fn begins_number(text: &str, at: usize) -> bool {
-    match before(text, at) {
+    match char_before(text, at) {
         None => true,
         Some('+' | '_') => false,
-        Some('.') => !before(text, at - 1).is_some_and(|one| one.is_ascii_digit()),
-        Some(one) => !one.is_alphanumeric(),
+        Some('.') => !char_before(text, at - 1).is_some_and(|previous| previous.is_ascii_digit()),
+        Some(previous) => !previous.is_alphanumeric(),
     }
 }
 
-/// Where the longest card number ends whose first group begins at this byte. People write groups of four or more digits,
-/// except the last, or digit by digit.
-fn longest(text: &str, at: usize) -> Option<usize> {
-    let mut digits = [0; LONGEST];
+/// Returns the end of the longest card number whose first group starts at this byte. Either all
+/// groups have four or more digits (the last may be shorter), or all have one digit.
+fn longest_card_end(text: &str, at: usize) -> Option<usize> {
+    let mut digits = [0; MAX_DIGITS];
     let (mut used, mut group, mut found) = (0, at, None);
-    let (mut in_fours, mut in_ones) = (true, true);
+    let (mut has_long_groups, mut has_single_digits) = (true, true);
     loop {
         let length = group_length(text, group);
         let end = group + length;
@@ -45,38 +48,41 @@ fn longest(text: &str, at: usize) -> Option<usize> {
         let Some(to) = to else { return found };
         to.copy_from_slice(from);
         used += length;
-        in_ones &= length == 1;
+        has_single_digits &= length == 1;
         let after = text.get(end..)?.chars().next();
         if after.is_some_and(|after| after.is_alphanumeric() || after == '_') {
             return found;
         }
         let next = next_group(text, group);
-        // Single digits may be any list of numbers, unless there are exactly as many as a card has.
-        let is_grouped = in_fours || in_ones && next.is_none() && !continues_number(text, at);
+        // A list of single digits may be anything, so it counts only if it has exactly as many
+        // digits as a card number.
+        let is_grouped =
+            has_long_groups || has_single_digits && next.is_none() && !continues_number(text, at);
         let number = digits.get(..used)?;
-        if is_grouped && is_issued(number) && is_checked(number) {
+        if is_grouped && is_known_issuer(number) && passes_luhn(number) {
             found = Some(end);
         }
-        in_fours &= length >= 4;
+        has_long_groups &= length >= 4;
         match next {
-            Some(next) if in_fours || in_ones => group = next,
+            Some(next) if has_long_groups || has_single_digits => group = next,
             _ => return found,
         }
     }
 }
 
-/// No issuer gives fewer digits.
-const SHORTEST: usize = 13;
+/// The minimum number of digits of any issuer.
+const MIN_DIGITS: usize = 13;
 
-/// No issuer gives more digits.
-const LONGEST: usize = 19;
+/// The maximum number of digits of any issuer.
+const MAX_DIGITS: usize = 19;
 
 fn group_length(text: &str, at: usize) -> usize {
     let rest = text.as_bytes().get(at..).unwrap_or_default();
-    rest.iter().take(LONGEST + 1).take_while(|byte| byte.is_ascii_digit()).count()
+    rest.iter().take(MAX_DIGITS + 1).take_while(|byte| byte.is_ascii_digit()).count()
 }
 
-/// The group of digits that follows the one at this byte, behind one blank or hyphen.
+/// Returns the start of the next group of digits, which follows the group at this byte after one
+/// space or hyphen.
 fn next_group(text: &str, at: usize) -> Option<usize> {
     match text.as_bytes().get(at + group_length(text, at)..)? {
         [b' ' | b'-', b'0'..=b'9', ..] => Some(at + group_length(text, at) + 1),
@@ -84,16 +90,17 @@ fn next_group(text: &str, at: usize) -> Option<usize> {
     }
 }
 
-/// Whether another group of digits stands before the one at this byte.
+/// Returns whether another group of digits precedes the one at this byte.
 fn continues_number(text: &str, at: usize) -> bool {
     text.as_bytes().get(..at).is_some_and(|before| matches!(before, [.., b'0'..=b'9', b' ' | b'-']))
 }
 
-/// Whether an issuer gives numbers with this prefix and of this length.
+/// Returns whether an issuer uses this prefix and length.
 ///
-/// Left out because phone numbers look the same: Maestro below 16 digits and Visa with 13, except for prefixes that are no
-/// country's calling code. Left out because every number with a leading 1 would be one: UATP.
-fn is_issued(digits: &[u8]) -> bool {
+/// Some ranges are left out because phone numbers look the same: Maestro with fewer than 16 digits,
+/// and Visa with 13 digits if the prefix starts with a country calling code. UATP is left out
+/// because it would match every number that starts with 1.
+fn is_known_issuer(digits: &[u8]) -> bool {
     let prefix = digits.iter().take(4).fold(0, |prefix, digit| prefix * 10 + u16::from(digit - b'0'));
     match digits.len() {
         // Visa
@@ -129,8 +136,8 @@ fn is_issued(digits: &[u8]) -> bool {
     }
 }
 
-/// Whether the last digit is the check digit of the others (Luhn).
-fn is_checked(digits: &[u8]) -> bool {
+/// Returns whether the last digit is the check digit of the others (Luhn).
+fn passes_luhn(digits: &[u8]) -> bool {
     let sum: u32 = digits
         .iter()
         .rev()

@@ -1,12 +1,12 @@
 //! Secrets in text for people: keys, tokens, passwords, card numbers (§10.2.2 T5).
 //!
-//! This is the only table of secret patterns. The check of an event refuses what [`find_secrets`] finds, and the redactor of
-//! the crate `sayso` removes it. Each pattern has a form that ordinary words do not have: "risk-free", "task-1" and "Your
-//! password was changed" are no secrets.
+//! This is the only table of secret patterns. The event check rejects what [`find_secrets`] finds, and the redactor of the
+//! crate `sayso` removes it. No pattern matches ordinary words: "risk-free", "task-1" and "Your password was changed" are
+//! not secrets.
 //!
-//! - `pattern`: the table: key prefixes, names of passwords, web tokens, private keys.
+//! - `pattern`: the table of key prefixes, names of passwords, web tokens and private keys.
 //! - `card`: card numbers, by issuer.
-//! - `stream`: how much of a text that arrives in pieces can be judged.
+//! - `stream`: computes how much of a text that arrives in chunks can be decided.
 
 mod card;
 mod pattern;
@@ -15,15 +15,15 @@ mod stream;
 use std::fmt;
 use std::ops::Range;
 
-pub use stream::judged_prefix;
+pub use stream::decidable_prefix_len;
 
-/// The text that replaces a secret. It is no secret itself.
+/// The text that replaces a secret. It is not a secret itself.
 pub const REDACTED: &str = "[redacted]";
 
-/// A secret and its place in a text.
+/// A secret and its position in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Secret {
-    /// The bytes of the text that must not be told.
+    /// The byte range of the secret.
     pub range: Range<usize>,
     /// The kind of secret.
     pub kind: SecretKind,
@@ -39,7 +39,8 @@ pub enum SecretKind {
     SignedToken,
     /// A token after the word "bearer".
     BearerToken,
-    /// A value that is assigned to a name such as `password` or `api_key`, or the password of a URL.
+    /// A value that is assigned to a name such as `password` or `api_key`, or the password of a
+    /// URL.
     Password,
     /// A private key in PEM form.
     PrivateKey,
@@ -60,7 +61,7 @@ impl fmt::Display for SecretKind {
     }
 }
 
-/// Returns the secrets of a text in order. They do not overlap.
+/// Returns the secrets in a text in order. They do not overlap.
 ///
 /// ```
 /// use aaep::secret::{SecretKind, find_secrets};
@@ -69,7 +70,7 @@ impl fmt::Display for SecretKind {
 /// assert_eq!(find_secrets("Order 1763290000123456789 has shipped.").next(), None);
 /// ```
 pub fn find_secrets(text: &str) -> impl Iterator<Item = Secret> {
-    let mut at = if Signs::of(text.as_bytes()).secret() { 0 } else { text.len() };
+    let mut at = if SecretHints::of(text.as_bytes()).may_contain_secret() { 0 } else { text.len() };
     std::iter::from_fn(move || {
         let found = next_secret(text, at);
         at = found.as_ref().map_or(text.len(), |secret| secret.range.end);
@@ -77,11 +78,11 @@ pub fn find_secrets(text: &str) -> impl Iterator<Item = Secret> {
     })
 }
 
-/// Returns the first secret at or after this byte. Only the first letter or digit of a word can begin one, so the rest of the
-/// word is skipped.
+/// Returns the first secret at or after this byte. Only the first letter or digit of a word can
+/// start one, so the rest of the word is skipped.
 pub(crate) fn next_secret(text: &str, mut at: usize) -> Option<Secret> {
     let bytes = text.as_bytes();
-    let is_word = |at: usize| bytes.get(at).is_some_and(|byte| IS_WORD[usize::from(*byte)]);
+    let is_word = |at: usize| bytes.get(at).is_some_and(|byte| IS_WORD_BYTE[usize::from(*byte)]);
     while let Some(byte) = bytes.get(at) {
         if is_word(at) {
             if let Some(secret) = secret_at(text, at) {
@@ -100,8 +101,8 @@ pub(crate) fn next_secret(text: &str, mut at: usize) -> Option<Secret> {
     None
 }
 
-/// Lookup table of ASCII letters and digits; the search tests nearly every byte.
-static IS_WORD: [bool; 256] = {
+/// Lookup table of ASCII letters and digits, because the search tests nearly every byte.
+static IS_WORD_BYTE: [bool; 256] = {
     let mut is_word = [false; 256];
     let mut byte = 0_u8;
     while byte < 128 {
@@ -111,55 +112,59 @@ static IS_WORD: [bool; 256] = {
     is_word
 };
 
-/// The secret that the character at this byte leads to; its range may begin later.
+/// Returns the secret whose pattern starts at this byte. Its range may start later.
 fn secret_at(text: &str, at: usize) -> Option<Secret> {
     let (kind, range) = match text.as_bytes().get(at)? {
-        b':' => (SecretKind::Password, pattern::url_password(text.get(at..)?)?),
-        b'-' => (SecretKind::PrivateKey, pattern::private_key(text.get(at..)?)?),
+        b':' => (SecretKind::Password, pattern::match_url_password(text.get(at..)?)?),
+        b'-' => (SecretKind::PrivateKey, pattern::match_private_key(text.get(at..)?)?),
         b'0'..=b'9' => {
-            return card::card_number(text, at).map(|range| Secret { range, kind: SecretKind::CardNumber });
+            return card::match_card_number(text, at)
+                .map(|range| Secret { range, kind: SecretKind::CardNumber });
         }
         first if first.is_ascii_alphabetic() => {
             if at > 0 && text.as_bytes().get(at - 1).is_some_and(u8::is_ascii_alphanumeric) {
                 return None;
             }
-            pattern::word(text, at)?
+            pattern::match_word(text, at)?
         }
         _ => return None,
     };
     Some(Secret { range: range.start + at..range.end + at, kind })
 }
 
-fn before(text: &str, at: usize) -> Option<char> {
+fn char_before(text: &str, at: usize) -> Option<char> {
     text.get(..at)?.chars().next_back()
 }
 
-/// Bytes without which a text holds no secret, counted without a branch so that the compiler uses wide instructions. Most
-/// texts for people have no such byte.
+/// Which characteristic bytes of secrets a text contains. Without any of them, it contains no
+/// secret; this is true of most texts for people. The scan has no branches, so the compiler can
+/// vectorize it.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Signs {
-    /// One of these is in every pattern that is not listed below.
-    marks: u8,
-    /// `bearer`, `AIza` and `ASIA` need one of these, and a digit.
-    letters: u8,
-    /// A card number has at least 13 of them.
-    digits: u32,
+pub(crate) struct SecretHints {
+    /// 1 if the text contains `-`, `_`, `:`, `=`, `J` or `K`. Every pattern contains one of these,
+    /// except those named below.
+    mark_seen: u8,
+    /// 1 if the text contains `b`, `B`, `z` or `S`. `bearer`, `AIza` and `ASIA` need one of these
+    /// and a digit.
+    letter_seen: u8,
+    /// The number of digits. A card number has at least 13.
+    digit_count: u32,
 }
 
-impl Signs {
+impl SecretHints {
     fn of(bytes: &[u8]) -> Self {
-        let mut signs = Self::default();
+        let mut hints = Self::default();
         let (blocks, rest) = bytes.as_chunks::<16>();
         for block in blocks {
-            signs.add(block);
+            hints.add(block);
         }
         let mut last = [0; 16];
         last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
-        signs.add(&last);
-        signs
+        hints.add(&last);
+        hints
     }
 
-    /// Adds a block; a short one is filled with zeros.
+    /// Adds a block. A shorter block must be padded with zeros.
     #[inline]
     pub(crate) fn add(&mut self, block: &[u8; 16]) {
         let (mut marks, mut letters, mut digits) = (0, 0, 0);
@@ -173,14 +178,14 @@ impl Signs {
             letters |= u8::from(*byte | 0x20 == b'b') | u8::from(*byte == b'z') | u8::from(*byte == b'S');
             digits += u8::from(byte.wrapping_sub(b'0') < 10);
         }
-        self.marks |= marks;
-        self.letters |= letters;
-        self.digits += u32::from(digits);
+        self.mark_seen |= marks;
+        self.letter_seen |= letters;
+        self.digit_count += u32::from(digits);
     }
 
-    /// Whether the bytes may hold a secret.
-    pub(crate) fn secret(self) -> bool {
-        self.marks != 0 || self.digits >= 13 || self.digits > 0 && self.letters != 0
+    /// Returns whether the bytes may contain a secret.
+    pub(crate) fn may_contain_secret(self) -> bool {
+        self.mark_seen != 0 || self.digit_count >= 13 || self.digit_count > 0 && self.letter_seen != 0
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::{SecretKind, before};
+use super::{SecretKind, char_before};
 
-/// The prefix of a key, and how many characters of `[A-Za-z0-9_-]` follow at least.
+/// Prefixes of keys, each with the minimum number of `[A-Za-z0-9_-]` characters after it.
 pub(super) const KEY_PREFIXES: [(&str, usize); 25] = [
     ("sk-", 16),
     ("pk-", 16),
@@ -27,19 +27,19 @@ pub(super) const KEY_PREFIXES: [(&str, usize); 25] = [
     ("xoxp-", 10),
     ("xoxr-", 10),
     ("xoxs-", 10),
-    (AMAZON, 16),
+    (AWS_KEY_PREFIX, 16),
     ("ASIA", 16),
     ("AIza", 30),
     ("sayso_", 16),
 ];
 
-/// Amazon's keys are capital letters and digits, and one in thirty has no digit.
-const AMAZON: &str = "AKIA";
+/// Amazon's keys consist of capital letters and digits, and one in thirty has no digit.
+const AWS_KEY_PREFIX: &str = "AKIA";
 
 /// Names whose value is a secret, unless it is a word of [`STATUS_WORDS`].
 pub(super) const PASSWORD_NAMES: [&str; 4] = ["password", "passwd", "passphrase", "pwd"];
 
-/// Names whose value is a secret if it follows without a blank or in quotes, or if it has a digit.
+/// Names whose value is a secret if it follows without a space, is in quotes, or contains a digit.
 pub(super) const KEY_NAMES: [&str; 9] = [
     "api_key",
     "api-key",
@@ -52,10 +52,11 @@ pub(super) const KEY_NAMES: [&str; 9] = [
     "secret",
 ];
 
-/// A name whose value is a secret if it has digits and letters; `reply_token` is another name.
+/// A name whose value is a secret if it contains digits and letters. `reply_token` is a different
+/// name.
 pub(super) const TOKEN_NAME: &str = "token";
 
-/// What a sentence says about a password.
+/// Words that describe the state of a password in a sentence.
 const STATUS_WORDS: [&str; 44] = [
     "accepted",
     "cambiata",
@@ -109,30 +110,31 @@ const WEB_TOKEN: &str = "eyJ";
 pub(super) const PEM: &str = "-----BEGIN ";
 const PEM_END: &str = "-----END ";
 
-/// How many bytes decide whether something is a secret. A text of nothing but beginnings would otherwise take quadratic time.
-const DECIDING: usize = 512;
+/// How many bytes of a candidate are examined to decide whether it is a secret. Without this limit,
+/// a text with many prefixes would take quadratic time.
+const MAX_DECIDING_BYTES: usize = 512;
 
-/// The secret that begins with the word at this byte.
-pub(super) fn word(text: &str, at: usize) -> Option<(SecretKind, Range<usize>)> {
+/// Returns the secret that starts with the word at this byte.
+pub(super) fn match_word(text: &str, at: usize) -> Option<(SecretKind, Range<usize>)> {
     if !may_begin(text.as_bytes().get(at..)?) {
         return None;
     }
     let rest = text.get(at..)?;
-    let before = before(text, at);
+    let before = char_before(text, at);
     if before.is_some_and(char::is_alphanumeric) {
         return None;
     }
     match rest.bytes().next()? {
-        b'B' | b'b' => bearer(rest).map(|range| (SecretKind::BearerToken, range)),
-        b'e' => web_token(rest).map(|range| (SecretKind::SignedToken, range)),
-        _ => key(rest)
+        b'B' | b'b' => match_bearer(rest).map(|range| (SecretKind::BearerToken, range)),
+        b'e' => match_web_token(rest).map(|range| (SecretKind::SignedToken, range)),
+        _ => match_key(rest)
             .map(|range| (SecretKind::ApiKey, range))
-            .or_else(|| assigned(rest, before).map(|range| (SecretKind::Password, range))),
+            .or_else(|| match_assigned_value(rest, before).map(|range| (SecretKind::Password, range))),
     }
 }
 
-/// Bit sets of the table's entries by their first three bytes. Only the low five bits of a byte count, so that upper and lower
-/// case match.
+/// Bit sets of the table's entries by their first three bytes. Only the low five bits of each byte
+/// are used, so upper and lower case are treated alike.
 static PREFIX_FILTER: [[u64; 32]; 3] = {
     let mut starts = [[0; 32]; 3];
     let (mut list, mut entry) = (0, 0);
@@ -163,95 +165,98 @@ const fn add_start(starts: &mut [[u64; 32]; 3], entry: usize, word: &str) {
     }
 }
 
-/// Whether a table entry can begin with these bytes; rejects most words.
+/// Returns whether a table entry can start with these bytes. This rejects most words.
 fn may_begin(word: &[u8]) -> bool {
     let [first, second, third, ..] = word else { return false };
     let [firsts, seconds, thirds] = &PREFIX_FILTER;
     firsts[usize::from(first & 31)] & seconds[usize::from(second & 31)] & thirds[usize::from(third & 31)] != 0
 }
 
-/// How many bytes of the text are of that kind, from its start.
-fn run(text: &str, is: impl Fn(u8) -> bool) -> usize {
-    text.bytes().take_while(|byte| is(*byte)).count()
+/// Returns the length of the prefix in which every byte matches.
+fn matching_prefix_len(text: &str, matches: impl Fn(u8) -> bool) -> usize {
+    text.bytes().take_while(|byte| matches(*byte)).count()
 }
 
-fn is_token(byte: u8) -> bool {
+fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
 
-/// The bytes that decide, up to the first that does not belong.
-fn deciding(text: &str, is: impl Fn(u8) -> bool) -> &[u8] {
-    let length = text.bytes().take(DECIDING).take_while(|byte| is(*byte)).count();
+/// Returns the bytes that decide about a candidate: the matching prefix, up to
+/// [`MAX_DECIDING_BYTES`].
+fn deciding_bytes(text: &str, matches: impl Fn(u8) -> bool) -> &[u8] {
+    let length = text.bytes().take(MAX_DECIDING_BYTES).take_while(|byte| matches(*byte)).count();
     text.as_bytes().get(..length).unwrap_or_default()
 }
 
-fn is_mixed(bytes: &[u8]) -> bool {
+/// Returns whether the bytes contain both digits and letters.
+fn has_digits_and_letters(bytes: &[u8]) -> bool {
     bytes.iter().any(u8::is_ascii_digit) && bytes.iter().any(u8::is_ascii_alphabetic)
 }
 
-fn key(rest: &str) -> Option<Range<usize>> {
-    let (prefix, least) = KEY_PREFIXES.iter().find(|(prefix, _)| rest.starts_with(prefix))?;
+fn match_key(rest: &str) -> Option<Range<usize>> {
+    let (prefix, min_length) = KEY_PREFIXES.iter().find(|(prefix, _)| rest.starts_with(prefix))?;
     let body = rest.get(prefix.len()..)?;
-    let is_key = if *prefix == AMAZON {
-        deciding(body, |byte| byte.is_ascii_uppercase() || byte.is_ascii_digit()).len() >= *least
+    let is_key = if *prefix == AWS_KEY_PREFIX {
+        deciding_bytes(body, |byte| byte.is_ascii_uppercase() || byte.is_ascii_digit()).len() >= *min_length
     } else {
-        let deciding = deciding(body, is_token);
-        deciding.len() >= *least && is_mixed(deciding)
+        let deciding = deciding_bytes(body, is_token_byte);
+        deciding.len() >= *min_length && has_digits_and_letters(deciding)
     };
-    is_key.then(|| 0..prefix.len() + run(body, is_token))
+    is_key.then(|| 0..prefix.len() + matching_prefix_len(body, is_token_byte))
 }
 
-/// At least two parts of base64url, the first of which is a JSON object and so begins with `eyJ`.
-fn web_token(rest: &str) -> Option<Range<usize>> {
+/// Matches at least two parts of base64url. The first is a JSON object, so it starts with `eyJ`.
+fn match_web_token(rest: &str) -> Option<Range<usize>> {
     if !rest.starts_with(WEB_TOKEN) {
         return None;
     }
-    let is_part = |byte| is_token(byte) || byte == b'.';
-    let deciding = deciding(rest, is_part);
+    let is_part = |byte| is_token_byte(byte) || byte == b'.';
+    let deciding = deciding_bytes(rest, is_part);
     let parts = deciding.split(|byte| *byte == b'.').filter(|part| part.len() >= 4).count();
-    if parts < 2 && deciding.len() < DECIDING || deciding.len() < 24 {
+    if parts < 2 && deciding.len() < MAX_DECIDING_BYTES || deciding.len() < 24 {
         return None;
     }
-    let whole = rest.get(..run(rest, is_part))?.trim_end_matches('.');
-    whole.contains('.').then_some(0..whole.len())
+    let matched = rest.get(..matching_prefix_len(rest, is_part))?.trim_end_matches('.');
+    matched.contains('.').then_some(0..matched.len())
 }
 
-fn bearer(rest: &str) -> Option<Range<usize>> {
+fn match_bearer(rest: &str) -> Option<Range<usize>> {
     let after = strip_word(rest, BEARER)?;
     let token = after.trim_start_matches(' ');
-    let is_part = |byte| is_token(byte) || matches!(byte, b'.' | b'~' | b'+' | b'/' | b'=');
-    let whole = token.get(..run(token, is_part))?.trim_end_matches('.');
+    let is_part = |byte| is_token_byte(byte) || matches!(byte, b'.' | b'~' | b'+' | b'/' | b'=');
+    let matched = token.get(..matching_prefix_len(token, is_part))?.trim_end_matches('.');
     let start = rest.len() - token.len();
-    let is_token =
-        after.len() > token.len() && whole.len() >= 12 && whole.bytes().any(|byte| byte.is_ascii_digit());
-    is_token.then_some(start..start + whole.len())
+    let is_bearer_token =
+        after.len() > token.len() && matched.len() >= 12 && matched.bytes().any(|byte| byte.is_ascii_digit());
+    is_bearer_token.then_some(start..start + matched.len())
 }
 
-/// What follows a word, in whatever case it is written.
+/// Returns the text after a word, ignoring its case.
 fn strip_word<'t>(rest: &'t str, word: &str) -> Option<&'t str> {
     rest.as_bytes().get(..word.len()).filter(|found| found.eq_ignore_ascii_case(word.as_bytes()))?;
     let after = rest.get(word.len()..)?;
     after.chars().next().is_none_or(|next| !next.is_alphanumeric()).then_some(after)
 }
 
-/// `password: …`, `api_key = "…"`
+/// An assignment such as `password: …` or `api_key = "…"`.
 struct Assignment<'t> {
     name: &'static str,
-    /// The text from the value on.
+    /// The text that starts with the value.
     value: &'t str,
     /// The bytes that end the value.
     ends: &'static [u8],
-    /// The value follows without a blank, or in quotes.
-    tight: bool,
+    /// Whether the value follows without a space, or in quotes.
+    is_adjacent_or_quoted: bool,
 }
 
-/// The value that is assigned to the name at the start of the text, which stands behind that character.
-fn assignment(rest: &str, before: Option<char>) -> Option<Assignment<'_>> {
-    let named = |name: &&'static str| strip_word(rest, name).map(|after| (*name, after));
+/// Parses an assignment to the name at the start of the text. `before` is the character before the
+/// name.
+fn parse_assignment(rest: &str, before: Option<char>) -> Option<Assignment<'_>> {
+    let match_name = |name: &&'static str| strip_word(rest, name).map(|after| (*name, after));
     let mut names = PASSWORD_NAMES.iter().chain(&KEY_NAMES);
-    let (name, after) = names.find_map(named).or_else(|| {
-        // Behind a hyphen or an underscore it is part of another name.
-        named(&TOKEN_NAME).filter(|_| !matches!(before, Some('_' | '-')))
+    let (name, after) = names.find_map(match_name).or_else(|| {
+        // After a hyphen or an underscore, `token` is part of another name.
+        match_name(&TOKEN_NAME).filter(|_| !matches!(before, Some('_' | '-')))
     })?;
     let after = after.trim_start_matches(['"', '\'', ' ']).strip_prefix([':', '='])?;
     let value = after.trim_start_matches(' ');
@@ -260,65 +265,67 @@ fn assignment(rest: &str, before: Option<char>) -> Option<Assignment<'_>> {
         b'\'' => (value.get(1..)?, b"'".as_slice()),
         _ => (value, b" \t\n\r,;\"')}]".as_slice()),
     };
-    Some(Assignment { name, value, ends, tight: ends.len() == 1 || !after.starts_with(' ') })
+    Some(Assignment { name, value, ends, is_adjacent_or_quoted: ends.len() == 1 || !after.starts_with(' ') })
 }
 
-fn assigned(rest: &str, before: Option<char>) -> Option<Range<usize>> {
-    let Assignment { name, value, ends, tight } = assignment(rest, before)?;
-    let belongs = |byte| !ends.contains(&byte);
-    let trimmed = if ends.len() == 1 { b"".as_slice() } else { b".!?" };
-    let mut decides = deciding(value, belongs);
-    while let [head @ .., last] = decides
-        && trimmed.contains(last)
+fn match_assigned_value(rest: &str, before: Option<char>) -> Option<Range<usize>> {
+    let Assignment { name, value, ends, is_adjacent_or_quoted } = parse_assignment(rest, before)?;
+    let is_value_byte = |byte| !ends.contains(&byte);
+    let trailing_punctuation = if ends.len() == 1 { b"".as_slice() } else { b".!?" };
+    let mut deciding = deciding_bytes(value, is_value_byte);
+    while let [head @ .., last] = deciding
+        && trailing_punctuation.contains(last)
     {
-        decides = head;
+        deciding = head;
     }
-    let is_status = STATUS_WORDS.iter().any(|word| decides.eq_ignore_ascii_case(word.as_bytes()));
-    if decides.len() < 4 || is_status || is_hidden(decides) {
+    let is_status = STATUS_WORDS.iter().any(|word| deciding.eq_ignore_ascii_case(word.as_bytes()));
+    if deciding.len() < 4 || is_status || is_placeholder(deciding) {
         return None;
     }
     let is_secret = if PASSWORD_NAMES.contains(&name) {
         true
     } else if name == TOKEN_NAME {
-        decides.len() >= 6 && is_mixed(decides)
+        deciding.len() >= 6 && has_digits_and_letters(deciding)
     } else {
-        tight || decides.len() >= 6 && decides.iter().any(u8::is_ascii_digit)
+        is_adjacent_or_quoted || deciding.len() >= 6 && deciding.iter().any(u8::is_ascii_digit)
     };
     if !is_secret {
         return None;
     }
-    let whole = value.get(..run(value, belongs))?;
-    let whole = whole.trim_end_matches(|last| trimmed.iter().any(|one| char::from(*one) == last));
+    let matched = value.get(..matching_prefix_len(value, is_value_byte))?;
+    let matched =
+        matched.trim_end_matches(|last| trailing_punctuation.iter().any(|c| char::from(*c) == last));
     let start = rest.len() - value.len();
-    Some(start..start + whole.len())
+    Some(start..start + matched.len())
 }
 
-/// Whether the value is a placeholder, such as `****` or `[redacted]`.
-fn is_hidden(value: &[u8]) -> bool {
+/// Returns whether the value is a placeholder, such as `****` or `[redacted]`.
+fn is_placeholder(value: &[u8]) -> bool {
     matches!(value.first(), Some(b'[' | b'<'))
         || value.iter().all(|byte| matches!(byte, b'*' | b'.' | b'x' | b'X' | b'#'))
 }
 
-/// Whether the word at this byte is assigned a value in quotes that has not ended, so that more of it may follow.
+/// Returns whether the word at this byte is assigned a quoted value whose closing quote has not
+/// arrived yet.
 pub(super) fn is_open_quote(text: &str, at: usize) -> bool {
-    let found = text.get(at..).and_then(|rest| assignment(rest, before(text, at)));
+    let found = text.get(at..).and_then(|rest| parse_assignment(rest, char_before(text, at)));
     found.is_some_and(|found| {
         found.ends.len() == 1 && !found.value.bytes().any(|byte| found.ends.contains(&byte))
     })
 }
 
-/// `://name:password@`
-pub(super) fn url_password(rest: &str) -> Option<Range<usize>> {
+/// Matches `://name:password@`.
+pub(super) fn match_url_password(rest: &str) -> Option<Range<usize>> {
     let authority = rest.strip_prefix("://")?;
-    let length = authority.find(|one: char| one == '/' || one.is_whitespace()).unwrap_or(authority.len());
+    let length = authority.find(|c: char| c == '/' || c.is_whitespace()).unwrap_or(authority.len());
     let (user, _) = authority.get(..length)?.rsplit_once('@')?;
     let (name, password) = user.split_once(':')?;
     let start = 3 + name.len() + 1;
-    (!is_hidden(password.as_bytes())).then_some(start..start + password.len())
+    (!is_placeholder(password.as_bytes())).then_some(start..start + password.len())
 }
 
-/// A private key in PEM form, to its end or the end of the text.
-pub(super) fn private_key(rest: &str) -> Option<Range<usize>> {
+/// Matches a private key in PEM form, to its end or the end of the text.
+pub(super) fn match_private_key(rest: &str) -> Option<Range<usize>> {
     let label = rest.strip_prefix(PEM)?.split("-----").next()?;
     if label.find("PRIVATE KEY").is_none_or(|at| at > 64) {
         return None;

@@ -1,38 +1,41 @@
-//! Texts that arrive in pieces: what may be the beginning of a secret must wait for the rest.
+//! Secrets in text that arrives in chunks: text that may be the start of a secret must be held
+//! until the rest arrives.
 
 use super::pattern::{BEARER, KEY_NAMES, PASSWORD_NAMES, PEM, TOKEN_NAME, is_open_quote};
-use super::{Signs, secret_at};
+use super::{SecretHints, secret_at};
 
-/// Returns how many bytes of a text that continues can be judged already. The rest may be the beginning of a secret. It is at
-/// most `most` bytes, unless it is a private key.
-pub fn judged_prefix(text: &str, most: usize) -> usize {
-    let mut cut = last_word(text, text.len());
-    // The words before belong to it where they could begin a secret that has blanks in it.
+/// Returns for how many bytes of an unfinished text it is decided whether they belong to a secret.
+/// The remaining bytes may be the start of a secret. These are at most `max_undecided`, unless they
+/// start a private key.
+pub fn decidable_prefix_len(text: &str, max_undecided: usize) -> usize {
+    let mut cut = last_word_start(text, text.len());
+    // Earlier words are included if they could start a secret that contains spaces.
     while cut > 0
         && let Some(before) = text.get(..cut)
     {
-        let start = last_word(before, before.trim_end().len());
+        let start = last_word_start(before, before.trim_end().len());
         let word = text.get(start..cut).unwrap_or_default().trim_end();
-        if start < cut && leads_on(word) { cut = start } else { break }
+        if start < cut && may_continue(word) { cut = start } else { break }
     }
     if let Some(begin) = text.rfind(PEM)
         && !text.get(begin + PEM.len()..).is_some_and(|label| label.contains("-----"))
     {
         cut = cut.min(begin);
     }
-    if Signs::of(text.as_bytes()).secret() {
-        cut = whole_secrets(text, cut);
+    if SecretHints::of(text.as_bytes()).may_contain_secret() {
+        cut = cut_before_secret(text, cut);
     }
     let is_private_key = text.get(cut..).is_some_and(|rest| rest.starts_with(PEM));
-    if is_private_key || text.len() - cut <= most {
+    if is_private_key || text.len() - cut <= max_undecided {
         return cut;
     }
     let end = text.len();
-    (end.saturating_sub(most)..=end).find(|at| text.is_char_boundary(*at)).unwrap_or(end).max(cut)
+    (end.saturating_sub(max_undecided)..=end).find(|at| text.is_char_boundary(*at)).unwrap_or(end).max(cut)
 }
 
-/// Moves a cut to the beginning of the first secret that crosses it or that may continue after the end of the text.
-fn whole_secrets(text: &str, cut: usize) -> usize {
+/// Moves a cut to the start of the first secret that crosses it or may continue after the end of
+/// the text.
+fn cut_before_secret(text: &str, cut: usize) -> usize {
     let mut at = 0;
     while at < cut {
         match secret_at(text, at) {
@@ -45,27 +48,23 @@ fn whole_secrets(text: &str, cut: usize) -> usize {
     cut
 }
 
-/// Where the word begins that ends at `end`.
-fn last_word(text: &str, end: usize) -> usize {
+/// Returns where the word that ends at `end` starts.
+fn last_word_start(text: &str, end: usize) -> usize {
     let before = text.get(..end).unwrap_or_default();
-    before
-        .char_indices()
-        .rev()
-        .find(|(_, one)| one.is_whitespace())
-        .map_or(0, |(at, one)| at + one.len_utf8())
+    before.char_indices().rev().find(|(_, c)| c.is_whitespace()).map_or(0, |(at, c)| at + c.len_utf8())
 }
 
-/// Whether a secret may continue after this word and a blank.
-fn leads_on(word: &str) -> bool {
+/// Returns whether a secret may continue after this word and a space.
+fn may_continue(word: &str) -> bool {
     let name = word.trim_matches(['"', '\'', ':', '=', '(', '{', ',']);
-    let ends_in = |one: &&str| {
-        name.len() >= one.len()
-            && name.get(name.len() - one.len()..).is_some_and(|end| end.eq_ignore_ascii_case(one))
+    let ends_in = |suffix: &&str| {
+        name.len() >= suffix.len()
+            && name.get(name.len() - suffix.len()..).is_some_and(|end| end.eq_ignore_ascii_case(suffix))
     };
     let mut names = PASSWORD_NAMES.iter().chain(&KEY_NAMES).chain(&[TOKEN_NAME, BEARER, "api", "key"]);
     word.is_empty()
         || word.ends_with([':', '='])
-        // A number begins after whatever is no letter, and be it a mark on one.
-        || word.ends_with(|one: char| one.is_ascii_digit() || one == '-')
+        // A number can start after any character that is not a letter, including a combining mark.
+        || word.ends_with(|c: char| c.is_ascii_digit() || c == '-')
         || names.any(ends_in)
 }

@@ -4,24 +4,24 @@ use super::pattern::{KEY_NAMES, KEY_PREFIXES, PASSWORD_NAMES, TOKEN_NAME};
 use super::*;
 use crate::check::Validator;
 use crate::json::Tape;
-use crate::rule::{self, Face, Findings};
+use crate::rule::{self, Findings, ValidationMode};
 
-/// Whether the check of an event refuses this text for people.
-fn is_refused(text: &str) -> bool {
+/// Returns whether the event check rejects this text.
+fn is_rejected(text: &str) -> bool {
     let text = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     let event = format!(r#"{{"type":"aaep:agent.state.changed","summary_normal":"{text}"}}"#);
     let mut tape = Tape::default();
     let doc = tape.read(&event).unwrap();
-    let mut findings = Findings::new(Face::Strict);
+    let mut findings = Findings::new(ValidationMode::Strict);
     Validator::new().check(&doc, &mut findings);
     findings.list().iter().any(|finding| finding.rule == rule::SECRET)
 }
 
-/// One text for each line of the table.
+/// At least one example for each entry of the table.
 fn examples() -> Vec<(String, SecretKind)> {
-    let keys = KEY_PREFIXES
-        .iter()
-        .map(|(prefix, least)| (format!("{prefix}{}", &"AB12CD34".repeat(4)[..*least]), SecretKind::ApiKey));
+    let keys = KEY_PREFIXES.iter().map(|(prefix, min_length)| {
+        (format!("{prefix}{}", &"AB12CD34".repeat(4)[..*min_length]), SecretKind::ApiKey)
+    });
     let names = PASSWORD_NAMES.iter().chain(&KEY_NAMES).chain(&[TOKEN_NAME]);
     let assigned = names.flat_map(|name| {
         [format!("{name}: hunter22"), format!("{name}=hunter22"), format!("\"{name}\": \"hunter 22\"")]
@@ -42,20 +42,20 @@ fn examples() -> Vec<(String, SecretKind)> {
 }
 
 #[test]
-fn every_pattern_is_found_refused_and_gone_when_it_is_replaced() {
+fn every_pattern_is_found_rejected_and_removed_by_redaction() {
     for (text, kind) in examples() {
         let found: Vec<_> = find_secrets(&text).collect();
         assert_eq!(found.iter().map(|secret| secret.kind).collect::<Vec<_>>(), [kind], "{text}");
-        assert!(is_refused(&text), "{text}");
+        assert!(is_rejected(&text), "{text}");
         let mut clean = text.clone();
         clean.replace_range(found[0].range.clone(), REDACTED);
         assert_eq!(find_secrets(&clean).next(), None, "{clean}");
-        assert!(!is_refused(&clean), "{clean}");
+        assert!(!is_rejected(&clean), "{clean}");
     }
 }
 
 #[test]
-fn ordinary_words_are_no_secrets() {
+fn ordinary_words_are_not_secrets() {
     for text in [
         "a risk-free task-1 in desk-top mode",
         "task-12345678901234567890",
@@ -80,11 +80,11 @@ fn ordinary_words_are_no_secrets() {
         "Set npm_config_cache_v2_folder to a folder",
     ] {
         assert_eq!(find_secrets(text).next(), None, "{text}");
-        assert!(!is_refused(text), "{text}");
+        assert!(!is_rejected(text), "{text}");
     }
 }
 
-/// The numbers that issuers and payment services publish for tests.
+/// Card numbers that issuers and payment services publish for tests.
 const TEST_CARDS: [&str; 46] = [
     // Visa
     "4111111111111111",
@@ -145,8 +145,8 @@ const TEST_CARDS: [&str; 46] = [
     "4360000001000005",
 ];
 
-/// The same number as people write it.
-fn written(number: &str) -> Vec<String> {
+/// Returns the common ways of writing a number.
+fn written_forms(number: &str) -> Vec<String> {
     let in_groups = |sizes: &[usize], between: &str| {
         let (mut rest, mut groups) = (number, Vec::new());
         for size in sizes.iter().chain(std::iter::repeat(&4)) {
@@ -168,13 +168,13 @@ fn written(number: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_test_cards_of_all_issuers_are_found() {
+fn the_test_card_numbers_of_all_issuers_are_found() {
     for number in TEST_CARDS {
-        for number in written(number) {
+        for number in written_forms(number) {
             for text in [format!("Card {number}."), format!("no.{number}, please"), format!("ID-{number}")] {
                 let found: Vec<_> = find_secrets(&text).map(|secret| &text[secret.range]).collect();
                 assert_eq!(found, [number.as_str()], "{text}");
-                assert!(is_refused(&text), "{text}");
+                assert!(is_rejected(&text), "{text}");
             }
         }
     }
@@ -194,7 +194,7 @@ fn cards_among_other_numbers_are_found() {
 }
 
 #[test]
-fn numbers_that_are_no_cards_pass() {
+fn numbers_that_are_not_card_numbers_pass() {
     for text in [
         "4111 1111 1111 1112 fails its check",
         "4111111111111111af is the start of a hash",
@@ -208,7 +208,7 @@ fn numbers_that_are_no_cards_pass() {
         "+4111111111111111",
     ] {
         assert_eq!(find_secrets(text).next(), None, "{text}");
-        assert!(!is_refused(text), "{text}");
+        assert!(!is_rejected(text), "{text}");
     }
 }
 
@@ -239,29 +239,29 @@ proptest! {
         }
     }
 
-    /// The check and the search agree about every text.
+    /// The event check and the search agree about every text.
     #[test]
-    fn what_is_found_is_refused_and_nothing_else(text in TEXTS) {
-        prop_assert_eq!(is_refused(&text), find_secrets(&text).next().is_some(), "{}", text);
+    fn exactly_the_found_secrets_are_rejected(text in TEXTS) {
+        prop_assert_eq!(is_rejected(&text), find_secrets(&text).next().is_some(), "{}", text);
     }
 
-    /// Bytes that the search leaves out begin no secret.
+    /// No secret starts at a byte that the search skips.
     #[test]
-    fn the_search_finds_what_a_look_at_every_byte_finds(text in TEXTS) {
-        let (mut every, mut at) = (Vec::new(), 0);
+    fn the_search_agrees_with_a_check_of_every_byte(text in TEXTS) {
+        let (mut expected, mut at) = (Vec::new(), 0);
         while at < text.len() {
             let found = secret_at(&text, at);
             at = found.as_ref().map_or(at + 1, |secret| secret.range.end);
-            every.extend(found);
+            expected.extend(found);
         }
-        prop_assert_eq!(find_secrets(&text).collect::<Vec<_>>(), every, "{}", text);
+        prop_assert_eq!(find_secrets(&text).collect::<Vec<_>>(), expected, "{}", text);
     }
 
-    /// No secret is without a sign: a text that has none need not be searched.
+    /// Every secret has a hint byte, so a text without hints need not be searched.
     #[test]
-    fn every_secret_has_a_sign(text in TEXTS) {
+    fn every_secret_has_a_hint_byte(text in TEXTS) {
         let found = (0..text.len()).find_map(|at| secret_at(&text, at));
-        prop_assert!(Signs::of(text.as_bytes()).secret() || found.is_none(), "{}", text);
+        prop_assert!(SecretHints::of(text.as_bytes()).may_contain_secret() || found.is_none(), "{}", text);
     }
 }
 

@@ -1,447 +1,477 @@
-//! The session machine: whether events are lawful in their order (§4.5, chapter 6, appendix A), and what a session is
-//! waiting for.
+//! The session state machine: checks the order of events (§4.5, chapter 6, appendix A) and tracks
+//! the items that a session waits for.
 //!
 //! ```text
 //!            session.started            completed, errored, cancelled
 //!   (new) ───────────────────▶ open ───────────────────────────────────▶ ended
 //!                               │ ▲
 //!                 any other event└─┘   tools, outputs, questions and the states of each producer
-//!                                      have machines of their own inside
+//!                                      have their own state machines inside
 //! ```
 //!
-//! Feed it with [`Session::event`], [`Session::reply`], [`Session::answer`] and [`Session::extend`], in the order in
-//! which things happened; what is unlawful comes out as findings. After a finding the machine goes on as a listener
-//! would, so that one fault is told once. Whoever must *refuse* what is unlawful uses [`Session::admit`], which leaves
-//! the session as it was. Time is what the events say; nothing is ever due by itself, and asking twice does no harm.
+//! Call [`SessionMachine::apply`], [`SessionMachine::apply_confirmation_reply`],
+//! [`SessionMachine::apply_clarification_reply`] and [`SessionMachine::apply_deadline_extension`]
+//! in the order in which things happened. Violations are reported as findings. After a finding, the
+//! machine continues as a listener would, so each fault is reported only once. To refuse invalid
+//! events, use [`SessionMachine::try_apply`], which leaves the session unchanged if an event is
+//! invalid. Time comes only from the events, so nothing expires by itself.
 
-mod chain;
 mod output;
+mod pending_item;
+mod producer_state;
 mod question;
+pub(crate) mod question_rules;
 mod questions;
-mod step;
-pub(crate) mod terms;
+mod session_event;
 mod tool;
-mod waiting;
 
-pub use step::{Body, Clarification, Confirmation, MoreTime, Resolution, Step};
-pub use waiting::Waiting;
+pub use pending_item::PendingItem;
+pub use session_event::{
+    Clarification, Confirmation, DeadlineExtension, ReportedResolution, SessionEvent, SessionEventBody,
+};
 
 use std::sync::Arc;
 
-use crate::event::State;
+use crate::event::AgentState;
 use crate::message::{ClarificationReply, ConfirmationReply, DeadlineExtend};
-use crate::rule::{self, Face, Finding, Findings};
-use chain::Chains;
+use crate::rule::{self, Finding, Findings, ValidationMode};
 use output::Outputs;
-use questions::Questions;
+use producer_state::ProducerStates;
+use questions::ObservedQuestions;
 use seal::{Timestamp, UnixMillis};
-use tool::Tools;
+use tool::ToolCalls;
 
-/// So many tools, outputs, questions or producers may be open in one session at once, if nobody says otherwise.
-pub const MAX_OPEN: usize = 1024;
+/// The default limit on open tools, outputs, questions or producers in one session.
+pub const DEFAULT_MAX_OPEN: usize = 1024;
 
-/// One session, from its start to its end.
+/// One session, from start to end.
 ///
 /// ```
-/// use aaep::session::{Body, Session, Step};
-/// let mut session = Session::new("sess_1");
-/// let event = |body| Step {
-///     event_id: None, session_id: "sess_1", agent_id: "bank", at: None, sequence_number: None, parent: None,
-///     resolution: None, body,
+/// use aaep::session::{SessionEvent, SessionEventBody, SessionMachine};
+/// let mut session = SessionMachine::new("sess_1");
+/// let event = |body| SessionEvent {
+///     event_id: None, session_id: "sess_1", agent_id: "bank", timestamp: None, sequence_number: None,
+///     parent_session_id: None, reported_resolution: None, body,
 /// };
-/// session.admit(&event(Body::Started)).unwrap();
-/// let tool = Body::ToolInvoked { tool: "transfer", call: None, high_risk: true, irreversible: true, digest: None };
-/// let refused = session.admit(&event(tool)).unwrap_err();
+/// session.try_apply(&event(SessionEventBody::Started)).unwrap();
+/// let tool = SessionEventBody::ToolInvoked {
+///     tool: "transfer", call_id: None, high_risk: true, irreversible: true, digest: None,
+/// };
+/// let refused = session.try_apply(&event(tool)).unwrap_err();
 /// assert!(refused.iter().any(|finding| finding.rule.id() == "AAEP-4.3.1-3"));
 /// ```
-// Names are shared, so that a copy on which an event is tried costs little.
+// Strings are shared, so that copying a session to try an event is cheap.
 #[derive(Clone, Debug)]
-pub struct Session {
+pub struct SessionMachine {
     id: Arc<str>,
-    stage: Stage,
+    phase: SessionPhase,
     max_open: usize,
 }
 
 #[derive(Clone, Debug)]
-enum Stage {
-    /// The beginning has not been seen; `touched` if other events of the session have.
+enum SessionPhase {
+    /// The start of the session has not been seen, but other events may have been.
     New {
-        touched: bool,
+        has_earlier_events: bool,
     },
-    Open(Box<Open>),
-    Ended(End),
-    /// More was open at once than the limit; it is not followed any longer, and has been told so.
-    GivenUp,
+    Open(Box<OpenSessionState>),
+    Ended(SessionEnd),
+    /// Too many items were open at the same time. This was reported, and the session is no longer
+    /// tracked.
+    Untracked,
 }
 
 /// How a session ended (§4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// It did what was asked.
+pub enum SessionEnd {
+    /// The session finished its task.
     Completed,
-    /// It failed.
+    /// The session failed.
     Errored,
-    /// It was stopped.
+    /// The session was cancelled.
     Cancelled,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Open {
+struct OpenSessionState {
     parent: Option<Arc<str>>,
-    last: Option<Timestamp>,
-    numbering: Numbering,
-    chains: Chains,
-    tools: Tools,
+    last_timestamp: Option<Timestamp>,
+    numbering: SequenceNumbering,
+    producer_states: ProducerStates,
+    tools: ToolCalls,
     outputs: Outputs,
-    questions: Questions,
+    questions: ObservedQuestions,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-enum Numbering {
+enum SequenceNumbering {
     #[default]
     Unknown,
     Absent,
     Last(u64),
-    /// Events had numbers, and then one had none; what it should have been.
+    /// Events were numbered until one had no number. Holds the number that the latest event should
+    /// have had.
     Missing(u64),
 }
 
-impl Session {
-    /// A session of which nothing has been seen.
+impl SessionMachine {
+    /// Creates a session without events.
     pub fn new(id: &str) -> Self {
-        Self { id: id.into(), stage: Stage::New { touched: false }, max_open: MAX_OPEN }
+        Self {
+            id: id.into(),
+            phase: SessionPhase::New { has_earlier_events: false },
+            max_open: DEFAULT_MAX_OPEN,
+        }
     }
 
-    /// A session that begins in the middle of itself: events of it have passed before its start.
-    pub(crate) fn touched(id: &str) -> Self {
-        Self { id: id.into(), stage: Stage::New { touched: true }, max_open: MAX_OPEN }
+    /// Creates a session whose earlier events were skipped.
+    pub(crate) fn starting_mid_stream(id: &str) -> Self {
+        Self {
+            id: id.into(),
+            phase: SessionPhase::New { has_earlier_events: true },
+            max_open: DEFAULT_MAX_OPEN,
+        }
     }
 
-    /// Sets how many tools, outputs, questions and producers may each be open at once.
+    /// Sets the limit on open tools, outputs, questions and producers. It applies to each kind
+    /// separately.
     #[must_use]
     pub fn with_max_open(mut self, max_open: usize) -> Self {
         self.max_open = max_open;
         self
     }
 
-    /// Its id.
+    /// Returns the session id.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// The session that it was begun for, where sessions are linked (§A.9).
+    /// Returns the parent session, if sessions are linked (§A.9).
     pub fn parent(&self) -> Option<&str> {
-        match &self.stage {
-            Stage::Open(open) => open.parent.as_deref(),
+        match &self.phase {
+            SessionPhase::Open(open) => open.parent.as_deref(),
             _ => None,
         }
     }
 
-    /// How it ended, if it has.
-    pub fn ended(&self) -> Option<End> {
-        match self.stage {
-            Stage::Ended(end) => Some(end),
+    /// Returns how the session ended; `None` if it has not ended.
+    pub fn end(&self) -> Option<SessionEnd> {
+        match self.phase {
+            SessionPhase::Ended(end) => Some(end),
             _ => None,
         }
     }
 
-    /// Whether it has begun and not ended.
+    /// Returns whether the session has started and not ended.
     pub fn is_open(&self) -> bool {
-        matches!(self.stage, Stage::Open(_))
+        matches!(self.phase, SessionPhase::Open(_))
     }
 
-    /// Takes an event if it is lawful; else the session stays as it was, and the findings say why. Warnings come back
-    /// with what was taken.
-    pub fn admit(&mut self, step: &Step<&str>) -> Result<Vec<Finding>, Vec<Finding>> {
-        let mut findings = Findings::new(Face::Strict);
-        // What is open is kept beside its box: most events are lawful, and a second box would be thrown away.
-        let before = match &mut self.stage {
-            Stage::Open(open) => {
-                open.tools.settle();
-                open.outputs.settle();
-                open.questions.settle();
-                Ok(Open::clone(open))
+    /// Applies an event if it is valid, and returns its warnings. If it is invalid, the session
+    /// stays unchanged and the findings are returned as the error.
+    pub fn try_apply(&mut self, event: &SessionEvent<&str>) -> Result<Vec<Finding>, Vec<Finding>> {
+        let mut findings = Findings::new(ValidationMode::Strict);
+        // The backup is not boxed, because most events are valid and the box would be wasted.
+        let backup = match &mut self.phase {
+            SessionPhase::Open(open) => {
+                open.tools.merge_recent();
+                open.outputs.merge_recent();
+                open.questions.merge_recent();
+                Ok(OpenSessionState::clone(open))
             }
             other => Err(other.clone()),
         };
-        self.event(step, &mut findings);
+        self.apply(event, &mut findings);
         if findings.has_error() {
-            self.stage = before.map_or_else(|other| other, |open| Stage::Open(Box::new(open)));
+            self.phase = backup.map_or_else(|other| other, |open| SessionPhase::Open(Box::new(open)));
             return Err(findings.take());
         }
         Ok(findings.take())
     }
 
-    /// Takes an event; what is unlawful about it at this place goes to the findings.
-    pub fn event(&mut self, step: &Step<&str>, findings: &mut Findings) {
-        match &mut self.stage {
-            Stage::New { touched } => {
-                let touched = *touched;
-                self.start(touched, step, findings);
+    /// Applies an event and reports violations to `findings`.
+    pub fn apply(&mut self, event: &SessionEvent<&str>, findings: &mut Findings) {
+        match &mut self.phase {
+            SessionPhase::New { has_earlier_events } => {
+                let has_earlier_events = *has_earlier_events;
+                self.start(has_earlier_events, event, findings);
             }
-            Stage::Open(open) => {
-                open.event(step, findings);
-                let end = match step.body {
-                    Body::Completed => Some(End::Completed),
-                    Body::Errored => Some(End::Errored),
-                    Body::Cancelled => Some(End::Cancelled),
+            SessionPhase::Open(open) => {
+                open.apply_event(event, findings);
+                let end = match event.body {
+                    SessionEventBody::Completed => Some(SessionEnd::Completed),
+                    SessionEventBody::Errored => Some(SessionEnd::Errored),
+                    SessionEventBody::Cancelled => Some(SessionEnd::Cancelled),
                     _ => None,
                 };
                 if let Some(end) = end {
-                    self.stage = Stage::Ended(end);
-                } else if open.largest() > self.max_open {
+                    self.phase = SessionPhase::Ended(end);
+                } else if open.max_open_count() > self.max_open {
                     let found = format!(
-                        "more than {} are open at once in {}; its order is not judged further",
+                        "more than {} items are open at once in {}; its order is no longer checked",
                         self.max_open, self.id
                     );
-                    findings.push(rule::READABLE, String::new(), found);
-                    self.stage = Stage::GivenUp;
+                    findings.push(rule::CHECK_LIMITS, String::new(), found);
+                    self.phase = SessionPhase::Untracked;
                 }
             }
-            Stage::Ended(end) => after_end(*end, &step.body, findings),
-            Stage::GivenUp => {}
+            SessionPhase::Ended(end) => report_after_end(*end, &event.body, findings),
+            SessionPhase::Untracked => {}
         }
     }
 
-    /// (new) ─▶ open
-    fn start(&mut self, touched: bool, step: &Step<&str>, findings: &mut Findings) {
-        let started = matches!(step.body, Body::Started);
-        if !started {
+    /// Starts the session with its first event.
+    fn start(&mut self, has_earlier_events: bool, event: &SessionEvent<&str>, findings: &mut Findings) {
+        let is_start = matches!(event.body, SessionEventBody::Started);
+        if !is_start {
             findings.push(rule::STARTED_FIRST, String::new(), format!("{} has not been started", self.id));
-        } else if touched {
-            findings.push(
-                rule::STARTED_FIRST,
-                String::new(),
-                format!("events of {} stand before it", self.id),
-            );
+        } else if has_earlier_events {
+            findings.push(rule::STARTED_FIRST, String::new(), format!("events of {} precede it", self.id));
         }
-        let mut open = Box::new(Open { parent: step.parent.map(Into::into), ..Open::default() });
-        if started {
-            open.order(step, findings);
-            self.stage = Stage::Open(open);
+        let mut open = Box::new(OpenSessionState {
+            parent: event.parent_session_id.map(Into::into),
+            ..OpenSessionState::default()
+        });
+        if is_start {
+            open.check_order(event, findings);
+            self.phase = SessionPhase::Open(open);
         } else {
-            self.stage = Stage::Open(open);
-            self.event(step, findings);
+            self.phase = SessionPhase::Open(open);
+            self.apply(event, findings);
         }
     }
 
-    /// Takes a person's decision (§6.3).
-    pub fn reply(&mut self, reply: &ConfirmationReply, findings: &mut Findings) {
-        if let Stage::Open(open) = &mut self.stage {
-            open.questions.reply(reply, findings);
+    /// Applies a reply to a confirmation (§6.3).
+    pub fn apply_confirmation_reply(&mut self, reply: &ConfirmationReply, findings: &mut Findings) {
+        if let SessionPhase::Open(open) = &mut self.phase {
+            open.questions.apply_confirmation_reply(reply, findings);
         }
     }
 
-    /// Takes a person's answer (§6.5).
-    pub fn answer(&mut self, reply: &ClarificationReply, findings: &mut Findings) {
-        if let Stage::Open(open) = &mut self.stage {
-            open.questions.answer(reply, findings);
+    /// Applies a reply to a clarification (§6.5).
+    pub fn apply_clarification_reply(&mut self, reply: &ClarificationReply, findings: &mut Findings) {
+        if let SessionPhase::Open(open) = &mut self.phase {
+            open.questions.apply_clarification_reply(reply, findings);
         }
     }
 
-    /// Takes note that a reply to a question came which has no effect, because it is not lawful (§6.3.4).
-    pub fn void_reply(&mut self, token: &str) {
-        if let Stage::Open(open) = &mut self.stage {
-            open.questions.void_reply(token);
+    /// Records that an invalid reply to a question was received. It has no effect of its own
+    /// (§6.3.4).
+    pub fn note_invalid_reply(&mut self, token: &str) {
+        if let SessionPhase::Open(open) = &mut self.phase {
+            open.questions.note_invalid_reply(token);
         }
     }
 
-    /// Takes a person's wish for more time.
-    pub fn extend(&mut self, wish: &DeadlineExtend) {
-        if let Stage::Open(open) = &mut self.stage {
-            open.questions.extend(wish);
+    /// Applies a person's request for more time.
+    pub fn apply_deadline_extension(&mut self, request: &DeadlineExtend) {
+        if let SessionPhase::Open(open) = &mut self.phase {
+            open.questions.extend_deadline(request);
         }
     }
 
-    /// Takes the stop by the person, which refuses what is open.
-    pub fn stop(&mut self) {
-        if let Stage::Open(open) = &mut self.stage {
+    /// Stops the session on behalf of the person, which refuses all open questions.
+    pub fn apply_stop(&mut self) {
+        if let SessionPhase::Open(open) = &mut self.phase {
             open.questions.refuse_all();
         }
     }
 
-    /// Whether a question of that token is or was in this session.
+    /// Returns whether a question of this session has or had this token.
     pub fn knows_token(&self, token: &str) -> bool {
-        matches!(&self.stage, Stage::Open(open) if open.questions.knows(token))
+        matches!(&self.phase, SessionPhase::Open(open) if open.questions.contains_token(token))
     }
 
-    /// When the time of a question of this session is over, in milliseconds since 1970, as its events tell (§6.4).
+    /// Returns the deadline of a question of this session, according to its events (§6.4).
     pub fn deadline_of(&self, token: &str) -> Option<UnixMillis> {
-        match &self.stage {
-            Stage::Open(open) => open.questions.deadline_of(token),
+        match &self.phase {
+            SessionPhase::Open(open) => open.questions.deadline_of(token),
             _ => None,
         }
     }
 
-    /// What it is waiting for: answers, then tools, then outputs, then its end.
-    pub fn waiting_for(&self) -> Vec<Waiting> {
-        match &self.stage {
-            Stage::New { .. } => vec![Waiting::Start],
-            Stage::Open(open) => {
-                let mut all = open.questions.waiting();
-                all.extend(open.tools.waiting());
-                all.extend(open.outputs.waiting());
-                all.push(Waiting::End);
-                all
+    /// Returns what the session waits for: answers, then tools, then outputs, then its end.
+    pub fn pending_items(&self) -> Vec<PendingItem> {
+        match &self.phase {
+            SessionPhase::New { .. } => vec![PendingItem::Start],
+            SessionPhase::Open(open) => {
+                let mut items = open.questions.pending_items();
+                items.extend(open.tools.pending_items());
+                items.extend(open.outputs.pending_items());
+                items.push(PendingItem::End);
+                items
             }
-            Stage::Ended(_) | Stage::GivenUp => Vec::new(),
+            SessionPhase::Ended(_) | SessionPhase::Untracked => Vec::new(),
         }
     }
 
-    /// The tools that are running, in the order of their calls, each with its call id.
+    /// Returns the running tools with their call ids, in the order of the calls.
     pub fn open_tools(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
         self.open().into_iter().flat_map(|open| open.tools.open())
     }
 
-    /// The outputs that are not complete, each with its id and the position of its next chunk.
+    /// Returns the incomplete outputs with their ids and the positions of their next chunks.
     pub fn open_outputs(&self) -> impl Iterator<Item = (Option<&str>, u64)> {
         self.open().into_iter().flat_map(|open| open.outputs.open())
     }
 
-    fn open(&self) -> Option<&Open> {
-        match &self.stage {
-            Stage::Open(open) => Some(open),
+    fn open(&self) -> Option<&OpenSessionState> {
+        match &self.phase {
+            SessionPhase::Open(open) => Some(open),
             _ => None,
         }
     }
 
-    /// Where the last `agent.state.changed` of a producer went; `idle` before the first.
-    pub fn declared_state_of(&self, agent_id: &str) -> &State {
-        self.open().map_or(&State::Idle, |open| open.chains.declared_state_of(agent_id))
+    /// Returns the state in a producer's last `agent.state.changed`; `idle` before the first.
+    pub fn declared_state_of(&self, agent_id: &str) -> &AgentState {
+        self.open().map_or(&AgentState::Idle, |open| open.producer_states.declared_state_of(agent_id))
     }
 
-    /// The state that a producer is in, as far as its events tell (§4.2.1).
-    pub fn state_of(&self, agent_id: &str) -> Option<&State> {
-        match &self.stage {
-            Stage::Open(open) => open.chains.state_of(agent_id),
+    /// Returns the current state of a producer, according to its events (§4.2.1).
+    pub fn state_of(&self, agent_id: &str) -> Option<&AgentState> {
+        match &self.phase {
+            SessionPhase::Open(open) => open.producer_states.state_of(agent_id),
             _ => None,
         }
     }
 }
 
-impl Open {
-    /// An event between start and end.
-    fn event(&mut self, step: &Step<&str>, findings: &mut Findings) {
-        self.order(step, findings);
-        if let Some(now) = &step.at {
+impl OpenSessionState {
+    /// Applies an event between start and end.
+    fn apply_event(&mut self, event: &SessionEvent<&str>, findings: &mut Findings) {
+        self.check_order(event, findings);
+        if let Some(now) = &event.timestamp {
             self.questions.expire(now, findings);
         }
-        let agent = self.chains.of(step.agent_id);
-        match &step.body {
-            Body::Started => {
+        let agent = self.producer_states.index_of(event.agent_id);
+        match &event.body {
+            SessionEventBody::Started => {
                 findings.push(
                     rule::ONE_START_ONE_END,
                     String::new(),
-                    "it has been started before".to_owned(),
+                    "the session was already started".to_owned(),
                 );
             }
-            Body::Completed | Body::Errored | Body::Cancelled => {
-                self.tools.end(findings);
-                self.outputs.end(findings);
-                self.questions.end(matches!(step.body, Body::Completed), findings);
+            SessionEventBody::Completed | SessionEventBody::Errored | SessionEventBody::Cancelled => {
+                self.tools.report_open(findings);
+                self.outputs.report_open(findings);
+                self.questions.end(matches!(event.body, SessionEventBody::Completed), findings);
             }
-            Body::State { from, to } => {
-                let left = self.chains.change(agent, from, to, self.tools.any_open(agent), findings);
-                self.questions.state_changed(agent, left, to, step, findings);
+            SessionEventBody::StateChanged { from, to } => {
+                let left_awaiting_input =
+                    self.producer_states.change_state(agent, from, to, self.tools.any_open(agent), findings);
+                self.questions.apply_state_change(agent, left_awaiting_input, to, event, findings);
             }
-            Body::Progress { percent, more_time } => {
-                self.chains.progress(agent, *percent, step.at, findings);
-                match more_time {
-                    Some(told) => self.questions.has_more_time(told),
-                    None => self.questions.progress(),
+            SessionEventBody::ProgressUpdated { percent, deadline_extension } => {
+                self.producer_states.update_progress(agent, *percent, event.timestamp, findings);
+                match deadline_extension {
+                    Some(extension) => self.questions.apply_reported_extension(extension),
+                    None => self.questions.count_progress(),
                 }
             }
-            Body::ToolInvoked { tool, call, high_risk, irreversible, digest } => {
-                let wish = question::Wish {
+            SessionEventBody::ToolInvoked { tool, call_id: call, high_risk, irreversible, digest } => {
+                let attempted = question::AttemptedCall {
                     agent,
                     tool,
-                    call: *call,
+                    call_id: *call,
                     digest: *digest,
-                    millis: step.at.map(|at| at.unix_millis()),
+                    called_at: event.timestamp.map(|at| at.unix_millis()),
                     irreversible: *irreversible,
                     high_risk: *high_risk,
                 };
-                self.chains.invoke(agent, &self.questions, findings);
-                self.questions.act(&wish, findings);
+                self.producer_states.invoke(agent, &self.questions, findings);
+                self.questions.check_call(&attempted, findings);
                 self.tools.invoke(agent, tool, *call, findings);
             }
-            Body::ToolCompleted { tool, call } => {
+            SessionEventBody::ToolCompleted { tool, call_id: call } => {
                 self.tools.complete(agent, tool, *call, findings);
-                self.chains.completed(agent);
+                self.producer_states.complete_tool(agent);
             }
-            Body::Output { output, position, length, complete, .. } => {
-                self.chains.write(agent, &self.questions, findings);
-                let chunk = output::Chunk { position: *position, length: *length, complete: *complete };
-                self.outputs.chunk(agent, *output, chunk, findings);
+            SessionEventBody::OutputStreaming {
+                output_id: output,
+                position,
+                code_points: length,
+                complete,
+                ..
+            } => {
+                self.producer_states.write_output(agent, &self.questions, findings);
+                let chunk =
+                    output::OutputChunk { position: *position, length: *length, is_complete: *complete };
+                self.outputs.add_chunk(agent, *output, chunk, findings);
             }
-            Body::Confirmation(asked) => {
-                self.chains.ask(agent, findings);
-                self.questions.confirmation(agent, asked, step.at, findings);
+            SessionEventBody::Confirmation(question) => {
+                self.producer_states.ask(agent, findings);
+                self.questions.ask_confirmation(agent, question, event.timestamp, findings);
             }
-            Body::Clarification(asked) => {
-                self.chains.ask(agent, findings);
-                self.questions.clarification(agent, asked, step.at, findings);
+            SessionEventBody::Clarification(question) => {
+                self.producer_states.ask(agent, findings);
+                self.questions.ask_clarification(agent, question, event.timestamp, findings);
             }
-            Body::Handoff => {
-                self.chains.hand_off(agent);
-                self.questions.show(agent);
+            SessionEventBody::Handoff => {
+                self.producer_states.hand_off(agent);
+                self.questions.mark_shown(agent);
             }
-            Body::Other => {}
+            SessionEventBody::Other => {}
         }
     }
 
-    /// Numbers and times, which are the same for every event.
-    fn order(&mut self, step: &Step<&str>, findings: &mut Findings) {
-        if let (Some(last), Some(now)) = (&self.last, &step.at)
+    /// Checks the sequence number and the timestamp of an event.
+    fn check_order(&mut self, event: &SessionEvent<&str>, findings: &mut Findings) {
+        if let (Some(last), Some(now)) = (&self.last_timestamp, &event.timestamp)
             && now.cmp_instant(last).is_lt()
         {
             findings.push(rule::TIME_ORDER, "/timestamp".to_owned(), format!("{now} is before {last}"));
         }
-        self.last = step.at.or(self.last);
-        self.numbering = match (self.numbering, step.sequence_number) {
-            (Numbering::Unknown | Numbering::Absent, None) => Numbering::Absent,
-            (Numbering::Unknown, Some(number)) => Numbering::Last(number),
-            (Numbering::Last(last), Some(number)) => {
+        self.last_timestamp = event.timestamp.or(self.last_timestamp);
+        self.numbering = match (self.numbering, event.sequence_number) {
+            (SequenceNumbering::Unknown | SequenceNumbering::Absent, None) => SequenceNumbering::Absent,
+            (SequenceNumbering::Unknown, Some(number)) => SequenceNumbering::Last(number),
+            (SequenceNumbering::Last(last), Some(number)) => {
                 if number != last.wrapping_add(1) {
                     let found = format!("{number} follows {last}");
                     findings.push(rule::SEQUENCE_STEP, "/sequence_number".to_owned(), found);
                 }
-                Numbering::Last(number)
+                SequenceNumbering::Last(number)
             }
-            // From here on numbers are missing or not: which it is has been told, and the count goes on.
-            (Numbering::Last(last), None) => {
-                findings.push(rule::SEQUENCE_ALL, String::new(), "the event before has one".to_owned());
-                Numbering::Missing(last.wrapping_add(1))
+            // The missing number has been reported, so keep counting and accept either form from
+            // here on.
+            (SequenceNumbering::Last(last), None) => {
+                findings.push(rule::SEQUENCE_ALL, String::new(), "the previous event has one".to_owned());
+                SequenceNumbering::Missing(last.wrapping_add(1))
             }
-            (Numbering::Missing(last), None) => Numbering::Missing(last.wrapping_add(1)),
-            (Numbering::Missing(last), Some(number)) if number == last.wrapping_add(1) => {
-                Numbering::Last(number)
+            (SequenceNumbering::Missing(last), None) => SequenceNumbering::Missing(last.wrapping_add(1)),
+            (SequenceNumbering::Missing(last), Some(number)) if number == last.wrapping_add(1) => {
+                SequenceNumbering::Last(number)
             }
-            (Numbering::Missing(_), Some(number)) => {
-                let found = format!("{number} follows events without one");
+            (SequenceNumbering::Missing(_), Some(number)) => {
+                let found = format!("{number} follows events without a number");
                 findings.push(rule::SEQUENCE_STEP, "/sequence_number".to_owned(), found);
-                Numbering::Last(number)
+                SequenceNumbering::Last(number)
             }
-            (Numbering::Absent, Some(number)) => {
-                let found = "the event before has none".to_owned();
+            (SequenceNumbering::Absent, Some(number)) => {
+                let found = "the previous event has none".to_owned();
                 findings.push(rule::SEQUENCE_ALL, "/sequence_number".to_owned(), found);
-                Numbering::Last(number)
+                SequenceNumbering::Last(number)
             }
         };
     }
 
-    /// The largest number of things that are open at once.
-    fn largest(&self) -> usize {
-        self.tools.len().max(self.outputs.len()).max(self.questions.len()).max(self.chains.len())
+    /// Returns the highest number of open items of one kind.
+    fn max_open_count(&self) -> usize {
+        self.tools.len().max(self.outputs.len()).max(self.questions.len()).max(self.producer_states.len())
     }
 }
 
-/// What is wrong with an event after the end of its session.
-pub(crate) fn after_end(end: End, body: &Body<&str>, findings: &mut Findings) {
+/// Reports an event after the end of its session.
+pub(crate) fn report_after_end(end: SessionEnd, body: &SessionEventBody<&str>, findings: &mut Findings) {
     let rule = match (end, body) {
-        (_, Body::Started) => rule::SESSION_ID_NEW,
-        (End::Errored | End::Cancelled, Body::Completed) => rule::COMPLETED_AFTER_FAILURE,
-        (_, Body::Completed | Body::Errored | Body::Cancelled) => rule::ONE_START_ONE_END,
+        (_, SessionEventBody::Started) => rule::SESSION_ID_NEW,
+        (SessionEnd::Errored | SessionEnd::Cancelled, SessionEventBody::Completed) => {
+            rule::COMPLETED_AFTER_FAILURE
+        }
+        (_, SessionEventBody::Completed | SessionEventBody::Errored | SessionEventBody::Cancelled) => {
+            rule::ONE_START_ONE_END
+        }
         _ => rule::AFTER_END,
     };
     findings.push(rule, String::new(), "the session has ended".to_owned());

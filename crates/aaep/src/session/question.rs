@@ -1,238 +1,274 @@
-//! One question: what it is about, how it was resolved, and which call it covers.
+//! One question in a recording: its subject, its resolution and the call that it covers.
 
 use seal::UnixMillis;
 
-use super::Resolution;
-use super::terms::{Kinds, Named, countdown};
-use crate::event::State;
+use super::ReportedResolution;
+use super::question_rules::{AcceptedResponses, CallIdentity, countdown_times};
+use crate::event::AgentState;
 use crate::rule::{self, Findings, Rule};
 
 #[derive(Clone, Debug)]
-pub(super) struct Question {
+pub(super) struct ObservedQuestion {
     pub(super) token: Box<str>,
     pub(super) agent: usize,
-    pub(super) about: About,
+    pub(super) subject: ObservedSubject,
     pub(super) asked_at: Option<UnixMillis>,
     pub(super) timeout_seconds: u64,
     pub(super) deadline: Option<UnixMillis>,
-    pub(super) progress: u8,
-    pub(super) status: Status,
-    pub(super) heard: Heard,
-    /// An event has shown how it was resolved.
-    pub(super) shown: bool,
+    /// The number of progress events since the question was asked.
+    pub(super) progress_count: u8,
+    pub(super) status: ObservedStatus,
+    pub(super) reply: ObservedReply,
+    /// Whether an event has shown how the question was resolved.
+    pub(super) is_resolution_shown: bool,
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum About {
-    Action {
+pub(super) enum ObservedSubject {
+    Confirmation {
         action: Box<str>,
         accept_by_default: bool,
         irreversible: Option<bool>,
         may_accept: bool,
         may_reject: bool,
         tool: Option<Box<str>>,
-        call: Option<Box<str>>,
+        call_id: Option<Box<str>>,
         digest: Option<Box<str>>,
     },
-    Meaning {
+    Clarification {
         question: Box<str>,
-        kinds: Kinds,
+        kinds: AcceptedResponses,
     },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Status {
+pub(super) enum ObservedStatus {
     Open,
-    /// Accepted; `silent` if nobody said so and the default did.
+    /// Accepted; `by_default` if no person answered.
     Accepted {
-        silent: bool,
+        by_default: bool,
     },
-    /// Refused; `modified` if the reply accepted something else (§6.3.2).
+    /// Refused; `modified` if the person accepted only a modified action (§6.3.2).
     Refused {
         modified: bool,
     },
-    /// Taken as accepted, because the agent went on to a tool and no reply is recorded (design, decision 15). A reply
-    /// that is recorded after all overrules it.
+    /// Presumed to be accepted, because the agent continued with a tool and no reply is recorded
+    /// (decision 15). A later reply overrides this.
     Presumed,
-    /// A call was made on that presumption, at that time.
+    /// A call was made while the acceptance was only presumed. Holds the time of the call.
     Acted {
-        millis: Option<UnixMillis>,
+        acted_at: Option<UnixMillis>,
     },
-    /// A clarification that has its answer, or never will.
-    Answered,
+    /// A clarification that was answered, or can no longer be. Also a confirmation whose call and
+    /// reply were both recorded.
+    Closed,
 }
 
-/// What the recording has of a person's reply to a question.
+/// The recorded reply to a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Heard {
-    Nothing,
+pub(super) enum ObservedReply {
+    NoReply,
     InTime,
-    /// Only what came too late, or is without effect for another reason (§6.3.4): no reason to go on.
-    Void,
+    /// Only a reply that is late or invalid (§6.3.4), which does not justify an action.
+    Ineffective,
 }
 
-/// A tool that is about to run.
-pub(super) struct Wish<'w> {
+/// A tool call that is about to run.
+pub(super) struct AttemptedCall<'w> {
     pub(super) agent: usize,
     pub(super) tool: &'w str,
-    pub(super) call: Option<&'w str>,
+    pub(super) call_id: Option<&'w str>,
     pub(super) digest: Option<&'w str>,
-    pub(super) millis: Option<UnixMillis>,
+    pub(super) called_at: Option<UnixMillis>,
     pub(super) irreversible: bool,
     pub(super) high_risk: bool,
 }
 
-impl Question {
+impl ObservedQuestion {
     pub(super) fn is_confirmation(&self) -> bool {
-        matches!(self.about, About::Action { .. })
+        matches!(self.subject, ObservedSubject::Confirmation { .. })
     }
 
-    /// The person was told that it can be undone.
-    pub(super) fn says_reversible(&self) -> bool {
-        matches!(self.about, About::Action { irreversible: Some(false), .. })
+    /// Returns whether the question declared the action reversible.
+    pub(super) fn declares_reversible(&self) -> bool {
+        matches!(self.subject, ObservedSubject::Confirmation { irreversible: Some(false), .. })
     }
 
-    pub(super) fn default(&self) -> Status {
-        match self.about {
-            About::Action { accept_by_default: true, .. } => Status::Accepted { silent: true },
-            _ => self.refusal(),
+    pub(super) fn default_status(&self) -> ObservedStatus {
+        match self.subject {
+            ObservedSubject::Confirmation { accept_by_default: true, .. } => {
+                ObservedStatus::Accepted { by_default: true }
+            }
+            _ => self.refusal_status(),
         }
     }
 
-    pub(super) fn refusal(&self) -> Status {
-        if self.is_confirmation() { Status::Refused { modified: false } } else { Status::Answered }
+    pub(super) fn refusal_status(&self) -> ObservedStatus {
+        if self.is_confirmation() {
+            ObservedStatus::Refused { modified: false }
+        } else {
+            ObservedStatus::Closed
+        }
     }
 
-    pub(super) fn resolve(&mut self, status: Status, at: Option<UnixMillis>, findings: &mut Findings) {
+    pub(super) fn resolve(
+        &mut self,
+        status: ObservedStatus,
+        at: Option<UnixMillis>,
+        findings: &mut Findings,
+    ) {
         self.status = status;
-        let (Some(asked), Some(deadline), Some(at)) = (self.asked_at, self.deadline, at) else {
+        let (Some(asked_at), Some(deadline), Some(at)) = (self.asked_at, self.deadline, at) else {
             return;
         };
-        let (total, elapsed) = (deadline.millis_since(asked), at.millis_since(asked));
-        let points = countdown(asked, self.timeout_seconds, deadline);
+        let (total, elapsed) = (deadline.millis_since(asked_at), at.millis_since(asked_at));
+        let points = countdown_times(asked_at, self.timeout_seconds, deadline);
         let due = points.into_iter().flatten().filter(|point| *point <= at).count();
-        if usize::from(self.progress) < due {
+        if usize::from(self.progress_count) < due {
             let found = format!("{} was open for {} of {} seconds", self.token, elapsed / 1000, total / 1000);
             findings.push(rule::COUNTDOWN, String::new(), found);
         }
     }
 
-    /// An event says how it was resolved (design, decision 15).
-    pub(super) fn resolved_by(
+    /// Applies a resolution that an event reports (decision 15).
+    pub(super) fn apply_reported_resolution(
         &mut self,
-        told: &Resolution<&str>,
+        reported: &ReportedResolution<&str>,
         at: Option<UnixMillis>,
         findings: &mut Findings,
     ) {
         let pointer = || "/extensions/sayso".to_owned();
-        let said = match told.decision {
-            Some("accept") => Status::Accepted { silent: told.by != Some("reply") },
-            Some("reject") => Status::Refused { modified: false },
-            _ => self.refusal(),
+        let reported_status = match reported.decision {
+            Some("accept") => ObservedStatus::Accepted { by_default: reported.resolved_by != Some("reply") },
+            Some("reject") => ObservedStatus::Refused { modified: false },
+            _ => self.refusal_status(),
         };
-        let same = |a: Status, b: Status| {
-            matches!(a, Status::Accepted { .. }) == matches!(b, Status::Accepted { .. })
+        let agree = |a: ObservedStatus, b: ObservedStatus| {
+            matches!(a, ObservedStatus::Accepted { .. }) == matches!(b, ObservedStatus::Accepted { .. })
         };
-        let in_time = matches!((at, self.deadline), (Some(at), Some(deadline)) if at < deadline);
-        let accepts = matches!(said, Status::Accepted { .. });
-        let modified = self.status == (Status::Refused { modified: true });
-        if self.heard == Heard::InTime && told.decision.is_some() && !modified && !same(said, self.status) {
+        let is_in_time = matches!((at, self.deadline), (Some(at), Some(deadline)) if at < deadline);
+        let accepts = matches!(reported_status, ObservedStatus::Accepted { .. });
+        let is_modified = self.status == (ObservedStatus::Refused { modified: true });
+        if self.reply == ObservedReply::InTime
+            && reported.decision.is_some()
+            && !is_modified
+            && !agree(reported_status, self.status)
+        {
             let (rule, found) = if accepts {
-                (rule::AFTER_REJECT, "the person has refused")
+                (rule::AFTER_REJECT, "the person refused")
             } else {
-                (rule::RESOLUTION_SHOWN, "the person has accepted")
+                (rule::RESOLUTION_SHOWN, "the person accepted")
             };
             return findings.push(rule, pointer(), found.to_owned());
         }
-        if self.heard == Heard::Void && told.by == Some("reply") && accepts {
+        if self.reply == ObservedReply::Ineffective && reported.resolved_by == Some("reply") && accepts {
             findings.push(rule::DEFAULT_APPLIED, pointer(), "the reply had no effect".to_owned());
         }
-        match told.by {
+        match reported.resolved_by {
             Some("timeout" | "closure" | "unreachable") => {
-                if told.by == Some("timeout") && in_time {
-                    findings.push(rule::DEFAULT_TIME, pointer(), "its time is not over".to_owned());
+                if reported.resolved_by == Some("timeout") && is_in_time {
+                    findings.push(rule::DEFAULT_TIME, pointer(), "the deadline has not passed".to_owned());
                 }
-                if self.is_confirmation() && !same(said, self.default()) {
-                    let found = format!("found {}", told.decision.unwrap_or("no decision"));
+                if self.is_confirmation() && !agree(reported_status, self.default_status()) {
+                    let found = format!("found {}", reported.decision.unwrap_or("no decision"));
                     findings.push(rule::DEFAULT_APPLIED, pointer(), found);
                 }
             }
-            // A reply that the recording has speaks for itself; one that it has not is believed.
+            // A recorded reply is decisive. If none is recorded, the report is trusted.
             Some("reply") => {
-                if let Status::Refused { modified: false } = self.status
+                if let ObservedStatus::Refused { modified: false } = self.status
                     && accepts
-                    && in_time
+                    && is_in_time
                 {
-                    findings.push(rule::AFTER_REJECT, pointer(), "the person has refused".to_owned());
+                    findings.push(rule::AFTER_REJECT, pointer(), "the person refused".to_owned());
                     return;
                 }
             }
             _ => {}
         }
-        if let Status::Acted { .. } = self.status {
-            if said != (Status::Accepted { silent: false }) {
-                findings.push(rule::AFTER_REJECT, pointer(), "it was done all the same".to_owned());
+        if let ObservedStatus::Acted { .. } = self.status {
+            if reported_status != (ObservedStatus::Accepted { by_default: false }) {
+                findings.push(rule::AFTER_REJECT, pointer(), "the action was performed anyway".to_owned());
             }
-            self.status = Status::Answered;
-        } else if matches!(self.status, Status::Open | Status::Presumed) {
-            self.resolve(said, at, findings);
-        } else if told.by == Some("reply") && !in_time {
-            // It came in time and is told late: our default was too quick.
-            self.status = said;
+            self.status = ObservedStatus::Closed;
+        } else if matches!(self.status, ObservedStatus::Open | ObservedStatus::Presumed) {
+            self.resolve(reported_status, at, findings);
+        } else if reported.resolved_by == Some("reply") && !is_in_time {
+            // The reply was in time but reported late, so the default was applied too early.
+            self.status = reported_status;
         }
     }
 
-    /// The agent has left `awaiting_input` without a word about this question.
-    pub(super) fn passed_over(&mut self, to: &State, at: Option<UnixMillis>, findings: &mut Findings) {
-        if self.is_confirmation() && *to == State::CallingTool && self.heard == Heard::Nothing {
-            self.resolve(Status::Presumed, at, findings);
-        } else {
-            self.resolve(self.refusal(), at, findings);
-        }
-    }
-
-    /// A reply to an action that was taken without waiting for it: lawful only if it was given before, and recorded late.
-    pub(super) fn replied_after(
+    /// Resolves the question because the agent left `awaiting_input` without reporting a
+    /// resolution.
+    pub(super) fn resolve_without_report(
         &mut self,
-        acted: Option<UnixMillis>,
+        to: &AgentState,
+        at: Option<UnixMillis>,
+        findings: &mut Findings,
+    ) {
+        if self.is_confirmation() && *to == AgentState::CallingTool && self.reply == ObservedReply::NoReply {
+            self.resolve(ObservedStatus::Presumed, at, findings);
+        } else {
+            self.resolve(self.refusal_status(), at, findings);
+        }
+    }
+
+    /// Handles a reply to an action that was already performed. This is valid only if the reply was
+    /// given before the call and recorded after it.
+    pub(super) fn apply_late_reply(
+        &mut self,
+        acted_at: Option<UnixMillis>,
         accepts: bool,
         at: UnixMillis,
         findings: &mut Findings,
     ) {
-        let (rule, found) = match (accepts, acted) {
-            (true, Some(acted)) if at <= acted => {
-                self.status = Status::Answered;
+        let (rule, found) = match (accepts, acted_at) {
+            (true, Some(acted_at)) if at <= acted_at => {
+                self.status = ObservedStatus::Closed;
                 return;
             }
-            (true, _) => (rule::BLOCKED, "it was done before this reply"),
-            (false, _) => (rule::AFTER_REJECT, "it was done all the same"),
+            (true, _) => (rule::BLOCKED, "the action was performed before this reply"),
+            (false, _) => (rule::AFTER_REJECT, "the action was performed anyway"),
         };
-        self.status = Status::Answered;
+        self.status = ObservedStatus::Closed;
         findings.push(rule, "/decision".to_owned(), found.to_owned());
     }
 
-    /// Whether the person has agreed to this very call.
-    pub(super) fn allows(&self, wish: &Wish<'_>) -> bool {
-        matches!(self.status, Status::Accepted { .. } | Status::Presumed) && self.covers(wish)
+    /// Returns whether the question was accepted, or is presumed to be, and covers this call.
+    pub(super) fn allows(&self, attempted: &AttemptedCall<'_>) -> bool {
+        matches!(self.status, ObservedStatus::Accepted { .. } | ObservedStatus::Presumed)
+            && self.covers(attempted)
     }
 
-    /// Whether a question is about this very call, as far as it says (design, decision 6).
-    pub(super) fn covers(&self, wish: &Wish<'_>) -> bool {
-        let About::Action { tool, call, digest, .. } = &self.about else { return false };
-        let asked = Named { tool: tool.as_deref(), call: call.as_deref(), digest: digest.as_deref() };
-        asked.covers(&Named { tool: Some(wish.tool), call: wish.call, digest: wish.digest })
+    /// Returns whether the question covers this call (decision 6). Compares the tool, the call id
+    /// and the digest if the question specifies them.
+    pub(super) fn covers(&self, attempted: &AttemptedCall<'_>) -> bool {
+        let ObservedSubject::Confirmation { tool, call_id: call, digest, .. } = &self.subject else {
+            return false;
+        };
+        let expected =
+            CallIdentity { tool: tool.as_deref(), call_id: call.as_deref(), digest: digest.as_deref() };
+        expected.covers(&CallIdentity {
+            tool: Some(attempted.tool),
+            call_id: attempted.call_id,
+            digest: attempted.digest,
+        })
     }
 
-    /// Whether this question stands in the way of a harmless call: it names the tool, or was refused a moment ago.
-    pub(super) fn forbids(&self, wish: &Wish<'_>) -> Option<Rule> {
-        let About::Action { tool, .. } = &self.about else { return None };
-        let named = tool.as_deref() == Some(wish.tool);
+    /// Returns the rule that forbids a call which needs no consent of its own. It is forbidden if
+    /// this question is open and names the tool, or if it was refused.
+    pub(super) fn forbids(&self, attempted: &AttemptedCall<'_>) -> Option<Rule> {
+        let ObservedSubject::Confirmation { tool, .. } = &self.subject else { return None };
+        let names_tool = tool.as_deref() == Some(attempted.tool);
         match self.status {
-            Status::Open if named => Some(rule::BLOCKED),
-            Status::Refused { modified: true } if named || self.agent == wish.agent => {
+            ObservedStatus::Open if names_tool => Some(rule::BLOCKED),
+            ObservedStatus::Refused { modified: true } if names_tool || self.agent == attempted.agent => {
                 Some(rule::MODIFIED_ACTION)
             }
-            Status::Refused { .. } if named || self.agent == wish.agent => Some(rule::AFTER_REJECT),
+            ObservedStatus::Refused { .. } if names_tool || self.agent == attempted.agent => {
+                Some(rule::AFTER_REJECT)
+            }
             _ => None,
         }
     }

@@ -1,75 +1,81 @@
-//! Questions (chapter 6): asked, answered once or defaulted, shown to all, and what may be done after them.
+//! Questions in a recording (chapter 6). A question is asked, resolved once by a reply or its
+//! default, shown to all, and possibly spent on one call.
 //!
 //! ```text
-//!           asked            reply, deadline, resolution, or the agent going on
+//!           asked            reply, deadline, resolution, or the agent continues
 //!   (none) ──────▶ open ─────────────────────────────────────────────────────▶ accepted ──▶ spent by one call
-//!                                                                              refused, answered
+//!                                                                              refused, closed
 //! ```
 
-use super::question::{About, Heard, Question, Status, Wish};
-use super::terms::{self, Ruling, ruling};
-use super::{Clarification, Confirmation, MoreTime, Step, Waiting};
-use crate::event::State;
-use crate::fingerprint::Seen;
+use super::question::{AttemptedCall, ObservedQuestion, ObservedReply, ObservedStatus, ObservedSubject};
+use super::question_rules::{self, ReplyVerdict, evaluate_reply};
+use super::{Clarification, Confirmation, DeadlineExtension, PendingItem, SessionEvent};
+use crate::event::AgentState;
+use crate::fingerprint::SeenNames;
 use crate::message::{ClarificationReply, ConfirmationReply, DeadlineExtend};
 use crate::rule::{self, Findings, Rule};
 use seal::{Timestamp, UnixMillis};
 
-/// So many questions whose action was taken without a recorded reply are remembered in case it still comes.
-const MOST_ACTED: usize = 64;
+/// The maximum number of questions with a presumed acceptance that are kept, in case their reply is
+/// recorded later.
+const MAX_PRESUMED_ACTIONS: usize = 64;
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Questions {
-    list: Vec<Question>,
-    tokens: Seen,
-    /// The last refusal that has been shown: `true` if it was an acceptance of something else.
-    refused: Option<bool>,
-    /// The calls and digests of actions whose refusal has been shown.
-    refused_actions: Seen,
+pub(super) struct ObservedQuestions {
+    list: Vec<ObservedQuestion>,
+    tokens: SeenNames,
+    /// Whether the person accepted only a modified action in the last refusal that was shown;
+    /// `None` if no refusal was shown.
+    last_refusal_modified: Option<bool>,
+    /// The call ids and digests of actions whose refusal was shown.
+    refused_actions: SeenNames,
 }
 
-impl Questions {
-    pub(super) fn confirmation(
+impl ObservedQuestions {
+    pub(super) fn ask_confirmation(
         &mut self,
         agent: usize,
-        asked: &Confirmation<&str>,
+        confirmation: &Confirmation<&str>,
         at: Option<Timestamp>,
         findings: &mut Findings,
     ) {
-        let open_twin = self.list.iter().any(|question| {
-            question.status == Status::Open
+        let has_open_duplicate = self.list.iter().any(|question| {
+            question.status == ObservedStatus::Open
                 && question.agent == agent
-                && matches!(&question.about, About::Action { action, .. } if &**action == asked.action)
+                && matches!(&question.subject, ObservedSubject::Confirmation { action, .. } if &**action == confirmation.action)
         });
-        if open_twin {
+        if has_open_duplicate {
             findings.push(
-                rule::ASKED_TWICE,
+                rule::DUPLICATE_QUESTION,
                 "/action".to_owned(),
-                "its first question is still open".to_owned(),
+                "the first question is still open".to_owned(),
             );
         }
-        let about = About::Action {
-            action: asked.action.into(),
-            accept_by_default: asked.accept_by_default,
-            irreversible: asked.irreversible,
-            may_accept: asked.may_accept,
-            may_reject: asked.may_reject,
-            tool: asked.tool.map(Into::into),
-            call: asked.call.map(Into::into),
-            digest: asked.digest.map(Into::into),
+        let subject = ObservedSubject::Confirmation {
+            action: confirmation.action.into(),
+            accept_by_default: confirmation.accept_by_default,
+            irreversible: confirmation.irreversible,
+            may_accept: confirmation.may_accept,
+            may_reject: confirmation.may_reject,
+            tool: confirmation.tool.map(Into::into),
+            call_id: confirmation.call_id.map(Into::into),
+            digest: confirmation.digest.map(Into::into),
         };
-        self.ask(agent, asked.token, asked.timeout_seconds, at, about, findings);
+        self.ask(agent, confirmation.token, confirmation.timeout_seconds, at, subject, findings);
     }
 
-    pub(super) fn clarification(
+    pub(super) fn ask_clarification(
         &mut self,
         agent: usize,
-        asked: &Clarification<&str>,
+        clarification: &Clarification<&str>,
         at: Option<Timestamp>,
         findings: &mut Findings,
     ) {
-        let about = About::Meaning { question: asked.question.into(), kinds: asked.kinds() };
-        self.ask(agent, asked.token, asked.timeout_seconds, at, about, findings);
+        let subject = ObservedSubject::Clarification {
+            question: clarification.question.into(),
+            kinds: clarification.accepted_responses(),
+        };
+        self.ask(agent, clarification.token, clarification.timeout_seconds, at, subject, findings);
     }
 
     fn ask(
@@ -78,267 +84,311 @@ impl Questions {
         token: &str,
         timeout_seconds: u64,
         at: Option<Timestamp>,
-        about: About,
+        subject: ObservedSubject,
         findings: &mut Findings,
     ) {
         if !self.tokens.insert(token) {
             findings.push(rule::TOKEN_NEW, "/reply_token".to_owned(), format!("{token} was used before"));
         }
         let asked_at = at.map(|at| at.unix_millis());
-        let timeout = terms::millis(timeout_seconds);
-        self.list.push(Question {
+        let timeout = question_rules::seconds_to_millis(timeout_seconds);
+        self.list.push(ObservedQuestion {
             token: token.into(),
             agent,
-            about,
+            subject,
             asked_at,
             timeout_seconds,
-            deadline: asked_at.map(|asked| asked.saturating_add(timeout)),
-            progress: 0,
-            status: Status::Open,
-            heard: Heard::Nothing,
-            shown: false,
+            deadline: asked_at.map(|asked_at| asked_at.saturating_add(timeout)),
+            progress_count: 0,
+            status: ObservedStatus::Open,
+            reply: ObservedReply::NoReply,
+            is_resolution_shown: false,
         });
     }
 
-    /// Time has come to `now`: what is over takes its default (§6.4).
+    /// Applies the default of every open question whose deadline has been reached at `now` (§6.4).
     pub(super) fn expire(&mut self, now: &Timestamp, findings: &mut Findings) {
         let now = now.unix_millis();
         for question in &mut self.list {
             if let Some(deadline) = question.deadline
-                && question.status == Status::Open
+                && question.status == ObservedStatus::Open
                 && now >= deadline
             {
-                question.resolve(question.default(), Some(deadline), findings);
+                question.resolve(question.default_status(), Some(deadline), findings);
             }
         }
     }
 
-    pub(super) fn reply(&mut self, reply: &ConfirmationReply, findings: &mut Findings) {
-        let Some(question) = self.answerable(reply.reply_token.as_str(), &reply.timestamp, findings) else {
+    pub(super) fn apply_confirmation_reply(&mut self, reply: &ConfirmationReply, findings: &mut Findings) {
+        let Some(question) = self.find_answerable(reply.reply_token.as_str(), &reply.timestamp, findings)
+        else {
             return;
         };
-        let About::Action { may_accept, may_reject, .. } = &question.about else {
-            question.heard = Heard::Void;
-            let found = "this token is a clarification's".to_owned();
+        let ObservedSubject::Confirmation { may_accept, may_reject, .. } = &question.subject else {
+            question.reply = ObservedReply::Ineffective;
+            let found = "this token belongs to a clarification".to_owned();
             return findings.push(rule::REPLY_TOKEN_KNOWN, "/reply_token".to_owned(), found);
         };
-        let status = match ruling(reply, *may_accept, *may_reject) {
-            Some(Ruling::Accepted) => Status::Accepted { silent: false },
-            Some(Ruling::Refused) => Status::Refused { modified: false },
-            Some(Ruling::Modified) => Status::Refused { modified: true },
+        let status = match evaluate_reply(reply, *may_accept, *may_reject) {
+            Some(ReplyVerdict::Accepted) => ObservedStatus::Accepted { by_default: false },
+            Some(ReplyVerdict::Refused) => ObservedStatus::Refused { modified: false },
+            Some(ReplyVerdict::Modified) => ObservedStatus::Refused { modified: true },
             None => {
-                question.heard = Heard::Void;
+                question.reply = ObservedReply::Ineffective;
                 let found = format!("found {:?}", reply.decision.as_str());
                 return findings.push(rule::REPLY_ALLOWED, "/decision".to_owned(), found);
             }
         };
-        question.heard = Heard::InTime;
+        question.reply = ObservedReply::InTime;
         let at = reply.timestamp.unix_millis();
-        if let Status::Acted { millis } = question.status {
-            question.replied_after(millis, status == Status::Accepted { silent: false }, at, findings);
+        if let ObservedStatus::Acted { acted_at } = question.status {
+            question.apply_late_reply(
+                acted_at,
+                status == ObservedStatus::Accepted { by_default: false },
+                at,
+                findings,
+            );
         } else {
             question.resolve(status, Some(at), findings);
         }
     }
 
-    pub(super) fn answer(&mut self, reply: &ClarificationReply, findings: &mut Findings) {
-        let Some(question) = self.answerable(reply.reply_token.as_str(), &reply.timestamp, findings) else {
+    pub(super) fn apply_clarification_reply(&mut self, reply: &ClarificationReply, findings: &mut Findings) {
+        let Some(question) = self.find_answerable(reply.reply_token.as_str(), &reply.timestamp, findings)
+        else {
             return;
         };
-        let About::Meaning { kinds, .. } = &question.about else {
-            question.heard = Heard::Void;
-            let found = "this token is a confirmation's".to_owned();
+        let ObservedSubject::Clarification { kinds, .. } = &question.subject else {
+            question.reply = ObservedReply::Ineffective;
+            let found = "this token belongs to a confirmation".to_owned();
             return findings.push(rule::REPLY_TOKEN_KNOWN, "/reply_token".to_owned(), found);
         };
-        match kinds.misfit(&reply.response) {
-            // Counts as no reply: the question stays open (§6.5.5).
+        match kinds.broken_rule(&reply.response) {
+            // Such a response counts as no reply, so the question stays open (§6.5.5).
             Some(rule) => findings.push(rule, "/response".to_owned(), format!("found {:?}", reply.response)),
-            None => question.resolve(Status::Answered, Some(reply.timestamp.unix_millis()), findings),
+            None => question.resolve(ObservedStatus::Closed, Some(reply.timestamp.unix_millis()), findings),
         }
     }
 
-    /// The question of a token, if a reply at that time can still count.
-    fn answerable(&mut self, token: &str, at: &Timestamp, findings: &mut Findings) -> Option<&mut Question> {
+    /// Returns the question with this token, if a reply at that time can still count.
+    fn find_answerable(
+        &mut self,
+        token: &str,
+        at: &Timestamp,
+        findings: &mut Findings,
+    ) -> Option<&mut ObservedQuestion> {
         let question = self.list.iter_mut().rev().find(|question| &*question.token == token);
-        let unanswered = |status| matches!(status, Status::Open | Status::Presumed | Status::Acted { .. });
-        let Some(question) = question.filter(|question| unanswered(question.status)) else {
+        let is_unanswered = |status| {
+            matches!(status, ObservedStatus::Open | ObservedStatus::Presumed | ObservedStatus::Acted { .. })
+        };
+        let Some(question) = question.filter(|question| is_unanswered(question.status)) else {
             findings.push(
                 rule::REPLY_ONCE,
                 "/reply_token".to_owned(),
-                format!("{token} is resolved already"),
+                format!("{token} is already resolved"),
             );
             return None;
         };
         let at = at.unix_millis();
-        // Too late has no effect (§6.3.4); the default holds from the next event on.
+        // A late reply has no effect (§6.3.4). The default applies from the next event on.
         if question.deadline.is_some_and(|deadline| at >= deadline) {
-            question.heard = Heard::Void;
+            question.reply = ObservedReply::Ineffective;
             return None;
         }
-        if question.asked_at.is_some_and(|asked| at <= asked) {
-            let found = "it is not after the question's own".to_owned();
-            findings.warn(rule::REPLY_TIME, "/timestamp".to_owned(), found);
+        if question.asked_at.is_some_and(|asked_at| at <= asked_at) {
+            let found = "it is not later than the question's timestamp".to_owned();
+            findings.warn(rule::REPLY_DECISION_AND_TIME, "/timestamp".to_owned(), found);
         }
         Some(question)
     }
 
-    pub(super) fn extend(&mut self, wish: &DeadlineExtend) {
-        let question = self.list.iter_mut().find(|question| &*question.token == wish.reply_token.as_str());
-        let Some(question) = question.filter(|question| question.status == Status::Open) else { return };
-        if let (Some(asked), Some(deadline)) = (question.asked_at, question.deadline)
-            && wish.timestamp.unix_millis() < deadline
+    pub(super) fn extend_deadline(&mut self, request: &DeadlineExtend) {
+        let question = self.list.iter_mut().find(|question| &*question.token == request.reply_token.as_str());
+        let Some(question) = question.filter(|question| question.status == ObservedStatus::Open) else {
+            return;
+        };
+        if let (Some(asked_at), Some(deadline)) = (question.asked_at, question.deadline)
+            && request.timestamp.unix_millis() < deadline
         {
-            let later = terms::extended(asked, question.timeout_seconds, deadline, wish.seconds);
-            question.deadline = Some(later);
+            let extended = question_rules::extended_deadline(
+                asked_at,
+                question.timeout_seconds,
+                deadline,
+                request.seconds,
+            );
+            question.deadline = Some(extended);
         }
     }
 
-    /// An event tells that a question can be answered for longer. It is believed as far as a person can ask for it.
-    pub(super) fn has_more_time(&mut self, told: &MoreTime<&str>) {
-        let question = self.list.iter_mut().find(|question| &*question.token == told.token);
-        let Some(question) = question.filter(|question| question.status == Status::Open) else { return };
-        if let (Some(asked), Some(deadline)) = (question.asked_at, question.deadline) {
-            let most = terms::extended(asked, question.timeout_seconds, deadline, Some(u64::MAX));
-            question.deadline = Some(told.deadline.unix_millis().clamp(deadline, most));
+    /// Applies an extension that an event reports, up to the maximum that a person can request.
+    pub(super) fn apply_reported_extension(&mut self, extension: &DeadlineExtension<&str>) {
+        let question = self.list.iter_mut().find(|question| &*question.token == extension.token);
+        let Some(question) = question.filter(|question| question.status == ObservedStatus::Open) else {
+            return;
+        };
+        if let (Some(asked_at), Some(deadline)) = (question.asked_at, question.deadline) {
+            let max_deadline = question_rules::extended_deadline(
+                asked_at,
+                question.timeout_seconds,
+                deadline,
+                Some(u64::MAX),
+            );
+            question.deadline = Some(extension.deadline.unix_millis().clamp(deadline, max_deadline));
         }
     }
 
-    /// The person stopped the session: what is undecided is refused.
+    /// Refuses all undecided questions, because the person stopped the session.
     pub(super) fn refuse_all(&mut self) {
         for question in &mut self.list {
-            if matches!(question.status, Status::Open | Status::Presumed) {
-                question.status = question.refusal();
+            if matches!(question.status, ObservedStatus::Open | ObservedStatus::Presumed) {
+                question.status = question.refusal_status();
             }
         }
     }
 
-    pub(super) fn progress(&mut self) {
+    pub(super) fn count_progress(&mut self) {
         for question in &mut self.list {
-            question.progress = question.progress.saturating_add(1);
+            question.progress_count = question.progress_count.saturating_add(1);
         }
     }
 
-    /// `agent.state.changed`: it shows what is resolved, and by leaving `awaiting_input` it resolves what is not.
-    pub(super) fn state_changed(
+    /// Handles `agent.state.changed`, which shows resolved questions. Leaving `awaiting_input`
+    /// resolves open ones.
+    pub(super) fn apply_state_change(
         &mut self,
         agent: usize,
-        left: bool,
-        to: &State,
-        step: &Step<&str>,
+        left_awaiting_input: bool,
+        to: &AgentState,
+        event: &SessionEvent<&str>,
         findings: &mut Findings,
     ) {
-        let at = step.at.map(|at| at.unix_millis());
-        let Some(resolution) = &step.resolution else {
-            if left {
+        let at = event.timestamp.map(|at| at.unix_millis());
+        let Some(resolution) = &event.reported_resolution else {
+            if left_awaiting_input {
                 for question in
-                    self.list.iter_mut().filter(|it| it.agent == agent && it.status == Status::Open)
+                    self.list.iter_mut().filter(|it| it.agent == agent && it.status == ObservedStatus::Open)
                 {
-                    question.passed_over(to, at, findings);
+                    question.resolve_without_report(to, at, findings);
                 }
             }
-            return self.show(agent);
+            return self.mark_shown(agent);
         };
-        let place = self.list.iter().rposition(|question| &*question.token == resolution.token);
-        if let Some(place) = place {
-            self.list[place].resolved_by(resolution, at, findings);
-            self.show_where(|question| &*question.token == resolution.token);
+        let index = self.list.iter().rposition(|question| &*question.token == resolution.token);
+        if let Some(index) = index {
+            self.list[index].apply_reported_resolution(resolution, at, findings);
+            self.mark_shown_where(|question| &*question.token == resolution.token);
         }
     }
 
-    /// An event shows that this producer has gone on.
-    pub(super) fn show(&mut self, agent: usize) {
-        self.show_where(|question| question.agent == agent);
+    /// Marks the resolved questions of this producer as shown.
+    pub(super) fn mark_shown(&mut self, agent: usize) {
+        self.mark_shown_where(|question| question.agent == agent);
     }
 
-    fn show_where(&mut self, which: impl Fn(&Question) -> bool) {
+    fn mark_shown_where(&mut self, matches: impl Fn(&ObservedQuestion) -> bool) {
         for question in &mut self.list {
-            question.shown |= question.status != Status::Open && which(question);
+            question.is_resolution_shown |= question.status != ObservedStatus::Open && matches(question);
         }
-        let (refused, actions) = (&mut self.refused, &mut self.refused_actions);
+        let (last_refusal_modified, refused_actions) =
+            (&mut self.last_refusal_modified, &mut self.refused_actions);
         self.list.retain(|question| match question.status {
-            _ if !question.shown => true,
-            Status::Refused { modified } => {
-                *refused = Some(modified);
-                if let About::Action { call, digest, .. } = &question.about {
+            _ if !question.is_resolution_shown => true,
+            ObservedStatus::Refused { modified } => {
+                *last_refusal_modified = Some(modified);
+                if let ObservedSubject::Confirmation { call_id: call, digest, .. } = &question.subject {
                     for name in [call, digest].into_iter().flatten() {
-                        actions.insert(name);
+                        refused_actions.insert(name);
                     }
                 }
                 false
             }
-            Status::Answered => false,
-            Status::Open | Status::Accepted { .. } | Status::Presumed | Status::Acted { .. } => true,
+            ObservedStatus::Closed => false,
+            ObservedStatus::Open
+            | ObservedStatus::Accepted { .. }
+            | ObservedStatus::Presumed
+            | ObservedStatus::Acted { .. } => true,
         });
     }
 
-    /// A tool is about to run: what is irreversible or of high risk needs, and spends, an accepted question.
-    pub(super) fn act(&mut self, wish: &Wish<'_>, findings: &mut Findings) {
-        if wish.irreversible || wish.high_risk {
-            self.spend(wish, findings);
-        } else if let Some(rule) =
-            self.list.iter().find_map(|question| question.forbids(wish)).or_else(|| self.refused_before(wish))
+    /// Checks a tool call. An irreversible or high-risk call needs an accepted question, which it
+    /// spends.
+    pub(super) fn check_call(&mut self, attempted: &AttemptedCall<'_>, findings: &mut Findings) {
+        if attempted.irreversible || attempted.high_risk {
+            self.spend(attempted, findings);
+        } else if let Some(rule) = self
+            .list
+            .iter()
+            .find_map(|question| question.forbids(attempted))
+            .or_else(|| self.find_earlier_refusal(attempted))
         {
-            findings.push(rule, "/tool".to_owned(), "the person has not agreed to it".to_owned());
+            findings.push(rule, "/tool".to_owned(), "the person has not agreed to this action".to_owned());
         }
         for question in &mut self.list {
-            question.shown |= matches!(question.status, Status::Accepted { .. } | Status::Presumed);
+            question.is_resolution_shown |=
+                matches!(question.status, ObservedStatus::Accepted { .. } | ObservedStatus::Presumed);
         }
     }
 
-    /// Whether this very call was refused, and nobody has agreed to it since.
-    fn refused_before(&self, wish: &Wish<'_>) -> Option<Rule> {
-        let named = |name: Option<&str>| name.is_some_and(|name| self.refused_actions.contains(name));
-        let refused = named(wish.call) || named(wish.digest);
-        (refused && !self.list.iter().any(|question| question.allows(wish))).then_some(rule::AFTER_REJECT)
+    /// Returns the broken rule if exactly this call was refused, and not accepted since then.
+    fn find_earlier_refusal(&self, attempted: &AttemptedCall<'_>) -> Option<Rule> {
+        let contains = |name: Option<&str>| name.is_some_and(|name| self.refused_actions.contains(name));
+        let is_refused = contains(attempted.call_id) || contains(attempted.digest);
+        (is_refused && !self.list.iter().any(|question| question.allows(attempted)))
+            .then_some(rule::AFTER_REJECT)
     }
 
-    fn spend(&mut self, wish: &Wish<'_>, findings: &mut Findings) {
+    fn spend(&mut self, attempted: &AttemptedCall<'_>, findings: &mut Findings) {
         let pointer = || "/tool".to_owned();
         let best = self
             .list
             .iter()
-            .filter(|question| question.allows(wish))
+            .filter(|question| question.allows(attempted))
             .max_by_key(|question| {
-                let true_to_it = !(wish.irreversible && question.says_reversible());
-                let said = question.status == Status::Accepted { silent: false };
-                (true_to_it, said, question.agent == wish.agent)
+                let is_consistent = !(attempted.irreversible && question.declares_reversible());
+                let by_person = question.status == ObservedStatus::Accepted { by_default: false };
+                (is_consistent, by_person, question.agent == attempted.agent)
             })
             .map(|question| question.token.clone());
         if let Some(token) = best
-            && let Some(place) = self.list.iter().position(|question| question.token == token)
+            && let Some(index) = self.list.iter().position(|question| question.token == token)
         {
-            let mut question = self.list.remove(place);
-            if question.status == Status::Presumed {
-                let found = format!("no reply to {token} is recorded; going on is taken as accepted");
+            let mut question = self.list.remove(index);
+            if question.status == ObservedStatus::Presumed {
+                let found = format!("no reply to {token} is recorded; its acceptance is presumed");
                 findings.warn(rule::IRREVERSIBLE_CONSENT, pointer(), found);
-                question.status = Status::Acted { millis: wish.millis };
-                self.acted(question.clone());
+                question.status = ObservedStatus::Acted { acted_at: attempted.called_at };
+                self.remember_presumed(question.clone());
             }
-            if wish.irreversible && question.status == (Status::Accepted { silent: true }) {
-                findings.push(rule::IRREVERSIBLE_CONSENT, pointer(), "silence is no reply".to_owned());
+            if attempted.irreversible && question.status == (ObservedStatus::Accepted { by_default: true }) {
+                findings.push(
+                    rule::IRREVERSIBLE_CONSENT,
+                    pointer(),
+                    "nobody answered, and a default cannot permit an irreversible action".to_owned(),
+                );
             }
-            if wish.irreversible && question.says_reversible() {
-                let found = "the person was told that it can be undone".to_owned();
+            if attempted.irreversible && question.declares_reversible() {
+                let found = "the person was told that the action can be undone".to_owned();
                 findings.push(rule::IRREVERSIBLE_CONSENT, "/irreversible".to_owned(), found);
             }
             return;
         }
-        let status = |status: fn(&Status) -> bool| {
-            self.list.iter().rev().find(|question| question.is_confirmation() && status(&question.status))
+        let find_by_status = |matches: fn(&ObservedStatus) -> bool| {
+            self.list.iter().rev().find(|question| question.is_confirmation() && matches(&question.status))
         };
-        let open = status(|status| *status == Status::Open);
-        let refused =
-            match status(|status| matches!(status, Status::Refused { .. })).map(|question| question.status) {
-                Some(Status::Refused { modified }) => Some(modified),
-                _ => self.refused,
-            };
+        let open = find_by_status(|status| *status == ObservedStatus::Open);
+        let refused = match find_by_status(|status| matches!(status, ObservedStatus::Refused { .. }))
+            .map(|question| question.status)
+        {
+            Some(ObservedStatus::Refused { modified }) => Some(modified),
+            _ => self.last_refusal_modified,
+        };
         let (rule, found) = if let Some(question) = open {
             (rule::BLOCKED, format!("{} is not answered", question.token))
         } else if refused == Some(true) {
-            (rule::MODIFIED_ACTION, "the person asked for something else".to_owned())
+            (rule::MODIFIED_ACTION, "the person asked for a different action".to_owned())
         } else if refused.is_some() {
-            (rule::AFTER_REJECT, "the person has refused".to_owned())
-        } else if wish.irreversible {
+            (rule::AFTER_REJECT, "the person refused".to_owned())
+        } else if attempted.irreversible {
             (rule::IRREVERSIBLE_CONSENT, "nobody was asked".to_owned())
         } else {
             (rule::HIGH_RISK_CONSENT, "nobody was asked".to_owned())
@@ -346,50 +396,53 @@ impl Questions {
         findings.push(rule, pointer(), found);
     }
 
-    /// A question whose action was taken on a presumption is kept for a while: its reply may still be recorded.
-    fn acted(&mut self, question: Question) {
-        let is_acted = |question: &Question| matches!(question.status, Status::Acted { .. });
-        if self.list.iter().filter(|question| is_acted(question)).count() >= MOST_ACTED
+    /// Keeps a question whose acceptance was presumed for a while, because its reply may still be
+    /// recorded.
+    fn remember_presumed(&mut self, question: ObservedQuestion) {
+        let is_acted = |question: &ObservedQuestion| matches!(question.status, ObservedStatus::Acted { .. });
+        if self.list.iter().filter(|question| is_acted(question)).count() >= MAX_PRESUMED_ACTIONS
             && let Some(oldest) = self.list.iter().position(is_acted)
         {
             self.list.remove(oldest);
         }
-        self.list.push(Question { shown: true, ..question });
+        self.list.push(ObservedQuestion { is_resolution_shown: true, ..question });
     }
 
-    /// A reply to a question came and is without effect: going on without another one is no acceptance.
-    pub(super) fn void_reply(&mut self, token: &str) {
+    /// Records that an invalid reply was received. If the agent then continues without a valid
+    /// reply, acceptance is no longer presumed.
+    pub(super) fn note_invalid_reply(&mut self, token: &str) {
         let question = self.list.iter_mut().rev().find(|question| &*question.token == token);
-        if let Some(question) = question.filter(|question| question.heard == Heard::Nothing) {
-            question.heard = Heard::Void;
-            if question.status == Status::Presumed {
-                question.status = question.refusal();
+        if let Some(question) = question.filter(|question| question.reply == ObservedReply::NoReply) {
+            question.reply = ObservedReply::Ineffective;
+            if question.status == ObservedStatus::Presumed {
+                question.status = question.refusal_status();
             }
         }
     }
 
-    /// The session ends: `well`, or by a failure or a stop that resolves what is open.
-    pub(super) fn end(&mut self, well: bool, findings: &mut Findings) {
-        for question in self.list.drain(..).filter(|question| well && !question.shown) {
+    /// Ends the session. If it completed, resolutions that were not shown are reported; an error or
+    /// a cancellation resolves all open questions.
+    pub(super) fn end(&mut self, is_completed: bool, findings: &mut Findings) {
+        for question in self.list.drain(..).filter(|question| is_completed && !question.is_resolution_shown) {
             let rule = match question.status {
-                Status::Refused { .. } => rule::REJECT_SHOWN,
+                ObservedStatus::Refused { .. } => rule::REJECT_SHOWN,
                 _ => rule::RESOLUTION_SHOWN,
             };
             let found = match question.status {
-                Status::Open => format!("{} is still open", question.token),
-                _ => format!("nothing shows how {} was resolved", question.token),
+                ObservedStatus::Open => format!("{} is still open", question.token),
+                _ => format!("no event shows how {} was resolved", question.token),
             };
             findings.push(rule, String::new(), found);
         }
     }
 
-    /// Before a copy is made: see [`Seen`].
-    pub(super) fn settle(&mut self) {
-        self.tokens.settle();
-        self.refused_actions.settle();
+    /// Must be called before the session is cloned. See [`SeenNames`].
+    pub(super) fn merge_recent(&mut self) {
+        self.tokens.merge_recent();
+        self.refused_actions.merge_recent();
     }
 
-    pub(super) fn knows(&self, token: &str) -> bool {
+    pub(super) fn contains_token(&self, token: &str) -> bool {
         self.tokens.contains(token)
     }
 
@@ -398,30 +451,30 @@ impl Questions {
     }
 
     pub(super) fn any_open(&self) -> bool {
-        self.list.iter().any(|question| question.status == Status::Open)
+        self.list.iter().any(|question| question.status == ObservedStatus::Open)
     }
 
     pub(super) fn any_resolved(&self) -> bool {
-        self.list.iter().any(|question| question.status != Status::Open)
+        self.list.iter().any(|question| question.status != ObservedStatus::Open)
     }
 
     pub(super) fn len(&self) -> usize {
         self.list.len()
     }
 
-    pub(super) fn waiting(&self) -> Vec<Waiting> {
-        let what = |question: &Question| match question.status {
-            Status::Open => Some(Waiting::Answer {
+    pub(super) fn pending_items(&self) -> Vec<PendingItem> {
+        let pending_item = |question: &ObservedQuestion| match question.status {
+            ObservedStatus::Open => Some(PendingItem::Answer {
                 token: question.token.clone(),
-                about: match &question.about {
-                    About::Action { action, .. } => action.clone(),
-                    About::Meaning { question, .. } => question.clone(),
+                text: match &question.subject {
+                    ObservedSubject::Confirmation { action, .. } => action.clone(),
+                    ObservedSubject::Clarification { question, .. } => question.clone(),
                 },
                 deadline: question.deadline,
             }),
-            _ if question.shown => None,
-            _ => Some(Waiting::FollowUp { token: question.token.clone() }),
+            _ if question.is_resolution_shown => None,
+            _ => Some(PendingItem::ResolutionNotice { token: question.token.clone() }),
         };
-        self.list.iter().filter_map(what).collect()
+        self.list.iter().filter_map(pending_item).collect()
     }
 }

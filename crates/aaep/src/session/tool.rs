@@ -1,32 +1,33 @@
-//! Tools in flight (§4.5.2): paired by call id, else by name, several at once.
+//! Running tool calls (§4.5.2). A completion is matched by call id, or else by the tool's name.
+//! Several calls can run in parallel.
 
 use std::sync::Arc;
 
-use super::Waiting;
-use crate::fingerprint::Seen;
+use super::PendingItem;
+use crate::fingerprint::SeenNames;
 use crate::rule::{self, Findings};
 
-/// The calls of a session.
+/// The tool calls of a session.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tools {
-    open: Vec<Call>,
-    /// Every call id that was ever used.
-    used: Seen,
-    /// Every name of which a call without id was completed.
-    done: Seen,
+pub(super) struct ToolCalls {
+    open: Vec<OpenCall>,
+    /// All call ids that were used.
+    used_ids: SeenNames,
+    /// The tools of completed calls without an id.
+    completed_names: SeenNames,
 }
 
 #[derive(Clone, Debug)]
-struct Call {
+struct OpenCall {
     tool: Arc<str>,
     id: Option<Arc<str>>,
     agent: usize,
 }
 
-impl Tools {
+impl ToolCalls {
     pub(super) fn invoke(&mut self, agent: usize, tool: &str, id: Option<&str>, findings: &mut Findings) {
         match id {
-            Some(id) if !self.used.insert(id) => {
+            Some(id) if !self.used_ids.insert(id) => {
                 findings.push(
                     rule::CALL_ID_UNIQUE,
                     "/tool_call_id".to_owned(),
@@ -38,48 +39,53 @@ impl Tools {
         if self.open.iter().any(|call| call.id.is_none() || id.is_none()) {
             findings.push(rule::CALL_ID_USED, String::new(), "another tool is still running".to_owned());
         }
-        self.open.push(Call { tool: tool.into(), id: id.map(Into::into), agent });
+        self.open.push(OpenCall { tool: tool.into(), id: id.map(Into::into), agent });
     }
 
     pub(super) fn complete(&mut self, agent: usize, tool: &str, id: Option<&str>, findings: &mut Findings) {
-        if let Some(place) = self.open.iter().position(|call| id.is_some() && call.id.as_deref() == id) {
-            let call = self.open.remove(place);
+        if let Some(index) = self.open.iter().position(|call| id.is_some() && call.id.as_deref() == id) {
+            let call = self.open.remove(index);
             if &*call.tool != tool {
                 findings.push(rule::TOOL_MATCHES, "/tool".to_owned(), format!("{:?} was invoked", call.tool));
             }
             return;
         }
-        if let Some(id) = id.filter(|id| self.used.contains(id)) {
+        if let Some(id) = id.filter(|id| self.used_ids.contains(id)) {
             findings.push(rule::TOOL_COMPLETED_ONCE, String::new(), format!("{id} was completed before"));
             return;
         }
-        let named = |same: bool| move |call: &Call| &*call.tool == tool && (call.agent == agent) == same;
-        let place =
-            self.open.iter().position(named(true)).or_else(|| self.open.iter().position(named(false)));
-        if let Some(place) = place {
-            let call = self.open.remove(place);
+        let matches_tool = |same_agent: bool| {
+            move |call: &OpenCall| &*call.tool == tool && (call.agent == agent) == same_agent
+        };
+        let index = self
+            .open
+            .iter()
+            .position(matches_tool(true))
+            .or_else(|| self.open.iter().position(matches_tool(false)));
+        if let Some(index) = index {
+            let call = self.open.remove(index);
             if call.id.as_deref() != id {
                 let found = match (&call.id, id) {
-                    (Some(call), None) => format!("{call} was invoked, and is not named"),
+                    (Some(call), None) => format!("{call} was invoked, but is not named here"),
                     (Some(call), Some(id)) => format!("{call} was invoked, not {id}"),
-                    (None, _) => "it was invoked without one".to_owned(),
+                    (None, _) => "it was invoked without a tool_call_id".to_owned(),
                 };
                 findings.push(rule::CALL_ID_UNIQUE, "/tool_call_id".to_owned(), found);
             }
             if call.id.is_none() {
-                self.done.insert(&call.tool);
+                self.completed_names.insert(&call.tool);
             }
-        } else if self.done.contains(tool) {
+        } else if self.completed_names.contains(tool) {
             findings.push(rule::TOOL_COMPLETED_ONCE, String::new(), format!("{tool:?} was completed before"));
         } else {
             findings.push(rule::TOOL_INVOKED_FIRST, String::new(), format!("{tool:?} was not invoked"));
         }
     }
 
-    /// Before a copy is made: see [`Seen`].
-    pub(super) fn settle(&mut self) {
-        self.used.settle();
-        self.done.settle();
+    /// Must be called before the session is cloned. See [`SeenNames`].
+    pub(super) fn merge_recent(&mut self) {
+        self.used_ids.merge_recent();
+        self.completed_names.merge_recent();
     }
 
     pub(super) fn any_open(&self, agent: usize) -> bool {
@@ -94,7 +100,7 @@ impl Tools {
         self.open.len()
     }
 
-    pub(super) fn end(&mut self, findings: &mut Findings) {
+    pub(super) fn report_open(&mut self, findings: &mut Findings) {
         for call in self.open.drain(..) {
             let name = call.id.unwrap_or_default();
             let found = format!("{:?} {name} is still running", call.tool).replace("  ", " ");
@@ -102,9 +108,10 @@ impl Tools {
         }
     }
 
-    pub(super) fn waiting(&self) -> impl Iterator<Item = Waiting> {
-        self.open
-            .iter()
-            .map(|call| Waiting::Tool { tool: (*call.tool).into(), call: call.id.as_deref().map(Into::into) })
+    pub(super) fn pending_items(&self) -> impl Iterator<Item = PendingItem> {
+        self.open.iter().map(|call| PendingItem::Tool {
+            tool: (*call.tool).into(),
+            call_id: call.id.as_deref().map(Into::into),
+        })
     }
 }

@@ -1,19 +1,19 @@
-//! Clarifications: an answer of the right kind, or none (§6.5, C-D6, C-D7, C-C24).
+//! Clarifications: only a response of an accepted kind counts (§6.5, C-D6, C-D7, C-C24).
 
-use aaep::consent::{Answer, By, Ignored, Status};
-use aaep::message::Response;
+use aaep::consent::{IgnoreReason, QuestionAnswer, QuestionStatus, ResolvedBy};
+use aaep::message::ClarificationResponse;
 use serde_json::{Value, json};
 
-use super::hub::*;
+use super::consent_hub::*;
 
 fn choices() -> Value {
     json!([{"value": "ben", "label": "Ben"}, {"value": "cleo", "label": "Cleo"}])
 }
 
 #[test]
-fn a_response_must_be_of_a_kind_that_was_asked_for_and_the_question_stays_open_if_not() {
+fn a_response_of_an_unaccepted_kind_leaves_the_question_open() {
     let kinds = |kinds: Value| json!({"accepted_response_kinds": kinds});
-    let choosing = |list: Value| json!({"accepted_response_kinds": list, "choices": choices()});
+    let with_choices = |list: Value| json!({"accepted_response_kinds": list, "choices": choices()});
     let cases = [
         (kinds(json!(["yes_no"])), json!(true), None),
         (kinds(json!(["yes_no"])), json!("true"), Some("AAEP-6.5.2-1")),
@@ -24,28 +24,28 @@ fn a_response_must_be_of_a_kind_that_was_asked_for_and_the_question_stays_open_i
         (kinds(json!(["freetext"])), json!("Ben"), None),
         (kinds(json!(["freetext"])), json!(7), Some("AAEP-6.5.2-1")),
         (kinds(json!(["freetext"])), json!(false), Some("AAEP-6.5.2-1")),
-        (choosing(json!(["multiple_choice"])), json!("cleo"), None),
-        (choosing(json!(["multiple_choice"])), json!("Cleo"), Some("AAEP-6.5.5-2")),
-        (choosing(json!(["multiple_choice", "freetext"])), json!("dora"), None),
-        (choosing(json!(["multiple_choice", "yes_no"])), json!(false), None),
+        (with_choices(json!(["multiple_choice"])), json!("cleo"), None),
+        (with_choices(json!(["multiple_choice"])), json!("Cleo"), Some("AAEP-6.5.5-2")),
+        (with_choices(json!(["multiple_choice", "freetext"])), json!("dora"), None),
+        (with_choices(json!(["multiple_choice", "yes_no"])), json!(false), None),
         (json!({}), json!("anything"), None),
         (json!({}), json!(true), Some("AAEP-6.5.2-1")),
         (json!({"choices": choices()}), json!("ben"), None),
     ];
-    for (edits, answer, broken) in cases {
-        let mut hub = Hub::with(&["ada"]);
+    for (edits, answer, broken_rule) in cases {
+        let mut hub = ConsentHub::with(&["ada"]);
         hub.ask(&with(clarification(1), &edits), &["ada"]);
-        let before = hub.book.clone();
-        let heard = hub.say("ada", &response(1, "ada", &answer, T0 + 1), T0 + 1);
-        match (heard, broken) {
+        let before = hub.registry.clone();
+        let result = hub.send("ada", &response(1, "ada", &answer, T0 + 1), T0 + 1);
+        match (result, broken_rule) {
             (Ok(outcomes), None) => {
                 let resolved = resolution(&outcomes);
-                assert!(matches!(resolved.answer, Answer::Response(_)), "{edits} {answer}");
-                assert_eq!(hub.book.question(&token(1)).unwrap().status, Status::Answered);
+                assert!(matches!(resolved.answer, QuestionAnswer::Response(_)), "{edits} {answer}");
+                assert_eq!(hub.registry.question(&token(1)).unwrap().status, QuestionStatus::Closed);
             }
-            (Err(Ignored::DoesNotFit(rule)), Some(id)) => {
+            (Err(IgnoreReason::InvalidResponse(rule)), Some(id)) => {
                 assert_eq!(rule.id(), id, "{edits} {answer}");
-                assert!(hub.book == before, "{edits} {answer}: counts as no reply");
+                assert!(hub.registry == before, "{edits} {answer}: an invalid response changes nothing");
             }
             other => panic!("{edits} {answer}: {other:?}"),
         }
@@ -53,47 +53,56 @@ fn a_response_must_be_of_a_kind_that_was_asked_for_and_the_question_stays_open_i
 }
 
 #[test]
-fn an_empty_response_is_no_reply() {
-    let mut hub = Hub::with(&["ada"]);
+fn an_empty_response_is_not_a_reply() {
+    let mut hub = ConsentHub::with(&["ada"]);
     hub.ask(&clarification(1), &["ada"]);
-    let empty = hub.say("ada", &response(1, "ada", &json!(""), T0 + 1), T0 + 1);
-    assert!(matches!(empty, Err(Ignored::Malformed(_))));
-    assert!(hub.say("ada", &response(1, "ada", &json!("Ben"), T0 + 2), T0 + 2).is_ok());
+    let empty = hub.send("ada", &response(1, "ada", &json!(""), T0 + 1), T0 + 1);
+    assert!(matches!(empty, Err(IgnoreReason::Malformed(_))));
+    assert!(hub.send("ada", &response(1, "ada", &json!("Ben"), T0 + 2), T0 + 2).is_ok());
 }
 
 #[test]
-fn a_default_is_read_as_the_kind_that_was_asked_for() {
+fn a_default_response_is_parsed_as_the_accepted_kind() {
     let cases = [
-        (json!({"default_response": "Ben"}), Answer::Response(Response::Text("Ben".to_owned()))),
-        (json!({}), Answer::Unavailable),
+        (
+            json!({"default_response": "Ben"}),
+            QuestionAnswer::Response(ClarificationResponse::Text("Ben".to_owned())),
+        ),
+        (json!({}), QuestionAnswer::Unavailable),
         (
             json!({"accepted_response_kinds": ["yes_no"], "default_response": "false"}),
-            Answer::Response(Response::YesNo(false)),
+            QuestionAnswer::Response(ClarificationResponse::YesNo(false)),
         ),
-        (json!({"accepted_response_kinds": ["yes_no"], "default_response": "no"}), Answer::Unavailable),
+        (
+            json!({"accepted_response_kinds": ["yes_no"], "default_response": "no"}),
+            QuestionAnswer::Unavailable,
+        ),
         (
             json!({"accepted_response_kinds": ["numeric"], "default_response": "2.5"}),
-            Answer::Response(Response::Number(2.5)),
+            QuestionAnswer::Response(ClarificationResponse::Number(2.5)),
         ),
-        (json!({"accepted_response_kinds": ["numeric"], "default_response": "many"}), Answer::Unavailable),
+        (
+            json!({"accepted_response_kinds": ["numeric"], "default_response": "many"}),
+            QuestionAnswer::Unavailable,
+        ),
         (
             json!({"accepted_response_kinds": ["multiple_choice"], "choices": choices(), "default_response": "dora"}),
-            Answer::Unavailable,
+            QuestionAnswer::Unavailable,
         ),
     ];
     for (edits, answer) in cases {
-        for close in [false, true] {
-            let mut hub = Hub::with(&["ada"]);
+        for closes in [false, true] {
+            let mut hub = ConsentHub::with(&["ada"]);
             hub.ask(&with(clarification(1), &edits), &["ada"]);
-            let (outcomes, by) = if close {
-                let decided = hub.book.subscription_closed(&sub("ada"), T0 + 5);
-                (hub.commit(decided), By::Closure)
+            let (outcomes, by) = if closes {
+                let staged = hub.registry.subscription_closed(&sub("ada"), T0 + 5);
+                (hub.commit(staged), ResolvedBy::Closure)
             } else {
                 assert!(resolutions(&hub.wake(T0 + 119_999)).is_empty());
-                (hub.wake(T0 + 120_000), By::Timeout)
+                (hub.wake(T0 + 120_000), ResolvedBy::Timeout)
             };
             let resolved = resolution(&outcomes);
-            assert_eq!((&resolved.answer, resolved.by), (&answer, by), "{edits}");
+            assert_eq!((&resolved.answer, resolved.resolved_by), (&answer, by), "{edits}");
         }
     }
 }

@@ -1,34 +1,34 @@
-//! Receipts: what was decided about which action, in one form (design, decision 6).
+//! Receipts: which decision was made about which action, in one canonical form (decision 6).
 
-use aaep::consent::{Action, Receipt};
-use seal::{Digest, canonical, ed25519, json::Tape};
+use aaep::consent::{BoundAction, Receipt};
+use seal::{Digest, canonicalize, ed25519, json::Tape};
 use serde_json::{Value, json};
 
-use super::hub::*;
+use super::consent_hub::*;
 
-const BEN: &str = r#"{"to":"Ben"}"#;
+const BEN_ARGUMENTS: &str = r#"{"to":"Ben"}"#;
 
-fn receipt(event: &Value, say: Option<String>) -> Receipt {
-    let mut hub = Hub::with(&["ada"]);
+fn receipt(event: &Value, message: Option<String>) -> Receipt {
+    let mut hub = ConsentHub::with(&["ada"]);
     hub.ask(event, &["ada"]);
-    let outcomes = match say {
-        Some(text) => hub.say("ada", &text, T0 + 2000).unwrap(),
+    let outcomes = match message {
+        Some(text) => hub.send("ada", &text, T0 + 2000).unwrap(),
         None => hub.wake(T0 + 180_000),
     };
     resolution(&outcomes).receipt()
 }
 
-fn all() -> Vec<Receipt> {
-    let yes = reply_with(1, "ada", "accept", T0 + 1000, &json!({"decided_by": "Ada \u{e9} \"A\"\n"}));
-    let other = reply_with(1, "ada", "accept", T0 + 1000, &json!({"modified_action": {}}));
+fn all_receipts() -> Vec<Receipt> {
+    let acceptance = reply_with(1, "ada", "accept", T0 + 1000, &json!({"decided_by": "Ada \u{e9} \"A\"\n"}));
+    let modified = reply_with(1, "ada", "accept", T0 + 1000, &json!({"modified_action": {}}));
     let numeric =
         with(clarification(1), &json!({"accepted_response_kinds": ["numeric", "yes_no", "freetext"]}));
     let answer = |value| Some(response(1, "ada", &value, T0 + 1000));
     vec![
-        receipt(&bound(confirmation(1), "transfer", BEN), Some(yes)),
-        receipt(&confirmation(1), Some(other)),
+        receipt(&bound(confirmation(1), "transfer", BEN_ARGUMENTS), Some(acceptance)),
+        receipt(&confirmation(1), Some(modified)),
         receipt(&confirmation(1), None),
-        receipt(&harmless(1), None),
+        receipt(&harmless_confirmation(1), None),
         receipt(&clarification(1), None),
         receipt(&numeric, answer(json!(1e-7))),
         receipt(&numeric, answer(json!(true))),
@@ -38,15 +38,15 @@ fn all() -> Vec<Receipt> {
 }
 
 #[test]
-fn a_receipt_names_the_question_the_action_the_answer_and_the_person() {
-    let receipt = &all()[0];
+fn a_receipt_contains_the_question_the_action_the_answer_and_the_person() {
+    let receipt = &all_receipts()[0];
     let value: Value = serde_json::from_str(receipt.to_json()).unwrap();
     assert_eq!(
         value,
         json!({
             "type": "sayso:receipt", "reply_token": token(1).as_str(), "session_id": SESSION, "agent_id": "bank",
             "event_id": "evt_8a3f5b22c91e4d01", "by": "reply", "decision": "accept",
-            "action_digest": Action::new("transfer", BEN).unwrap().digest().to_string(),
+            "action_digest": BoundAction::new("transfer", BEN_ARGUMENTS).unwrap().digest().to_string(),
             "asked_at": "2026-05-24T14:22:11.000Z", "deadline": "2026-05-24T14:25:11.000Z",
             "replied_at": "2026-05-24T14:22:12.000Z", "resolved_at": "2026-05-24T14:22:13.000Z",
             "subscription_id": "sub_ada", "principal": "ada", "decided_by": "Ada \u{e9} \"A\"\n",
@@ -55,21 +55,21 @@ fn a_receipt_names_the_question_the_action_the_answer_and_the_person() {
 }
 
 #[test]
-fn a_receipt_is_canonical_and_is_read_again_without_loss() {
-    for receipt in all() {
+fn a_receipt_is_canonical_and_round_trips() {
+    for receipt in all_receipts() {
         let text = receipt.to_json();
         let mut tape = Tape::default();
-        assert_eq!(canonical(&tape.read(text).unwrap().root()).unwrap(), text);
+        assert_eq!(canonicalize(&tape.read(text).unwrap().root()).unwrap(), text);
         assert_eq!(receipt.digest(), Digest::of(text.as_bytes()));
-        let again = Receipt::parse(text).expect(text);
-        assert_eq!(again, receipt);
-        assert_eq!(again.resolution().receipt(), receipt);
+        let parse_event = Receipt::parse(text).expect(text);
+        assert_eq!(parse_event, receipt);
+        assert_eq!(parse_event.resolution().receipt(), receipt);
     }
 }
 
 #[test]
-fn what_is_changed_is_no_receipt_or_another_one() {
-    let text = all()[0].to_json().to_owned();
+fn a_changed_receipt_is_invalid_or_has_another_digest() {
+    let text = all_receipts()[0].to_json().to_owned();
     for (from, to) in [
         ("{", "{ "),
         ("\"by\":", "\"and\":1,\"by\":"),
@@ -81,14 +81,14 @@ fn what_is_changed_is_no_receipt_or_another_one() {
         assert_eq!(Receipt::parse(&text.replacen(from, to, 1)), None, "{from} -> {to}");
     }
     let forged = Receipt::parse(&text.replace("\"accept\"", "\"reject\"")).unwrap();
-    assert_ne!(forged.digest(), all()[0].digest());
+    assert_ne!(forged.digest(), all_receipts()[0].digest());
 }
 
 #[test]
 fn a_receipt_can_be_signed() {
     let key = ed25519::SigningKey::generate(&mut |bytes: &mut [u8]| bytes.fill(7));
-    let receipt = &all()[0];
+    let receipt = &all_receipts()[0];
     let signature = key.sign(receipt.to_json().as_bytes());
     assert!(key.verifying_key().verify(receipt.to_json().as_bytes(), &signature));
-    assert!(!key.verifying_key().verify(all()[1].to_json().as_bytes(), &signature));
+    assert!(!key.verifying_key().verify(all_receipts()[1].to_json().as_bytes(), &signature));
 }

@@ -1,35 +1,37 @@
-//! What the property tests share: lawful random recordings, and how the core judges them.
+//! Shared support for the property tests: generates valid random recordings, and checks them with the core.
 //!
-//! - [`choices`]: where a generator's decisions come from.
-//! - [`line`]: one event or reply that can be read and changed member by member.
-//! - [`words`]: what agents say, in several languages.
-//! - [`scribe`]: writes single lawful events and replies.
-//! - [`track`]: what one producer does in a session, block by block.
-//! - [`messages`]: one of every message that is no reply.
-//! - [`recording`]: sessions woven into one recording, with times and numbers.
-//! - [`judge`]: what the core finds in a recording.
-//! - [`mutation`] and [`edits`]: every single change that can be made to a recording.
-//! - [`reading`]: what a changed recording must still be, read a second time from the protocol.
-//! - [`odd`]: JSON that no agent should write.
-//! - [`shaping`]: what a subscription hears, and when.
+//! - [`byte_choices`]: the source of a generator's decisions.
+//! - [`recording_line`]: one event or reply whose members can be read and changed.
+//! - [`sample_texts`]: texts of agents in several languages.
+//! - [`event_writer`]: writes single valid events and replies.
+//! - [`producer_script`]: what one producer does in a session, block by block.
+//! - [`sample_messages`]: one of every message that is not a reply.
+//! - [`sample_recording`]: sessions interleaved into one recording, with timestamps and sequence numbers.
+//! - [`recording_check`]: the core's findings for a recording.
+//! - [`mutation`] and [`member_edits`]: every single change that can be made to a recording.
+//! - [`reference_rules`]: a second implementation of the protocol's rules that predicts the verdict on a
+//!   changed recording.
+//! - [`malformed_json`]: JSON that no agent should write.
+//! - [`shaping_listener`]: what a subscription receives, and when.
 
-pub(crate) mod choices;
-pub(crate) mod edits;
-pub(crate) mod judge;
-pub(crate) mod line;
-pub(crate) mod messages;
+pub(crate) mod byte_choices;
+pub(crate) mod event_writer;
+pub(crate) mod malformed_json;
+pub(crate) mod member_edits;
 pub(crate) mod mutation;
-pub(crate) mod odd;
-pub(crate) mod reading;
-pub(crate) mod recording;
-pub(crate) mod scribe;
-pub(crate) mod shaping;
-pub(crate) mod track;
-pub(crate) mod words;
+pub(crate) mod producer_script;
+pub(crate) mod recording_check;
+pub(crate) mod recording_line;
+pub(crate) mod reference_rules;
+pub(crate) mod sample_messages;
+pub(crate) mod sample_recording;
+pub(crate) mod sample_texts;
+pub(crate) mod shaping_listener;
 
 use proptest::prelude::*;
 
-/// The decisions of one generated case. Fewer and smaller bytes make simpler cases, so that proptest shrinks well.
-pub(crate) fn decisions(most: usize) -> impl Strategy<Value = Vec<u8>> {
-    proptest::collection::vec(any::<u8>(), 0..most)
+/// Generates the decisions of one test case. Fewer and smaller bytes make simpler cases, so proptest shrinks
+/// well.
+pub(crate) fn decisions(max_len: usize) -> impl Strategy<Value = Vec<u8>> {
+    proptest::collection::vec(any::<u8>(), 0..max_len)
 }

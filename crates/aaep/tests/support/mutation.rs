@@ -1,31 +1,31 @@
-//! Every single change that can be made to a recording: a line less, twice or in its neighbour's place, or one member
-//! of it changed.
+//! Every single change that can be made to a recording: a line deleted, repeated or swapped with its
+//! neighbour, or one member changed.
 
 use serde_json::{Value, json};
 
-use super::choices::Choices;
-use super::edits::{self, Edit};
-use super::line::Line;
-use super::recording::Recording;
+use super::byte_choices::Choices;
+use super::member_edits::{self, MemberEdit};
+use super::recording_line::RecordingLine;
+use super::sample_recording::SampleRecording;
 
-/// One change.
+/// One change to a recording. The number is the index of the line.
 #[derive(Clone, Debug)]
 pub(crate) enum Mutation {
-    /// The line is gone.
+    /// Deletes the line.
     Delete(usize),
-    /// The line stands twice, letter for letter.
+    /// Repeats the line, byte for byte.
     Repeat(usize),
-    /// The line stands twice, the second time under a new event id.
+    /// Repeats the line under a new event id.
     RepeatAsNew(usize),
-    /// The line has changed places with the next one.
+    /// Swaps the line with the next one.
     Swap(usize),
-    /// One member is another.
-    Change(usize, Edit),
+    /// Changes one member of the line.
+    Change(usize, MemberEdit),
 }
 
 impl Mutation {
-    /// Every line after the handshake gone, twice, or in its neighbour's place.
-    pub(crate) fn moves(recording: &Recording) -> Vec<Mutation> {
+    /// Returns the deletion, both repetitions and the swap for every line after the handshake.
+    pub(crate) fn moves(recording: &SampleRecording) -> Vec<Mutation> {
         let last = recording.lines.len() - 1;
         (recording.head..=last)
             .flat_map(|at| {
@@ -37,27 +37,29 @@ impl Mutation {
             .collect()
     }
 
-    /// Every change of one member of one line.
-    pub(crate) fn changes(recording: &Recording, at: usize) -> Vec<Mutation> {
-        edits::of(recording, at).into_iter().map(|edit| Mutation::Change(at, edit)).collect()
+    /// Returns every change of one member of one line.
+    pub(crate) fn changes(recording: &SampleRecording, at: usize) -> Vec<Mutation> {
+        member_edits::of(recording, at).into_iter().map(|edit| Mutation::Change(at, edit)).collect()
     }
 
-    /// Any of them, as the choices fall: a move, a change, or a change after which the line is lawful by itself, so that
-    /// order alone decides.
-    pub(crate) fn any(recording: &Recording, choices: &mut Choices<'_>) -> Mutation {
-        let which = choices.below(3);
-        if which == 0 {
+    /// Returns a random mutation: a move, a change, or a change that keeps the line valid by itself, so that
+    /// only the rules about order can reject it.
+    pub(crate) fn any(recording: &SampleRecording, choices: &mut Choices<'_>) -> Mutation {
+        let category = choices.below(3);
+        if category == 0 {
             let moves = Self::moves(recording);
-            return moves[choices.place(moves.len())].clone();
+            return moves[choices.below_large(moves.len())].clone();
         }
         let lines = recording.lines.len() - recording.head;
-        let mut changes = Self::changes(recording, recording.head + choices.place(lines));
-        changes.retain(|change| matches!(change, Mutation::Change(_, edit) if which == 1 || edit.sound));
-        changes.swap_remove(choices.place(changes.len()))
+        let mut changes = Self::changes(recording, recording.head + choices.below_large(lines));
+        changes.retain(
+            |change| matches!(change, Mutation::Change(_, edit) if category == 1 || edit.is_valid_alone),
+        );
+        changes.swap_remove(choices.below_large(changes.len()))
     }
 
-    /// The line that it is about.
-    pub(crate) fn place(&self) -> usize {
+    /// Returns the index of the affected line.
+    pub(crate) fn line_index(&self) -> usize {
         match self {
             Mutation::Delete(at)
             | Mutation::Repeat(at)
@@ -67,18 +69,18 @@ impl Mutation {
         }
     }
 
-    /// The recording after it.
-    pub(crate) fn apply(&self, before: &[Line]) -> Vec<Line> {
+    /// Returns the recording after the mutation.
+    pub(crate) fn apply(&self, before: &[RecordingLine]) -> Vec<RecordingLine> {
         let mut lines = before.to_vec();
         match self {
             Mutation::Delete(at) => drop(lines.remove(*at)),
             Mutation::Repeat(at) => lines.insert(at + 1, before[*at].clone()),
             Mutation::RepeatAsNew(at) => {
-                let mut again = before[*at].clone();
-                if again.has("event_id") {
-                    again.set("event_id", fresh("evt_"));
+                let mut copy = before[*at].clone();
+                if copy.has("event_id") {
+                    copy.set("event_id", fresh("evt_"));
                 }
-                lines.insert(at + 1, again);
+                lines.insert(at + 1, copy);
             }
             Mutation::Swap(at) => lines.swap(*at, at + 1),
             Mutation::Change(at, edit) => lines[*at].change(&edit.pointer, edit.value.clone()),
@@ -87,7 +89,7 @@ impl Mutation {
     }
 }
 
-/// An id that no generated recording has.
+/// Returns an id that no generated recording contains.
 pub(crate) fn fresh(prefix: &str) -> Value {
     json!(format!("{prefix}ffff00000000aaaaffff00000000bbbb"))
 }

@@ -1,93 +1,93 @@
-//! The thirteen bodies (decisions, "Bodies we complete").
+//! The thirteen message bodies (section "Bodies" of `docs/asp.md`).
 
 use seal::Timestamp;
-use seal::json::{Kind, Raw, Value, Writer};
+use seal::json::{JsonKind, JsonValue, JsonWriter, RawJson};
 
-use super::part::{Malformed, Part, part};
+use super::codec::{JsonCodec, MalformedMessage, json_record};
 use crate::Performative;
 use crate::amount::Amount;
 use crate::id::{AgentUri, CommitmentId, Currency, ProposalId, QueryId, Reference};
 
-part! {
+json_record! {
     /// PROPOSE: an offer.
     Propose {
-        /// Its name.
+        /// Its id.
         "proposalId" proposal_id: ProposalId,
-        /// What kind of offer; `session-invitation` opens a session.
+        /// Its type; `session-invitation` opens a session.
         "type" kind: String,
-        /// What it is about.
+        /// Its subject.
         "subject" subject: String,
-        /// Its terms, free by kind.
-        "terms" terms: Raw;
-        /// From then on it cannot be accepted.
+        /// Its terms, whose form depends on the type.
+        "terms" terms: RawJson;
+        /// The time from which it can no longer be accepted.
         "validUntil" valid_until: Timestamp,
     }
 
-    /// ACCEPT: yes to an invitation, a proposal or a commitment.
+    /// ACCEPT: accepts an invitation, a proposal or a commitment.
     Accept {
-        /// What is accepted.
+        /// The accepted item.
         "referenceId" reference: Reference;
         /// A remark.
         "note" note: String,
     }
 
-    /// REJECT: no.
+    /// REJECT: refuses an invitation, a proposal, a commitment or a message.
     Reject {
-        /// Why, for machines.
+        /// The machine-readable code.
         "code" code: String,
-        /// Why, for people.
+        /// The reason, for people.
         "reason" reason: String;
-        /// What is rejected.
+        /// The rejected item.
         "referenceId" reference: Reference,
     }
 
-    /// COUNTER: no, and another offer in its place.
+    /// COUNTER: refuses an offer and makes another one in its place.
     Counter {
-        /// The name of the new offer.
+        /// The id of the new offer.
         "proposalId" proposal_id: ProposalId,
         /// The proposal or commitment that it answers.
         "counters" counters: Reference,
-        /// What it is about.
+        /// Its subject.
         "subject" subject: String,
         /// Its terms.
-        "terms" terms: Raw;
-        /// From then on it cannot be accepted.
+        "terms" terms: RawJson;
+        /// The time from which it can no longer be accepted.
         "validUntil" valid_until: Timestamp,
     }
 
-    /// INFORM: tells.
+    /// INFORM: reports something.
     Inform {
-        /// What kind of telling.
+        /// Its type.
         "informType" kind: InformType;
-        /// What it answers.
+        /// The item that it answers.
         "inReplyTo" in_reply_to: Reference,
-        /// What is told.
-        "data" data: Raw,
-        /// Whether an error can be recovered from; `false` ends the session (D7).
+        /// The reported data.
+        "data" data: RawJson,
+        /// Whether an error is recoverable; `false` ends the session (D7).
         "recoverable" recoverable: bool,
-        /// How far a progress is, 0 to 100.
+        /// The progress, from 0 to 100.
         "percent" percent: Percent,
-        /// The sender's card (identity).
-        "card" card: Raw,
-        /// Who outside of the session decided (resolution).
+        /// The sender's card, for `identity`.
+        "card" card: RawJson,
+        /// The third party that decided, for `resolution`.
         "resolvedBy" resolved_by: String,
     }
 
     /// QUERY: asks for information.
     Query {
-        /// Its name.
+        /// Its id.
         "queryId" query_id: QueryId,
-        /// What kind of question.
+        /// Its type.
         "queryType" kind: String,
-        /// What it is about.
+        /// Its subject.
         "subject" subject: String;
-        /// What narrows it.
-        "parameters" parameters: Raw,
+        /// Parameters that narrow the question.
+        "parameters" parameters: RawJson,
     }
 
-    /// CLARIFY: asks what something means, or says it (D11).
+    /// CLARIFY: asks what something means, or answers such a question (D11).
     Clarify {
-        /// What it is about.
+        /// The item that the question or answer refers to.
         "inReplyTo" in_reply_to: Reference;
         /// The question.
         "question" question: String,
@@ -95,15 +95,15 @@ part! {
         "answer" answer: String,
     }
 
-    /// COMMIT: binds, if the other side accepts.
+    /// COMMIT: makes a commitment, which binds once the other side accepts it.
     Commit {
-        /// Its name.
+        /// Its id.
         "commitmentId" commitment_id: CommitmentId,
-        /// Who has to do what.
+        /// Its obligations and penalties.
         "terms" terms: CommitTerms;
-        /// When all must be done.
+        /// When all obligations must be fulfilled.
         "deadline" deadline: Timestamp,
-        /// Money held until then.
+        /// Money that is held until the commitment is fulfilled.
         "escrow" escrow: Escrow,
         /// The proposal that it follows from.
         "proposalId" proposal_id: ProposalId,
@@ -111,223 +111,223 @@ part! {
 
     /// The terms of a COMMIT.
     CommitTerms {
-        /// Who has to do what by when; at least one.
+        /// The obligations; at least one.
         "obligations" obligations: Vec<Obligation>;
-        /// What a broken promise costs, in words.
+        /// The penalties for a broken commitment, as text.
         "penalties" penalties: Penalties,
     }
 
-    /// One thing that one side has to do.
+    /// One obligation of one party.
     Obligation {
-        /// Who.
+        /// The party.
         "party" party: AgentUri,
-        /// What.
+        /// What it must do.
         "action" action: String,
-        /// By when.
+        /// The deadline.
         "deadline" deadline: Timestamp;
-        /// How it can be seen.
+        /// How fulfilment is verified.
         "verificationMethod" verification_method: String,
     }
 
-    /// What a broken promise costs, in words.
+    /// The penalties for a broken commitment, as text.
     Penalties {
         ;
-        /// For doing it late.
+        /// For late fulfilment.
         "lateFulfillment" late_fulfillment: String,
-        /// For not doing it.
+        /// For no fulfilment.
         "nonDelivery" non_delivery: String,
     }
 
-    /// Money that is held until the promise is kept.
+    /// Money that is held until the commitment is fulfilled.
     Escrow {
-        /// How much.
+        /// The amount.
         "amount" amount: Amount,
-        /// Of which currency.
+        /// Its currency.
         "currency" currency: Currency;
-        /// When it is given out.
+        /// The condition for paying it out.
         "releaseCondition" release_condition: String,
     }
 
-    /// DELEGATE: hands a part to another agent.
+    /// DELEGATE: delegates part of the task to another agent.
     Delegate {
-        /// Its name.
+        /// Its id.
         "delegationId" delegation_id: Reference,
-        /// Who is to do it.
+        /// The agent that the task is delegated to.
         "targetAgent" target: AgentUri,
-        /// What.
+        /// What is delegated.
         "scope" scope: String,
-        /// With how much authority.
+        /// How much authority the target agent has.
         "authority" authority: Authority;
-        /// By which protocol.
+        /// The protocol to use.
         "protocol" protocol: String,
-        /// Until when.
+        /// When the delegation expires.
         "expires" expires: Timestamp,
     }
 
-    /// ESCALATE: asks a person or another authority.
+    /// ESCALATE: asks a person or another authority to decide.
     Escalate {
-        /// Why.
+        /// The reason.
         "reason" reason: String,
-        /// How urgent.
+        /// Its urgency.
         "urgency" urgency: Urgency;
-        /// How many seconds to wait for a resolution.
-        "timeout" timeout: Seconds,
-        /// Who is to decide.
+        /// How long to wait for a resolution, in seconds.
+        "timeout" timeout: DurationSeconds,
+        /// The person or authority that is asked to decide.
         "handler" handler: String,
     }
 
-    /// WITHDRAW: takes its sender out.
+    /// WITHDRAW: withdraws the sender from the session.
     Withdraw {
-        /// Why.
+        /// The reason.
         "reason" reason: String;
-        /// What is taken back.
+        /// The withdrawn item.
         "referenceId" reference: Reference,
     }
 
-    /// OBSERVE: remarks.
+    /// OBSERVE: makes a remark.
     Observe {
-        /// On what.
+        /// Its subject.
         "subject" subject: String;
-        /// What was seen.
-        "data" data: Raw,
+        /// The observation.
+        "data" data: RawJson,
     }
 
-    /// CLOSE: ends the session, or wishes to (D4).
+    /// CLOSE: ends the session, or asks to end it (D4).
     Close {
-        /// Why; `unilateral` does not wait for the other side.
+        /// The reason. With `unilateral`, the session ends without waiting for the other side.
         "reason" reason: String;
-        /// What came of it.
+        /// The outcome.
         "outcome" outcome: String,
-        /// The whole in a sentence.
+        /// A summary in one sentence.
         "summary" summary: String,
     }
 }
 
-seal::word_enum! {
-    /// What kind of INFORM.
-    InformType word {
-        /// Who the sender is.
+seal::string_enum! {
+    /// The type of an INFORM.
+    InformType {
+        /// The sender's identity.
         Identity "identity",
-        /// How far the work is.
+        /// Progress of the work.
         Progress "progress",
-        /// That the work is done.
+        /// The result: the work is done.
         Result "result",
-        /// That something went wrong.
+        /// An error.
         Error "error",
-        /// How an escalation was decided.
+        /// The resolution of an escalation.
         Resolution "resolution",
         /// The answer to a QUERY.
         Answer "answer",
     }
 
-    /// How much a delegate may decide.
-    Authority word {
-        /// It advises.
+    /// The authority of a delegate.
+    Authority {
+        /// The delegate may only advise.
         Advisory "advisory",
-        /// It decides within limits.
+        /// The delegate may decide within limits.
         Limited "limited",
-        /// It decides.
+        /// The delegate may decide.
         Full "full",
     }
 
-    /// How urgent an escalation is.
-    Urgency word {
-        /// It can wait.
+    /// The urgency of an escalation.
+    Urgency {
+        /// The decision can wait.
         Low "low",
-        /// Soon.
+        /// The decision is needed soon.
         Medium "medium",
-        /// Now.
+        /// The decision is needed now.
         High "high",
-        /// Before all else.
+        /// The decision comes before everything else.
         Critical "critical",
     }
 }
 
-/// A share of a hundred.
+/// A percentage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Percent(u8);
 
 impl Percent {
-    /// Takes 0 to 100.
+    /// Accepts 0 to 100.
     pub fn new(value: u8) -> Option<Self> {
         (value <= 100).then_some(Self(value))
     }
 
-    /// The number.
+    /// Returns the number.
     pub fn get(self) -> u8 {
         self.0
     }
 }
 
-impl Part for Percent {
-    fn read(value: &Value<'_>) -> Result<Self, Malformed> {
+impl JsonCodec for Percent {
+    fn read(value: &JsonValue<'_>) -> Result<Self, MalformedMessage> {
         let number =
-            value.number().map(|number| number.as_f64()).filter(|number| (0.0..=100.0).contains(number));
+            value.as_number().map(|number| number.as_f64()).filter(|number| (0.0..=100.0).contains(number));
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 100")]
-        number.map(|number| Self(number as u8)).ok_or_else(|| Malformed::new("a number from 0 to 100"))
+        number.map(|number| Self(number as u8)).ok_or_else(|| MalformedMessage::new("a number from 0 to 100"))
     }
 
-    fn write(&self, writer: &mut Writer) {
+    fn write(&self, writer: &mut JsonWriter) {
         writer.integer(i64::from(self.0));
     }
 }
 
-/// A time span in whole seconds: at least one, at most a year.
+/// A duration in whole seconds, from 1 second to 366 days.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Seconds(u32);
+pub struct DurationSeconds(u32);
 
-impl Seconds {
-    /// The longest: 366 days.
-    pub const LONGEST: u32 = 366 * 86_400;
+impl DurationSeconds {
+    /// The maximum: 366 days, in seconds.
+    pub const MAX: u32 = 366 * 86_400;
 
-    /// Takes 1 to [`Self::LONGEST`].
+    /// Accepts 1 to [`Self::MAX`].
     pub fn new(seconds: u32) -> Option<Self> {
-        (1..=Self::LONGEST).contains(&seconds).then_some(Self(seconds))
+        (1..=Self::MAX).contains(&seconds).then_some(Self(seconds))
     }
 
-    /// In milliseconds.
+    /// Returns the duration in milliseconds.
     pub fn millis(self) -> i64 {
         i64::from(self.0) * 1000
     }
 }
 
-impl Part for Seconds {
-    fn read(value: &Value<'_>) -> Result<Self, Malformed> {
-        let number = value.number().and_then(|number| number.as_i64()).and_then(|n| u32::try_from(n).ok());
-        number
-            .and_then(Self::new)
-            .ok_or_else(|| Malformed::new(format!("whole seconds, 1 to {}", Self::LONGEST)))
+impl JsonCodec for DurationSeconds {
+    fn read(value: &JsonValue<'_>) -> Result<Self, MalformedMessage> {
+        let number = value.as_number().and_then(|number| number.as_i64()).and_then(|n| u32::try_from(n).ok());
+        number.and_then(Self::new).ok_or_else(|| {
+            MalformedMessage::new(format!("a whole number of seconds from 1 to {}", Self::MAX))
+        })
     }
 
-    fn write(&self, writer: &mut Writer) {
+    fn write(&self, writer: &mut JsonWriter) {
         writer.integer(i64::from(self.0));
     }
 }
 
 impl Propose {
     /// The type of a proposal that opens a session.
-    pub const INVITATION: &'static str = "session-invitation";
+    pub const INVITATION_TYPE: &'static str = "session-invitation";
 
-    /// Whether it opens a session.
+    /// Returns whether the proposal opens a session.
     pub fn is_invitation(&self) -> bool {
-        self.kind == Self::INVITATION
+        self.kind == Self::INVITATION_TYPE
     }
 
-    /// How long the session is to last, in milliseconds: `terms.proposed_duration` in seconds, or
+    /// Returns the proposed duration of the session in milliseconds: `terms.proposed_duration` in seconds, or
     /// `terms.proposedDuration` in milliseconds (D9).
-    pub fn duration(&self) -> Result<Option<i64>, Malformed> {
+    pub fn session_duration_ms(&self) -> Result<Option<i64>, MalformedMessage> {
         let mut tape = seal::json::Tape::default();
         let Ok(doc) = tape.read(self.terms.as_str()) else { return Ok(None) };
-        let longest = i64::from(Seconds::LONGEST);
+        let max_seconds = i64::from(DurationSeconds::MAX);
         for (name, unit) in [("proposed_duration", 1000), ("proposedDuration", 1)] {
             let Some(member) = doc.root().member(name) else { continue };
-            let number = member.number().and_then(|number| number.as_i64());
+            let number = member.as_number().and_then(|number| number.as_i64());
             let millis = number.and_then(|number| number.checked_mul(unit));
-            return match millis.filter(|millis| (1..=longest * 1000).contains(millis)) {
+            return match millis.filter(|millis| (1..=max_seconds * 1000).contains(millis)) {
                 Some(millis) => Ok(Some(millis)),
-                None => Err(Malformed::new(format!("a duration of at most {longest} seconds"))
-                    .under(name)
-                    .under("terms")),
+                None => Err(MalformedMessage::new(format!("a duration of at most {max_seconds} seconds"))
+                    .within(name)
+                    .within("terms")),
             };
         }
         Ok(None)
@@ -335,7 +335,7 @@ impl Propose {
 }
 
 impl Inform {
-    /// An error that cannot be recovered from (D7).
+    /// Returns whether this is an unrecoverable error (D7).
     pub fn is_fatal(&self) -> bool {
         self.kind == InformType::Error && self.recoverable == Some(false)
     }
@@ -343,33 +343,33 @@ impl Inform {
 
 impl Close {
     /// The reason of a CLOSE that does not wait for the other side (D4).
-    pub const UNILATERAL: &'static str = "unilateral";
+    pub const UNILATERAL_REASON: &'static str = "unilateral";
 }
 
 macro_rules! bodies {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// What a message says.
+        /// The body of a message.
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-        #[allow(missing_docs, reason = "each is the performative of its name")]
+        #[allow(missing_docs, reason = "each variant is named after its performative")]
         pub enum Body {
             $($name($name),)*
         }
 
         impl Body {
-            /// What the message does.
+            /// Returns the performative.
             pub fn performative(&self) -> Performative {
                 match self { $(Self::$name(_) => Performative::$name,)* }
             }
 
-            pub(crate) fn read(performative: Performative, value: &Value<'_>) -> Result<Self, Malformed> {
+            pub(crate) fn read(performative: Performative, value: &JsonValue<'_>) -> Result<Self, MalformedMessage> {
                 let body = match performative {
                     $(Performative::$name => Self::$name($name::read(value)?),)*
                 };
-                body.check()?;
+                body.validate()?;
                 Ok(body)
             }
 
-            pub(crate) fn write(&self, writer: &mut Writer) {
+            pub(crate) fn write(&self, writer: &mut JsonWriter) {
                 match self { $(Self::$name(body) => body.write(writer),)* }
             }
         }
@@ -387,33 +387,36 @@ bodies! {
 }
 
 impl Body {
-    /// What one member means for another.
-    pub(crate) fn check(&self) -> Result<(), Malformed> {
+    /// Checks conditions that involve several members.
+    pub(crate) fn validate(&self) -> Result<(), MalformedMessage> {
         match self {
-            Self::Propose(body) if body.is_invitation() => body.duration().map(|_| ()),
+            Self::Propose(body) if body.is_invitation() => body.session_duration_ms().map(|_| ()),
             Self::Clarify(body) if body.question.is_some() == body.answer.is_some() => {
-                Err(Malformed::new("there, or else answer, and not both").under("question"))
+                Err(MalformedMessage::new("present if answer is absent, and absent otherwise")
+                    .within("question"))
             }
             Self::Commit(body) if body.terms.obligations.is_empty() => {
-                Err(Malformed::new("an array of at least one obligation").under("obligations").under("terms"))
+                Err(MalformedMessage::new("an array of at least one obligation")
+                    .within("obligations")
+                    .within("terms"))
             }
             _ => Ok(()),
         }
     }
 
-    /// The body as JSON.
+    /// Returns the body as JSON.
     pub fn to_json(&self) -> String {
-        let mut writer = Writer::default();
+        let mut writer = JsonWriter::default();
         self.write(&mut writer);
         writer.finish()
     }
 
-    /// Reads a body of that performative.
-    pub fn parse(performative: Performative, json: &str) -> Result<Self, Malformed> {
+    /// Parses a body of this performative.
+    pub fn parse(performative: Performative, json: &str) -> Result<Self, MalformedMessage> {
         let mut tape = seal::json::Tape::default();
-        let doc = tape.read(json).map_err(|wrong| Malformed::new(format!("JSON: {wrong}")))?;
-        if doc.root().kind() != Kind::Object {
-            return Err(Malformed::new("an object"));
+        let doc = tape.read(json).map_err(|error| MalformedMessage::new(format!("JSON: {error}")))?;
+        if doc.root().kind() != JsonKind::Object {
+            return Err(MalformedMessage::new("an object"));
         }
         Self::read(performative, &doc.root())
     }

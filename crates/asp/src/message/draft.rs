@@ -1,96 +1,114 @@
-//! A message on its way out: what is to be said, and the proof, hash and signature that make it one.
+//! Outgoing messages: drafts, and the proof, hash and signature that are added to them.
 
 use std::fmt::Write;
 
-use seal::json::{Tape, Writer};
-use seal::{Canonical, Digest, Keys, Random, Timestamp, base64url, dpop, ed25519};
+use seal::json::{JsonWriter, Tape};
+use seal::{AgentKeys, CanonicalWriter, Digest, Random, Timestamp, base64url, dpop, ed25519};
 
-use super::authentic::Sealed;
+use super::authentication::AuthenticatedMessage;
 use super::body::Body;
+use super::codec::{ExtraMembers, JsonCodec};
 use super::envelope::{
-    self, Constraints, Content, Envelope, Integrity, Recipient, Sender, TrustScore, Version,
+    self, Constraints, Content, Envelope, Integrity, ProtocolVersion, Recipient, Sender, TrustScore,
 };
-use super::part::{Others, Part};
-use crate::error::Misuse;
+use crate::error::LocalError;
 use crate::id::{AgentUri, MessageId, SessionId};
 
 /// A message that is not signed yet.
 #[derive(Clone, Debug)]
-pub struct Draft {
-    /// Its name.
+pub struct MessageDraft {
+    /// Its id.
     pub message_id: MessageId,
-    /// The session that it belongs to.
+    /// The session it belongs to.
     pub session_id: SessionId,
-    /// The sender's count.
+    /// The sender's sequence number.
     pub sequence_number: u64,
-    /// Now.
+    /// The time of sending.
     pub timestamp: Timestamp,
-    /// Who sends.
+    /// The sender.
     pub sender: AgentUri,
-    /// The sender's organisation.
+    /// The sender's organization.
     pub org_id: String,
-    /// What the sender says of its trust.
+    /// The trust score that the sender states about itself.
     pub trust_score: TrustScore,
-    /// Who is meant.
+    /// The recipient.
     pub recipient: AgentUri,
-    /// What is said.
+    /// The body.
     pub body: Body,
-    /// Members of `content` that ASP does not name.
+    /// Members of `content` that ASP does not define.
     pub content: Content,
-    /// What is asked of the answer.
+    /// Constraints on the answer.
     pub constraints: Option<Constraints>,
     /// The head of the chain.
     pub previous_hash: Digest,
-    /// Members that ASP does not name.
-    pub other: Others,
+    /// Members that ASP does not define.
+    pub other: ExtraMembers,
 }
 
-/// Seals drafts; keeps its memory from one to the next.
+/// Signs drafts. It reuses its buffers.
 #[derive(Debug, Default)]
-pub struct Sealer {
+pub struct MessageSigner {
     tape: Tape,
-    canonical: Canonical,
-    longest: usize,
+    canonical: CanonicalWriter,
+    buffer_capacity: usize,
 }
 
-impl Sealer {
-    /// Makes the proof, then the hash that covers it, then the signature (D13, D14, D16).
-    pub fn seal(&mut self, draft: Draft, keys: &Keys, random: &mut impl Random) -> Result<Sealed, Misuse> {
-        let (unsigned, gaps) = draft.write(self.longest);
-        self.longest = self.longest.max(unsigned.len());
-        let doc = self.tape.read(&unsigned).map_err(Misuse::NotJson)?;
-        let form =
-            self.canonical.write(&doc.root(), &[], &["sender", "dpopProof"]).map_err(Misuse::NotCanonical)?;
-        let [before, after] = form.without_noted().map(str::as_bytes);
+impl MessageSigner {
+    /// Adds the proof, then the hash that covers it, then the signature (D13, D14, D16).
+    pub fn sign(
+        &mut self,
+        draft: MessageDraft,
+        keys: &AgentKeys,
+        random: &mut impl Random,
+    ) -> Result<AuthenticatedMessage, LocalError> {
+        let (unsigned, slots) = draft.write(self.buffer_capacity);
+        self.buffer_capacity = self.buffer_capacity.max(unsigned.len());
+        let doc = self.tape.read(&unsigned).map_err(LocalError::NotJson)?;
+        let canonical = self
+            .canonical
+            .write(&doc.root(), &[], &["sender", "dpopProof"])
+            .map_err(LocalError::NotCanonical)?;
+        let [before, after] = canonical.without_marked().map(str::as_bytes);
         let mut jti = [0; 16];
         random.fill(&mut jti);
         let claims = dpop::Claims {
             jti: base64url::encode(&jti),
-            htm: draft.body.performative().word().to_owned(),
+            htm: draft.body.performative().as_str().to_owned(),
             htu: htu(&draft.session_id.to_string()),
             iat: draft.timestamp.unix_millis().seconds(),
-            mh: Some(Digest::of_all([before, after])),
+            mh: Some(Digest::of_parts([before, after])),
         };
-        let proof = dpop::prove(&keys.dpop, &claims).map_err(|_| Misuse::NoRandomness)?;
-        // The proof takes the place of the empty string that stood for it: letters, digits, -, _ and dots need no escape.
-        let noted = form.noted.clone().and_then(|range| form.text.get(range)).unwrap_or("");
-        let member = noted.replace("\"\"", &format!("\"{proof}\""));
-        let hash = Digest::of_all([before, member.as_bytes(), after]);
+        let proof = dpop::create_proof(&keys.dpop, &claims).map_err(|_| LocalError::NoRandomness)?;
+        // The proof replaces the empty string in `sender.dpopProof`. It consists of letters, digits, `-`, `_` and dots, so it
+        // needs no escaping.
+        let proof_member =
+            canonical.marked_range.clone().and_then(|range| canonical.text.get(range)).unwrap_or("");
+        let member = proof_member.replace("\"\"", &format!("\"{proof}\""));
+        let hash = Digest::of_parts([before, member.as_bytes(), after]);
         let signature = keys.signing.sign(hash.to_string().as_bytes());
-        let text = gaps.fill(&unsigned, &proof, &hash, &signature).into();
-        Ok(Sealed { text, hash, jti: claims.jti, envelope: draft.into_envelope(proof, hash, signature) })
+        let text = slots.fill(&unsigned, &proof, &hash, &signature).into();
+        Ok(AuthenticatedMessage {
+            text,
+            hash,
+            jti: claims.jti,
+            envelope: draft.into_envelope(proof, hash, signature),
+        })
     }
 }
 
-impl Draft {
-    /// Seals this one alone; whoever has many to seal keeps a [`Sealer`].
-    pub fn seal(self, keys: &Keys, random: &mut impl Random) -> Result<Sealed, Misuse> {
-        Sealer::default().seal(self, keys, random)
+impl MessageDraft {
+    /// Signs this draft. To sign many drafts, keep a [`MessageSigner`].
+    pub fn sign(
+        self,
+        keys: &AgentKeys,
+        random: &mut impl Random,
+    ) -> Result<AuthenticatedMessage, LocalError> {
+        MessageSigner::default().sign(self, keys, random)
     }
 
     fn into_envelope(self, dpop_proof: String, hash: Digest, signature: ed25519::Signature) -> Envelope {
         Envelope {
-            version: Version::V0_1,
+            version: ProtocolVersion::V0_1,
             message_id: self.message_id,
             session_id: self.session_id,
             sequence_number: self.sequence_number,
@@ -105,9 +123,10 @@ impl Draft {
         }
     }
 
-    /// Writes the message in the order of the published example, with gaps for what is not known yet.
-    fn write(&self, room: usize) -> (String, Gaps) {
-        let mut writer = Writer::with_capacity(room);
+    /// Writes the message in the order of the published example, without the proof, hash and signature. Also returns
+    /// the positions at which these three are inserted.
+    fn write(&self, capacity: usize) -> (String, SignatureSlots) {
+        let mut writer = JsonWriter::with_capacity(capacity);
         writer.open_object();
         writer.key("version").text("asp/0.1");
         writer.key("messageId").text(&self.message_id.to_string());
@@ -124,7 +143,7 @@ impl Draft {
         let proof = writer.len() - 1;
         writer.close_object();
         writer.key("recipient").text(self.recipient.as_str());
-        writer.key("performative").text(self.body.performative().word());
+        writer.key("performative").text(self.body.performative().as_str());
         writer.key("content");
         self.content.write(&self.body, &mut writer);
         writer.key("integrity").open_object();
@@ -136,20 +155,20 @@ impl Draft {
             writer.key("constraints");
             constraints.write(&mut writer);
         }
-        self.other.write(&mut writer, &envelope::KNOWN);
+        self.other.write(&mut writer, &envelope::KNOWN_MEMBERS);
         writer.close_object();
-        (writer.finish(), Gaps { proof, hash, signature })
+        (writer.finish(), SignatureSlots { proof, hash, signature })
     }
 }
 
-/// Where a message waits for its proof, its hash and its signature; each comes after the one before.
-struct Gaps {
+/// The positions at which the proof, hash and signature are inserted, in ascending order.
+struct SignatureSlots {
     proof: usize,
     hash: usize,
     signature: usize,
 }
 
-impl Gaps {
+impl SignatureSlots {
     fn fill(&self, text: &str, proof: &str, hash: &Digest, signature: &ed25519::Signature) -> String {
         let mut out = String::with_capacity(text.len() + proof.len() + 256);
         out.push_str(&text[..self.proof]);
@@ -163,7 +182,7 @@ impl Gaps {
     }
 }
 
-/// The target that a proof names: the session (D16).
+/// Returns the `htu` claim of a proof, which names the session (D16).
 pub(crate) fn htu(session_id: &str) -> String {
     format!("asp:{session_id}")
 }

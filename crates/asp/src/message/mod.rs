@@ -1,26 +1,26 @@
-//! Messages: the envelope, the thirteen bodies, and how one becomes bytes that prove themselves.
+//! Messages: the envelope, the thirteen bodies, authentication and signing.
 //!
-//! - [`Body`]: what is said, by performative.
-//! - [`Envelope`]: who says it to whom, when, in which session, and after what.
-//! - [`Authenticator`]: bytes in, a [`Sealed`] message out, or why not.
-//! - [`Draft`]: what is to be said; a [`Sealer`] makes the proof, the hash and the signature.
+//! - [`Body`]: the content of a message, by performative.
+//! - [`Envelope`]: the sender, recipient, time, session and chain link of a message.
+//! - [`Authenticator`]: turns received bytes into an [`AuthenticatedMessage`].
+//! - [`MessageDraft`]: an unsigned message. A [`MessageSigner`] adds the proof, the hash and the signature.
 
-mod authentic;
+mod authentication;
 mod body;
+mod codec;
 mod draft;
 mod envelope;
-mod part;
 
-pub(crate) use authentic::hash_of;
-pub use authentic::{Authenticator, Cards, Sealed};
+pub(crate) use authentication::message_hash;
+pub use authentication::{AuthenticatedMessage, Authenticator, PinnedCards};
 pub use body::{
-    Accept, Authority, Body, Clarify, Close, Commit, CommitTerms, Counter, Delegate, Escalate, Escrow,
-    Inform, InformType, Obligation, Observe, Penalties, Percent, Propose, Query, Reject, Seconds, Urgency,
-    Withdraw,
+    Accept, Authority, Body, Clarify, Close, Commit, CommitTerms, Counter, Delegate, DurationSeconds,
+    Escalate, Escrow, Inform, InformType, Obligation, Observe, Penalties, Percent, Propose, Query, Reject,
+    Urgency, Withdraw,
 };
-pub use draft::{Draft, Sealer};
+pub use codec::{ExtraMembers, MalformedMessage};
+pub(crate) use codec::{JsonCodec, ObjectReader};
+pub use draft::{MessageDraft, MessageSigner};
 pub use envelope::{
-    Constraints, Content, Envelope, Integrity, Millis, Recipient, Sender, TrustScore, Version,
+    Constraints, Content, DurationMillis, Envelope, Integrity, ProtocolVersion, Recipient, Sender, TrustScore,
 };
-pub use part::{Malformed, Others};
-pub(crate) use part::{Object, Part};

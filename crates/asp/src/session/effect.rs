@@ -1,92 +1,93 @@
-//! What the caller is to do.
+//! Effects that the caller must perform.
 
 use seal::UnixMillis;
 
+use crate::agent_card::ConformanceLevel;
 use crate::amount::Amount;
-use crate::card::Level;
 use crate::commitment::Commitment;
 use crate::id::{CommitmentId, Currency, ProposalId, Reference};
-use crate::machine::{Role, Timer};
 use crate::message::Urgency;
+use crate::state_machine::{Role, Timer};
 
-use super::outcome::{Outcome, Payee};
+use super::outcome::{Payee, SessionOutcome};
 
-/// Something for the caller to do, or to know. The session has done its own part already.
+/// An effect for the caller to perform, or a change to take note of. The session has already updated itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Effect {
-    /// Make the session's channel.
+    /// Open the session's channel.
     OpenChannel,
-    /// Wake the session then, unless it says otherwise before.
+    /// Call [`AspSession::handle_timeout`](super::AspSession::handle_timeout) at this time, unless a later effect
+    /// changes it.
     StartTimer {
-        /// Which.
+        /// The timer.
         timer: Timer,
-        /// When it runs out.
-        at: UnixMillis,
+        /// When it expires.
+        expires_at: UnixMillis,
     },
-    /// That timer no longer matters.
+    /// The timer is stopped.
     StopTimer(Timer),
-    /// The invitation, session and response clocks stand still.
-    FreezeTimers,
-    /// They go on.
-    ThawTimers,
-    /// A timer ran out. For the response timer, `waiting` is the side that may now CLOSE or try again.
-    Expired {
-        /// Which.
+    /// The invitation, session and response timers are paused.
+    PauseTimers,
+    /// The paused timers are resumed.
+    ResumeTimers,
+    /// A timer expired. After the response timer, the side that awaits a response may CLOSE or try again.
+    TimerExpired {
+        /// The timer.
         timer: Timer,
-        /// Who waits for an answer, if somebody does.
-        waiting: Option<Role>,
+        /// The side that awaits a response, for the response timer.
+        awaiting_response: Option<Role>,
     },
-    /// Record who both sides are.
+    /// Record both identities.
     RecordIdentities,
-    /// Each side may now send what its level allows.
-    Enable([Level; 2]),
-    /// A proposal is open to be answered.
+    /// Each side may now send the performatives of its level.
+    EnablePerformatives([ConformanceLevel; 2]),
+    /// A proposal was opened.
     ProposalOpened {
-        /// Which.
+        /// The proposal.
         id: ProposalId,
-        /// Whose.
+        /// The side that sent it.
         by: Role,
     },
-    /// A proposal is no longer open.
-    ProposalShut(Reference),
+    /// A proposal was closed.
+    ProposalClosed(Reference),
     /// Record the pending commitment.
-    RecordPending(Commitment),
-    /// The pending commitment is void.
-    DropPending(CommitmentId),
+    RecordPendingCommitment(Commitment),
+    /// The pending commitment was dropped.
+    DropPendingCommitment(CommitmentId),
     /// Record the binding agreement.
     RecordAgreement(Commitment),
-    /// Hold the money.
+    /// Hold money in escrow.
     ActivateEscrow {
-        /// For which commitment.
+        /// The commitment it is held for.
         commitment: CommitmentId,
-        /// Whose money.
+        /// The side that pays it in.
         depositor: Role,
-        /// How much.
+        /// The amount.
         amount: Amount,
-        /// Of what.
+        /// Its currency.
         currency: Currency,
     },
-    /// Give the money out.
+    /// Pay out the held money.
     ReleaseEscrow {
-        /// Of which commitment.
+        /// The commitment it was held for.
         commitment: CommitmentId,
-        /// To whom.
+        /// The side that receives it.
         to: Payee,
     },
-    /// Tell whoever is to decide.
+    /// Notify the handler of an escalation.
     NotifyHandler {
-        /// Who asks.
+        /// The side that escalated.
         by: Role,
-        /// Whom, where the message says so.
+        /// The handler, if the message names one.
         handler: Option<String>,
-        /// Why.
+        /// The reason.
         reason: String,
-        /// How urgent.
+        /// The urgency.
         urgency: Urgency,
     },
     /// The session has ended.
-    Ended(Box<Outcome>),
-    /// Each side learns from it, for itself.
+    SessionEnded(Box<SessionOutcome>),
+    /// Each side may learn from the session.
     Learn,
 }

@@ -1,63 +1,69 @@
-//! The facts about a message, as the session knows them, and the words for a fact that was missing.
+//! Derives the facts about a message, and the reason for a requirement that is not met.
 
 use seal::UnixMillis;
 
-use super::place::Place;
-use super::{Incoming, Session};
-use crate::card::Level;
+use super::state_data::StateData;
+use super::{AspSession, IncomingMessage};
+use crate::agent_card::ConformanceLevel;
 use crate::id::Reference;
-use crate::machine::{Fact, Facts, Need, On, Role};
 use crate::message::{Body, Close, InformType};
+use crate::state_machine::{Fact, Facts, Requirement, Role, Trigger};
 
-impl Session {
-    pub(super) fn facts(&self, message: &Incoming<'_>) -> Facts {
+impl AspSession {
+    pub(super) fn facts(&self, message: &IncomingMessage<'_>) -> Facts {
         let sender = message.sender;
-        let judgement = message.judgement;
+        let checks = message.checks;
         let mut facts = Facts::NONE
             .with(Fact::FromInviter, sender == Role::Inviter)
-            .with(Fact::Standard, self.party(sender).level > Level::Minimal)
-            .with(Fact::Trusted, judgement.trusted)
-            .with(Fact::CardPinned, judgement.card_pinned)
-            .with(Fact::Room, self.proposals.has_room(message.at));
-        let no_escrow = self.commitment().is_none_or(|commitment| commitment.terms().escrow.is_none());
-        facts = facts.with(Fact::Funded, judgement.funded || no_escrow);
-        match &self.place {
-            Place::Invited(invited) => {
+            .with(Fact::AboveMinimalLevel, self.party(sender).level > ConformanceLevel::Minimal)
+            .with(Fact::Trusted, checks.is_trusted)
+            .with(Fact::CardPinned, checks.is_card_pinned)
+            .with(Fact::HasProposalCapacity, self.proposals.has_capacity(message.sent_at));
+        let no_escrow = self.commitment().is_none_or(|commitment| commitment.commit().escrow.is_none());
+        facts = facts.with(Fact::Funded, checks.is_funded || no_escrow);
+        match &self.state_data {
+            StateData::Invited(invited) => {
                 facts = facts
-                    .with(Fact::Answered, invited.answered)
-                    .with(Fact::SenderKnown, invited.identified[sender.index()])
-                    .with(Fact::OtherKnown, invited.identified[sender.other().index()]);
+                    .with(Fact::InvitationAccepted, invited.is_accepted)
+                    .with(Fact::SenderIdentified, invited.is_identified[sender.index()])
+                    .with(Fact::OtherIdentified, invited.is_identified[sender.other().index()]);
             }
-            Place::Executing(executing) => {
-                facts = facts.with(Fact::OtherWishes, executing.wishes[sender.other().index()]);
+            StateData::Executing(executing) => {
+                facts =
+                    facts.with(Fact::OtherRequestedClose, executing.close_requested[sender.other().index()]);
             }
-            Place::Escalated(escalated) => facts = facts.with(Fact::Escalator, escalated.by == sender),
+            StateData::Escalated(escalated) => {
+                facts = facts.with(Fact::FromEscalator, escalated.by == sender);
+            }
             _ => {}
         }
         match message.body {
             Body::Propose(body) => facts
                 .with(Fact::Invitation, body.is_invitation())
-                .with(Fact::Fresh, self.proposals.is_fresh(body.proposal_id.as_str())),
-            Body::Accept(body) => self.about(facts, sender, Some(&body.reference), message.at),
-            Body::Reject(body) => self.about(facts, sender, body.reference.as_ref(), message.at),
+                .with(Fact::UnusedId, self.proposals.is_id_unused(body.proposal_id.as_str())),
+            Body::Accept(body) => self.reference_facts(facts, sender, Some(&body.reference), message.sent_at),
+            Body::Reject(body) => {
+                self.reference_facts(facts, sender, body.reference.as_ref(), message.sent_at)
+            }
             Body::Counter(body) => self
-                .about(facts, sender, Some(&body.counters), message.at)
-                .with(Fact::Fresh, self.proposals.is_fresh(body.proposal_id.as_str())),
+                .reference_facts(facts, sender, Some(&body.counters), message.sent_at)
+                .with(Fact::UnusedId, self.proposals.is_id_unused(body.proposal_id.as_str())),
             Body::Commit(body) => {
-                let here = |party| self.role_of(party).is_some();
-                facts
-                    .with(Fact::Fresh, self.proposals.is_fresh(body.commitment_id.as_str()))
-                    .with(Fact::PartiesHere, body.terms.obligations.iter().all(|one| here(&one.party)))
+                let is_in_session = |party| self.role_of(party).is_some();
+                facts.with(Fact::UnusedId, self.proposals.is_id_unused(body.commitment_id.as_str())).with(
+                    Fact::PartiesInSession,
+                    body.terms.obligations.iter().all(|obligation| is_in_session(&obligation.party)),
+                )
             }
             Body::Inform(body) => facts
                 .with(Fact::Identity, body.kind == InformType::Identity)
                 .with(Fact::Resolution, body.kind == InformType::Resolution)
                 .with(Fact::Fatal, body.is_fatal())
                 .with(
-                    Fact::Work,
+                    Fact::WorkReport,
                     matches!(body.kind, InformType::Progress | InformType::Result | InformType::Error),
                 ),
-            Body::Close(body) => facts.with(Fact::Unilateral, body.reason == Close::UNILATERAL),
+            Body::Close(body) => facts.with(Fact::Unilateral, body.reason == Close::UNILATERAL_REASON),
             Body::Query(_)
             | Body::Clarify(_)
             | Body::Delegate(_)
@@ -67,20 +73,27 @@ impl Session {
         }
     }
 
-    /// What an ACCEPT, REJECT or COUNTER is about (D10). Where only one thing can be meant, it need not be named.
-    fn about(&self, facts: Facts, sender: Role, reference: Option<&Reference>, at: UnixMillis) -> Facts {
-        let named = |name: &str| reference.is_none_or(|reference| reference.as_str() == name);
-        match &self.place {
-            Place::Invited(invited) => facts
-                .with(Fact::Named, named(invited.invitation.as_str()))
-                .with(Fact::Own, sender == Role::Inviter),
-            Place::Agreeing(pending) => facts
-                .with(Fact::Named, named(pending.terms().commitment_id.as_str()))
-                .with(Fact::Own, pending.by() == sender),
+    /// Returns the facts about the item that an ACCEPT, REJECT or COUNTER refers to (D10). The reference may be
+    /// omitted if only one item is possible.
+    fn reference_facts(
+        &self,
+        facts: Facts,
+        sender: Role,
+        reference: Option<&Reference>,
+        at: UnixMillis,
+    ) -> Facts {
+        let matches = |id: &str| reference.is_none_or(|reference| reference.as_str() == id);
+        match &self.state_data {
+            StateData::Invited(invited) => facts
+                .with(Fact::NamesOpenItem, matches(invited.invitation.as_str()))
+                .with(Fact::OwnItem, sender == Role::Inviter),
+            StateData::Agreeing(pending) => facts
+                .with(Fact::NamesOpenItem, matches(pending.commit().commitment_id.as_str()))
+                .with(Fact::OwnItem, pending.sender() == sender),
             _ => match reference.and_then(|reference| self.proposals.find(reference)) {
                 Some(proposal) => facts
-                    .with(Fact::Named, true)
-                    .with(Fact::Own, proposal.by == sender)
+                    .with(Fact::NamesOpenItem, true)
+                    .with(Fact::OwnItem, proposal.proposed_by == sender)
                     .with(Fact::InTime, proposal.is_valid(at)),
                 None => facts,
             },
@@ -88,36 +101,40 @@ impl Session {
     }
 }
 
-/// Why a message is refused, in a sentence for the one who sent it.
-pub(super) fn why(session: &Session, need: Option<Need>, message: &Incoming<'_>) -> String {
+/// Returns the reason for a refusal, for the sender of the message.
+pub(super) fn refusal_reason(
+    session: &AspSession,
+    requirement: Option<Requirement>,
+    message: &IncomingMessage<'_>,
+) -> String {
     let (state, performative) = (session.state(), message.body.performative());
-    let Some(need) = need else {
+    let Some(requirement) = requirement else {
         if state.is_terminal() {
-            return format!("the session has ended ({state}); nothing can follow");
+            return format!("the session has ended ({state})");
         }
-        let on = On::Message(performative);
-        return if session.rules.table.cell(session.rules.reading, state, on).next().is_some() {
-            format!("this {performative} is not lawful in {state} now")
+        let trigger = Trigger::Message(performative);
+        return if session.rules.table.matching_rows(session.rules.reading, state, trigger).next().is_some() {
+            format!("this {performative} is not allowed in {state} now")
         } else {
-            let allowed = session.rules.table.allowed(session.rules.reading, state);
-            let words: Vec<_> = allowed.iter().map(|one| one.word()).collect();
-            format!("{performative} is not lawful in {state}; lawful are {}", words.join(", "))
+            let allowed = session.rules.table.allowed_performatives(session.rules.reading, state);
+            let names: Vec<_> = allowed.iter().map(|performative| performative.as_str()).collect();
+            format!("{performative} is not allowed in {state}; allowed: {}", names.join(", "))
         };
     };
-    match need.fact {
+    match requirement.fact {
         Fact::FromInviter => "the invited side cannot send the invitation".to_owned(),
-        Fact::Own => format!("{performative} is for the other side to send: nobody answers himself"),
-        Fact::Answered => "the invitation is accepted already".to_owned(),
-        Fact::Named => "nothing of that name is open to be answered".to_owned(),
-        Fact::InTime => "the proposal has run out".to_owned(),
-        Fact::Trusted => "the sender's trust is below what the receiver asks for".to_owned(),
-        Fact::CardPinned => "the card is not the one that is known for this agent".to_owned(),
-        Fact::Standard => format!("an agent of the minimal level cannot send {performative} here"),
-        Fact::Fresh => "the name of the proposal or commitment was used before".to_owned(),
-        Fact::Room => "too many proposals are open".to_owned(),
-        Fact::PartiesHere => "an obligation names a party that is not in this session".to_owned(),
+        Fact::OwnItem => format!("only the other side can send {performative} here"),
+        Fact::InvitationAccepted => "the invitation was already accepted".to_owned(),
+        Fact::NamesOpenItem => "no item with that id awaits an answer".to_owned(),
+        Fact::InTime => "the proposal has expired".to_owned(),
+        Fact::Trusted => "the sender's trust is below the receiver's threshold".to_owned(),
+        Fact::CardPinned => "the card is not the pinned card of this agent".to_owned(),
+        Fact::AboveMinimalLevel => format!("an agent of the minimal level cannot send {performative} here"),
+        Fact::UnusedId => "the id of the proposal or commitment was used before".to_owned(),
+        Fact::HasProposalCapacity => "too many proposals are open".to_owned(),
+        Fact::PartiesInSession => "an obligation names a party that is not in this session".to_owned(),
         Fact::Funded => "the escrow is not covered".to_owned(),
-        Fact::Escalator => "the side that escalated must tell the resolution".to_owned(),
-        other => format!("{performative} needs {} to be otherwise in {state}", other.word()),
+        Fact::FromEscalator => "only the side that escalated can send the resolution".to_owned(),
+        other => format!("{performative} is not allowed in {state}: condition {} is not met", other.as_str()),
     }
 }

@@ -1,291 +1,304 @@
-//! The session: the machine with its memory of proposals, commitments and clocks.
+//! The session: the state machine with its proposals, commitments and timers.
 //!
-//! Feed it what happens: [`Session::feed`] for each message in the order of the chain, [`Session::wake`] when time has
-//! passed, [`Session::break_chain`] when a participant's link is none. Each gives the effects that the caller is to
-//! perform, or, for a message, a [`Refusal`]: then nothing has changed. [`Session::next_deadline`] says when to wake it; to
-//! wake it early, late or twice does no harm. It never reads a clock: time is an argument, in milliseconds since 1970.
-
+//! Call [`AspSession::handle_message`] for each message in chain order, [`AspSession::handle_timeout`] when time has
+//! passed, and [`AspSession::handle_broken_chain`] when a participant's message links to an unknown hash. Each call
+//! returns the effects that the caller must perform. For a message, it may return a [`Refusal`] instead; in that case
+//! nothing has changed. [`AspSession::next_deadline`] returns when to call `handle_timeout`; calling it early, late or twice is
+//! harmless. The session never reads a clock: time is an argument, in milliseconds since 1970.
+mod actions;
 mod effect;
-mod ending;
 mod facts;
 mod outcome;
-mod place;
 mod proposals;
+mod state_data;
 mod timers;
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 pub use effect::Effect;
-pub use outcome::{Ending, Fate, Outcome, Payee};
-use place::Place;
+pub use outcome::{ObligationOutcome, Payee, SessionEnding, SessionOutcome};
 use proposals::Proposals;
 use seal::UnixMillis;
+use state_data::StateData;
 use timers::Timers;
 
-use crate::card::Level;
+use crate::agent_card::ConformanceLevel;
 use crate::commitment::Commitment;
-use crate::error::{Code, Refusal};
+use crate::error::{Refusal, RejectCode};
 use crate::id::AgentUri;
-use crate::limits::Limits;
-use crate::machine::{Answer, Need, On, PAGE, Reading, Role, Row, State, Table, Then, Timer};
+use crate::limits::AspLimits;
 use crate::message::Body;
+use crate::state_machine::{
+    AnyStateReading, Evaluation, PROTOCOL_TABLE, Requirement, Role, State, Timer, TransitionRow,
+    TransitionTable, TransitionTarget, Trigger,
+};
 
-/// One side, as the session needs to know it.
+/// One side of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Party {
-    /// Its name.
+    /// Its agent URI.
     pub agent: AgentUri,
-    /// How much of the protocol it speaks, by its card.
-    pub level: Level,
+    /// Its conformance level, from its card.
+    pub level: ConformanceLevel,
 }
 
-/// A message, as the session needs to know it.
+/// The parts of a message that the session needs.
 #[derive(Clone, Copy, Debug)]
-pub struct Incoming<'m> {
-    /// Who sent it.
+pub struct IncomingMessage<'m> {
+    /// The sender.
     pub sender: Role,
-    /// What it says.
+    /// Its body.
     pub body: &'m Body,
-    /// When it was sent, by its own timestamp: so both sides judge it alike.
-    pub at: UnixMillis,
-    /// How long its answer may take, in milliseconds.
-    pub answer_within: Option<i64>,
-    /// What only the receiver can know.
-    pub judgement: Judgement,
+    /// When it was sent, by its own timestamp, so that both sides get the same result.
+    pub sent_at: UnixMillis,
+    /// How long the answer may take, in milliseconds.
+    pub response_timeout_ms: Option<i64>,
+    /// The results of checks that only the receiver can make.
+    pub checks: ReceiverChecks,
 }
 
 seal::defaults! {
-    /// What the receiver of a message has found out about it outside of the session.
+    /// The results of checks that the receiver of a message made outside of the session.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-    pub struct Judgement {
-        /// The sender's trust meets the receiver's threshold, whoever computes it (D20).
-        pub trusted: bool = true,
+    pub struct ReceiverChecks {
+        /// The sender's trust meets the receiver's threshold. The caller computes it (D20).
+        pub is_trusted: bool = true,
         /// The escrow of the pending commitment is covered.
-        pub funded: bool = true,
-        /// A card in the message is the pinned one (D17).
-        pub card_pinned: bool = true,
+        pub is_funded: bool = true,
+        /// The message contains no card, or the pinned one (D17).
+        pub is_card_pinned: bool = true,
     }
 }
 
-/// Which table, and how "any state" is read.
+/// The transition table, and how "any state" is read.
 #[derive(Clone, Copy, Debug)]
-pub struct Rules {
-    /// The rows; [`PAGE`] unless something is to be shown.
-    pub table: &'static Table,
-    /// D3
-    pub reading: Reading,
+pub struct SessionRules {
+    /// The table. Only tests use one other than [`PROTOCOL_TABLE`].
+    pub table: &'static TransitionTable,
+    /// How "any state" is read (D3).
+    pub reading: AnyStateReading,
 }
 
-impl Default for Rules {
+impl Default for SessionRules {
     fn default() -> Self {
-        Self { table: &PAGE, reading: Reading::Open }
+        Self { table: &PROTOCOL_TABLE, reading: AnyStateReading::EveryLiveState }
     }
 }
 
-impl PartialEq for Rules {
+impl PartialEq for SessionRules {
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self.table, other.table) && self.reading == other.reading
     }
 }
 
-impl Eq for Rules {}
+impl Eq for SessionRules {}
 
-impl Hash for Rules {
+impl Hash for SessionRules {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.reading.hash(state);
     }
 }
 
-/// What came of a message or of a wake-up.
+/// The result of a message, an expired timer or a broken chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct Transition {
     /// The state before.
     pub from: State,
     /// The state after.
     pub to: State,
-    /// The number of the row on the page; 0 for what has none.
-    pub row: u8,
-    /// What the caller is to do.
+    /// The number of the row on the page; 0 if the page gives none.
+    pub row_number: u8,
+    /// The effects that the caller must perform.
     pub effects: Vec<Effect>,
 }
 
-/// One session, as one side knows it.
+/// One session, as one side sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Session {
-    rules: Rules,
+pub struct AspSession {
+    rules: SessionRules,
     parties: Arc<[Party; 2]>,
-    place: Place,
+    state_data: StateData,
     proposals: Proposals,
     timers: Timers,
-    /// How long the session is to last once it converses, in milliseconds.
-    duration: i64,
-    /// Who waits for the answer that the response timer is about.
-    waiting: Option<Role>,
-    outcome: Option<Outcome>,
+    /// The duration of the session once it is in CONVERSING, in milliseconds.
+    duration_ms: i64,
+    /// The side that awaits a response, while the response timer runs.
+    awaiting_response: Option<Role>,
+    outcome: Option<SessionOutcome>,
 }
 
-/// D9
-const INVITATION_MILLIS: i64 = 30_000;
-/// D9
-const SESSION_MILLIS: i64 = 3_600_000;
-/// D9
-const ESCALATION_MILLIS: i64 = 3_600_000;
+/// Time to answer an invitation that sets no deadline (D9).
+const INVITATION_TIMEOUT_MS: i64 = 30_000;
+/// Duration of a session whose invitation sets none (D9).
+const DEFAULT_SESSION_DURATION_MS: i64 = 3_600_000;
+/// Time to decide an escalation that sets no timeout (D9).
+const ESCALATION_TIMEOUT_MS: i64 = 3_600_000;
 
-impl Session {
-    /// A session that is yet to begin: the first side will invite the second.
-    pub fn new(inviter: Party, invited: Party, rules: Rules, limits: &Limits) -> Self {
+impl AspSession {
+    /// Creates a session that has not begun.
+    pub fn new(inviter: Party, invited: Party, rules: SessionRules, limits: &AspLimits) -> Self {
         Self {
             rules,
             parties: Arc::new([inviter, invited]),
-            place: Place::Idle,
-            proposals: Proposals::new(limits.open_proposals),
+            state_data: StateData::Idle,
+            proposals: Proposals::new(limits.max_open_proposals),
             timers: Timers::default(),
-            duration: SESSION_MILLIS,
-            waiting: None,
+            duration_ms: DEFAULT_SESSION_DURATION_MS,
+            awaiting_response: None,
             outcome: None,
         }
     }
 
-    /// Where it is.
+    /// Returns the state.
     pub fn state(&self) -> State {
-        self.place.state()
+        self.state_data.state()
     }
 
-    /// What came of it, once it has ended.
-    pub fn outcome(&self) -> Option<&Outcome> {
+    /// Returns the outcome, if the session has ended.
+    pub fn outcome(&self) -> Option<&SessionOutcome> {
         self.outcome.as_ref()
     }
 
-    /// The commitment that is pending or agreed; also while escalated.
+    /// Returns the pending or agreed commitment, also while escalated.
     pub fn commitment(&self) -> Option<&Commitment> {
-        self.place.commitment()
+        self.state_data.commitment()
     }
 
-    /// The side with that name.
+    /// Returns the role of an agent, if it takes part.
     pub fn role_of(&self, agent: &AgentUri) -> Option<Role> {
         Role::ALL.into_iter().find(|role| &self.party(*role).agent == agent)
     }
 
-    /// One side.
+    /// Returns one side.
     pub fn party(&self, role: Role) -> &Party {
         &self.parties[role.index()]
     }
 
-    /// When to wake it.
+    /// Returns when [`Self::handle_timeout`] must be called next.
     pub fn next_deadline(&self) -> Option<UnixMillis> {
-        self.timers.next().map(|(at, _)| at)
+        self.timers.next_expiry().map(|(at, _)| at)
     }
 
-    /// When that timer runs out; `None` while it does not run or stands still.
+    /// Returns when a timer expires; `None` while it is off or paused.
     pub fn deadline(&self, timer: Timer) -> Option<UnixMillis> {
         self.timers.deadline(timer)
     }
 
-    /// Whether that timer runs or stands still, rather than being off.
-    pub fn has_timer(&self, timer: Timer) -> bool {
+    /// Returns whether a timer is running or paused.
+    pub fn is_timer_set(&self, timer: Timer) -> bool {
         self.timers.is_set(timer)
     }
 
-    /// Takes a message, or refuses it and stays as it was. Timers that ran out before the message was sent come first:
-    /// wake the session up to its time before feeding it.
-    pub fn feed(&mut self, message: &Incoming<'_>) -> Result<Step, Refusal> {
-        let on = On::Message(message.body.performative());
+    /// Handles a message, or refuses it and changes nothing. The caller must first call [`Self::handle_timeout`] with
+    /// the message's time, so that timers that expired before it take effect.
+    pub fn handle_message(&mut self, message: &IncomingMessage<'_>) -> Result<Transition, Refusal> {
+        let trigger = Trigger::Message(message.body.performative());
         let facts = self.facts(message);
-        let row = match self.rules.table.answer(self.rules.reading, self.state(), on, facts) {
-            Answer::Taken(row) => *row,
-            Answer::Refused(code, need) => return Err(self.refusal(code, need, message)),
+        let row = match self.rules.table.evaluate(self.rules.reading, self.state(), trigger, facts) {
+            Evaluation::Matched(row) => *row,
+            Evaluation::Refused(code, requirement) => return Err(self.refusal(code, requirement, message)),
         };
         let from = self.state();
         let mut effects = Vec::new();
-        self.move_by(&row, Some(message), message.at, &mut effects);
-        if let Then::Refuse(code) = row.then {
+        self.apply_row(&row, Some(message), message.sent_at, &mut effects);
+        if let TransitionTarget::Refuse(code) = row.target {
             return Err(self.refusal(code, None, message));
         }
-        self.note_response(message, &mut effects);
-        Ok(Step { from, to: self.state(), row: row.number, effects })
+        self.update_response_timer(message, &mut effects);
+        Ok(Transition { from, to: self.state(), row_number: row.number, effects })
     }
 
-    /// Lets timers run out that are due, the earliest first.
-    pub fn wake(&mut self, now: UnixMillis) -> Vec<Step> {
-        let mut steps = Vec::new();
-        while let Some((at, timer)) = self.timers.next()
+    /// Handles all timers that expired, the earliest first.
+    pub fn handle_timeout(&mut self, now: UnixMillis) -> Vec<Transition> {
+        let mut transitions = Vec::new();
+        while let Some((at, timer)) = self.timers.next_expiry()
             && at <= now
         {
             self.timers.stop(timer);
-            let on = On::Expiry(timer);
-            let facts = crate::machine::Facts::NONE;
-            if let Answer::Taken(row) = self.rules.table.answer(self.rules.reading, self.state(), on, facts) {
+            let trigger = Trigger::TimerExpired(timer);
+            let facts = crate::state_machine::Facts::NONE;
+            if let Evaluation::Matched(row) =
+                self.rules.table.evaluate(self.rules.reading, self.state(), trigger, facts)
+            {
                 let (row, from) = (*row, self.state());
-                let waiting = self.waiting.take_if(|_| timer == Timer::Response);
-                let mut effects = vec![Effect::Expired { timer, waiting }];
-                self.move_by(&row, None, at, &mut effects);
-                steps.push(Step { from, to: self.state(), row: row.number, effects });
+                let awaiting_response = self.awaiting_response.take_if(|_| timer == Timer::Response);
+                let mut effects = vec![Effect::TimerExpired { timer, awaiting_response }];
+                self.apply_row(&row, None, at, &mut effects);
+                transitions.push(Transition { from, to: self.state(), row_number: row.number, effects });
             }
         }
-        steps
+        transitions
     }
 
-    /// A participant's message links to nothing that the chain has ever had: the session fails (D7).
-    pub fn break_chain(&mut self, now: UnixMillis) -> Option<Step> {
-        let facts = crate::machine::Facts::NONE;
-        let Answer::Taken(row) =
-            self.rules.table.answer(self.rules.reading, self.state(), On::BrokenChain, facts)
+    /// Fails the session because a participant's message links to a hash that the chain never had (D7).
+    pub fn handle_broken_chain(&mut self, now: UnixMillis) -> Option<Transition> {
+        let facts = crate::state_machine::Facts::NONE;
+        let Evaluation::Matched(row) =
+            self.rules.table.evaluate(self.rules.reading, self.state(), Trigger::BrokenChain, facts)
         else {
             return None;
         };
         let (row, from) = (*row, self.state());
         let mut effects = Vec::new();
-        self.move_by(&row, None, now, &mut effects);
-        Some(Step { from, to: self.state(), row: row.number, effects })
+        self.apply_row(&row, None, now, &mut effects);
+        Some(Transition { from, to: self.state(), row_number: row.number, effects })
     }
 
-    /// Does what the row does, then goes where it leads.
-    fn move_by(
+    /// Performs the actions of a row, then its state change.
+    fn apply_row(
         &mut self,
-        row: &Row,
-        message: Option<&Incoming<'_>>,
+        row: &TransitionRow,
+        message: Option<&IncomingMessage<'_>>,
         now: UnixMillis,
         effects: &mut Vec<Effect>,
     ) {
-        for what in row.effects {
-            self.perform(*what, row, message, now, effects);
+        for action in row.actions {
+            self.perform(*action, row, message, now, effects);
         }
-        match row.then {
-            Then::Stay | Then::Refuse(_) => {}
-            Then::Back => {
-                if let Place::Escalated(escalation) = std::mem::replace(&mut self.place, Place::Failed) {
-                    self.place = *escalation.from;
+        match row.target {
+            TransitionTarget::Stay | TransitionTarget::Refuse(_) => {}
+            TransitionTarget::Return => {
+                if let StateData::Escalated(escalation) =
+                    std::mem::replace(&mut self.state_data, StateData::Failed)
+                {
+                    self.state_data = *escalation.previous;
                 }
             }
-            Then::Move(to) => self.go(to, message),
+            TransitionTarget::Move(to) => self.enter_state(to, message),
         }
         if self.state().is_terminal() {
             self.timers.stop_all();
-            self.waiting = None;
+            self.awaiting_response = None;
         }
     }
 
-    /// D9: any message of the other side is an answer; a message that sets a time starts the clock.
-    fn note_response(&mut self, message: &Incoming<'_>, effects: &mut Vec<Effect>) {
-        if self.waiting.is_some_and(|waiting| waiting != message.sender) {
-            self.waiting = None;
+    /// Updates the response timer (D9). Any message of the other side counts as a response. A message that sets a
+    /// response time starts the timer.
+    fn update_response_timer(&mut self, message: &IncomingMessage<'_>, effects: &mut Vec<Effect>) {
+        if self.awaiting_response.is_some_and(|awaiting| awaiting != message.sender) {
+            self.awaiting_response = None;
             self.timers.stop(Timer::Response);
             effects.push(Effect::StopTimer(Timer::Response));
         }
-        let resting = matches!(self.state(), State::Escalated | State::Closed | State::Failed);
-        if let Some(within) = message.answer_within.filter(|_| !resting) {
-            self.waiting = Some(message.sender);
-            self.start(Timer::Response, message.at.saturating_add(within), effects);
+        let is_inactive = matches!(self.state(), State::Escalated | State::Closed | State::Failed);
+        if let Some(timeout_ms) = message.response_timeout_ms.filter(|_| !is_inactive) {
+            self.awaiting_response = Some(message.sender);
+            self.start_timer(Timer::Response, message.sent_at.saturating_add(timeout_ms), effects);
         }
     }
 
-    fn start(&mut self, timer: Timer, at: UnixMillis, effects: &mut Vec<Effect>) {
-        self.timers.start(timer, at);
-        effects.push(Effect::StartTimer { timer, at });
+    fn start_timer(&mut self, timer: Timer, expires_at: UnixMillis, effects: &mut Vec<Effect>) {
+        self.timers.start(timer, expires_at);
+        effects.push(Effect::StartTimer { timer, expires_at });
     }
 
-    fn refusal(&self, code: Code, need: Option<Need>, message: &Incoming<'_>) -> Refusal {
-        Refusal::new(code, facts::why(self, need, message))
+    fn refusal(
+        &self,
+        code: RejectCode,
+        requirement: Option<Requirement>,
+        message: &IncomingMessage<'_>,
+    ) -> Refusal {
+        Refusal::new(code, facts::refusal_reason(self, requirement, message))
     }
 }

@@ -1,72 +1,73 @@
-//! What came of a session: how it ended, and who kept and who broke what.
+//! The outcome of a session.
 
 use seal::UnixMillis;
 
 use crate::commitment::Commitment;
-use crate::machine::{Role, Timer};
 use crate::message::Obligation;
+use crate::state_machine::{Role, Timer};
 
-/// How a session ended, and what became of what was promised.
+/// The outcome of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Outcome {
-    /// How.
-    pub ending: Ending,
-    /// When.
-    pub at: UnixMillis,
-    /// In the words of the message that ended it, or ours.
+pub struct SessionOutcome {
+    /// How it ended.
+    pub ending: SessionEnding,
+    /// When it ended.
+    pub ended_at: UnixMillis,
+    /// The reason: the one that the last message states, or a generated one if no message ended the session.
     pub reason: String,
-    /// The commitment that was pending or agreed, with its final status.
+    /// The pending or agreed commitment, with its final status.
     pub commitment: Option<Commitment>,
-    /// Each obligation of an agreement, and what became of it.
-    pub obligations: Vec<(Obligation, Fate)>,
-    /// Who broke the agreement.
+    /// Each obligation of an agreement, with its outcome.
+    pub obligations: Vec<(Obligation, ObligationOutcome)>,
+    /// The sides that broke the agreement.
     pub broken_by: Vec<Role>,
-    /// Who gets the money that was held, where there was some.
-    pub escrow_to: Option<Payee>,
+    /// The side that receives the escrow, if there was one.
+    pub escrow_payee: Option<Payee>,
 }
 
 /// How a session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Ending {
-    /// Both sides closed after an agreement: both confirm that all is done.
+pub enum SessionEnding {
+    /// Both sides closed after an agreement, which confirms that everything is done.
     Completed,
     /// One side closed.
     Closed(Role),
-    /// One side closed without waiting for the other, with an agreement standing (D4).
+    /// One side closed without waiting for the other, while an agreement was in force (D4).
     Unilateral(Role),
     /// One side withdrew (D5).
     Withdrawn(Role),
     /// The invitation was rejected.
     Rejected(Role),
-    /// Time ran out.
+    /// A timer expired.
     TimedOut(Timer),
-    /// One side told of an error that cannot be recovered (D7).
+    /// One side reported an unrecoverable error (D7).
     Fatal(Role),
-    /// A link was none (D7).
+    /// A message broke the hash chain (D7).
     BrokenChain,
 }
 
-seal::word_enum! {
-    /// What became of an obligation.
-    Fate word {
-        /// Done, and in time.
-        Kept "kept",
-        /// Done, but after its deadline.
-        Late "kept late",
-        /// Not done, by the fault of its party.
+seal::string_enum! {
+    /// The outcome of an obligation.
+    ObligationOutcome {
+        /// Fulfilled in time.
+        Fulfilled "fulfilled",
+        /// Fulfilled after its deadline.
+        Late "fulfilled late",
+        /// Not fulfilled, and its party is responsible.
         Broken "broken",
-        /// Not done when the session ended, by nobody's fault that the session can see.
-        Open "left open",
+        /// Not fulfilled when the session ended, and no side is known to be responsible.
+        Open "open",
     }
 }
 
-/// Who gets the money. The side that sent the COMMIT pays it in; for the other it is the pay for its work, or, where it has
-/// none to do, what it gets if the depositor breaks his promise.
+/// The side that receives the escrow. The side that sent the COMMIT pays it in. The other side receives it as payment
+/// for its obligations. If the other side has no obligations, it receives the escrow only as compensation when the
+/// depositor breaks the agreement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Payee {
-    /// Back to the side that paid it in.
+    /// The side that paid the money in.
     Depositor,
-    /// To the other side.
+    /// The other side.
     Beneficiary,
 }

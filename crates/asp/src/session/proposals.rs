@@ -1,16 +1,16 @@
-//! The proposals of a session: which are open, whose they are, until when; and the names that are used up.
+//! The open proposals of a session, and the ids that are already used.
 
 use std::collections::BTreeSet;
 
 use seal::UnixMillis;
 
 use crate::id::{ProposalId, Reference};
-use crate::machine::Role;
+use crate::state_machine::Role;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Proposal {
     pub(super) id: ProposalId,
-    pub(super) by: Role,
+    pub(super) proposed_by: Role,
     pub(super) valid_until: Option<UnixMillis>,
 }
 
@@ -23,38 +23,38 @@ impl Proposal {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Proposals {
     open: Vec<Proposal>,
-    /// Names of proposals and commitments, never to be used again.
-    used: BTreeSet<Box<str>>,
-    limit: usize,
+    /// Ids of proposals and commitments, which must not be reused.
+    used_ids: BTreeSet<Box<str>>,
+    max_open: usize,
 }
 
 impl Proposals {
-    pub(super) fn new(limit: usize) -> Self {
-        Self { open: Vec::new(), used: BTreeSet::new(), limit }
+    pub(super) fn new(max_open: usize) -> Self {
+        Self { open: Vec::new(), used_ids: BTreeSet::new(), max_open }
     }
 
-    /// One that has run out can no longer be answered, and takes no room.
-    pub(super) fn has_room(&self, now: UnixMillis) -> bool {
-        self.open.iter().filter(|proposal| proposal.is_valid(now)).count() < self.limit
+    /// Returns whether one more proposal may be opened. Expired proposals do not count.
+    pub(super) fn has_capacity(&self, now: UnixMillis) -> bool {
+        self.open.iter().filter(|proposal| proposal.is_valid(now)).count() < self.max_open
     }
 
-    pub(super) fn is_fresh(&self, name: &str) -> bool {
-        !self.used.contains(name)
+    pub(super) fn is_id_unused(&self, id: &str) -> bool {
+        !self.used_ids.contains(id)
     }
 
-    pub(super) fn use_up(&mut self, name: &str) {
-        self.used.insert(name.into());
+    pub(super) fn mark_id_used(&mut self, id: &str) {
+        self.used_ids.insert(id.into());
     }
 
     pub(super) fn open(&mut self, proposal: Proposal, now: UnixMillis) {
-        if self.open.len() >= self.limit {
+        if self.open.len() >= self.max_open {
             self.open.retain(|proposal| proposal.is_valid(now));
         }
-        self.use_up(proposal.id.as_str());
+        self.mark_id_used(proposal.id.as_str());
         self.open.push(proposal);
     }
 
-    pub(super) fn shut(&mut self, reference: &Reference) {
+    pub(super) fn close(&mut self, reference: &Reference) {
         self.open.retain(|proposal| proposal.id.as_str() != reference.as_str());
     }
 

@@ -1,64 +1,64 @@
-//! Clocks: an enum and an array (D9). Some can stand still.
+//! The four timers of a session (D9). They can be paused.
 
 use seal::UnixMillis;
 
-use crate::machine::Timer;
+use crate::state_machine::Timer;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-enum Clock {
+enum TimerState {
     #[default]
     Off,
-    Until(UnixMillis),
-    /// Standing still with so many milliseconds left.
-    Frozen(i64),
+    Running(UnixMillis),
+    /// Paused, with this many milliseconds remaining.
+    Paused(i64),
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Timers([Clock; 4]);
+pub(super) struct Timers([TimerState; 4]);
 
 impl Timers {
-    pub(super) fn start(&mut self, timer: Timer, at: UnixMillis) {
-        self.0[timer as usize] = Clock::Until(at);
+    pub(super) fn start(&mut self, timer: Timer, expires_at: UnixMillis) {
+        self.0[timer as usize] = TimerState::Running(expires_at);
     }
 
     pub(super) fn stop(&mut self, timer: Timer) {
-        self.0[timer as usize] = Clock::Off;
+        self.0[timer as usize] = TimerState::Off;
     }
 
     pub(super) fn stop_all(&mut self) {
         self.0 = Default::default();
     }
 
-    /// All that run stand still.
-    pub(super) fn freeze(&mut self, now: UnixMillis) {
-        for clock in &mut self.0 {
-            if let Clock::Until(at) = *clock {
-                *clock = Clock::Frozen(at.millis_since(now).max(0));
+    /// Pauses all running timers.
+    pub(super) fn pause_all(&mut self, now: UnixMillis) {
+        for timer in &mut self.0 {
+            if let TimerState::Running(expires_at) = *timer {
+                *timer = TimerState::Paused(expires_at.millis_since(now).max(0));
             }
         }
     }
 
-    /// All that stand still go on.
-    pub(super) fn thaw(&mut self, now: UnixMillis) {
-        for clock in &mut self.0 {
-            if let Clock::Frozen(left) = *clock {
-                *clock = Clock::Until(now.saturating_add(left));
+    /// Resumes all paused timers.
+    pub(super) fn resume_all(&mut self, now: UnixMillis) {
+        for timer in &mut self.0 {
+            if let TimerState::Paused(remaining_ms) = *timer {
+                *timer = TimerState::Running(now.saturating_add(remaining_ms));
             }
         }
     }
 
     pub(super) fn deadline(&self, timer: Timer) -> Option<UnixMillis> {
         match self.0[timer as usize] {
-            Clock::Until(at) => Some(at),
-            Clock::Off | Clock::Frozen(_) => None,
+            TimerState::Running(expires_at) => Some(expires_at),
+            TimerState::Off | TimerState::Paused(_) => None,
         }
     }
 
     pub(super) fn is_set(&self, timer: Timer) -> bool {
-        self.0[timer as usize] != Clock::Off
+        self.0[timer as usize] != TimerState::Off
     }
 
-    pub(super) fn next(&self) -> Option<(UnixMillis, Timer)> {
+    pub(super) fn next_expiry(&self) -> Option<(UnixMillis, Timer)> {
         Timer::ALL.into_iter().filter_map(|timer| Some((self.deadline(timer)?, timer))).min()
     }
 }

@@ -1,111 +1,111 @@
-//! The thirteen bodies: every member missing, and every member of another type.
+//! The thirteen bodies: each member missing, and each member with the wrong type.
 
-use asp::machine::State;
-use asp::{Code, Performative};
+use asp::state_machine::State;
+use asp::{Performative, RejectCode};
 
-use crate::support::bodies::{full, members};
-use crate::support::json::Json;
-use crate::support::scene::{A, B, Scene};
+use crate::support::bodies::{full_body, members};
+use crate::support::editable_json::EditableJson;
+use crate::support::record_harness::{A, B, RecordHarness};
 
-use Code::SchemaUnsupported as Schema;
+use RejectCode::SchemaUnsupported as Schema;
 
 #[test]
-fn every_member_of_every_body_must_be_what_it_should() {
-    let mut scene = Scene::at(State::Conversing);
-    let mut tried = 0;
+fn every_member_of_every_body_is_validated() {
+    let mut harness = RecordHarness::at(State::Conversing);
+    let mut case_count = 0;
     for performative in Performative::ALL {
-        for (path, required, form) in members(performative) {
-            let place = format!("content/body/{path}");
-            for value in form.wrong() {
-                let base = scene.envelope(B, performative.word(), full(performative));
-                scene.refuses(B, &base.with(&place, value), Schema);
-                tried += 1;
+        for (path, is_required, form) in members(performative) {
+            let member_path = format!("content/body/{path}");
+            for value in form.invalid_values() {
+                let envelope = harness.envelope(B, performative.as_str(), full_body(performative));
+                harness.assert_refused(B, &envelope.with(&member_path, value), Schema);
+                case_count += 1;
             }
-            if *required {
-                let base = scene.envelope(B, performative.word(), full(performative));
-                scene.refuses(B, &base.without(&place), Schema);
-                tried += 1;
+            if *is_required {
+                let envelope = harness.envelope(B, performative.as_str(), full_body(performative));
+                harness.assert_refused(B, &envelope.without(&member_path), Schema);
+                case_count += 1;
             }
         }
     }
-    assert!(tried > 400, "{tried}");
+    assert!(case_count > 400, "{case_count}");
 }
 
-/// What is not required may be absent: the table above is not right by refusing everything.
+/// This shows that the test above does not pass merely because everything is refused.
 #[test]
-fn what_is_optional_may_be_absent() {
+fn optional_members_may_be_absent() {
     for performative in Performative::ALL {
-        let mut scene = Scene::at(State::Conversing);
+        let mut harness = RecordHarness::at(State::Conversing);
         let mut envelope =
-            scene.envelope(B, performative.word(), &full(performative).replace("prop_0", "prop_a"));
-        for (path, required, _) in members(performative) {
-            let place = format!("content/body/{path}");
-            if !required && envelope.get(&place).is_some() {
-                // The reference of a REJECT says what it rejects, and only that.
+            harness.envelope(B, performative.as_str(), &full_body(performative).replace("prop_0", "prop_a"));
+        for (path, is_required, _) in members(performative) {
+            let member_path = format!("content/body/{path}");
+            if !is_required && envelope.get(&member_path).is_some() {
+                // The reference of a REJECT names the rejected item, so it stays here.
                 if performative != Performative::Reject {
-                    envelope = envelope.without(&place);
+                    envelope = envelope.without(&member_path);
                 }
             }
         }
-        scene.takes(B, &envelope);
+        harness.assert_accepted(B, &envelope);
     }
 }
 
-/// Every table of members names all that the lawful body has: none is left untried.
+/// The tables of members contain every member of the valid bodies.
 #[test]
-fn no_member_is_forgotten() {
-    fn paths(json: &Json, at: &str, out: &mut Vec<String>) {
-        let under = |name: &str| if at.is_empty() { name.to_owned() } else { format!("{at}/{name}") };
+fn the_member_tables_are_complete() {
+    fn paths(json: &EditableJson, parent: &str, out: &mut Vec<String>) {
+        let join = |name: &str| if parent.is_empty() { name.to_owned() } else { format!("{parent}/{name}") };
         match json {
-            Json::Object(members) => {
+            EditableJson::Object(members) => {
                 for (key, value) in members {
-                    out.push(under(key));
-                    paths(value, &under(key), out);
+                    out.push(join(key));
+                    paths(value, &join(key), out);
                 }
             }
-            Json::Array(items) => {
+            EditableJson::Array(items) => {
                 if let Some(first) = items.first() {
-                    paths(first, &under("0"), out);
+                    paths(first, &join("0"), out);
                 }
             }
-            Json::Leaf(_) => {}
+            EditableJson::Leaf(_) => {}
         }
     }
     for performative in Performative::ALL {
         let mut all = Vec::new();
-        paths(&Json::parse(full(performative)), "", &mut all);
-        let free = ["terms/pages", "data/a", "parameters/n", "data/rain"];
-        for path in all.iter().filter(|path| !free.contains(&path.as_str())) {
+        paths(&EditableJson::parse(full_body(performative)), "", &mut all);
+        let unconstrained = ["terms/pages", "data/a", "parameters/n", "data/rain"];
+        for path in all.iter().filter(|path| !unconstrained.contains(&path.as_str())) {
             assert!(
                 members(performative).iter().any(|(known, ..)| known == path),
-                "{performative} has {path}, which is not tried"
+                "{performative} has {path}, which is not in the table"
             );
         }
     }
 }
 
 #[test]
-fn a_body_is_an_object() {
-    let mut scene = Scene::at(State::Conversing);
+fn a_body_must_be_an_object() {
+    let mut harness = RecordHarness::at(State::Conversing);
     for performative in Performative::ALL {
         for body in ["null", "1", "\"x\"", "[]", "{}", "[{}]"] {
-            let envelope = scene.envelope(B, performative.word(), body);
-            scene.refuses(B, &envelope, Schema);
+            let envelope = harness.envelope(B, performative.as_str(), body);
+            harness.assert_refused(B, &envelope, Schema);
         }
     }
 }
 
 #[test]
-fn clarify_asks_or_answers_and_not_both() {
-    let mut scene = Scene::at(State::Conversing);
+fn clarify_needs_either_a_question_or_an_answer() {
+    let mut harness = RecordHarness::at(State::Conversing);
     for body in [r#"{"inReplyTo":"x"}"#, r#"{"inReplyTo":"x","question":"a","answer":"b"}"#] {
-        let envelope = scene.envelope(A, "CLARIFY", body);
-        scene.refuses(A, &envelope, Schema);
+        let envelope = harness.envelope(A, "CLARIFY", body);
+        harness.assert_refused(A, &envelope, Schema);
     }
 }
 
 #[test]
-fn an_invitation_lasts_a_time_that_can_be() {
+fn an_invitation_with_an_invalid_duration_is_refused() {
     for terms in [
         r#"{"proposed_duration":0}"#,
         r#"{"proposed_duration":-1}"#,
@@ -118,24 +118,25 @@ fn an_invitation_lasts_a_time_that_can_be() {
         r#"{"proposedDuration":31622400001}"#,
         r#"{"proposedDuration":{}}"#,
     ] {
-        let mut scene = Scene::new();
+        let mut harness = RecordHarness::new();
         let body =
             format!(r#"{{"proposalId":"prop_1","type":"session-invitation","subject":"x","terms":{terms}}}"#);
-        let envelope = scene.envelope(A, "PROPOSE", &body);
-        scene.refuses(A, &envelope, Schema);
+        let envelope = harness.envelope(A, "PROPOSE", &body);
+        harness.assert_refused(A, &envelope, Schema);
     }
 }
 
 #[test]
-fn at_most_256_obligations() {
-    let one = r#"{"party":"agent://b.example/seller","action":"print","deadline":"2026-01-05T00:00:00Z"}"#;
+fn a_commit_has_at_most_256_obligations() {
+    let obligation =
+        r#"{"party":"agent://b.example/seller","action":"print","deadline":"2026-01-05T00:00:00Z"}"#;
     let commit = |count: usize| {
-        let list = vec![one; count].join(",");
+        let list = vec![obligation; count].join(",");
         format!(r#"{{"commitmentId":"cmt_9","terms":{{"obligations":[{list}]}}}}"#)
     };
-    let mut scene = Scene::at(State::Conversing);
-    let envelope = scene.envelope(A, "COMMIT", &commit(257));
-    scene.refuses(A, &envelope, Schema);
-    let envelope = scene.envelope(A, "COMMIT", &commit(256));
-    scene.takes(A, &envelope);
+    let mut harness = RecordHarness::at(State::Conversing);
+    let envelope = harness.envelope(A, "COMMIT", &commit(257));
+    harness.assert_refused(A, &envelope, Schema);
+    let envelope = harness.envelope(A, "COMMIT", &commit(256));
+    harness.assert_accepted(A, &envelope);
 }

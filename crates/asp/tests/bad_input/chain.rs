@@ -1,153 +1,156 @@
-//! Numbers, links, times and sessions.
+//! Sequence numbers, chain links, timestamps and session ids.
 
-use asp::machine::State;
-use asp::session::Ending;
-use asp::{Code, MessageId, SessionId};
+use asp::session::SessionEnding;
+use asp::state_machine::State;
+use asp::{MessageId, RejectCode, SessionId};
 use seal::{Digest, UnixMillis};
 
 use crate::support::bodies::{inform, invitation, observe, query};
-use crate::support::cast::{BUYER, Dice};
-use crate::support::forge::{Lie, forge, forge_with};
-use crate::support::json::Json;
-use crate::support::scene::{A, B, Heard, START, Scene, actor, time};
+use crate::support::editable_json::EditableJson;
+use crate::support::record_harness::{A, B, HarnessOutcome, RecordHarness, START, agent_for, time};
+use crate::support::test_agents::{BUYER, CountingRandom};
+use crate::support::test_signer::{SigningOverrides, sign_envelope, sign_with};
 
-fn number(envelope: Json, number: u64) -> Json {
+fn with_number(envelope: EditableJson, number: u64) -> EditableJson {
     envelope.with("sequenceNumber", &number.to_string())
 }
 
 #[test]
-fn a_gap_in_the_numbers_is_refused() {
-    let mut scene = Scene::at(State::Conversing);
+fn a_gap_in_the_sequence_numbers_is_refused() {
+    let mut harness = RecordHarness::at(State::Conversing);
     for ahead in [1, 2, 1000, (1 << 53) - 4] {
-        let next = scene.record.transcript().next_number(A);
-        let envelope = number(scene.next(A, &query("qry_1")), next + ahead);
-        scene.refuses(A, &envelope, Code::InvalidStateTransition);
+        let next = harness.record.transcript().next_sequence_number(A);
+        let envelope = with_number(harness.next(A, &query("qry_1")), next + ahead);
+        harness.assert_refused(A, &envelope, RejectCode::InvalidStateTransition);
     }
 }
 
 #[test]
-fn a_repeated_number_is_refused() {
-    let mut scene = Scene::at(State::Conversing);
+fn a_repeated_sequence_number_is_refused() {
+    let mut harness = RecordHarness::at(State::Conversing);
     for sender in [A, B] {
-        for used in 0..scene.record.transcript().next_number(sender) {
-            let envelope = number(scene.next(sender, &query("qry_1")), used);
-            scene.refuses(sender, &envelope, Code::Duplicate);
+        for used in 0..harness.record.transcript().next_sequence_number(sender) {
+            let envelope = with_number(harness.next(sender, &query("qry_1")), used);
+            harness.assert_refused(sender, &envelope, RejectCode::Duplicate);
         }
     }
 }
 
-/// The count is each sender's own: the other side's next number is no good.
+/// Each sender counts its own messages: the other side's next number is refused.
 #[test]
-fn the_numbers_are_counted_per_sender() {
-    let mut scene = Scene::at(State::Conversing);
-    scene.say(A, &observe("one"));
-    scene.say(A, &observe("two"));
-    let [a, b] = [A, B].map(|role| scene.record.transcript().next_number(role));
+fn sequence_numbers_are_counted_per_sender() {
+    let mut harness = RecordHarness::at(State::Conversing);
+    harness.send(A, &observe("one"));
+    harness.send(A, &observe("two"));
+    let [a, b] = [A, B].map(|role| harness.record.transcript().next_sequence_number(role));
     assert_ne!(a, b);
-    let envelope = number(scene.next(B, &query("qry_1")), a);
-    scene.refuses(B, &envelope, Code::InvalidStateTransition);
+    let envelope = with_number(harness.next(B, &query("qry_1")), a);
+    harness.assert_refused(B, &envelope, RejectCode::InvalidStateTransition);
 }
 
 #[test]
-fn the_first_number_is_nought() {
-    let mut scene = Scene::new();
-    let envelope = number(scene.next(A, &invitation()), 1);
-    scene.refuses(A, &envelope, Code::InvalidStateTransition);
+fn the_first_sequence_number_is_zero() {
+    let mut harness = RecordHarness::new();
+    let envelope = with_number(harness.next(A, &invitation()), 1);
+    harness.assert_refused(A, &envelope, RejectCode::InvalidStateTransition);
 }
 
 #[test]
-fn a_message_twice_is_a_duplicate() {
-    let mut scene = Scene::at(State::Introduced);
-    let forged = scene.forge(A, &query("qry_1"));
-    assert_eq!(scene.hear(&forged.text), Heard::Taken);
-    assert_eq!(scene.hear(&forged.text), Heard::Refused(Code::Duplicate));
-    // Its name alone, on another message that would be lawful.
-    let id = Json::parse(&forged.text).string("messageId");
-    let envelope = scene.next(A, &observe("x")).with_text("messageId", &id);
-    scene.refuses(A, &envelope, Code::Duplicate);
-    let envelope = scene.next(B, &observe("x")).with_text("messageId", &id.to_uppercase());
-    scene.refuses(B, &envelope, Code::Duplicate);
+fn a_repeated_message_is_a_duplicate() {
+    let mut harness = RecordHarness::at(State::Introduced);
+    let signed = harness.sign_next(A, &query("qry_1"));
+    assert_eq!(harness.receive(&signed.text), HarnessOutcome::Accepted);
+    assert_eq!(harness.receive(&signed.text), HarnessOutcome::Refused(RejectCode::Duplicate));
+    // Another message with the same id is a duplicate too.
+    let id = EditableJson::parse(&signed.text).string("messageId");
+    let envelope = harness.next(A, &observe("x")).with_text("messageId", &id);
+    harness.assert_refused(A, &envelope, RejectCode::Duplicate);
+    let envelope = harness.next(B, &observe("x")).with_text("messageId", &id.to_uppercase());
+    harness.assert_refused(B, &envelope, RejectCode::Duplicate);
 }
 
 #[test]
-fn another_sessions_message_is_refused() {
-    let mut scene = Scene::at(State::Conversing);
-    let other = SessionId::generate(START, &mut Dice(77)).to_string();
-    let envelope = scene.next(A, &query("qry_1")).with_text("sessionId", &other);
-    scene.refuses(A, &envelope, Code::InvalidStateTransition);
-    // Also where it would break the chain: what another session links to is no business of this one.
+fn a_message_of_another_session_is_refused() {
+    let mut harness = RecordHarness::at(State::Conversing);
+    let other = SessionId::generate(START, &mut CountingRandom(77)).to_string();
+    let envelope = harness.next(A, &query("qry_1")).with_text("sessionId", &other);
+    harness.assert_refused(A, &envelope, RejectCode::InvalidStateTransition);
+    // This holds even if its link would break the chain of this session.
     let envelope = envelope.with_text("integrity/previousHash", &Digest::of(b"other").to_string());
-    scene.refuses(A, &envelope, Code::InvalidStateTransition);
+    harness.assert_refused(A, &envelope, RejectCode::InvalidStateTransition);
 }
 
-/// D8: a link that the chain has had lost a race.
+/// D8: a message that links to an earlier hash of the chain has lost a race.
 #[test]
-fn a_stale_link_is_told_so() {
-    let mut scene = Scene::at(State::Executing);
-    let texts: Vec<_> = scene.record.transcript().messages().map(str::to_owned).collect();
-    let links = texts.iter().map(|text| Json::parse(text).string("integrity/previousHash"));
+fn a_stale_link_is_refused_as_stale() {
+    let mut harness = RecordHarness::at(State::Executing);
+    let texts: Vec<_> = harness.record.transcript().messages().map(str::to_owned).collect();
+    let links = texts.iter().map(|text| EditableJson::parse(text).string("integrity/previousHash"));
     for link in links.collect::<Vec<_>>() {
         for sender in [A, B] {
-            let envelope = scene.next(sender, &query("qry_1")).with_text("integrity/previousHash", &link);
-            scene.refuses(sender, &envelope, Code::StaleHead);
+            let envelope = harness.next(sender, &query("qry_1")).with_text("integrity/previousHash", &link);
+            harness.assert_refused(sender, &envelope, RejectCode::StaleHead);
         }
     }
-    scene.say(A, &query("qry_1"));
+    harness.send(A, &query("qry_1"));
 }
 
-/// D7: a link that the chain has never had, from a participant, fails the session.
+/// D7: a participant's message that links to an unknown hash fails the session.
 #[test]
-fn a_link_that_is_none_fails_the_session() {
+fn an_unknown_link_fails_the_session() {
     for state in State::LIVE {
         for sender in [A, B] {
-            let mut scene = Scene::at(state);
-            let point = scene.record.transcript().point();
+            let mut harness = RecordHarness::at(state);
+            let position = harness.record.transcript().position();
             let link = Digest::of(b"nothing").to_string();
-            let envelope = scene.next(sender, &query("qry_1")).with_text("integrity/previousHash", &link);
-            let forged = forge(&envelope, &actor(sender).keys);
-            assert_eq!(scene.hear(&forged.text), Heard::Broken, "{state}");
-            assert_eq!(scene.state(), State::Failed);
-            assert_eq!(scene.record.session().outcome().unwrap().ending, Ending::BrokenChain);
-            assert_eq!(scene.record.transcript().point(), point, "it is not on record");
-            assert_eq!(scene.record.session().next_deadline(), None);
-            // And nothing leaves FAILED, another broken link least of all.
-            assert_eq!(scene.hear(&forged.text), Heard::Refused(Code::InvalidStateTransition));
-            let envelope = scene.next(sender, &query("qry_2"));
-            scene.refuses(sender, &envelope, Code::InvalidStateTransition);
+            let envelope = harness.next(sender, &query("qry_1")).with_text("integrity/previousHash", &link);
+            let signed = sign_envelope(&envelope, &agent_for(sender).keys);
+            assert_eq!(harness.receive(&signed.text), HarnessOutcome::ChainBroken, "{state}");
+            assert_eq!(harness.state(), State::Failed);
+            assert_eq!(harness.record.session().outcome().unwrap().ending, SessionEnding::BrokenChain);
+            assert_eq!(harness.record.transcript().position(), position, "the message is not recorded");
+            assert_eq!(harness.record.session().next_deadline(), None);
+            // FAILED is final, even for another broken link.
+            assert_eq!(
+                harness.receive(&signed.text),
+                HarnessOutcome::Refused(RejectCode::InvalidStateTransition)
+            );
+            let envelope = harness.next(sender, &query("qry_2"));
+            harness.assert_refused(sender, &envelope, RejectCode::InvalidStateTransition);
         }
     }
 }
 
-/// The same link with a signature that does not hold does nothing at all.
+/// The same link with an invalid signature has no effect.
 #[test]
-fn a_link_that_is_none_does_nothing_unsigned() {
-    let mut scene = Scene::at(State::Conversing);
+fn an_unknown_link_without_a_valid_signature_has_no_effect() {
+    let mut harness = RecordHarness::at(State::Conversing);
     let link = Digest::of(b"nothing").to_string();
-    let envelope = scene.next(A, &query("qry_1")).with_text("integrity/previousHash", &link);
-    let forged = forge(&envelope, &actor(B).keys);
-    assert!(matches!(scene.hear(&forged.text), Heard::Dropped(_)));
-    assert_eq!(scene.state(), State::Conversing);
+    let envelope = harness.next(A, &query("qry_1")).with_text("integrity/previousHash", &link);
+    let signed = sign_envelope(&envelope, &agent_for(B).keys);
+    assert!(matches!(harness.receive(&signed.text), HarnessOutcome::Dropped(_)));
+    assert_eq!(harness.state(), State::Conversing);
 }
 
 #[test]
-fn before_it_begins_no_link_fails_a_session() {
-    let mut scene = Scene::new();
+fn an_unknown_link_does_not_fail_a_session_that_has_not_begun() {
+    let mut harness = RecordHarness::new();
     let link = Digest::of(b"nothing").to_string();
-    let envelope = scene.next(A, &invitation()).with_text("integrity/previousHash", &link);
-    scene.refuses(A, &envelope, Code::InvalidStateTransition);
+    let envelope = harness.next(A, &invitation()).with_text("integrity/previousHash", &link);
+    harness.assert_refused(A, &envelope, RejectCode::InvalidStateTransition);
 }
 
-fn timed(scene: &mut Scene, at: UnixMillis) -> Json {
-    let envelope = scene.next(A, &observe("x"));
+fn message_at(harness: &mut RecordHarness, at: UnixMillis) -> EditableJson {
+    let envelope = harness.next(A, &observe("x"));
     envelope.with_text("timestamp", &time(at).to_string())
 }
 
-/// D16: live, a timestamp is within 300 s of the clock.
+/// D16: on live receipt, a timestamp must be within 300 s of the clock.
 #[test]
-fn a_time_far_from_the_clock_is_refused() {
-    let mut scene = Scene::at(State::Conversing);
-    let now = scene.now + 200_000;
-    for (at, lawful) in [
+fn a_timestamp_far_from_the_clock_is_refused() {
+    let mut harness = RecordHarness::at(State::Conversing);
+    let now = harness.now + 200_000;
+    for (at, is_accepted) in [
         (now + 300_000, true),
         (now + 300_001, false),
         (now + 86_400_000, false),
@@ -157,42 +160,42 @@ fn a_time_far_from_the_clock_is_refused() {
         (UnixMillis::new(0), false),
         (UnixMillis::new(-62_167_219_200_000), false),
     ] {
-        scene.now = now;
-        let envelope = timed(&mut scene, at);
-        if lawful {
-            scene.clone().takes(A, &envelope);
+        harness.now = now;
+        let envelope = message_at(&mut harness, at);
+        if is_accepted {
+            harness.clone().assert_accepted(A, &envelope);
         } else {
-            scene.refuses(A, &envelope, Code::Timeout);
+            harness.assert_refused(A, &envelope, RejectCode::Timeout);
         }
     }
-    // Without a clock, as an auditor has none, the future is lawful as long as the session lasts.
-    scene.live = false;
-    let envelope = timed(&mut scene, now + 1_000_000);
-    scene.takes(A, &envelope);
+    // Without a clock, as in an audit, future timestamps are accepted within the session's duration.
+    harness.is_live = false;
+    let envelope = message_at(&mut harness, now + 1_000_000);
+    harness.assert_accepted(A, &envelope);
 }
 
 #[test]
-fn a_time_long_before_the_message_that_it_follows_is_refused() {
-    for live in [true, false] {
-        let mut scene = Scene::at(State::Conversing);
-        scene.live = live;
-        let last = scene.record.transcript().point().at;
-        let envelope = timed(&mut scene, last - 300_001);
-        scene.now = last - 1;
-        scene.refuses(A, &envelope, Code::Timeout);
-        let envelope = timed(&mut scene, last - 300_000);
-        scene.takes(A, &envelope);
+fn a_timestamp_long_before_the_previous_message_is_refused() {
+    for is_live in [true, false] {
+        let mut harness = RecordHarness::at(State::Conversing);
+        harness.is_live = is_live;
+        let last = harness.record.transcript().position().last_sent_at;
+        let envelope = message_at(&mut harness, last - 300_001);
+        harness.now = last - 1;
+        harness.assert_refused(A, &envelope, RejectCode::Timeout);
+        let envelope = message_at(&mut harness, last - 300_000);
+        harness.assert_accepted(A, &envelope);
     }
 }
 
-/// D16: always, clock or none.
+/// D16: this holds with and without a clock.
 #[test]
-fn a_proof_is_made_when_its_message_is() {
-    for live in [true, false] {
-        let mut scene = Scene::at(State::Conversing);
-        scene.live = live;
-        let second = scene.now.seconds();
-        for (iat, lawful) in [
+fn a_proof_must_be_made_within_300_seconds_of_its_message() {
+    for is_live in [true, false] {
+        let mut harness = RecordHarness::at(State::Conversing);
+        harness.is_live = is_live;
+        let second = harness.now.seconds();
+        for (iat, is_accepted) in [
             (second + 301, false),
             (second - 301, false),
             (0, false),
@@ -201,32 +204,40 @@ fn a_proof_is_made_when_its_message_is() {
             (second + 300, true),
             (second - 300, true),
         ] {
-            let envelope = scene.next(A, &observe("x"));
-            let forged = forge_with(&envelope, &BUYER.keys, &Lie { iat: Some(iat), ..Lie::default() });
-            let heard = scene.hear(&forged.text);
-            let wrong = asp::Misbehaviour::Proof(seal::dpop::DpopError::Claim("iat"));
-            assert_eq!(heard, if lawful { Heard::Taken } else { Heard::Dropped(wrong) }, "{iat}");
+            let envelope = harness.next(A, &observe("x"));
+            let signed = sign_with(
+                &envelope,
+                &BUYER.keys,
+                &SigningOverrides { iat: Some(iat), ..SigningOverrides::default() },
+            );
+            let outcome = harness.receive(&signed.text);
+            let error = asp::AuthenticationError::InvalidProof(seal::dpop::DpopError::InvalidClaim("iat"));
+            assert_eq!(
+                outcome,
+                if is_accepted { HarnessOutcome::Accepted } else { HarnessOutcome::Dropped(error) },
+                "{iat}"
+            );
         }
     }
 }
 
-/// A message that was sent after a timer ran out is too late, though nobody has woken the session.
+/// A message that was sent after a timer expired is too late, even if the timeout was not handled yet.
 #[test]
-fn a_message_after_the_end_of_time_is_too_late() {
-    let mut scene = Scene::at(State::Invited);
-    scene.now += 30_000;
-    let envelope = scene.next(B, &crate::support::bodies::accept("prop_inv"));
-    scene.refuses(B, &envelope, Code::Timeout);
-    let mut scene = Scene::at(State::Executing);
-    scene.now += 3_600_000;
-    let envelope = scene.next(B, &inform("result"));
-    scene.refuses(B, &envelope, Code::Timeout);
+fn a_message_after_the_deadline_is_refused() {
+    let mut harness = RecordHarness::at(State::Invited);
+    harness.now += 30_000;
+    let envelope = harness.next(B, &crate::support::bodies::accept("prop_inv"));
+    harness.assert_refused(B, &envelope, RejectCode::Timeout);
+    let mut harness = RecordHarness::at(State::Executing);
+    harness.now += 3_600_000;
+    let envelope = harness.next(B, &inform("result"));
+    harness.assert_refused(B, &envelope, RejectCode::Timeout);
 }
 
 #[test]
-fn names_of_messages_may_be_of_any_time() {
-    let mut scene = Scene::at(State::Conversing);
-    let id = MessageId::generate(UnixMillis::new(0), &mut Dice(3)).to_string();
-    let envelope = scene.next(A, &observe("x")).with_text("messageId", &id);
-    scene.takes(A, &envelope);
+fn message_ids_may_contain_any_time() {
+    let mut harness = RecordHarness::at(State::Conversing);
+    let id = MessageId::generate(UnixMillis::new(0), &mut CountingRandom(3)).to_string();
+    let envelope = harness.next(A, &observe("x")).with_text("messageId", &id);
+    harness.assert_accepted(A, &envelope);
 }

@@ -1,167 +1,181 @@
-//! The envelope: versions, performatives, and every member that is missing, wrong or more than was asked for.
+//! The envelope: versions, performatives, and missing, invalid and additional members.
 
-use asp::machine::State;
-use asp::{Code, Misbehaviour};
+use asp::state_machine::State;
+use asp::{AuthenticationError, RejectCode};
 use seal::dpop::DpopError;
 
 use crate::support::bodies::{observe, query};
-use crate::support::cast::{BUYER, SELLER};
-use crate::support::forge::forge;
-use crate::support::scene::{A, B, Heard, Scene};
+use crate::support::record_harness::{A, B, HarnessOutcome, RecordHarness};
+use crate::support::test_agents::{BUYER, SELLER};
+use crate::support::test_signer::sign_envelope;
 
-use Code::SchemaUnsupported as Schema;
+use RejectCode::SchemaUnsupported as Schema;
 
 #[test]
-fn another_version_is_not_understood() {
-    let mut scene = Scene::at(State::Conversing);
+fn an_unsupported_version_is_refused() {
+    let mut harness = RecordHarness::at(State::Conversing);
     for version in
         ["\"asp/0.2\"", "\"asp/2.0\"", "\"asp/0.1 \"", "\"ASP/0.1\"", "\"\"", "0.1", "1", "null", "[]", "{}"]
     {
-        let envelope = scene.next(A, &query("qry_1")).with("version", version);
-        scene.refuses(A, &envelope, Schema);
+        let envelope = harness.next(A, &query("qry_1")).with("version", version);
+        harness.assert_refused(A, &envelope, Schema);
     }
-    let envelope = scene.next(A, &query("qry_1")).without("version");
-    scene.refuses(A, &envelope, Schema);
-    let envelope = scene.next(A, &query("qry_1")).with_text("version", "asp/1.0");
-    scene.takes(A, &envelope);
+    let envelope = harness.next(A, &query("qry_1")).without("version");
+    harness.assert_refused(A, &envelope, Schema);
+    let envelope = harness.next(A, &query("qry_1")).with_text("version", "asp/1.0");
+    harness.assert_accepted(A, &envelope);
 }
 
 #[test]
-fn an_unknown_performative_is_not_understood() {
-    let mut scene = Scene::at(State::Conversing);
+fn an_unknown_performative_is_refused() {
+    let mut harness = RecordHarness::at(State::Conversing);
     for word in ["ASK", "query", "Query", "QUERY ", "PROPOSE2"] {
         let envelope =
-            scene.envelope(A, word, r#"{"queryId":"qry_1","queryType":"price","subject":"menus"}"#);
-        scene.refuses(A, &envelope, Schema);
+            harness.envelope(A, word, r#"{"queryId":"qry_1","queryType":"price","subject":"menus"}"#);
+        harness.assert_refused(A, &envelope, Schema);
     }
 }
 
-/// Members without which nobody can say who sent a message: it is dropped. All others: it is refused.
+/// A message without the members that authentication needs is dropped. A message with any other error is refused.
 #[test]
-fn every_member_of_the_envelope_must_be_what_it_should() {
-    let dropped_for = |what: &'static str| Heard::Dropped(Misbehaviour::Member(what));
-    let proof = |claim: &'static str| Heard::Dropped(Misbehaviour::Proof(DpopError::Claim(claim)));
-    let refused = || Heard::Refused(Schema);
+fn every_member_of_the_envelope_is_validated() {
+    let missing_member =
+        |name: &'static str| HarnessOutcome::Dropped(AuthenticationError::InvalidMember(name));
+    let invalid_claim = |claim: &'static str| {
+        HarnessOutcome::Dropped(AuthenticationError::InvalidProof(DpopError::InvalidClaim(claim)))
+    };
+    let malformed = || HarnessOutcome::Refused(Schema);
     let text = ["null", "1", "true", "[]", "{}", "\"\""].as_slice();
-    let cases: [(&str, bool, &[&str], Heard); 20] = [
+    let cases: [(&str, bool, &[&str], HarnessOutcome); 20] = [
         (
             "messageId",
             true,
             &[&["\"x\"", "\"7d444840-9dc0-41d1-b245-5ffdce74fad2\""], text].concat(),
-            refused(),
+            malformed(),
         ),
-        ("sequenceNumber", true, &["null", "\"5\"", "-1", "1.5", "true", "[]", "{}"], refused()),
-        ("sender/orgId", true, text, refused()),
-        ("sender/trustScore", true, &["null", "\"50\"", "-1", "100.5", "1e300", "true", "[]"], refused()),
-        ("recipient", false, &[&["\"https://b.example\"", "{\"id\":1}"], text].concat(), refused()),
-        ("content", true, text, refused()),
-        ("content/body", true, text, refused()),
+        ("sequenceNumber", true, &["null", "\"5\"", "-1", "1.5", "true", "[]", "{}"], malformed()),
+        ("sender/orgId", true, text, malformed()),
+        ("sender/trustScore", true, &["null", "\"50\"", "-1", "100.5", "1e300", "true", "[]"], malformed()),
+        ("recipient", false, &[&["\"https://b.example\"", "{\"id\":1}"], text].concat(), malformed()),
+        ("content", true, text, malformed()),
+        ("content/body", true, text, malformed()),
         (
             "content/mimeType",
             false,
             &[&["\"text/plain\"", "\"application/ld+json\""], text].concat(),
-            refused(),
+            malformed(),
         ),
-        ("constraints", false, &["null", "1", "true", "[]", "\"\""], refused()),
+        ("constraints", false, &["null", "1", "true", "[]", "\"\""], malformed()),
         (
             "constraints/maxResponseTimeMs",
             false,
             &["null", "0", "-1", "1.5", "\"9\"", "31622400001"],
-            refused(),
+            malformed(),
         ),
-        ("constraints/maxTokenBudget", false, &["null", "-1", "1.5", "\"9\"", "[]"], refused()),
-        ("constraints/requiredTrustScore", false, &["null", "-1", "101", "\"9\"", "[]"], refused()),
+        ("constraints/maxTokenBudget", false, &["null", "-1", "1.5", "\"9\"", "[]"], malformed()),
+        ("constraints/requiredTrustScore", false, &["null", "-1", "101", "\"9\"", "[]"], malformed()),
         (
             "constraints/allowedPerformatives",
             false,
             &["null", "1", "\"QUERY\"", "[1]", "[\"ASK\"]"],
-            refused(),
+            malformed(),
         ),
-        ("integrity/previousHash", true, &[&["\"sha256:00\""], text].concat(), refused()),
-        ("sender", true, text, dropped_for("sender.agentId")),
-        ("sender/agentId", true, &["null", "1", "true", "[]", "{}"], dropped_for("sender.agentId")),
-        ("integrity", true, text, dropped_for("integrity.hash")),
-        ("performative", true, &["null", "1", "true", "[]", "{}"], proof("htm")),
-        ("sessionId", true, &["null", "1", "true", "[]", "{}"], proof("htu")),
+        ("integrity/previousHash", true, &[&["\"sha256:00\""], text].concat(), malformed()),
+        ("sender", true, text, missing_member("sender.agentId")),
+        ("sender/agentId", true, &["null", "1", "true", "[]", "{}"], missing_member("sender.agentId")),
+        ("integrity", true, text, missing_member("integrity.hash")),
+        ("performative", true, &["null", "1", "true", "[]", "{}"], invalid_claim("htm")),
+        ("sessionId", true, &["null", "1", "true", "[]", "{}"], invalid_claim("htu")),
         (
             "timestamp",
             true,
             &[&["\"tomorrow\"", "\"2026-01-02\"", "\"2026-02-30T00:00:00Z\""], text].concat(),
-            proof("iat"),
+            invalid_claim("iat"),
         ),
     ];
-    let mut scene = Scene::at(State::Conversing);
-    for (path, required, wrong, expected) in cases {
-        let mut base = scene.next(A, &query("qry_1"));
+    let mut harness = RecordHarness::at(State::Conversing);
+    for (path, is_required, invalid, expected) in cases {
+        let mut base = harness.next(A, &query("qry_1"));
         if path.starts_with("constraints") {
             base = base.with("constraints", "{}");
-            base = crate::support::json::Json::parse(&base.write());
+            base = crate::support::editable_json::EditableJson::parse(&base.write());
         }
-        for value in wrong {
-            let forged = forge(&base.clone().with(path, value), &BUYER.keys);
-            // A claim of the proof may not be empty or missing: then the token has none of that name.
-            assert_eq!(scene.hear(&forged.text), expected, "{path} = {value}");
+        for value in invalid {
+            let signed = sign_envelope(&base.clone().with(path, value), &BUYER.keys);
+            // The expected error also covers claims that are empty or missing in the proof.
+            assert_eq!(harness.receive(&signed.text), expected, "{path} = {value}");
         }
-        if required {
-            let forged = forge(&base.clone().without(path), &BUYER.keys);
-            assert_eq!(scene.hear(&forged.text), expected, "without {path}");
+        if is_required {
+            let signed = sign_envelope(&base.clone().without(path), &BUYER.keys);
+            assert_eq!(harness.receive(&signed.text), expected, "without {path}");
         }
     }
-    assert_eq!(scene.hear(""), scene.hear(""));
-    scene.say(A, &query("qry_1"));
+    assert_eq!(harness.receive(""), harness.receive(""));
+    harness.send(A, &query("qry_1"));
 }
 
 #[test]
-fn the_members_of_the_proof_must_be_there() {
-    let mut scene = Scene::at(State::Conversing);
-    let forged = scene.forge(A, &query("qry_1"));
-    let json = crate::support::json::Json::parse(&forged.text);
+fn the_members_that_authentication_needs_are_required() {
+    let mut harness = RecordHarness::at(State::Conversing);
+    let signed = harness.sign_next(A, &query("qry_1"));
+    let json = crate::support::editable_json::EditableJson::parse(&signed.text);
     for (path, name) in [("integrity/hash", "integrity.hash"), ("integrity/signature", "integrity.signature")]
     {
         let text = json.clone().without(path).write();
-        assert_eq!(scene.hear(&text), Heard::Dropped(Misbehaviour::Member(name)));
-        for wrong in ["null", "1", "true", "[]", "{}"] {
-            let text = json.clone().with(path, wrong).write();
-            assert_eq!(scene.hear(&text), Heard::Dropped(Misbehaviour::Member(name)), "{wrong}");
+        assert_eq!(harness.receive(&text), HarnessOutcome::Dropped(AuthenticationError::InvalidMember(name)));
+        for invalid in ["null", "1", "true", "[]", "{}"] {
+            let text = json.clone().with(path, invalid).write();
+            assert_eq!(
+                harness.receive(&text),
+                HarnessOutcome::Dropped(AuthenticationError::InvalidMember(name)),
+                "{invalid}"
+            );
         }
     }
-    // The hash covers the proof, so that without it even an honest signature must be made anew.
-    let bare = scene.next(A, &query("qry_1")).without("sender/dpopProof");
-    let forged = forge(&bare, &BUYER.keys);
-    assert_eq!(scene.hear(&forged.text), Heard::Dropped(Misbehaviour::Member("sender.dpopProof")));
-    assert_eq!(scene.hear(&json.write()), Heard::Taken);
+    // The hash covers the proof, so a message without a proof must be signed again.
+    let without_proof = harness.next(A, &query("qry_1")).without("sender/dpopProof");
+    let signed = sign_envelope(&without_proof, &BUYER.keys);
+    assert_eq!(
+        harness.receive(&signed.text),
+        HarnessOutcome::Dropped(AuthenticationError::InvalidMember("sender.dpopProof"))
+    );
+    assert_eq!(harness.receive(&json.write()), HarnessOutcome::Accepted);
 }
 
 #[test]
-fn what_is_not_named_is_kept_and_signed() {
-    let mut scene = Scene::at(State::Conversing);
-    let mut envelope = scene.envelope(A, "OBSERVE", r#"{"subject":"x","mood":["glad",{"a":1.50}]}"#);
+fn unknown_members_are_kept_and_signed() {
+    let mut harness = RecordHarness::at(State::Conversing);
+    let mut envelope = harness.envelope(A, "OBSERVE", r#"{"subject":"x","mood":["glad",{"a":1.50}]}"#);
     for path in ["extra", "sender/extra", "content/extra", "integrity/extra"] {
         envelope = envelope.with(path, r#"{"b":2,  "a":"\u00e9"}"#);
     }
-    let forged = forge(&envelope, &BUYER.keys);
-    // One of them changed, and the hash no longer holds.
+    let signed = sign_envelope(&envelope, &BUYER.keys);
+    // Changing one of them invalidates the hash.
     for path in ["extra", "sender/extra", "content/extra", "integrity/extra", "content/body/mood"] {
-        let json = crate::support::json::Json::parse(&forged.text);
+        let json = crate::support::editable_json::EditableJson::parse(&signed.text);
         for changed in [json.clone().with(path, "1"), json.without(path)] {
-            assert_eq!(scene.hear(&changed.write()), Heard::Dropped(Misbehaviour::Hash), "{path}");
+            assert_eq!(
+                harness.receive(&changed.write()),
+                HarnessOutcome::Dropped(AuthenticationError::HashMismatch),
+                "{path}"
+            );
         }
     }
-    assert_eq!(scene.hear(&forged.text), Heard::Taken);
-    assert_eq!(scene.record.transcript().messages().last(), Some(&*forged.text), "the bytes stay");
-    let sealed = scene.open(&forged.text).unwrap();
-    let asp::message::Body::Observe(body) = &sealed.envelope.body else { panic!("OBSERVE") };
+    assert_eq!(harness.receive(&signed.text), HarnessOutcome::Accepted);
+    assert_eq!(harness.record.transcript().messages().last(), Some(&*signed.text), "the bytes are unchanged");
+    let message = harness.authenticate(&signed.text).unwrap();
+    let asp::message::Body::Observe(body) = &message.envelope.body else { panic!("OBSERVE") };
     assert_eq!(body.other.get("mood").unwrap().as_str(), r#"["glad",{"a":1.50}]"#);
-    assert_eq!(sealed.envelope.other.get("extra").unwrap().as_str(), r#"{"b":2,  "a":"\u00e9"}"#);
-    assert!(sealed.envelope.sender.other.get("extra").is_some());
-    assert!(sealed.envelope.content.other.get("extra").is_some());
-    assert!(sealed.envelope.integrity.other.get("extra").is_some());
+    assert_eq!(message.envelope.other.get("extra").unwrap().as_str(), r#"{"b":2,  "a":"\u00e9"}"#);
+    assert!(message.envelope.sender.other.get("extra").is_some());
+    assert!(message.envelope.content.other.get("extra").is_some());
+    assert!(message.envelope.integrity.other.get("extra").is_some());
 }
 
 #[test]
-fn ids_are_of_version_7() {
-    let mut scene = Scene::at(State::Conversing);
-    let not7 = [
+fn ids_must_be_uuids_of_version_7() {
+    let mut harness = RecordHarness::at(State::Conversing);
+    let invalid_ids = [
         "7d444840-9dc0-41d1-b245-5ffdce74fad2",
         "01890a5d-ac96-674b-bcce-b302099a8057",
         "01890a5d-ac96-874b-bcce-b302099a8057",
@@ -170,35 +184,36 @@ fn ids_are_of_version_7() {
         "{01890a5d-ac96-774b-bcce-b302099a8057}",
         "00000000-0000-0000-0000-000000000000",
     ];
-    for id in not7 {
+    for id in invalid_ids {
         for member in ["messageId", "sessionId"] {
-            let envelope = scene.next(A, &query("qry_1")).with_text(member, id);
-            scene.refuses(A, &envelope, Schema);
+            let envelope = harness.next(A, &query("qry_1")).with_text(member, id);
+            harness.assert_refused(A, &envelope, Schema);
         }
     }
 }
 
 #[test]
-fn the_recipient_is_the_other_side() {
-    let mut scene = Scene::at(State::Conversing);
-    for wrong in ["agent://c.example/third", "agent://x.example/stranger", BUYER.agent().as_str()] {
-        let envelope = scene.next(A, &observe("x")).with_text("recipient", wrong);
-        scene.refuses(A, &envelope, Code::Unauthorized);
-        let envelope = scene.next(A, &observe("x")).with("recipient", &format!(r#"{{"agentId":"{wrong}"}}"#));
-        scene.refuses(A, &envelope, Code::Unauthorized);
+fn the_recipient_must_be_the_other_side() {
+    let mut harness = RecordHarness::at(State::Conversing);
+    for invalid in ["agent://c.example/third", "agent://x.example/stranger", BUYER.agent().as_str()] {
+        let envelope = harness.next(A, &observe("x")).with_text("recipient", invalid);
+        harness.assert_refused(A, &envelope, RejectCode::Unauthorized);
+        let envelope =
+            harness.next(A, &observe("x")).with("recipient", &format!(r#"{{"agentId":"{invalid}"}}"#));
+        harness.assert_refused(A, &envelope, RejectCode::Unauthorized);
     }
-    // D18: as an object too; and nobody named is everybody in the session.
+    // D18: an object is accepted too, and no recipient means every participant.
     let envelope =
-        scene.next(A, &observe("x")).with("recipient", &format!(r#"{{"agentId":"{}"}}"#, SELLER.agent()));
-    scene.takes(A, &envelope);
-    let envelope = scene.next(B, &observe("x")).without("recipient");
-    scene.takes(B, &envelope);
+        harness.next(A, &observe("x")).with("recipient", &format!(r#"{{"agentId":"{}"}}"#, SELLER.agent()));
+    harness.assert_accepted(A, &envelope);
+    let envelope = harness.next(B, &observe("x")).without("recipient");
+    harness.assert_accepted(B, &envelope);
 }
 
-/// D20: what a sender says of its own trust decides nothing.
+/// D20: the trust score that a sender states about itself has no effect.
 #[test]
-fn a_trust_score_of_nothing_is_taken() {
-    let mut scene = Scene::at(State::Conversing);
-    let envelope = scene.next(A, &observe("x")).with("sender/trustScore", "0");
-    scene.takes(A, &envelope);
+fn a_trust_score_of_zero_is_accepted() {
+    let mut harness = RecordHarness::at(State::Conversing);
+    let envelope = harness.next(A, &observe("x")).with("sender/trustScore", "0");
+    harness.assert_accepted(A, &envelope);
 }

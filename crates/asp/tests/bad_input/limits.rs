@@ -1,82 +1,83 @@
-//! Every limit: at it, and just beyond.
+//! Every limit: values at the limit, and just beyond it.
 
-use asp::machine::State;
-use asp::{Code, Limits, Misbehaviour};
+use asp::state_machine::State;
+use asp::{AspLimits, AuthenticationError, RejectCode};
 
 use crate::support::bodies::{counter, observe, propose, query, reject};
-use crate::support::cast::BUYER;
-use crate::support::forge::forge;
-use crate::support::scene::{A, B, Heard, Scene};
+use crate::support::record_harness::{A, B, HarnessOutcome, RecordHarness};
+use crate::support::test_agents::BUYER;
+use crate::support::test_signer::sign_envelope;
 
 #[test]
-fn bytes_of_a_message() {
-    let mut scene = Scene::at(State::Conversing);
-    let envelope = scene.next(A, &query("qry_1"));
-    let least = forge(&envelope.clone().with("pad", "\"\""), &BUYER.keys).text.len();
-    let padded = |bytes: usize| envelope.clone().with_text("pad", &"p".repeat(bytes - least));
-    let limit = scene.limits.message_bytes;
-    assert_eq!(limit, 256 * 1024, "npayload's own");
-    let forged = forge(&padded(limit + 1), &BUYER.keys);
-    assert_eq!(forged.text.len(), limit + 1);
-    assert_eq!(scene.hear(&forged.text), Heard::Dropped(Misbehaviour::TooLong(limit)));
-    let forged = forge(&padded(limit), &BUYER.keys);
-    assert_eq!(scene.hear(&forged.text), Heard::Taken);
+fn the_size_of_a_message_is_limited() {
+    let mut harness = RecordHarness::at(State::Conversing);
+    let envelope = harness.next(A, &query("qry_1"));
+    let min_length = sign_envelope(&envelope.clone().with("pad", "\"\""), &BUYER.keys).text.len();
+    let padded = |bytes: usize| envelope.clone().with_text("pad", &"p".repeat(bytes - min_length));
+    let limit = harness.limits.max_message_bytes;
+    assert_eq!(limit, 256 * 1024, "npayload's own limit");
+    let signed = sign_envelope(&padded(limit + 1), &BUYER.keys);
+    assert_eq!(signed.text.len(), limit + 1);
+    assert_eq!(harness.receive(&signed.text), HarnessOutcome::Dropped(AuthenticationError::TooLong(limit)));
+    let signed = sign_envelope(&padded(limit), &BUYER.keys);
+    assert_eq!(harness.receive(&signed.text), HarnessOutcome::Accepted);
 }
 
 #[test]
-fn open_proposals() {
-    let limits = Limits { open_proposals: 3, ..Limits::default() };
-    let mut scene = Scene::with(limits).brought_to(State::Conversing);
-    scene.say(A, &propose("prop_3"));
+fn the_number_of_open_proposals_is_limited() {
+    let limits = AspLimits { max_open_proposals: 3, ..AspLimits::default() };
+    let mut harness = RecordHarness::with(limits).advanced_to(State::Conversing);
+    harness.send(A, &propose("prop_3"));
     for sender in [A, B] {
-        let envelope = scene.next(sender, &propose("prop_4"));
-        scene.refuses(sender, &envelope, Code::CapacityUnavailable);
+        let envelope = harness.next(sender, &propose("prop_4"));
+        harness.assert_refused(sender, &envelope, RejectCode::CapacityUnavailable);
     }
-    // One for another is lawful, and one less makes room.
-    scene.say(B, &counter("prop_5", "prop_a"));
-    let envelope = scene.next(B, &propose("prop_6"));
-    scene.refuses(B, &envelope, Code::CapacityUnavailable);
-    scene.say(A, &reject("prop_b"));
-    scene.say(B, &propose("prop_6"));
+    // A counter-proposal replaces a proposal, so the limit stays reached. A rejection frees a slot.
+    harness.send(B, &counter("prop_5", "prop_a"));
+    let envelope = harness.next(B, &propose("prop_6"));
+    harness.assert_refused(B, &envelope, RejectCode::CapacityUnavailable);
+    harness.send(A, &reject("prop_b"));
+    harness.send(B, &propose("prop_6"));
 }
 
 #[test]
-fn a_proposal_that_has_run_out_takes_no_room() {
-    let limits = Limits { open_proposals: 3, ..Limits::default() };
-    let mut scene = Scene::with(limits).brought_to(State::Conversing);
-    let until = crate::support::scene::time(scene.now + 2000);
-    let body =
-        format!(r#"{{"proposalId":"prop_t","type":"x","subject":"x","terms":{{}},"validUntil":"{until}"}}"#);
-    let envelope = scene.envelope(A, "PROPOSE", &body);
-    scene.takes(A, &envelope);
-    scene.now += 60_000;
-    scene.say(A, &propose("prop_4"));
+fn an_expired_proposal_does_not_count_as_open() {
+    let limits = AspLimits { max_open_proposals: 3, ..AspLimits::default() };
+    let mut harness = RecordHarness::with(limits).advanced_to(State::Conversing);
+    let valid_until = crate::support::record_harness::time(harness.now + 2000);
+    let body = format!(
+        r#"{{"proposalId":"prop_t","type":"x","subject":"x","terms":{{}},"validUntil":"{valid_until}"}}"#
+    );
+    let envelope = harness.envelope(A, "PROPOSE", &body);
+    harness.assert_accepted(A, &envelope);
+    harness.now += 60_000;
+    harness.send(A, &propose("prop_4"));
 }
 
 #[test]
-fn messages_of_a_session() {
-    let limits = Limits { messages: 8, ..Limits::default() };
-    let mut scene = Scene::with(limits).brought_to(State::Conversing);
-    scene.say(A, &observe("seven"));
-    scene.say(B, &observe("eight"));
+fn the_number_of_messages_is_limited() {
+    let limits = AspLimits { max_messages: 8, ..AspLimits::default() };
+    let mut harness = RecordHarness::with(limits).advanced_to(State::Conversing);
+    harness.send(A, &observe("seven"));
+    harness.send(B, &observe("eight"));
     for sender in [A, B] {
-        let envelope = scene.next(sender, &observe("nine"));
-        scene.refuses(sender, &envelope, Code::CapacityUnavailable);
+        let envelope = harness.next(sender, &observe("nine"));
+        harness.assert_refused(sender, &envelope, RejectCode::CapacityUnavailable);
     }
 }
 
 #[test]
-fn proofs_that_are_remembered() {
-    let limits = Limits { proofs: 8, ..Limits::default() };
-    let mut scene = Scene::with(limits).brought_to(State::Conversing);
-    scene.say(A, &observe("seven"));
-    scene.say(B, &observe("eight"));
-    let envelope = scene.next(A, &observe("nine"));
-    scene.refuses(A, &envelope, Code::CapacityUnavailable);
-    // None is forgotten to make room, before its time.
-    scene.now += 590_000;
-    let envelope = scene.next(A, &observe("nine"));
-    scene.refuses(A, &envelope, Code::CapacityUnavailable);
-    scene.now += 12_000;
-    scene.say(A, &observe("nine"));
+fn the_number_of_remembered_proofs_is_limited() {
+    let limits = AspLimits { max_remembered_proofs: 8, ..AspLimits::default() };
+    let mut harness = RecordHarness::with(limits).advanced_to(State::Conversing);
+    harness.send(A, &observe("seven"));
+    harness.send(B, &observe("eight"));
+    let envelope = harness.next(A, &observe("nine"));
+    harness.assert_refused(A, &envelope, RejectCode::CapacityUnavailable);
+    // Proofs are not forgotten early, even if the memory is full.
+    harness.now += 590_000;
+    let envelope = harness.next(A, &observe("nine"));
+    harness.assert_refused(A, &envelope, RejectCode::CapacityUnavailable);
+    harness.now += 12_000;
+    harness.send(A, &observe("nine"));
 }

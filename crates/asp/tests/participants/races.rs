@@ -1,181 +1,186 @@
-//! Both speak at once: the inviter's message wins, and the other side has its own back (D8).
+//! Both sides send at the same time. The inviter's message wins, and the other side's message is rolled back (D8).
 
-use asp::machine::State;
-use asp::session::Ending;
-use asp::{Code, Received};
+use asp::session::SessionEnding;
+use asp::state_machine::State;
+use asp::{ReceiveOutcome, RejectCode};
 
-use super::pair::{A, B, Pair};
+use super::participant_pair::{A, B, ParticipantPair};
 use crate::support::bodies::{accept, close, commit, counter, escalate, observe, propose, query};
 
 #[test]
-fn the_inviters_message_wins() {
-    let mut pair = Pair::conversing();
+fn the_inviters_message_wins_a_race() {
+    let mut pair = ParticipantPair::conversing();
     let a = pair.send(A, observe("from a"));
     let b = pair.send(B, observe("from b"));
-    let (refusal, answer) = pair.refused(A, &b);
-    assert_eq!(refusal.code, Code::StaleHead);
-    assert!(refusal.reason.contains(&pair.shot(A).1.head.to_string()), "it tells the present head");
-    assert_eq!(pair.taken(B, &a), [observe("from b")]);
-    pair.agree();
-    pair.ignored(B, &answer);
-    pair.say(B, observe("from b"));
+    let (refusal, reject) = pair.deliver_refused(A, &b);
+    assert_eq!(refusal.code, RejectCode::StaleHead);
+    assert!(
+        refusal.reason.contains(&pair.snapshot(A).1.head.to_string()),
+        "the reason contains the current head"
+    );
+    assert_eq!(pair.deliver_accepted(B, &a), [observe("from b")]);
+    pair.assert_agreement();
+    pair.deliver_ignored(B, &reject);
+    pair.send_and_deliver(B, observe("from b"));
 }
 
-/// Whichever arrives first, the outcome is the same.
+/// The outcome does not depend on which of the two arrives first.
 #[test]
-fn the_refusal_may_come_before_the_winner() {
-    let mut pair = Pair::conversing();
+fn the_reject_may_arrive_before_the_winning_message() {
+    let mut pair = ParticipantPair::conversing();
     let b = pair.send(B, observe("from b"));
     let a = pair.send(A, observe("from a"));
-    let (_, answer) = pair.refused(A, &b);
-    let (refusal, messages) = pair.undone(B, &answer);
-    assert_eq!((refusal.code, messages), (Code::StaleHead, vec![observe("from b")]));
-    assert!(pair.taken(B, &a).is_empty());
-    pair.agree();
+    let (_, reject) = pair.deliver_refused(A, &b);
+    let (refusal, messages) = pair.deliver_rollback(B, &reject);
+    assert_eq!((refusal.code, messages), (RejectCode::StaleHead, vec![observe("from b")]));
+    assert!(pair.deliver_accepted(B, &a).is_empty());
+    pair.assert_agreement();
 }
 
-/// Several of the loser's, and its second links to its first, that the winner's chain never had: nobody's chain is broken.
+/// The loser sent several messages. The second links to the first, which the winner's chain never had, but no chain is
+/// broken.
 #[test]
-fn all_that_the_loser_sent_is_lost_and_nothing_fails() {
-    let mut pair = Pair::conversing();
+fn all_messages_of_the_loser_are_rolled_back_and_nothing_fails() {
+    let mut pair = ParticipantPair::conversing();
     let a = pair.send(A, observe("from a"));
     let b: Vec<_> = (0..3).map(|number| pair.send(B, observe(&format!("b{number}")))).collect();
-    let mut answers = Vec::new();
+    let mut rejects = Vec::new();
     for text in &b {
-        let (refusal, answer) = pair.refused(A, text);
-        assert_eq!(refusal.code, Code::StaleHead);
-        answers.push(answer);
+        let (refusal, reject) = pair.deliver_refused(A, text);
+        assert_eq!(refusal.code, RejectCode::StaleHead);
+        rejects.push(reject);
     }
-    assert_eq!(pair.taken(B, &a), [observe("b0"), observe("b1"), observe("b2")]);
-    for answer in &answers {
-        pair.ignored(B, answer);
+    assert_eq!(pair.deliver_accepted(B, &a), [observe("b0"), observe("b1"), observe("b2")]);
+    for reject in &rejects {
+        pair.deliver_ignored(B, reject);
     }
-    pair.agree();
-    pair.say(B, observe("b0"));
+    pair.assert_agreement();
+    pair.send_and_deliver(B, observe("b0"));
 }
 
 #[test]
-fn the_winner_may_send_several_too() {
-    let mut pair = Pair::conversing();
+fn the_winner_may_send_several_messages() {
+    let mut pair = ParticipantPair::conversing();
     let a: Vec<_> = (0..3).map(|number| pair.send(A, observe(&format!("a{number}")))).collect();
     let b: Vec<_> = (0..2).map(|number| pair.send(B, observe(&format!("b{number}")))).collect();
-    assert_eq!(pair.taken(B, &a[0]).len(), 2);
+    assert_eq!(pair.deliver_accepted(B, &a[0]).len(), 2);
     for text in &a[1..] {
-        assert!(pair.taken(B, text).is_empty());
+        assert!(pair.deliver_accepted(B, text).is_empty());
     }
     for text in &b {
-        let (_, answer) = pair.refused(A, text);
-        pair.ignored(B, &answer);
+        let (_, reject) = pair.deliver_refused(A, text);
+        pair.deliver_ignored(B, &reject);
     }
-    pair.agree();
+    pair.assert_agreement();
 }
 
-/// The inviter has heard the first of two, and speaks while the second is on its way: that one alone is lost.
+/// The inviter has received the first of two messages and sends while the second is in transit. Only the second is
+/// lost.
 #[test]
-fn the_race_may_begin_in_the_middle() {
-    let mut pair = Pair::conversing();
+fn a_race_may_begin_after_the_first_of_several_messages() {
+    let mut pair = ParticipantPair::conversing();
     let b: Vec<_> = (0..2).map(|number| pair.send(B, observe(&format!("b{number}")))).collect();
-    pair.taken(A, &b[0]);
+    pair.deliver_accepted(A, &b[0]);
     let a = pair.send(A, observe("from a"));
-    let (_, answer) = pair.refused(A, &b[1]);
-    assert_eq!(pair.taken(B, &a), [observe("b1")], "the inviter's wins here as anywhere");
-    pair.ignored(B, &answer);
-    pair.agree();
-    pair.say(B, observe("b1"));
+    let (_, reject) = pair.deliver_refused(A, &b[1]);
+    assert_eq!(pair.deliver_accepted(B, &a), [observe("b1")], "the inviter's message wins");
+    pair.deliver_ignored(B, &reject);
+    pair.assert_agreement();
+    pair.send_and_deliver(B, observe("b1"));
 }
 
-/// The winner is refused even in its place: then both are undone or the other stands, and both sides agree.
+/// The winning message is refused for another reason. Both sides still agree afterwards.
 #[test]
-fn a_winner_that_is_unlawful_wins_nothing() {
-    let mut pair = Pair::conversing();
-    pair.say(B, commit("cmt_1"));
+fn a_winning_message_that_is_refused_does_not_win() {
+    let mut pair = ParticipantPair::conversing();
+    pair.send_and_deliver(B, commit("cmt_1"));
     let a = pair.send(A, accept("cmt_1"));
     let b = pair.send(B, crate::support::bodies::withdraw());
-    let (_, answer_to_b) = pair.refused(A, &b);
-    pair.judgement.funded = false;
-    let (refusal, answer_to_a) = pair.refused(B, &a);
-    assert_eq!(refusal.code, Code::BudgetExceeded);
-    pair.undone(A, &answer_to_a);
-    pair.undone(B, &answer_to_b);
-    pair.agree();
+    let (_, reject_of_b) = pair.deliver_refused(A, &b);
+    pair.checks.is_funded = false;
+    let (refusal, reject_of_a) = pair.deliver_refused(B, &a);
+    assert_eq!(refusal.code, RejectCode::BudgetExceeded);
+    pair.deliver_rollback(A, &reject_of_a);
+    pair.deliver_rollback(B, &reject_of_b);
+    pair.assert_agreement();
     assert_eq!(pair.states(), [State::Agreeing; 2]);
 }
 
-/// A CLOSE that lost a race is undone: the session was never closed.
+/// A CLOSE that lost a race is rolled back, so the session was never closed.
 #[test]
-fn a_close_that_lost_is_undone() {
-    let mut pair = Pair::conversing();
+fn a_close_that_lost_a_race_is_rolled_back() {
+    let mut pair = ParticipantPair::conversing();
     let b = pair.send(B, close("enough"));
     assert_eq!(pair.states(), [State::Conversing, State::Closed]);
     let a = pair.send(A, query("qry_1"));
-    let (_, answer) = pair.refused(A, &b);
-    assert_eq!(pair.taken(B, &a), [close("enough")]);
-    pair.ignored(B, &answer);
-    pair.agree();
+    let (_, reject) = pair.deliver_refused(A, &b);
+    assert_eq!(pair.deliver_accepted(B, &a), [close("enough")]);
+    pair.deliver_ignored(B, &reject);
+    pair.assert_agreement();
     assert_eq!(pair.states(), [State::Conversing; 2]);
-    pair.say(B, close("enough"));
+    pair.send_and_deliver(B, close("enough"));
 }
 
-/// D4: CLOSE that crosses CLOSE.
+/// D4: two CLOSE messages cross.
 #[test]
-fn two_closes_that_cross() {
-    let mut pair = Pair::conversing();
+fn two_crossing_closes_end_the_session_once() {
+    let mut pair = ParticipantPair::conversing();
     let a = pair.send(A, close("mine"));
     let b = pair.send(B, close("yours"));
-    let (_, answer) = pair.refused(A, &b);
-    assert_eq!(pair.taken(B, &a), [close("yours")]);
-    pair.ignored(B, &answer);
-    pair.agree();
+    let (_, reject) = pair.deliver_refused(A, &b);
+    assert_eq!(pair.deliver_accepted(B, &a), [close("yours")]);
+    pair.deliver_ignored(B, &reject);
+    pair.assert_agreement();
     assert_eq!(pair.states(), [State::Closed; 2]);
-    assert_eq!(pair.shot(B).0.outcome().unwrap().ending, Ending::Closed(A));
+    assert_eq!(pair.snapshot(B).0.outcome().unwrap().ending, SessionEnding::Closed(A));
 }
 
 #[test]
-fn races_in_every_live_state_leave_one_transcript() {
-    let ways: [&[(asp::machine::Role, asp::message::Body)]; 4] = [
+fn races_in_every_live_state_lead_to_one_transcript() {
+    let preludes: [&[(asp::state_machine::Role, asp::message::Body)]; 4] = [
         &[],
         &[(A, propose("prop_1")), (B, counter("prop_2", "prop_1"))],
         &[(A, commit("cmt_1"))],
         &[(A, escalate())],
     ];
-    for way in ways {
-        let mut pair = Pair::conversing();
-        for (role, body) in way {
-            pair.say(*role, body.clone());
+    for prelude in preludes {
+        let mut pair = ParticipantPair::conversing();
+        for (role, body) in prelude {
+            pair.send_and_deliver(*role, body.clone());
         }
         let a = pair.send(A, close("a"));
         let b = pair.send(B, close("b"));
-        let (_, answer) = pair.refused(A, &b);
-        pair.taken(B, &a);
-        pair.ignored(B, &answer);
-        pair.agree();
+        let (_, reject) = pair.deliver_refused(A, &b);
+        pair.deliver_accepted(B, &a);
+        pair.deliver_ignored(B, &reject);
+        pair.assert_agreement();
     }
 }
 
-/// A message that overtakes the one before it on a network that does not keep the order links to nothing yet: D7 by its
-/// letter. Transports must keep the order of each sender.
+/// A message that overtakes its predecessor links to a hash that is still unknown, which D7 treats as a broken chain.
+/// So transports must keep the order of each sender's messages.
 #[test]
 fn a_message_that_overtakes_its_predecessor_breaks_the_chain() {
-    let mut pair = Pair::conversing();
+    let mut pair = ParticipantPair::conversing();
     pair.send(A, observe("first"));
     let second = pair.send(A, observe("second"));
-    let heard = pair.deliver(B, &second);
-    assert!(matches!(heard, Received::Failed(_)), "{heard:?}");
+    let outcome = pair.deliver(B, &second);
+    assert!(matches!(outcome, ReceiveOutcome::Failed(_)), "{outcome:?}");
 }
 
-/// Nothing leaves FAILED: not by a race that would have been lost before, nor by a refusal of what was sent before.
+/// FAILED is final: neither an earlier race nor a REJECT of an earlier message leaves it.
 #[test]
 fn a_broken_chain_stays_broken() {
-    let mut pair = Pair::conversing();
+    let mut pair = ParticipantPair::conversing();
     let first = pair.send(A, observe("first"));
     let second = pair.send(A, observe("second"));
-    let mine = pair.send(B, observe("mine"));
+    let own = pair.send(B, observe("mine"));
     pair.deliver(B, &second);
-    let failed = pair.shot(B);
+    let failed = pair.snapshot(B);
     assert_eq!(failed.0.state(), State::Failed);
-    let (_, refusal) = pair.refused(A, &mine);
-    for text in [&first, &refusal, &second] {
+    let (_, reject) = pair.deliver_refused(A, &own);
+    for text in [&first, &reject, &second] {
         pair.deliver(B, text);
-        assert_eq!(pair.shot(B), failed);
+        assert_eq!(pair.snapshot(B), failed);
     }
 }

@@ -1,350 +1,377 @@
-//! Who kept and who broke what, and where the money goes (D4, D5, D7).
+//! Who fulfilled or broke the agreement, and who gets the money (D4, D5, D7).
 
-use asp::Status;
-use asp::machine::{Role, State, Timer};
-use asp::session::{Effect, Ending, Fate, Judgement, Payee};
+use asp::CommitmentStatus;
+use asp::session::{Effect, ObligationOutcome, Payee, ReceiverChecks, SessionEnding};
+use asp::state_machine::{Role, State, Timer};
 
-use crate::session::life::*;
+use crate::session::session_harness::*;
 
 #[test]
-fn a_whole_life_ends_when_both_have_closed() {
-    let mut life = Life::executing();
-    assert!(life.effects.iter().any(|effect| matches!(effect, Effect::RecordAgreement(_))));
-    life.say(B, inform("progress"));
-    life.say(B, inform("result"));
-    life.say(A, inform("result"));
+fn a_session_ends_when_both_sides_have_closed() {
+    let mut harness = SessionHarness::executing();
+    assert!(harness.effects.iter().any(|effect| matches!(effect, Effect::RecordAgreement(_))));
+    harness.send(B, inform("progress"));
+    harness.send(B, inform("result"));
+    harness.send(A, inform("result"));
 
-    let wish = life.say(A, close("done"));
-    assert_eq!((wish.to, life.session.outcome()), (State::Executing, None));
-    let again = life.say(A, close("done"));
-    assert_eq!(again.to, State::Executing, "one side cannot close for both");
-    let step = life.say(B, close("done"));
+    let request = harness.send(A, close("done"));
+    assert_eq!((request.to, harness.session.outcome()), (State::Executing, None));
+    let repeated = harness.send(A, close("done"));
+    assert_eq!(repeated.to, State::Executing, "one side cannot close for both");
+    let transition = harness.send(B, close("done"));
 
-    assert_eq!((step.row, step.to), (11, State::Closed));
-    assert!(step.effects.contains(&Effect::Learn));
-    assert_eq!(life.outcome().ending, Ending::Completed);
-    assert_eq!(fates(&life), [Fate::Kept, Fate::Kept]);
-    assert_eq!(status(&life), Status::Fulfilled);
-    assert_eq!(life.outcome().broken_by, []);
-    assert_eq!(life.money(), ["inviter pays in 10.50 USD for cmt_1", "cmt_1 to the Beneficiary"]);
+    assert_eq!((transition.row_number, transition.to), (11, State::Closed));
+    assert!(transition.effects.contains(&Effect::Learn));
+    assert_eq!(harness.outcome().ending, SessionEnding::Completed);
+    assert_eq!(obligation_outcomes(&harness), [ObligationOutcome::Fulfilled, ObligationOutcome::Fulfilled]);
+    assert_eq!(status(&harness), CommitmentStatus::Fulfilled);
+    assert_eq!(harness.outcome().broken_by, []);
+    assert_eq!(harness.escrow_effects(), ["inviter pays in 10.50 USD for cmt_1", "cmt_1 to the Beneficiary"]);
 }
 
 #[test]
-fn both_closing_confirms_what_was_never_reported() {
-    let mut life = Life::executing();
-    life.say(B, close("done"));
-    life.say(A, close("done"));
-    assert_eq!(fates(&life), [Fate::Kept, Fate::Kept]);
-    assert_eq!(life.outcome().escrow_to, Some(Payee::Beneficiary));
+fn closing_by_both_sides_confirms_unreported_obligations() {
+    let mut harness = SessionHarness::executing();
+    harness.send(B, close("done"));
+    harness.send(A, close("done"));
+    assert_eq!(obligation_outcomes(&harness), [ObligationOutcome::Fulfilled, ObligationOutcome::Fulfilled]);
+    assert_eq!(harness.outcome().escrow_payee, Some(Payee::Beneficiary));
 }
 
 #[test]
-fn what_was_done_after_its_deadline_is_late() {
-    let mut life = Life::executing();
-    life.wait(1000);
-    life.say(B, inform("progress"));
-    life.now += 1;
-    life.say(B, inform("result"));
-    life.say(A, inform("result"));
-    life.say(A, close("done"));
-    life.say(B, close("done"));
-    assert_eq!(fates(&life), [Fate::Late, Fate::Kept]);
-    assert_eq!(status(&life), Status::Late);
-    assert_eq!(life.outcome().broken_by, []);
-    assert_eq!(life.outcome().escrow_to, Some(Payee::Beneficiary));
+fn an_obligation_fulfilled_after_its_deadline_is_late() {
+    let mut harness = SessionHarness::executing();
+    harness.wait(1000);
+    harness.send(B, inform("progress"));
+    harness.now += 1;
+    harness.send(B, inform("result"));
+    harness.send(A, inform("result"));
+    harness.send(A, close("done"));
+    harness.send(B, close("done"));
+    assert_eq!(obligation_outcomes(&harness), [ObligationOutcome::Late, ObligationOutcome::Fulfilled]);
+    assert_eq!(status(&harness), CommitmentStatus::Late);
+    assert_eq!(harness.outcome().broken_by, []);
+    assert_eq!(harness.outcome().escrow_payee, Some(Payee::Beneficiary));
 
-    let mut life = Life::executing();
-    life.wait(1000);
-    life.say(B, inform("result"));
-    life.say(B, inform("result"));
-    life.say(A, close("unilateral"));
-    assert_eq!(fates(&life)[0], Fate::Kept, "at the deadline is in time");
+    let mut harness = SessionHarness::executing();
+    harness.wait(1000);
+    harness.send(B, inform("result"));
+    harness.send(B, inform("result"));
+    harness.send(A, close("unilateral"));
+    assert_eq!(obligation_outcomes(&harness)[0], ObligationOutcome::Fulfilled, "at the deadline is in time");
 }
 
 #[test]
-fn who_leaves_with_his_own_part_undone_has_broken_it() {
-    for (leaving, fate, payee) in [
-        (B, [Fate::Broken, Fate::Open], Payee::Depositor),
-        (A, [Fate::Open, Fate::Broken], Payee::Beneficiary),
+fn a_side_that_leaves_with_an_open_obligation_breaks_the_agreement() {
+    for (leaver, expected, payee) in [
+        (B, [ObligationOutcome::Broken, ObligationOutcome::Open], Payee::Depositor),
+        (A, [ObligationOutcome::Open, ObligationOutcome::Broken], Payee::Beneficiary),
     ] {
-        let mut life = Life::executing();
-        let step = life.say(leaving, close("unilateral"));
-        assert_eq!((step.row, step.to), (17, State::Closed));
-        assert_eq!(life.outcome().ending, Ending::Unilateral(leaving));
-        assert_eq!(fates(&life), fate);
-        assert_eq!(life.outcome().broken_by, [leaving]);
-        assert_eq!(status(&life), Status::Broken);
-        assert_eq!(life.outcome().escrow_to, Some(payee));
+        let mut harness = SessionHarness::executing();
+        let transition = harness.send(leaver, close("unilateral"));
+        assert_eq!((transition.row_number, transition.to), (17, State::Closed));
+        assert_eq!(harness.outcome().ending, SessionEnding::Unilateral(leaver));
+        assert_eq!(obligation_outcomes(&harness), expected);
+        assert_eq!(harness.outcome().broken_by, [leaver]);
+        assert_eq!(status(&harness), CommitmentStatus::Broken);
+        assert_eq!(harness.outcome().escrow_payee, Some(payee));
     }
 }
 
 #[test]
-fn who_leaves_with_everything_done_has_broken_nothing() {
-    let mut life = Life::executing();
-    life.say(B, inform("result"));
-    life.say(A, inform("result"));
-    life.say(B, close("unilateral"));
-    assert_eq!(life.outcome().ending, Ending::Unilateral(B));
-    assert_eq!(life.outcome().broken_by, []);
-    assert_eq!(status(&life), Status::Fulfilled);
-    assert_eq!(life.money().last().unwrap(), "cmt_1 to the Beneficiary");
+fn a_side_that_leaves_after_everything_is_fulfilled_breaks_nothing() {
+    let mut harness = SessionHarness::executing();
+    harness.send(B, inform("result"));
+    harness.send(A, inform("result"));
+    harness.send(B, close("unilateral"));
+    assert_eq!(harness.outcome().ending, SessionEnding::Unilateral(B));
+    assert_eq!(harness.outcome().broken_by, []);
+    assert_eq!(status(&harness), CommitmentStatus::Fulfilled);
+    assert_eq!(harness.escrow_effects().last().unwrap(), "cmt_1 to the Beneficiary");
 }
 
 #[test]
-fn who_is_overdue_when_the_other_leaves_has_broken_it() {
-    let mut life = Life::executing();
-    life.say(A, inform("result"));
-    life.wait(1001);
-    life.say(A, close("unilateral"));
-    assert_eq!(fates(&life), [Fate::Broken, Fate::Kept]);
-    assert_eq!(life.outcome().broken_by, [B]);
-    assert_eq!(life.outcome().escrow_to, Some(Payee::Depositor));
+fn a_side_that_is_overdue_when_the_other_leaves_breaks_the_agreement() {
+    let mut harness = SessionHarness::executing();
+    harness.send(A, inform("result"));
+    harness.wait(1001);
+    harness.send(A, close("unilateral"));
+    assert_eq!(obligation_outcomes(&harness), [ObligationOutcome::Broken, ObligationOutcome::Fulfilled]);
+    assert_eq!(harness.outcome().broken_by, [B]);
+    assert_eq!(harness.outcome().escrow_payee, Some(Payee::Depositor));
 }
 
 #[test]
-fn withdrawing_from_a_pending_commitment_is_no_fault() {
-    for leaving in Role::ALL {
-        let mut life = Life::agreeing();
-        let step = life.say(leaving, withdraw());
-        assert_eq!((step.row, step.to), (16, State::Closed));
-        assert_eq!(life.outcome().ending, Ending::Withdrawn(leaving));
-        assert_eq!(status(&life), Status::Withdrawn);
-        assert_eq!(life.outcome().obligations, []);
-        assert_eq!(life.outcome().broken_by, []);
-        assert!(step.effects.iter().any(|effect| matches!(effect, Effect::DropPending(_))));
-        assert_eq!(life.money(), [""; 0], "nothing was held");
+fn withdrawing_from_a_pending_commitment_breaks_nothing() {
+    for leaver in Role::ALL {
+        let mut harness = SessionHarness::agreeing();
+        let transition = harness.send(leaver, withdraw());
+        assert_eq!((transition.row_number, transition.to), (16, State::Closed));
+        assert_eq!(harness.outcome().ending, SessionEnding::Withdrawn(leaver));
+        assert_eq!(status(&harness), CommitmentStatus::Withdrawn);
+        assert_eq!(harness.outcome().obligations, []);
+        assert_eq!(harness.outcome().broken_by, []);
+        assert!(transition.effects.iter().any(|effect| matches!(effect, Effect::DropPendingCommitment(_))));
+        assert_eq!(harness.escrow_effects(), [""; 0], "no money was held");
     }
 }
 
 #[test]
 fn withdrawing_from_an_agreement_breaks_it() {
-    for (leaving, payee) in [(A, Payee::Beneficiary), (B, Payee::Depositor)] {
-        let mut life = Life::executing();
-        life.say(leaving, inform("result"));
-        life.say(leaving, withdraw());
-        assert_eq!(life.state(), State::Closed);
-        assert_eq!(life.outcome().ending, Ending::Withdrawn(leaving));
-        assert_eq!(life.outcome().broken_by, [leaving], "also with his own part done");
-        assert_eq!(status(&life), Status::Broken);
-        assert_eq!(life.outcome().escrow_to, Some(payee));
+    for (leaver, payee) in [(A, Payee::Beneficiary), (B, Payee::Depositor)] {
+        let mut harness = SessionHarness::executing();
+        harness.send(leaver, inform("result"));
+        harness.send(leaver, withdraw());
+        assert_eq!(harness.state(), State::Closed);
+        assert_eq!(harness.outcome().ending, SessionEnding::Withdrawn(leaver));
+        assert_eq!(harness.outcome().broken_by, [leaver], "even with its own obligation fulfilled");
+        assert_eq!(status(&harness), CommitmentStatus::Broken);
+        assert_eq!(harness.outcome().escrow_payee, Some(payee));
     }
 }
 
 #[test]
-fn money_is_held_once_and_given_out_once() {
-    type End = fn(&mut Life);
-    let endings: [(&str, End); 6] = [
-        ("both close", |life| {
-            life.say(A, close("done"));
-            life.say(B, close("done"));
+fn escrow_is_held_once_and_released_once() {
+    type EndSession = fn(&mut SessionHarness);
+    let endings: [(&str, EndSession); 6] = [
+        ("both close", |harness| {
+            harness.send(A, close("done"));
+            harness.send(B, close("done"));
         }),
-        ("one closes", |life| drop(life.say(A, close("unilateral")))),
-        ("one withdraws", |life| drop(life.say(B, withdraw()))),
-        ("an error", |life| drop(life.say(B, fatal()))),
-        ("the session runs out", |life| drop(life.wait(4000))),
-        ("the chain breaks", |life| {
-            let step = life.session.break_chain(START).unwrap();
-            life.effects.extend(step.effects);
+        ("one closes", |harness| drop(harness.send(A, close("unilateral")))),
+        ("one withdraws", |harness| drop(harness.send(B, withdraw()))),
+        ("an error", |harness| drop(harness.send(B, fatal()))),
+        ("the session times out", |harness| drop(harness.wait(4000))),
+        ("the chain breaks", |harness| {
+            let transition = harness.session.handle_broken_chain(START).unwrap();
+            harness.effects.extend(transition.effects);
         }),
     ];
-    for (how, end) in endings {
-        let mut life = Life::executing();
-        life.say(B, escalate(None));
-        life.say(B, inform("resolution"));
-        end(&mut life);
-        assert!(life.state().is_terminal(), "{how}");
-        let money = life.money();
-        assert_eq!(money.len(), 2, "{how}: {money:?}");
-        assert_eq!(money[0], "inviter pays in 10.50 USD for cmt_1", "{how}");
-        assert_eq!(money[1], format!("cmt_1 to the {:?}", life.outcome().escrow_to.unwrap()), "{how}");
-        life.wait(1_000_000);
-        assert_eq!(life.money().len(), 2, "{how}: nothing more after the end");
+    for (case, end) in endings {
+        let mut harness = SessionHarness::executing();
+        harness.send(B, escalate(None));
+        harness.send(B, inform("resolution"));
+        end(&mut harness);
+        assert!(harness.state().is_terminal(), "{case}");
+        let escrow_effects = harness.escrow_effects();
+        assert_eq!(escrow_effects.len(), 2, "{case}: {escrow_effects:?}");
+        assert_eq!(escrow_effects[0], "inviter pays in 10.50 USD for cmt_1", "{case}");
+        assert_eq!(
+            escrow_effects[1],
+            format!("cmt_1 to the {:?}", harness.outcome().escrow_payee.unwrap()),
+            "{case}"
+        );
+        harness.wait(1_000_000);
+        assert_eq!(harness.escrow_effects().len(), 2, "{case}: nothing more after the end");
     }
 }
 
 #[test]
 fn a_commitment_without_escrow_moves_no_money() {
-    let mut life = Life::conversing();
-    life.say(B, commit("cmt_1", &[(SELLER, 1000)], None));
-    let (mut poor, yes) = (life.clone(), accept("cmt_1"));
-    let incoming = poor.incoming(A, &yes, None, Judgement { funded: false, ..Judgement::default() });
-    assert!(poor.session.feed(&incoming).is_ok(), "there is nothing to cover");
-    life.say(A, accept("cmt_1"));
-    life.say(B, withdraw());
-    assert_eq!(life.money(), [""; 0]);
-    assert_eq!(life.outcome().escrow_to, None);
+    let mut harness = SessionHarness::conversing();
+    harness.send(B, commit("cmt_1", &[(SELLER, 1000)], None));
+    let (mut unfunded, accept_body) = (harness.clone(), accept("cmt_1"));
+    let incoming = unfunded.incoming(
+        A,
+        &accept_body,
+        None,
+        ReceiverChecks { is_funded: false, ..ReceiverChecks::default() },
+    );
+    assert!(unfunded.session.handle_message(&incoming).is_ok(), "there is nothing to cover");
+    harness.send(A, accept("cmt_1"));
+    harness.send(B, withdraw());
+    assert_eq!(harness.escrow_effects(), [""; 0]);
+    assert_eq!(harness.outcome().escrow_payee, None);
 }
 
 #[test]
-fn a_commitment_that_was_dropped_does_not_come_back() {
+fn a_dropped_commitment_cannot_be_reused() {
     for answer in [reject("cmt_1"), counter("prop_2", "cmt_1")] {
-        let mut life = Life::agreeing();
-        let step = life.say(B, answer);
-        assert_eq!((step.row, step.to), (10, State::Conversing));
-        assert!(step.effects.iter().any(|effect| matches!(effect, Effect::DropPending(_))), "{step:?}");
-        assert!(life.session.commitment().is_none());
+        let mut harness = SessionHarness::agreeing();
+        let transition = harness.send(B, answer);
+        assert_eq!((transition.row_number, transition.to), (10, State::Conversing));
+        assert!(
+            transition.effects.iter().any(|effect| matches!(effect, Effect::DropPendingCommitment(_))),
+            "{transition:?}"
+        );
+        assert!(harness.session.commitment().is_none());
     }
-    let mut life = Life::agreeing().after(&[(B, counter("prop_2", "cmt_1"))]);
-    life.say(A, accept("prop_2"));
-    assert_eq!(life.refused(A, commit("cmt_1", &[(SELLER, 1000)], None)), asp::Code::Duplicate);
-    life.say(B, commit("cmt_2", &[(SELLER, 1000)], Some("7")));
-    life.say(A, accept("cmt_2"));
-    life.say(B, inform("result"));
-    life.say(B, close("done"));
-    life.say(A, close("done"));
+    let mut harness = SessionHarness::agreeing().after(&[(B, counter("prop_2", "cmt_1"))]);
+    harness.send(A, accept("prop_2"));
     assert_eq!(
-        life.money(),
+        harness.expect_refusal(A, commit("cmt_1", &[(SELLER, 1000)], None)),
+        asp::RejectCode::Duplicate
+    );
+    harness.send(B, commit("cmt_2", &[(SELLER, 1000)], Some("7")));
+    harness.send(A, accept("cmt_2"));
+    harness.send(B, inform("result"));
+    harness.send(B, close("done"));
+    harness.send(A, close("done"));
+    assert_eq!(
+        harness.escrow_effects(),
         ["invited pays in 7 USD for cmt_2", "cmt_2 to the Depositor"],
-        "a bond goes back"
+        "the bond is returned"
     );
 }
 
 #[test]
 fn one_close_ends_every_other_live_state() {
-    for life in [
-        Life::invited(),
-        Life::identifying(),
-        Life::introduced(),
-        Life::conversing(),
-        Life::agreeing(),
-        Life::escalated(),
+    for harness in [
+        SessionHarness::invited(),
+        SessionHarness::identifying(),
+        SessionHarness::introduced(),
+        SessionHarness::conversing(),
+        SessionHarness::agreeing(),
+        SessionHarness::escalated(),
     ] {
         for (sender, reason) in [(A, "done"), (B, "done"), (A, "unilateral")] {
-            let mut life = life.clone();
-            let step = life.say(sender, close(reason));
-            assert_eq!(life.state(), State::Closed);
-            assert_eq!(life.outcome().ending, Ending::Closed(sender));
-            assert_eq!(life.outcome().reason, reason);
-            assert!(step.effects.contains(&Effect::Learn));
-            assert_eq!(life.refused(sender.other(), close(reason)), asp::Code::InvalidStateTransition);
+            let mut harness = harness.clone();
+            let transition = harness.send(sender, close(reason));
+            assert_eq!(harness.state(), State::Closed);
+            assert_eq!(harness.outcome().ending, SessionEnding::Closed(sender));
+            assert_eq!(harness.outcome().reason, reason);
+            assert!(transition.effects.contains(&Effect::Learn));
+            assert_eq!(
+                harness.expect_refusal(sender.other(), close(reason)),
+                asp::RejectCode::InvalidStateTransition
+            );
         }
     }
 }
 
 #[test]
-fn who_withdraws_ends_every_live_state() {
-    for life in [
-        Life::invited(),
-        Life::identifying(),
-        Life::introduced(),
-        Life::conversing(),
-        Life::agreeing(),
-        Life::executing(),
-        Life::escalated(),
+fn one_withdraw_ends_every_live_state() {
+    for harness in [
+        SessionHarness::invited(),
+        SessionHarness::identifying(),
+        SessionHarness::introduced(),
+        SessionHarness::conversing(),
+        SessionHarness::agreeing(),
+        SessionHarness::executing(),
+        SessionHarness::escalated(),
     ] {
         for sender in Role::ALL {
-            let mut life = life.clone();
-            let step = life.say(sender, withdraw());
-            assert_eq!((step.row, step.to), (16, State::Closed));
-            assert_eq!(life.outcome().ending, Ending::Withdrawn(sender));
-            assert_eq!(life.outcome().reason, "changed my mind");
+            let mut harness = harness.clone();
+            let transition = harness.send(sender, withdraw());
+            assert_eq!((transition.row_number, transition.to), (16, State::Closed));
+            assert_eq!(harness.outcome().ending, SessionEnding::Withdrawn(sender));
+            assert_eq!(harness.outcome().reason, "changed my mind");
         }
     }
 }
 
 #[test]
-fn an_invitation_that_is_rejected_fails() {
-    for mut life in [Life::invited(), Life::identifying()] {
-        let step = life.say(B, reject("prop_inv"));
-        assert_eq!((step.row, step.to), (3, State::Failed));
-        assert_eq!(life.outcome().ending, Ending::Rejected(B));
-        assert_eq!(life.outcome().reason, "no");
+fn a_rejected_invitation_fails_the_session() {
+    for mut harness in [SessionHarness::invited(), SessionHarness::identifying()] {
+        let transition = harness.send(B, reject("prop_inv"));
+        assert_eq!((transition.row_number, transition.to), (3, State::Failed));
+        assert_eq!(harness.outcome().ending, SessionEnding::Rejected(B));
+        assert_eq!(harness.outcome().reason, "no");
     }
 }
 
 #[test]
-fn an_error_that_cannot_be_recovered_fails_the_session() {
-    for (mut life, row) in [(Life::introduced(), 18), (Life::conversing(), 18), (Life::executing(), 13)] {
-        assert!(!life.clone().say(B, inform("error")).to.is_terminal());
-        let step = life.say(B, fatal());
-        assert_eq!((step.row, step.to), (row, State::Failed));
-        assert_eq!(life.outcome().ending, Ending::Fatal(B));
+fn an_unrecoverable_error_fails_the_session() {
+    for (mut harness, row) in [
+        (SessionHarness::introduced(), 18),
+        (SessionHarness::conversing(), 18),
+        (SessionHarness::executing(), 13),
+    ] {
+        assert!(!harness.clone().send(B, inform("error")).to.is_terminal());
+        let transition = harness.send(B, fatal());
+        assert_eq!((transition.row_number, transition.to), (row, State::Failed));
+        assert_eq!(harness.outcome().ending, SessionEnding::Fatal(B));
     }
 }
 
 #[test]
 fn a_broken_chain_fails_every_live_session_and_no_other() {
-    for mut life in [
-        Life::invited(),
-        Life::introduced(),
-        Life::conversing(),
-        Life::agreeing(),
-        Life::executing(),
-        Life::escalated(),
+    for mut harness in [
+        SessionHarness::invited(),
+        SessionHarness::introduced(),
+        SessionHarness::conversing(),
+        SessionHarness::agreeing(),
+        SessionHarness::executing(),
+        SessionHarness::escalated(),
     ] {
-        let step = life.session.break_chain(START).unwrap();
-        assert_eq!((step.row, step.to), (18, State::Failed));
-        assert_eq!(life.outcome().ending, Ending::BrokenChain);
-        assert!(life.outcome().reason.starts_with("hash_chain_integrity"));
-        assert_eq!(life.session.break_chain(START), None);
+        let transition = harness.session.handle_broken_chain(START).unwrap();
+        assert_eq!((transition.row_number, transition.to), (18, State::Failed));
+        assert_eq!(harness.outcome().ending, SessionEnding::BrokenChain);
+        assert!(harness.outcome().reason.starts_with("hash_chain_integrity"));
+        assert_eq!(harness.session.handle_broken_chain(START), None);
     }
-    let mut closed = Life::conversing().after(&[(A, close("done"))]);
-    for life in [&mut Life::new(), &mut closed] {
-        let before = life.session.clone();
-        assert_eq!(life.session.break_chain(START), None);
-        assert_eq!(life.session, before);
+    let mut closed = SessionHarness::conversing().after(&[(A, close("done"))]);
+    for harness in [&mut SessionHarness::new(), &mut closed] {
+        let before = harness.session.clone();
+        assert_eq!(harness.session.handle_broken_chain(START), None);
+        assert_eq!(harness.session, before);
     }
 }
 
 #[test]
-fn what_nobody_is_to_blame_for_is_left_open_and_paid_back() {
-    let mut life = Life::conversing();
-    life.say(A, commit("cmt_1", &[(SELLER, 100_000)], Some("1")));
-    life.say(B, accept("cmt_1"));
-    life.wait(3600);
-    assert_eq!(life.outcome().ending, Ending::TimedOut(Timer::Session));
-    assert_eq!(fates(&life), [Fate::Open]);
-    assert_eq!(life.outcome().broken_by, []);
-    assert_eq!(life.outcome().escrow_to, Some(Payee::Depositor));
+fn an_obligation_that_nobody_broke_stays_open_and_the_escrow_is_returned() {
+    let mut harness = SessionHarness::conversing();
+    harness.send(A, commit("cmt_1", &[(SELLER, 100_000)], Some("1")));
+    harness.send(B, accept("cmt_1"));
+    harness.wait(3600);
+    assert_eq!(harness.outcome().ending, SessionEnding::TimedOut(Timer::Session));
+    assert_eq!(obligation_outcomes(&harness), [ObligationOutcome::Open]);
+    assert_eq!(harness.outcome().broken_by, []);
+    assert_eq!(harness.outcome().escrow_payee, Some(Payee::Depositor));
 }
 
-fn fates(life: &Life) -> Vec<Fate> {
-    life.outcome().obligations.iter().map(|(_, fate)| *fate).collect()
+fn obligation_outcomes(harness: &SessionHarness) -> Vec<ObligationOutcome> {
+    harness.outcome().obligations.iter().map(|(_, outcome)| *outcome).collect()
 }
 
-fn status(life: &Life) -> Status {
-    life.outcome().commitment.as_ref().unwrap().status()
+fn status(harness: &SessionHarness) -> CommitmentStatus {
+    harness.outcome().commitment.as_ref().unwrap().status()
 }
 
-/// Who leaves, what he has done, who is then to blame, and who gets the money that the inviter paid in.
+/// A side that leaves open obligations behind breaks the agreement, unless its own are fulfilled and it has no escrow
+/// deposit.
 #[test]
-fn whoever_leaves_work_open_is_to_blame_unless_his_own_is_done_and_he_takes_no_money_back() {
-    // Only the seller has something to do; the buyer, who paid in, leaves.
-    let mut life = Life::conversing();
-    life.say(A, commit("cmt_1", &[(SELLER, 1000)], Some("10.50")));
-    life.say(B, accept("cmt_1"));
-    for leave in [close("unilateral"), fatal()] {
-        let mut life = life.clone();
-        life.say(A, leave);
-        assert_eq!(fates(&life), [Fate::Open]);
-        assert_eq!(life.outcome().broken_by, [A]);
-        assert_eq!(life.outcome().escrow_to, Some(Payee::Beneficiary));
+fn a_side_that_leaves_open_work_breaks_the_agreement_unless_its_own_is_done_and_it_has_no_deposit() {
+    // Only the seller has an obligation; the buyer, who paid the escrow, leaves.
+    let mut harness = SessionHarness::conversing();
+    harness.send(A, commit("cmt_1", &[(SELLER, 1000)], Some("10.50")));
+    harness.send(B, accept("cmt_1"));
+    for message in [close("unilateral"), fatal()] {
+        let mut harness = harness.clone();
+        harness.send(A, message);
+        assert_eq!(obligation_outcomes(&harness), [ObligationOutcome::Open]);
+        assert_eq!(harness.outcome().broken_by, [A]);
+        assert_eq!(harness.outcome().escrow_payee, Some(Payee::Beneficiary));
     }
-    // The seller escalates, the buyer closes meanwhile.
-    let mut escalated = life.clone();
-    escalated.say(B, escalate(None));
-    escalated.say(A, close("enough"));
+    // The seller escalates, and the buyer closes in the meantime.
+    let mut escalated = harness.clone();
+    escalated.send(B, escalate(None));
+    escalated.send(A, close("enough"));
     assert_eq!(escalated.outcome().broken_by, [A]);
-    // Both have something to do; the seller has done his, and leaves before the buyer has.
-    let mut life = Life::executing();
-    life.say(B, inform("result"));
-    life.say(B, close("unilateral"));
-    assert_eq!(fates(&life), [Fate::Kept, Fate::Open]);
-    assert_eq!(life.outcome().broken_by, []);
-    assert_eq!(life.outcome().escrow_to, Some(Payee::Beneficiary), "his work is done");
-    // The buyer has done his, but the seller's work is open and his money is in it.
-    let mut life = Life::executing();
-    life.say(A, inform("result"));
-    life.say(A, close("unilateral"));
-    assert_eq!(life.outcome().broken_by, [A]);
-    assert_eq!(life.outcome().escrow_to, Some(Payee::Beneficiary));
+    // Both have obligations; the seller has fulfilled its own and leaves before the buyer has.
+    let mut harness = SessionHarness::executing();
+    harness.send(B, inform("result"));
+    harness.send(B, close("unilateral"));
+    assert_eq!(obligation_outcomes(&harness), [ObligationOutcome::Fulfilled, ObligationOutcome::Open]);
+    assert_eq!(harness.outcome().broken_by, []);
+    assert_eq!(
+        harness.outcome().escrow_payee,
+        Some(Payee::Beneficiary),
+        "the seller has fulfilled its obligation"
+    );
+    // The buyer has fulfilled its own obligation, but the seller's is open and the buyer's deposit is held.
+    let mut harness = SessionHarness::executing();
+    harness.send(A, inform("result"));
+    harness.send(A, close("unilateral"));
+    assert_eq!(harness.outcome().broken_by, [A]);
+    assert_eq!(harness.outcome().escrow_payee, Some(Payee::Beneficiary));
 }
 
 #[test]
-fn work_that_is_done_is_paid_when_time_runs_out() {
-    let mut life = Life::executing();
-    life.say(B, inform("result"));
-    life.wait(4000);
-    assert_eq!(life.state(), State::Failed);
-    assert_eq!(life.outcome().escrow_to, Some(Payee::Beneficiary));
+fn fulfilled_work_is_paid_when_the_session_times_out() {
+    let mut harness = SessionHarness::executing();
+    harness.send(B, inform("result"));
+    harness.wait(4000);
+    assert_eq!(harness.state(), State::Failed);
+    assert_eq!(harness.outcome().escrow_payee, Some(Payee::Beneficiary));
 }

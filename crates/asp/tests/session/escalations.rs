@@ -1,119 +1,127 @@
-//! What is preserved while somebody outside decides (D10).
+//! What is preserved during an escalation (D10).
 
-use asp::Code;
-use asp::machine::{Role, State, Timer};
+use asp::RejectCode;
 use asp::message::Urgency;
-use asp::session::{Effect, Ending};
+use asp::session::{Effect, SessionEnding};
+use asp::state_machine::{Role, State, Timer};
 
-use crate::session::life::*;
+use crate::session::session_harness::*;
 
-/// A session in each place that an escalation can leave, with something there to be lost.
-fn places() -> Vec<(&'static str, Life)> {
-    let mut waiting = Life::conversing();
-    waiting.say(B, offer("prop_1"));
-    waiting.say_within(A, query(), 60_000);
+/// Returns a session for each state that can be escalated, with data that must be preserved.
+fn escalatable_sessions() -> Vec<(&'static str, SessionHarness)> {
+    let mut awaiting_response = SessionHarness::conversing();
+    awaiting_response.send(B, offer("prop_1"));
+    awaiting_response.send_with_timeout(A, query(), 60_000);
     vec![
-        ("unanswered", Life::invited()),
-        ("identifying", Life::identifying()),
-        ("one is known", Life::identifying().after(&[(B, inform("identity"))])),
-        ("introduced", Life::introduced()),
-        ("a proposal is open, a response awaited", waiting),
-        ("a commitment is pending", Life::agreeing()),
-        ("agreed", Life::executing()),
-        ("half done", Life::executing().after(&[(B, inform("result")), (A, close("done"))])),
+        ("invitation not answered", SessionHarness::invited()),
+        ("identifying", SessionHarness::identifying()),
+        ("one side identified", SessionHarness::identifying().after(&[(B, inform("identity"))])),
+        ("introduced", SessionHarness::introduced()),
+        ("a proposal is open, a response awaited", awaiting_response),
+        ("a commitment is pending", SessionHarness::agreeing()),
+        ("agreed", SessionHarness::executing()),
+        ("partly fulfilled", SessionHarness::executing().after(&[(B, inform("result")), (A, close("done"))])),
     ]
 }
 
 #[test]
-fn a_resolution_leads_back_with_everything_preserved() {
-    for (place, before) in places() {
-        let mut life = before.clone();
-        let step = life.say(A, escalate(None));
-        assert_eq!((step.from, step.to), (before.state(), State::Escalated), "{place}");
-        let told = Effect::NotifyHandler {
+fn a_resolution_restores_the_previous_state() {
+    for (case, before) in escalatable_sessions() {
+        let mut harness = before.clone();
+        let transition = harness.send(A, escalate(None));
+        assert_eq!((transition.from, transition.to), (before.state(), State::Escalated), "{case}");
+        let notification = Effect::NotifyHandler {
             by: A,
             handler: None,
-            reason: "too dear".to_owned(),
+            reason: "too expensive".to_owned(),
             urgency: Urgency::High,
         };
-        assert!(step.effects.contains(&told), "{place}");
-        assert_eq!(life.session.commitment(), before.session.commitment(), "{place}");
-        let step = life.say(A, inform("resolution"));
-        assert_eq!((step.row, step.from, step.to), (14, State::Escalated, before.state()), "{place}");
-        assert_eq!(life.session, before.session, "{place}");
+        assert!(transition.effects.contains(&notification), "{case}");
+        assert_eq!(harness.session.commitment(), before.session.commitment(), "{case}");
+        let transition = harness.send(A, inform("resolution"));
+        assert_eq!(
+            (transition.row_number, transition.from, transition.to),
+            (14, State::Escalated, before.state()),
+            "{case}"
+        );
+        assert_eq!(harness.session, before.session, "{case}");
     }
 }
 
 #[test]
-fn the_clocks_have_as_much_left_as_before() {
-    for (place, before) in places() {
-        let mut life = before.clone();
-        life.say(A, escalate(Some(5000)));
-        life.wait(4000);
-        life.say(A, inform("resolution"));
+fn the_timers_resume_with_their_remaining_time() {
+    for (case, before) in escalatable_sessions() {
+        let mut harness = before.clone();
+        harness.send(A, escalate(Some(5000)));
+        harness.wait(4000);
+        harness.send(A, inform("resolution"));
         for timer in Timer::ALL {
-            let later = before.session.deadline(timer).map(|at| at + 4_000_000);
-            assert_eq!(life.session.deadline(timer), later, "{place}: {timer}");
+            let shifted = before.session.deadline(timer).map(|at| at + 4_000_000);
+            assert_eq!(harness.session.deadline(timer), shifted, "{case}: {timer}");
         }
     }
 }
 
 #[test]
-fn life_goes_on_where_it_was() {
-    let away = |mut life: Life| {
-        life.say(B, escalate(None));
-        life.wait(100);
-        life.say(B, inform("resolution"));
-        life
+fn the_session_continues_where_it_was_after_an_escalation() {
+    let escalate_and_return = |mut harness: SessionHarness| {
+        harness.send(B, escalate(None));
+        harness.wait(100);
+        harness.send(B, inform("resolution"));
+        harness
     };
 
-    let mut life = away(Life::invited());
-    assert_eq!(life.refused(A, inform("identity")), Code::InvalidStateTransition, "still unanswered");
-    life.say(B, accept("prop_inv"));
+    let mut harness = escalate_and_return(SessionHarness::invited());
+    assert_eq!(
+        harness.expect_refusal(A, inform("identity")),
+        RejectCode::InvalidStateTransition,
+        "the invitation is still not answered"
+    );
+    harness.send(B, accept("prop_inv"));
 
-    let mut life = away(Life::identifying().after(&[(A, inform("identity"))]));
-    assert_eq!(life.refused(A, inform("identity")), Code::Duplicate);
-    assert_eq!(life.say(B, inform("identity")).to, State::Introduced);
+    let mut harness = escalate_and_return(SessionHarness::identifying().after(&[(A, inform("identity"))]));
+    assert_eq!(harness.expect_refusal(A, inform("identity")), RejectCode::Duplicate);
+    assert_eq!(harness.send(B, inform("identity")).to, State::Introduced);
 
-    let mut life = away(Life::agreeing());
-    assert_eq!(life.refused(A, accept("cmt_1")), Code::Unauthorized);
-    assert_eq!(life.say(B, accept("cmt_1")).to, State::Executing);
+    let mut harness = escalate_and_return(SessionHarness::agreeing());
+    assert_eq!(harness.expect_refusal(A, accept("cmt_1")), RejectCode::Unauthorized);
+    assert_eq!(harness.send(B, accept("cmt_1")).to, State::Executing);
 
-    let mut life = away(Life::executing().after(&[(A, close("done"))]));
-    assert_eq!(life.say(B, close("done")).to, State::Closed);
-    assert_eq!(life.outcome().ending, Ending::Completed);
+    let mut harness = escalate_and_return(SessionHarness::executing().after(&[(A, close("done"))]));
+    assert_eq!(harness.send(B, close("done")).to, State::Closed);
+    assert_eq!(harness.outcome().ending, SessionEnding::Completed);
 }
 
 #[test]
-fn only_the_side_that_escalated_tells_the_resolution() {
+fn only_the_side_that_escalated_can_send_the_resolution() {
     for by in Role::ALL {
-        let mut life = Life::conversing();
-        life.say(by, escalate(None));
-        assert_eq!(life.refused(by.other(), inform("resolution")), Code::Unauthorized);
-        assert_eq!(life.refused(by, inform("progress")), Code::InvalidStateTransition);
-        assert_eq!(life.refused(by, escalate(None)), Code::InvalidStateTransition);
-        assert_eq!(life.say(by, inform("resolution")).to, State::Conversing);
+        let mut harness = SessionHarness::conversing();
+        harness.send(by, escalate(None));
+        assert_eq!(harness.expect_refusal(by.other(), inform("resolution")), RejectCode::Unauthorized);
+        assert_eq!(harness.expect_refusal(by, inform("progress")), RejectCode::InvalidStateTransition);
+        assert_eq!(harness.expect_refusal(by, escalate(None)), RejectCode::InvalidStateTransition);
+        assert_eq!(harness.send(by, inform("resolution")).to, State::Conversing);
     }
 }
 
 #[test]
 fn a_session_can_be_escalated_again_by_the_other_side() {
-    let mut life = Life::executing();
+    let mut harness = SessionHarness::executing();
     for by in [A, B, A] {
-        life.say(by, escalate(None));
-        life.wait(1000);
-        life.say(by, inform("resolution"));
-        assert_eq!(life.state(), State::Executing);
+        harness.send(by, escalate(None));
+        harness.wait(1000);
+        harness.send(by, inform("resolution"));
+        assert_eq!(harness.state(), State::Executing);
     }
-    assert_eq!(life.session.deadline(Timer::Session), Some(START + 3_600_000 + 3_000_000));
+    assert_eq!(harness.session.deadline(Timer::Session), Some(START + 3_600_000 + 3_000_000));
 }
 
 #[test]
-fn an_escalation_that_nobody_decides_fails_the_session_wherever_it_came_from() {
-    for (place, mut life) in places() {
-        life.say(A, escalate(Some(10)));
-        life.wait_exactly(10);
-        assert_eq!(life.state(), State::Failed, "{place}");
-        assert_eq!(life.outcome().ending, Ending::TimedOut(Timer::Escalation), "{place}");
+fn an_undecided_escalation_fails_the_session_from_every_state() {
+    for (case, mut harness) in escalatable_sessions() {
+        harness.send(A, escalate(Some(10)));
+        harness.wait_exactly(10);
+        assert_eq!(harness.state(), State::Failed, "{case}");
+        assert_eq!(harness.outcome().ending, SessionEnding::TimedOut(Timer::Escalation), "{case}");
     }
 }

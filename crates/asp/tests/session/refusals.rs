@@ -1,14 +1,14 @@
-//! A message that is not taken changes nothing (D6).
+//! A refused message changes nothing (D6).
 
-use asp::machine::{Reading, Role, State};
 use asp::message::Body;
-use asp::session::Judgement;
-use asp::{Code, Level, Limits};
+use asp::session::ReceiverChecks;
+use asp::state_machine::{AnyStateReading, Role, State};
+use asp::{AspLimits, ConformanceLevel, RejectCode};
 
-use crate::session::life::*;
+use crate::session::session_harness::*;
 
-/// One of everything, and several of some.
-fn everything() -> Vec<Body> {
+/// Returns every kind of message, some in several forms.
+fn all_bodies() -> Vec<Body> {
     vec![
         invitation("{}", None),
         offer("prop_1"),
@@ -45,40 +45,40 @@ fn everything() -> Vec<Body> {
 }
 
 #[test]
-fn whatever_is_refused_leaves_the_session_as_it_was() {
-    let lives = [
-        Life::new(),
-        Life::invited(),
-        Life::identifying(),
-        Life::introduced(),
-        Life::conversing().after(&[(A, offer("prop_1"))]),
-        Life::agreeing(),
-        Life::executing(),
-        Life::escalated(),
-        Life::conversing().after(&[(A, close("done"))]),
-        Life::invited().after(&[(B, reject("prop_inv"))]),
+fn a_refused_message_leaves_the_session_unchanged() {
+    let harnesses = [
+        SessionHarness::new(),
+        SessionHarness::invited(),
+        SessionHarness::identifying(),
+        SessionHarness::introduced(),
+        SessionHarness::conversing().after(&[(A, offer("prop_1"))]),
+        SessionHarness::agreeing(),
+        SessionHarness::executing(),
+        SessionHarness::escalated(),
+        SessionHarness::conversing().after(&[(A, close("done"))]),
+        SessionHarness::invited().after(&[(B, reject("prop_inv"))]),
     ];
-    let fine = Judgement::default();
-    let judgements = [
-        fine,
-        Judgement { trusted: false, ..fine },
-        Judgement { funded: false, ..fine },
-        Judgement { card_pinned: false, ..fine },
+    let passed = ReceiverChecks::default();
+    let all_checks = [
+        passed,
+        ReceiverChecks { is_trusted: false, ..passed },
+        ReceiverChecks { is_funded: false, ..passed },
+        ReceiverChecks { is_card_pinned: false, ..passed },
     ];
-    let (mut taken, mut refused) = (0, 0);
-    for life in lives {
+    let (mut accepted, mut refused) = (0, 0);
+    for harness in harnesses {
         for sender in Role::ALL {
-            for body in everything() {
-                for judgement in judgements {
-                    let mut session = life.session.clone();
-                    match session.feed(&life.incoming(sender, &body, Some(1000), judgement)) {
-                        Ok(step) => {
-                            taken += 1;
-                            assert!(!step.from.is_terminal(), "{step:?}");
+            for body in all_bodies() {
+                for checks in all_checks {
+                    let mut session = harness.session.clone();
+                    match session.handle_message(&harness.incoming(sender, &body, Some(1000), checks)) {
+                        Ok(transition) => {
+                            accepted += 1;
+                            assert!(!transition.from.is_terminal(), "{transition:?}");
                         }
                         Err(refusal) => {
                             refused += 1;
-                            assert_eq!(session, life.session, "{sender} {body:?}: {refusal}");
+                            assert_eq!(session, harness.session, "{sender} {body:?}: {refusal}");
                             assert!(!refusal.reason.is_empty());
                         }
                     }
@@ -86,101 +86,117 @@ fn whatever_is_refused_leaves_the_session_as_it_was() {
             }
         }
     }
-    println!("{taken} taken, {refused} refused");
-    assert!(taken > 400 && refused > 1000, "{taken} taken, {refused} refused");
+    println!("{accepted} accepted, {refused} refused");
+    assert!(accepted > 400 && refused > 1000, "{accepted} accepted, {refused} refused");
 }
 
 #[test]
-fn the_receiver_s_judgement_is_heard() {
-    let fine = Judgement::default();
-    let distrusted = Judgement { trusted: false, ..fine };
-    let foreign = Judgement { card_pinned: false, ..fine };
-    let unfunded = Judgement { funded: false, ..fine };
-    for (mut life, sender, body, judgement, code) in [
-        (Life::new(), A, invitation("{}", None), distrusted, Code::InsufficientTrustScore),
-        (Life::invited(), B, accept("prop_inv"), distrusted, Code::InsufficientTrustScore),
-        (Life::identifying(), A, inform("identity"), distrusted, Code::InsufficientTrustScore),
-        (Life::identifying(), B, inform("identity"), foreign, Code::Unauthorized),
-        (Life::conversing(), B, inform("identity"), foreign, Code::Unauthorized),
-        (Life::agreeing(), B, accept("cmt_1"), unfunded, Code::BudgetExceeded),
+fn the_checks_of_the_receiver_are_respected() {
+    let passed = ReceiverChecks::default();
+    let untrusted = ReceiverChecks { is_trusted: false, ..passed };
+    let unpinned = ReceiverChecks { is_card_pinned: false, ..passed };
+    let unfunded = ReceiverChecks { is_funded: false, ..passed };
+    for (mut harness, sender, body, checks, code) in [
+        (SessionHarness::new(), A, invitation("{}", None), untrusted, RejectCode::InsufficientTrustScore),
+        (SessionHarness::invited(), B, accept("prop_inv"), untrusted, RejectCode::InsufficientTrustScore),
+        (SessionHarness::identifying(), A, inform("identity"), untrusted, RejectCode::InsufficientTrustScore),
+        (SessionHarness::identifying(), B, inform("identity"), unpinned, RejectCode::Unauthorized),
+        (SessionHarness::conversing(), B, inform("identity"), unpinned, RejectCode::Unauthorized),
+        (SessionHarness::agreeing(), B, accept("cmt_1"), unfunded, RejectCode::BudgetExceeded),
     ] {
-        assert_eq!(life.refused_by(sender, body, judgement), code);
+        assert_eq!(harness.expect_refusal_with(sender, body, checks), code);
     }
 }
 
 #[test]
-fn a_proposal_is_answered_by_the_other_side_by_name_and_in_time() {
-    let mut life = Life::conversing();
-    life.say(A, propose("prop_1", "data-exchange", "{}", Some(START + 5000)));
+fn a_proposal_is_answered_by_the_other_side_by_id_and_in_time() {
+    let mut harness = SessionHarness::conversing();
+    harness.send(A, propose("prop_1", "data-exchange", "{}", Some(START + 5000)));
     for answer in [accept("prop_1"), reject("prop_1"), counter("prop_2", "prop_1")] {
-        assert_eq!(life.refused(A, answer.clone()), Code::Unauthorized);
-        let mut last = life.clone();
-        last.now += 4999;
-        assert_eq!(last.say(B, answer.clone()).to, State::Conversing);
-        assert_eq!(last.refused(B, answer.clone()), Code::InvalidStateTransition, "shut");
-        last = life.clone();
-        last.now += 5000;
-        assert_eq!(last.refused(B, answer), Code::Timeout);
+        assert_eq!(harness.expect_refusal(A, answer.clone()), RejectCode::Unauthorized);
+        let mut answered = harness.clone();
+        answered.now += 4999;
+        assert_eq!(answered.send(B, answer.clone()).to, State::Conversing);
+        assert_eq!(answered.expect_refusal(B, answer.clone()), RejectCode::InvalidStateTransition, "closed");
+        answered = harness.clone();
+        answered.now += 5000;
+        assert_eq!(answered.expect_refusal(B, answer), RejectCode::Timeout);
     }
-    assert_eq!(life.refused(B, accept("prop_7")), Code::InvalidStateTransition);
-    assert_eq!(life.refused(B, accept("prop_inv")), Code::InvalidStateTransition, "no longer open");
-    assert_eq!(life.refused(B, offer("prop_1")), Code::Duplicate);
-    assert_eq!(life.refused(B, offer("prop_inv")), Code::Duplicate);
-    assert_eq!(life.refused(B, counter("prop_1", "prop_1")), Code::Duplicate);
-
-    life.say(B, counter("prop_2", "prop_1"));
-    assert_eq!(life.refused(B, accept("prop_2")), Code::Unauthorized, "the counter is the other's to answer");
-    life.say(A, accept("prop_2"));
-}
-
-#[test]
-fn there_is_room_for_so_many_proposals() {
-    let limits = Limits { open_proposals: 2, ..Limits::default() };
-    let mut life = Life::with([Level::Full; 2], Reading::Open, &limits).after(&[
-        (A, invitation("{}", None)),
-        (B, accept("prop_inv")),
-        (B, inform("identity")),
-        (A, inform("identity")),
-        (A, offer("prop_1")),
-        (B, offer("prop_2")),
-    ]);
-    assert_eq!(life.refused(A, offer("prop_3")), Code::CapacityUnavailable);
-    life.say(B, counter("prop_3", "prop_1"));
-    assert_eq!(life.refused(A, offer("prop_4")), Code::CapacityUnavailable);
-    life.say(A, commit("cmt_1", &[(SELLER, 1000)], None));
-    assert_eq!(life.refused(B, counter("prop_4", "cmt_1")), Code::CapacityUnavailable);
-    life.say(B, reject("cmt_1"));
-    life.say(A, reject("prop_2"));
-    life.say(A, offer("prop_4"));
-}
-
-#[test]
-fn a_second_commitment_waits_for_the_first_and_names_only_who_is_here() {
-    let mut life = Life::conversing();
+    assert_eq!(harness.expect_refusal(B, accept("prop_7")), RejectCode::InvalidStateTransition);
     assert_eq!(
-        life.refused(B, commit("cmt_1", &[(SELLER, 1), ("agent://c.example", 1)], None)),
-        Code::Unauthorized
+        harness.expect_refusal(B, accept("prop_inv")),
+        RejectCode::InvalidStateTransition,
+        "no longer open"
     );
-    life.say(B, commit("cmt_1", &[(SELLER, 1)], None));
+    assert_eq!(harness.expect_refusal(B, offer("prop_1")), RejectCode::Duplicate);
+    assert_eq!(harness.expect_refusal(B, offer("prop_inv")), RejectCode::Duplicate);
+    assert_eq!(harness.expect_refusal(B, counter("prop_1", "prop_1")), RejectCode::Duplicate);
+
+    harness.send(B, counter("prop_2", "prop_1"));
+    assert_eq!(
+        harness.expect_refusal(B, accept("prop_2")),
+        RejectCode::Unauthorized,
+        "only the other side can answer the counter"
+    );
+    harness.send(A, accept("prop_2"));
+}
+
+#[test]
+fn the_number_of_open_proposals_is_limited() {
+    let limits = AspLimits { max_open_proposals: 2, ..AspLimits::default() };
+    let mut harness =
+        SessionHarness::with([ConformanceLevel::Full; 2], AnyStateReading::EveryLiveState, &limits).after(&[
+            (A, invitation("{}", None)),
+            (B, accept("prop_inv")),
+            (B, inform("identity")),
+            (A, inform("identity")),
+            (A, offer("prop_1")),
+            (B, offer("prop_2")),
+        ]);
+    assert_eq!(harness.expect_refusal(A, offer("prop_3")), RejectCode::CapacityUnavailable);
+    harness.send(B, counter("prop_3", "prop_1"));
+    assert_eq!(harness.expect_refusal(A, offer("prop_4")), RejectCode::CapacityUnavailable);
+    harness.send(A, commit("cmt_1", &[(SELLER, 1000)], None));
+    assert_eq!(harness.expect_refusal(B, counter("prop_4", "cmt_1")), RejectCode::CapacityUnavailable);
+    harness.send(B, reject("cmt_1"));
+    harness.send(A, reject("prop_2"));
+    harness.send(A, offer("prop_4"));
+}
+
+#[test]
+fn a_commit_is_refused_while_one_is_pending_or_if_it_names_outsiders() {
+    let mut harness = SessionHarness::conversing();
+    assert_eq!(
+        harness.expect_refusal(B, commit("cmt_1", &[(SELLER, 1), ("agent://c.example", 1)], None)),
+        RejectCode::Unauthorized
+    );
+    harness.send(B, commit("cmt_1", &[(SELLER, 1)], None));
     for sender in Role::ALL {
-        assert_eq!(life.refused(sender, commit("cmt_2", &[(SELLER, 1)], None)), Code::InvalidStateTransition);
+        assert_eq!(
+            harness.expect_refusal(sender, commit("cmt_2", &[(SELLER, 1)], None)),
+            RejectCode::InvalidStateTransition
+        );
     }
-    assert_eq!(life.refused(A, accept("cmt_2")), Code::InvalidStateTransition);
+    assert_eq!(harness.expect_refusal(A, accept("cmt_2")), RejectCode::InvalidStateTransition);
     for answer in [accept("cmt_1"), reject("cmt_1"), counter("prop_1", "cmt_1")] {
-        assert_eq!(life.refused(B, answer), Code::Unauthorized);
+        assert_eq!(harness.expect_refusal(B, answer), RejectCode::Unauthorized);
     }
 }
 
 #[test]
-fn the_minimal_level_opens_a_session_tells_asks_and_closes() {
-    let mut life = Life::with([Level::Minimal; 2], Reading::Open, &Limits::default());
-    life.say(A, invitation("{}", None));
-    assert_eq!(life.clone().say(B, reject("prop_inv")).to, State::Failed);
-    life.say(B, accept("prop_inv"));
-    life.say(B, inform("identity"));
-    life.say(A, inform("identity"));
-    life.say(B, query());
-    life.say(A, inform("answer"));
+fn the_minimal_level_can_open_inform_query_and_close() {
+    let mut harness = SessionHarness::with(
+        [ConformanceLevel::Minimal; 2],
+        AnyStateReading::EveryLiveState,
+        &AspLimits::default(),
+    );
+    harness.send(A, invitation("{}", None));
+    assert_eq!(harness.clone().send(B, reject("prop_inv")).to, State::Failed);
+    harness.send(B, accept("prop_inv"));
+    harness.send(B, inform("identity"));
+    harness.send(A, inform("identity"));
+    harness.send(B, query());
+    harness.send(A, inform("answer"));
     for body in [
         offer("prop_1"),
         accept("prop_1"),
@@ -193,45 +209,53 @@ fn the_minimal_level_opens_a_session_tells_asks_and_closes() {
         withdraw(),
         escalate(None),
     ] {
-        assert_eq!(life.refused(A, body), Code::Unauthorized);
+        assert_eq!(harness.expect_refusal(A, body), RejectCode::Unauthorized);
     }
-    assert_eq!(life.say(B, close("done")).to, State::Closed);
+    assert_eq!(harness.send(B, close("done")).to, State::Closed);
 }
 
 #[test]
-fn each_side_is_held_to_its_own_level() {
-    let mut life = Life::with([Level::Standard, Level::Minimal], Reading::Open, &Limits::default());
-    life = life.after(&[
+fn each_side_is_limited_to_its_own_level() {
+    let mut harness = SessionHarness::with(
+        [ConformanceLevel::Standard, ConformanceLevel::Minimal],
+        AnyStateReading::EveryLiveState,
+        &AspLimits::default(),
+    );
+    harness = harness.after(&[
         (A, invitation("{}", None)),
         (B, accept("prop_inv")),
         (B, inform("identity")),
         (A, inform("identity")),
         (A, offer("prop_1")),
     ]);
-    assert_eq!(life.refused(B, accept("prop_1")), Code::Unauthorized);
-    life.say(A, escalate(None));
-    assert_eq!(life.refused(B, withdraw()), Code::Unauthorized);
+    assert_eq!(harness.expect_refusal(B, accept("prop_1")), RejectCode::Unauthorized);
+    harness.send(A, escalate(None));
+    assert_eq!(harness.expect_refusal(B, withdraw()), RejectCode::Unauthorized);
 }
 
 #[test]
-fn the_table_reading_closes_only_where_the_page_lists_it() {
-    let mut life = Life::with([Level::Standard; 2], Reading::Table, &Limits::default());
-    life.say(A, invitation("{}", None));
-    let everywhere = [withdraw(), escalate(None), close("done")];
-    for body in everywhere.clone() {
-        assert_eq!(life.refused(A, body), Code::InvalidStateTransition);
+fn the_listed_only_reading_allows_close_only_where_the_page_lists_it() {
+    let mut harness = SessionHarness::with(
+        [ConformanceLevel::Standard; 2],
+        AnyStateReading::ListedOnly,
+        &AspLimits::default(),
+    );
+    harness.send(A, invitation("{}", None));
+    let any_state_messages = [withdraw(), escalate(None), close("done")];
+    for body in any_state_messages.clone() {
+        assert_eq!(harness.expect_refusal(A, body), RejectCode::InvalidStateTransition);
     }
-    life = life.after(&[(B, accept("prop_inv")), (B, inform("identity")), (A, inform("identity"))]);
-    for body in everywhere {
-        assert_eq!(life.refused(A, body), Code::InvalidStateTransition);
+    harness = harness.after(&[(B, accept("prop_inv")), (B, inform("identity")), (A, inform("identity"))]);
+    for body in any_state_messages {
+        assert_eq!(harness.expect_refusal(A, body), RejectCode::InvalidStateTransition);
     }
-    life.say(A, query());
-    assert_eq!(life.clone().say(A, withdraw()).to, State::Closed);
-    life.say(B, commit("cmt_1", &[(SELLER, 1)], None));
-    assert_eq!(life.refused(B, withdraw()), Code::InvalidStateTransition);
-    life.say(A, accept("cmt_1"));
-    assert_eq!(life.refused(B, withdraw()), Code::InvalidStateTransition);
-    life.say(B, escalate(None));
-    assert_eq!(life.refused(B, withdraw()), Code::InvalidStateTransition);
-    assert_eq!(life.say(A, close("done")).to, State::Closed);
+    harness.send(A, query());
+    assert_eq!(harness.clone().send(A, withdraw()).to, State::Closed);
+    harness.send(B, commit("cmt_1", &[(SELLER, 1)], None));
+    assert_eq!(harness.expect_refusal(B, withdraw()), RejectCode::InvalidStateTransition);
+    harness.send(A, accept("cmt_1"));
+    assert_eq!(harness.expect_refusal(B, withdraw()), RejectCode::InvalidStateTransition);
+    harness.send(B, escalate(None));
+    assert_eq!(harness.expect_refusal(B, withdraw()), RejectCode::InvalidStateTransition);
+    assert_eq!(harness.send(A, close("done")).to, State::Closed);
 }

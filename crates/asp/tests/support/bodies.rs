@@ -1,11 +1,11 @@
-//! One lawful body of each kind, with all its members, and what each member may not be.
+//! A valid body of each kind with all its members, and invalid values for each member.
 
 use asp::Performative;
 use asp::message::Body;
 
-/// What a member is.
+/// The form of a member.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Form {
+pub(crate) enum MemberForm {
     Text,
     Object,
     Time,
@@ -23,15 +23,15 @@ pub(crate) enum Form {
     Query,
 }
 
-impl Form {
-    /// Values that such a member may not have.
-    pub(crate) fn wrong(self) -> Vec<&'static str> {
+impl MemberForm {
+    /// Returns invalid values for a member of this form.
+    pub(crate) fn invalid_values(self) -> Vec<&'static str> {
         const LONG: &str = concat!(
             "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
             "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\""
         );
-        let mut wrong = vec!["null"];
-        wrong.extend_from_slice(match self {
+        let mut invalid = vec!["null"];
+        invalid.extend_from_slice(match self {
             Self::Text => &["1", "true", "[]", "{}", "\"\"", "\"  \"", "[\"x\"]"],
             Self::Object => &["1", "true", "[]", "\"x\"", "\"{}\""],
             Self::Time => &[
@@ -107,21 +107,23 @@ impl Form {
             Self::Commitment => &["1", "{}", "\"\"", "\"c1\"", "\"cmt_\"", "\"prop_1\"", "\"cmt_a b\"", LONG],
             Self::Query => &["1", "{}", "\"\"", "\"q1\"", "\"qry_\"", "\"prop_1\"", "\"qry_*\"", LONG],
         });
-        wrong
+        invalid
     }
 }
 
-/// A member of a body: its path, whether it must be there, and what it is.
-pub(crate) type Member = (&'static str, bool, Form);
+/// A member of a body: its path, whether it is required, and its form.
+pub(crate) type MemberSpec = (&'static str, bool, MemberForm);
 
-/// A body of this kind, with all its members.
-pub(crate) fn full(performative: Performative) -> &'static str {
+/// Returns a body of this kind with all its members.
+pub(crate) fn full_body(performative: Performative) -> &'static str {
     match performative {
         Performative::Propose => {
             r#"{"proposalId":"prop_1","type":"work","subject":"menus","terms":{"pages":4},"validUntil":"2026-01-02T04:00:00Z"}"#
         }
         Performative::Accept => r#"{"referenceId":"prop_0","note":"gladly"}"#,
-        Performative::Reject => r#"{"code":"policy_violation","reason":"too dear","referenceId":"prop_0"}"#,
+        Performative::Reject => {
+            r#"{"code":"policy_violation","reason":"too expensive","referenceId":"prop_0"}"#
+        }
         Performative::Counter => {
             r#"{"proposalId":"prop_2","counters":"prop_0","subject":"menus","terms":{},"validUntil":"2026-01-02T04:00:00Z"}"#
         }
@@ -151,9 +153,9 @@ pub(crate) const COMMIT: &str = r#"{"commitmentId":"cmt_1","terms":{"obligations
 "penalties":{"lateFulfillment":"half","nonDelivery":"all"}},"deadline":"2026-01-06T00:00:00Z",
 "escrow":{"amount":"10.50","currency":"USD","releaseCondition":"delivered"},"proposalId":"prop_0"}"#;
 
-/// The members of a body of this kind.
-pub(crate) fn members(performative: Performative) -> &'static [Member] {
-    use Form::*;
+/// Returns the members of a body of this kind.
+pub(crate) fn members(performative: Performative) -> &'static [MemberSpec] {
+    use MemberForm::*;
     match performative {
         Performative::Propose => &[
             ("proposalId", true, Proposal),
@@ -188,7 +190,7 @@ pub(crate) fn members(performative: Performative) -> &'static [Member] {
             ("subject", true, Text),
             ("parameters", false, Object),
         ],
-        // Without its question a CLARIFY has neither of the two.
+        // A CLARIFY without its question would have neither a question nor an answer.
         Performative::Clarify => {
             &[("inReplyTo", true, Reference), ("question", true, Text), ("answer", false, Text)]
         }
@@ -231,7 +233,7 @@ pub(crate) fn members(performative: Performative) -> &'static [Member] {
 }
 
 pub(crate) fn body(performative: Performative, json: &str) -> Body {
-    Body::parse(performative, json).unwrap_or_else(|wrong| panic!("{wrong}: {json}"))
+    Body::parse(performative, json).unwrap_or_else(|error| panic!("{error}: {json}"))
 }
 
 pub(crate) fn invitation() -> Body {
@@ -246,16 +248,19 @@ pub(crate) fn propose(id: &str) -> Body {
     body(Performative::Propose, &json)
 }
 
-pub(crate) fn accept(what: &str) -> Body {
-    body(Performative::Accept, &format!(r#"{{"referenceId":"{what}"}}"#))
+pub(crate) fn accept(reference: &str) -> Body {
+    body(Performative::Accept, &format!(r#"{{"referenceId":"{reference}"}}"#))
 }
 
-pub(crate) fn reject(what: &str) -> Body {
-    body(Performative::Reject, &format!(r#"{{"code":"unspecified","reason":"no","referenceId":"{what}"}}"#))
+pub(crate) fn reject(reference: &str) -> Body {
+    body(
+        Performative::Reject,
+        &format!(r#"{{"code":"unspecified","reason":"no","referenceId":"{reference}"}}"#),
+    )
 }
 
-pub(crate) fn counter(id: &str, what: &str) -> Body {
-    let json = format!(r#"{{"proposalId":"{id}","counters":"{what}","subject":"menus","terms":{{}}}}"#);
+pub(crate) fn counter(id: &str, reference: &str) -> Body {
+    let json = format!(r#"{{"proposalId":"{id}","counters":"{reference}","subject":"menus","terms":{{}}}}"#);
     body(Performative::Counter, &json)
 }
 

@@ -1,33 +1,33 @@
-//! Changing, dropping, doubling or swapping any message of a transcript is noticed (property 7).
+//! Changing, dropping, duplicating or swapping a message of a transcript is detected (property 7).
 
-use asp::machine::State;
-use asp::message::Sealed;
-use asp::session::Judgement;
-use asp::{Admission, Record};
+use asp::message::AuthenticatedMessage;
+use asp::session::ReceiverChecks;
+use asp::state_machine::State;
+use asp::{Admission, SessionRecord};
 
 use crate::support::bodies::{close, inform};
-use crate::support::forge::forge;
-use crate::support::json::Json;
-use crate::support::scene::{A, B, Scene, actor};
-use crate::transcript::lawful::fresh;
+use crate::support::editable_json::EditableJson;
+use crate::support::record_harness::{A, B, RecordHarness, agent_for};
+use crate::support::test_signer::sign_envelope;
+use crate::transcript::random_sessions::new_record;
 
-/// A whole session, signed; and its messages as an auditor opens them.
-fn audited() -> (Record, Vec<Sealed>) {
-    let mut scene = Scene::at(State::Executing);
-    scene.say(B, &inform("progress"));
-    scene.say(B, &inform("result"));
-    scene.say(A, &close("done"));
-    scene.say(B, &close("done"));
-    let texts: Vec<_> = scene.record.transcript().messages().map(str::to_owned).collect();
-    let messages = texts.iter().map(|text| scene.open(text).unwrap()).collect();
-    (scene.record, messages)
+/// Returns a complete signed session, and its messages as an auditor authenticates them.
+fn completed_session() -> (SessionRecord, Vec<AuthenticatedMessage>) {
+    let mut harness = RecordHarness::at(State::Executing);
+    harness.send(B, &inform("progress"));
+    harness.send(B, &inform("result"));
+    harness.send(A, &close("done"));
+    harness.send(B, &close("done"));
+    let texts: Vec<_> = harness.record.transcript().messages().map(str::to_owned).collect();
+    let messages = texts.iter().map(|text| harness.authenticate(text).unwrap()).collect();
+    (harness.record, messages)
 }
 
-/// How many messages an auditor takes before something is wrong, and the record that he has then.
-fn audit<'m>(messages: impl IntoIterator<Item = &'m Sealed>) -> (usize, bool, Record) {
-    let mut record = fresh();
+/// Returns how many messages an auditor accepts, whether all were accepted, and the resulting record.
+fn audit<'m>(messages: impl IntoIterator<Item = &'m AuthenticatedMessage>) -> (usize, bool, SessionRecord) {
+    let mut record = new_record();
     for (index, message) in messages.into_iter().enumerate() {
-        if !matches!(record.admit(message, Judgement::default(), None), Admission::Taken(_)) {
+        if !matches!(record.admit(message, ReceiverChecks::default(), None), Admission::Accepted(_)) {
             return (index, false, record);
         }
     }
@@ -35,44 +35,47 @@ fn audit<'m>(messages: impl IntoIterator<Item = &'m Sealed>) -> (usize, bool, Re
 }
 
 #[test]
-fn the_whole_is_right_from_any_point() {
-    let (record, messages) = audited();
-    let (taken, fine, audited) = audit(&messages);
-    assert!(fine);
-    assert_eq!(taken, messages.len());
+fn a_complete_transcript_verifies_from_any_checkpoint() {
+    let (record, messages) = completed_session();
+    let (accepted_count, is_valid, audited) = audit(&messages);
+    assert!(is_valid);
+    assert_eq!(accepted_count, messages.len());
     assert_eq!(audited.session(), record.session());
     assert_eq!(audited.session().state(), State::Closed);
     for index in 0..=messages.len() {
         let (_, _, before) = audit(&messages[..index]);
-        let mut resumed = fresh().resumed(before.checkpoint());
+        let mut resumed = new_record().resume_from(before.checkpoint());
         for message in &messages[index..] {
-            let admission = resumed.admit(message, Judgement::default(), None);
-            assert!(matches!(admission, Admission::Taken(_)), "{admission:?}");
+            let admission = resumed.admit(message, ReceiverChecks::default(), None);
+            assert!(matches!(admission, Admission::Accepted(_)), "{admission:?}");
         }
         assert_eq!(resumed.session(), record.session());
-        let (resumed, whole) = (resumed.transcript(), record.transcript());
-        assert_eq!(resumed.point(), whole.point());
+        let (resumed, complete) = (resumed.transcript(), record.transcript());
+        assert_eq!(resumed.position(), complete.position());
         for number in 0..messages.len() {
-            assert_eq!(resumed.proof(number), whole.proof(number).filter(|_| number >= index));
+            assert_eq!(
+                resumed.inclusion_proof(number),
+                complete.inclusion_proof(number).filter(|_| number >= index)
+            );
         }
     }
 }
 
 #[test]
-fn what_is_dropped_doubled_or_swapped_is_noticed() {
-    let (_, messages) = audited();
+fn dropped_duplicated_and_swapped_messages_are_detected() {
+    let (_, messages) = completed_session();
     for index in 0..messages.len() {
         let mut dropped = messages.clone();
         dropped.remove(index);
-        let (_, fine, record) = audit(&dropped);
+        let (_, is_valid, record) = audit(&dropped);
         if index + 1 == messages.len() {
-            assert!(fine && !record.session().state().is_terminal(), "a session that is still open");
+            assert!(is_valid && !record.session().state().is_terminal(), "the session is still open");
         } else {
-            assert!(!fine, "without message {index}");
+            assert!(!is_valid, "without message {index}");
         }
-        let mut doubled = messages.clone();
-        doubled.insert(index, messages[index].clone());
-        assert!(!audit(&doubled).1, "message {index} twice");
+        let mut duplicated = messages.clone();
+        duplicated.insert(index, messages[index].clone());
+        assert!(!audit(&duplicated).1, "message {index} twice");
         for other in index + 1..messages.len() {
             let mut swapped = messages.clone();
             swapped.swap(index, other);
@@ -81,38 +84,38 @@ fn what_is_dropped_doubled_or_swapped_is_noticed() {
     }
 }
 
-/// By somebody without the keys: the message does not authenticate.
+/// A change by someone without the keys makes authentication fail.
 #[test]
-fn what_is_changed_is_noticed() {
-    let mut scene = Scene::at(State::Introduced);
-    let texts: Vec<_> = scene.record.transcript().messages().map(str::to_owned).collect();
+fn a_changed_message_does_not_authenticate() {
+    let mut harness = RecordHarness::at(State::Introduced);
+    let texts: Vec<_> = harness.record.transcript().messages().map(str::to_owned).collect();
     for text in &texts {
-        // Every seventh character: every member is met, whatever its length.
-        for (at, old) in text.char_indices().step_by(7) {
+        // Every seventh character, which covers every member.
+        for (offset, old) in text.char_indices().step_by(7) {
             let new = if old == '1' { '2' } else { '1' };
             let mut changed = text.clone();
-            changed.replace_range(at..at + old.len_utf8(), &new.to_string());
-            assert!(scene.open(&changed).is_err(), "{changed}");
+            changed.replace_range(offset..offset + old.len_utf8(), &new.to_string());
+            assert!(harness.authenticate(&changed).is_err(), "{changed}");
         }
     }
 }
 
-/// By the one who signed it: every later message, also the other side's, links to what it was.
+/// A later change by the signer is detected, because every later message links to the original.
 #[test]
-fn what_its_sender_changes_later_is_noticed() {
-    let (_, messages) = audited();
-    let mut scene = Scene::new();
+fn a_later_change_by_the_sender_is_detected() {
+    let (_, messages) = completed_session();
+    let mut harness = RecordHarness::new();
     for (index, message) in messages.iter().enumerate() {
-        let sender = if message.envelope.sender.agent_id == *actor(A).agent() { A } else { B };
-        let json = Json::parse(&message.text).with("afterthought", "true");
-        let again = scene.open(&forge(&json, &actor(sender).keys).text).unwrap();
+        let sender = if message.envelope.sender.agent_id == *agent_for(A).agent() { A } else { B };
+        let json = EditableJson::parse(&message.text).with("afterthought", "true");
+        let resigned = harness.authenticate(&sign_envelope(&json, &agent_for(sender).keys).text).unwrap();
         let mut changed = messages.clone();
-        changed[index] = again;
-        let (taken, fine, _) = audit(&changed);
+        changed[index] = resigned;
+        let (accepted_count, is_valid, _) = audit(&changed);
         if index + 1 == messages.len() {
-            assert!(fine, "nothing follows it: only who knows the head can tell");
+            assert!(is_valid, "no message follows it, so only the head would reveal it");
         } else {
-            assert_eq!((taken, fine), (index + 1, false));
+            assert_eq!((accepted_count, is_valid), (index + 1, false));
         }
     }
 }

@@ -1,30 +1,30 @@
-//! `sayso asp`: two agents negotiating, a transcript checked, a transcript drawn.
+//! `sayso asp`: runs a demo session, and verifies or draws a transcript.
 
 mod demo;
-mod file;
-mod story;
+mod narration;
 mod trace;
+mod transcript_file;
 mod verify;
 
 use clap::Subcommand;
 
-use crate::Outcome;
-use crate::file::Stop;
+use crate::ExitStatus;
+use crate::file::CommandError;
 
 #[derive(Subcommand)]
-pub(crate) enum Command {
-    /// Runs two agents in one process through the life of a session and tells what they do.
+pub(crate) enum AspCommand {
+    /// Run a session between two agents in one process, and describe what they do.
     Demo(demo::Arguments),
-    /// Checks a transcript: chain, signatures, proofs, sequence, and whether every step was lawful.
+    /// Verify a transcript: hash chain, signatures, proofs, sequence, and every state transition.
     Verify(verify::Arguments),
-    /// Draws a transcript's states, as lines of text or as a picture. Signatures are not checked.
+    /// Show the states of a transcript, as text or as an SVG. Signatures are not checked.
     Trace(trace::Arguments),
 }
 
-pub(crate) fn run(command: &Command) -> Result<Outcome, Stop> {
+pub(crate) fn run(command: &AspCommand) -> Result<ExitStatus, CommandError> {
     match command {
-        Command::Demo(arguments) => demo::run(arguments),
-        Command::Verify(arguments) => verify::run(arguments),
-        Command::Trace(arguments) => trace::run(arguments),
+        AspCommand::Demo(arguments) => demo::run(arguments),
+        AspCommand::Verify(arguments) => verify::run(arguments),
+        AspCommand::Trace(arguments) => trace::run(arguments),
     }
 }

@@ -1,8 +1,8 @@
-//! `sayso capture`: writes down what a hub says, each thing as it comes, so that it can be judged and heard again.
+//! `sayso capture`: records everything a hub sends, as it arrives, so that it can be checked and replayed.
 //!
-//! - `file`: the recording on disk, which ends with a whole line whatever happens.
+//! - `recording_file`: the recording on disk, which always ends with a complete line.
 
-mod file;
+mod recording_file;
 
 use std::borrow::Cow;
 use std::io;
@@ -11,124 +11,127 @@ use std::time::Duration;
 
 use aaep::SubscriptionId;
 use aaep::event::Verbosity;
-use aaep::json::{Doc, Kind, Tape};
-use listen::client::{self, Address, Asking, Heard, Lost};
-use listen::{RecentIds, Tastes};
+use aaep::json::{Doc, JsonKind, Tape};
+use listen::client::{self, Address, ConnectionEvent, ConnectionLoss, SubscribeContext};
+use listen::{Preferences, RecentIds};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use crate::Outcome;
-use crate::file::Stop;
-use crate::listen::{language, verbosity};
-use crate::print::{in_words, many, printable, tell};
-use crate::validate::items::Items;
-use crate::way::{Way, runtime, stopped};
-use file::{File, Full};
+use crate::ExitStatus;
+use crate::file::CommandError;
+use crate::hub_args::{HubArgs, build_runtime, shutdown_signal};
+use crate::listen::{parse_language_tag, verbosity_parser};
+use crate::output::{describe_io_error, pluralize, print_stderr, printable};
+use crate::validate::item_reader::ItemReader;
+use recording_file::{RecordingFile, WriteFailure};
 
 #[derive(clap::Args)]
-#[command(after_help = "The address may also be ws://HOST:PORT, wss://HOST:PORT or unix:PATH. \
-    After a lost connection, the recording goes on where it was.")]
+#[command(after_help = "The address can also be ws://HOST:PORT, wss://HOST:PORT or unix:PATH. \
+    After a lost connection, the recording continues where it stopped.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    way: Way,
-    /// Where the recording goes: JSON Lines, as `sayso validate` and `sayso replay` read them. `-` is standard output.
+    hub: HubArgs,
+    /// File for the recording, as JSON Lines for `sayso validate` and `sayso replay`. `-` is standard output.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Adds to a recording that is there.
+    /// Append to an existing recording.
     #[arg(long, conflicts_with = "force")]
     append: bool,
-    /// Writes over a file that is there.
+    /// Overwrite an existing file.
     #[arg(long)]
     force: bool,
-    /// In how many words agents speak, where they leave the choice.
-    #[arg(long, default_value = "detailed", value_parser = verbosity())]
+    /// How much detail to request from agents.
+    #[arg(long, default_value = "detailed", value_parser = verbosity_parser())]
     verbosity: Verbosity,
-    /// The languages to record, the dearest first: --lang es,en
-    #[arg(long = "lang", value_name = "TAG", value_delimiter = ',', default_value = "en", value_parser = language)]
+    /// Languages to record, in order of preference. Example: --lang es,en
+    #[arg(long = "lang", value_name = "TAG", value_delimiter = ',', default_value = "en", value_parser = parse_language_tag)]
     languages: Vec<String>,
-    /// Does not say that it can answer. Then it hears no questions, and they are not in the recording.
+    /// Do not offer to answer questions. The hub then sends none, and the recording contains none.
     #[arg(long)]
     no_questions: bool,
 }
 
-/// Things that were heard and wait to be written.
-const WAITING: usize = 64;
-/// Ids that are remembered: after a lost connection the hub repeats what overtook something. It repeats less than that.
-const IDS: usize = 65_536;
-/// To say good-bye.
-const FAREWELL: Duration = Duration::from_secs(2);
+/// Maximum number of received updates that wait to be written.
+const QUEUE_CAPACITY: usize = 64;
+/// Maximum number of remembered event ids. After a lost connection the hub may repeat events, but never this many.
+const MAX_SEEN_IDS: usize = 65_536;
+/// How long to wait for the subscription to be closed.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
-    let address = arguments.way.any_address()?;
-    let mut known = RecentIds::new(IDS);
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
+    let address = arguments.hub.any_transport_address()?;
+    let mut seen_ids = RecentIds::new(MAX_SEEN_IDS);
     let file = if arguments.append {
-        let file = File::append(&arguments.output)?;
-        remember(&arguments.output, &mut known)?;
+        let file = RecordingFile::append(&arguments.output)?;
+        load_seen_ids(&arguments.output, &mut seen_ids)?;
         file
     } else {
-        File::create(&arguments.output, arguments.force)?
+        RecordingFile::create(&arguments.output, arguments.force)?
     };
-    let tastes =
-        Tastes { verbosity: arguments.verbosity.clone(), languages: arguments.languages.clone(), rate: None };
+    let preferences = Preferences {
+        verbosity: arguments.verbosity.clone(),
+        languages: arguments.languages.clone(),
+        max_events_per_second: None,
+    };
     let answers = !arguments.no_questions;
-    let request = move |asking| client::recorder(&tastes, answers, &asking);
-    runtime(0)?.block_on(Capture::new(address, file, known, arguments.append).run(request))?;
-    Ok(Outcome::Good)
+    let request = move |context| client::recording_request(&preferences, answers, &context);
+    build_runtime(0)?.block_on(Capture::new(address, file, seen_ids, arguments.append).run(request))?;
+    Ok(ExitStatus::Success)
 }
 
-/// What a recording has already: who joins late is told again what holds, by the same ids.
-fn remember(path: &Path, known: &mut RecentIds) -> Result<(), String> {
-    let cannot = |error: &io::Error| {
-        format!("cannot read {}: {}", printable(&path.to_string_lossy()), in_words(error))
+/// Loads the event ids of an existing recording. A hub repeats the events of open sessions to a late subscriber with the same ids.
+fn load_seen_ids(path: &Path, seen_ids: &mut RecentIds) -> Result<(), String> {
+    let read_error = |error: &io::Error| {
+        format!("cannot read {}: {}", printable(&path.to_string_lossy()), describe_io_error(error))
     };
-    let mut items = Items::new(std::fs::File::open(path).map_err(|error| cannot(&error))?);
+    let mut items = ItemReader::new(std::fs::File::open(path).map_err(|error| read_error(&error))?);
     let mut tape = Tape::default();
-    while let Some(item) = items.next().map_err(|error| cannot(&error))? {
+    while let Some(item) = items.next().map_err(|error| read_error(&error))? {
         let text = item.bytes.ok().and_then(|bytes| String::from_utf8(bytes).ok());
         if let Some(doc) = text.as_deref().and_then(|text| tape.read(text).ok())
             && let Some(id) = doc.root().member("event_id").and_then(|id| id.text())
         {
-            known.insert((agent(&doc), id));
+            seen_ids.insert((agent_id(&doc), id));
         }
     }
     Ok(())
 }
 
-/// The agent of an event; nothing if it names none.
-fn agent<'d>(doc: &Doc<'d>) -> Cow<'d, str> {
+/// Returns the agent id of an event, or an empty string.
+fn agent_id<'d>(doc: &Doc<'d>) -> Cow<'d, str> {
     let agent = doc.root().member("producer").and_then(|producer| producer.member("agent_id")?.text());
     agent.unwrap_or_default()
 }
 
 struct Capture {
     address: Address,
-    file: File,
-    known: RecentIds,
+    file: RecordingFile,
+    seen_ids: RecentIds,
     tape: Tape,
     subscription: Option<SubscriptionId>,
-    /// A notice that the subscription is over. It is written when that holds: who is let in again was not let go.
-    closing: Option<String>,
-    lost: bool,
-    /// The file has a recording already.
-    added: bool,
-    /// There was a connection.
-    opened: bool,
+    /// A notice that the subscription ended. It is written only if the subscription is not resumed.
+    pending_close: Option<String>,
+    is_disconnected: bool,
+    /// Whether the file already had a recording.
+    is_appending: bool,
+    /// Whether a connection has been established before.
+    was_connected: bool,
     events: u64,
     repeated: u64,
     gaps: u64,
 }
 
 impl Capture {
-    fn new(address: Address, file: File, known: RecentIds, added: bool) -> Self {
+    fn new(address: Address, file: RecordingFile, seen_ids: RecentIds, is_appending: bool) -> Self {
         Self {
             address,
-            added,
-            known,
+            is_appending,
+            seen_ids,
             tape: Tape::default(),
             subscription: None,
-            closing: None,
-            lost: false,
-            opened: false,
+            pending_close: None,
+            is_disconnected: false,
+            was_connected: false,
             events: 0,
             repeated: 0,
             gaps: 0,
@@ -136,181 +139,199 @@ impl Capture {
         }
     }
 
-    async fn run(mut self, request: impl Fn(Asking) -> String + Send + Sync + 'static) -> Result<(), String> {
-        let stopped = stopped();
-        let (tell, mut heard) = mpsc::channel(WAITING);
-        let following = tokio::spawn(client::follow(self.address.clone(), None, request, tell));
+    async fn run(
+        mut self,
+        request: impl Fn(SubscribeContext) -> String + Send + Sync + 'static,
+    ) -> Result<(), String> {
+        let stopped = shutdown_signal();
+        let (sender, mut updates) = mpsc::channel(QUEUE_CAPACITY);
+        let follow_task = tokio::spawn(client::follow(self.address.clone(), None, request, sender));
         tokio::pin!(stopped);
-        let ended = loop {
+        let result = loop {
             tokio::select! {
                 () = &mut stopped => break Ok(()),
-                one = heard.recv() => match one.map(|one| self.hear(one)) {
+                update = updates.recv() => match update.map(|update| self.handle_update(update)) {
                     None => break Ok(()),
                     Some(Ok(())) => {}
-                    Some(Err(why)) => break Err(why),
+                    Some(Err(reason)) => break Err(reason),
                 },
             }
         };
-        // What has arrived is in the recording, also if it was not written when the signal came.
-        let mut ended = ended;
-        while ended.is_ok()
-            && let Ok(one) = heard.try_recv()
+        // Updates that arrived before the signal are still recorded.
+        let mut result = result;
+        while result.is_ok()
+            && let Ok(update) = updates.try_recv()
         {
-            ended = self.hear(one);
+            result = self.handle_update(update);
         }
-        following.abort();
-        let left = self.leave().await;
-        let ended = match (ended, left) {
-            (Err(End::Full(full)), _) | (Ok(()), Err(full)) => self.full(&full),
-            (Err(End::Refused(why)), _) => Err(why),
+        follow_task.abort();
+        let unsubscribed = self.unsubscribe().await;
+        let result = match (result, unsubscribed) {
+            (Err(CaptureError::WriteFailed(failure)), _) | (Ok(()), Err(failure)) => {
+                self.write_failure_error(&failure)
+            }
+            (Err(CaptureError::Refused(reason)), _) => Err(reason),
             (Ok(()), Ok(())) => Ok(()),
         };
-        if self.opened {
-            self.sum_up();
+        if self.was_connected {
+            self.print_summary();
         } else {
-            self.file.leave_no_trace();
+            self.file.remove_if_created_and_empty();
         }
-        ended
+        result
     }
 
-    fn hear(&mut self, heard: Heard) -> Result<(), End> {
-        match heard {
-            Heard::Terms { request, accepted } => {
-                self.close()?;
-                self.file.line(&request)?;
-                self.file.line(&accepted)?;
+    fn handle_update(&mut self, update: ConnectionEvent) -> Result<(), CaptureError> {
+        match update {
+            ConnectionEvent::Subscribed { request, accepted } => {
+                self.write_pending_close()?;
+                self.file.write_line(&request)?;
+                self.file.write_line(&accepted)?;
             }
-            Heard::Open { subscription, notes, resumed } => {
-                self.opened(subscription, resumed);
+            ConnectionEvent::Open { subscription, notes, resumed } => {
+                self.handle_open(subscription, resumed);
                 if let Some(notes) = notes {
-                    tell(&format!("The hub says: {}", listen::plain(&notes, true)));
+                    print_stderr(&format!("Note from the hub: {}", listen::sanitize(&notes, true)));
                 }
             }
-            Heard::Text(text) => self.take(&text)?,
-            Heard::Lost(lost) if !std::mem::replace(&mut self.lost, true) => {
-                tell(&format!("The connection is lost: {}. It is tried again until it works.", lost.why()));
+            ConnectionEvent::Text(text) => self.record_text(&text)?,
+            ConnectionEvent::Lost(lost) if !std::mem::replace(&mut self.is_disconnected, true) => {
+                print_stderr(&format!("Connection lost: {}. Trying to reconnect.", lost.error()));
             }
-            Heard::Over(Lost::Unreachable(why)) => {
-                return Err(End::Refused(format!("cannot reach {}: {why}", self.address.url())));
+            ConnectionEvent::Ended(ConnectionLoss::Unreachable(reason)) => {
+                return Err(CaptureError::Refused(format!("cannot reach {}: {reason}", self.address.url())));
             }
-            Heard::Over(Lost::Refused(why)) => return Err(End::Refused(why.to_string())),
+            ConnectionEvent::Ended(ConnectionLoss::Refused(reason)) => {
+                return Err(CaptureError::Refused(reason.to_string()));
+            }
             _ => {}
         }
         Ok(())
     }
 
-    fn opened(&mut self, subscription: Option<SubscriptionId>, resumed: bool) {
-        let known = subscription.is_some();
-        let same = known && subscription == self.subscription;
-        self.opened = true;
-        // On other wires the connection is the subscription, and ends it.
+    fn handle_open(&mut self, subscription: Option<SubscriptionId>, resumed: bool) {
+        let has_subscription_id = subscription.is_some();
+        let is_same = has_subscription_id && subscription == self.subscription;
+        self.was_connected = true;
+        // On the other transports the subscription ends with the connection.
         self.subscription = subscription.filter(|_| self.address.can_resume());
-        match (std::mem::take(&mut self.lost), resumed) {
+        match (std::mem::take(&mut self.is_disconnected), resumed) {
             (false, _) => {
-                tell(&format!("Recording {} into {}.", self.address.url(), self.file.name()));
-                if self.added {
-                    tell("It is added to what is there. What was said while nobody recorded is not in it.");
+                print_stderr(&format!("Recording {} into {}.", self.address.url(), self.file.name()));
+                if self.is_appending {
+                    print_stderr(
+                        "Appending to the existing recording. Events from the time between the two recordings are missing.",
+                    );
                 }
-                if !known {
-                    tell(
-                        "This is an agent by itself, without a hub: what it says while there is no connection is lost.",
+                if !has_subscription_id {
+                    print_stderr(
+                        "This is an agent without a hub. Events it sends while disconnected are lost.",
                     );
                 }
             }
             (true, true) => {
-                self.closing = None;
-                tell("Connected again; the recording goes on where it was.");
+                self.pending_close = None;
+                print_stderr("Reconnected; the recording continues where it stopped.");
             }
             (true, false) => {
-                if same {
-                    self.closing = None;
+                if is_same {
+                    self.pending_close = None;
                 }
                 self.gaps += 1;
-                tell(
-                    "Connected again, but what was said meanwhile was not kept. It is not in the recording.",
+                print_stderr(
+                    "Reconnected, but the hub no longer has the events from the time in between. They are missing from the recording.",
                 );
             }
         }
     }
 
-    fn take(&mut self, text: &str) -> Result<(), End> {
+    fn record_text(&mut self, text: &str) -> Result<(), CaptureError> {
         if text.trim_ascii().is_empty() {
             return Ok(());
         }
-        let Some(doc) = self.tape.read(text).ok().filter(|doc| doc.root().kind() == Kind::Object) else {
-            // It was said, so it stands there: whoever judges the recording finds it.
-            return Ok(self.file.line(text)?);
+        let Some(doc) = self.tape.read(text).ok().filter(|doc| doc.root().kind() == JsonKind::Object) else {
+            // Invalid input is recorded too, so that `sayso validate` reports it.
+            return Ok(self.file.write_line(text)?);
         };
         let root = doc.root();
         let member = |name: &str| root.member(name).and_then(|value| value.text());
         let kind = member("type").unwrap_or_default();
         if kind == "sayso:gap" {
             self.gaps += 1;
-            tell("Some of what was said is not kept any more by the hub. It is not in the recording.");
+            print_stderr("The hub no longer has some of the events. They are missing from the recording.");
             return Ok(());
         }
         if let Some(id) = member("event_id") {
-            if !self.known.insert((agent(&doc), id)) {
+            if !self.seen_ids.insert((agent_id(&doc), id)) {
                 self.repeated += 1;
                 return Ok(());
             }
-            self.file.line(text)?;
+            self.file.write_line(text)?;
             self.events += 1;
             return Ok(());
         }
         if kind == "subscription.close" {
-            self.closing = Some(text.to_owned());
+            self.pending_close = Some(text.to_owned());
             return Ok(());
         }
-        self.file.line(text)?;
+        self.file.write_line(text)?;
         Ok(())
     }
 
-    /// Writes the notice that a subscription is over, if there is one.
-    fn close(&mut self) -> Result<(), Full> {
-        match self.closing.take() {
-            Some(notice) => self.file.line(&notice),
+    /// Writes the pending notice that the subscription ended, if there is one.
+    fn write_pending_close(&mut self) -> Result<(), WriteFailure> {
+        match self.pending_close.take() {
+            Some(notice) => self.file.write_line(&notice),
             None => Ok(()),
         }
     }
 
-    /// Says good-bye, and writes that down.
-    async fn leave(&mut self) -> Result<(), Full> {
+    /// Closes the subscription and records the close message.
+    async fn unsubscribe(&mut self) -> Result<(), WriteFailure> {
         if let Some(subscription) = self.subscription.take() {
-            let farewell = client::farewell(&subscription);
-            let _ = timeout(FAREWELL, client::send(&self.address, &farewell)).await;
-            self.closing.get_or_insert(farewell);
+            let close_message = client::close_message(&subscription);
+            let _ = timeout(CLOSE_TIMEOUT, client::send(&self.address, &close_message)).await;
+            self.pending_close.get_or_insert(close_message);
         }
-        if self.file.is_full() {
+        if self.file.has_failed() {
             return Ok(());
         }
-        self.close()
+        self.write_pending_close()
     }
 
-    fn full(&mut self, full: &Full) -> Result<(), String> {
-        let left = if full.cut { "It ends with a whole line." } else { "Its last line may not be whole." };
-        Err(format!("cannot write {}: {}. The recording ends here. {left}", self.file.name(), full.why))
+    fn write_failure_error(&mut self, failure: &WriteFailure) -> Result<(), String> {
+        let ending =
+            if failure.truncated { "Its last line is complete." } else { "Its last line may be incomplete." };
+        Err(format!(
+            "cannot write {}: {}. The recording ends here. {ending}",
+            self.file.name(),
+            failure.reason
+        ))
     }
 
-    fn sum_up(&self) {
-        let mut parts = vec![format!("{} recorded in {}.", many(self.events, "event"), self.file.name())];
+    fn print_summary(&self) {
+        let mut parts =
+            vec![format!("{} recorded in {}.", pluralize(self.events, "event"), self.file.name())];
         if self.repeated > 0 {
-            parts.push(format!("{} came again and stands there once.", many(self.repeated, "event")));
+            parts.push(format!(
+                "{} received again and recorded only once.",
+                pluralize(self.repeated, "event")
+            ));
         }
         if self.gaps > 0 {
-            parts.push(format!("There is more that was not heard: {}.", many(self.gaps, "gap")));
+            parts.push(format!("Incomplete: {}.", pluralize(self.gaps, "gap")));
         }
-        tell(&parts.join(" "));
+        print_stderr(&parts.join(" "));
     }
 }
 
-enum End {
-    Full(Full),
+enum CaptureError {
+    WriteFailed(WriteFailure),
     Refused(String),
 }
 
-impl From<Full> for End {
-    fn from(full: Full) -> Self {
-        Self::Full(full)
+impl From<WriteFailure> for CaptureError {
+    fn from(failure: WriteFailure) -> Self {
+        Self::WriteFailed(failure)
     }
 }

@@ -1,84 +1,89 @@
-//! The assistant's side of a session: what an agent's author has of the crate `sayso`, and what a request named.
+//! The agent's side of a session: a `sayso` session together with the details of the request.
 
 use std::sync::Arc;
 
-use sayso::{Action, Answer, Clarified, Error, Granted, Hub, Output, Question, Session, Words};
-use wire::Bridge;
+use sayso::{
+    Action, Answer, ClarificationAnswer, ClarificationRequest, Error, Granted, Hub, LocalizedText,
+    OutputText, Session,
+};
+use wire::HubHandle;
 
-use super::language::{Language, Line, Phrase};
-use super::named::Named;
+use super::activity::ActivityTracker;
+use super::language::{Language, Phrase, TranslatedText};
 use super::phrases;
-use super::request::Request;
-use super::stage::Stage;
+use super::request::ParsedRequest;
+use super::request_details::RequestDetails;
 
-/// As whom it speaks; nobody else has that name.
-pub(crate) const AGENT: &str = "sayso-demo";
+/// The id of the demo agent. No other agent uses it.
+pub(crate) const AGENT_ID: &str = "sayso-demo";
 
-/// The assistant's way to a hub that runs in this process.
-pub(super) fn beside(bridge: &Bridge) -> Result<Hub, Error> {
-    Hub::embedded().agent(AGENT).name("Demonstration assistant").beside(bridge)
+/// Connects to a hub in this process.
+pub(super) fn connect_in_process(hub_handle: &HubHandle) -> Result<Hub, Error> {
+    Hub::embedded().agent(AGENT_ID).agent_name("Demo assistant").attach(hub_handle)
 }
 
-pub(super) struct Agent {
+pub(super) struct DemoAgent {
     pub(super) session: Session,
-    pub(super) named: Named,
+    pub(super) details: RequestDetails,
     language: Language,
-    stage: Arc<Stage>,
+    activity: Arc<ActivityTracker>,
 }
 
-impl Agent {
-    /// Starts a session for a scene. The request itself is repeated to nobody.
-    pub(super) async fn begin(
+impl DemoAgent {
+    /// Starts a session for a scene. The text of the request is not sent to the hub.
+    pub(super) async fn start(
         hub: &Hub,
-        request: &Request,
+        request: &ParsedRequest,
         user: Option<&str>,
-        stage: &Arc<Stage>,
+        activity: &Arc<ActivityTracker>,
     ) -> Result<Self, Error> {
-        let (language, named) = (request.language, request.named.clone());
-        let words = phrases::started(request.scene).words(language, &named);
-        let mut begin = hub.session("").says_only(words).language(language.tag());
+        let (language, details) = (request.language, request.details.clone());
+        let summary = phrases::session_started(request.scene).localize(language, &details);
+        let mut builder = hub.session("").says_without_request(summary).language(language.as_str());
         if let Some(user) = user.filter(|user| !user.is_empty() && user.chars().count() <= 200) {
-            begin = begin.person(user);
+            builder = builder.person(user);
         }
-        Ok(Self { session: begin.start().await?, named, language, stage: stage.clone() })
+        Ok(Self { session: builder.start().await?, details, language, activity: activity.clone() })
     }
 
-    /// In three lengths, in the session's language and in the others beside it.
-    pub(super) fn words(&self, phrase: &Phrase) -> Words {
-        phrase.words(self.language, &self.named)
+    /// Returns a phrase in three verbosities, in the session's language and with its translations.
+    pub(super) fn localize_phrase(&self, phrase: &Phrase) -> LocalizedText {
+        phrase.localize(self.language, &self.details)
     }
 
-    /// The same of one length.
-    pub(super) fn line(&self, line: &Line) -> Words {
-        line.words(self.language, &self.named)
+    /// Like [`Self::localize_phrase`], but in one verbosity.
+    pub(super) fn localize_text(&self, text: &TranslatedText) -> LocalizedText {
+        text.localize(self.language, &self.details)
     }
 
-    /// Says its answer, the whole of it, in the session's language.
-    pub(super) async fn output(&self, line: &Line) -> Result<(), Error> {
-        self.session.output(Output::whole(self.named.fill(line.to(self.language)))).await
+    /// Sends a complete output in the session's language.
+    pub(super) async fn output(&self, text: &TranslatedText) -> Result<(), Error> {
+        self.session
+            .output(OutputText::complete(self.details.fill_template(text.in_language(self.language))))
+            .await
     }
 
-    /// Asks, and waits for as long as it takes, or until nobody is left who could answer.
+    /// Asks for consent. Gives up if nobody can type an answer any more and the answer timeout has passed.
     pub(super) async fn ask(&self, action: Action) -> Result<Option<Granted>, Error> {
-        let _open = self.stage.question();
+        let _open = self.activity.track_question();
         tokio::select! {
-            answer = self.session.ask(action.within(self.stage.time())) => match answer? {
+            answer = self.session.ask(action.answer_timeout(self.activity.answer_timeout())) => match answer? {
                 Answer::Granted(granted) => Ok(Some(granted)),
                 Answer::Refused(_) => Ok(None),
             },
-            () = self.stage.all_left() => Ok(None),
+            () = self.activity.wait_for_unattended_timeout() => Ok(None),
         }
     }
 
-    /// Asks what was meant; likewise.
-    pub(super) async fn clarify(&self, question: Question) -> Result<Option<String>, Error> {
-        let _open = self.stage.question();
+    /// Asks for a clarification, like [`Self::ask`].
+    pub(super) async fn clarify(&self, question: ClarificationRequest) -> Result<Option<String>, Error> {
+        let _open = self.activity.track_question();
         tokio::select! {
-            meant = self.session.clarify(question.within(self.stage.time())) => match meant? {
-                Clarified::Text(text) => Ok(Some(text)),
+            answer = self.session.clarify(question.answer_timeout(self.activity.answer_timeout())) => match answer? {
+                ClarificationAnswer::Text(text) => Ok(Some(text)),
                 _ => Ok(None),
             },
-            () = self.stage.all_left() => Ok(None),
+            () = self.activity.wait_for_unattended_timeout() => Ok(None),
         }
     }
 }

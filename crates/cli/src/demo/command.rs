@@ -1,4 +1,4 @@
-//! `sayso demo`: a hub, the assistant and a listener, in one process.
+//! `sayso demo`: a hub, the demo agent and a terminal listener in one process.
 
 use std::io::{BufRead, IsTerminal, Read};
 use std::net::SocketAddr;
@@ -8,281 +8,310 @@ use std::time::Duration;
 use aaep::SessionId;
 use aaep::event::{Producer, Verbosity};
 use hub::Core;
-use journal::Memory;
+use journal::MemoryJournal;
 use listen::client::Address;
-use listen::terminal::{self, Auto, Hooks, Order, Settings};
-use listen::{Announcement, Kind, Tastes};
+use listen::terminal::{self, AutoAnswerMode, TerminalCommand, TerminalHooks, TerminalSettings};
+use listen::{Announcement, AnnouncementKind, Preferences};
 use seal::{Random, SystemRandom};
 use tokio::sync::{mpsc, oneshot};
-use wire::{Bridge, Door, Server};
+use wire::{AuthPolicy, HubHandle, Server};
 
+use super::activity::ActivityTracker;
+use super::input_pacer::InputPacer;
 use super::language::Language;
-use super::pace::Pace;
-use super::stage::Stage;
-use super::welcome::{self, Answers};
-use super::{Assistant, Limits, request, start_on};
-use crate::Outcome;
-use crate::file::Stop;
-use crate::listen::{Alone, language, verbosity};
-use crate::print::{in_words, print};
+use super::welcome::{self, AnswerMode};
+use super::{Assistant, DemoLimits, request, start_with_activity};
+use crate::ExitStatus;
+use crate::file::CommandError;
+use crate::hub_args::{build_runtime, listen_address_arg, shutdown_signal};
+use crate::listen::{AutoAnswer, parse_language_tag, verbosity_parser};
+use crate::output::{describe_io_error, print_stdout};
 use crate::serve::manifest;
-use crate::way::{listening, runtime, stopped};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Runs one request and ends.
+    /// Run one request and exit.
     #[arg(long, value_name = "TEXT", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     once: Option<String>,
-    /// Answers every question without a person.
+    /// Answer every question automatically, without a person.
     #[arg(long, value_enum, value_name = "HOW")]
-    auto: Option<Alone>,
-    /// How much is said.
-    #[arg(long, default_value = "normal", value_parser = verbosity())]
+    auto: Option<AutoAnswer>,
+    /// How much to hear.
+    #[arg(long, default_value = "normal", value_parser = verbosity_parser())]
     verbosity: Verbosity,
-    /// The languages to hear, the dearest first; the assistant answers in the first if it can: --lang es,en
-    #[arg(long = "lang", value_name = "TAG", value_delimiter = ',', value_parser = language)]
+    /// Languages to hear, in order of preference. The agent answers in the first one it knows. Example: --lang es,en
+    #[arg(long = "lang", value_name = "TAG", value_delimiter = ',', value_parser = parse_language_tag)]
     languages: Vec<String>,
-    /// Where others on this machine can listen; port 0 picks one.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", value_parser = listening)]
+    /// Address where other listeners on this machine can connect; port 0 picks a free port.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", value_parser = listen_address_arg)]
     listen: SocketAddr,
 }
 
-/// Nobody is kept waiting who cannot answer anyway.
-const SHORT: Duration = Duration::from_secs(5);
-/// Bytes of a line; longer ones are not read on, and not done.
-const LONGEST_LINE: u64 = 64 * 1024;
-/// Lines that wait.
-const WAITING: usize = 16;
-/// Listeners are told that it stops; who does not take it in that time goes untold.
-const FAREWELL: Duration = Duration::from_secs(2);
+/// The answer timeout that applies if nobody can answer.
+const UNATTENDED_ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+/// Maximum length of an input line. Longer lines are skipped.
+const MAX_LINE_BYTES: u64 = 64 * 1024;
+/// Maximum number of queued input lines.
+const LINE_QUEUE_CAPACITY: usize = 16;
+/// How long to spend telling listeners that the hub is shutting down.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
-pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
     if !arguments.listen.ip().is_loopback() {
-        return Err(Stop::failed("the demonstration lets everybody in, so --listen is for loopback only"));
+        return Err(CommandError::cannot_run(
+            "the demo accepts everybody without a token, so --listen works on loopback only",
+        ));
     }
-    let failed =
-        |error: std::io::Error| format!("cannot listen on {}: {}", arguments.listen, in_words(&error));
-    let listener = std::net::TcpListener::bind(arguments.listen).map_err(failed)?;
-    let address = listener.local_addr().map_err(failed)?;
-    let preferred = arguments.languages.first().and_then(|tag| Language::of_tag(tag));
+    let listen_error = |error: std::io::Error| {
+        format!("cannot listen on {}: {}", arguments.listen, describe_io_error(&error))
+    };
+    let listener = std::net::TcpListener::bind(arguments.listen).map_err(listen_error)?;
+    let address = listener.local_addr().map_err(listen_error)?;
+    let preferred = arguments.languages.first().and_then(|tag| Language::from_tag(tag));
     let once = arguments.once.as_deref();
-    let spoken = preferred.or_else(|| Some(request::read(once?, None).language)).unwrap_or(Language::English);
-    let (answers, auto) = match arguments.auto {
-        None => (Answers::Person, Auto::Off),
-        Some(Alone::Accept) => (Answers::Accept, Auto::Accept),
-        Some(Alone::Reject) => (Answers::Reject, Auto::Reject),
-        Some(Alone::None) => (Answers::None, Auto::None),
+    let language =
+        preferred.or_else(|| Some(request::parse_request(once?, None).language)).unwrap_or(Language::English);
+    let (answer_mode, auto) = match arguments.auto {
+        None => (AnswerMode::Person, AutoAnswerMode::Off),
+        Some(AutoAnswer::Accept) => (AnswerMode::Accept, AutoAnswerMode::Accept),
+        Some(AutoAnswer::Reject) => (AnswerMode::Reject, AutoAnswerMode::Reject),
+        Some(AutoAnswer::None) => (AnswerMode::None, AutoAnswerMode::None),
     };
     let url = format!("http://{address}");
-    print(&welcome::text(spoken, answers, once.is_some(), &url));
-    let mut settings = Settings::new(Address::parse(&url, None).map_err(|why| why.to_string())?);
-    settings.auto = auto;
-    settings.tastes.verbosity = arguments.verbosity.clone();
-    settings.tastes.languages = match arguments.languages.as_slice() {
-        [] if spoken == Language::English => Tastes::default().languages,
-        [] => vec![spoken.tag().to_owned(), "en".to_owned()],
+    print_stdout(&welcome::welcome_text(language, answer_mode, once.is_some(), &url));
+    let mut settings = TerminalSettings::new(Address::parse(&url, None).map_err(|error| error.to_string())?);
+    settings.auto_answer = auto;
+    settings.preferences.verbosity = arguments.verbosity.clone();
+    settings.preferences.languages = match arguments.languages.as_slice() {
+        [] if language == Language::English => Preferences::default().languages,
+        [] => vec![language.as_str().to_owned(), "en".to_owned()],
         languages => languages.to_vec(),
     };
-    let at_keyboard = std::io::stdin().is_terminal();
-    let time = match answers {
-        Answers::Person | Answers::Accept => Limits::default().time,
-        Answers::Reject | Answers::None => SHORT,
+    let is_interactive = std::io::stdin().is_terminal();
+    let answer_timeout = match answer_mode {
+        AnswerMode::Person | AnswerMode::Accept => DemoLimits::default().answer_timeout,
+        AnswerMode::Reject | AnswerMode::None => UNATTENDED_ANSWER_TIMEOUT,
     };
-    let runtime = runtime(2)?;
-    let ended = runtime.block_on(async {
-        listener.set_nonblocking(true).map_err(failed)?;
-        let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
-        let stage = Arc::new(Stage::new(time));
-        let (bridge, assistant) = hub(listener, address, &stage)?;
-        let language = preferred.map(|language| language.tag().to_owned());
-        let play = Play { assistant, stage, language, once: arguments.once.clone(), answers, at_keyboard };
-        let ended = play.run(settings).await;
-        bridge.goodbye(FAREWELL).await;
-        ended
+    let runtime = build_runtime(2)?;
+    let result = runtime.block_on(async {
+        listener.set_nonblocking(true).map_err(listen_error)?;
+        let listener = tokio::net::TcpListener::from_std(listener).map_err(listen_error)?;
+        let activity = Arc::new(ActivityTracker::new(answer_timeout));
+        let (hub_handle, assistant) = start_hub(listener, address, &activity)?;
+        let language = preferred.map(|language| language.as_str().to_owned());
+        let run = DemoRun {
+            assistant,
+            activity,
+            language,
+            once: arguments.once.clone(),
+            answer_mode,
+            is_interactive,
+        };
+        let result = run.run(settings).await;
+        hub_handle.announce_shutdown(SHUTDOWN_TIMEOUT).await;
+        result
     });
-    // The thread that reads standard input may never hear of the end.
+    // The thread that reads standard input may block forever.
     runtime.shutdown_background();
-    ended?;
-    print(&welcome::end(spoken));
-    Ok(Outcome::Good)
+    result?;
+    print_stdout(&welcome::ended_text(language));
+    Ok(ExitStatus::Success)
 }
 
-/// A hub in memory, to which everybody on this machine may listen, and the assistant.
-fn hub(
+/// Starts the demo agent and an in-memory hub that is open to everybody on this machine.
+fn start_hub(
     listener: tokio::net::TcpListener,
     address: SocketAddr,
-    stage: &Arc<Stage>,
-) -> Result<(Bridge, Assistant), String> {
+    activity: &Arc<ActivityTracker>,
+) -> Result<(HubHandle, Assistant), String> {
     let random = |bytes: &mut [u8]| SystemRandom.fill(bytes);
     let core = Core::new(
-        Box::new(Memory::default()),
+        Box::new(MemoryJournal::default()),
         Producer::new(manifest::AGENT_ID),
-        hub::Limits::default(),
+        hub::HubLimits::default(),
         random,
-        wire::clock(),
+        wire::unix_now(),
     )
     .map_err(|error| error.to_string())?;
-    let bridge = Bridge::start(core, wire::fanout::Limits::default(), wire::clock)
+    let hub_handle = HubHandle::start(core, wire::fanout::FanoutLimits::default(), wire::unix_now)
         .map_err(|error| error.to_string())?;
     let mut hosts = vec![address.to_string()];
     hosts.extend(["localhost", "127.0.0.1", "[::1]"].map(|name| format!("{name}:{}", address.port())));
-    let assistant = start_on(&bridge, Limits::default(), stage.clone())?;
-    let manifest = manifest::text(&["sse", "websocket"]);
-    let server = Server::new(bridge.clone(), Door::Open, wire::Limits::default(), hosts, manifest)
-        .with_assets(crate::page::assets(true));
-    tokio::spawn(Arc::new(assistant.clone().on(server)).serve(listener));
-    Ok((bridge, assistant))
+    let assistant = start_with_activity(&hub_handle, DemoLimits::default(), activity.clone())?;
+    let manifest = manifest::manifest_json(&["sse", "websocket"]);
+    let server =
+        Server::new(hub_handle.clone(), AuthPolicy::Open, wire::ServerLimits::default(), hosts, manifest)
+            .with_assets(crate::page_assets::assets(true));
+    tokio::spawn(Arc::new(assistant.clone().register(server)).serve(listener));
+    Ok((hub_handle, assistant))
 }
 
-/// One run: what is typed goes to the listener, and what it takes for a request to the assistant.
-struct Play {
+/// One run of the demo. Input goes to the listener, which passes requests on to the agent.
+struct DemoRun {
     assistant: Assistant,
-    stage: Arc<Stage>,
+    activity: Arc<ActivityTracker>,
     language: Option<String>,
     once: Option<String>,
-    answers: Answers,
-    at_keyboard: bool,
+    answer_mode: AnswerMode,
+    is_interactive: bool,
 }
 
-impl Play {
-    async fn run(self, settings: Settings) -> Result<(), String> {
-        let (orders, inbox) = mpsc::channel(WAITING);
-        let (typed, input) = mpsc::channel(1);
-        let (requests, requested) = mpsc::channel(1);
+impl DemoRun {
+    async fn run(self, settings: TerminalSettings) -> Result<(), String> {
+        let (commands, command_receiver) = mpsc::channel(LINE_QUEUE_CAPACITY);
+        let (input_sender, input) = mpsc::channel(1);
+        let (requests, request_receiver) = mpsc::channel(1);
         let (ready, is_ready) = oneshot::channel();
-        let hooks = Hooks {
+        let hooks = TerminalHooks {
             input: Some(input),
             requests: Some(requests),
-            understood: Some(request::is_understood),
-            orders: Some(inbox),
+            is_understood: Some(request::is_understood),
+            commands: Some(command_receiver),
             ready: Some(ready),
-            voice: None,
+            synthesizer: None,
         };
-        let alone = self.answers != Answers::Person;
-        let mut pace = Pace::new(self.stage.now(), orders.clone(), alone);
-        let mut listening = std::pin::pin!(terminal::run(settings, hooks, std::io::stdout()));
-        let serving = async {
-            let lines = lines(orders.clone());
+        let is_auto_answered = self.answer_mode != AnswerMode::Person;
+        let mut pacer = InputPacer::new(self.activity.subscribe(), commands.clone(), is_auto_answered);
+        let mut listener = std::pin::pin!(terminal::run(settings, hooks, std::io::stdout()));
+        let input_loop = async {
+            let lines = read_stdin_lines(commands.clone());
             let _ = is_ready.await;
             if let Some(text) = &self.once {
-                let begun = self.begin(text.clone(), &orders).await;
-                let _ = orders.send(begun.map_or(Order::End, Order::EndAfter)).await;
+                let session = self.start_session(text.clone(), &commands).await;
+                let _ = commands
+                    .send(session.map_or(TerminalCommand::Quit, TerminalCommand::QuitAfterSession))
+                    .await;
             }
-            let _ = if self.at_keyboard {
-                self.at_once(lines, &typed, &mut pace, requested, &orders).await
+            let _ = if self.is_interactive {
+                self.forward_interactive(lines, &input_sender, &mut pacer, request_receiver, &commands).await
             } else {
-                self.in_turn(lines, &typed, &mut pace, requested, &orders).await
+                self.forward_paced(lines, &input_sender, &mut pacer, request_receiver, &commands).await
             };
-            if !alone {
-                self.stage.leave(SHORT);
+            if !is_auto_answered {
+                self.activity.set_unattended(UNATTENDED_ANSWER_TIMEOUT);
             }
-            // The input has ended; what is under way is told to its end.
-            if self.once.is_none() && pace.all_told().await.is_some() {
-                let _ = orders.send(Order::End).await;
+            // The input ended; running sessions are finished first.
+            if self.once.is_none() && pacer.wait_until_idle().await.is_some() {
+                let _ = commands.send(TerminalCommand::Quit).await;
             }
             std::future::pending::<()>().await;
         };
-        let ended = tokio::select! {
-            ended = &mut listening => ended,
-            () = serving => Ok(()),
-            () = stopped() => {
-                let _ = orders.send(Order::End).await;
-                listening.await
+        let result = tokio::select! {
+            result = &mut listener => result,
+            () = input_loop => Ok(()),
+            () = shutdown_signal() => {
+                let _ = commands.send(TerminalCommand::Quit).await;
+                listener.await
             }
         };
-        ended.map_err(|failure| failure.0)
+        result.map_err(|failure| failure.0)
     }
 
-    /// Hands on what a person types, without delay; `None` if nobody takes it any more.
-    async fn at_once(
+    /// Forwards input from a keyboard without delay. Returns `None` if the listener has ended.
+    async fn forward_interactive(
         &self,
         mut lines: mpsc::Receiver<String>,
-        typed: &mpsc::Sender<String>,
-        pace: &mut Pace,
-        mut requested: mpsc::Receiver<String>,
-        orders: &mpsc::Sender<Order>,
+        input_sender: &mpsc::Sender<String>,
+        pacer: &mut InputPacer,
+        mut request_receiver: mpsc::Receiver<String>,
+        commands: &mpsc::Sender<TerminalCommand>,
     ) -> Option<()> {
-        let mut held = None;
+        let mut pending_line = None;
         loop {
             tokio::select! {
-                line = lines.recv(), if held.is_none() => match line {
-                    Some(line) => held = Some(line),
+                line = lines.recv(), if pending_line.is_none() => match line {
+                    Some(line) => pending_line = Some(line),
                     None => break,
                 },
-                permit = typed.reserve(), if held.is_some() => {
-                    if let (Ok(permit), Some(line)) = (permit, held.take()) {
+                permit = input_sender.reserve(), if pending_line.is_some() => {
+                    if let (Ok(permit), Some(line)) = (permit, pending_line.take()) {
                         permit.send(line);
                     }
                 }
-                Some(text) = requested.recv() => self.ask(text, pace, orders).await,
+                Some(text) = request_receiver.recv() => self.start_tracked_session(text, pacer, commands).await,
             }
         }
-        pace.dealt_with(typed).await?;
-        while let Ok(text) = requested.try_recv() {
-            self.ask(text, pace, orders).await;
+        pacer.flush(input_sender).await?;
+        while let Ok(text) = request_receiver.try_recv() {
+            self.start_tracked_session(text, pacer, commands).await;
         }
         Some(())
     }
 
-    /// Hands on lines that no person types, each in its turn; `None` if nobody takes them any more.
-    async fn in_turn(
+    /// Forwards piped input one line at a time. Each line waits until the previous one has been handled. Returns `None` if the listener has ended.
+    async fn forward_paced(
         &self,
         mut lines: mpsc::Receiver<String>,
-        typed: &mpsc::Sender<String>,
-        pace: &mut Pace,
-        mut requested: mpsc::Receiver<String>,
-        orders: &mpsc::Sender<Order>,
+        input_sender: &mpsc::Sender<String>,
+        pacer: &mut InputPacer,
+        mut request_receiver: mpsc::Receiver<String>,
+        commands: &mpsc::Sender<TerminalCommand>,
     ) -> Option<()> {
         while let Some(line) = lines.recv().await {
-            pace.hand_on(line, typed).await?;
-            while let Ok(text) = requested.try_recv() {
-                self.ask(text, pace, orders).await;
+            pacer.forward_line(line, input_sender).await?;
+            while let Ok(text) = request_receiver.try_recv() {
+                self.start_tracked_session(text, pacer, commands).await;
             }
         }
         Some(())
     }
 
-    /// Asks the assistant for a session that it begins.
-    async fn ask(&self, text: String, pace: &mut Pace, orders: &mpsc::Sender<Order>) {
-        if let Some(session) = self.begin(text, orders).await {
-            pace.begun(session);
+    /// Requests a session, and tracks it so that the next line waits for it.
+    async fn start_tracked_session(
+        &self,
+        text: String,
+        pacer: &mut InputPacer,
+        commands: &mpsc::Sender<TerminalCommand>,
+    ) {
+        if let Some(session) = self.start_session(text, commands).await {
+            pacer.track_session(session);
         }
     }
 
-    /// Asks the assistant; the session that began, or the person is told why none did.
-    async fn begin(&self, text: String, orders: &mpsc::Sender<Order>) -> Option<SessionId> {
-        let why = match self.assistant.ask(text, None, self.language.clone()).await {
+    /// Requests a session. If none starts, prints the reason.
+    async fn start_session(
+        &self,
+        text: String,
+        commands: &mpsc::Sender<TerminalCommand>,
+    ) -> Option<SessionId> {
+        let error = match self.assistant.start_session(text, None, self.language.clone()).await {
             Ok(session) => return SessionId::parse(&session).ok(),
-            Err(why) => why,
+            Err(error) => error,
         };
-        let _ = orders.send(Order::Say(Announcement::own(Kind::Error, why))).await;
+        let _ =
+            commands.send(TerminalCommand::Announce(Announcement::new(AnnouncementKind::Error, error))).await;
         None
     }
 }
 
-/// The lines of standard input, read by a thread of their own.
-fn lines(orders: mpsc::Sender<Order>) -> mpsc::Receiver<String> {
-    let (sender, lines) = mpsc::channel(WAITING);
+/// Reads the lines of standard input on a separate thread.
+fn read_stdin_lines(commands: mpsc::Sender<TerminalCommand>) -> mpsc::Receiver<String> {
+    let (sender, lines) = mpsc::channel(LINE_QUEUE_CAPACITY);
     std::thread::spawn(move || {
         let mut stdin = std::io::stdin().lock();
         let mut line = Vec::new();
         loop {
             line.clear();
-            let read = stdin.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line);
+            let read = stdin.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line);
             if !read.is_ok_and(|read| read > 0) {
                 return;
             }
-            let is_whole = line.ends_with(b"\n") || (line.len() as u64) < LONGEST_LINE;
-            if !is_whole && !rest_is_passed_over(&mut stdin) {
+            let is_complete = line.ends_with(b"\n") || (line.len() as u64) < MAX_LINE_BYTES;
+            if !is_complete && !skip_rest_of_line(&mut stdin) {
                 return;
             }
-            let told = if is_whole {
+            let is_sent = if is_complete {
                 sender.blocking_send(String::from_utf8_lossy(&line).into_owned()).is_ok()
             } else {
-                let text = format!("That line is longer than {LONGEST_LINE} bytes; nothing was done.");
-                orders.blocking_send(Order::Say(Announcement::own(Kind::Error, text))).is_ok()
+                let text = format!("That line is longer than {MAX_LINE_BYTES} bytes, so it was ignored.");
+                commands
+                    .blocking_send(TerminalCommand::Announce(Announcement::new(
+                        AnnouncementKind::Error,
+                        text,
+                    )))
+                    .is_ok()
             };
-            if !told {
+            if !is_sent {
                 return;
             }
         }
@@ -290,16 +319,16 @@ fn lines(orders: mpsc::Sender<Order>) -> mpsc::Receiver<String> {
     lines
 }
 
-/// Reads to the end of a line that is too long, without keeping it.
-fn rest_is_passed_over(input: &mut impl BufRead) -> bool {
+/// Skips the rest of a line that is too long.
+fn skip_rest_of_line(input: &mut impl BufRead) -> bool {
     loop {
         let Ok(bytes) = input.fill_buf() else { return false };
-        let (length, ends) = match bytes.iter().position(|byte| *byte == b'\n') {
+        let (length, is_end) = match bytes.iter().position(|byte| *byte == b'\n') {
             Some(at) => (at + 1, true),
             None => (bytes.len(), bytes.is_empty()),
         };
         input.consume(length);
-        if ends {
+        if is_end {
             return true;
         }
     }

@@ -1,12 +1,12 @@
-//! The languages that the assistant speaks, and what is said in all of them.
+//! The languages of the demo agent, and translated texts.
 
-use sayso::Words;
+use sayso::LocalizedText;
 
-use super::named::Named;
+use super::request_details::RequestDetails;
 
-seal::word_enum! {
-    /// A language. Its tag is also the end of the names of texts in it.
-    pub(super) enum Language tag {
+seal::string_enum! {
+    /// A language, with its tag.
+    pub(super) enum Language {
         English "en",
         Spanish "es",
         Yoruba "yo",
@@ -14,28 +14,28 @@ seal::word_enum! {
 }
 
 impl Language {
-    /// The language of a tag, whatever its region.
-    pub(super) fn of_tag(tag: &str) -> Option<Self> {
+    /// Returns the language of a tag. The tag's region is ignored.
+    pub(super) fn from_tag(tag: &str) -> Option<Self> {
         let primary = tag.split('-').next().unwrap_or_default();
-        Self::ALL.into_iter().find(|language| language.tag().eq_ignore_ascii_case(primary))
+        Self::ALL.into_iter().find(|language| language.as_str().eq_ignore_ascii_case(primary))
     }
 
-    /// Words in this language, with those in the others beside them.
-    fn first(self, to: impl Fn(Self) -> Words) -> Words {
+    /// Builds a text in this language with its translations.
+    fn localize(self, text_in: impl Fn(Self) -> LocalizedText) -> LocalizedText {
         let others = Self::ALL.into_iter().filter(|other| *other != self);
-        others.fold(to(self), |words, other| words.in_language(other.tag(), to(other)))
+        others.fold(text_in(self), |text, other| text.in_language(other.as_str(), text_in(other)))
     }
 }
 
-pub(super) struct Line([&'static str; 3]);
+pub(super) struct TranslatedText([&'static str; 3]);
 
-/// The same text in English, Spanish and Yoruba.
-pub(super) const fn line(en: &'static str, es: &'static str, yo: &'static str) -> Line {
-    Line([en, es, yo])
+/// Creates a text in English, Spanish and Yoruba.
+pub(super) const fn translated(en: &'static str, es: &'static str, yo: &'static str) -> TranslatedText {
+    TranslatedText([en, es, yo])
 }
 
-impl Line {
-    pub(super) fn to(&self, language: Language) -> &'static str {
+impl TranslatedText {
+    pub(super) fn in_language(&self, language: Language) -> &'static str {
         let Self([en, es, yo]) = self;
         match language {
             Language::English => en,
@@ -44,40 +44,40 @@ impl Line {
         }
     }
 
-    /// With what was named, in this language and in the others beside it.
-    pub(super) fn words(&self, own: Language, named: &Named) -> Words {
-        own.first(|language| Words::new(named.fill(self.to(language))))
+    /// Fills in the details, and returns the text in this language with its translations.
+    pub(super) fn localize(&self, primary: Language, details: &RequestDetails) -> LocalizedText {
+        primary.localize(|language| LocalizedText::new(details.fill_template(self.in_language(language))))
     }
 }
 
-/// What is said of an event: terse, normal and detailed, in each language.
+/// The texts of an event: terse, normal and detailed, in each language.
 pub(super) struct Phrase {
-    pub(super) terse: Line,
-    pub(super) normal: Line,
-    pub(super) detailed: Line,
+    pub(super) terse: TranslatedText,
+    pub(super) normal: TranslatedText,
+    pub(super) detailed: TranslatedText,
 }
 
 impl Phrase {
-    /// With what was named, in this language and in the others beside it.
-    pub(super) fn words(&self, own: Language, named: &Named) -> Words {
-        let to = |line: &Line, language| named.fill(line.to(language));
-        own.first(|language| {
-            Words::new(to(&self.normal, language))
-                .terse(to(&self.terse, language))
-                .detailed(to(&self.detailed, language))
+    /// Fills in the details, and returns the texts in this language with their translations.
+    pub(super) fn localize(&self, primary: Language, details: &RequestDetails) -> LocalizedText {
+        let text_in = |text: &TranslatedText, language| details.fill_template(text.in_language(language));
+        primary.localize(|language| {
+            LocalizedText::new(text_in(&self.normal, language))
+                .terse(text_in(&self.terse, language))
+                .detailed(text_in(&self.detailed, language))
         })
     }
 }
 
-/// The same in English, Spanish and Yoruba, a row each: terse, normal and detailed.
+/// Declares a phrase: rows in English, Spanish and Yoruba, each terse, normal and detailed.
 macro_rules! phrase {
     ($en:literal, $en_normal:literal, $en_detailed:literal;
      $es:literal, $es_normal:literal, $es_detailed:literal;
      $yo:literal, $yo_normal:literal, $yo_detailed:literal;) => {
         $crate::demo::language::Phrase {
-            terse: $crate::demo::language::line($en, $es, $yo),
-            normal: $crate::demo::language::line($en_normal, $es_normal, $yo_normal),
-            detailed: $crate::demo::language::line($en_detailed, $es_detailed, $yo_detailed),
+            terse: $crate::demo::language::translated($en, $es, $yo),
+            normal: $crate::demo::language::translated($en_normal, $es_normal, $yo_normal),
+            detailed: $crate::demo::language::translated($en_detailed, $es_detailed, $yo_detailed),
         }
     };
 }

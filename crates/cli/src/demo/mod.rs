@@ -1,126 +1,132 @@
-//! The demo's assistant: a scripted bank and household assistant that shows every event there is, by plain words.
+//! The demo agent: a scripted bank and household assistant that shows every event type.
 //!
-//! It is an agent like any other, written with the crate `sayso`: it says what it does, asks before it acts, and waits. Nothing
-//! that it says it does is done; its texts say so.
+//! It is an ordinary agent, written with the `sayso` crate: it reports what it does, and asks before it acts. All its
+//! actions are fake, and its texts say so.
 //!
-//! - `request`: which scene somebody wants, by its `words`; `named`: how much, to whom and where it says.
-//! - `scenes`: the scenes.
-//! - `agent`: its side of a session; `stage`: what it is at, for who stands beside it.
-//! - `phrases`: all that it says, in three lengths and, by `language`, in three languages.
+//! - `request`: finds the scene for a request, with `tokenizer`; `request_details`: the amount, recipient and place in a request.
+//! - `scenes`: the scripted scenes, one for each kind of request.
+//! - `agent`: the agent's side of a session; `activity`: running sessions and open questions, for `sayso demo`.
+//! - `phrases`: all texts, in three verbosities and, with `language`, in three languages.
 //! - `http`: `POST /demo`.
-//! - `command`: `sayso demo`, with `welcome`, what it says first, and `pace`, for lines that no person types.
+//! - `command`: `sayso demo`, with `welcome`, its introduction, and `input_pacer`, for input from a pipe.
 
+mod activity;
 mod agent;
 mod command;
 mod http;
+mod input_pacer;
 mod language;
-mod named;
-mod pace;
 mod phrases;
 mod request;
+mod request_details;
 mod scenes;
-mod stage;
+mod tokenizer;
 mod welcome;
-mod words;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, mpsc, oneshot};
-use wire::{Bridge, Server};
+use wire::{HubHandle, Server};
 
-pub(crate) use agent::AGENT;
-use agent::Agent;
+use activity::ActivityTracker;
+pub(crate) use agent::AGENT_ID;
+use agent::DemoAgent;
 pub(crate) use command::{Arguments, run};
 use language::Language;
-use stage::Stage;
 
 seal::defaults! {
-    /// How much the assistant takes on.
+    /// Limits of the demo agent.
     #[derive(Clone, Copy, Debug)]
-    pub(crate) struct Limits {
-        /// Sessions at once; whoever wants one more is told that it is busy.
+    pub(crate) struct DemoLimits {
+        /// Maximum number of concurrent sessions. Beyond it, requests are refused.
         pub(crate) sessions: usize = 64,
-        /// Wishes that wait to be looked at; whoever has one more waits.
-        pub(crate) wishes: usize = 16,
-        /// How long a person has for an answer, in whole seconds; more can be had.
-        pub(crate) time: Duration = Duration::from_mins(2),
+        /// Maximum number of queued requests. Beyond it, the sender waits.
+        pub(crate) queued_requests: usize = 16,
+        /// How long a person has to answer, in whole seconds. The deadline can be extended.
+        pub(crate) answer_timeout: Duration = Duration::from_mins(2),
     }
 }
 
 #[derive(Clone)]
-pub(crate) struct Assistant(mpsc::Sender<Wish>);
+pub(crate) struct Assistant(mpsc::Sender<AssistantRequest>);
 
-/// What somebody wants the assistant to do.
-struct Wish {
-    /// In the person's own words.
+/// A request to the demo agent.
+struct AssistantRequest {
+    /// The person's own words.
     text: String,
-    /// Who wants it, if that was said.
+    /// The person, if known.
     user: Option<String>,
-    /// The language to answer in, as a tag; else that of the words.
+    /// The language tag to answer in. If `None`, the language of the text is used.
     language: Option<String>,
-    /// Takes the id of the session that began, or why none did.
-    begun: oneshot::Sender<Result<String, String>>,
+    /// Receives the id of the new session, or why none was started.
+    started: oneshot::Sender<Result<String, String>>,
 }
 
 impl Assistant {
-    /// Asks for something; the id of the session that began, or why none did.
-    pub(crate) async fn ask(
+    /// Starts a session for a request. Returns the session's id, or why none was started.
+    pub(crate) async fn start_session(
         &self,
         text: String,
         user: Option<String>,
         language: Option<String>,
     ) -> Result<String, String> {
-        let (begun, session) = oneshot::channel();
-        let _ = self.0.send(Wish { text, user, language, begun }).await;
-        session.await.unwrap_or_else(|_| Err("The assistant is gone.".to_owned()))
+        let (started, session) = oneshot::channel();
+        let _ = self.0.send(AssistantRequest { text, user, language, started }).await;
+        session.await.unwrap_or_else(|_| Err("The assistant has stopped.".to_owned()))
     }
 
-    /// Lets whoever reaches the server ask, by `POST /demo`.
-    pub(crate) fn on(self, server: Server) -> Server {
-        server
-            .with_handler("/demo", Box::new(move |who, body| Box::pin(http::answer(self.clone(), who, body))))
+    /// Registers the route `POST /demo`.
+    pub(crate) fn register(self, server: Server) -> Server {
+        server.with_handler(
+            "/demo",
+            Box::new(move |principal, body| Box::pin(http::handle_request(self.clone(), principal, body))),
+        )
     }
 }
 
-/// Starts the assistant; what it is sent, it does.
-pub(crate) fn start(bridge: &Bridge, limits: Limits) -> Result<Assistant, String> {
-    start_on(bridge, limits, Arc::new(Stage::new(limits.time)))
+/// Starts the demo agent.
+pub(crate) fn start(hub_handle: &HubHandle, limits: DemoLimits) -> Result<Assistant, String> {
+    start_with_activity(hub_handle, limits, Arc::new(ActivityTracker::new(limits.answer_timeout)))
 }
 
-/// The same, with somebody who looks on.
-fn start_on(bridge: &Bridge, limits: Limits, stage: Arc<Stage>) -> Result<Assistant, String> {
-    let hub = agent::beside(bridge).map_err(|error| error.to_string())?;
-    let (sender, mut wishes) = counter(limits);
+/// Like [`start`], with a given activity tracker.
+fn start_with_activity(
+    hub_handle: &HubHandle,
+    limits: DemoLimits,
+    activity: Arc<ActivityTracker>,
+) -> Result<Assistant, String> {
+    let hub = agent::connect_in_process(hub_handle).map_err(|error| error.to_string())?;
+    let (sender, mut requests) = request_channel(limits);
     tokio::spawn(async move {
-        let places = Arc::new(Semaphore::new(limits.sessions));
-        while let Some(Wish { text, user, language, begun }) = wishes.recv().await {
-            let Ok(place) = places.clone().try_acquire_owned() else {
-                let _ = begun.send(Err("The assistant is busy; try again later.".to_owned()));
+        let session_permits = Arc::new(Semaphore::new(limits.sessions));
+        while let Some(AssistantRequest { text, user, language, started }) = requests.recv().await {
+            let Ok(permit) = session_permits.clone().try_acquire_owned() else {
+                let _ = started.send(Err("The assistant is busy; try again later.".to_owned()));
                 continue;
             };
-            let (hub, stage) = (hub.clone(), stage.clone());
+            let (hub, activity) = (hub.clone(), activity.clone());
             tokio::spawn(async move {
-                let _here = stage.session();
-                let request = request::read(&text, language.as_deref().and_then(Language::of_tag));
-                match Agent::begin(&hub, &request, user.as_deref(), &stage).await {
-                    Err(error) => drop(begun.send(Err(format!("The assistant cannot begin: {error}.")))),
+                let _running = activity.track_session();
+                let request = request::parse_request(&text, language.as_deref().and_then(Language::from_tag));
+                match DemoAgent::start(&hub, &request, user.as_deref(), &activity).await {
+                    Err(error) => drop(started.send(Err(format!("The assistant cannot start: {error}.")))),
                     Ok(agent) => {
-                        let _ = begun.send(Ok(agent.session.id().to_owned()));
-                        // Whoever stops a session, or a hub that cannot go on, ends a scene early; that is told by itself.
-                        let _ = scenes::play(agent, request.scene).await;
+                        let _ = started.send(Ok(agent.session.id().to_owned()));
+                        // A scene ends early if the person stops the session or the hub fails; both are reported elsewhere.
+                        let _ = scenes::run_scene(agent, request.scene).await;
                     }
                 }
-                drop(place);
+                drop(permit);
             });
         }
     });
     Ok(Assistant(sender))
 }
 
-/// Where wishes wait.
-fn counter(limits: Limits) -> (mpsc::Sender<Wish>, mpsc::Receiver<Wish>) {
-    mpsc::channel(limits.wishes)
+/// Creates the queue of requests.
+fn request_channel(limits: DemoLimits) -> (mpsc::Sender<AssistantRequest>, mpsc::Receiver<AssistantRequest>) {
+    mpsc::channel(limits.queued_requests)
 }
 
 #[cfg(test)]
@@ -128,17 +134,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wishes_wait_up_to_the_limit() {
-        for wishes in [1, Limits::default().wishes] {
-            let (sender, mut waiting) = counter(Limits { wishes, ..Limits::default() });
-            let wish = || Wish {
+    fn requests_queue_up_to_the_limit() {
+        for requests in [1, DemoLimits::default().queued_requests] {
+            let (sender, mut receiver) =
+                request_channel(DemoLimits { queued_requests: requests, ..DemoLimits::default() });
+            let request = || AssistantRequest {
                 text: String::new(),
                 user: None,
                 language: None,
-                begun: tokio::sync::oneshot::channel().0,
+                started: tokio::sync::oneshot::channel().0,
             };
-            assert_eq!((0..100).filter(|_| sender.try_send(wish()).is_ok()).count(), wishes);
-            assert!(waiting.try_recv().is_ok() && sender.try_send(wish()).is_ok(), "a place is free again");
+            assert_eq!((0..100).filter(|_| sender.try_send(request()).is_ok()).count(), requests);
+            assert!(
+                receiver.try_recv().is_ok() && sender.try_send(request()).is_ok(),
+                "after one request was received, one more fits"
+            );
         }
     }
 }

@@ -1,11 +1,11 @@
-//! Which scene somebody wants, by the words of the request.
+//! Finds the scene for a request from the words in it.
 
 use super::language::Language;
-use super::named::Named;
-use super::words::{Word, words};
+use super::request_details::RequestDetails;
+use super::tokenizer::{Word, tokenize};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scene {
+pub(super) enum DemoScene {
     Greeting,
     Balance,
     Transfer,
@@ -18,42 +18,45 @@ pub(super) enum Scene {
     Handoff,
     Failure,
     Cancellation,
-    /// It is not known what was meant.
+    /// The request was not understood.
     Unknown,
 }
 
 #[derive(Debug)]
-pub(super) struct Request {
-    pub(super) scene: Scene,
+pub(super) struct ParsedRequest {
+    pub(super) scene: DemoScene,
     pub(super) language: Language,
-    pub(super) named: Named,
+    pub(super) details: RequestDetails,
 }
 
-/// Beginnings of words in English, Spanish and Yoruba, folded, and the scene that they stand for; a space ends a whole word.
-/// The first that fits is taken.
-const STEMS: [(Scene, [&[&str]; 3]); 11] = [
-    (Scene::Handoff, [&["escalat", "human", "handoff"], &["persona ", "humano", "traspas"], &["eniyan"]]),
-    (Scene::Deletion, [&["delet", "erase", "remove"], &["borra", "elimin"], &["pare ", "akosile"]]),
-    (Scene::Mail, [&["email", "mail", "letter"], &["correo"], &["imeeli"]]),
-    (Scene::Cancellation, [&["cancel", "abort"], &["cancela", "anul"], &["fagi"]]),
-    (Scene::Booking, [&["book", "reserve", "reservation"], &["reserv"], &["yara"]]),
-    (Scene::Weather, [&["weather", "forecast", "rain"], &["tiempo", "clima", "llueve"], &["oju "]]),
-    (Scene::Failure, [&["fail", "error"], &["falla", "fallo"], &["kuna", "ikuna"]]),
+/// The scenes and the folded word stems that select them, in English, Spanish and Yoruba. A trailing space marks the end of a word. The
+/// first match wins.
+const SCENE_STEMS: [(DemoScene, [&[&str]; 3]); 11] = [
+    (DemoScene::Handoff, [&["escalat", "human", "handoff"], &["persona ", "humano", "traspas"], &["eniyan"]]),
+    (DemoScene::Deletion, [&["delet", "erase", "remove"], &["borra", "elimin"], &["pare ", "akosile"]]),
+    (DemoScene::Mail, [&["email", "mail", "letter"], &["correo"], &["imeeli"]]),
+    (DemoScene::Cancellation, [&["cancel", "abort"], &["cancela", "anul"], &["fagi"]]),
+    (DemoScene::Booking, [&["book", "reserve", "reservation"], &["reserv"], &["yara"]]),
+    (DemoScene::Weather, [&["weather", "forecast", "rain"], &["tiempo", "clima", "llueve"], &["oju "]]),
+    (DemoScene::Failure, [&["fail", "error"], &["falla", "fallo"], &["kuna", "ikuna"]]),
     (
-        Scene::Transfer,
+        DemoScene::Transfer,
         [
             &["transfer", "pay", "confirm", "send", "give", "wire "],
             &["transfi", "paga", "envia", "manda"],
             &["ranse"],
         ],
     ),
-    (Scene::Explanation, [&["explain", "explan", "paragraph", "length"], &["explic"], &["alaye", "salaye"]]),
     (
-        Scene::Balance,
+        DemoScene::Explanation,
+        [&["explain", "explan", "paragraph", "length"], &["explic"], &["alaye", "salaye"]],
+    ),
+    (
+        DemoScene::Balance,
         [&["balance", "account", "money", "fetch", "tool"], &["saldo", "cuenta", "dinero"], &["iye", "owo "]],
     ),
     (
-        Scene::Greeting,
+        DemoScene::Greeting,
         [
             &["hello", "hi ", "hey ", "help", "good "],
             &["hola", "ayuda", "buenos", "buenas"],
@@ -62,141 +65,141 @@ const STEMS: [(Scene, [&[&str]; 3]); 11] = [
     ),
 ];
 
-/// Words that are Spanish and nothing else here.
-const SPANISH: [&str; 21] = [
+/// Words that exist only in Spanish among the three languages.
+const SPANISH_WORDS: [&str; 21] = [
     "el", "los", "las", "un", "una", "es", "cual", "que", "en", "por", "favor", "para", "quiero", "como",
     "cuanto", "mis", "del", "al", "puede", "hace", "esta",
 ];
 
-/// What a request is for, what it names, and its language as far as its words tell; else the one that is preferred.
-pub(super) fn read(text: &str, preferred: Option<Language>) -> Request {
-    let words = words(text);
-    let (scene, language) = find(&words);
-    let told = of_its_words(text, &words).or(language);
-    let language = preferred.or(told).unwrap_or(Language::English);
-    let whom = if scene == Scene::Mail { "Ada" } else { "Ben" };
-    Request { scene, language, named: Named::in_words(text, &words, whom) }
+/// Returns the scene and details of a request, and its language: the preferred one, else the one its words suggest.
+pub(super) fn parse_request(text: &str, preferred: Option<Language>) -> ParsedRequest {
+    let words = tokenize(text);
+    let (scene, language) = find_scene(&words);
+    let detected = detect_language(text, &words).or(language);
+    let language = preferred.or(detected).unwrap_or(Language::English);
+    let default_recipient = if scene == DemoScene::Mail { "Ada" } else { "Ben" };
+    ParsedRequest { scene, language, details: RequestDetails::extract(text, &words, default_recipient) }
 }
 
-/// Whether the assistant knows what a text asks for.
+/// Returns whether the request selects a scene.
 pub(super) fn is_understood(text: &str) -> bool {
-    read(text, None).scene != Scene::Unknown
+    parse_request(text, None).scene != DemoScene::Unknown
 }
 
-fn find(words: &[Word<'_>]) -> (Scene, Option<Language>) {
+fn find_scene(words: &[Word<'_>]) -> (DemoScene, Option<Language>) {
     let line = words.iter().fold(String::from(" "), |line, word| line + &word.folded + " ");
     let missing = [
         [" does not exist ", " no such tool ", " doesn t exist "].as_slice(),
         &[" no existe "],
         &[" ko si "],
     ];
-    for (marks, language) in missing.into_iter().zip(Language::ALL) {
-        if marks.iter().any(|mark| line.contains(mark)) {
-            return (Scene::NoSuchTool, Some(language));
+    for (phrases, language) in missing.into_iter().zip(Language::ALL) {
+        if phrases.iter().any(|phrase| line.contains(phrase)) {
+            return (DemoScene::NoSuchTool, Some(language));
         }
     }
-    let fits = |stems: &[&str]| stems.iter().any(|stem| line.contains(&format!(" {stem}")));
-    let found = STEMS.iter().find_map(|(scene, languages)| {
-        let known = languages.iter().zip(Language::ALL).find(|(stems, _)| fits(stems));
-        known.map(|(_, language)| (*scene, Some(language)))
+    let matches = |stems: &[&str]| stems.iter().any(|stem| line.contains(&format!(" {stem}")));
+    let found = SCENE_STEMS.iter().find_map(|(scene, languages)| {
+        let matched = languages.iter().zip(Language::ALL).find(|(stems, _)| matches(stems));
+        matched.map(|(_, language)| (*scene, Some(language)))
     });
-    found.unwrap_or((Scene::Unknown, None))
+    found.unwrap_or((DemoScene::Unknown, None))
 }
 
-/// The language, by letters and small words that only one of them has.
-fn of_its_words(text: &str, words: &[Word<'_>]) -> Option<Language> {
-    if text.chars().any(|letter| "ẹọṣẸỌṢ\u{323}".contains(letter)) {
+/// Detects the language by letters and words that only one of the languages has.
+fn detect_language(text: &str, words: &[Word<'_>]) -> Option<Language> {
+    if text.chars().any(|character| "ẹọṣẸỌṢ\u{323}".contains(character)) {
         return Some(Language::Yoruba);
     }
-    let spanish =
-        text.contains(['¿', '¡', 'ñ']) || words.iter().any(|word| SPANISH.contains(&word.folded.as_str()));
-    spanish.then_some(Language::Spanish)
+    let is_spanish = text.contains(['¿', '¡', 'ñ'])
+        || words.iter().any(|word| SPANISH_WORDS.contains(&word.folded.as_str()));
+    is_spanish.then_some(Language::Spanish)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn understood(text: &str) -> (Scene, Language) {
-        let request = read(text, None);
+    fn parse(text: &str) -> (DemoScene, Language) {
+        let request = parse_request(text, None);
         (request.scene, request.language)
     }
 
     #[test]
-    fn plain_words_find_their_scene() {
-        for (text, wanted) in [
-            ("Hello, please respond briefly.", Scene::Greeting),
-            ("help", Scene::Greeting),
-            ("What is my balance?", Scene::Balance),
-            ("what's my balance?", Scene::Balance),
-            ("how much money do I have", Scene::Balance),
-            ("Please use a tool to fetch some data, then respond.", Scene::Balance),
-            ("Transfer 50 euros to Ben", Scene::Transfer),
-            ("send 20 euro to Ben", Scene::Transfer),
-            ("give Ada 5 euro", Scene::Transfer),
-            ("Please request confirmation for any action you take.", Scene::Transfer),
-            ("Book a meeting room. Use a tool that requires confirmation.", Scene::Booking),
-            ("I need a reservation", Scene::Booking),
-            ("Send an e-mail to Ada", Scene::Mail),
-            ("email ada", Scene::Mail),
-            ("Please delete record ID 12345", Scene::Deletion),
-            ("How is the weather?", Scene::Weather),
-            ("How is the weather in Lagos?", Scene::Weather),
-            ("Explain it to me at length", Scene::Explanation),
-            ("Please call a tool that does not exist: 'xyz'.", Scene::NoSuchTool),
-            ("use a tool that doesn't exist", Scene::NoSuchTool),
-            ("Please escalate this conversation to a human via handoff.", Scene::Handoff),
-            ("I want a human", Scene::Handoff),
-            ("Please trigger a deliberate error.", Scene::Failure),
-            ("Fail, please", Scene::Failure),
-            ("Begin something and cancel it", Scene::Cancellation),
-            ("cancel my booking", Scene::Cancellation),
-            ("sing me a song", Scene::Unknown),
-            ("", Scene::Unknown),
-            ("\u{0}\u{1b}[2J\u{202e}", Scene::Unknown),
-            (&"x ".repeat(500_000), Scene::Unknown),
+    fn plain_words_select_their_scene() {
+        for (text, expected) in [
+            ("Hello, please respond briefly.", DemoScene::Greeting),
+            ("help", DemoScene::Greeting),
+            ("What is my balance?", DemoScene::Balance),
+            ("what's my balance?", DemoScene::Balance),
+            ("how much money do I have", DemoScene::Balance),
+            ("Please use a tool to fetch some data, then respond.", DemoScene::Balance),
+            ("Transfer 50 euros to Ben", DemoScene::Transfer),
+            ("send 20 euro to Ben", DemoScene::Transfer),
+            ("give Ada 5 euro", DemoScene::Transfer),
+            ("Please request confirmation for any action you take.", DemoScene::Transfer),
+            ("Book a meeting room. Use a tool that requires confirmation.", DemoScene::Booking),
+            ("I need a reservation", DemoScene::Booking),
+            ("Send an e-mail to Ada", DemoScene::Mail),
+            ("email ada", DemoScene::Mail),
+            ("Please delete record ID 12345", DemoScene::Deletion),
+            ("How is the weather?", DemoScene::Weather),
+            ("How is the weather in Lagos?", DemoScene::Weather),
+            ("Explain it to me at length", DemoScene::Explanation),
+            ("Please call a tool that does not exist: 'xyz'.", DemoScene::NoSuchTool),
+            ("use a tool that doesn't exist", DemoScene::NoSuchTool),
+            ("Please escalate this conversation to a human via handoff.", DemoScene::Handoff),
+            ("I want a human", DemoScene::Handoff),
+            ("Please trigger a deliberate error.", DemoScene::Failure),
+            ("Fail, please", DemoScene::Failure),
+            ("Begin something and cancel it", DemoScene::Cancellation),
+            ("cancel my booking", DemoScene::Cancellation),
+            ("sing me a song", DemoScene::Unknown),
+            ("", DemoScene::Unknown),
+            ("\u{0}\u{1b}[2J\u{202e}", DemoScene::Unknown),
+            (&"x ".repeat(500_000), DemoScene::Unknown),
         ] {
-            assert_eq!(understood(text), (wanted, Language::English), "{}", text.get(..60).unwrap_or(text));
+            assert_eq!(parse(text), (expected, Language::English), "{}", text.get(..60).unwrap_or(text));
         }
     }
 
     #[test]
-    fn the_words_tell_the_language() {
-        for (text, wanted) in [
-            ("¿Cuál es mi saldo?", (Scene::Balance, Language::Spanish)),
-            ("cual es mi saldo", (Scene::Balance, Language::Spanish)),
-            ("transfiere 20 euros a Ben", (Scene::Transfer, Language::Spanish)),
-            ("Reservar una sala", (Scene::Booking, Language::Spanish)),
-            ("Envía un correo a Ada", (Scene::Mail, Language::Spanish)),
-            ("Borra un registro", (Scene::Deletion, Language::Spanish)),
-            ("¿Qué tiempo hace? ", (Scene::Weather, Language::Spanish)),
-            ("El tiempo en Sevilla", (Scene::Weather, Language::Spanish)),
-            ("Explícame todo", (Scene::Explanation, Language::Spanish)),
-            ("Una herramienta que no existe", (Scene::NoSuchTool, Language::Spanish)),
-            ("Quiero hablar con una persona", (Scene::Handoff, Language::Spanish)),
-            ("Falla, por favor", (Scene::Failure, Language::Spanish)),
-            ("Empieza algo y cancélalo, por favor", (Scene::Cancellation, Language::Spanish)),
-            ("¿Una canción?", (Scene::Unknown, Language::Spanish)),
-            ("Fi owó ránṣẹ́ sí Ben", (Scene::Transfer, Language::Yoruba)),
-            ("fi owo ranse si Ben", (Scene::Transfer, Language::Yoruba)),
-            ("Iye owó mi", (Scene::Balance, Language::Yoruba)),
-            ("Gba yàrá", (Scene::Booking, Language::Yoruba)),
-            ("Fi ímeèlì ránṣẹ́ sí Ada", (Scene::Mail, Language::Yoruba)),
-            ("Pa àkọsílẹ̀ rẹ́", (Scene::Deletion, Language::Yoruba)),
-            ("Báwo ni ojú ọjọ́?", (Scene::Weather, Language::Yoruba)),
-            ("Ṣàlàyé fún mi", (Scene::Explanation, Language::Yoruba)),
-            ("Irinṣẹ́ tí kò sí", (Scene::NoSuchTool, Language::Yoruba)),
-            ("Mo fẹ́ ènìyàn", (Scene::Handoff, Language::Yoruba)),
-            ("Kùnà", (Scene::Failure, Language::Yoruba)),
-            ("Fagi lé e", (Scene::Cancellation, Language::Yoruba)),
-            ("Ẹ n lẹ́", (Scene::Greeting, Language::Yoruba)),
+    fn the_language_is_detected_from_the_words() {
+        for (text, expected) in [
+            ("¿Cuál es mi saldo?", (DemoScene::Balance, Language::Spanish)),
+            ("cual es mi saldo", (DemoScene::Balance, Language::Spanish)),
+            ("transfiere 20 euros a Ben", (DemoScene::Transfer, Language::Spanish)),
+            ("Reservar una sala", (DemoScene::Booking, Language::Spanish)),
+            ("Envía un correo a Ada", (DemoScene::Mail, Language::Spanish)),
+            ("Borra un registro", (DemoScene::Deletion, Language::Spanish)),
+            ("¿Qué tiempo hace? ", (DemoScene::Weather, Language::Spanish)),
+            ("El tiempo en Sevilla", (DemoScene::Weather, Language::Spanish)),
+            ("Explícame todo", (DemoScene::Explanation, Language::Spanish)),
+            ("Una herramienta que no existe", (DemoScene::NoSuchTool, Language::Spanish)),
+            ("Quiero hablar con una persona", (DemoScene::Handoff, Language::Spanish)),
+            ("Falla, por favor", (DemoScene::Failure, Language::Spanish)),
+            ("Empieza algo y cancélalo, por favor", (DemoScene::Cancellation, Language::Spanish)),
+            ("¿Una canción?", (DemoScene::Unknown, Language::Spanish)),
+            ("Fi owó ránṣẹ́ sí Ben", (DemoScene::Transfer, Language::Yoruba)),
+            ("fi owo ranse si Ben", (DemoScene::Transfer, Language::Yoruba)),
+            ("Iye owó mi", (DemoScene::Balance, Language::Yoruba)),
+            ("Gba yàrá", (DemoScene::Booking, Language::Yoruba)),
+            ("Fi ímeèlì ránṣẹ́ sí Ada", (DemoScene::Mail, Language::Yoruba)),
+            ("Pa àkọsílẹ̀ rẹ́", (DemoScene::Deletion, Language::Yoruba)),
+            ("Báwo ni ojú ọjọ́?", (DemoScene::Weather, Language::Yoruba)),
+            ("Ṣàlàyé fún mi", (DemoScene::Explanation, Language::Yoruba)),
+            ("Irinṣẹ́ tí kò sí", (DemoScene::NoSuchTool, Language::Yoruba)),
+            ("Mo fẹ́ ènìyàn", (DemoScene::Handoff, Language::Yoruba)),
+            ("Kùnà", (DemoScene::Failure, Language::Yoruba)),
+            ("Fagi lé e", (DemoScene::Cancellation, Language::Yoruba)),
+            ("Ẹ n lẹ́", (DemoScene::Greeting, Language::Yoruba)),
         ] {
-            assert_eq!(understood(text), wanted, "{text}");
+            assert_eq!(parse(text), expected, "{text}");
         }
     }
 
     #[test]
-    fn who_prefers_a_language_is_answered_in_it() {
-        assert_eq!(read("What is my balance?", Some(Language::Yoruba)).language, Language::Yoruba);
+    fn a_preferred_language_overrides_the_detected_one() {
+        assert_eq!(parse_request("What is my balance?", Some(Language::Yoruba)).language, Language::Yoruba);
     }
 }

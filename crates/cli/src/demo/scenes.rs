@@ -1,131 +1,164 @@
-//! The scenes. Each is what an agent's author writes with the crate `sayso`: say, ask, act, report, end.
+//! The demo scenes, written as an agent author would write them with the `sayso` crate: report, ask, act, finish.
 
 use sayso::{
-    Action, Cancellation, Cause, Error, Failure, HandOff, Progress, Risk, State, StateChange, Target, Tool,
+    Action, Cancellation, Error, ErrorCategory, Failure, HandOff, HandOffTarget, ProgressUpdate,
+    ReportedState, Risk, StateChange, ToolCall,
 };
 
-use super::agent::Agent;
-use super::language::Line;
-use super::named::answered_place;
-use super::phrases::{self, Errand};
-use super::request::Scene;
+use super::agent::DemoAgent;
+use super::language::TranslatedText;
+use super::phrases::{self, ConfirmedAction};
+use super::request::DemoScene;
+use super::request_details::parse_place_answer;
 
-pub(super) async fn play(agent: Agent, scene: Scene) -> Result<(), Error> {
+pub(super) async fn run_scene(agent: DemoAgent, scene: DemoScene) -> Result<(), Error> {
     match scene {
-        Scene::Greeting => answer(agent, &phrases::GREETING).await,
-        Scene::Balance => balance(agent).await,
-        Scene::Transfer => confirmed(agent, &phrases::TRANSFER).await,
-        Scene::Booking => confirmed(agent, &phrases::BOOKING).await,
-        Scene::Mail => confirmed(agent, &phrases::MAIL).await,
-        Scene::Deletion => confirmed(agent, &phrases::DELETION).await,
-        Scene::Weather => weather(agent).await,
-        Scene::Explanation => {
+        DemoScene::Greeting => answer(agent, &phrases::GREETING).await,
+        DemoScene::Balance => balance(agent).await,
+        DemoScene::Transfer => run_confirmed_action(agent, &phrases::TRANSFER).await,
+        DemoScene::Booking => run_confirmed_action(agent, &phrases::BOOKING).await,
+        DemoScene::Mail => run_confirmed_action(agent, &phrases::MAIL).await,
+        DemoScene::Deletion => run_confirmed_action(agent, &phrases::DELETION).await,
+        DemoScene::Weather => weather(agent).await,
+        DemoScene::Explanation => {
             think(&agent).await?;
             answer(agent, &phrases::EXPLANATION).await
         }
-        Scene::NoSuchTool => no_such_tool(agent).await,
-        Scene::Handoff => handoff(agent).await,
-        Scene::Failure => failure(agent).await,
-        Scene::Cancellation => cancellation(agent).await,
-        Scene::Unknown => {
+        DemoScene::NoSuchTool => no_such_tool(agent).await,
+        DemoScene::Handoff => handoff(agent).await,
+        DemoScene::Failure => failure(agent).await,
+        DemoScene::Cancellation => cancellation(agent).await,
+        DemoScene::Unknown => {
             write(&agent, &phrases::UNKNOWN).await?;
-            let words = agent.words(&phrases::NOT_UNDERSTOOD);
-            agent.session.finish(words).await
+            let summary = agent.localize_phrase(&phrases::NOT_UNDERSTOOD);
+            agent.session.finish(summary).await
         }
     }
 }
 
-async fn think(agent: &Agent) -> Result<(), Error> {
-    agent.session.think(agent.words(&phrases::THINKING)).await
+async fn think(agent: &DemoAgent) -> Result<(), Error> {
+    agent.session.think(agent.localize_phrase(&phrases::THINKING)).await
 }
 
-/// Says its answer, and that it is done.
-async fn answer(agent: Agent, line: &Line) -> Result<(), Error> {
-    write(&agent, line).await?;
-    let words = agent.words(&phrases::DONE);
-    agent.session.finish(words).await
+/// Sends the answer and finishes the session.
+async fn answer(agent: DemoAgent, text: &TranslatedText) -> Result<(), Error> {
+    write(&agent, text).await?;
+    let summary = agent.localize_phrase(&phrases::DONE);
+    agent.session.finish(summary).await
 }
 
-async fn write(agent: &Agent, line: &Line) -> Result<(), Error> {
-    agent.session.enter(StateChange::to(State::WritingOutput, agent.words(&phrases::WRITING))).await?;
-    agent.output(line).await?;
-    agent.session.enter(StateChange::to(State::Idle, agent.words(&phrases::IDLE))).await
+async fn write(agent: &DemoAgent, text: &TranslatedText) -> Result<(), Error> {
+    agent
+        .session
+        .change_state(StateChange::new(
+            ReportedState::WritingOutput,
+            agent.localize_phrase(&phrases::WRITING),
+        ))
+        .await?;
+    agent.output(text).await?;
+    agent
+        .session
+        .change_state(StateChange::new(ReportedState::Idle, agent.localize_phrase(&phrases::IDLE)))
+        .await
 }
 
-async fn balance(agent: Agent) -> Result<(), Error> {
+async fn balance(agent: DemoAgent) -> Result<(), Error> {
     let tool = look_up(&agent).await?;
-    agent.session.progress(Progress::says(agent.words(&phrases::LOOKING_AT_IT)).step(1, 1)).await?;
-    tool.done(agent.words(&phrases::LOOKED)).await?;
+    agent
+        .session
+        .progress(ProgressUpdate::new(agent.localize_phrase(&phrases::LOOKUP_RUNNING)).step(1, 1))
+        .await?;
+    tool.succeed(agent.localize_phrase(&phrases::LOOKUP_DONE)).await?;
     answer(agent, &phrases::BALANCE).await
 }
 
-async fn look_up(agent: &Agent) -> Result<Tool<'_>, Error> {
-    agent.session.enter(StateChange::to(State::CallingTool, agent.words(&phrases::CALLING))).await?;
-    agent.session.tool("look_up_balance").says(agent.words(&phrases::LOOKING)).start().await
+async fn look_up(agent: &DemoAgent) -> Result<ToolCall<'_>, Error> {
+    agent
+        .session
+        .change_state(StateChange::new(ReportedState::CallingTool, agent.localize_phrase(&phrases::CALLING)))
+        .await?;
+    agent.session.tool("look_up_balance").says(agent.localize_phrase(&phrases::LOOKUP_STARTED)).start().await
 }
 
-/// Asks first, and acts only on a yes.
-async fn confirmed(agent: Agent, errand: &Errand) -> Result<(), Error> {
+/// Asks first, and acts only if the person accepts.
+async fn run_confirmed_action(agent: DemoAgent, confirmed: &ConfirmedAction) -> Result<(), Error> {
     think(&agent).await?;
-    let action = Action::new(errand.tool, agent.named.fill(errand.arguments))
-        .says(agent.line(&errand.action))
-        .consequence(agent.line(&errand.consequence))
-        .summary(agent.words(&errand.ask))
-        .doing(agent.words(&errand.doing))
-        .risk(errand.risk);
-    let action = if errand.irreversible { action.irreversible() } else { action.reversible_with_effort() };
-    let Some(granted) = agent.ask(action).await? else { return answer(agent, &errand.refused).await };
-    agent.session.enter(StateChange::to(State::CallingTool, agent.words(&phrases::CALLING))).await?;
-    let tool = agent.session.begin(granted).await?;
-    tool.done(agent.words(&errand.did)).await?;
-    answer(agent, &errand.done).await
+    let action = Action::new(confirmed.tool, agent.details.fill_template(confirmed.arguments))
+        .says(agent.localize_text(&confirmed.action))
+        .consequence(agent.localize_text(&confirmed.consequence))
+        .summary(agent.localize_phrase(&confirmed.ask))
+        .invocation_summary(agent.localize_phrase(&confirmed.tool_invoked))
+        .risk(confirmed.risk);
+    let action = if confirmed.irreversible { action.irreversible() } else { action.reversible_with_effort() };
+    let Some(granted) = agent.ask(action).await? else {
+        return answer(agent, &confirmed.refused_answer).await;
+    };
+    agent
+        .session
+        .change_state(StateChange::new(ReportedState::CallingTool, agent.localize_phrase(&phrases::CALLING)))
+        .await?;
+    let tool = agent.session.start_call(granted).await?;
+    tool.succeed(agent.localize_phrase(&confirmed.tool_completed)).await?;
+    answer(agent, &confirmed.answer).await
 }
 
-async fn weather(mut agent: Agent) -> Result<(), Error> {
-    if agent.named.place.is_none() {
+async fn weather(mut agent: DemoAgent) -> Result<(), Error> {
+    if agent.details.place.is_none() {
         think(&agent).await?;
-        let asked = sayso::Question::new(agent.words(&phrases::WHERE)).or_in_words();
-        let asked = phrases::PLACES.iter().fold(asked, |asked, place| asked.choice(*place, *place));
-        match agent.clarify(asked).await? {
-            None => return answer(agent, &phrases::NOWHERE).await,
-            Some(said) => agent.named.place = answered_place(&said),
+        let question =
+            sayso::ClarificationRequest::new(agent.localize_phrase(&phrases::ASK_PLACE)).accept_free_text();
+        let question =
+            phrases::PLACES.iter().fold(question, |question, place| question.choice(*place, *place));
+        match agent.clarify(question).await? {
+            None => return answer(agent, &phrases::NO_PLACE).await,
+            Some(text) => agent.details.place = parse_place_answer(&text),
         }
     }
-    let known = agent.named.place.is_some();
-    answer(agent, if known { &phrases::WEATHER } else { &phrases::WEATHER_ANYWHERE }).await
+    let has_place = agent.details.place.is_some();
+    answer(agent, if has_place { &phrases::WEATHER } else { &phrases::WEATHER_WITHOUT_PLACE }).await
 }
 
-async fn no_such_tool(agent: Agent) -> Result<(), Error> {
+async fn no_such_tool(agent: DemoAgent) -> Result<(), Error> {
     think(&agent).await?;
-    let failure = Failure::new(agent.words(&phrases::NO_SUCH_TOOL))
-        .cause(Cause::RequiresUser)
+    let failure = Failure::new(agent.localize_phrase(&phrases::NO_SUCH_TOOL))
+        .category(ErrorCategory::RequiresUser)
         .code("NO_SUCH_TOOL")
-        .hint(agent.line(&phrases::ASK_OTHERWISE));
+        .remediation_hint(agent.localize_text(&phrases::ASK_FOR_SOMETHING_ELSE));
     agent.session.fail(failure).await
 }
 
-async fn handoff(agent: Agent) -> Result<(), Error> {
-    agent.session.enter(StateChange::to(State::HandingOff, agent.words(&phrases::HANDING_OFF))).await?;
-    let handoff = HandOff::to(Target::Human, agent.line(&phrases::HANDOFF_REASON))
-        .summary(agent.words(&phrases::HANDOFF))
+async fn handoff(agent: DemoAgent) -> Result<(), Error> {
+    agent
+        .session
+        .change_state(StateChange::new(
+            ReportedState::HandingOff,
+            agent.localize_phrase(&phrases::HANDING_OFF),
+        ))
+        .await?;
+    let handoff = HandOff::new(HandOffTarget::Human, agent.localize_text(&phrases::HANDOFF_REASON))
+        .summary(agent.localize_phrase(&phrases::HANDOFF))
         .urgency(Risk::Low);
     agent.session.hand_off(handoff).await?;
-    let words = agent.words(&phrases::HANDED_OFF);
-    agent.session.finish(words).await
+    let summary = agent.localize_phrase(&phrases::HANDED_OFF);
+    agent.session.finish(summary).await
 }
 
-async fn failure(agent: Agent) -> Result<(), Error> {
+async fn failure(agent: DemoAgent) -> Result<(), Error> {
     let tool = look_up(&agent).await?;
-    tool.failed_as(agent.words(&phrases::LOOKED_IN_VAIN), agent.line(&phrases::NO_ANSWER)).await?;
-    let failure = Failure::new(agent.words(&phrases::FAILED))
-        .cause(Cause::Transient)
+    tool.fail_with_summary(
+        agent.localize_phrase(&phrases::LOOKUP_FAILED),
+        agent.localize_text(&phrases::NO_ANSWER),
+    )
+    .await?;
+    let failure = Failure::new(agent.localize_phrase(&phrases::FAILED))
+        .category(ErrorCategory::Transient)
         .code("DEMONSTRATION")
-        .hint(agent.line(&phrases::TRY_AGAIN));
+        .remediation_hint(agent.localize_text(&phrases::TRY_AGAIN));
     agent.session.fail(failure).await
 }
 
-async fn cancellation(agent: Agent) -> Result<(), Error> {
+async fn cancellation(agent: DemoAgent) -> Result<(), Error> {
     think(&agent).await?;
-    let cancellation = Cancellation::new(agent.words(&phrases::CANCELLED)).at_request();
+    let cancellation = Cancellation::new(agent.localize_phrase(&phrases::CANCELLED)).requested_by_user();
     agent.session.cancel(cancellation).await
 }

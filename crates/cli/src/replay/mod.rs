@@ -1,18 +1,18 @@
-//! `sayso replay`: a recording again, for ears, for listeners, for eyes.
+//! `sayso replay`: replays a recording in the terminal, to listeners, as a trace or as an SVG.
 //!
 //! ```text
-//!   validate::items ─▶ narrate: lines, at their times (pace)
-//!                 ├──▶ serve: events, to everybody who subscribes
-//!                 └──▶ judge ─▶ story ─▶ trace: a line a step, and the rules that it broke
-//!                                   └──▶ svg: a picture of the same
+//!   validate::item_reader ─▶ narration: announcements at their times (playback_clock)
+//!                       ├──▶ serve: events, to every subscriber
+//!                       └──▶ checker ─▶ timeline ─▶ trace: one line per step, with the rules it broke
+//!                                               └──▶ svg: a diagram of the same
 //! ```
 
-mod judge;
-mod narrate;
-mod pace;
+mod checker;
+mod narration;
+mod playback_clock;
 mod serve;
-mod story;
 mod svg;
+mod timeline;
 mod trace;
 
 use std::fs::File;
@@ -21,132 +21,141 @@ use std::path::{Path, PathBuf};
 
 use aaep::event::Verbosity;
 use aaep::json::Tape;
-use listen::Tastes;
+use listen::Preferences;
 
-use crate::Outcome;
-use crate::file::Stop;
-use crate::listen::{language, verbosity};
-use crate::print::{in_words, printable, tell};
+use crate::ExitStatus;
+use crate::file::CommandError;
+use crate::listen::{parse_language_tag, verbosity_parser};
+use crate::output::{describe_io_error, print_stderr, printable};
 use crate::validate;
-use crate::validate::items::Items;
-use judge::Judge;
-use pace::{Clock, Speed};
-use story::{Broken, Story};
-use svg::Picture;
+use crate::validate::item_reader::ItemReader;
+use checker::ReplayChecker;
+use playback_clock::{PlaybackClock, Speed};
+use svg::RecordingDiagram;
+use timeline::{RuleViolation, TimelineBuilder};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// A recording: JSON Lines, as `sayso capture` writes them, or a JSON array. `-` is standard input.
+    /// Recording: JSON Lines as written by `sayso capture`, or a JSON array. `-` is standard input.
     file: PathBuf,
-    /// How fast: 1 is as it happened, 10 ten times as fast, max without any pause.
+    /// Playback speed. 1 is real time, 10 is ten times as fast, and max has no pauses.
     #[arg(long, value_name = "N", default_value = "1", value_parser = Speed::parse)]
     speed: Speed,
-    /// Prints the state-machine trace, a line a step, with every rule that a step breaks.
+    /// Print a state-machine trace: one line per step, with every rule that the step breaks.
     #[arg(long, conflicts_with_all = ["speed", "listen"])]
     visualize: bool,
-    /// Draws the sessions into this file: lanes for state, tools, output and questions, with times.
+    /// Draw the sessions as SVG into this file, with lanes for state, tools, output and questions.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["speed", "listen"])]
     svg: Option<PathBuf>,
-    /// Serves the recording to listeners at this address, as a hub would; each hears it from its start.
+    /// Serve the recording to listeners at this address, like a hub. Each listener gets it from the start.
     #[arg(long, value_name = "ADDR")]
     listen: Option<String>,
-    /// How much is said.
-    #[arg(long, default_value = "normal", value_parser = verbosity())]
+    /// How much to hear.
+    #[arg(long, default_value = "normal", value_parser = verbosity_parser())]
     verbosity: Verbosity,
-    /// The languages to hear, the dearest first: --lang es,en
-    #[arg(long = "lang", value_name = "TAG", value_delimiter = ',', default_value = "en", value_parser = language)]
+    /// Languages to hear, in order of preference. Example: --lang es,en
+    #[arg(long = "lang", value_name = "TAG", value_delimiter = ',', default_value = "en", value_parser = parse_language_tag)]
     languages: Vec<String>,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
-    let done = match &arguments.listen {
-        _ if arguments.visualize || arguments.svg.is_some() => drawn(arguments),
-        Some(address) => serve::run(&arguments.file, address, arguments.speed).map(|()| Outcome::Good),
-        None => told(arguments),
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
+    let result = match &arguments.listen {
+        _ if arguments.visualize || arguments.svg.is_some() => trace_and_draw(arguments),
+        Some(address) => serve::run(&arguments.file, address, arguments.speed).map(|()| ExitStatus::Success),
+        None => narrate_recording(arguments),
     };
-    done.map_err(Stop::from)
+    result.map_err(CommandError::from)
 }
 
-fn told(arguments: &Arguments) -> Result<Outcome, String> {
-    let name = name(&arguments.file);
+fn narrate_recording(arguments: &Arguments) -> Result<ExitStatus, String> {
+    let name = display_name(&arguments.file);
     let input = open(&arguments.file)?;
-    let tastes =
-        Tastes { verbosity: arguments.verbosity.clone(), languages: arguments.languages.clone(), rate: None };
-    let cannot = |error: io::Error| format!("cannot play {name}: {}", in_words(&error));
+    let preferences = Preferences {
+        verbosity: arguments.verbosity.clone(),
+        languages: arguments.languages.clone(),
+        max_events_per_second: None,
+    };
+    let io_error = |error: io::Error| format!("cannot play {name}: {}", describe_io_error(&error));
     let mut out = io::stdout().lock();
-    narrate::preface(&mut out, &name).map_err(cannot)?;
-    let heard = narrate::tell(input, tastes, &mut Clock::new(arguments.speed), &mut out).map_err(cannot)?;
-    if heard.deaf {
-        return Ok(Outcome::Good);
+    narration::print_heading(&mut out, &name).map_err(io_error)?;
+    let summary = narration::narrate(input, preferences, &mut PlaybackClock::new(arguments.speed), &mut out)
+        .map_err(io_error)?;
+    if summary.is_output_closed {
+        return Ok(ExitStatus::Success);
     }
-    if !heard.unread.is_empty() {
-        let lines: Vec<_> = heard.unread.iter().map(u64::to_string).collect();
-        tell(&format!(
-            "sayso: {name} has lines that could not be read and were left out: {}",
-            lines.join(", ")
-        ));
+    if !summary.unreadable_lines.is_empty() {
+        let lines: Vec<_> = summary.unreadable_lines.iter().map(u64::to_string).collect();
+        print_stderr(&format!("sayso: skipped unreadable lines of {name}: {}", lines.join(", ")));
     }
-    if heard.events == 0 {
-        tell(&format!("sayso: there is no event in {name}"));
+    if summary.events == 0 {
+        print_stderr(&format!("sayso: {name} contains no events"));
     }
-    Ok(if heard.unread.is_empty() && heard.events > 0 { Outcome::Good } else { Outcome::Faults })
+    Ok(if summary.unreadable_lines.is_empty() && summary.events > 0 {
+        ExitStatus::Success
+    } else {
+        ExitStatus::FaultsFound
+    })
 }
 
-/// The trace, the picture, or both, in one pass.
-fn drawn(arguments: &Arguments) -> Result<Outcome, String> {
-    let name = name(&arguments.file);
-    let mut items = Items::new(open(&arguments.file)?);
-    let cannot = |error: io::Error| format!("cannot read {name}: {}", in_words(&error));
-    let cannot_print = |error: io::Error| format!("cannot print the trace: {}", in_words(&error));
-    let (mut judge, mut story, mut tape) = (Judge::new(), Story::default(), Tape::default());
+/// Writes the trace, the SVG, or both, in one pass.
+fn trace_and_draw(arguments: &Arguments) -> Result<ExitStatus, String> {
+    let name = display_name(&arguments.file);
+    let mut items = ItemReader::new(open(&arguments.file)?);
+    let io_error = |error: io::Error| format!("cannot read {name}: {}", describe_io_error(&error));
+    let print_error = |error: io::Error| format!("cannot print the trace: {}", describe_io_error(&error));
+    let (mut checker, mut timeline, mut tape) =
+        (ReplayChecker::new(), TimelineBuilder::default(), Tape::default());
     let mut out = BufWriter::new(io::stdout().lock());
-    let mut picture = arguments.svg.is_some().then(Picture::default);
-    let (mut errors, mut warnings, mut hears) = (0_u64, 0_u64, arguments.visualize);
-    let mut count = |broken: &[Broken]| {
-        let bad = broken.iter().filter(|broken| broken.is_error).count() as u64;
+    let mut diagram = arguments.svg.is_some().then(RecordingDiagram::default);
+    let (mut errors, mut warnings, mut is_tracing) = (0_u64, 0_u64, arguments.visualize);
+    let mut count = |violations: &[RuleViolation]| {
+        let bad = violations.iter().filter(|violation| violation.is_error).count() as u64;
         errors += bad;
-        warnings += broken.len() as u64 - bad;
+        warnings += violations.len() as u64 - bad;
     };
-    while let Some(item) = items.next().map_err(cannot)? {
-        let (checked, findings) = judge.take(&item, &mut tape);
-        let moment = story.moment(item.line, &checked, &findings);
-        count(&moment.broken);
-        if hears {
-            hears = trace::print(&mut out, &trace::lines(&moment)).map_err(cannot_print)?;
+    while let Some(item) = items.next().map_err(io_error)? {
+        let (checked, findings) = checker.check_item(&item, &mut tape);
+        let entry = timeline.add_item(item.line, &checked, &findings);
+        count(&entry.violations);
+        if is_tracing {
+            is_tracing =
+                trace::write_or_closed(&mut out, &trace::format_entry(&entry)).map_err(print_error)?;
         }
-        if let Some(picture) = &mut picture {
-            picture.add(&moment);
-        }
-    }
-    let events = judge.events;
-    let (left, sessions) = judge.finish();
-    let left: Vec<_> = left.iter().map(|(line, finding)| (*line, Broken::of(finding))).collect();
-    for (line, broken) in &left {
-        count(std::slice::from_ref(broken));
-        if hears {
-            hears = trace::print(&mut out, &trace::left(*line, broken)).map_err(cannot_print)?;
+        if let Some(diagram) = &mut diagram {
+            diagram.add(&entry);
         }
     }
-    if hears {
+    let events = checker.events;
+    let (unfinished, sessions) = checker.finish();
+    let unfinished: Vec<_> =
+        unfinished.iter().map(|(line, finding)| (*line, RuleViolation::from_finding(finding))).collect();
+    for (line, violation) in &unfinished {
+        count(std::slice::from_ref(violation));
+        if is_tracing {
+            is_tracing = trace::write_or_closed(&mut out, &trace::format_unfinished(*line, violation))
+                .map_err(print_error)?;
+        }
+    }
+    if is_tracing {
         let text = format!("{events} events, {sessions} sessions: {errors} errors, {warnings} warnings\n");
-        trace::print(&mut out, &text).map_err(cannot_print)?;
+        trace::write_or_closed(&mut out, &text).map_err(print_error)?;
         match out.flush() {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(cannot_print(error)),
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(print_error(error)),
             _ => {}
         }
     }
-    if let (Some(picture), Some(path)) = (picture, &arguments.svg) {
-        save(path, &picture.draw(&left))?;
+    if let (Some(diagram), Some(path)) = (diagram, &arguments.svg) {
+        write_svg(path, &diagram.draw(&unfinished))?;
     }
-    Ok(if errors > 0 { Outcome::Faults } else { Outcome::Good })
+    Ok(if errors > 0 { ExitStatus::FaultsFound } else { ExitStatus::Success })
 }
 
-fn save(path: &Path, picture: &str) -> Result<(), String> {
-    std::fs::write(path, picture)
-        .map_err(|error| format!("cannot write {}: {}", name(path), in_words(&error)))
+fn write_svg(path: &Path, diagram: &str) -> Result<(), String> {
+    std::fs::write(path, diagram)
+        .map_err(|error| format!("cannot write {}: {}", display_name(path), describe_io_error(&error)))
 }
 
-fn name(path: &Path) -> String {
+fn display_name(path: &Path) -> String {
     if path.as_os_str() == "-" { "standard input".to_owned() } else { printable(&path.to_string_lossy()) }
 }
 
@@ -154,7 +163,7 @@ fn open(path: &Path) -> Result<Box<dyn Read + Send>, String> {
     if path.as_os_str() == "-" {
         return Ok(Box::new(io::stdin()));
     }
-    let file: Result<File, String> = validate::open(path);
+    let file: Result<File, String> = validate::open_file(path);
     file.map(|file| Box::new(file) as Box<dyn Read + Send>)
-        .map_err(|why| format!("cannot read {}: {why}", name(path)))
+        .map_err(|error| format!("cannot read {}: {error}", display_name(path)))
 }

@@ -1,46 +1,50 @@
-//! A recording served to listeners, each of whom hears it from its start.
+//! Serves a recording to listeners. Each listener gets it from the start.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use aaep::Received;
+use aaep::ParsedDocument;
 use aaep::event::Event;
 use tokio::net::TcpListener;
-use wire::replay::{Events, Limits, Recording, Replay};
+use wire::replay::{RecordedEvents, Replay, ReplayLimits, ReplaySource};
 
-use super::pace::Speed;
-use crate::print::{in_words, tell};
-use crate::validate::items::Items;
-use crate::way::{runtime, socket, stopped};
+use super::playback_clock::Speed;
+use crate::hub_args::{build_runtime, parse_listen_address, shutdown_signal};
+use crate::output::{describe_io_error, print_stderr};
+use crate::validate::item_reader::ItemReader;
 
 pub(super) fn run(path: &Path, address: &str, speed: Speed) -> Result<(), String> {
-    let bad = || format!("{address:?} is no address to listen on: write 127.0.0.1:8787, or port 0 for any");
-    let address: SocketAddr = socket(address).ok_or_else(bad)?;
+    let invalid = || {
+        format!("{address:?} is not an address with a port, such as 127.0.0.1:8787; port 0 picks a free port")
+    };
+    let address: SocketAddr = parse_listen_address(address).ok_or_else(invalid)?;
     if !address.ip().is_loopback() {
-        return Err("a recording is given to everybody who asks, so --listen is for loopback only".to_owned());
+        return Err(
+            "everybody who connects gets the recording, so --listen works on loopback only".to_owned()
+        );
     }
     if path.as_os_str() == "-" {
-        return Err("every listener hears the recording from its start, so --listen needs a file".to_owned());
+        return Err("every listener gets the recording from the start, so --listen needs a file".to_owned());
     }
-    let events = check(path)?;
-    let runtime = runtime(2)?;
+    let events = count_events(path)?;
+    let runtime = build_runtime(2)?;
     let path = path.to_owned();
-    let served = runtime.block_on(async move {
-        let stopped = stopped();
+    let result = runtime.block_on(async move {
+        let stopped = shutdown_signal();
         let listener = TcpListener::bind(address)
             .await
-            .map_err(|error| format!("cannot listen on {address}: {}", in_words(&error)))?;
+            .map_err(|error| format!("cannot listen on {address}: {}", describe_io_error(&error)))?;
         let address =
-            listener.local_addr().map_err(|error| format!("cannot listen: {}", in_words(&error)))?;
+            listener.local_addr().map_err(|error| format!("cannot listen: {}", describe_io_error(&error)))?;
         let hosts = vec![address.to_string(), format!("localhost:{}", address.port())];
-        let recording = Recording {
-            open: Box::new(move || open(&path)),
-            pause: Box::new(move |millis| speed.pause(millis)),
+        let recording = ReplaySource {
+            open: Box::new(move || open_events(&path)),
+            delay: Box::new(move |millis| speed.scale_pause(millis)),
         };
-        let replay = Arc::new(Replay::new(recording, Limits::default(), hosts));
-        tell(&format!("A recording of {events} events. Its questions are history: they cannot be answered."));
-        tell(&format!("listening on http://{address}"));
+        let replay = Arc::new(Replay::new(recording, ReplayLimits::default(), hosts));
+        print_stderr(&format!("A recording of {events} events. Its questions cannot be answered."));
+        print_stderr(&format!("listening on http://{address}"));
         tokio::select! {
             () = replay.serve(listener) => {}
             () = stopped => {}
@@ -48,16 +52,16 @@ pub(super) fn run(path: &Path, address: &str, speed: Speed) -> Result<(), String
         Ok(())
     });
     runtime.shutdown_background();
-    served
+    result
 }
 
-/// How many events there are. What cannot be played is told before anybody listens.
-fn check(path: &Path) -> Result<u64, String> {
-    let name = super::name(path);
-    let mut items = Items::new(super::open(path)?);
+/// Counts the events. Unplayable input is reported before anybody listens.
+fn count_events(path: &Path) -> Result<u64, String> {
+    let name = super::display_name(path);
+    let mut items = ItemReader::new(super::open(path)?);
     let (mut events, mut others) = (0_u64, 0_u64);
     while let Some(item) =
-        items.next().map_err(|error| format!("cannot read {name}: {}", in_words(&error)))?
+        items.next().map_err(|error| format!("cannot read {name}: {}", describe_io_error(&error)))?
     {
         let text = item.bytes.ok().and_then(|bytes| String::from_utf8(bytes).ok());
         match text {
@@ -67,22 +71,22 @@ fn check(path: &Path) -> Result<u64, String> {
         }
     }
     if events == 0 {
-        return Err(format!("there is no event in {name}"));
+        return Err(format!("{name} contains no events"));
     }
     if others > 0 {
-        tell(&format!("{others} lines of {name} are neither events nor messages; they are left out."));
+        print_stderr(&format!("{others} lines of {name} are neither events nor messages and are skipped."));
     }
     Ok(events)
 }
 
-fn open(path: &PathBuf) -> std::io::Result<Events> {
-    let mut items = Items::new(std::fs::File::open(path)?);
+fn open_events(path: &PathBuf) -> std::io::Result<RecordedEvents> {
+    let mut items = ItemReader::new(std::fs::File::open(path)?);
     Ok(Box::new(std::iter::from_fn(move || {
         loop {
-            // A file that cannot be read any more ends here.
+            // A read error ends the recording here.
             let item = items.next().ok().flatten()?;
             let text = item.bytes.ok().and_then(|bytes| String::from_utf8(bytes).ok());
-            if let Some(event) = text.and_then(Received::<Event>::parse) {
+            if let Some(event) = text.and_then(ParsedDocument::<Event>::parse) {
                 return Some(Arc::new(event));
             }
         }

@@ -1,78 +1,82 @@
-//! The picture: for each session a column of time and lanes for its state, its tools, its output and its questions. Every
-//! step is a row, so that a long silence takes no room and two steps in a millisecond do not lie on each other.
+//! The SVG diagram. Each session has a time column and lanes for state, tools, output and questions. Every step is a row, so
+//! a long silence takes no space and two steps within a millisecond do not overlap.
 
-mod lanes;
-mod session;
+mod lane_spans;
+mod session_diagram;
 
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use super::story::{Broken, Moment, Who};
+use super::timeline::{RuleViolation, SessionLabel, TimelineEntry};
 use super::trace;
-use crate::picture::{escape, escape_lines};
-use crate::print::many;
-use session::Sheet;
+use crate::output::pluralize;
+use crate::svg_text::{escape_xml, escape_xml_lines};
+use session_diagram::SessionDiagram;
 
-/// So many rows are drawn: more would be too much for who looks at it, and for what draws it.
-const MOST_ROWS: usize = 2000;
+/// Maximum number of rows, to keep the diagram readable and renderable.
+const MAX_ROWS: usize = 2000;
 const WIDTH: i32 = 1240;
-/// The names of the session and of its lanes.
-const HEADING: i32 = 76;
+/// Height of the headings of a session and its lanes.
+const HEADING_HEIGHT: i32 = 76;
 const TOP: i32 = 64;
 
-/// A picture of a recording, in the making.
+/// A diagram of a recording, under construction.
 #[derive(Default)]
-pub(super) struct Picture {
-    /// The sessions in the order in which they began, and what belongs to none.
-    sheets: Vec<(String, Sheet)>,
-    places: HashMap<Option<Who>, usize>,
-    /// The same in words, for those who do not see it.
-    words: String,
+pub(super) struct RecordingDiagram {
+    /// The sessions in order of appearance, and one entry for items without a session.
+    sessions: Vec<(String, SessionDiagram)>,
+    session_index: HashMap<Option<SessionLabel>, usize>,
+    /// The text alternative for people who cannot see the diagram.
+    text_alternative: String,
     rows: usize,
-    undrawn: u64,
-    undrawn_errors: u64,
+    omitted_entries: u64,
+    omitted_errors: u64,
     errors: u64,
     warnings: u64,
 }
 
-impl Picture {
-    pub(super) fn add(&mut self, moment: &Moment) {
-        let errors = moment.broken.iter().filter(|broken| broken.is_error).count() as u64;
+impl RecordingDiagram {
+    pub(super) fn add(&mut self, entry: &TimelineEntry) {
+        let errors = entry.violations.iter().filter(|violation| violation.is_error).count() as u64;
         self.errors += errors;
-        self.warnings += moment.broken.len() as u64 - errors;
-        let known = self.places.contains_key(&moment.session);
-        let joins = self
-            .places
-            .get(&moment.session)
-            .and_then(|place| self.sheets.get_mut(*place))
-            .is_some_and(|(_, sheet)| sheet.join(moment));
-        if joins {
+        self.warnings += entry.violations.len() as u64 - errors;
+        let is_known = self.session_index.contains_key(&entry.session);
+        let is_merged = self
+            .session_index
+            .get(&entry.session)
+            .and_then(|index| self.sessions.get_mut(*index))
+            .is_some_and(|(_, diagram)| diagram.merge_into_last(entry));
+        if is_merged {
             return;
         }
-        if self.rows >= MOST_ROWS {
-            self.undrawn += 1;
-            self.undrawn_errors += errors;
+        if self.rows >= MAX_ROWS {
+            self.omitted_entries += 1;
+            self.omitted_errors += errors;
             return;
         }
         self.rows += 1;
-        self.words += &trace::lines(moment);
-        if !known {
-            let name =
-                moment.session.as_ref().map_or("Listeners, and what belongs to no session", |who| &who.0);
-            self.places.insert(moment.session.clone(), self.sheets.len());
-            self.sheets.push((name.to_owned(), Sheet::default()));
+        self.text_alternative += &trace::format_entry(entry);
+        if !is_known {
+            let name = entry
+                .session
+                .as_ref()
+                .map_or("Listeners, and events without a session", |session| &session.0);
+            self.session_index.insert(entry.session.clone(), self.sessions.len());
+            self.sessions.push((name.to_owned(), SessionDiagram::default()));
         }
-        if let Some((_, sheet)) = self.places.get(&moment.session).and_then(|at| self.sheets.get_mut(*at)) {
-            sheet.add(moment);
+        if let Some((_, diagram)) =
+            self.session_index.get(&entry.session).and_then(|at| self.sessions.get_mut(*at))
+        {
+            diagram.add(entry);
         }
     }
 
-    pub(super) fn draw(mut self, left: &[(u64, Broken)]) -> String {
-        for (line, broken) in left {
-            self.errors += u64::from(broken.is_error);
-            self.words += &trace::left(*line, broken);
+    pub(super) fn draw(mut self, unfinished: &[(u64, RuleViolation)]) -> String {
+        for (line, violation) in unfinished {
+            self.errors += u64::from(violation.is_error);
+            self.text_alternative += &trace::format_unfinished(*line, violation);
         }
-        let notes = self.notes(left);
+        let notes = self.notes(unfinished);
         let mut body = String::new();
         let mut y = TOP + 20 * i32::try_from(notes.len()).unwrap_or(0);
         for (note, at) in notes.iter().zip(0..) {
@@ -81,27 +85,27 @@ impl Picture {
                 body,
                 r#"<text class="{class}" x="24" y="{}">{}</text>"#,
                 TOP + 20 * at,
-                escape(&crate::picture::short(&note.0, 170))
+                escape_xml(&crate::svg_text::truncate(&note.0, 170))
             );
         }
-        for (name, sheet) in &self.sheets {
-            y = sheet.draw(name, y, &mut body);
+        for (name, diagram) in &self.sessions {
+            y = diagram.draw(name, y, &mut body);
         }
         let height = y + 24;
-        let sessions = self.places.keys().filter(|who| who.is_some()).count();
+        let sessions = self.session_index.keys().filter(|session| session.is_some()).count();
         let title = format!(
             "A recording of {}. {}",
-            many(sessions as u64, "session"),
+            pluralize(sessions as u64, "session"),
             match self.errors {
                 0 => "No rule is broken.".to_owned(),
-                errors => format!("{} in it.", many(errors, "broken rule")),
+                errors => format!("{}.", pluralize(errors, "broken rule")),
             }
         );
-        let words = escape_lines(&self.words);
+        let description = escape_xml_lines(&self.text_alternative);
         let mut out = format!(
             r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img" aria-labelledby="title desc">
 <title id="title">{title}</title>
-<desc id="desc">{words}</desc>
+<desc id="desc">{description}</desc>
 {STYLE}
 <rect class="paper" width="100%" height="100%"/>
 <text class="title" x="24" y="36">{title}</text>
@@ -112,35 +116,37 @@ impl Picture {
         out
     }
 
-    /// What stands above all sessions: what was left open, and what is not drawn. Whether it is bad.
-    fn notes(&self, left: &[(u64, Broken)]) -> Vec<(String, bool)> {
-        const MOST_NOTES: usize = 8;
-        let mut notes: Vec<_> = left
+    /// Returns the notes above the sessions (unfinished items, omitted rows), and whether each is an error.
+    fn notes(&self, unfinished: &[(u64, RuleViolation)]) -> Vec<(String, bool)> {
+        const MAX_NOTES: usize = 8;
+        let mut notes: Vec<_> = unfinished
             .iter()
-            .take(MOST_NOTES)
-            .map(|(line, broken)| (trace::left(*line, broken).trim_end().to_owned(), broken.is_error))
+            .take(MAX_NOTES)
+            .map(|(line, violation)| {
+                (trace::format_unfinished(*line, violation).trim_end().to_owned(), violation.is_error)
+            })
             .collect();
-        if left.len() > MOST_NOTES {
-            notes.push((format!("{} more like these are not shown.", left.len() - MOST_NOTES), false));
+        if unfinished.len() > MAX_NOTES {
+            notes.push((format!("{} more like these are not shown.", unfinished.len() - MAX_NOTES), false));
         }
         if self.warnings > 0 {
             let text =
-                format!("{} besides. sayso replay --visualize shows them.", many(self.warnings, "warning"));
+                format!("Also {}. sayso replay --visualize shows them.", pluralize(self.warnings, "warning"));
             notes.push((text, false));
         }
-        if self.undrawn > 0 {
+        if self.omitted_entries > 0 {
             let text = format!(
                 "{} are not drawn, with {}. sayso replay --visualize shows them all.",
-                many(self.undrawn, "more step"),
-                many(self.undrawn_errors, "broken rule")
+                pluralize(self.omitted_entries, "more step"),
+                pluralize(self.omitted_errors, "broken rule")
             );
-            notes.push((text, self.undrawn_errors > 0));
+            notes.push((text, self.omitted_errors > 0));
         }
         notes
     }
 }
 
-/// Dark letters on a light ground, or the other way round where that is wished for; every contrast is 4.5 to 1 or better.
+/// Dark text on a light background, or the reverse in dark mode. Every contrast is at least 4.5:1.
 const STYLE: &str = "<style>
 text { font: 13px system-ui, sans-serif; fill: #1b1b1f } .title { font-size: 18px; font-weight: 600 }
 .name { font-size: 15px; font-weight: 600 } .head { font-weight: 600 } .soft { fill: #55555f }

@@ -1,33 +1,33 @@
-//! The state-machine trace: a line a step, and under it every rule that the step broke.
+//! The state-machine trace: one line per step, followed by every rule that the step broke.
 
 use std::fmt::Write as _;
 use std::io::Write;
 
-use super::story::{Broken, Moment, clock};
+use super::timeline::{RuleViolation, TimelineEntry, format_offset};
 
-pub(super) fn lines(moment: &Moment) -> String {
-    let who = moment.session.as_ref().map_or("recording", |who| who.0.as_str());
-    let (time, lane) = (clock(moment.at), moment.lane.word());
-    let outcome = moment.outcome.as_ref().map(|outcome| format!(" {outcome}")).unwrap_or_default();
-    let mut out = format!("{time} {who}, {lane}: {}{outcome} (line {})\n", moment.text, moment.line);
-    for broken in &moment.broken {
-        let _ = writeln!(out, "{time} {who}, {}", rule(broken, moment.line));
+pub(super) fn format_entry(entry: &TimelineEntry) -> String {
+    let session = entry.session.as_ref().map_or("recording", |session| session.0.as_str());
+    let (time, lane) = (format_offset(entry.offset_ms), entry.lane.as_str());
+    let outcome = entry.outcome.as_ref().map(|outcome| format!(" {outcome}")).unwrap_or_default();
+    let mut out = format!("{time} {session}, {lane}: {}{outcome} (line {})\n", entry.text, entry.line);
+    for violation in &entry.violations {
+        let _ = writeln!(out, "{time} {session}, {}", format_violation(violation, entry.line));
     }
     out
 }
 
-/// A rule that does not hold, with the line where that shows.
-pub(super) fn rule(broken: &Broken, line: u64) -> String {
-    format!("{}: {} {} (line {line})", broken.word(), broken.rule, broken.words)
+/// Formats a rule violation, with its line in the recording.
+pub(super) fn format_violation(violation: &RuleViolation, line: u64) -> String {
+    format!("{}: {} {} (line {line})", violation.severity_label(), violation.rule, violation.message)
 }
 
-/// The lines of what was left open at the end of the recording.
-pub(super) fn left(line: u64, broken: &Broken) -> String {
-    format!("at the end, {}\n", rule(broken, line))
+/// Formats a violation that is found at the end of the recording, such as a session that is still open.
+pub(super) fn format_unfinished(line: u64, violation: &RuleViolation) -> String {
+    format!("at the end, {}\n", format_violation(violation, line))
 }
 
-/// Prints; whoever has heard enough is no failure.
-pub(super) fn print(out: &mut impl Write, text: &str) -> std::io::Result<bool> {
+/// Writes the text. Returns false if the reader has closed the pipe, which is not an error.
+pub(super) fn write_or_closed(out: &mut impl Write, text: &str) -> std::io::Result<bool> {
     match out.write_all(text.as_bytes()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
         written => written.map(|()| true),

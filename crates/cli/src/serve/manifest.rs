@@ -1,33 +1,33 @@
-//! The hub's own manifest, and the key that signs it.
+//! The hub's manifest, and the key that signs it.
 
 use std::path::Path;
 
-use aaep::json::{Raw, object};
+use aaep::json::{RawJson, write_object};
 use aaep::message::{Manifest, Message};
 use seal::es256::SigningKey;
 use seal::{Jwk, SystemRandom};
 
-use crate::print::{in_words, tell};
+use crate::output::{describe_io_error, print_stderr};
 
 pub(crate) const AGENT_ID: &str = "sayso-hub";
 
-/// What the hub can do (§5.10), and on which wires.
-pub(crate) fn text(transports: &[&str]) -> String {
+/// Returns the hub's manifest as JSON: its capabilities (§5.10) and transports.
+pub(crate) fn manifest_json(transports: &[&str]) -> String {
     let owned = |list: &[&str]| list.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
     let mut manifest = Manifest::new(AGENT_ID, owned(&["1.0.0"]), vec![1, 2, 3], owned(transports));
     manifest.agent_version = Some(env!("CARGO_PKG_VERSION").to_owned());
     manifest.agent_name = Some("sayso hub".to_owned());
     manifest.event_types_emitted = Some(owned(&["aaep:agent.*"]));
     manifest.extensions_supported = Some(owned(&["urn:sayso:context:v1"]));
-    if let Ok(ours) = Raw::parse(&extension(transports.contains(&"unix-socket"))) {
-        manifest.other.set("extensions", ours);
+    if let Ok(extension) = RawJson::parse(&manifest_extension(transports.contains(&"unix-socket"))) {
+        manifest.other.set("extensions", extension);
     }
     Message::Manifest(manifest).to_json()
 }
 
-/// What a manifest has no member for: where the HTTP routes begin (B.1.1), and how the socket frames (B.4.4, C-E10).
-fn extension(unix: bool) -> String {
-    object(|writer| {
+/// Returns the extension with facts that have no member in a manifest: the prefix of the HTTP routes (B.1.1) and the framing of the Unix socket (B.4.4, C-E10).
+fn manifest_extension(unix: bool) -> String {
+    write_object(|writer| {
         writer.key("sayso").object(|writer| {
             writer.key("http_prefix").text("/aaep/v1");
             if unix {
@@ -37,18 +37,18 @@ fn extension(unix: bool) -> String {
     })
 }
 
-/// Signs it: with the key in the folder, which the first start makes, or with one that ends with this run.
+/// Signs the manifest with the key in the folder. The key is created on the first start. Without a folder, a temporary key is used.
 pub(super) fn sign(text: &str, folder: Option<&Path>) -> Result<String, String> {
     let key = match folder {
-        Some(folder) => kept(folder)?,
+        Some(folder) => load_or_create_key(folder)?,
         None => SigningKey::generate(&mut SystemRandom),
     };
-    aaep::manifest::sign(text, &key).map_err(|why| format!("the manifest {why}"))
+    aaep::manifest::sign(text, &key).map_err(|error| format!("cannot sign the manifest: it {error}"))
 }
 
-/// The key in the folder; its public half lies beside it, for those who listen.
-fn kept(folder: &Path) -> Result<SigningKey, String> {
-    let (path, shown) = (folder.join("manifest.key"), folder.join("manifest.jwk"));
+/// Loads or creates the key in the folder. Its public key is stored next to it, for listeners.
+fn load_or_create_key(folder: &Path) -> Result<SigningKey, String> {
+    let (path, public_path) = (folder.join("manifest.key"), folder.join("manifest.jwk"));
     let is_new = !path.exists();
     let key = if is_new {
         let key = SigningKey::generate(&mut SystemRandom);
@@ -56,12 +56,16 @@ fn kept(folder: &Path) -> Result<SigningKey, String> {
     } else {
         SigningKey::load(&path)
     }
-    .map_err(|why| why.to_string())?;
-    if is_new || !shown.exists() {
+    .map_err(|error| error.to_string())?;
+    if is_new || !public_path.exists() {
         let public = Jwk::P256(key.verifying_key().clone()).to_json() + "\n";
-        std::fs::write(&shown, public)
-            .map_err(|error| format!("cannot write {}: {}", shown.display(), in_words(&error)))?;
-        tell(&format!("the manifest is signed; the public key for those who listen is {}", shown.display()));
+        std::fs::write(&public_path, public).map_err(|error| {
+            format!("cannot write {}: {}", public_path.display(), describe_io_error(&error))
+        })?;
+        print_stderr(&format!(
+            "the manifest is signed; the public key for listeners is {}",
+            public_path.display()
+        ));
     }
     Ok(key)
 }

@@ -12,137 +12,137 @@ use std::time::Duration;
 
 use aaep::event::Producer;
 use hub::{Core, Role, Scope};
-use journal::{Journal, Memory, Sqlite};
+use journal::{Journal, MemoryJournal, SqliteJournal};
 use seal::{Random, SystemRandom};
 use tokio::signal::unix::SignalKind;
-use wire::auth::{NewToken, Passes, Tokens};
-use wire::{Bridge, Door, Server, Tls, UnixSocket};
+use wire::auth::{BrowserSessions, NewToken, Tokens};
+use wire::{AuthPolicy, HubHandle, Server, Tls, UnixSocket};
 
-use crate::file::Stop;
-use crate::print::{in_words, print, tell};
-use crate::watching::{self, Watching};
-use crate::way::{runtime, wait_for_signal};
-use crate::{Outcome, demo, file, page};
-use config::{Config, Flags, Loaded};
-use reload::Reload;
+use crate::file::CommandError;
+use crate::hub_args::{build_runtime, wait_for_signal};
+use crate::log_args::{self, LogArgs};
+use crate::output::{describe_io_error, print_stderr, print_stdout};
+use crate::{ExitStatus, demo, file, page_assets};
+use config::{Config, ConfigFlags, LoadedConfig};
+use reload::Reloader;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    flags: Flags,
-    /// The file of settings; sayso.toml in the data folder if not said and there. Also SAYSO_CONFIG.
+    flags: ConfigFlags,
+    /// Configuration file. Default: SAYSO_CONFIG, else sayso.toml in the data folder, if it exists.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Prints the configuration in force as TOML, with where each value came from, and ends.
+    /// Print the effective configuration as TOML, with the source of each value, and exit.
     #[arg(long)]
     print_config: bool,
-    /// Prints the table of all keys, as the documentation has it, and ends.
+    /// Print the table of all keys as in docs/configuration.md, and exit.
     #[arg(long, hide = true)]
     list_keys: bool,
     #[command(flatten)]
-    watching: Watching,
+    log: LogArgs,
 }
 
-/// Instead of a path: where those who listen look for it.
-const USUAL: &str = "usual";
+/// The value of `--unix` that stands for the default socket path, where listeners look.
+const DEFAULT_SOCKET_KEYWORD: &str = "usual";
 
-/// Listeners are told that it stops; who does not take it in that time goes untold.
-const FAREWELL: Duration = Duration::from_secs(2);
+/// How long the hub spends telling listeners that it is shutting down.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
-pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
     if arguments.list_keys {
-        return Ok(print(&config::list()));
+        return Ok(print_stdout(&config::key_table_markdown()));
     }
-    let loaded = Loaded::new(&arguments.flags, arguments.config.as_deref())?;
+    let loaded = LoadedConfig::load(&arguments.flags, arguments.config.as_deref())?;
     if arguments.print_config {
-        return Ok(print(&loaded.print()));
+        return Ok(print_stdout(&loaded.to_toml()));
     }
-    serve(&loaded.config, &arguments.watching)?;
-    Ok(Outcome::Good)
+    serve(&loaded.config, &arguments.log)?;
+    Ok(ExitStatus::Success)
 }
 
-fn serve(config: &Config, watching: &Watching) -> Result<(), String> {
+fn serve(config: &Config, log_args: &LogArgs) -> Result<(), String> {
     if config.open && !config.listen.ip().is_loopback() {
-        return Err("--open lets everybody in, so it is for loopback only".to_owned());
+        return Err("--open accepts everybody without a token, so it works on loopback only".to_owned());
     }
     if config.compat && !config.listen.ip().is_loopback() {
-        return Err("--compat takes answers without a handshake, so it is for loopback only".to_owned());
+        return Err("--compat accepts answers without a handshake, so it works on loopback only".to_owned());
     }
-    let tls = tls(config)?;
+    let tls = load_tls(config)?;
     let scheme = if tls.is_some() { "https" } else { "http" };
-    let (door, tokens) = door(config)?;
-    let observe = watching.start()?;
-    let journal = observe.journal(journal(config)?);
-    let longest_wait = i64::try_from(config.wire.longest_wait.as_millis()).unwrap_or(i64::MAX);
+    let (auth_policy, tokens) = load_auth_policy(config)?;
+    let telemetry = log_args.start_log()?;
+    let journal = telemetry.instrument_journal(open_journal(config)?);
+    let max_wait_ms = i64::try_from(config.wire.max_reply_wait.as_millis()).unwrap_or(i64::MAX);
     let mut core = Core::new(
         journal,
         Producer::new(manifest::AGENT_ID),
-        hub::Limits { longest_wait, ..config.hub },
+        hub::HubLimits { max_wait_ms, ..config.hub },
         |bytes: &mut [u8]| SystemRandom.fill(bytes),
-        wire::clock(),
+        wire::unix_now(),
     )
     .map_err(|error| error.to_string())?;
-    // The demo's assistant lives in this process; what an earlier one left has nobody.
-    core.orphan(demo::AGENT, wire::clock());
-    let manifest = manifest::text(&wires(config));
+    // The demo agent runs in this process, so its sessions from an earlier process no longer have an agent.
+    core.orphan_sessions_of(demo::AGENT_ID, wire::unix_now());
+    let manifest = manifest::manifest_json(&open_transports(config));
     let signed = manifest::sign(&manifest, (!config.memory).then_some(config.data.as_path()))?;
-    let passes = passes(config)?;
-    let runtime = runtime(config.threads)?;
-    let served = runtime.block_on(async {
-        let mut reload = Reload::new();
+    let browser_sessions = open_browser_sessions(config)?;
+    let runtime = build_runtime(config.threads)?;
+    let result = runtime.block_on(async {
+        let mut reload = Reloader::new();
         reload.tokens = tokens;
         reload.tls = tls.clone().zip(config.tls_cert.clone().zip(config.tls_key.clone())).map(|(tls, (cert, key))| (tls, cert, key));
         let listener = tokio::net::TcpListener::bind(config.listen)
             .await
-            .map_err(|error| cannot_listen(config.listen, &error))?;
-        let address = listener.local_addr().map_err(|error| in_words(&error))?;
+            .map_err(|error| listen_error(config.listen, &error))?;
+        let address = listener.local_addr().map_err(|error| describe_io_error(&error))?;
         core.publish_manifest(manifest_uri(config, scheme, address), signed.clone());
-        let bridge = Bridge::start_watched(core, config.fanout, wire::clock, observe.clone())
-            .map_err(|error| in_words(&error))?;
+        let hub = HubHandle::start_with_telemetry(core, config.fanout, wire::unix_now, telemetry.clone())
+            .map_err(|error| describe_io_error(&error))?;
         let mut hosts = config.host.clone();
         hosts.push(address.to_string());
         if address.ip().is_loopback() {
             hosts
                 .extend(["localhost", "127.0.0.1", "[::1]"].map(|name| format!("{name}:{}", address.port())));
         }
-        let mut server = Server::new(bridge.clone(), door, config.wire, hosts, manifest);
+        let mut server = Server::new(hub.clone(), auth_policy, config.wire, hosts, manifest);
         if config.compat {
-            tell("warning: --compat lets clients hear and answer that never asked to, as AAEP's own packages do;");
-            tell("warning: it is for trying those out on this machine, and for nothing else");
+            print_stderr("warning: --compat lets clients listen and answer without a handshake, as AAEP's published packages do;");
+            print_stderr("warning: use it only to try those packages on this machine");
         }
         if config.compat || config.demo_agent {
-            let assistant = demo::start(&bridge, config.demo)?;
+            let demo_agent = demo::start(&hub, config.demo)?;
             if config.compat {
-                let asked = assistant.clone();
+                let agent = demo_agent.clone();
                 server = server.with_compat(Box::new(move |text, user| {
-                    let asked = asked.clone();
-                    Box::pin(async move { asked.ask(text, user, None).await })
+                    let agent = agent.clone();
+                    Box::pin(async move { agent.start_session(text, user, None).await })
                 }));
             }
-            server = assistant.on(server);
+            server = demo_agent.register(server);
         }
-        server = server.with_assets(page::assets(config.compat || config.demo_agent));
-        let server = Arc::new(server.with_signed_manifest(signed).with_passes(passes).with_tls(tls));
-        server.open_door().await;
+        server = server.with_assets(page_assets::assets(config.compat || config.demo_agent));
+        let server = Arc::new(server.with_signed_manifest(signed).with_browser_sessions(browser_sessions).with_tls(tls));
+        server.sync_tokens_to_hub().await;
         let stopped = wait_for_signal([SignalKind::terminate(), SignalKind::interrupt()]);
-        let unix = unix(config)?;
-        tell(&format!("listening on {scheme}://{address}"));
-        watching::started(&wires(config).join(","), &kept(config));
-        let beats = async {
-            let mut every = tokio::time::interval(config.heartbeat);
+        let unix = bind_unix_socket(config)?;
+        print_stderr(&format!("listening on {scheme}://{address}"));
+        log_args::log_started(&open_transports(config).join(","), &storage_name(config));
+        let heartbeats = async {
+            let mut interval = tokio::time::interval(config.heartbeat);
             loop {
-                every.tick().await;
-                bridge.heartbeat();
+                interval.tick().await;
+                hub.send_heartbeats();
             }
         };
-        let watch = async {
-            let mut every = tokio::time::interval(Duration::from_secs(1));
+        let telemetry_ticks = async {
+            let mut interval = tokio::time::interval(Duration::from_secs(1));
             loop {
-                every.tick().await;
-                observe.tick();
+                interval.tick().await;
+                telemetry.tick();
             }
         };
-        let neighbours = async {
+        let unix_connections = async {
             match unix {
                 Some(socket) => server.clone().serve_unix(socket).await,
                 None => std::future::pending().await,
@@ -155,7 +155,7 @@ fn serve(config: &Config, watching: &Watching) -> Result<(), String> {
                 std::future::pending::<()>().await;
             }
         };
-        let enough = async {
+        let stop_requested = async {
             tokio::select! {
                 () = stopped => {}
                 () = reload.run(&server) => {}
@@ -164,144 +164,148 @@ fn serve(config: &Config, watching: &Watching) -> Result<(), String> {
         tokio::pin!(parent);
         tokio::select! {
             () = server.clone().serve(listener) => {}
-            () = neighbours => {}
+            () = unix_connections => {}
             () = &mut parent => {}
-            () = beats => {}
-            () = watch => {}
-            () = enough => {
-                // The parent is told by its own future; that it is gone, or has heard enough, is no reason to hurry.
-                let told = async { parent.await; std::future::pending().await };
+            () = heartbeats => {}
+            () = telemetry_ticks => {}
+            () = stop_requested => {
+                // `parent` itself notifies the parent process. When it ends, the other listeners must still be notified.
+                let stdio_closed = async { parent.await; std::future::pending().await };
                 tokio::select! {
-                    () = bridge.goodbye(FAREWELL) => {}
-                    () = told => {}
+                    () = hub.announce_shutdown(SHUTDOWN_TIMEOUT) => {}
+                    () = stdio_closed => {}
                 }
             }
         }
         Ok(())
     });
-    match served {
-        Ok(()) => watching::stopping(&observe),
-        // What never began does not end.
-        Err(_) => observe.close(),
+    match result {
+        Ok(()) => log_args::log_stopping(&telemetry),
+        // Startup failed, so there is no stop to log.
+        Err(_) => telemetry.close(),
     }
-    // A thread that waits for standard input would be waited for otherwise.
+    // Without this, shutdown would wait for the thread that reads standard input.
     runtime.shutdown_background();
-    served
+    result
 }
 
-/// Without TLS, whoever is on the way to another machine can read along and speak in another's name.
-fn tls(config: &Config) -> Result<Option<Tls>, String> {
+/// Loads the TLS certificate, or warns if other machines can connect without TLS.
+fn load_tls(config: &Config) -> Result<Option<Tls>, String> {
     if let (Some(certificate), Some(key)) = (&config.tls_cert, &config.tls_key) {
         return Tls::load(certificate, key).map(Some).map_err(|error| error.to_string());
     }
     if !config.listen.ip().is_loopback() {
-        tell("warning: without TLS, tokens and all that is said travel in the clear to other machines;");
-        tell("warning: use --tls-cert and --tls-key, or listen on loopback behind somebody who has TLS");
+        print_stderr("warning: without TLS, tokens and messages cross the network unencrypted;");
+        print_stderr("warning: use --tls-cert and --tls-key, or listen on loopback behind a proxy with TLS");
     }
     Ok(None)
 }
 
-/// Browsers stay signed in over a restart, unless everything is in memory.
-fn passes(config: &Config) -> Result<Passes, String> {
+/// Loads the key for browser sessions, so that browsers stay signed in after a restart. With `--memory` the key is temporary.
+fn open_browser_sessions(config: &Config) -> Result<BrowserSessions, String> {
     if config.memory {
-        return Ok(Passes::new(&mut SystemRandom));
+        return Ok(BrowserSessions::new(&mut SystemRandom));
     }
-    Passes::kept(&config.data, &mut SystemRandom).map_err(|error| error.to_string())
+    BrowserSessions::load_or_create(&config.data, &mut SystemRandom).map_err(|error| error.to_string())
 }
 
-/// Where the manifest is; nothing if nobody could reach the hub under the address that it listens on.
+/// Returns the URL of the manifest, or `None` if the hub's own address is unknown (it listens on all interfaces).
 fn manifest_uri(config: &Config, scheme: &str, address: SocketAddr) -> Option<String> {
     let own = (!address.ip().is_unspecified()).then(|| address.to_string());
     let host = config.host.first().cloned().or(own)?;
     Some(format!("{scheme}://{host}/.well-known/aaep-manifest.json"))
 }
 
-fn unix(config: &Config) -> Result<Option<UnixSocket>, String> {
+fn bind_unix_socket(config: &Config) -> Result<Option<UnixSocket>, String> {
     let Some(path) = &config.unix else { return Ok(None) };
-    let path = &if path.as_os_str() == USUAL {
-        let usual = UnixSocket::usual_path(manifest::AGENT_ID);
-        usual.map_err(|error| format!("no place for a Unix socket: {}", in_words(&error)))?
+    let path = &if path.as_os_str() == DEFAULT_SOCKET_KEYWORD {
+        let default_path = UnixSocket::default_path(manifest::AGENT_ID);
+        default_path
+            .map_err(|error| format!("no default path for a Unix socket: {}", describe_io_error(&error)))?
     } else {
         path.clone()
     };
     let socket = UnixSocket::bind(path)
-        .map_err(|error| format!("cannot listen on {}: {}", path.display(), in_words(&error)))?;
-    tell(&format!("listening on {}", path.display()));
+        .map_err(|error| format!("cannot listen on {}: {}", path.display(), describe_io_error(&error)))?;
+    print_stderr(&format!("listening on {}", path.display()));
     Ok(Some(socket))
 }
 
-fn journal(config: &Config) -> Result<Box<dyn Journal>, String> {
+fn open_journal(config: &Config) -> Result<Box<dyn Journal>, String> {
     if config.memory {
-        return Ok(Box::new(Memory::default()));
+        return Ok(Box::new(MemoryJournal::default()));
     }
-    make_folder(&config.data)?;
+    create_data_dir(&config.data)?;
     let path = config.data.join("journal.sqlite");
-    let sqlite =
-        Sqlite::open(&path, &config.journal).map_err(|error| format!("{}: {error}", path.display()))?;
-    // As SQLite itself says it is, on the connection that will write.
-    let settings = sqlite.settings().map_err(|error| error.to_string())?;
+    let sqlite = SqliteJournal::open(&path, &config.journal)
+        .map_err(|error| format!("{}: {error}", path.display()))?;
+    // The values that SQLite reports on the writing connection.
+    let settings = sqlite.effective_settings().map_err(|error| error.to_string())?;
     let durable = settings.iter().filter(|(name, _)| ["journal_mode", "synchronous"].contains(name));
-    let said: Vec<_> = durable.map(|(name, value)| format!("{name}={value}")).collect();
-    tell(&format!("journal {}: {}", path.display(), said.join(" ")));
+    let effective: Vec<_> = durable.map(|(name, value)| format!("{name}={value}")).collect();
+    print_stderr(&format!("journal {}: {}", path.display(), effective.join(" ")));
     Ok(Box::new(sqlite))
 }
 
-fn make_folder(path: &Path) -> Result<(), String> {
-    file::make_folder(path).map_err(|error| format!("cannot make {}: {}", path.display(), in_words(&error)))
+fn create_data_dir(path: &Path) -> Result<(), String> {
+    file::create_private_dir(path)
+        .map_err(|error| format!("cannot create {}: {}", path.display(), describe_io_error(&error)))
 }
 
-fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> String {
-    let more = match error.kind() {
-        ErrorKind::AddrInUse => "; is a hub running there? --listen names another, port 0 any that is free",
-        ErrorKind::PermissionDenied => "; ports below 1024 are not for everybody",
+fn listen_error(address: SocketAddr, error: &std::io::Error) -> String {
+    let hint = match error.kind() {
+        ErrorKind::AddrInUse => {
+            "; is a hub already running there? --listen sets another address, and port 0 picks a free port"
+        }
+        ErrorKind::PermissionDenied => "; ports below 1024 need privileges",
         _ => "",
     };
-    format!("cannot listen on {address}: {}{more}", in_words(error))
+    format!("cannot listen on {address}: {}{hint}", describe_io_error(error))
 }
 
-/// Who is let in, and the file that says so. The first start makes a token and says how to use it.
-fn door(config: &Config) -> Result<(Door, Option<PathBuf>), String> {
+/// Loads the authentication policy. Also returns the path of the token file. The first start creates a token and prints it.
+fn load_auth_policy(config: &Config) -> Result<(AuthPolicy, Option<PathBuf>), String> {
     if config.open {
-        tell("warning: --open lets every program on this machine speak, hear and answer");
-        return Ok((Door::Open, None));
+        print_stderr("warning: --open lets every program on this machine act as an agent or a listener");
+        return Ok((AuthPolicy::Open, None));
     }
     let admin =
         || NewToken { name: "admin".to_owned(), role: Role::Admin, agent_id: None, scope: Scope::default() };
     if config.memory && config.tokens.is_none() {
         let mut tokens = Tokens::default();
         let (token, _) = tokens.add(&admin(), &mut SystemRandom).map_err(|error| error.to_string())?;
-        tell(&format!("token, shown this once: {token}"));
-        return Ok((Door::Tokens(tokens), None));
+        print_stderr(&format!("token, shown this once: {token}"));
+        return Ok((AuthPolicy::Tokens(tokens), None));
     }
     let path = if let Some(path) = &config.tokens {
         path.clone()
     } else {
-        make_folder(&config.data)?;
+        create_data_dir(&config.data)?;
         config.data.join("tokens")
     };
     if config.tokens.is_none() && !path.exists() {
         let token = Tokens::append(&path, &admin(), &mut SystemRandom).map_err(|error| error.to_string())?;
-        tell(&format!("a token was made, shown this once: {token}"));
-        tell(&format!(
-            "make more with: sayso token new --tokens {} --role listener --name NAME",
+        print_stderr(&format!("created a token, shown this once: {token}"));
+        print_stderr(&format!(
+            "create more with: sayso token new --tokens {} --role listener --name NAME",
             path.display()
         ));
     }
     let tokens = Tokens::load(&path).map_err(|error| error.to_string())?;
-    Ok((Door::Tokens(tokens), Some(path)))
+    Ok((AuthPolicy::Tokens(tokens), Some(path)))
 }
 
-fn kept(config: &Config) -> String {
+fn storage_name(config: &Config) -> String {
     if config.memory { "memory".to_owned() } else { config.data.display().to_string() }
 }
 
-/// The wires that are open, by their names in a manifest.
-fn wires(config: &Config) -> Vec<&'static str> {
-    let wires = [
+/// Returns the enabled transports, by their names in a manifest.
+fn open_transports(config: &Config) -> Vec<&'static str> {
+    let transports = [
         ("sse", true),
         ("websocket", true),
         ("unix-socket", config.unix.is_some()),
         ("stdio-jsonrpc", config.stdio),
     ];
-    wires.into_iter().filter(|(_, open)| *open).map(|(name, _)| name).collect()
+    transports.into_iter().filter(|(_, open)| *open).map(|(name, _)| name).collect()
 }

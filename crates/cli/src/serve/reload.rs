@@ -1,82 +1,95 @@
-//! What a hub reads again when it is told to (SIGHUP): the tokens, and the certificate with its key. What cannot be read, or is
-//! wrong, leaves in force what was.
+//! Reloading on SIGHUP: the token file, and the TLS certificate with its key. If a file is unreadable or invalid, the old
+//! values stay in force.
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use wire::auth::Tokens;
-use wire::observe::record;
+use wire::telemetry::log_record;
 use wire::{Server, Tls};
 
-/// Where things are read again from.
-pub(super) struct Reload {
+/// What to reload, and from where.
+pub(super) struct Reloader {
     signals: Option<Signal>,
     terminals: [bool; 3],
     pub(super) tokens: Option<PathBuf>,
-    /// What is shown to those who connect, and the files of the certificate and its key.
+    /// The certificate in use, and the files of the certificate and its key.
     pub(super) tls: Option<(Tls, PathBuf, PathBuf)>,
 }
 
-impl Reload {
-    /// SIGHUP is heeded from this call on; it must be made within a runtime.
+impl Reloader {
+    /// Registers for SIGHUP. Signals are caught from this call on. Must be called within a runtime.
     pub(super) fn new() -> Self {
-        Self { signals: signal(SignalKind::hangup()).ok(), terminals: terminals(), tokens: None, tls: None }
+        Self {
+            signals: signal(SignalKind::hangup()).ok(),
+            terminals: standard_streams_are_terminals(),
+            tokens: None,
+            tls: None,
+        }
     }
 
-    /// Reads again whenever it is told to. Ends when that was the terminal's last word, which is a wish to stop.
+    /// Reloads at every SIGHUP. Returns if the SIGHUP came because the terminal was closed, which means "stop".
     pub(super) async fn run(mut self, server: &Server) {
         let Some(mut signals) = self.signals.take() else { return std::future::pending().await };
         while signals.recv().await.is_some() {
-            if self.terminals.iter().zip(terminals()).any(|(before, now)| *before && !now) {
+            if self
+                .terminals
+                .iter()
+                .zip(standard_streams_are_terminals())
+                .any(|(before, now)| *before && !now)
+            {
                 return;
             }
-            self.again(server).await;
+            self.reload_all(server).await;
         }
         std::future::pending::<()>().await;
     }
 
-    async fn again(&self, server: &Server) {
+    async fn reload_all(&self, server: &Server) {
         if self.tokens.is_none() && self.tls.is_none() {
-            record::reloaded_nothing("nothing", "this hub has no file of tokens and no certificate");
+            log_record::reloaded_nothing("nothing", "this hub has no token file and no certificate");
         }
         if let Some(path) = self.tokens.clone() {
-            match read(move || Tokens::load(&path)).await {
+            match read_blocking(move || Tokens::load(&path)).await {
                 Ok(tokens) => {
-                    let changed = server.know(tokens).await;
-                    let line =
-                        if changed.known == 0 { record::reloaded_no_tokens } else { record::reloaded_tokens };
-                    line("tokens", changed.known, changed.added, changed.removed);
+                    let changed = server.replace_tokens(tokens).await;
+                    let log_result = if changed.total == 0 {
+                        log_record::reloaded_no_tokens
+                    } else {
+                        log_record::reloaded_tokens
+                    };
+                    log_result("tokens", changed.total, changed.added, changed.removed);
                 }
-                Err(why) => failed("tokens", &why),
+                Err(why) => report_failure("tokens", &why),
             }
         }
-        if let Some((shown, certificate, key)) = &self.tls {
+        if let Some((in_use, certificate, key)) = &self.tls {
             let (certificate, key) = (certificate.clone(), key.clone());
-            match read(move || Tls::load(&certificate, &key)).await {
+            match read_blocking(move || Tls::load(&certificate, &key)).await {
                 Ok(tls) => {
-                    shown.replace(&tls);
-                    record::reloaded("certificate");
+                    in_use.replace(&tls);
+                    log_record::reloaded("certificate");
                 }
-                Err(why) => failed("certificate", &why),
+                Err(why) => report_failure("certificate", &why),
             }
         }
     }
 }
 
-/// Reads where nobody waits for it.
-async fn read<T: Send + 'static, E: std::fmt::Display + Send + 'static>(
+/// Reads on a thread where blocking is allowed.
+async fn read_blocking<T: Send + 'static, E: std::fmt::Display + Send + 'static>(
     read: impl FnOnce() -> Result<T, E> + Send + 'static,
 ) -> Result<T, String> {
-    let done = tokio::task::spawn_blocking(read).await.map_err(|error| error.to_string())?;
-    done.map_err(|error| error.to_string())
+    let result = tokio::task::spawn_blocking(read).await.map_err(|error| error.to_string())?;
+    result.map_err(|error| error.to_string())
 }
 
-fn failed(what: &'static str, why: &str) {
-    record::reload_failed(what, why, "what was read before stays in force");
+fn report_failure(what: &'static str, why: &str) {
+    log_record::reload_failed(what, why, "the previous version stays in force");
 }
 
-/// Which of input, output and error are terminals. One that was and is no more has been closed.
-fn terminals() -> [bool; 3] {
+/// Returns which of stdin, stdout and stderr are terminals. If a stream was a terminal and no longer is one, its terminal was closed.
+fn standard_streams_are_terminals() -> [bool; 3] {
     [std::io::stdin().is_terminal(), std::io::stdout().is_terminal(), std::io::stderr().is_terminal()]
 }

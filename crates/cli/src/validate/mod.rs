@@ -1,68 +1,68 @@
-//! `sayso validate`: checks whatever it is given, as it streams by.
+//! `sayso validate`: checks events and messages while reading them, in bounded memory.
 //!
 //! ```text
-//!   split.rs            work.rs (every core)            order.rs (in order)          report.rs
-//!   input ─▶ blocks ─▶ read, check each on its own ─▶ sessions, tokens, ids ─▶ a line a finding
+//!   splitter.rs         workers.rs (all cores)          sequence_checker.rs          report.rs
+//!   input ─▶ blocks ─▶ read and check each item alone ─▶ sessions, tokens, ids ─▶ one line per finding
 //! ```
 
-pub(crate) mod items;
-mod order;
+mod event_stream;
+pub(crate) mod item_reader;
 mod report;
-mod split;
-mod stream;
-mod work;
+mod sequence_checker;
+mod splitter;
+mod workers;
 
 use std::fs::File;
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
-use aaep::check::{Checked, Validator};
+use aaep::check::{CheckedDocument, Validator};
 use aaep::json::Tape;
-use aaep::recording::{Limits, Sequence};
-use aaep::rule::{Face, Findings, Rule};
+use aaep::recording::{RecordingLimits, SequenceMode};
+use aaep::rule::{Findings, Rule, ValidationMode};
 
-use crate::Outcome;
-use crate::print::{in_words, tell};
-use order::Order;
-use report::Report;
+use crate::ExitStatus;
+use crate::output::{describe_io_error, print_stderr};
+use report::ValidationReport;
+use sequence_checker::SequenceChecker;
 
-/// More threads than this only wait for each other, or cannot be had.
-const MOST_JOBS: usize = 64;
+/// Maximum number of threads. More would only contend with each other.
+const MAX_JOBS: usize = 64;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Files of events and messages: JSON, a JSON array, JSON Lines, or a captured event stream. `-` or nothing is standard
+    /// Files with events and messages: JSON, a JSON array, JSON Lines, or a captured event stream. `-` or no file means standard
     /// input.
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// One JSON object a finding, then one with the summary.
+    /// Print one JSON object per finding, then one with the summary.
     #[arg(long)]
     json: bool,
-    /// The tolerant face of a receiver: what is unknown or out of limits is a warning. Replies stay strict.
+    /// Check as a tolerant receiver: unknown members and exceeded limits are warnings. Replies stay strict.
     #[arg(long)]
     receive: bool,
-    /// Whether to judge the order of events: of sessions whose start is in the input, of all, or of none.
+    /// Which sessions to check for the order of their events: those whose start is in the input (auto), all, or none.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
-    sequence: When,
-    /// Leaves a rule out; may be given several times.
+    sequence: SequenceArg,
+    /// Ignore a rule. Can be repeated.
     #[arg(long, value_name = "RULE")]
     ignore: Vec<String>,
-    /// Events longer than this are not read, and do not pass.
-    #[arg(long, value_name = "BYTES", default_value_t = items::LONGEST)]
+    /// Maximum size of an event. A larger event is skipped and reported as an error.
+    #[arg(long, value_name = "BYTES", default_value_t = item_reader::MAX_ITEM_BYTES)]
     max_event_bytes: usize,
-    /// Sessions that may be open at once; the order of further ones is not judged, and that does not pass.
-    #[arg(long, value_name = "N", default_value_t = Limits::default().open_sessions)]
+    /// Maximum number of sessions that are open at the same time. Further sessions are reported as an error, and their order is not checked.
+    #[arg(long, value_name = "N", default_value_t = RecordingLimits::default().max_open_sessions)]
     max_open_sessions: usize,
-    /// Tools, outputs, questions and producers that may each be open at once in a session.
-    #[arg(long, value_name = "N", default_value_t = Limits::default().open_in_session)]
+    /// Maximum number of tools that are open at the same time in a session. The same limit applies to outputs, questions and producers.
+    #[arg(long, value_name = "N", default_value_t = RecordingLimits::default().max_open_per_session)]
     max_open_in_session: usize,
-    /// Threads that check, at most 64; as many as there are cores if not said.
+    /// Number of threads, at most 64. Default: the number of cores.
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
 }
 
 #[derive(Clone, Copy, Default, clap::ValueEnum)]
-enum When {
+enum SequenceArg {
     #[default]
     Auto,
     Always,
@@ -70,117 +70,128 @@ enum When {
 }
 
 impl Arguments {
-    fn face(&self) -> Face {
-        if self.receive { Face::Receive } else { Face::Strict }
+    fn validation_mode(&self) -> ValidationMode {
+        if self.receive { ValidationMode::Receive } else { ValidationMode::Strict }
     }
 
-    fn sequence(&self) -> Sequence {
+    fn sequence(&self) -> SequenceMode {
         match self.sequence {
-            When::Auto => Sequence::Auto,
-            When::Always => Sequence::Always,
-            When::Never => Sequence::Never,
+            SequenceArg::Auto => SequenceMode::Auto,
+            SequenceArg::Always => SequenceMode::Always,
+            SequenceArg::Never => SequenceMode::Never,
         }
     }
 
-    fn limits(&self) -> Limits {
-        Limits { open_sessions: self.max_open_sessions, open_in_session: self.max_open_in_session }
+    fn limits(&self) -> RecordingLimits {
+        RecordingLimits {
+            max_open_sessions: self.max_open_sessions,
+            max_open_per_session: self.max_open_in_session,
+        }
     }
 
     fn jobs(&self) -> usize {
         let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(16);
-        self.jobs.unwrap_or_else(cores).clamp(1, MOST_JOBS)
+        self.jobs.unwrap_or_else(cores).clamp(1, MAX_JOBS)
     }
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
+pub(crate) fn run(arguments: &Arguments) -> ExitStatus {
     let mut ignored = Vec::new();
     for id in &arguments.ignore {
         let Some(rule) = Rule::find(id) else {
-            tell(&format!("sayso: {}", unknown_rule(id)));
-            return Outcome::Failed;
+            print_stderr(&format!("sayso: {}", unknown_rule(id)));
+            return ExitStatus::CannotRun;
         };
         ignored.push(rule);
     }
-    let mut report = Report::new(arguments.json, ignored);
+    let mut report = ValidationReport::new(arguments.json, ignored);
     let (mut failed, mut examined) = (false, false);
     let stdin = [PathBuf::from("-")];
     for file in if arguments.files.is_empty() { &stdin } else { arguments.files.as_slice() } {
-        let read = examine(arguments, file, &mut report);
+        let read = validate_file(arguments, file, &mut report);
         failed |= !read;
         examined |= read;
-        if report.is_deaf() {
+        if report.is_output_closed() {
             break;
         }
     }
-    // Where nothing could be read there is nothing to sum up.
+    // If nothing could be read, there is nothing to summarize.
     if examined || report.has_counted() {
         report.summary();
     }
-    if let Some(error) = report.lost() {
-        tell(&format!("sayso: cannot write the findings: {}", in_words(error)));
+    if let Some(error) = report.write_error() {
+        print_stderr(&format!("sayso: cannot write the findings: {}", describe_io_error(error)));
         failed = true;
     }
     match (failed, report.has_errors()) {
-        (true, _) => Outcome::Failed,
-        (false, true) => Outcome::Faults,
-        (false, false) => Outcome::Good,
+        (true, _) => ExitStatus::CannotRun,
+        (false, true) => ExitStatus::FaultsFound,
+        (false, false) => ExitStatus::Success,
     }
 }
 
 fn unknown_rule(id: &str) -> String {
-    match Rule::all().find(|rule| rule.also().contains(&id)) {
-        Some(rule) => format!("{id} is checked as {}; ignore that one", rule.id()),
-        None => format!("there is no rule {id:?} that a recording can break"),
+    match Rule::all().find(|rule| rule.alias_ids().contains(&id)) {
+        Some(rule) => format!("{id} is reported as {}; ignore that rule instead", rule.id()),
+        None => format!("unknown rule {id:?}"),
     }
 }
 
-/// Checks one input; says whether it could be read.
-fn examine(arguments: &Arguments, file: &Path, report: &mut Report) -> bool {
-    let name = crate::print::printable(&file.to_string_lossy());
+/// Checks one input. Returns whether it could be read.
+fn validate_file(arguments: &Arguments, file: &Path, report: &mut ValidationReport) -> bool {
+    let name = crate::output::printable(&file.to_string_lossy());
     let input: Box<dyn Read + Send> = if name == "-" {
         if std::io::stdin().is_terminal() {
-            tell("sayso: reading events from standard input; end with Ctrl-D");
+            print_stderr("sayso: reading events from standard input; end with Ctrl-D");
         }
         Box::new(std::io::stdin())
     } else {
-        match open(file) {
+        match open_file(file) {
             Ok(file) => Box::new(file),
-            Err(why) => {
-                tell(&format!("sayso: cannot read {name}: {why}"));
+            Err(error) => {
+                print_stderr(&format!("sayso: cannot read {name}: {error}"));
                 return false;
             }
         }
     };
-    report.begin(&file.to_string_lossy());
-    let order = Order::new(arguments.sequence(), arguments.limits(), arguments.face());
-    match work::run(input, arguments.face(), arguments.max_event_bytes, arguments.jobs(), order, report) {
+    report.start_file(&file.to_string_lossy());
+    let sequence_checker =
+        SequenceChecker::new(arguments.sequence(), arguments.limits(), arguments.validation_mode());
+    match workers::run_validation(
+        input,
+        arguments.validation_mode(),
+        arguments.max_event_bytes,
+        arguments.jobs(),
+        sequence_checker,
+        report,
+    ) {
         Ok(()) => true,
         Err(error) => {
-            tell(&format!("sayso: cannot read {name}: {}", in_words(&error)));
+            print_stderr(&format!("sayso: cannot read {name}: {}", describe_io_error(&error)));
             false
         }
     }
 }
 
-/// What an item is, and which rules it breaks on its own.
-pub(crate) fn check<'d>(
+/// Checks one item on its own. Returns what it is, and adds the rules it breaks to `findings`.
+pub(crate) fn check_bytes<'d>(
     bytes: &'d [u8],
     tape: &'d mut Tape,
     validator: &mut Validator,
     findings: &mut Findings,
-) -> Checked<'d> {
+) -> CheckedDocument<'d> {
     match std::str::from_utf8(bytes) {
-        Err(error) => Validator::refuse_bytes(error.valid_up_to(), findings),
+        Err(error) => Validator::report_invalid_utf8(error.valid_up_to(), findings),
         Ok(text) => match tape.read(text) {
             Ok(doc) => return validator.check(&doc, findings),
-            Err(error) => Validator::refuse(&error, findings),
+            Err(error) => Validator::report_syntax_error(&error, findings),
         },
     }
-    Checked::Nothing
+    CheckedDocument::NoEffect
 }
 
-pub(crate) fn open(file: &Path) -> Result<File, String> {
-    let file = File::open(file).map_err(|error| in_words(&error))?;
+pub(crate) fn open_file(file: &Path) -> Result<File, String> {
+    let file = File::open(file).map_err(|error| describe_io_error(&error))?;
     match file.metadata() {
         Ok(metadata) if metadata.is_dir() => Err("it is a folder".to_owned()),
         _ => Ok(file),

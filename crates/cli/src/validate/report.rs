@@ -1,13 +1,13 @@
-//! What is printed: a line a finding, and a line at the end.
+//! The output: one line per finding, and a summary.
 
 use std::io::{BufWriter, Error, ErrorKind, Stdout, Write};
 
-use aaep::json::object;
+use aaep::json::write_object;
 use aaep::rule::{Finding, Rule, Severity};
 
-use crate::print::{harmless, printable, tell};
+use crate::output::{escape_controls, print_stderr, printable};
 
-pub(super) struct Report {
+pub(super) struct ValidationReport {
     out: BufWriter<Stdout>,
     json: bool,
     ignored: Vec<Rule>,
@@ -16,13 +16,13 @@ pub(super) struct Report {
     sessions: u64,
     errors: u64,
     warnings: u64,
-    /// Nobody reads what is printed any longer.
-    deaf: bool,
-    /// What was printed could not be written, though somebody may be waiting for it.
-    lost: Option<Error>,
+    /// Whether the reader of the output has closed the pipe.
+    is_output_closed: bool,
+    /// The first write error other than a closed pipe.
+    write_error: Option<Error>,
 }
 
-impl Report {
+impl ValidationReport {
     pub(super) fn new(json: bool, ignored: Vec<Rule>) -> Self {
         let out = BufWriter::with_capacity(64 * 1024, std::io::stdout());
         Self {
@@ -34,17 +34,17 @@ impl Report {
             sessions: 0,
             errors: 0,
             warnings: 0,
-            deaf: false,
-            lost: None,
+            is_output_closed: false,
+            write_error: None,
         }
     }
 
-    /// From here on it is about this input.
-    pub(super) fn begin(&mut self, file: &str) {
+    /// Sets the file to which the following findings belong.
+    pub(super) fn start_file(&mut self, file: &str) {
         file.clone_into(&mut self.file);
     }
 
-    pub(super) fn finding(&mut self, line: u64, finding: &Finding, event_id: Option<&str>) {
+    pub(super) fn add_finding(&mut self, line: u64, finding: &Finding, event_id: Option<&str>) {
         if self.ignored.contains(&finding.rule) {
             return;
         }
@@ -52,15 +52,19 @@ impl Report {
             Severity::Error => self.errors += 1,
             Severity::Warning => self.warnings += 1,
         }
-        let text = if self.json { self.object(line, finding, event_id) } else { self.line(line, finding) };
+        let text = if self.json {
+            self.format_json(line, finding, event_id)
+        } else {
+            self.format_line(line, finding)
+        };
         self.print(&text);
     }
 
-    fn line(&self, line: u64, finding: &Finding) -> String {
+    fn format_line(&self, line: u64, finding: &Finding) -> String {
         let text = format!(
             "{}:{line}: {} {} {}: {}",
             self.file,
-            finding.severity.word(),
+            finding.severity.as_str(),
             finding.rule.id(),
             finding.pointer,
             finding.message()
@@ -68,11 +72,11 @@ impl Report {
         printable(&text)
     }
 
-    fn object(&self, line: u64, finding: &Finding, event_id: Option<&str>) -> String {
-        let text = object(|writer| {
+    fn format_json(&self, line: u64, finding: &Finding, event_id: Option<&str>) -> String {
+        let text = write_object(|writer| {
             writer.key("file").text(&self.file);
             writer.key("line").integer(i64::try_from(line).unwrap_or(i64::MAX));
-            writer.key("severity").text(finding.severity.word());
+            writer.key("severity").text(finding.severity.as_str());
             writer.key("rule").text(finding.rule.id());
             writer.key("pointer").text(&finding.pointer);
             writer.key("message").text(&finding.message());
@@ -81,18 +85,18 @@ impl Report {
                 None => writer.key("event_id").raw("null"),
             }
         });
-        harmless(&text, |c| format!("\\u{c:04x}"))
+        escape_controls(&text, |c| format!("\\u{c:04x}"))
     }
 
-    /// Something worth knowing that is no finding.
-    pub(super) fn note(&mut self, text: &str) {
+    /// Prints a note to stderr. Notes are not findings.
+    pub(super) fn print_note(&mut self, text: &str) {
         self.flush();
-        if !self.deaf {
-            tell(&format!("note: {}: {text}", printable(&self.file)));
+        if !self.is_output_closed {
+            print_stderr(&format!("note: {}: {text}", printable(&self.file)));
         }
     }
 
-    pub(super) fn count(&mut self, events: u64, sessions: u64) {
+    pub(super) fn add_counts(&mut self, events: u64, sessions: u64) {
         self.events += events;
         self.sessions += sessions;
     }
@@ -104,14 +108,14 @@ impl Report {
                 "{{\"summary\":{{\"events\":{events},\"sessions\":{sessions},\"errors\":{errors},\"warnings\":{warnings}}}}}"
             )
         } else {
-            // The form is a promise: programs read it, so it does not bend to "1 event".
+            // This format is part of the public interface: programs parse it, so it has no singular "1 event".
             format!("{events} events, {sessions} sessions: {errors} errors, {warnings} warnings")
         };
         self.print(&text);
         self.flush();
     }
 
-    /// Whether there is anything to sum up.
+    /// Returns whether there is anything to summarize.
     pub(super) fn has_counted(&self) -> bool {
         self.events + self.errors + self.warnings > 0
     }
@@ -120,32 +124,32 @@ impl Report {
         self.errors > 0
     }
 
-    pub(super) fn is_deaf(&self) -> bool {
-        self.deaf
+    pub(super) fn is_output_closed(&self) -> bool {
+        self.is_output_closed
     }
 
-    /// Why findings got lost, if they did; a reader that has heard enough is no loss.
-    pub(super) fn lost(&self) -> Option<&Error> {
-        self.lost.as_ref()
+    /// Returns the error that caused findings to be lost, if any. A closed pipe does not count.
+    pub(super) fn write_error(&self) -> Option<&Error> {
+        self.write_error.as_ref()
     }
 
     pub(super) fn flush(&mut self) {
         let flushed = self.out.flush();
-        self.note_failure(flushed);
+        self.record_write_failure(flushed);
     }
 
     fn print(&mut self, text: &str) {
-        if !self.deaf {
+        if !self.is_output_closed {
             let written = writeln!(self.out, "{text}");
-            self.note_failure(written);
+            self.record_write_failure(written);
         }
     }
 
-    fn note_failure(&mut self, written: std::io::Result<()>) {
+    fn record_write_failure(&mut self, written: std::io::Result<()>) {
         if let Err(error) = written {
-            self.deaf = true;
-            if error.kind() != ErrorKind::BrokenPipe && self.lost.is_none() {
-                self.lost = Some(error);
+            self.is_output_closed = true;
+            if error.kind() != ErrorKind::BrokenPipe && self.write_error.is_none() {
+                self.write_error = Some(error);
             }
         }
     }

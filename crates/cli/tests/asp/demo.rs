@@ -1,11 +1,11 @@
-//! `sayso asp demo`: what it tells, and what it leaves behind.
+//! `sayso asp demo`: its narration and its output files.
 
 use std::fs;
 
-use crate::asp::talk::{Played, SCENARIOS, demo, trace};
-use testing::cli::sayso;
+use crate::asp::transcripts::{AspDemoRun, SCENARIOS, demo_transcript, trace};
+use testing::cli::run_sayso;
 
-/// How each scenario ends, and what the machine says of its transcript: a time that runs out leaves no message.
+/// How each scenario ends, and what `verify` says about its transcript. A timeout leaves no message.
 const ENDINGS: [(&str, &str, &str); 8] = [
     ("agreed", "CLOSED: both sides closed it", "The session ended CLOSED"),
     ("rejected", "FAILED: the Braille Press rejected the invitation", "The session ended FAILED"),
@@ -26,43 +26,47 @@ const ENDINGS: [(&str, &str, &str); 8] = [
 ];
 
 #[test]
-fn every_scenario_ends_as_it_is_named_and_its_transcript_verifies_and_traces() {
+fn every_scenario_ends_as_named_and_its_transcript_verifies_and_traces() {
     assert_eq!(ENDINGS.map(|(name, ..)| name), SCENARIOS);
     for (scenario, ending, verdict) in ENDINGS {
-        let played = Played::new(scenario, &[]);
-        assert_eq!(played.run.code, 0, "{scenario}: {}", played.run.err);
-        assert!(played.run.err.starts_with("Check it: "), "only the hint: {}", played.run.err);
+        let demo = AspDemoRun::new(scenario, &[]);
+        assert_eq!(demo.run.exit_code, 0, "{scenario}: {}", demo.run.stderr);
+        assert!(
+            demo.run.stderr.starts_with("Check it: "),
+            "standard error must contain only the hint: {}",
+            demo.run.stderr
+        );
         let ended = format!("\nThe session ended {ending}");
-        assert!(played.run.out.contains(&ended), "{scenario}: {}", played.run.out);
-        let talk = played.talk(scenario);
-        let verified = talk.verify();
-        assert_eq!((verified.code, &*verified.err), (0, ""), "{scenario}: {}", verified.out);
-        assert!(verified.out.contains(&format!("\n{verdict}")), "{scenario}: {}", verified.out);
-        let traced = trace(talk.text());
-        assert_eq!(traced.code, 0, "{scenario}: {}", traced.out);
+        assert!(demo.run.stdout.contains(&ended), "{scenario}: {}", demo.run.stdout);
+        let transcript = demo.read_transcript(scenario);
+        let verified = transcript.verify();
+        assert_eq!((verified.exit_code, &*verified.stderr), (0, ""), "{scenario}: {}", verified.stdout);
+        assert!(verified.stdout.contains(&format!("\n{verdict}")), "{scenario}: {}", verified.stdout);
+        let traced = trace(transcript.text());
+        assert_eq!(traced.exit_code, 0, "{scenario}: {}", traced.stdout);
         let last = verdict.replace("warning: the", "The").replace(" (", ": ").replace(')', ".");
-        assert!(traced.out.contains(&format!("\n{last}")), "{scenario}: {}", traced.out);
+        assert!(traced.stdout.contains(&format!("\n{last}")), "{scenario}: {}", traced.stdout);
     }
 }
 
 #[test]
-fn the_demo_is_told_without_any_file_too() {
-    let run = sayso(&["asp", "demo"], "");
-    assert_eq!((run.code, &*run.err), (0, ""));
-    assert!(run.out.contains("\nThe session ended CLOSED"), "{}", run.out);
-    assert!(!run.err.contains("Check it"), "there is nothing to check: {}", run.err);
-    assert_eq!(sayso(&["asp", "demo", "--plain"], "").code, 0);
+fn the_demo_runs_without_output_files() {
+    let run = run_sayso(&["asp", "demo"], "");
+    assert_eq!((run.exit_code, &*run.stderr), (0, ""));
+    assert!(run.stdout.contains("\nThe session ended CLOSED"), "{}", run.stdout);
+    assert!(!run.stderr.contains("Check it"), "there is no file to check: {}", run.stderr);
+    assert_eq!(run_sayso(&["asp", "demo", "--plain"], "").exit_code, 0);
 }
 
 #[test]
-fn the_whole_life_of_a_session_is_told_step_by_step() {
-    let told = sayso(&["asp", "demo", "--seed", "1"], "").out;
+fn the_demo_narrates_a_session_step_by_step() {
+    let narration = run_sayso(&["asp", "demo", "--seed", "1"], "").stdout;
     let steps = [
         "invites the Braille Press",
         "(PROPOSE, IDLE to INVITED)",
         "accepts the invitation. (ACCEPT)",
-        "Marisol's buyer says who it is",
-        "The Braille Press says who it is and shows its card. (INFORM, INVITED to INTRODUCED)",
+        "Marisol's buyer introduces itself",
+        "The Braille Press introduces itself and shows its card. (INFORM, INVITED to INTRODUCED)",
         "(PROPOSE, INTRODUCED to CONVERSING)",
         "The Braille Press declines the proposal and offers",
         "(COUNTER)",
@@ -77,7 +81,7 @@ fn the_whole_life_of_a_session_is_told_step_by_step() {
         "The Braille Press asks Jonas to decide",
         "(ESCALATE, AGREEING to ESCALATED)",
         "Jonas, who runs the press, has heard the terms and says yes.",
-        "what was decided by Jonas",
+        "reports the decision by Jonas",
         "(INFORM, ESCALATED to AGREEING)",
         "accepts the commitment. (ACCEPT, AGREEING to EXECUTING)",
         "reports progress 50 percent",
@@ -89,39 +93,46 @@ fn the_whole_life_of_a_session_is_told_step_by_step() {
         "The commitment is fulfilled.",
         "The escrow of 480.00 EUR goes to the Braille Press.",
     ];
-    let mut rest = told.as_str();
+    let mut rest = narration.as_str();
     for step in steps {
-        let at = rest.find(step).unwrap_or_else(|| panic!("{step:?} is missing, or too early, in\n{told}"));
+        let at = rest
+            .find(step)
+            .unwrap_or_else(|| panic!("{step:?} is missing or in the wrong place in\n{narration}"));
         rest = &rest[at + step.len()..];
     }
 }
 
 #[test]
-fn the_transcript_has_every_message_that_was_told() {
+fn the_transcript_contains_every_narrated_message() {
     for scenario in SCENARIOS {
-        let played = Played::new(scenario, &["--seed", "7"]);
-        let told = played.run.out.lines().filter(|line| {
-            line.strip_suffix(')').and_then(|line| line.rsplit_once('(')).is_some_and(|(_, mark)| {
-                let word = mark.split(',').next().unwrap_or_default();
-                asp::Performative::parse(word).is_some()
+        let demo = AspDemoRun::new(scenario, &["--seed", "7"]);
+        let narration = demo.run.stdout.lines().filter(|line| {
+            line.strip_suffix(')').and_then(|line| line.rsplit_once('(')).is_some_and(|(_, label)| {
+                let performative = label.split(',').next().unwrap_or_default();
+                asp::Performative::parse(performative).is_some()
             })
         });
-        let delegate = if scenario == "delegated" { demo("delegate").messages.len() } else { 0 };
-        assert_eq!(told.count(), played.talk(scenario).messages.len() + delegate, "{}", played.run.out);
+        let delegate = if scenario == "delegated" { demo_transcript("delegate").messages.len() } else { 0 };
+        assert_eq!(
+            narration.count(),
+            demo.read_transcript(scenario).messages.len() + delegate,
+            "{}",
+            demo.run.stdout
+        );
     }
 }
 
 #[test]
-fn the_same_seed_makes_the_same_bytes_and_another_one_other_ids() {
+fn the_same_seed_gives_the_same_bytes_and_another_seed_gives_other_ids() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("talk.jsonl");
     let run = |scenario: &str, seed: Option<&str>| {
         let mut arguments =
             vec!["asp", "demo", "--scenario", scenario, "--transcript", path.to_str().unwrap()];
         arguments.extend(seed.into_iter().flat_map(|seed| ["--seed", seed]));
-        let told = sayso(&arguments, "").out;
+        let narration = run_sayso(&arguments, "").stdout;
         let cards = fs::read_to_string(path.with_extension("cards.json")).unwrap();
-        (told, fs::read_to_string(&path).unwrap(), cards)
+        (narration, fs::read_to_string(&path).unwrap(), cards)
     };
     let ids = |transcript: &str| -> Vec<String> {
         let values = transcript.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
@@ -132,50 +143,54 @@ fn the_same_seed_makes_the_same_bytes_and_another_one_other_ids() {
         assert!(one == run(scenario, Some("18446744073709551615")), "{scenario} differs");
         for other in [run(scenario, Some("0")), run(scenario, None)] {
             assert_ne!(one.2, other.2, "{scenario}: the same cards");
-            let theirs = ids(&other.1);
-            assert!(ids(&one.1).iter().all(|id| !theirs.contains(id)), "{scenario}: an id came twice");
+            let other_ids = ids(&other.1);
+            assert!(ids(&one.1).iter().all(|id| !other_ids.contains(id)), "{scenario}: a duplicate id");
         }
     }
     assert_ne!(run("agreed", None).1, run("agreed", None).1);
 }
 
 #[test]
-fn the_cards_go_beside_the_transcript_or_where_they_are_wanted() {
+fn cards_are_written_next_to_the_transcript_or_to_the_given_path() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     let text = |name: &str| path(name).to_str().unwrap().to_owned();
     for (transcript, cards) in
         [("a.jsonl", "a.cards.json"), ("b", "b.cards.json"), ("c.d.e", "c.d.cards.json")]
     {
-        let run = sayso(&["asp", "demo", "--transcript", &text(transcript)], "");
+        let run = run_sayso(&["asp", "demo", "--transcript", &text(transcript)], "");
         let hint = format!("Check it: sayso asp verify {} --cards {}\n", text(transcript), text(cards));
-        assert!(run.err.ends_with(&hint), "{}", run.err);
-        assert_eq!(sayso(&["asp", "verify", &text(transcript), "--cards", &text(cards)], "").code, 0);
+        assert!(run.stderr.ends_with(&hint), "{}", run.stderr);
+        assert_eq!(
+            run_sayso(&["asp", "verify", &text(transcript), "--cards", &text(cards)], "").exit_code,
+            0
+        );
     }
-    let run = sayso(&["asp", "demo", "--transcript", &text("f.jsonl"), "--cards", &text("mine")], "");
-    assert_eq!(run.code, 0);
+    let run = run_sayso(&["asp", "demo", "--transcript", &text("f.jsonl"), "--cards", &text("mine")], "");
+    assert_eq!(run.exit_code, 0);
     assert!(path("mine").exists() && !path("f.cards.json").exists());
-    let run = sayso(&["asp", "demo", "--cards", &text("only")], "");
-    assert_eq!(run.code, 0);
+    let run = run_sayso(&["asp", "demo", "--cards", &text("only")], "");
+    assert_eq!(run.exit_code, 0);
     assert!(path("only").exists());
 }
 
 #[test]
-fn the_delegate_has_a_session_of_its_own_that_verifies_with_the_same_cards() {
-    let (first, own) = (demo("delegated"), demo("delegate"));
+fn the_delegates_own_session_verifies_with_the_same_cards() {
+    let (first, delegate_transcript) = (demo_transcript("delegated"), demo_transcript("delegate"));
     assert_eq!(first.each_card().len(), 3);
-    let run = own.verify();
-    assert_eq!(run.code, 0, "{}", run.out);
-    assert!(run.out.contains("agent://lighthouse.example/proof/reader"), "{}", run.out);
-    let played = Played::new("delegated", &["--seed", "7"]);
-    let delegate = played.folder.path().join("talk.delegate.jsonl");
-    assert!(played.run.err.contains(&format!("sayso asp verify {} --cards", delegate.display())));
-    assert!(demo("agreed").each_card().len() == 2, "only those who take part show their cards");
+    let run = delegate_transcript.verify();
+    assert_eq!(run.exit_code, 0, "{}", run.stdout);
+    assert!(run.stdout.contains("agent://lighthouse.example/proof/reader"), "{}", run.stdout);
+    let demo = AspDemoRun::new("delegated", &["--seed", "7"]);
+    let delegate = demo.folder.path().join("talk.delegate.jsonl");
+    assert!(demo.run.stderr.contains(&format!("sayso asp verify {} --cards", delegate.display())));
+    assert!(demo_transcript("agreed").each_card().len() == 2, "only participants show their cards");
 }
 
 #[test]
 fn every_performative_is_used_in_some_scenario() {
-    let all: String = crate::asp::talk::DEMOS.iter().map(crate::asp::talk::Talk::text).collect();
+    let all: String =
+        crate::asp::transcripts::DEMOS.iter().map(crate::asp::transcripts::TestTranscript::text).collect();
     for performative in asp::Performative::ALL {
         assert!(all.contains(&format!("\"performative\":\"{performative}\"")), "{performative}");
     }

@@ -1,13 +1,13 @@
-//! `sayso asp`, as whoever runs it sees it.
+//! Tests of the `sayso asp` commands.
 
+mod bad_arguments;
 mod cards;
+mod closed_streams;
 mod demo;
 mod limits;
-mod lines;
 mod mutations;
-mod odd_texts;
-mod paths;
-mod streams;
-mod talk;
 mod trace;
-pub(crate) mod xml;
+mod transcript_layout;
+mod transcripts;
+mod untrusted_text;
+pub(crate) mod xml_parser;

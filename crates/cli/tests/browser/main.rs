@@ -1,22 +1,23 @@
-//! The listening page in a real browser, against the real binary. `cargo xtask browser` installs what it needs and runs this.
+//! The listening page in a real browser with the real binary. `cargo xtask browser` installs what these tests need and
+//! runs them.
 
 #![allow(
     clippy::expect_used,
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test says what went wrong by panicking"
+    reason = "a test reports a failure by panicking"
 )]
 
 mod answering;
 mod controls;
-mod harness;
-mod hostile;
-mod joining;
-mod listening;
-mod looks;
-mod marks;
-mod relay;
-mod signing_in;
-mod state;
-mod structure;
-mod tongues;
+mod diacritics;
+mod display_modes;
+mod driver_selftest;
+mod hostile_producer;
+mod languages;
+mod late_join_and_reconnect;
+mod listening_page;
+mod page_state_checks;
+mod sign_in;
+mod tcp_relay;
+mod tree_outline;

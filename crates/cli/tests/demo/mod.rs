@@ -1,8 +1,8 @@
-//! `sayso demo`, driven as a person does: by what it prints and what is typed.
+//! `sayso demo`, driven through its output and typed input.
 
 mod bad_input;
-mod ending;
-mod run;
+mod demo_process;
+mod exit;
 mod scenes;
-mod typed;
+mod typed_input;
 mod welcome;

@@ -1,104 +1,91 @@
-//! Each request is told from its start to its end.
+//! The announcements of each demo request, from start to end.
 
-use crate::demo::run::once;
+use crate::demo::demo_process::run_once;
 
-/// Whether something was done.
-fn acts(told: &[String]) -> bool {
-    told.iter().any(|line| line.starts_with("tool: "))
+/// Returns whether a tool was called.
+fn has_tool_call(announcements: &[String]) -> bool {
+    announcements.iter().any(|line| line.starts_with("tool: "))
 }
 
 #[test]
-fn a_balance_whole() {
-    let wanted = [
-        "session: Demonstration assistant has begun. The balance will be looked up.",
-        "tool: Looking up the balance of the demonstration account.",
+fn a_balance_request_is_announced_completely() {
+    let expected = [
+        "session: Demo assistant has started. Checking the balance.",
+        "tool: Looking up the balance of the demo account.",
         "progress: Step one of one.",
         "tool: The balance was found.",
-        "agent: The demonstration account holds 1250 euros; no real bank was asked.",
-        "session: Demonstration assistant is done. That was all.",
+        "agent: The demo account holds 1250 euros; no real bank was asked.",
+        "session: Demo assistant has finished. That is all.",
     ];
-    assert_eq!(once("what's my balance?", &[]), wanted);
+    assert_eq!(run_once("what's my balance?", &[]), expected);
 }
 
 #[test]
-fn a_transfer_whole_with_a_yes() {
-    let wanted = [
-        "session: Demonstration assistant has begun. Preparing a transfer in the demonstration.",
-        "ask: Question 1, from Demonstration assistant: May I transfer 20 euros to Ada? It cannot be undone.",
-        "ask: What it would do: Transfer 20 euros from the demonstration account to Ada.",
-        "ask: What follows from it: In the demonstration the money is gone and cannot be called back. No real money moves.",
-        "ask: The risk is high, and it can never be undone.",
+fn an_accepted_transfer_is_announced_completely() {
+    let expected = [
+        "session: Demo assistant has started. Preparing a demo transfer.",
+        "ask: Question 1 from Demo assistant: Transfer 20 euros from the demo account to Ada.",
+        "ask: Result: The money leaves the demo account at once. No real money moves.",
+        "ask: High risk. This cannot be undone.",
         "ask: You have …",
-        "ask: Type the whole word accept or yes to allow it, or reject or no to refuse it.",
-        "answer: Without a person, question 1 is answered: yes.",
-        "answer: Your answer to question 1 counts: it may be done.",
-        "tool: Transferring 20 euros to Ada. This can never be undone.",
-        "tool: The transfer is done.",
-        "agent: In the demonstration 20 euros went to Ada; no real money moved.",
-        "session: Demonstration assistant is done. That was all.",
+        "ask: Type the whole word yes or no.",
+        "answer: Question 1 was answered automatically: yes.",
+        "answer: Your answer to question 1 was received: it may go ahead.",
+        "tool: Transferring 20 euros to Ada. This cannot be undone.",
+        "tool: The transfer is complete.",
+        "agent: In the demo, 20 euros went to Ada; no real money moved.",
+        "session: Demo assistant has finished. That is all.",
     ];
-    assert_eq!(once("send 20 euro to Ada", &["--auto", "accept"]), wanted);
+    assert_eq!(run_once("send 20 euro to Ada", &["--auto", "accept"]), expected);
 }
 
 #[test]
-fn a_cancellation_whole_in_few_words() {
-    let wanted = [
-        "session: Demonstration assistant has begun. Beginning, to cancel.",
-        "session: Demonstration assistant was stopped by a person. Cancelled.",
+fn a_cancellation_is_announced_completely_in_terse_mode() {
+    let expected = [
+        "session: Demo assistant has started. Starting, to cancel.",
+        "session: Demo assistant was stopped by a person. Cancelled.",
     ];
-    assert_eq!(once("cancel", &["--verbosity", "terse"]), wanted);
+    assert_eq!(run_once("cancel", &["--verbosity", "terse"]), expected);
 }
 
 #[test]
-fn a_handoff_whole_with_nothing_twice() {
-    let wanted = [
-        "session: Demonstration assistant has begun. Preparing to hand over to a person.",
-        "handoff: Demonstration assistant cannot go on alone and hands over to a person. A person is asked to take over. In the demonstration nobody is called. The reason: You asked for a person.",
-        "session: Demonstration assistant is done. The demonstration ends here.",
+fn a_handoff_is_announced_completely_without_repetition() {
+    let expected = [
+        "session: Demo assistant has started. Preparing to hand over to a person.",
+        "handoff: Demo assistant is handing over to a person. A person is needed. In the demo, nobody is called. Reason: You asked for a person.",
+        "session: Demo assistant has finished. The demo ends here.",
     ];
-    assert_eq!(once("escalate to a human", &[]), wanted);
+    assert_eq!(run_once("escalate to a human", &[]), expected);
 }
 
 #[test]
-fn every_request_of_the_welcome_is_told() {
+fn every_request_in_the_welcome_text_works() {
     for (request, lines) in [
-        ("book a room", ["ask: What it would do: Book the room Garden", "tool: The room is booked."]),
+        (
+            "book a room",
+            ["ask: Question 1 from Demo assistant: Book the Garden room", "tool: The room is booked."],
+        ),
         (
             "send an e-mail to Ada",
-            ["ask: Question 1, from Demonstration assistant: May I send", "tool: The greeting is sent."],
+            ["ask: Question 1 from Demo assistant: Send a short greeting", "tool: The greeting was sent."],
         ),
         (
             "delete a record",
-            ["ask: What it would do: Delete the demonstration record.", "tool: The record is deleted."],
+            ["ask: Question 1 from Demo assistant: Delete the demo record.", "tool: The record was deleted."],
         ),
-        (
-            "how is the weather?",
-            ["ask: Choice 1: Lagos.", "agent: In Lagos, as everywhere in the demonstration"],
-        ),
-        (
-            "weather in Madrid",
-            ["session: Demonstration assistant has begun.", "agent: In Madrid, as everywhere"],
-        ),
+        ("how is the weather?", ["ask: Choice 1: Lagos.", "agent: In Lagos, as everywhere in the demo"]),
+        ("weather in Madrid", ["session: Demo assistant has started.", "agent: In Madrid, as everywhere"]),
         (
             "explain it at length",
-            ["agent: This demonstration explains only itself.", "agent: Without an answer nothing is done."],
+            ["agent: This demo only explains itself.", "agent: Without an answer, nothing is done."],
         ),
         (
             "use a tool that does not exist",
-            ["error: Demonstration assistant has failed.", "There is no such tool, so nothing was done."],
+            ["error: Demo assistant has failed.", "There is no such tool, so nothing was done."],
         ),
-        (
-            "escalate to a human",
-            ["handoff: Demonstration assistant", "session: Demonstration assistant is done."],
-        ),
-        (
-            "fail",
-            ["tool: The tool look up balance has failed.", "error: Demonstration assistant has failed."],
-        ),
-        (
-            "hello",
-            ["agent: Hello, this is a scripted demonstration", "session: Demonstration assistant is done."],
-        ),
+        ("escalate to a human", ["handoff: Demo assistant", "session: Demo assistant has finished."]),
+        ("fail", ["tool: The tool look up balance failed.", "error: Demo assistant has failed."]),
+        ("hello", ["agent: Hello, this is a scripted demo", "session: Demo assistant has finished."]),
         (
             "sing me a song",
             [
@@ -107,37 +94,41 @@ fn every_request_of_the_welcome_is_told() {
             ],
         ),
     ] {
-        let told = once(request, &["--auto", "accept"]);
+        let announcements = run_once(request, &["--auto", "accept"]);
         for line in lines {
-            assert!(told.iter().any(|told| told.contains(line)), "{request}: no {line} in {told:#?}");
+            assert!(
+                announcements.iter().any(|announcement| announcement.contains(line)),
+                "{request}: no {line} in {announcements:#?}"
+            );
         }
     }
 }
 
 #[test]
-fn only_a_yes_leads_to_the_tool() {
+fn only_an_accepted_question_leads_to_the_tool_call() {
     for request in ["send 20 euro to Ben", "book a room", "send an e-mail to Ada", "delete a record"] {
-        let told = once(request, &["--auto", "accept"]);
-        assert!(acts(&told), "{told:#?}");
-        let told = once(request, &["--auto", "reject"]);
-        assert!(!acts(&told), "{told:#?}");
+        let announcements = run_once(request, &["--auto", "accept"]);
+        assert!(has_tool_call(&announcements), "{announcements:#?}");
+        let announcements = run_once(request, &["--auto", "reject"]);
+        assert!(!has_tool_call(&announcements), "{announcements:#?}");
         assert!(
-            told.contains(&"answer: Without a person, question 1 is answered: no.".to_owned()),
-            "{told:#?}"
+            announcements.contains(&"answer: Question 1 was answered automatically: no.".to_owned()),
+            "{announcements:#?}"
         );
     }
-    let told = once("send 20 euro to Ben", &["--auto", "none"]);
-    assert!(!acts(&told), "{told:#?}");
-    for line in
-        ["answer: Nobody answered question 1 in time: it is not done.", "agent: Nothing was transferred."]
-    {
-        assert!(told.contains(&line.to_owned()), "{line}: {told:#?}");
+    let announcements = run_once("send 20 euro to Ben", &["--auto", "none"]);
+    assert!(!has_tool_call(&announcements), "{announcements:#?}");
+    for line in [
+        "answer: Nobody answered question 1 in time: it will not be done.",
+        "agent: Nothing was transferred.",
+    ] {
+        assert!(announcements.contains(&line.to_owned()), "{line}: {announcements:#?}");
     }
 }
 
 #[test]
-fn it_is_told_in_spanish_and_yoruba() {
-    for (request, more, line) in [
+fn announcements_are_localized_in_spanish_and_yoruba() {
+    for (request, options, line) in [
         ("balance", ["--lang", "es"].as_slice(), "agent: La cuenta de demostración tiene 1250 euros"),
         ("balance", &["--lang", "yo"], "agent: Yúrò 1250 ló wà nínú àkántì àfihàn"),
         ("¿cuál es mi saldo?", &[], "tool: Consultando el saldo de la cuenta de demostración."),
@@ -145,10 +136,13 @@ fn it_is_told_in_spanish_and_yoruba() {
         (
             "transfiere 20 euros a Ada",
             &["--auto", "accept"],
-            "ask: Pregunta 1, de Demonstration assistant: ¿Puedo transferir 20 euros a Ada?",
+            "ask: Pregunta 1 de Demo assistant: Transferir 20 euros de la cuenta de demostración a Ada.",
         ),
     ] {
-        let told = once(request, more);
-        assert!(told.iter().any(|told| told.starts_with(line)), "{request}: no {line} in {told:#?}");
+        let announcements = run_once(request, options);
+        assert!(
+            announcements.iter().any(|announcement| announcement.starts_with(line)),
+            "{request}: no {line} in {announcements:#?}"
+        );
     }
 }

@@ -1,4 +1,4 @@
-"""A producer that does what must never be done: it acts, and asks afterwards. AAEP's own suite finds nothing wrong with it."""
+"""A producer that breaks the protocol: it acts first and asks afterwards. The official suite does not detect this."""
 
 import asyncio
 import json
@@ -38,15 +38,15 @@ async def play(socket, text):
             ),
         ]
     events.append(event(session, "session.completed", summary_normal="Done."))
-    for one in events:
-        await socket.send(json.dumps(one))
+    for item in events:
+        await socket.send(json.dumps(item))
 
 
 async def serve(socket):
     async for message in socket:
-        said = json.loads(message)
-        if said.get("kind") == "user_input":
-            await play(socket, said["text"])
+        request = json.loads(message)
+        if request.get("kind") == "user_input":
+            await play(socket, request["text"])
 
 
 async def main():

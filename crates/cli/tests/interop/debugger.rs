@@ -1,61 +1,67 @@
-//! `aaep-listen` of `aaep-cli-debug`: follows a session and answers.
+//! `aaep-listen` of `aaep-cli-debug`: it follows a session and replies.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use crate::{compat, program};
-use testing::messages::kind;
+use crate::{installed_program, start_compat_hub};
+use testing::messages::short_type;
 
-/// A listener that answers everything alike, until it is dropped.
-struct Listener(Child);
+/// A listener that gives the same reply to every question. It is killed on drop.
+struct DebuggerProcess(Child);
 
-impl Drop for Listener {
+impl Drop for DebuggerProcess {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// What it hears of a session that asks, from its start to its end.
-fn heard(answer: &str) -> Vec<Value> {
-    let hub = compat();
-    let mut command: Command = program("aaep-listen");
+/// Runs a session that asks a question. Returns all events that the debugger received.
+fn run_session(answer: &str) -> Vec<Value> {
+    let hub = start_compat_hub();
+    let mut command: Command = installed_program("aaep-listen");
     command.args(["--endpoint", &format!("http://{}", hub.address), "--quiet", answer]);
-    let mut child = Listener(command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap());
+    let mut child = DebuggerProcess(command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap());
     let lines = BufReader::new(child.0.stdout.take().unwrap()).lines();
-    // When it hears of this session, its stream is open.
-    let started = hub.client().start();
-    let mut told = Vec::new();
+    // Once the debugger prints this session, its stream is open.
+    let started = hub.client().start_session();
+    let mut events = Vec::new();
     for line in lines.map_while(Result::ok) {
         let event: Value = serde_json::from_str(&line).unwrap();
         if event["session_id"] == started.as_str() {
-            if told.is_empty() {
-                let wish = r#"{"user_message":"Transfer 250 euros to Ben"}"#;
-                assert_eq!(hub.client().post("/sessions", wish).status, 201);
-                told.push(event);
+            if events.is_empty() {
+                let request = r#"{"user_message":"Transfer 250 euros to Ben"}"#;
+                assert_eq!(hub.client().post("/sessions", request).status, 201);
+                events.push(event);
             }
             continue;
         }
-        let last = kind(&event) == "session.completed";
-        told.push(event);
-        if last {
+        let is_last = short_type(&event) == "session.completed";
+        events.push(event);
+        if is_last {
             break;
         }
     }
-    told
+    events
 }
 
 #[test]
 #[ignore = "needs what `cargo xtask interop` installs"]
-fn it_follows_a_session_and_its_answer_counts() {
-    for (answer, decision, acts) in [("--auto-accept", "accept", true), ("--auto-reject", "reject", false)] {
-        let told = heard(answer);
+fn the_debugger_follows_a_session_and_its_reply_counts() {
+    for (answer, decision, is_action_expected) in
+        [("--auto-accept", "accept", true), ("--auto-reject", "reject", false)]
+    {
+        let events = run_session(answer);
         let decided: Vec<_> =
-            told.iter().filter_map(|event| event["extensions"]["sayso"]["decision"].as_str()).collect();
-        assert_eq!(decided, [decision], "{told:#?}");
-        assert_eq!(told.iter().any(|event| kind(event) == "tool.invoked"), acts, "{told:#?}");
-        assert_eq!(told.last().map(kind), Some("session.completed"));
+            events.iter().filter_map(|event| event["extensions"]["sayso"]["decision"].as_str()).collect();
+        assert_eq!(decided, [decision], "{events:#?}");
+        assert_eq!(
+            events.iter().any(|event| short_type(event) == "tool.invoked"),
+            is_action_expected,
+            "{events:#?}"
+        );
+        assert_eq!(events.last().map(short_type), Some("session.completed"));
     }
 }

@@ -1,26 +1,26 @@
-//! Published clients of AAEP, unchanged, against the real binary with `--compat`. `cargo xtask interop` installs them and runs this.
+//! Published AAEP clients, unmodified, against the real binary with `--compat`. `cargo xtask interop` installs and runs them.
 
 #![allow(
     clippy::expect_used,
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test says what went wrong by panicking"
+    reason = "a test reports a failure by panicking"
 )]
 
+mod conformance_suite;
 mod debugger;
-mod producer;
-mod suite;
+mod minimal_producer;
 mod web_subscriber;
 
-/// A program of those that were installed.
-fn program(name: &str) -> std::process::Command {
+/// Returns a command for an installed program.
+fn installed_program(name: &str) -> std::process::Command {
     let folder =
-        std::env::var("INTEROP_CLIENTS").expect("INTEROP_CLIENTS: run this by `cargo xtask interop`");
+        std::env::var("INTEROP_CLIENTS").expect("INTEROP_CLIENTS is not set: run `cargo xtask interop`");
     let mut program = std::process::Command::new(std::path::Path::new(&folder).join("bin").join(name));
     program.env("NO_COLOR", "1").env("PYTHONWARNINGS", "ignore");
     program
 }
 
-fn compat() -> testing::hub::Hub {
-    testing::hub::Hub::limited(&["--compat", "--demo-agent"])
+fn start_compat_hub() -> testing::hub::HubProcess {
+    testing::hub::HubProcess::start_in_memory_with(&["--compat", "--demo-agent"])
 }

@@ -1,14 +1,14 @@
-// A page with nothing on it but AAEP's own subscriber, used as its README says. Its package's entries name files that are not in it.
+// A page that contains only the AAEP subscriber, used as its README says. The package's entry points name missing files, so this imports `dist` directly.
 import { createElement } from "react";
 import { createRoot } from "react-dom/client";
 import { AAEPSubscriber } from "./node_modules/@aaep/web-subscriber-react/dist/index.js";
 
-const heard = (window.heard = []);
+const receivedEvents = (window.receivedEvents = []);
 createRoot(document.getElementById("root")).render(
     createElement(AAEPSubscriber, {
         endpoint: location.origin,
         showEventLog: true,
-        onEvent: (event) => heard.push(event),
+        onEvent: (event) => receivedEvents.push(event),
         onConnectionStatus: (status) => (window.connection = status),
     }),
 );

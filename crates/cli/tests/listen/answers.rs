@@ -1,180 +1,189 @@
-//! Answers: each goes to the question that it was given to, and nothing else is one.
+//! Answers typed in the terminal: which input counts as an answer, and to which question.
 
-use testing::hub::Hub;
-use testing::messages::CAN_REPLY;
-use testing::terminal::{Agent, Person};
+use testing::hub::HubProcess;
+use testing::messages::REPLY_CAPABILITIES;
+use testing::terminal::{AgentSession, ListenProcess};
 
 #[test]
-fn a_no_is_a_no() {
-    let hub = Hub::open();
-    let mut person = Person::is_there(&hub.address, &[]);
-    let agent = Agent::starts(hub.client());
-    let token = agent.asks();
-    person.hears("ask: Type");
-    person.types("no");
-    assert!(agent.waits(&token, 30).contains(r#""decision":"reject","by":"reply""#));
-    let heard = person.hears("counts");
+fn a_typed_no_rejects_the_action() {
+    let hub = HubProcess::start_in_memory();
+    let mut person = ListenProcess::start_connected(&hub.address, &[]);
+    let agent = AgentSession::start(hub.client());
+    let token = agent.ask_confirmation();
+    person.read_until("ask: Type");
+    person.type_line("no");
+    assert!(agent.wait_for_reply(&token, 30).contains(r#""decision":"reject","by":"reply""#));
+    let lines = person.read_until("was received");
     assert_eq!(
-        heard,
-        ["answer: You say no to question 1.", "answer: Your answer to question 1 counts: it is not done."]
+        lines,
+        [
+            "answer: You said no to question 1.",
+            "answer: Your answer to question 1 was received: it will not be done."
+        ]
     );
 }
 
 #[test]
-fn neither_enter_nor_a_short_answer_allows_what_cannot_be_undone() {
-    let hub = Hub::open();
-    let mut person = Person::is_there(&hub.address, &[]);
-    let agent = Agent::starts(hub.client());
-    let token = agent.asks();
-    person.hears("ask: Type");
-    person.types("");
-    person.hears("ask: Enter alone answers nothing. Question 1 is open for 2 minutes");
-    for short in ["1", "y", "yes please", "y.", "accept everything", "yes 2", "ye"] {
-        person.types(short);
-        let heard = person.hears("error: ").pop().unwrap();
-        assert!(heard.contains("othing was sent") || heard.contains("nothing was sent"), "{short}: {heard}");
+fn neither_enter_nor_an_abbreviation_accepts_an_irreversible_action() {
+    let hub = HubProcess::start_in_memory();
+    let mut person = ListenProcess::start_connected(&hub.address, &[]);
+    let agent = AgentSession::start(hub.client());
+    let token = agent.ask_confirmation();
+    person.read_until("ask: Type");
+    person.type_line("");
+    person.read_until("ask: Enter alone does not answer. Question 1 is open for 2 minutes");
+    for input in ["1", "y", "yes please", "y.", "accept everything", "yes 2", "ye"] {
+        person.type_line(input);
+        let reply = person.read_until("error: ").pop().unwrap();
+        assert!(reply.contains("othing was sent") || reply.contains("nothing was sent"), "{input}: {reply}");
     }
-    assert_eq!(agent.waits(&token, 0), r#"{"status":"pending"}"#);
-    person.types("ACCEPT");
-    assert!(agent.waits(&token, 30).contains(r#""decision":"accept""#));
+    assert_eq!(agent.wait_for_reply(&token, 0), r#"{"status":"pending"}"#);
+    person.type_line("ACCEPT");
+    assert!(agent.wait_for_reply(&token, 30).contains(r#""decision":"accept""#));
 }
 
 #[test]
-fn of_several_questions_the_one_that_is_named_is_answered() {
-    let hub = Hub::open();
-    let mut person = Person::is_there(&hub.address, &[]);
-    let (first, second) = (Agent::starts(hub.client()), Agent::starts(hub.client()));
-    let tokens = (first.asks(), second.asks());
-    person.hears("Question 2");
-    person.hears("ask: 2 questions are open. Type accept 2 or yes 2 in whole words to allow this one");
-    person.types("yes");
-    person.hears("error: Which question do you mean? Nothing was sent. Open are 1 and 2.");
-    person.types("2");
-    person.hears("error: Which question do you mean?");
-    person.types("status");
-    person.hears("status: Question 2 from local is open for 2 minutes.");
-    person.types("no 2");
-    assert!(second.waits(&tokens.1, 30).contains(r#""decision":"reject""#));
-    assert_eq!(first.waits(&tokens.0, 0), r#"{"status":"pending"}"#);
-    person.hears("Your answer to question 2 counts: it is not done.");
-    person.types("yes 2");
-    person.hears("error: Question 2 is not open. Nothing was sent.");
-    person.types("yes");
-    assert!(first.waits(&tokens.0, 30).contains(r#""decision":"accept""#));
+fn with_several_open_questions_the_answer_must_name_one() {
+    let hub = HubProcess::start_in_memory();
+    let mut person = ListenProcess::start_connected(&hub.address, &[]);
+    let (first, second) = (AgentSession::start(hub.client()), AgentSession::start(hub.client()));
+    let tokens = (first.ask_confirmation(), second.ask_confirmation());
+    person.read_until("Question 2");
+    person.read_until("ask: 2 questions are open. Type yes 2 or no 2, in whole words.");
+    person.type_line("yes");
+    person.read_until("error: Which question? Nothing was sent. Questions 1 and 2 are open.");
+    person.type_line("2");
+    person.read_until("error: Which question? Nothing was sent.");
+    person.type_line("status");
+    person.read_until("status: Question 2 from local is open for 2 minutes.");
+    person.type_line("no 2");
+    assert!(second.wait_for_reply(&tokens.1, 30).contains(r#""decision":"reject""#));
+    assert_eq!(first.wait_for_reply(&tokens.0, 0), r#"{"status":"pending"}"#);
+    person.read_until("Your answer to question 2 was received: it will not be done.");
+    person.type_line("yes 2");
+    person.read_until("error: Question 2 is not open. Nothing was sent.");
+    person.type_line("yes");
+    assert!(first.wait_for_reply(&tokens.0, 30).contains(r#""decision":"accept""#));
 }
 
 #[test]
-fn what_was_settled_elsewhere_is_said_and_cannot_be_answered() {
-    let hub = Hub::open();
-    let mut person = Person::is_there(&hub.address, &[]);
+fn a_question_answered_elsewhere_is_announced_and_closed() {
+    let hub = HubProcess::start_in_memory();
+    let mut person = ListenProcess::start_connected(&hub.address, &[]);
     let client = hub.client();
-    let other = client.subscribe(CAN_REPLY);
-    let _ear = client.listen(&other, None);
-    let agent = Agent::starts(client.clone());
-    let token = agent.asks();
-    person.hears("ask: Type");
+    let other = client.subscribe(REPLY_CAPABILITIES);
+    let _stream = client.open_event_stream(&other, None);
+    let agent = AgentSession::start(client.clone());
+    let token = agent.ask_confirmation();
+    person.read_until("ask: Type");
     assert_eq!(client.reply(&other, &token, "accept").status, 204);
-    person.hears("answer: Question 1 was answered elsewhere: it may be done.");
-    person.types("yes");
-    person.hears("error: No question is open. Nothing was sent.");
+    person.read_until("answer: Question 1 was answered elsewhere: it may go ahead.");
+    person.type_line("yes");
+    person.read_until("error: No question is open. Nothing was sent.");
 }
 
 #[test]
-fn a_question_for_what_was_meant_takes_words() {
-    let hub = Hub::open();
-    let mut person = Person::is_there(&hub.address, &[]);
-    let agent = Agent::starts(hub.client());
-    let asked = agent.client.post(
-        &format!("/agent/v1/sessions/{}/clarifications", agent.session),
+fn a_clarification_accepts_only_its_choices() {
+    let hub = HubProcess::start_in_memory();
+    let mut person = ListenProcess::start_connected(&hub.address, &[]);
+    let agent = AgentSession::start(hub.client());
+    let response = agent.client.post(
+        &format!("/agent/v1/sessions/{}/clarifications", agent.session_id),
         r#"{"question":"Which city?","timeout_seconds":120,"choices":[{"value":"LOS","label":"Lagos"},{"value":"ABV","label":"Abuja"}]}"#,
     );
-    let token = asked.text("reply_token");
-    let heard = person.hears("ask: Type the number of a choice.");
-    assert!(heard.contains(&"ask: Choice 2: Abuja.".to_owned()), "{heard:#?}");
-    person.types("Kano");
-    person.hears("error: Question 1 does not take that. Type the number of a choice.");
-    person.types("2");
-    assert!(agent.waits(&token, 30).contains(r#""response":"ABV""#));
-    person.hears("answer: Your answer to question 1 counts: the agent goes on.");
+    let token = response.json_str("reply_token");
+    let lines = person.read_until("ask: Type the number of a choice.");
+    assert!(lines.contains(&"ask: Choice 2: Abuja.".to_owned()), "{lines:#?}");
+    person.type_line("Kano");
+    person.read_until("error: Question 1 does not accept that. Type the number of a choice.");
+    person.type_line("2");
+    assert!(agent.wait_for_reply(&token, 30).contains(r#""response":"ABV""#));
+    person.read_until("answer: Your answer to question 1 was received: the agent continues.");
 }
 
 #[test]
-fn the_person_gets_more_time_and_can_stop_the_agent() {
-    let hub = Hub::open();
-    let mut person = Person::is_there(&hub.address, &[]);
-    let agent = Agent::starts(hub.client());
-    let token = agent.asks();
-    person.hears("ask: Type");
-    person.types("more time");
-    let heard = person.hears("stays open");
-    assert_eq!(heard[heard.len() - 2], "ask: You asked for more time.");
-    assert!(heard[heard.len() - 1].starts_with("ask: There is more time for question 1."), "{heard:#?}");
-    assert!(has_more_time(&heard[heard.len() - 1]), "{heard:#?}");
-    person.types("repeat");
-    let heard = person.hears("ask: You have ");
-    assert!(has_more_time(&heard[heard.len() - 1]), "{heard:#?}");
-    assert!(!heard.iter().any(|line| line.contains("more time")), "it is said once: {heard:#?}");
-    person.types("stop");
-    assert!(agent.waits(&token, 30).contains("stopped"), "{}", agent.waits(&token, 0));
-    let heard = person.hears("session: local was stopped by a person.");
-    assert!(heard.contains(&"answer: You stop local, session 1.".to_owned()), "{heard:#?}");
-    assert!(heard.contains(&"answer: Question 1 is withdrawn: it is not done.".to_owned()), "{heard:#?}");
-    person.types("stop");
-    person.hears("error: No agent is at work.");
+fn a_person_can_extend_the_deadline_and_stop_the_agent() {
+    let hub = HubProcess::start_in_memory();
+    let mut person = ListenProcess::start_connected(&hub.address, &[]);
+    let agent = AgentSession::start(hub.client());
+    let token = agent.ask_confirmation();
+    person.read_until("ask: Type");
+    person.type_line("more time");
+    let lines = person.read_until("is now open");
+    assert_eq!(lines[lines.len() - 2], "ask: You asked for more time.");
+    assert!(lines[lines.len() - 1].starts_with("ask: Question 1 has more time."), "{lines:#?}");
+    assert!(has_more_time(&lines[lines.len() - 1]), "{lines:#?}");
+    person.type_line("repeat");
+    let lines = person.read_until("ask: You have ");
+    assert!(has_more_time(&lines[lines.len() - 1]), "{lines:#?}");
+    assert!(!lines.iter().any(|line| line.contains("more time")), "announced twice: {lines:#?}");
+    person.type_line("stop");
+    assert!(agent.wait_for_reply(&token, 30).contains("stopped"), "{}", agent.wait_for_reply(&token, 0));
+    let lines = person.read_until("session: local was stopped by a person.");
+    assert!(lines.contains(&"answer: You stopped local, session 1.".to_owned()), "{lines:#?}");
+    assert!(
+        lines.contains(&"answer: Question 1 was withdrawn: it will not be done.".to_owned()),
+        "{lines:#?}"
+    );
+    person.type_line("stop");
+    person.read_until("error: No agent is working.");
 }
 
-/// Whether a line tells of more than the two minutes that a question had at first, however slow all this was.
+/// Returns whether a line announces more than the initial two minutes. Tolerates a slow machine.
 fn has_more_time(line: &str) -> bool {
     line.contains("4 minutes") || line.contains("3 minutes")
 }
 
 #[test]
-fn more_time_that_one_listener_asked_for_is_told_to_the_others() {
-    let hub = Hub::open();
-    let (mut one, mut other) = (Person::is_there(&hub.address, &[]), Person::is_there(&hub.address, &[]));
-    let agent = Agent::starts(hub.client());
-    let token = agent.asks();
-    other.hears("ask: Type");
-    one.hears("ask: Type");
-    one.types("more time");
-    one.hears("There is more time");
-    let heard = other.hears("more time");
-    let [told] = &heard[..] else { panic!("{heard:#?}") };
-    assert!(told.starts_with("ask: There is more time for question 1. It now stays open for"), "{told}");
-    assert!(has_more_time(told), "{told}");
-    // Who joins now has the same time.
-    let mut late = Person::is_there(&hub.address, &[]);
-    let heard = late.hears("ask: Type");
-    let time = heard.iter().find(|line| line.starts_with("ask: You have ")).unwrap();
+fn a_deadline_extension_is_announced_to_other_listeners() {
+    let hub = HubProcess::start_in_memory();
+    let (mut one, mut other) = (
+        ListenProcess::start_connected(&hub.address, &[]),
+        ListenProcess::start_connected(&hub.address, &[]),
+    );
+    let agent = AgentSession::start(hub.client());
+    let token = agent.ask_confirmation();
+    other.read_until("ask: Type");
+    one.read_until("ask: Type");
+    one.type_line("more time");
+    one.read_until("has more time");
+    let lines = other.read_until("more time");
+    let [line] = &lines[..] else { panic!("{lines:#?}") };
+    assert!(line.starts_with("ask: Question 1 has more time. It is now open for"), "{line}");
+    assert!(has_more_time(line), "{line}");
+    // A listener that joins now gets the same deadline.
+    let mut late = ListenProcess::start_connected(&hub.address, &[]);
+    let lines = late.read_until("ask: Type");
+    let time = lines.iter().find(|line| line.starts_with("ask: You have ")).unwrap();
     assert!(has_more_time(time), "{time}");
-    assert!(!heard.iter().any(|line| line.contains("more time")), "{heard:#?}");
-    other.types("no");
-    assert!(agent.waits(&token, 30).contains(r#""decision":"reject""#));
+    assert!(!lines.iter().any(|line| line.contains("more time")), "{lines:#?}");
+    other.type_line("no");
+    assert!(agent.wait_for_reply(&token, 30).contains(r#""decision":"reject""#));
 }
 
 #[test]
-fn less_and_more_is_said_as_the_person_wishes() {
-    let hub = Hub::open();
-    let mut person = Person::is_there(&hub.address, &[]);
-    let agent = Agent::starts(hub.client());
-    person.hears("has begun");
+fn verbosity_can_be_changed_while_listening() {
+    let hub = HubProcess::start_in_memory();
+    let mut person = ListenProcess::start_connected(&hub.address, &[]);
+    let agent = AgentSession::start(hub.client());
+    person.read_until("has started");
     let call = |number: u32| {
         format!(
             r#"{{"type":"aaep:agent.tool.invoked","tool":"look","tool_call_id":"call_{number}","summary_terse":"Look.","summary_normal":"Looking.","summary_detailed":"Looking for it."}}"#
         )
     };
-    for (number, typed, told, said) in [
-        (1, "quieter", "status: From now on you hear terse texts.", "tool: Look."),
-        (2, "louder", "status: From now on you hear normal texts.", "tool: Looking."),
-        (3, "louder", "status: From now on you hear detailed texts.", "tool: Looking for it."),
+    for (number, typed, status, announcement) in [
+        (1, "quieter", "status: The level of detail is now terse.", "tool: Look."),
+        (2, "louder", "status: The level of detail is now normal.", "tool: Looking."),
+        (3, "louder", "status: The level of detail is now detailed.", "tool: Looking for it."),
     ] {
-        person.types(typed);
-        person.hears(told);
-        agent.says(&call(number));
-        assert_eq!(person.hears("tool: ").pop().unwrap(), said);
+        person.type_line(typed);
+        person.read_until(status);
+        agent.publish(&call(number));
+        assert_eq!(person.read_until("tool: ").pop().unwrap(), announcement);
     }
-    person.types("louder");
-    person.hears("status: You hear all there is already.");
-    person.types("help");
-    assert!(person.hears("help: quit").iter().all(|line| line.starts_with("help: ")));
+    person.type_line("louder");
+    person.read_until("status: You already hear everything.");
+    person.type_line("help");
+    assert!(person.read_until("help: quit").iter().all(|line| line.starts_with("help: ")));
 }

@@ -1,159 +1,163 @@
-//! A hub that restarts, refuses, or is not there.
+//! Connections to a hub that restarts, rejects the listener or is unreachable.
 
 use std::io::Write;
 use std::process::Command;
 
-use testing::hub::{Hub, reserved_address};
-use testing::messages::CAN_REPLY;
-use testing::terminal::{Agent, Person};
+use testing::hub::{HubProcess, reserved_address};
+use testing::messages::REPLY_CAPABILITIES;
+use testing::terminal::{AgentSession, ListenProcess};
 
 #[test]
-fn who_cannot_connect_is_told_why() {
-    let (said, code) = Person::listens(&reserved_address(), &[]).ends();
+fn a_failed_connection_is_explained() {
+    let (output, code) = ListenProcess::start(&reserved_address(), &[]).wait_for_exit();
     assert_eq!(code, 2);
     assert!(
-        said[0].starts_with("sayso: cannot reach http://127.0.0.1:")
-            && said[0].ends_with("nothing listens there"),
-        "{said:?}"
+        output[0].starts_with("sayso: cannot reach http://127.0.0.1:")
+            && output[0].ends_with("nothing is listening there"),
+        "{output:?}"
     );
     for address in ["127.0.0.1:1/?x", "user@127.0.0.1:1", ""] {
-        let (said, code) = Person::listens(address, &[]).ends();
+        let (output, code) = ListenProcess::start(address, &[]).wait_for_exit();
         assert_eq!(code, 2);
-        assert!(said[0].contains("is no hub's address"), "{said:?}");
+        assert!(output[0].contains("is not a hub address"), "{output:?}");
     }
 }
 
 #[test]
-fn a_hub_that_wants_a_token_says_so_and_takes_one() {
+fn a_hub_that_needs_a_token_says_so_and_accepts_one() {
     let folder = tempfile::tempdir().unwrap();
-    let hub = Hub::start(&["--listen", "127.0.0.1:0", "--data", folder.path().to_str().unwrap()]);
-    let (said, code) = Person::listens(&hub.address, &[]).ends();
+    let hub = HubProcess::start(&["--listen", "127.0.0.1:0", "--data", folder.path().to_str().unwrap()]);
+    let (output, code) = ListenProcess::start(&hub.address, &[]).wait_for_exit();
     assert_eq!(code, 2);
-    assert!(said[0].starts_with("sayso: The hub wants a token that it knows."), "{said:?}");
-    let token = hub.said.iter().find_map(|line| line.split("shown this once: ").nth(1)).unwrap().to_owned();
+    assert!(output[0].starts_with("sayso: The hub needs a valid token."), "{output:?}");
+    let token =
+        hub.startup_lines.iter().find_map(|line| line.split("shown this once: ").nth(1)).unwrap().to_owned();
     let file = folder.path().join("mine");
     std::fs::File::create(&file).unwrap().write_all(format!("{token}\n").as_bytes()).unwrap();
-    let mut by_file = Person::listens(&hub.address, &["--token-file", file.to_str().unwrap()]);
-    by_file.hears("Listening to");
-    let mut by_name = Person::listens_as(&hub.address, &[], |command| command.env("SAYSO_TOKEN", &token));
-    by_name.hears("Listening to");
-    let (said, code) = Person::listens(&hub.address, &["--token", "sayso_guess"]).ends();
-    assert_eq!(code, 2, "{said:?}");
+    let mut by_file = ListenProcess::start(&hub.address, &["--token-file", file.to_str().unwrap()]);
+    by_file.read_until("Listening to");
+    let mut by_name =
+        ListenProcess::start_with(&hub.address, &[], |command| command.env("SAYSO_TOKEN", &token));
+    by_name.read_until("Listening to");
+    let (output, code) = ListenProcess::start(&hub.address, &["--token", "sayso_guess"]).wait_for_exit();
+    assert_eq!(code, 2, "{output:?}");
 }
 
 #[test]
-fn after_a_restart_of_the_hub_it_goes_on_where_it_was() {
+fn listening_resumes_after_the_hub_restarts() {
     let folder = tempfile::tempdir().unwrap();
     let address = reserved_address();
-    let start = || Hub::start(&["--open", "--listen", &address, "--data", folder.path().to_str().unwrap()]);
+    let start =
+        || HubProcess::start(&["--open", "--listen", &address, "--data", folder.path().to_str().unwrap()]);
     let mut hub = start();
-    let mut person = Person::is_there(&address, &[]);
-    let agent = Agent::starts(hub.client());
-    let token = agent.asks();
-    person.hears("ask: Type");
+    let mut person = ListenProcess::start_connected(&address, &[]);
+    let agent = AgentSession::start(hub.client());
+    let token = agent.ask_confirmation();
+    person.read_until("ask: Type");
     hub.kill();
-    person.hears("notice: The connection to the hub is lost");
-    person.types("status");
-    let heard = person.hears("You hear normal texts.");
-    let lost = "status: There is no connection now; it is tried again. This is how things stood before:";
-    assert_eq!(heard[0], lost);
-    assert!(heard[1].starts_with("status: Session 1, local."), "{heard:#?}");
+    person.read_until("notice: Connection to the hub lost");
+    person.type_line("status");
+    let lines = person.read_until("The level of detail is normal.");
+    let lost = "status: Not connected; still trying. This is how things stood:";
+    assert_eq!(lines[0], lost);
+    assert!(lines[1].starts_with("status: Session 1, local."), "{lines:#?}");
     let hub = start();
-    let heard = person.hears("is still open");
-    let at = |line: &str| heard.iter().position(|one| one == line);
-    let (again, nothing) = (at("notice: Connected again."), at("notice: Nothing was said meanwhile."));
-    assert!(again.is_some() && again < nothing, "{heard:#?}");
-    let open = &heard[heard.len() - 1];
+    let lines = person.read_until("is still open");
+    let at = |line: &str| lines.iter().position(|printed| printed == line);
+    let (again, nothing) = (at("notice: Reconnected."), at("notice: You missed nothing."));
+    assert!(again.is_some() && again < nothing, "{lines:#?}");
+    let open = &lines[lines.len() - 1];
     assert!(open.starts_with("ask: Question 1 from local is still open for"), "{open}");
     assert!(open.ends_with("Type repeat to hear it."), "{open}");
-    person.types("status");
-    let heard = person.hears("You hear normal texts.");
-    assert!(!heard.iter().any(|line| line.contains("no connection")), "{heard:#?}");
-    person.types("yes");
-    assert!(agent.waits(&token, 30).contains(r#""decision":"accept""#));
-    let heard = person.hears("counts: it may be done.");
-    assert!(!heard.iter().any(|line| line.starts_with("ask: ")), "it asked again: {heard:#?}");
+    person.type_line("status");
+    let lines = person.read_until("The level of detail is normal.");
+    assert!(!lines.iter().any(|line| line.contains("Not connected")), "{lines:#?}");
+    person.type_line("yes");
+    assert!(agent.wait_for_reply(&token, 30).contains(r#""decision":"accept""#));
+    let lines = person.read_until("was received: it may go ahead.");
+    assert!(!lines.iter().any(|line| line.starts_with("ask: ")), "the question was repeated: {lines:#?}");
     drop(hub);
 }
 
 #[test]
-fn a_hub_that_stops_says_so_and_what_was_said_meanwhile_is_heard_once() {
+fn events_during_a_hub_restart_are_announced_once() {
     let folder = tempfile::tempdir().unwrap();
     let address = reserved_address();
-    let start = || Hub::start(&["--open", "--listen", &address, "--data", folder.path().to_str().unwrap()]);
+    let start =
+        || HubProcess::start(&["--open", "--listen", &address, "--data", folder.path().to_str().unwrap()]);
     let mut hub = start();
-    let mut person = Person::is_there(&address, &[]);
-    let agent = Agent::starts(hub.client());
-    person.hears("has begun");
+    let mut person = ListenProcess::start_connected(&address, &[]);
+    let agent = AgentSession::start(hub.client());
+    person.read_until("has started");
     person.signal("-STOP");
-    agent.says(r#"{"type":"aaep:agent.tool.invoked","tool":"look","tool_call_id":"call_1","summary_normal":"Looking."}"#);
+    agent.publish(r#"{"type":"aaep:agent.tool.invoked","tool":"look","tool_call_id":"call_1","summary_normal":"Looking."}"#);
     assert_eq!(hub.stop(), 0);
     let _hub = start();
-    agent.says(
+    agent.publish(
         r#"{"type":"aaep:agent.tool.completed","tool":"look","tool_call_id":"call_1","status":"success"}"#,
     );
     person.signal("-CONT");
-    let heard = person.hears("tool: The tool look is done.");
-    let told: Vec<_> = heard.iter().filter(|line| line.starts_with("tool: ")).collect();
-    assert_eq!(told, ["tool: Looking.", "tool: The tool look is done."]);
-    assert!(heard.contains(&"notice: Connected again.".to_owned()), "{heard:#?}");
-    assert!(heard.contains(&"notice: The hub is stopping.".to_owned()), "{heard:#?}");
+    let lines = person.read_until("tool: The tool look has finished.");
+    let tool_lines: Vec<_> = lines.iter().filter(|line| line.starts_with("tool: ")).collect();
+    assert_eq!(tool_lines, ["tool: Looking.", "tool: The tool look has finished."]);
+    assert!(lines.contains(&"notice: Reconnected.".to_owned()), "{lines:#?}");
+    assert!(lines.contains(&"notice: The hub is shutting down.".to_owned()), "{lines:#?}");
 }
 
 #[test]
-fn a_hub_that_forgot_everything_is_listened_to_anew() {
+fn a_hub_without_stored_state_gets_a_new_subscription() {
     let address = reserved_address();
-    let start = || Hub::start(&["--open", "--memory", "--listen", &address]);
+    let start = || HubProcess::start(&["--open", "--memory", "--listen", &address]);
     let mut hub = start();
-    let mut person = Person::is_there(&address, &[]);
+    let mut person = ListenProcess::start_connected(&address, &[]);
     hub.kill();
-    person.hears("is lost");
+    person.read_until("Connection to the hub lost");
     let hub = start();
-    person.hears("notice: Connected again, but what was said meanwhile was not kept for you.");
-    person.hears("notice: No agent is at work.");
-    Agent::starts(hub.client());
-    person.hears("session: local has begun. Moving money.");
+    person.read_until("notice: Reconnected, but what you missed was not stored.");
+    person.read_until("notice: No agent is working.");
+    AgentSession::start(hub.client());
+    person.read_until("session: local has started. Moving money.");
 }
 
 #[test]
-fn signals_and_quit_end_it_well_and_the_end_of_input_does_not() {
-    let hub = Hub::open();
+fn signals_end_listening_with_code_0_and_the_end_of_input_does_not() {
+    let hub = HubProcess::start_in_memory();
     for signal in ["-INT", "-TERM", "-HUP"] {
-        let person = Person::is_there(&hub.address, &[]);
+        let person = ListenProcess::start_connected(&hub.address, &[]);
         person.signal(signal);
-        let goodbye = vec!["notice: You have stopped listening.".to_owned()];
-        assert_eq!(person.ends(), (goodbye, 0), "{signal}");
+        let goodbye = vec!["notice: You are no longer listening.".to_owned()];
+        assert_eq!(person.wait_for_exit(), (goodbye, 0), "{signal}");
     }
-    let mut person = Person::is_there(&hub.address, &[]);
-    person.types_no_more();
-    let agent = Agent::starts(hub.client());
-    person.hears("has begun");
-    agent.says(r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#);
-    person.hears("is done");
+    let mut person = ListenProcess::start_connected(&hub.address, &[]);
+    person.send_eof();
+    let agent = AgentSession::start(hub.client());
+    person.read_until("has started");
+    agent.publish(r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#);
+    person.read_until("has finished");
 }
 
 #[test]
-fn an_answer_that_is_on_its_way_arrives_before_it_quits() {
-    let hub = Hub::open();
-    let mut person = Person::is_there(&hub.address, &[]);
-    let agent = Agent::starts(hub.client());
-    let token = agent.asks();
-    person.hears("ask: Type");
-    person.types("yes\nquit");
-    assert_eq!(person.ends().1, 0);
-    let told = agent.waits(&token, 0);
-    assert!(told.contains(r#""decision":"accept","by":"reply""#), "{told}");
+fn a_pending_answer_is_sent_before_quitting() {
+    let hub = HubProcess::start_in_memory();
+    let mut person = ListenProcess::start_connected(&hub.address, &[]);
+    let agent = AgentSession::start(hub.client());
+    let token = agent.ask_confirmation();
+    person.read_until("ask: Type");
+    person.type_line("yes\nquit");
+    assert_eq!(person.wait_for_exit().1, 0);
+    let reply = agent.wait_for_reply(&token, 0);
+    assert!(reply.contains(r#""decision":"accept","by":"reply""#), "{reply}");
 }
 
 #[test]
-fn a_hub_under_tls_is_listened_to_if_its_certificate_is_trusted() {
+fn tls_works_if_the_certificate_is_trusted() {
     let folder = tempfile::tempdir().unwrap();
-    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    let generated = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
     let (cert, key) = (folder.path().join("hub.crt"), folder.path().join("hub.key"));
-    std::fs::write(&cert, made.cert.pem()).unwrap();
-    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    std::fs::write(&cert, generated.cert.pem()).unwrap();
+    std::fs::write(&key, generated.signing_key.serialize_pem()).unwrap();
     let (cert, key) = (cert.to_str().unwrap(), key.to_str().unwrap());
-    let hub = Hub::start(&[
+    let hub = HubProcess::start(&[
         "--open",
         "--memory",
         "--listen",
@@ -165,63 +169,75 @@ fn a_hub_under_tls_is_listened_to_if_its_certificate_is_trusted() {
         "--demo-agent",
     ]);
     let url = format!("https://{}", hub.address);
-    let (said, code) = Person::listens_at(&url, &[], |command| command).ends();
+    let (output, code) = ListenProcess::start_at_url(&url, &[], |command| command).wait_for_exit();
     assert_eq!(code, 2);
-    let untrusted = "its certificate is signed by nobody whom this machine trusts; give the certificate of who signed it with --ca";
-    assert_eq!(said, [format!("sayso: cannot reach {url}: {untrusted}")]);
+    let untrusted = "its certificate is not signed by anyone this machine trusts; give the signer's certificate with --ca";
+    assert_eq!(output, [format!("sayso: cannot reach {url}: {untrusted}")]);
     let other_name = url.replace("127.0.0.1", "localhost");
-    let (said, _) = Person::listens_at(&other_name, &["--ca", cert], |command| command).ends();
-    assert_eq!(said, [format!("sayso: cannot reach {other_name}: its certificate is for another name")]);
-    let mut person = Person::listens_at(&url, &["--ca", cert], |command| command);
-    person.hears(&format!("Listening to {url}."));
-    person.types("quit");
-    assert_eq!(person.ends(), (vec!["notice: You have stopped listening.".to_owned()], 0));
-    let (said, code) = Person::listens_at(&url, &["--ca", key], |command| command).ends();
-    assert_eq!((said[0].as_str(), code), ("sayso: there is no certificate in what should be trusted", 2));
+    let (output, _) =
+        ListenProcess::start_at_url(&other_name, &["--ca", cert], |command| command).wait_for_exit();
+    assert_eq!(output, [format!("sayso: cannot reach {other_name}: its certificate is for another name")]);
+    let mut person = ListenProcess::start_at_url(&url, &["--ca", cert], |command| command);
+    person.read_until(&format!("Listening to {url}."));
+    person.type_line("quit");
+    assert_eq!(person.wait_for_exit(), (vec!["notice: You are no longer listening.".to_owned()], 0));
+    let (output, code) = ListenProcess::start_at_url(&url, &["--ca", key], |command| command).wait_for_exit();
+    assert_eq!(
+        (output[0].as_str(), code),
+        ("sayso: the file of trusted certificates contains no certificate", 2)
+    );
 }
 
 #[test]
-fn a_certificate_for_signing_others_is_told_apart() {
+fn a_ca_certificate_as_server_certificate_is_explained() {
     let folder = tempfile::tempdir().unwrap();
-    let mut made = rcgen::CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
-    made.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let mut parameters = rcgen::CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
+    parameters.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
     let signer = rcgen::KeyPair::generate().unwrap();
     let (cert, key) = (folder.path().join("hub.crt"), folder.path().join("hub.key"));
-    std::fs::write(&cert, made.self_signed(&signer).unwrap().pem()).unwrap();
+    std::fs::write(&cert, parameters.self_signed(&signer).unwrap().pem()).unwrap();
     std::fs::write(&key, signer.serialize_pem()).unwrap();
     let (cert, key) = (cert.to_str().unwrap(), key.to_str().unwrap());
-    let hub = Hub::limited(&["--tls-cert", cert, "--tls-key", key]);
+    let hub = HubProcess::start_in_memory_with(&["--tls-cert", cert, "--tls-key", key]);
     let url = format!("https://{}", hub.address);
-    let (said, code) = Person::listens_at(&url, &["--ca", cert], |command| command).ends();
+    let (output, code) =
+        ListenProcess::start_at_url(&url, &["--ca", cert], |command| command).wait_for_exit();
     assert_eq!(code, 2);
-    assert!(said[0].ends_with("it has to be made with CA:FALSE"), "{said:?}");
+    assert!(output[0].ends_with("it must be made with CA:FALSE"), "{output:?}");
 }
 
 #[test]
-fn whose_token_is_removed_is_told_so_and_is_not_told_that_it_is_tried_again() {
+fn removing_the_token_ends_listening_without_a_retry() {
     let folder = tempfile::tempdir().unwrap();
-    let [tokens, own] = ["tokens", "own"].map(|name| folder.path().join(name));
+    let [tokens_file, token_file] = ["tokens", "own"].map(|name| folder.path().join(name));
     let new = ["token", "new", "--role", "listener", "--name", "ada", "--tokens"];
-    let made = Command::new(env!("CARGO_BIN_EXE_sayso")).args(new).arg(&tokens).output().unwrap();
-    assert!(made.status.success());
-    std::fs::write(&own, &made.stdout).unwrap();
-    let hub = Hub::start(&["--memory", "--listen", "127.0.0.1:0", "--tokens", tokens.to_str().unwrap()]);
-    let mut person = Person::is_there(&hub.address, &["--token-file", own.to_str().unwrap()]);
-    std::fs::write(&tokens, "").unwrap();
+    let created = Command::new(env!("CARGO_BIN_EXE_sayso")).args(new).arg(&tokens_file).output().unwrap();
+    assert!(created.status.success());
+    std::fs::write(&token_file, &created.stdout).unwrap();
+    let hub = HubProcess::start(&[
+        "--memory",
+        "--listen",
+        "127.0.0.1:0",
+        "--tokens",
+        tokens_file.to_str().unwrap(),
+    ]);
+    let mut person =
+        ListenProcess::start_connected(&hub.address, &["--token-file", token_file.to_str().unwrap()]);
+    std::fs::write(&tokens_file, "").unwrap();
     hub.signal("-HUP");
-    person.hears("notice: The hub does not know your token any more");
-    let (said, code) = person.ends();
-    assert_eq!((said, code), (vec!["sayso: The hub does not let this token in any more.".to_owned()], 2));
+    person.read_until("notice: The hub no longer accepts your token");
+    let (output, code) = person.wait_for_exit();
+    assert_eq!((output, code), (vec!["sayso: The hub no longer accepts this token.".to_owned()], 2));
 }
 
 #[test]
-fn who_cannot_keep_up_is_told_and_listens_anew() {
-    let hub = Hub::limited(&["--lanes-frames", "100"]);
-    let mut person = Person::is_there(&hub.address, &[]);
-    let agent = Agent::starts(hub.client());
-    person.hears("has begun");
-    let token = agent.asks();
-    person.hears("ask: Type");
+fn a_slow_listener_is_disconnected_and_resubscribes() {
+    let hub = HubProcess::start_in_memory_with(&["--delivery-frames", "100"]);
+    let mut person = ListenProcess::start_connected(&hub.address, &[]);
+    let agent = AgentSession::start(hub.client());
+    person.read_until("has started");
+    let token = agent.ask_confirmation();
+    person.read_until("ask: Type");
     person.signal("-STOP");
     let long = "All of it. ".repeat(1400);
     for turn in 0..20 {
@@ -234,77 +250,75 @@ fn who_cannot_keep_up_is_told_and_listens_anew() {
                 ]
             })
             .collect();
-        let path = format!("/agent/v1/sessions/{}/events", agent.session);
-        let client = agent.client.with("Content-Type: application/x-ndjson");
+        let path = format!("/agent/v1/sessions/{}/events", agent.session_id);
+        let client = agent.client.with_header("Content-Type: application/x-ndjson");
         assert_eq!(client.post(&path, &calls.join("\n")).status, 200);
     }
-    hub.logs("slow");
+    hub.wait_for_log("slow");
     person.signal("-CONT");
-    person.hears("Connected again, but what was said meanwhile was not kept for you.");
-    // Nobody was left to answer meanwhile, so that it is refused; a yes now must not seem to count.
-    assert!(agent.waits(&token, 30).contains(r#""decision":"reject","by":"closure""#));
-    person.hears("answer: Question 1 is not open any more. What became of it was not heard.");
-    person.types("yes");
-    person.hears("error: No question is open. Nothing was sent.");
+    person.read_until("Reconnected, but what you missed was not stored.");
+    // Nobody could answer meanwhile, so the hub rejected the question. A yes now must not appear to count.
+    assert!(agent.wait_for_reply(&token, 30).contains(r#""decision":"reject","by":"closure""#));
+    person.read_until("answer: Question 1 is no longer open. Its outcome is not known.");
+    person.type_line("yes");
+    person.read_until("error: No question is open. Nothing was sent.");
 }
 
 #[test]
-fn who_quits_says_good_bye() {
-    let hub = Hub::open();
-    let mut person = Person::is_there(&hub.address, &[]);
-    let agent = Agent::starts(hub.client());
-    let token = agent.asks();
-    person.hears("ask: Type");
-    person.types("quit");
-    // One that was only lost could come back for 30 seconds; nobody is waited for that said good-bye.
-    let told = agent.waits(&token, 20);
-    assert!(told.contains(r#""decision":"reject","by":"closure""#), "{told}");
+fn quitting_closes_the_subscription() {
+    let hub = HubProcess::start_in_memory();
+    let mut person = ListenProcess::start_connected(&hub.address, &[]);
+    let agent = AgentSession::start(hub.client());
+    let token = agent.ask_confirmation();
+    person.read_until("ask: Type");
+    person.type_line("quit");
+    // After a lost connection the hub waits 30 seconds. After a close it must not wait.
+    let reply = agent.wait_for_reply(&token, 20);
+    assert!(reply.contains(r#""decision":"reject","by":"closure""#), "{reply}");
     let goodbye =
-        "notice: You have stopped listening. The agent goes on. Question 1 stays without your answer.";
-    assert_eq!(person.ends(), (vec![goodbye.to_owned()], 0));
+        "notice: You are no longer listening. The agent continues. You have not answered question 1.";
+    assert_eq!(person.wait_for_exit(), (vec![goodbye.to_owned()], 0));
 }
 
 #[test]
-fn who_joins_late_is_told_how_things_stand_and_can_answer() {
-    let hub = Hub::open();
+fn a_late_listener_hears_the_open_question_and_can_answer() {
+    let hub = HubProcess::start_in_memory();
     let client = hub.client();
-    // Somebody must be there to be asked, or the question is refused at once.
-    let other = client.subscribe(CAN_REPLY);
-    let _ear = client.listen(&other, None);
-    let agent = Agent::starts(client.clone());
-    let token = agent.asks();
-    let mut person = Person::is_there(&hub.address, &[]);
-    let heard = person.hears("ask: Type");
-    assert_eq!(heard[0], "agent: local waits for an answer.");
-    assert_eq!(heard[1], "ask: Question 1, from local: May I send 5 euro to Ben?");
-    person.types("yes");
-    assert!(agent.waits(&token, 30).contains(r#""decision":"accept","by":"reply""#));
-    person.hears("answer: Your answer to question 1 counts: it may be done.");
+    // Another listener must be present, or the question is rejected at once.
+    let other = client.subscribe(REPLY_CAPABILITIES);
+    let _stream = client.open_event_stream(&other, None);
+    let agent = AgentSession::start(client.clone());
+    let token = agent.ask_confirmation();
+    let mut person = ListenProcess::start_connected(&hub.address, &[]);
+    let lines = person.read_until("ask: Type");
+    assert_eq!(lines[0], "agent: local is waiting for an answer.");
+    assert_eq!(lines[1], "ask: Question 1 from local: Send 5 euro to Ben.");
+    person.type_line("yes");
+    assert!(agent.wait_for_reply(&token, 30).contains(r#""decision":"accept","by":"reply""#));
+    person.read_until("answer: Your answer to question 1 was received: it may go ahead.");
 }
 
 #[test]
-fn a_gap_is_told_with_what_holds_after_it() {
+fn a_gap_is_announced_with_the_current_state() {
     let folder = tempfile::tempdir().unwrap();
     let address = reserved_address();
     let data = folder.path().to_str().unwrap();
-    let start = || Hub::start(&["--open", "--listen", &address, "--data", data, "--hub-replay", "5"]);
+    let start = || HubProcess::start(&["--open", "--listen", &address, "--data", data, "--hub-replay", "5"]);
     let mut hub = start();
-    let mut person = Person::is_there(&address, &[]);
-    let (first, second) = (Agent::starts(hub.client()), Agent::starts(hub.client()));
-    first.says(r#"{"type":"aaep:agent.state.changed","to_state":"thinking"}"#);
-    person.hears("has begun");
-    person.hears("has begun");
+    let mut person = ListenProcess::start_connected(&address, &[]);
+    let (first, second) = (AgentSession::start(hub.client()), AgentSession::start(hub.client()));
+    first.publish(r#"{"type":"aaep:agent.state.changed","to_state":"thinking"}"#);
+    person.read_until("has started");
+    person.read_until("has started");
     person.signal("-STOP");
     assert_eq!(hub.stop(), 0);
     let _hub = start();
     for number in 0..20 {
-        first.says(&format!(r#"{{"type":"aaep:agent.tool.invoked","tool":"look","tool_call_id":"call_{number}","summary_normal":"Looking."}}"#));
+        first.publish(&format!(r#"{{"type":"aaep:agent.tool.invoked","tool":"look","tool_call_id":"call_{number}","summary_normal":"Looking."}}"#));
     }
-    second.says(r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#);
+    second.publish(r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#);
     person.signal("-CONT");
-    person.hears(
-        "notice: Some of what was said while you were away is not kept any more. What holds now follows.",
-    );
-    person.hears("agent: In session 1: local is thinking.");
-    person.hears("session: In session 2: local is over. How it ended was not heard.");
+    person.read_until("notice: Some of what you missed is no longer stored. Here is how things stand.");
+    person.read_until("agent: In session 1: local is thinking.");
+    person.read_until("session: In session 2: local has ended. How it ended is not known.");
 }

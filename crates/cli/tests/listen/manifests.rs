@@ -1,31 +1,31 @@
-//! Who a hub is: its manifest, its signature, and what is not answered to a stranger.
+//! The identity of a hub: its manifest, its signature, and which answers are sent to an unverified hub.
 
 use std::path::Path;
 
 use seal::es256::SigningKey;
 use seal::{Jwk, SystemRandom};
 
-use crate::listen::fake::{Fake, Script, accepted};
-use testing::hub::{Hub, reserved_address};
-use testing::terminal::{Agent, Person};
+use crate::listen::fake_hub::{FakeHub, FakeHubScript, accepted_message};
+use testing::hub::{HubProcess, reserved_address};
+use testing::terminal::{AgentSession, ListenProcess};
 
 const BANK: &str = r#"{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:producer.manifest","agent_id":"bank","aaep_versions_supported":["1.0.0"],"conformance_levels_supported":[1,2,3],"transports_supported":["sse"]}"#;
 const QUESTION: &str = r#""urgency":"critical","action":"Send it.","consequence":"It is gone.","reply_token":"rpl_1","timeout_seconds":300,"default_decision":"reject""#;
-const PROVEN: &str = "The hub is sayso-hub: its manifest is signed with a key that you trust.";
+const VERIFIED: &str = "The hub is sayso-hub: its manifest is signed with a key you trust.";
 const NOT_SENT: &str =
-    "error: Question 1: The hub is not who it should be, so nothing but a no is sent to it.";
+    "error: Question 1: The hub's identity could not be confirmed, so only a no is sent to it.";
 
-/// A key, and a file with its public half.
-fn key(folder: &Path) -> (SigningKey, String) {
+/// Generates a key and writes its public JWK to a file. Returns the key and the file name.
+fn generate_key(folder: &Path) -> (SigningKey, String) {
     let key = SigningKey::generate(&mut SystemRandom);
     let file = folder.join("known.jwk");
     std::fs::write(&file, Jwk::P256(key.verifying_key().clone()).to_json()).unwrap();
     (key, file.to_str().unwrap().to_owned())
 }
 
-/// A hub with a key of its own, which it keeps in this folder.
-fn hub_in(folder: &Path, address: &str) -> Hub {
-    Hub::start(&["--open", "--listen", address, "--data", folder.to_str().unwrap()])
+/// Starts a hub that stores its own key in this folder.
+fn start_hub_in(folder: &Path, address: &str) -> HubProcess {
+    HubProcess::start(&["--open", "--listen", address, "--data", folder.to_str().unwrap()])
 }
 
 fn jwk_of(folder: &Path) -> String {
@@ -33,209 +33,232 @@ fn jwk_of(folder: &Path) -> String {
 }
 
 #[test]
-fn a_hub_proves_who_it_is_and_is_answered() {
+fn answers_are_sent_to_a_hub_with_a_trusted_manifest() {
     let folder = tempfile::tempdir().unwrap();
-    let hub = hub_in(folder.path(), "127.0.0.1:0");
+    let hub = start_hub_in(folder.path(), "127.0.0.1:0");
     let jwk = jwk_of(folder.path());
     for options in [&["--jwk", &jwk][..], &["--jwk", &jwk, "--signed-only"]] {
-        let mut person = Person::listens(&hub.address, options);
-        assert_eq!(person.next().unwrap(), format!("notice: {PROVEN}"));
-        person.hears("notice: Listening to");
-        person.types("status");
-        person.hears(&format!("status: {PROVEN}"));
-        let agent = Agent::starts(hub.client());
-        let token = agent.asks();
-        person.hears("ask: Type");
-        person.types("yes");
-        assert!(agent.waits(&token, 30).contains(r#""decision":"accept""#));
+        let mut person = ListenProcess::start(&hub.address, options);
+        assert_eq!(person.next_line().unwrap(), format!("notice: {VERIFIED}"));
+        person.read_until("notice: Listening to");
+        person.type_line("status");
+        person.read_until(&format!("status: {VERIFIED}"));
+        let agent = AgentSession::start(hub.client());
+        let token = agent.ask_confirmation();
+        person.read_until("ask: Type");
+        person.type_line("yes");
+        assert!(agent.wait_for_reply(&token, 30).contains(r#""decision":"accept""#));
     }
-    let mut person = Person::listens(&hub.address, &[]);
+    let mut person = ListenProcess::start(&hub.address, &[]);
     assert_eq!(
-        person.next().unwrap(),
-        "notice: The hub calls itself sayso-hub; no key was given to check that."
+        person.next_line().unwrap(),
+        "notice: The hub calls itself sayso-hub; there is no key to check that."
     );
 }
 
 #[test]
-fn to_a_hub_with_another_key_nothing_is_answered_but_no() {
+fn only_rejections_are_sent_to_a_hub_with_another_key() {
     let folder = tempfile::tempdir().unwrap();
-    let (_, jwk) = key(folder.path());
-    let hub = Hub::open();
-    let mut person = Person::listens(&hub.address, &["--jwk", &jwk]);
-    let first = person.next().unwrap();
+    let (_, jwk) = generate_key(folder.path());
+    let hub = HubProcess::start_in_memory();
+    let mut person = ListenProcess::start(&hub.address, &["--jwk", &jwk]);
+    let first = person.next_line().unwrap();
     assert!(
         first.starts_with(
-            "error: The hub is not who it should be: its manifest is not signed with a key that you trust. Nothing but a no is sent to it."
+            "error: The hub's identity could not be confirmed: its manifest is not signed with a key you trust. Only a no is sent to it."
         ),
         "{first}"
     );
-    person.hears("notice: Listening to");
-    let agent = Agent::starts(hub.client());
-    let token = agent.asks();
-    person.hears("ask: Type");
-    person.types("yes");
-    person.hears(NOT_SENT);
-    assert_eq!(agent.waits(&token, 0), r#"{"status":"pending"}"#);
-    person.types("status");
-    person.hears("status: The hub is not who it should be");
-    person.types("no");
-    assert!(agent.waits(&token, 30).contains(r#""decision":"reject","by":"reply""#));
-    let mut alone = Person::is_there(&hub.address, &["--jwk", &jwk, "--auto", "accept"]);
-    let token = Agent::starts(hub.client()).asks();
-    let told = alone.hears("answer: Question");
-    assert!(told.last().unwrap().contains("cannot be answered without a person"), "{told:#?} {token}");
-    drop(alone);
-    let (said, code) = Person::listens(&hub.address, &["--jwk", &jwk, "--signed-only"]).ends();
-    assert_eq!(code, 2, "{said:?}");
+    person.read_until("notice: Listening to");
+    let agent = AgentSession::start(hub.client());
+    let token = agent.ask_confirmation();
+    person.read_until("ask: Type");
+    person.type_line("yes");
+    person.read_until(NOT_SENT);
+    assert_eq!(agent.wait_for_reply(&token, 0), r#"{"status":"pending"}"#);
+    person.type_line("status");
+    person.read_until("status: The hub's identity could not be confirmed");
+    person.type_line("no");
+    assert!(agent.wait_for_reply(&token, 30).contains(r#""decision":"reject","by":"reply""#));
+    let mut automatic = ListenProcess::start_connected(&hub.address, &["--jwk", &jwk, "--auto", "accept"]);
+    let token = AgentSession::start(hub.client()).ask_confirmation();
+    let lines = automatic.read_until("answer: Question");
+    assert!(lines.last().unwrap().contains("cannot be answered automatically"), "{lines:#?} {token}");
+    drop(automatic);
+    let (output, code) =
+        ListenProcess::start(&hub.address, &["--jwk", &jwk, "--signed-only"]).wait_for_exit();
+    assert_eq!(code, 2, "{output:?}");
     assert!(
-        said[0].starts_with("sayso: Only a hub that can prove who it is should be listened to. The hub is not who it should be: its manifest is not signed with a key that you trust."),
-        "{said:?}"
+        output[0].starts_with("sayso: Not listening, because the hub must prove its identity. The hub's identity could not be confirmed: its manifest is not signed with a key you trust."),
+        "{output:?}"
     );
 }
 
 #[test]
-fn who_takes_the_place_of_a_hub_is_found_out() {
-    let [ours, theirs] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+fn an_impostor_after_a_reconnect_is_detected() {
+    let [own_folder, impostor_folder] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let address = reserved_address();
-    let mut hub = hub_in(ours.path(), &address);
-    let jwk = jwk_of(ours.path());
-    let mut person = Person::is_there(&address, &["--jwk", &jwk]);
-    let mut strict = Person::is_there(&address, &["--jwk", &jwk, "--signed-only"]);
+    let mut hub = start_hub_in(own_folder.path(), &address);
+    let jwk = jwk_of(own_folder.path());
+    let mut person = ListenProcess::start_connected(&address, &["--jwk", &jwk]);
+    let mut strict = ListenProcess::start_connected(&address, &["--jwk", &jwk, "--signed-only"]);
     hub.kill();
-    person.hears("is lost");
-    strict.hears("is lost");
-    let mut hub = hub_in(ours.path(), &address);
-    let told = person.hears("notice: Connected again");
-    assert!(!told.iter().any(|line| line.contains("manifest")), "it was said before: {told:#?}");
-    strict.hears("notice: Connected again");
+    person.read_until("Connection to the hub lost");
+    strict.read_until("Connection to the hub lost");
+    let mut hub = start_hub_in(own_folder.path(), &address);
+    let lines = person.read_until("notice: Reconnected");
+    assert!(!lines.iter().any(|line| line.contains("manifest")), "announced again: {lines:#?}");
+    strict.read_until("notice: Reconnected");
     hub.kill();
-    person.hears("is lost");
-    strict.hears("is lost");
-    let _impostor = hub_in(theirs.path(), &address);
-    person.hears("error: The hub is not who it should be");
-    let (said, code) = strict.ends();
-    assert_eq!(code, 2, "{said:?}");
-    assert!(said.last().unwrap().contains("Only a hub that can prove who it is"), "{said:?}");
+    person.read_until("Connection to the hub lost");
+    strict.read_until("Connection to the hub lost");
+    let _impostor = start_hub_in(impostor_folder.path(), &address);
+    person.read_until("error: The hub's identity could not be confirmed");
+    let (output, code) = strict.wait_for_exit();
+    assert_eq!(code, 2, "{output:?}");
+    assert!(
+        output.last().unwrap().contains("Not listening, because the hub must prove its identity"),
+        "{output:?}"
+    );
 }
 
 #[test]
-fn who_leaves_out_the_proof_that_was_there_before_is_somebody_else() {
+fn a_manifest_that_is_no_longer_signed_is_detected() {
     let folder = tempfile::tempdir().unwrap();
     let address = reserved_address();
-    let mut hub = hub_in(folder.path(), &address);
-    let mut person = Person::is_there(&address, &["--jwk", &jwk_of(folder.path())]);
+    let mut hub = start_hub_in(folder.path(), &address);
+    let mut person = ListenProcess::start_connected(&address, &["--jwk", &jwk_of(folder.path())]);
     hub.kill();
-    person.hears("is lost");
-    let impostor =
-        Script { answers: [accepted("{}", "")].into(), manifest: Some(("404 Not Found", String::new())) };
-    let impostor = Fake::starts_at(&address, impostor);
-    person.hears("error: The hub is not who it should be: its manifest was signed before, and is not now.");
-    impostor.stream().tells(1, "awaiting.confirmation", QUESTION);
-    person.hears("ask: ");
-    person.types("yes");
-    person.hears(NOT_SENT);
+    person.read_until("Connection to the hub lost");
+    let impostor = FakeHubScript {
+        answers: [accepted_message("{}", "")].into(),
+        manifest: Some(("404 Not Found", String::new())),
+    };
+    let impostor = FakeHub::start_at(&address, impostor);
+    person.read_until(
+        "error: The hub's identity could not be confirmed: its manifest used to be signed, and no longer is.",
+    );
+    impostor.stream().send_event(1, "awaiting.confirmation", QUESTION);
+    person.read_until("ask: ");
+    person.type_line("yes");
+    person.read_until(NOT_SENT);
 }
 
 #[test]
-fn what_a_manifest_says_is_compared_with_who_answers_and_what_is_offered() {
+fn the_manifest_must_match_the_subscription() {
     let folder = tempfile::tempdir().unwrap();
-    let (key, jwk) = key(folder.path());
+    let (key, jwk) = generate_key(folder.path());
     let honored = r#"{"supported_conformance_levels":[1,2,3]}"#;
     for (manifest, part) in [
         (
             BANK.replace(r#""agent_id":"bank""#, r#""agent_id":"evil""#),
-            "its manifest is that of evil, but bank is who answers",
+            "its manifest belongs to evil, but the hub calls itself bank",
         ),
-        (BANK.replace("[1,2,3]", "[1]"), "does not claim level 3, which it offers"),
-        (BANK.replace("sse", "websocket"), "does not claim sse, which it offers"),
+        (BANK.replace("[1,2,3]", "[1]"), "it offers level 3, but its manifest does not claim it"),
+        (BANK.replace("sse", "websocket"), "it offers sse, but its manifest does not claim it"),
     ] {
         let signed = aaep::manifest::sign(&manifest, &key).unwrap();
         for (text, options) in [(manifest, &[][..]), (signed, &["--jwk", &jwk])] {
-            let script = Script { answers: [accepted(honored, "")].into(), manifest: Some(("200 OK", text)) };
-            let fake = Fake::starts(script);
-            let mut person = Person::listens(&fake.address, options);
-            let said = person.next().unwrap();
+            let script = FakeHubScript {
+                answers: [accepted_message(honored, "")].into(),
+                manifest: Some(("200 OK", text)),
+            };
+            let fake = FakeHub::start(script);
+            let mut person = ListenProcess::start(&fake.address, options);
+            let line = person.next_line().unwrap();
             assert!(
-                said.starts_with("error: The hub is not who it should be") && said.contains(part),
-                "{said}"
+                line.starts_with("error: The hub's identity could not be confirmed") && line.contains(part),
+                "{line}"
             );
-            fake.stream().tells(1, "awaiting.confirmation", QUESTION);
-            person.hears("ask: ");
-            person.types("yes");
-            person.hears(NOT_SENT);
-            person.types("no");
-            assert_eq!(fake.is_asked("POST /aaep/v1/replies")["decision"], "reject");
+            fake.stream().send_event(1, "awaiting.confirmation", QUESTION);
+            person.read_until("ask: ");
+            person.type_line("yes");
+            person.read_until(NOT_SENT);
+            person.type_line("no");
+            assert_eq!(fake.next_request("POST /aaep/v1/replies")["decision"], "reject");
         }
     }
 }
 
 #[test]
-fn a_manifest_that_is_missing_odd_or_elsewhere_is_told_and_listening_goes_on() {
-    let unread = "notice: Who the hub is, is not known: ";
+fn a_missing_or_invalid_manifest_is_announced_and_listening_continues() {
+    let unknown_identity = "notice: It is not known who the hub is: ";
     let long = format!(r#"{{"x":"{}"}}"#, "y".repeat(64 * 1024));
-    for (manifest, said) in [
-        (Some(("404 Not Found", String::new())), "notice: The hub has no manifest that would say who it is."),
+    for (manifest, expected) in [
+        (Some(("404 Not Found", String::new())), "notice: The hub has no manifest that says who it is."),
         (
             Some(("302 Found\r\nLocation: /elsewhere", String::new())),
-            "its manifest is said to be elsewhere, where it is not looked for.",
+            "its manifest is on another server, and is not fetched from there.",
         ),
-        (Some(("503 Busy", String::new())), "its manifest could not be had, because the hub answered 503."),
-        (Some(("200 OK", long)), "its manifest could not be had, because its answer is too long."),
-        (Some(("200 OK", "<!doctype html>".to_owned())), "its manifest could not be understood."),
         (
-            Some(("200 OK", r#"{"name":"\u001b[2Jan agent"}"#.to_owned())),
-            "its manifest could not be understood.",
+            Some(("503 Busy", String::new())),
+            "its manifest could not be fetched, because the hub answered 503.",
         ),
-        (None, "its manifest could not be had, because it does not answer."),
+        (Some(("200 OK", long)), "its manifest could not be fetched, because its answer is too long."),
+        (Some(("200 OK", "<!doctype html>".to_owned())), "its manifest could not be read."),
+        (Some(("200 OK", r#"{"name":"\u001b[2Jan agent"}"#.to_owned())), "its manifest could not be read."),
+        (None, "its manifest could not be fetched, because it does not answer."),
     ] {
-        let fake = Fake::starts(Script { answers: [accepted("{}", "")].into(), manifest });
-        let mut person = Person::listens(&fake.address, &[]);
-        let first = person.next().unwrap();
-        let said = if said.starts_with("notice") { said.to_owned() } else { format!("{unread}{said}") };
-        assert!(first.starts_with(&said), "{first} is not {said}");
-        person.hears("notice: Listening to");
-        fake.stream().tells(1, "tool.invoked", r#""tool":"t","summary_normal":"Heard.""#);
-        person.hears("tool: Heard.");
-        assert!(!fake.was_asked().iter().any(|path| path.contains("elsewhere")));
+        let fake = FakeHub::start(FakeHubScript { answers: [accepted_message("{}", "")].into(), manifest });
+        let mut person = ListenProcess::start(&fake.address, &[]);
+        let first = person.next_line().unwrap();
+        let expected = if expected.starts_with("notice") {
+            expected.to_owned()
+        } else {
+            format!("{unknown_identity}{expected}")
+        };
+        assert!(first.starts_with(&expected), "{first} is not {expected}");
+        person.read_until("notice: Listening to");
+        fake.stream().send_event(1, "tool.invoked", r#""tool":"t","summary_normal":"Heard.""#);
+        person.read_until("tool: Heard.");
+        assert!(!fake.requests_so_far().iter().any(|path| path.contains("elsewhere")));
     }
 }
 
 #[test]
-fn signed_only_is_declared_and_what_is_not_signed_is_left() {
+fn signed_only_is_requested_and_unsigned_hubs_are_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let (key, jwk) = key(folder.path());
+    let (key, jwk) = generate_key(folder.path());
     let options = ["--jwk", &jwk, "--signed-only"];
     let signed = aaep::manifest::sign(BANK, &key).unwrap();
-    let inline = accepted("{}", &format!(r#","signed_manifest":"{signed}""#));
-    let fake = Fake::answering(&[inline]);
-    let mut person = Person::listens(&fake.address, &options);
-    person.hears("notice: The hub is bank: its manifest is signed with a key that you trust.");
-    let wish = fake.is_asked("POST /aaep/v1/subscriptions");
-    assert_eq!(wish["capabilities"]["accept_signed_manifests_only"], true, "{wish}");
-    fake.stream().tells(1, "tool.invoked", r#""tool":"t","summary_normal":"Heard.""#);
-    person.hears("tool: Heard.");
+    let inline = accepted_message("{}", &format!(r#","signed_manifest":"{signed}""#));
+    let fake = FakeHub::start_accepting(&[inline]);
+    let mut person = ListenProcess::start(&fake.address, &options);
+    person.read_until("notice: The hub is bank: its manifest is signed with a key you trust.");
+    let request = fake.next_request("POST /aaep/v1/subscriptions");
+    assert_eq!(request["capabilities"]["accept_signed_manifests_only"], true, "{request}");
+    fake.stream().send_event(1, "tool.invoked", r#""tool":"t","summary_normal":"Heard.""#);
+    person.read_until("tool: Heard.");
     drop(person);
     for (manifest, part) in [
-        (("404 Not Found", String::new()), "The hub has no manifest that would say who it is."),
+        (("404 Not Found", String::new()), "The hub has no manifest that says who it is."),
         (("200 OK", BANK.to_owned()), "The hub calls itself bank, but its manifest is not signed."),
-        (("200 OK", "<!doctype html>".to_owned()), "its manifest could not be understood."),
+        (("200 OK", "<!doctype html>".to_owned()), "its manifest could not be read."),
     ] {
-        let fake = Fake::starts(Script { answers: [accepted("{}", "")].into(), manifest: Some(manifest) });
-        let (said, code) = Person::listens(&fake.address, &options).ends();
-        assert_eq!(code, 2, "{said:?}");
-        assert!(said[0].contains(part), "{said:?}");
-        let asked = fake.was_asked_until("POST /aaep/v1/replies");
-        assert!(!asked.iter().any(|path| path.contains("/events")), "it listened all the same: {asked:?}");
+        let fake = FakeHub::start(FakeHubScript {
+            answers: [accepted_message("{}", "")].into(),
+            manifest: Some(manifest),
+        });
+        let (output, code) = ListenProcess::start(&fake.address, &options).wait_for_exit();
+        assert_eq!(code, 2, "{output:?}");
+        assert!(output[0].contains(part), "{output:?}");
+        let requests = fake.requests_until("POST /aaep/v1/replies");
+        assert!(
+            !requests.iter().any(|path| path.contains("/events")),
+            "the listener opened the stream although it refused the hub: {requests:?}"
+        );
     }
-    let fake =
-        Fake::answering(&[crate::listen::fake::rejected("manifest_signature_required", "There is none.")]);
-    let (said, code) = Person::listens(&fake.address, &options).ends();
+    let fake = FakeHub::start_accepting(&[crate::listen::fake_hub::rejected_message(
+        "manifest_signature_required",
+        "There is none.",
+    )]);
+    let (output, code) = ListenProcess::start(&fake.address, &options).wait_for_exit();
     assert_eq!(
-        (said[0].as_str(), code),
+        (output[0].as_str(), code),
         ("sayso: The hub has no signed manifest. It says: There is none.", 2)
     );
-    let (said, code) = Person::listens(&fake.address, &["--signed-only"]).ends();
-    assert!(code == 2 && said.iter().any(|line| line.contains("--jwk")), "{said:?}");
-    let (said, code) = Person::listens(&fake.address, &["--jwk", "/no/such/file"]).ends();
-    assert!(code == 2 && said[0].contains("there is no such file"), "{said:?}");
+    let (output, code) = ListenProcess::start(&fake.address, &["--signed-only"]).wait_for_exit();
+    assert!(code == 2 && output.iter().any(|line| line.contains("--jwk")), "{output:?}");
+    let (output, code) = ListenProcess::start(&fake.address, &["--jwk", "/no/such/file"]).wait_for_exit();
+    assert!(code == 2 && output[0].contains("there is no such file"), "{output:?}");
 }

@@ -1,13 +1,13 @@
 //! `sayso listen`, driven in a pseudo-terminal against the real hub.
 
 mod answers;
-mod bare;
 mod connection;
-mod fake;
-mod hostile;
-mod kept;
+mod fake_hub;
+mod hostile_producer;
+mod json_and_auto;
+mod languages;
 mod manifests;
-mod offers;
-mod scripts;
-mod tongues;
-mod whole;
+mod negotiation;
+mod nothing_persisted;
+mod producer_without_hub;
+mod whole_session;

@@ -1,75 +1,83 @@
-//! What is no recording, or half of one, or a trap.
+//! Input that is not a recording, truncated recordings and hostile recordings.
 
-use crate::asp::xml;
-use crate::replay::recorder::recording;
-use testing::cli::{sayso, sayso_fed};
+use crate::asp::xml_parser;
+use crate::replay::capture_process::repository_recording;
+use testing::cli::{run_sayso, run_sayso_with_input};
 
-fn event(number: usize, at: &str, kind: &str, more: &str) -> String {
+fn event(number: usize, at: &str, kind: &str, members: &str) -> String {
     format!(
-        r#"{{"@context":"https://aaep-protocol.org/context/v1","aaep_version":"1.0.0","type":"aaep:agent.{kind}","event_id":"evt_{number:032}","session_id":"sess_00000000000000000000000000000001","timestamp":"2026-05-24T{at}Z","producer":{{"agent_id":"bank"}},"urgency":"normal",{more}}}"#
+        r#"{{"@context":"https://aaep-protocol.org/context/v1","aaep_version":"1.0.0","type":"aaep:agent.{kind}","event_id":"evt_{number:032}","session_id":"sess_00000000000000000000000000000001","timestamp":"2026-05-24T{at}Z","producer":{{"agent_id":"bank"}},"urgency":"normal",{members}}}"#
     )
 }
 
 #[test]
-fn what_is_no_recording_is_said_to_be_none() {
-    for (input, line) in [
-        ("hello\n", "lines that could not be read and were left out: 1"),
-        ("", "no event in"),
-        ("[]", "no event in"),
-        ("\u{0}\u{1}", "could not be read"),
-        ("[1,2]", "could not be read"),
+fn input_that_is_not_a_recording_is_reported() {
+    for (input, message) in [
+        ("hello\n", "skipped unreadable lines of standard input: 1"),
+        ("", "contains no events"),
+        ("[]", "contains no events"),
+        ("\u{0}\u{1}", "skipped unreadable lines"),
+        ("[1,2]", "skipped unreadable lines"),
     ] {
-        let told = sayso(&["replay", "-", "--speed", "max"], input);
-        assert_eq!(told.code, 1, "{input:?}: {}", told.err);
-        assert!(told.err.contains(line), "{input:?}: {}", told.err);
-        let traced = sayso(&["replay", "-", "--visualize"], input);
-        assert_eq!(traced.code, 1, "{input:?}: {}", traced.out);
-        assert!(traced.summary().starts_with("0 events, 0 sessions: "), "{}", traced.out);
+        let replayed = run_sayso(&["replay", "-", "--speed", "max"], input);
+        assert_eq!(replayed.exit_code, 1, "{input:?}: {}", replayed.stderr);
+        assert!(replayed.stderr.contains(message), "{input:?}: {}", replayed.stderr);
+        let traced = run_sayso(&["replay", "-", "--visualize"], input);
+        assert_eq!(traced.exit_code, 1, "{input:?}: {}", traced.stdout);
+        assert!(traced.summary().starts_with("0 events, 0 sessions: "), "{}", traced.stdout);
     }
     for arguments in [
         ["replay", "/nowhere", "--speed", "max"],
         ["replay", "/", "--speed", "max"],
         ["replay", "/nowhere", "--svg", "/tmp/x"],
     ] {
-        assert_eq!(sayso(&arguments, "").code, 2, "{arguments:?}");
+        assert_eq!(run_sayso(&arguments, "").exit_code, 2, "{arguments:?}");
     }
-    let file = recording("section-4-6");
-    let unwritable = sayso(&["replay", file.to_str().unwrap(), "--svg", "/nowhere/a.svg"], "");
-    assert_eq!(unwritable.code, 2);
-    assert!(unwritable.err.contains("cannot write /nowhere/a.svg"), "{}", unwritable.err);
+    let file = repository_recording("section-4-6");
+    let unwritable = run_sayso(&["replay", file.to_str().unwrap(), "--svg", "/nowhere/a.svg"], "");
+    assert_eq!(unwritable.exit_code, 2);
+    assert!(unwritable.stderr.contains("cannot write /nowhere/a.svg"), "{}", unwritable.stderr);
 }
 
 #[test]
-fn half_a_line_at_the_end_is_told_and_the_rest_is_heard() {
-    let text = std::fs::read_to_string(recording("section-4-6")).unwrap();
+fn a_truncated_last_line_is_reported_and_the_rest_is_replayed() {
+    let text = std::fs::read_to_string(repository_recording("section-4-6")).unwrap();
     let half = &text[..text.len() - 40];
-    let told = sayso(&["replay", "-", "--speed", "max"], half);
-    assert_eq!(told.code, 1);
-    assert!(told.err.contains("could not be read and were left out: 14"), "{}", told.err);
-    assert!(told.out.contains("agent: New balance: $12,000."));
-    let traced = sayso(&["replay", "-", "--visualize"], half);
-    assert_eq!(traced.code, 1);
-    assert!(traced.out.contains("(line 14)"));
+    let replayed = run_sayso(&["replay", "-", "--speed", "max"], half);
+    assert_eq!(replayed.exit_code, 1);
+    assert!(
+        replayed.stderr.contains("skipped unreadable lines of standard input: 14"),
+        "{}",
+        replayed.stderr
+    );
+    assert!(replayed.stdout.contains("agent: New balance: $12,000."));
+    let traced = run_sayso(&["replay", "-", "--visualize"], half);
+    assert_eq!(traced.exit_code, 1);
+    assert!(traced.stdout.contains("(line 14)"));
 }
 
 #[test]
-fn a_clock_that_goes_back_holds_nothing_up_and_is_found() {
+fn a_timestamp_that_goes_back_is_reported_without_a_delay() {
     let text = [
         event(1, "14:00:00.000", "session.started", r#""summary_normal":"On.""#),
         event(2, "03:00:00.000", "state.changed", r#""from_state":"idle","to_state":"thinking""#),
         event(3, "14:00:00.001", "session.completed", r#""summary_normal":"Off.""#),
     ]
     .join("\n");
-    let told = sayso(&["replay", "-"], &text);
-    assert_eq!(told.code, 0);
-    assert!(told.out.ends_with("session: bank is done. Off.\n"), "{}", told.out);
-    let traced = sayso(&["replay", "-", "--visualize"], &text);
-    assert_eq!(traced.code, 1);
-    assert!(traced.out.contains("-11:00:00.000 session 1, state: From idle to thinking."), "{}", traced.out);
+    let replayed = run_sayso(&["replay", "-"], &text);
+    assert_eq!(replayed.exit_code, 0);
+    assert!(replayed.stdout.ends_with("session: bank has finished. Off.\n"), "{}", replayed.stdout);
+    let traced = run_sayso(&["replay", "-", "--visualize"], &text);
+    assert_eq!(traced.exit_code, 1);
+    assert!(
+        traced.stdout.contains("-11:00:00.000 session 1, state: From idle to thinking."),
+        "{}",
+        traced.stdout
+    );
 }
 
 #[test]
-fn hostile_text_stays_text() {
+fn hostile_text_is_escaped() {
     let hostile = "\\u001b[2J\\r\\nask: <script>alert(1)</script>]]>&amp;\\u202e\\u0000\\ufffe";
     let text = [
         event(1, "14:00:00.000", "session.started", &format!(r#""summary_normal":"{hostile}""#)),
@@ -85,21 +93,21 @@ fn hostile_text_stays_text() {
         vec!["replay", "-", "--speed", "max"],
         vec!["replay", "-", "--visualize", "--svg", file.to_str().unwrap()],
     ] {
-        let ended = sayso(&arguments, &text);
-        let printed = ended.out.replace('\n', "");
+        let output = run_sayso(&arguments, &text);
+        let printed = output.stdout.replace('\n', "");
         assert!(!printed.chars().any(|c| c.is_control() || c == '\u{202e}'), "{printed:?}");
-        assert!(ended.out.lines().all(|line| !line.starts_with("ask: <script>")), "{}", ended.out);
+        assert!(output.stdout.lines().all(|line| !line.starts_with("ask: <script>")), "{}", output.stdout);
     }
-    let picture = std::fs::read_to_string(file).unwrap();
-    let elements = xml::read(&picture).unwrap();
+    let svg = std::fs::read_to_string(file).unwrap();
+    let elements = xml_parser::read(&svg).unwrap();
     assert!(elements.iter().all(|element| element.name != "script"));
-    assert!(picture.contains("&lt;script&gt;") && !picture.contains("<script"));
+    assert!(svg.contains("&lt;script&gt;") && !svg.contains("<script"));
 }
 
-/// Much more than may be held at once goes through.
+/// Replays a recording that is larger than the memory limit of the process.
 #[test]
-fn a_recording_is_never_held_whole() {
-    let limited = |arguments: &str| {
+fn a_large_recording_is_replayed_in_limited_memory() {
+    let run_limited = |arguments: &str| {
         let script = format!("ulimit -v 150000; exec \"$0\" replay - {arguments} >/dev/null");
         let mut child = std::process::Command::new("sh")
             .args(["-c", &script, env!("CARGO_BIN_EXE_sayso")])
@@ -109,24 +117,24 @@ fn a_recording_is_never_held_whole() {
         let mut stdin = child.stdin.take().unwrap();
         let filler = "x".repeat(15_000);
         for number in 0..12_000_usize {
-            let (kind, more) = match number {
+            let (kind, members) = match number {
                 0 => ("session.started", r#""summary_normal":"On.""#.to_owned()),
                 11_999 => ("session.completed", r#""summary_normal":"Off.""#.to_owned()),
                 _ => ("progress.updated", format!(r#""progress":{{"percent":1,"description":"{filler}"}}"#)),
             };
-            let line = event(number, "14:00:00.000", kind, &more) + "\n";
+            let line = event(number, "14:00:00.000", kind, &members) + "\n";
             std::io::Write::write_all(&mut stdin, line.as_bytes()).unwrap();
         }
         drop(stdin);
         child.wait().unwrap().code()
     };
-    assert!(limited("--visualize").is_some_and(|code| code < 2));
-    assert_eq!(limited("--speed max"), Some(0));
+    assert!(run_limited("--visualize").is_some_and(|code| code < 2));
+    assert_eq!(run_limited("--speed max"), Some(0));
 }
 
 #[test]
-fn who_has_heard_enough_ends_it_well() {
-    let file = recording("section-4-6");
+fn a_reader_that_closes_the_pipe_early_is_not_a_failure() {
+    let file = repository_recording("section-4-6");
     for arguments in ["--visualize", "--speed max"] {
         let script = format!("\"$0\" replay \"$1\" {arguments}; echo code $? >&2");
         let output = std::process::Command::new("sh")
@@ -138,8 +146,8 @@ fn who_has_heard_enough_ends_it_well() {
             ])
             .output()
             .unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert!(said == "code 0\n", "{said}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(stderr == "code 0\n", "{stderr}");
     }
-    let _ = sayso_fed(&["replay", "-", "--visualize"], |_| Ok(()));
+    let _ = run_sayso_with_input(&["replay", "-", "--visualize"], |_| Ok(()));
 }

@@ -1,10 +1,10 @@
-//! `sayso capture` and `sayso replay`: the real binary against the real hub, and recordings of the repository.
+//! `sayso capture` and `sayso replay`: the real binary with the real hub and with the repository's recordings.
 
 mod bad_input;
-mod captured;
-mod drawn;
-mod lost;
-mod onward;
-mod recorder;
-mod served;
-mod told;
+mod capture;
+mod capture_interruptions;
+mod capture_process;
+mod capture_resume;
+mod replay_server;
+mod replay_terminal;
+mod trace_and_svg;

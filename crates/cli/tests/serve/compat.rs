@@ -1,333 +1,346 @@
-//! `--compat`: the dialect of AAEP's own packages, and that nobody speaks it who was not asked for it.
+//! `--compat`: the dialect of the published AAEP packages, which is off by default.
 
 use std::process::Command;
 
 use serde_json::Value;
 
-use testing::cli::token;
-use testing::http::{Client, EventStream};
-use testing::hub::Hub;
-use testing::messages::CAN_REPLY;
-use testing::messages::{kind, reply, request};
-use testing::websocket::Socket;
+use testing::cli::create_token;
+use testing::http::{EventStream, TestClient};
+use testing::hub::HubProcess;
+use testing::messages::REPLY_CAPABILITIES;
+use testing::messages::{confirmation_reply, short_type, subscription_request};
+use testing::websocket::WebSocketClient;
 
 pub(crate) const HELLO: &str = r#"{"kind":"user_input","text":"Hello"}"#;
 
-fn compat() -> Hub {
-    // Signs of life would keep a test waiting that waits in vain.
-    Hub::limited(&["--compat", "--http-heartbeat", "1h", "--messages-ping-time", "1h"])
+fn start_compat_hub() -> HubProcess {
+    // No heartbeats, so that a test that waits for a missing event fails.
+    HubProcess::start_in_memory_with(&[
+        "--compat",
+        "--http-heartbeat",
+        "1h",
+        "--messages-ping-interval",
+        "1h",
+    ])
 }
 
-/// A stream of the dialect, after its head.
-pub(crate) fn stream(client: &Client) -> EventStream {
-    client.stream("/events")
+/// Opens a stream of the dialect.
+pub(crate) fn open_compat_stream(client: &TestClient) -> EventStream {
+    client.open_stream("/events")
 }
 
-pub(crate) fn decision(client: &Client, session: &str, token: &str) -> (String, String) {
+pub(crate) fn wait_for_decision(client: &TestClient, session: &str, token: &str) -> (String, String) {
     let answer = client.get(&format!("/agent/v1/sessions/{session}/replies/{token}?wait=40"));
-    (answer.text("decision"), answer.text("by"))
+    (answer.json_str("decision"), answer.json_str("by"))
 }
 
-/// The same without a subscription, as `aaep-cli-debug` sends it.
-pub(crate) fn bare(reply: &str) -> String {
+/// Removes the subscription id from a reply, as `aaep-cli-debug` sends it.
+pub(crate) fn without_subscription(reply: &str) -> String {
     let mut value: Value = serde_json::from_str(reply).unwrap();
     value.as_object_mut().unwrap().remove("subscription_id");
     value.to_string()
 }
 
 #[test]
-fn without_the_flag_nothing_of_the_dialect_is_known() {
-    let hub = Hub::limited(&["--http-heartbeat", "1h", "--messages-ping-time", "1h"]);
+fn without_the_flag_the_dialect_is_unknown() {
+    let hub = HubProcess::start_in_memory_with(&["--http-heartbeat", "1h", "--messages-ping-interval", "1h"]);
     let client = hub.client();
     assert_eq!(client.get("/events").status, 404);
     for path in ["/messages", "/sessions", "/demo"] {
-        for body in [HELLO, r#"{"user_message":"Hello","text":"Hello"}"#, &request("{}")] {
+        for body in [HELLO, r#"{"user_message":"Hello","text":"Hello"}"#, &subscription_request("{}")] {
             assert_eq!(client.post(path, body).status, 404, "{path}");
         }
     }
-    assert_eq!(Socket::connect(&hub, &[]).err(), Some(400), "without a subprotocol");
-    // On a WebSocket as it should be, the first message is a handshake, and not a wish.
-    let mut socket = Socket::open(&hub);
-    socket.say(HELLO);
-    assert_eq!(socket.code(), 4004);
+    assert_eq!(WebSocketClient::try_connect(&hub, &[]).err(), Some(400), "without a subprotocol");
+    // On a standard WebSocket, the first message must be a handshake and not a user request.
+    let mut socket = WebSocketClient::connect(&hub);
+    socket.send(HELLO);
+    assert_eq!(socket.into_close_code(), 4004);
 }
 
 #[test]
-fn without_the_flag_a_reply_speaks_for_its_own_subscription_only() {
-    let hub = Hub::open();
+fn without_the_flag_a_reply_needs_its_own_subscription() {
+    let hub = HubProcess::start_in_memory();
     let client = hub.client();
-    let subscription = client.subscribe(CAN_REPLY);
-    let _ear = client.listen(&subscription, None);
-    let (mut socket, _) = Socket::subscribed(&hub, CAN_REPLY);
-    let session = client.start();
-    let asked = client.ask(&session);
-    let invented = reply("sub_0123456789abcdef", &asked, "accept");
-    for text in [&invented, &bare(&invented)] {
+    let subscription = client.subscribe(REPLY_CAPABILITIES);
+    let _events = client.open_event_stream(&subscription, None);
+    let (mut socket, _) = WebSocketClient::connect_and_subscribe(&hub, REPLY_CAPABILITIES);
+    let session = client.start_session();
+    let token = client.ask_confirmation(&session);
+    let with_unknown_subscription = confirmation_reply("sub_0123456789abcdef", &token, "accept");
+    for text in [&with_unknown_subscription, &without_subscription(&with_unknown_subscription)] {
         assert_eq!(client.post("/aaep/v1/replies", text).status, 204);
-        socket.say(text);
+        socket.send(text);
     }
-    // What the socket said is heard before its next message is answered.
-    socket.say(r#"{"type":"subscription.renegotiate","subscription_id":"sub_1","capabilities":{}}"#);
-    let open = client.get(&format!("/agent/v1/sessions/{session}/replies/{asked}"));
-    assert_eq!(open.text("status"), "pending");
-    client.reply(&subscription, &asked, "reject");
-    assert_eq!(decision(&client, &session, &asked), ("reject".to_owned(), "reply".to_owned()));
+    // The hub processes earlier messages of the socket before it answers this one.
+    socket.send(r#"{"type":"subscription.renegotiate","subscription_id":"sub_1","capabilities":{}}"#);
+    let open = client.get(&format!("/agent/v1/sessions/{session}/replies/{token}"));
+    assert_eq!(open.json_str("status"), "pending");
+    client.reply(&subscription, &token, "reject");
+    assert_eq!(wait_for_decision(&client, &session, &token), ("reject".to_owned(), "reply".to_owned()));
 }
 
 #[test]
-fn it_is_for_loopback_only_and_says_what_it_does() {
+fn compat_is_for_loopback_only_and_prints_a_warning() {
     let refused = Command::new(env!("CARGO_BIN_EXE_sayso"))
         .args(["serve", "--compat", "--memory", "--listen", "0.0.0.0:0"])
         .output()
         .unwrap();
     assert_eq!(refused.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("--compat takes answers"));
-    assert!(compat().said.iter().any(|line| line.starts_with("warning: --compat")));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("--compat accepts answers"));
+    assert!(start_compat_hub().startup_lines.iter().any(|line| line.starts_with("warning: --compat")));
 }
 
 #[test]
-fn a_stream_hears_without_asking_and_each_start_twice() {
-    let hub = compat();
+fn a_stream_needs_no_subscription_and_gets_each_start_twice() {
+    let hub = start_compat_hub();
     let client = hub.client();
-    let mut ear = stream(&client);
-    let session = client.start();
-    let mut line = || loop {
-        // A comment is a sign of life.
-        let line = ear.next_line();
+    let mut events = open_compat_stream(&client);
+    let session = client.start_session();
+    let mut next_line = || loop {
+        // A comment is a heartbeat.
+        let line = events.next_line();
         if !line.is_empty() && !line.starts_with(':') {
             return line;
         }
     };
-    let first = line();
-    assert!(first.starts_with("data: {"), "unnamed, without an id: {first}");
-    assert_eq!(line(), first, "the suite skips the first");
+    let first = next_line();
+    assert!(first.starts_with("data: {"), "expected no event name and no id: {first}");
+    assert_eq!(next_line(), first, "the start is sent twice, because the suite skips the first event");
     client.post(
         &format!("/agent/v1/sessions/{session}/events"),
         r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#,
     );
-    assert_eq!(ear.next_type(), "session.completed");
+    assert_eq!(events.next_type(), "session.completed");
 }
 
 #[test]
-fn a_stream_that_comes_late_is_told_the_running_session_from_its_start() {
-    let hub = compat();
+fn a_late_stream_receives_the_running_session_from_its_start() {
+    let hub = start_compat_hub();
     let client = hub.client();
-    let over = client.start();
+    let ended_session = client.start_session();
     let path = |session: &str| format!("/agent/v1/sessions/{session}/events");
     let end = r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#;
-    let session = client.start();
-    assert_eq!(client.post(&path(&over), end).status, 200);
+    let session = client.start_session();
+    assert_eq!(client.post(&path(&ended_session), end).status, 200);
     let state = r#"{"type":"aaep:agent.state.changed","to_state":"thinking","summary_normal":"Thinking."}"#;
     assert_eq!(client.post(&path(&session), state).status, 200);
-    let mut ear = stream(&client);
-    let told: Vec<_> = (0..3).map(|_| ear.next().2).collect();
-    assert!(told.iter().all(|event| event["session_id"] == session.as_str()), "{told:?}");
+    let mut events = open_compat_stream(&client);
+    let received: Vec<_> = (0..3).map(|_| events.next().2).collect();
+    assert!(received.iter().all(|event| event["session_id"] == session.as_str()), "{received:?}");
     assert_eq!(
-        told.iter().map(kind).collect::<Vec<_>>(),
+        received.iter().map(short_type).collect::<Vec<_>>(),
         ["session.started", "session.started", "state.changed"]
     );
-    assert_eq!(told[2]["summary_normal"], "Thinking.", "as it was said");
+    assert_eq!(received[2]["summary_normal"], "Thinking.", "unchanged");
     assert_eq!(client.post(&path(&session), end).status, 200);
-    assert_eq!(ear.next_type(), "session.completed");
+    assert_eq!(events.next_type(), "session.completed");
 }
 
 #[test]
-fn replies_need_no_subscription_and_speak_for_the_stream_that_was_told() {
-    let hub = compat();
+fn replies_need_no_subscription_and_count_for_the_stream_that_was_asked() {
+    let hub = start_compat_hub();
     let client = hub.client();
-    let mut ear = stream(&client);
-    let session = client.start();
-    for (text, wanted) in [("accept", bare as fn(&str) -> String), ("reject", str::to_owned)]
-        .map(|(word, form)| (form(&reply("sub_0123456789abcdef", "TOKEN", word)), word))
+    let mut events = open_compat_stream(&client);
+    let session = client.start_session();
+    for (text, expected) in
+        [("accept", without_subscription as fn(&str) -> String), ("reject", str::to_owned)].map(
+            |(decision_text, variant)| {
+                (variant(&confirmation_reply("sub_0123456789abcdef", "TOKEN", decision_text)), decision_text)
+            },
+        )
     {
-        let asked = client.ask(&session);
-        while ear.next().2["reply_token"] != asked.as_str() {}
-        let said = text.replace("TOKEN", &asked);
-        assert_eq!(client.post("/messages", &said).status, 200, "{said}");
-        assert_eq!(decision(&client, &session, &asked), (wanted.to_owned(), "reply".to_owned()));
-        assert_eq!(client.post("/messages", &said).status, 200, "again, and in vain");
+        let token = client.ask_confirmation(&session);
+        while events.next().2["reply_token"] != token.as_str() {}
+        let reply = text.replace("TOKEN", &token);
+        assert_eq!(client.post("/messages", &reply).status, 200, "{reply}");
+        assert_eq!(wait_for_decision(&client, &session, &token), (expected.to_owned(), "reply".to_owned()));
+        assert_eq!(client.post("/messages", &reply).status, 200, "a second reply has no effect");
     }
-    for odd in ["[]", "1", "{}", r#"{"type":"confirmation.reply"}"#] {
-        assert_eq!(client.post("/messages", odd).status, 200, "{odd}");
+    for message in ["[]", "1", "{}", r#"{"type":"confirmation.reply"}"#] {
+        assert_eq!(client.post("/messages", message).status, 200, "{message}");
     }
     assert_eq!(client.post("/messages", "{").status, 400);
 }
 
 #[test]
-fn nobody_answers_who_was_not_told() {
-    let hub = compat();
+fn a_reply_without_an_asked_stream_has_no_effect() {
+    let hub = start_compat_hub();
     let client = hub.client();
-    let subscription = client.subscribe(CAN_REPLY);
-    let _ear = client.listen(&subscription, None);
-    let session = client.start();
-    let asked = client.ask(&session);
-    let said = bare(&reply("sub_1", &asked, "accept"));
-    assert_eq!(client.post("/messages", &said).status, 200);
-    let open = client.get(&format!("/agent/v1/sessions/{session}/replies/{asked}"));
-    assert_eq!(open.text("status"), "pending", "there is no stream of the dialect");
+    let subscription = client.subscribe(REPLY_CAPABILITIES);
+    let _events = client.open_event_stream(&subscription, None);
+    let session = client.start_session();
+    let token = client.ask_confirmation(&session);
+    let reply = without_subscription(&confirmation_reply("sub_1", &token, "accept"));
+    assert_eq!(client.post("/messages", &reply).status, 200);
+    let open = client.get(&format!("/agent/v1/sessions/{session}/replies/{token}"));
+    assert_eq!(open.json_str("status"), "pending", "no dialect stream is open");
 }
 
 #[test]
-fn whoever_needs_a_token_needs_it_here_too() {
+fn the_dialect_needs_tokens_too() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("tokens").to_str().unwrap().to_owned();
-    let observer = token(&file, &["--role", "observer", "--name", "onlooker"]);
-    let agent = token(&file, &["--role", "agent", "--name", "bank", "--agent-id", "bank"]);
-    let listener = token(&file, &["--role", "listener", "--name", "marisol"]);
-    let hub = Hub::start(&["--memory", "--tokens", &file, "--compat", "--listen", "127.0.0.1:0"]);
-    let nobody = hub.client();
+    let observer = create_token(&file, &["--role", "observer", "--name", "onlooker"]);
+    let agent = create_token(&file, &["--role", "agent", "--name", "bank", "--agent-id", "bank"]);
+    let listener = create_token(&file, &["--role", "listener", "--name", "marisol"]);
+    let hub = HubProcess::start(&["--memory", "--tokens", &file, "--compat", "--listen", "127.0.0.1:0"]);
+    let anonymous = hub.client();
     for (method, path) in [("GET", "/events"), ("POST", "/messages"), ("POST", "/sessions")] {
-        assert_eq!(nobody.send(method, path, "{}").status, 401, "{path}");
+        assert_eq!(anonymous.send(method, path, "{}").status, 401, "{path}");
     }
-    let (observer, agent) = (nobody.bearer(&observer), nobody.bearer(&agent));
-    let mut told = stream(&nobody.bearer(&listener));
-    let mut hears = stream(&observer);
-    let session = agent.start();
-    let asked = agent.ask(&session);
-    while told.next().2["reply_token"] != asked.as_str() {}
-    assert_eq!(hears.next_type(), "session.started");
-    observer.post("/messages", &bare(&reply("sub_1", &asked, "accept")));
-    agent.post("/messages", &bare(&reply("sub_1", &asked, "accept")));
+    let (observer, agent) = (anonymous.with_bearer(&observer), anonymous.with_bearer(&agent));
+    let mut listener_events = open_compat_stream(&anonymous.with_bearer(&listener));
+    let mut observer_events = open_compat_stream(&observer);
+    let session = agent.start_session();
+    let token = agent.ask_confirmation(&session);
+    while listener_events.next().2["reply_token"] != token.as_str() {}
+    assert_eq!(observer_events.next_type(), "session.started");
+    observer.post("/messages", &without_subscription(&confirmation_reply("sub_1", &token, "accept")));
+    agent.post("/messages", &without_subscription(&confirmation_reply("sub_1", &token, "accept")));
     assert_eq!(observer.post("/messages", HELLO).status, 403);
-    let open = agent.get(&format!("/agent/v1/sessions/{session}/replies/{asked}"));
-    assert_eq!(open.text("status"), "pending");
+    let open = agent.get(&format!("/agent/v1/sessions/{session}/replies/{token}"));
+    assert_eq!(open.json_str("status"), "pending");
 }
 
 #[test]
-fn who_hangs_up_leaves_no_question_open() {
-    let hub = compat();
+fn closing_the_stream_resolves_its_questions() {
+    let hub = start_compat_hub();
     let client = hub.client();
-    let mut ear = stream(&client);
-    let session = client.start();
-    let asked = client.ask(&session);
-    while ear.next().2["reply_token"] != asked.as_str() {}
-    drop(ear);
-    assert_eq!(decision(&client, &session, &asked).0, "reject");
+    let mut events = open_compat_stream(&client);
+    let session = client.start_session();
+    let token = client.ask_confirmation(&session);
+    while events.next().2["reply_token"] != token.as_str() {}
+    drop(events);
+    assert_eq!(wait_for_decision(&client, &session, &token).0, "reject");
 }
 
 #[test]
-fn a_handshake_gives_a_stream_other_terms() {
-    let hub = compat();
+fn a_handshake_changes_the_capabilities_of_a_stream() {
+    let hub = start_compat_hub();
     let client = hub.client();
-    let mut ear = stream(&client);
-    let session = client.start();
-    let asked = client.ask(&session);
-    while ear.next().2["reply_token"] != asked.as_str() {}
+    let mut events = open_compat_stream(&client);
+    let session = client.start_session();
+    let token = client.ask_confirmation(&session);
+    while events.next().2["reply_token"] != token.as_str() {}
     let filters =
         r#"{"supports_confirmation_reply":true,"event_filters":{"exclude":["aaep:agent.state.*"]}}"#;
-    assert_eq!(client.post("/messages", &request(filters)).status, 200);
-    let (kind, _, accepted) = ear.next();
-    assert_eq!(kind, "subscription.accepted", "the very next message");
+    assert_eq!(client.post("/messages", &subscription_request(filters)).status, 200);
+    let (kind, _, accepted) = events.next();
+    assert_eq!(kind, "subscription.accepted", "the response must be the very next message");
     assert_eq!(accepted["honored_capabilities"]["supports_confirmation_reply"], true);
-    assert_eq!(client.post("/messages", testing::messages::FROM_THE_FUTURE).status, 200);
-    let (kind, _, rejected) = ear.next();
+    assert_eq!(client.post("/messages", testing::messages::UNSUPPORTED_VERSION_REQUEST).status, 200);
+    let (kind, _, rejected) = events.next();
     assert_eq!(
         (kind.as_str(), &rejected["reason_code"]),
         ("subscription.rejected", &"version_unsupported".into())
     );
-    // The question was not forgotten over it, and what comes now comes by the new terms.
-    client.post("/messages", &bare(&reply("sub_1", &asked, "accept")));
-    assert_eq!(decision(&client, &session, &asked).0, "accept");
+    // The question stays answerable, and later events follow the new capabilities.
+    client.post("/messages", &without_subscription(&confirmation_reply("sub_1", &token, "accept")));
+    assert_eq!(wait_for_decision(&client, &session, &token).0, "accept");
     let end = r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#;
     assert_eq!(client.post(&format!("/agent/v1/sessions/{session}/events"), end).status, 200);
-    assert_eq!(ear.next_type(), "session.completed", "no state was told");
-    client.start();
-    assert_eq!(ear.next_type(), "session.started");
-    let other = client.start();
-    assert_eq!(ear.next().2["session_id"], other.as_str(), "a start is told once by whoever shook hands");
+    assert_eq!(events.next_type(), "session.completed", "state changes are filtered out");
+    client.start_session();
+    assert_eq!(events.next_type(), "session.started");
+    let other = client.start_session();
+    assert_eq!(events.next().2["session_id"], other.as_str(), "after a handshake a start is sent once");
 }
 
 #[test]
-fn who_was_asked_can_answer_whatever_terms_it_takes_later() {
-    let hub = compat();
+fn a_stream_that_was_asked_can_reply_after_changing_its_capabilities() {
+    let hub = start_compat_hub();
     let client = hub.client();
-    let mut ear = stream(&client);
-    let mut socket = Socket::connect(&hub, &[]).unwrap();
+    let mut events = open_compat_stream(&client);
+    let mut socket = WebSocketClient::try_connect(&hub, &[]).unwrap();
     for over_http in [true, false] {
-        let session = client.start();
-        let asked = client.ask(&session);
-        while ear.next().2["reply_token"] != asked.as_str() {}
-        while socket.next()["reply_token"] != asked.as_str() {}
-        let said = bare(&reply("sub_1", &asked, "accept"));
-        // Terms that can answer nothing.
-        client.post("/messages", &request("{}"));
-        while ear.next_type() != "subscription.accepted" {}
-        socket.say(&request("{}"));
-        while kind(&socket.next()) != "subscription.accepted" {}
+        let session = client.start_session();
+        let token = client.ask_confirmation(&session);
+        while events.next().2["reply_token"] != token.as_str() {}
+        while socket.next()["reply_token"] != token.as_str() {}
+        let reply = without_subscription(&confirmation_reply("sub_1", &token, "accept"));
+        // Capabilities that allow no replies.
+        client.post("/messages", &subscription_request("{}"));
+        while events.next_type() != "subscription.accepted" {}
+        socket.send(&subscription_request("{}"));
+        while short_type(&socket.next()) != "subscription.accepted" {}
         if over_http {
-            client.post("/messages", &said);
+            client.post("/messages", &reply);
         } else {
-            socket.say(&said);
+            socket.send(&reply);
         }
-        assert_eq!(decision(&client, &session, &asked), ("accept".to_owned(), "reply".to_owned()));
-        // Nobody is left who could answer, and that is known as soon as the answer was heard.
+        assert_eq!(wait_for_decision(&client, &session, &token), ("accept".to_owned(), "reply".to_owned()));
+        // No listener can reply any more. The hub notices that when it has processed the reply.
         let mut by = String::new();
         while by != "unreachable" {
-            let asked = client.ask(&session);
-            by = decision(&client, &session, &asked).1;
+            let token = client.ask_confirmation(&session);
+            by = wait_for_decision(&client, &session, &token).1;
             assert!(["unreachable", "closure"].contains(&by.as_str()), "{by}");
         }
-        ear = stream(&client);
-        socket = Socket::connect(&hub, &[]).unwrap();
+        events = open_compat_stream(&client);
+        socket = WebSocketClient::try_connect(&hub, &[]).unwrap();
     }
 }
 
 #[test]
-fn pages_of_another_origin_are_not_let_in() {
-    let hub = compat();
-    let page = hub.client().with("Origin: http://pages.example");
+fn pages_of_another_origin_are_refused() {
+    let hub = start_compat_hub();
+    let page = hub.client().with_header("Origin: http://pages.example");
     for (method, path) in [("GET", "/events"), ("POST", "/messages"), ("POST", "/sessions")] {
         assert_eq!(page.send(method, path, HELLO).status, 403, "{path}");
     }
-    assert_eq!(Socket::connect(&hub, &[("Origin", "http://pages.example")]).err(), Some(403));
+    assert_eq!(WebSocketClient::try_connect(&hub, &[("Origin", "http://pages.example")]).err(), Some(403));
 }
 
 #[test]
-fn a_hub_that_stops_says_so() {
-    let mut hub = compat();
-    let mut ear = stream(&hub.client());
+fn a_stopping_hub_sends_a_close() {
+    let mut hub = start_compat_hub();
+    let mut events = open_compat_stream(&hub.client());
     assert_eq!(hub.stop(), 0);
-    let (kind, _, last) = ear.next();
+    let (kind, _, last) = events.next();
     assert_eq!((kind.as_str(), &last["reason_code"]), ("subscription.close", &"producer_shutdown".into()));
-    assert!(ear.is_over());
+    assert!(events.is_closed());
 }
 
 #[test]
-fn a_socket_without_a_subprotocol_does_the_same() {
-    let hub = compat();
+fn a_socket_without_a_subprotocol_uses_the_dialect() {
+    let hub = start_compat_hub();
     let client = hub.client();
-    let mut socket = Socket::connect(&hub, &[]).unwrap();
-    socket.say(r#"{"kind":"user_input","text":"Transfer it"}"#);
+    let mut socket = WebSocketClient::try_connect(&hub, &[]).unwrap();
+    socket.send(r#"{"kind":"user_input","text":"Transfer it"}"#);
     let first = socket.next();
-    assert_eq!((kind(&first), &socket.next()), ("session.started", &first));
-    let asked = loop {
+    assert_eq!((short_type(&first), &socket.next()), ("session.started", &first));
+    let token = loop {
         let event = socket.next();
-        if kind(&event) == "awaiting.confirmation" {
+        if short_type(&event) == "awaiting.confirmation" {
             break event["reply_token"].as_str().unwrap().to_owned();
         }
     };
-    socket.say(&bare(&reply("sub_1", &asked, "accept")));
-    let mut told = Vec::new();
-    while told.last().is_none_or(|last| last != "session.completed") {
-        told.push(kind(&socket.next()).to_owned());
+    socket.send(&without_subscription(&confirmation_reply("sub_1", &token, "accept")));
+    let mut types = Vec::new();
+    while types.last().is_none_or(|last| last != "session.completed") {
+        types.push(short_type(&socket.next()).to_owned());
     }
-    assert!(told.contains(&"tool.invoked".to_owned()), "{told:?}");
-    socket.say(&request(r#"{"max_events_per_second":5}"#));
-    assert_eq!(kind(&socket.next()), "subscription.accepted");
-    client.start();
-    assert_eq!(kind(&socket.next()), "session.started");
-    // Who asks for the subprotocol gets all of it.
-    let (_strict, _) = Socket::subscribed(&hub, "{}");
+    assert!(types.contains(&"tool.invoked".to_owned()), "{types:?}");
+    socket.send(&subscription_request(r#"{"max_events_per_second":5}"#));
+    assert_eq!(short_type(&socket.next()), "subscription.accepted");
+    client.start_session();
+    assert_eq!(short_type(&socket.next()), "session.started");
+    // A client that requests the subprotocol gets the standard behaviour.
+    let (_strict, _) = WebSocketClient::connect_and_subscribe(&hub, "{}");
 }
 
 #[test]
-fn a_wish_starts_a_session_for_who_made_it() {
-    let hub = compat();
+fn a_user_request_starts_a_session_for_its_user() {
+    let hub = start_compat_hub();
     let client = hub.client();
-    let mut ear = stream(&client);
+    let mut events = open_compat_stream(&client);
     assert_eq!(client.post("/sessions", r#"{"user_message":""}"#).status, 400);
     let session = client.post("/sessions", r#"{"user_message":"Hello","user_id":"marisol"}"#);
-    let started = ear.next().2;
-    assert_eq!((session.status, started["session_id"].as_str()), (201, Some(&*session.text("session_id"))));
+    let started = events.next().2;
+    assert_eq!(
+        (session.status, started["session_id"].as_str()),
+        (201, Some(&*session.json_str("session_id")))
+    );
     assert_eq!(started["requested_by"], "user:marisol");
 }

@@ -1,4 +1,4 @@
-//! Each limit holds when it is given a small number.
+//! Each limit holds when it is set to a small value.
 
 use std::io::{ErrorKind, Read, Write};
 use std::time::Duration;
@@ -6,98 +6,108 @@ use std::time::Duration;
 use serde_json::Value;
 use tungstenite::Message;
 
-use crate::serve::stdio::Parent;
-use crate::serve::unix::Place;
-use testing::http::Client;
-use testing::hub::Hub;
-use testing::messages::{CAN_REPLY, QUESTION};
-use testing::messages::{kind, renegotiate};
-use testing::unix::UnixClient;
-use testing::websocket::Socket;
+use crate::serve::stdio::StdioClient;
+use crate::serve::unix::UnixSocketDir;
+use testing::http::TestClient;
+use testing::hub::HubProcess;
+use testing::messages::{CONFIRMATION_BODY, REPLY_CAPABILITIES};
+use testing::messages::{short_type, subscription_renegotiate};
+use testing::unix::UnixSocketClient;
+use testing::websocket::WebSocketClient;
 
-/// Long enough for any machine, and shorter than what would happen without the limit.
-const SOON: Duration = Duration::from_secs(8);
-/// Nothing takes longer that comes about at all, however slow the disk.
-const PATIENCE: Duration = Duration::from_mins(5);
+/// Long enough for any machine, and shorter than any default that the limits replace.
+const SHORT_TIMEOUT: Duration = Duration::from_secs(8);
+/// Longer than any successful operation should take, even on a slow disk.
+const LONG_TIMEOUT: Duration = Duration::from_mins(5);
 
 const STARTED: &str = r#"{"summary_normal":"x","localization_hints":{"primary_language":"en"}}"#;
 const END: &str = r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#;
 const THINK: &str = r#"{"type":"aaep:agent.state.changed","from_state":"idle","to_state":"thinking"}"#;
 
-fn publish(client: &Client, session: &str, events: &[&str]) -> u16 {
+fn publish(client: &TestClient, session: &str, events: &[&str]) -> u16 {
     let path = format!("/agent/v1/sessions/{session}/events");
-    client.with("Content-Type: application/x-ndjson").post(&path, &events.join("\n")).status
+    client.with_header("Content-Type: application/x-ndjson").post(&path, &events.join("\n")).status
 }
 
-/// Waits for it, and not for ever.
-fn until(mut is_so: impl FnMut() -> bool) {
-    let deadline = std::time::Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(std::time::Instant::now() < deadline, "it does not come about");
+/// Waits until the condition holds, at most `LONG_TIMEOUT`.
+fn wait_until(mut condition: impl FnMut() -> bool) {
+    let deadline = std::time::Instant::now() + LONG_TIMEOUT;
+    while !condition() {
+        assert!(std::time::Instant::now() < deadline, "the condition did not become true in time");
         std::thread::yield_now();
     }
 }
 
-/// Whether the other side ends the connection before long, though nothing is sent.
-fn ends(stream: &mut std::net::TcpStream) -> bool {
-    stream.set_read_timeout(Some(SOON)).unwrap();
+/// Whether the hub closes the connection within `SHORT_TIMEOUT` if the client sends nothing.
+fn is_closed_soon(stream: &mut std::net::TcpStream) -> bool {
+    stream.set_read_timeout(Some(SHORT_TIMEOUT)).unwrap();
     let mut rest = Vec::new();
     stream.read_to_end(&mut rest).is_ok()
 }
 
 #[test]
-fn http_connections() {
-    let hub = Hub::limited(&["--http-connections", "1"]);
+fn the_connection_limit_holds() {
+    let hub = HubProcess::start_in_memory_with(&["--http-connections", "1"]);
     let client = hub.client();
     let mut first = client.connect();
-    // Half a request, so that it is known to have come in.
+    // Once the response starts, the hub has accepted the connection.
     let head = format!("GET /healthz HTTP/1.1\r\nHost: {}\r\n\r\n", hub.address);
     first.write_all(head.as_bytes()).unwrap();
     first.read_exact(&mut [0; 12]).unwrap();
-    assert!(ends(&mut client.connect()), "there is no place for a second");
+    assert!(is_closed_soon(&mut client.connect()), "a second connection must be closed");
     first.write_all(head.as_bytes()).unwrap();
     drop(first);
-    until(|| client.try_send("GET", "/healthz", "").is_some());
+    wait_until(|| client.try_send("GET", "/healthz", "").is_some());
 }
 
 #[test]
-fn http_sizes() {
-    let hub = Hub::limited(&["--http-head-bytes", "256", "--http-headers", "4", "--http-body-bytes", "256"]);
+fn http_size_limits_hold() {
+    let hub = HubProcess::start_in_memory_with(&[
+        "--http-head-bytes",
+        "256",
+        "--http-headers",
+        "4",
+        "--http-body-bytes",
+        "256",
+    ]);
     let client = hub.client();
-    assert_eq!(client.with(&format!("X: {}", "y".repeat(300))).get("/healthz").status, 431);
-    assert_eq!(client.with("A: 1").get("/healthz").status, 200, "four headers");
-    assert_eq!(client.with("A: 1").with("B: 2").get("/healthz").status, 400, "five");
+    assert_eq!(client.with_header(&format!("X: {}", "y".repeat(300))).get("/healthz").status, 431);
+    assert_eq!(client.with_header("A: 1").get("/healthz").status, 200, "four headers");
+    assert_eq!(client.with_header("A: 1").with_header("B: 2").get("/healthz").status, 400, "five headers");
     assert_eq!(client.post("/aaep/v1/replies", &format!("{{{}}}", " ".repeat(254))).status, 204);
     assert_eq!(client.post("/aaep/v1/replies", &format!("{{{}}}", " ".repeat(255))).status, 413);
 }
 
 #[test]
-fn http_times() {
-    let hub = Hub::limited(&["--http-head-time", "100ms"]);
-    assert!(ends(&mut hub.client().connect()), "no head");
-    // The head has its time: whoever sends it may be slow.
-    let hub = Hub::limited(&["--http-body-time", "100ms"]);
+fn http_timeouts_hold() {
+    let hub = HubProcess::start_in_memory_with(&["--http-head-timeout", "100ms"]);
+    assert!(is_closed_soon(&mut hub.client().connect()), "a connection that sends no head must be closed");
+    // The head timeout keeps its default, so that a slow machine can send the head in time.
+    let hub = HubProcess::start_in_memory_with(&["--http-body-timeout", "100ms"]);
     let client = hub.client();
     let head =
         format!("POST /aaep/v1/replies HTTP/1.1\r\nHost: {}\r\nContent-Length: 9\r\n\r\n", hub.address);
-    assert!(client.raw(head.as_bytes()).starts_with("HTTP/1.1 408 "), "no body");
-    let hub = Hub::limited(&["--http-idle-time", "100ms"]);
+    assert!(
+        client.send_raw(head.as_bytes()).starts_with("HTTP/1.1 408 "),
+        "a request that sends no body must be refused"
+    );
+    let hub = HubProcess::start_in_memory_with(&["--http-idle-timeout", "100ms"]);
     let mut stream = hub.client().connect();
     stream.write_all(format!("GET /healthz HTTP/1.1\r\nHost: {}\r\n\r\n", hub.address).as_bytes()).unwrap();
-    assert!(ends(&mut stream), "nothing follows");
+    assert!(is_closed_soon(&mut stream), "a connection that sends no second request must be closed");
 }
 
 #[test]
-fn http_answer_time() {
-    let hub = Hub::limited(&["--http-answer-time", "100ms"]);
+fn the_response_write_timeout_holds() {
+    let hub = HubProcess::start_in_memory_with(&["--http-response-timeout", "100ms"]);
     let mut stream = hub.client().connect();
-    // Without the limit it would be 30 seconds.
+    // The timeout is less than the default of 30 seconds.
     stream.set_write_timeout(Some(Duration::from_secs(25))).unwrap();
     let request = format!("GET /.well-known/aaep-manifest.json HTTP/1.1\r\nHost: {}\r\n\r\n", hub.address);
-    let many = request.repeat(1000);
-    // Answers that nobody takes fill the way back, and then requests fill the way there.
+    let requests = request.repeat(1000);
+    // Unread responses fill the buffers in one direction, then requests fill them in the other.
     let error = loop {
-        if let Err(error) = stream.write_all(many.as_bytes()) {
+        if let Err(error) = stream.write_all(requests.as_bytes()) {
             break error;
         }
     };
@@ -105,94 +115,102 @@ fn http_answer_time() {
 }
 
 #[test]
-fn http_longest_wait() {
-    let hub = Hub::limited(&["--http-longest-wait", "1s"]);
+fn the_maximum_wait_holds() {
+    let hub = HubProcess::start_in_memory_with(&["--http-max-wait", "1s"]);
     let client = hub.client();
-    let subscription = client.subscribe(CAN_REPLY);
-    let _ear = client.listen(&subscription, None);
-    let session = client.start();
-    let token = client.ask(&session);
-    let told = client.get(&format!("/agent/v1/sessions/{session}/replies/{token}?wait=100"));
-    assert_eq!(told.text("status"), "pending");
+    let subscription = client.subscribe(REPLY_CAPABILITIES);
+    let _stream = client.open_event_stream(&subscription, None);
+    let session = client.start_session();
+    let token = client.ask_confirmation(&session);
+    let status = client.get(&format!("/agent/v1/sessions/{session}/replies/{token}?wait=100"));
+    assert_eq!(status.json_str("status"), "pending");
 }
 
 #[test]
-fn http_heartbeat() {
-    let hub = Hub::limited(&["--http-heartbeat", "100ms"]);
+fn the_heartbeat_interval_holds() {
+    let hub = HubProcess::start_in_memory_with(&["--http-heartbeat", "100ms"]);
     let client = hub.client();
-    let mut ear = client.listen(&client.subscribe("{}"), None);
-    ear.wait_at_most(SOON);
-    while ear.next_line() != ":" {}
+    let mut stream = client.open_event_stream(&client.subscribe("{}"), None);
+    stream.set_read_timeout(SHORT_TIMEOUT);
+    while stream.next_line() != ":" {}
 }
 
 #[test]
-fn messages_on_a_websocket() {
-    let hub = Hub::limited(&["--messages-ping-time", "100ms"]);
-    let (mut socket, _) = Socket::subscribed(&hub, "{}");
-    socket.0.get_ref().set_read_timeout(Some(SOON)).unwrap();
+fn message_limits_hold_on_a_websocket() {
+    let hub = HubProcess::start_in_memory_with(&["--messages-ping-interval", "100ms"]);
+    let (mut socket, _) = WebSocketClient::connect_and_subscribe(&hub, "{}");
+    socket.0.get_ref().set_read_timeout(Some(SHORT_TIMEOUT)).unwrap();
     assert!(matches!(socket.0.read().unwrap(), Message::Ping(_)));
-    // Another hub: on this one, who is slow to answer a sign of life is let go before long.
-    let hub = Hub::limited(&["--messages-websocket-bytes", "512", "--messages-malformed", "2"]);
-    let (mut socket, subscription) = Socket::subscribed(&hub, "{}");
-    let fits = renegotiate(&subscription, "{}");
-    socket.say(&format!("{fits}{}", " ".repeat(512 - fits.len())));
-    assert_eq!(kind(&socket.next()), "subscription.accepted");
-    socket.say(&format!("{fits}{}", " ".repeat(513 - fits.len())));
-    assert_eq!(socket.code(), 1009);
-    let (mut socket, subscription) = Socket::subscribed(&hub, "{}");
-    socket.say("1");
-    socket.say(&renegotiate(&subscription, "{}"));
-    assert_eq!(kind(&socket.next()), "subscription.accepted", "one is borne");
-    socket.say("2");
-    assert_eq!(socket.code(), 4004);
+    // A new hub, because this one disconnects clients that are slow to answer a ping.
+    let hub =
+        HubProcess::start_in_memory_with(&["--messages-websocket-bytes", "512", "--messages-malformed", "2"]);
+    let (mut socket, subscription) = WebSocketClient::connect_and_subscribe(&hub, "{}");
+    let fits = subscription_renegotiate(&subscription, "{}");
+    socket.send(&format!("{fits}{}", " ".repeat(512 - fits.len())));
+    assert_eq!(short_type(&socket.next()), "subscription.accepted");
+    socket.send(&format!("{fits}{}", " ".repeat(513 - fits.len())));
+    assert_eq!(socket.into_close_code(), 1009);
+    let (mut socket, subscription) = WebSocketClient::connect_and_subscribe(&hub, "{}");
+    socket.send("1");
+    socket.send(&subscription_renegotiate(&subscription, "{}"));
+    assert_eq!(short_type(&socket.next()), "subscription.accepted", "one malformed message is tolerated");
+    socket.send("2");
+    assert_eq!(socket.into_close_code(), 4004);
 }
 
 #[test]
-fn messages_on_a_unix_socket() {
-    let place = Place::new();
-    let path = place.path.to_str().unwrap();
-    let hub = Hub::limited(&["--unix", path, "--messages-unix-bytes", "512", "--messages-malformed", "1"]);
+fn message_limits_hold_on_a_unix_socket() {
+    let socket_dir = UnixSocketDir::new();
+    let path = socket_dir.path.to_str().unwrap();
+    let hub = HubProcess::start_in_memory_with(&[
+        "--unix",
+        path,
+        "--messages-unix-bytes",
+        "512",
+        "--messages-malformed",
+        "1",
+    ]);
     for (text, reason) in [("1".to_owned(), "violation"), (format!("{{{}}}", " ".repeat(600)), "too_large")] {
-        let mut talk = UnixClient::new(&place.path, true);
-        talk.subscribe();
-        talk.say(&text);
-        assert_eq!(talk.next()["reason_code"], reason);
-        assert!(talk.is_over());
+        let mut client = UnixSocketClient::new(&socket_dir.path, true);
+        client.subscribe();
+        client.send(&text);
+        assert_eq!(client.next()["reason_code"], reason);
+        assert!(client.is_closed());
     }
     drop(hub);
-    let _hub = Hub::limited(&["--unix", path, "--http-head-time", "100ms"]);
-    let mut talk = UnixClient::new(&place.path, true);
-    talk.stream().set_read_timeout(Some(SOON)).unwrap();
-    assert!(talk.is_over(), "nothing was said");
+    let _hub = HubProcess::start_in_memory_with(&["--unix", path, "--http-head-timeout", "100ms"]);
+    let mut client = UnixSocketClient::new(&socket_dir.path, true);
+    client.stream().set_read_timeout(Some(SHORT_TIMEOUT)).unwrap();
+    assert!(client.is_closed(), "a connection that sends no message must be closed");
 }
 
 #[test]
-fn messages_on_stdio() {
-    let mut parent = Parent::start(&["--messages-stdio-bytes", "512"]);
-    parent.line(&format!("{{{}}}", " ".repeat(600)));
-    assert_eq!(parent.next()["error"]["code"], -32600);
-    parent.subscribe();
-    assert_eq!(parent.end(), Some(0));
+fn message_limits_hold_on_stdio() {
+    let mut client = StdioClient::start(&["--messages-stdio-bytes", "512"]);
+    client.send_line(&format!("{{{}}}", " ".repeat(600)));
+    assert_eq!(client.next()["error"]["code"], -32600);
+    client.subscribe();
+    assert_eq!(client.close_and_wait(), Some(0));
 }
 
 #[test]
-fn hub_counts() {
+fn hub_count_limits_hold() {
     let limits = [
         "--hub-sessions",
         "1",
         "--hub-subscriptions",
         "1",
-        "--hub-events-in-request",
+        "--hub-events-per-request",
         "2",
-        "--hub-open-in-session",
+        "--hub-open-items-per-session",
         "1",
     ];
-    let hub = Hub::limited(&limits);
+    let hub = HubProcess::start_in_memory_with(&limits);
     let client = hub.client();
     client.subscribe("{}");
-    let request = testing::messages::request("{}");
+    let request = testing::messages::subscription_request("{}");
     assert_eq!(client.post("/aaep/v1/subscriptions", &request).status, 429);
-    let session = client.start();
+    let session = client.start_session();
     assert_eq!(client.post("/agent/v1/sessions", STARTED).status, 429);
     assert_eq!(publish(&client, &session, &[THINK, THINK, THINK]), 400);
     let call = |id: u8| {
@@ -205,32 +223,38 @@ fn hub_counts() {
 }
 
 #[test]
-fn hub_lease() {
-    let hub =
-        Hub::limited(&["--hub-lease", "200ms", "--hub-longest-sleep", "10ms", "--hub-requests-in-turn", "1"]);
+fn the_lease_limit_holds() {
+    let hub = HubProcess::start_in_memory_with(&[
+        "--hub-lease",
+        "200ms",
+        "--hub-max-sleep",
+        "10ms",
+        "--hub-requests-per-batch",
+        "1",
+    ]);
     let client = hub.client();
-    let mut ear = client.listen(&client.subscribe("{}"), None);
-    client.start();
-    while ear.next_type() != "session.errored" {}
+    let mut stream = client.open_event_stream(&client.subscribe("{}"), None);
+    client.start_session();
+    while stream.next_type() != "session.errored" {}
 }
 
 #[test]
-fn hub_attach_window_resume_window_and_replay() {
-    let hub = Hub::limited(&["--hub-attach-window", "0s"]);
+fn attach_window_resume_window_and_replay_limits_hold() {
+    let hub = HubProcess::start_in_memory_with(&["--hub-attach-window", "0s"]);
     let client = hub.client();
     let path = format!("/aaep/v1/events?subscription_id={}", client.subscribe("{}"));
-    assert_eq!(client.get(&path).status, 404, "nobody listens on it, and it has no time to be found");
+    assert_eq!(client.get(&path).status, 404, "no stream was opened within the attach window");
 
-    let hub = Hub::limited(&["--hub-resume-window", "0s"]);
+    let hub = HubProcess::start_in_memory_with(&["--hub-resume-window", "0s"]);
     let client = hub.client();
     let subscription = client.subscribe("{}");
-    let mut ear = client.listen(&subscription, None);
-    client.start();
-    let (_, first, _) = ear.next();
-    drop(ear);
-    // When the hub notices that the connection is gone, it is over.
+    let mut stream = client.open_event_stream(&subscription, None);
+    client.start_session();
+    let (_, first, _) = stream.next();
+    drop(stream);
+    // Once the hub notices that the connection is gone, the subscription ends.
     let path = format!("/aaep/v1/events?subscription_id={subscription}&last_event_id={first}");
-    until(|| {
+    wait_until(|| {
         let mut stream = client.connect();
         write!(stream, "GET {path} HTTP/1.1\r\nHost: {}\r\n\r\n", hub.address).unwrap();
         let mut head = [0; 12];
@@ -238,61 +262,62 @@ fn hub_attach_window_resume_window_and_replay() {
         head == *b"HTTP/1.1 404"
     });
 
-    let hub = Hub::limited(&["--hub-replay", "2"]);
+    let hub = HubProcess::start_in_memory_with(&["--hub-replay", "2"]);
     let client = hub.client();
     let subscription = client.subscribe("{}");
-    let mut ear = client.listen(&subscription, None);
-    let session = client.start();
-    let (_, first, _) = ear.next();
-    drop(ear);
+    let mut stream = client.open_event_stream(&subscription, None);
+    let session = client.start_session();
+    let (_, first, _) = stream.next();
+    drop(stream);
     assert_eq!(publish(&client, &session, &[THINK]), 200);
     for text in ["One. ", "Two. "] {
         assert_eq!(client.post(&format!("/agent/v1/sessions/{session}/output"), text).status, 200);
     }
-    let (_, _, event) = client.listen(&subscription, Some(&first)).next();
-    assert_eq!(event["from_state"], event["to_state"], "the present state, and not what came first: {event}");
+    let (_, _, event) = client.open_event_stream(&subscription, Some(&first)).next();
+    assert_eq!(event["from_state"], event["to_state"], "the current state and not the first events: {event}");
 }
 
 #[test]
-fn questions() {
-    let ask = |client: &Client, session: &str, amount: u8| {
-        let question =
-            QUESTION.replace("5 euro", &format!("{amount} euro")).replace("5.00", &format!("{amount}.00"));
+fn question_limits_hold() {
+    let ask = |client: &TestClient, session: &str, amount: u8| {
+        let question = CONFIRMATION_BODY
+            .replace("5 euro", &format!("{amount} euro"))
+            .replace("5.00", &format!("{amount}.00"));
         client.post(&format!("/agent/v1/sessions/{session}/confirmations"), &question).status
     };
-    for limit in ["--questions-open-in-session", "--questions-open-of-agent", "--questions-open-in-all"] {
-        let hub = Hub::limited(&[limit, "1"]);
+    for limit in ["--questions-open-per-session", "--questions-open-per-agent", "--questions-open-total"] {
+        let hub = HubProcess::start_in_memory_with(&[limit, "1"]);
         let client = hub.client();
-        let subscription = client.subscribe(CAN_REPLY);
-        let _ear = client.listen(&subscription, None);
-        let (one, other) = (client.start(), client.start());
+        let subscription = client.subscribe(REPLY_CAPABILITIES);
+        let _stream = client.open_event_stream(&subscription, None);
+        let (one, other) = (client.start_session(), client.start_session());
         assert_eq!(ask(&client, &one, 1), 201);
         assert_eq!(ask(&client, &one, 2), 429, "{limit}");
-        let elsewhere = if limit.ends_with("session") { 201 } else { 429 };
-        assert_eq!(ask(&client, &other, 3), elsewhere, "{limit}");
+        let other_status = if limit.ends_with("session") { 201 } else { 429 };
+        assert_eq!(ask(&client, &other, 3), other_status, "{limit}");
     }
-    for (keeps, status) in [("1", 422), ("2", 200)] {
-        let hub = Hub::limited(&["--questions-resolved-in-session", keeps]);
+    for (retained, status) in [("1", 422), ("2", 200)] {
+        let hub = HubProcess::start_in_memory_with(&["--questions-resolved-per-session", retained]);
         let client = hub.client();
-        let subscription = client.subscribe(CAN_REPLY);
-        let _ear = client.listen(&subscription, None);
-        let session = client.start();
-        let first = client.ask(&session);
+        let subscription = client.subscribe(REPLY_CAPABILITIES);
+        let _stream = client.open_event_stream(&subscription, None);
+        let session = client.start_session();
+        let first = client.ask_confirmation(&session);
         assert_eq!(client.reply(&subscription, &first, "accept").status, 204);
-        let other = QUESTION.replace("5 euro", "6 euro").replace("5.00", "6.00");
+        let other = CONFIRMATION_BODY.replace("5 euro", "6 euro").replace("5.00", "6.00");
         let asked = client.post(&format!("/agent/v1/sessions/{session}/confirmations"), &other);
-        assert_eq!(client.reply(&subscription, &asked.text("reply_token"), "accept").status, 204);
+        assert_eq!(client.reply(&subscription, &asked.json_str("reply_token"), "accept").status, 204);
         let call = format!(
             r#"{{"type":"aaep:agent.tool.invoked","tool":"send","tool_call_id":"call_1","risk_level":"high","irreversible":true,"summary_normal":"Sending.","reply_token":"{first}","arguments":{{"amount":"5.00"}}}}"#
         );
-        assert_eq!(publish(&client, &session, &[&call]), status, "{keeps} kept");
+        assert_eq!(publish(&client, &session, &[&call]), status, "{retained} retained");
     }
 }
 
-/// The text of the next output.
-fn text(ear: &mut testing::http::EventStream) -> String {
+/// Returns the text of the next output event.
+fn next_output_text(stream: &mut testing::http::EventStream) -> String {
     loop {
-        let (kind, _, event) = ear.next();
+        let (kind, _, event) = stream.next();
         if kind == "output.streaming" {
             return event["chunk"].as_str().unwrap_or_else(|| panic!("{event}")).to_owned();
         }
@@ -300,121 +325,137 @@ fn text(ear: &mut testing::http::EventStream) -> String {
 }
 
 #[test]
-fn shape() {
-    let hub = Hub::limited(&["--shape-text-bytes", "64", "--shape-outputs", "1"]);
+fn shaping_limits_hold() {
+    let hub = HubProcess::start_in_memory_with(&["--shape-text-bytes", "64", "--shape-outputs", "1"]);
     let client = hub.client();
-    let mut ear = client.listen(&client.subscribe("{}"), None);
-    let session = client.start();
+    let mut stream = client.open_event_stream(&client.subscribe("{}"), None);
+    let session = client.start_session();
     let path = format!("/agent/v1/sessions/{session}/output");
     assert_eq!(client.post(&path, &"word ".repeat(30)).status, 200);
     for _ in 0..2 {
-        let heard = text(&mut ear);
-        assert!(heard.len() <= 64, "no sentence has ended, but no more is held: {heard}");
+        let output = next_output_text(&mut stream);
+        assert!(output.len() <= 64, "at most 64 bytes are held, even without a sentence end: {output}");
     }
-    // The rest of it is held, and there is room for one.
-    let other = client.start();
+    // The rest of the text is held. Only one output may be held at a time.
+    let other = client.start_session();
     assert_eq!(client.post(&format!("/agent/v1/sessions/{other}/output"), "Not held").status, 200);
-    assert_eq!(text(&mut ear), "Not held");
+    assert_eq!(next_output_text(&mut stream), "Not held");
 
-    let hub = Hub::limited(&["--shape-events", "4"]);
+    let hub = HubProcess::start_in_memory_with(&["--shape-events", "4"]);
     let client = hub.client();
-    let mut ear = client.listen(&client.subscribe(r#"{"max_events_per_second":1}"#), None);
-    // Many more than are held: on a slow machine some go out meanwhile.
+    let mut stream = client.open_event_stream(&client.subscribe(r#"{"max_events_per_second":1}"#), None);
+    // Many more events than may be held, because a slow machine delivers some of them meanwhile.
     for _ in 0..40 {
-        client.start();
+        client.start_session();
     }
-    // It is told why, and then it is over.
-    assert!(ear.is_over(), "too much is held for it");
+    // The listener receives the reason, and then the stream ends.
+    assert!(stream.is_closed(), "too many events are held");
 }
 
 #[test]
-fn lanes() {
-    for limit in [["--lanes-frames", "10"], ["--lanes-bytes", "64KiB"]] {
-        let hub = Hub::limited(&[limit[0], limit[1], "--lanes-in-hand", "1"]);
+fn delivery_queue_limits_hold() {
+    for limit in [["--delivery-frames", "10"], ["--delivery-bytes", "64KiB"]] {
+        let hub = HubProcess::start_in_memory_with(&[limit[0], limit[1], "--delivery-in-flight-bytes", "1"]);
         let client = hub.client();
-        let uncut = r#"{"coalesce_boundaries":["none"]}"#;
-        let (slow, quick) = (client.subscribe(uncut), client.subscribe(uncut));
-        let mut slow = client.listen(&slow, None);
-        let mut quick = client.listen(&quick, None);
-        let session = client.start();
+        let capabilities = r#"{"coalesce_boundaries":["none"]}"#;
+        let (slow, quick) = (client.subscribe(capabilities), client.subscribe(capabilities));
+        let mut slow = client.open_event_stream(&slow, None);
+        let mut quick = client.open_event_stream(&quick, None);
+        let session = client.start_session();
         let path = format!("/agent/v1/sessions/{session}/output");
         let sentence = format!("{}. ", "word ".repeat(7000));
         for _ in 0..400 {
             assert_eq!(client.post(&path, &sentence).status, 200);
-            // To the end of the sentence: who leaves something lying is slow, too.
+            // Reads to the end of the sentence, because unread data would make this listener slow, too.
             while !quick.next().2["chunk"].as_str().is_some_and(|chunk| chunk.ends_with(". ")) {}
         }
-        // What the system had taken already comes, and then it is over: not all of it was kept.
-        assert!(slow.is_over(), "{limit:?}");
+        // The listener receives what the system buffered. Then the stream ends, because the hub discarded the rest.
+        assert!(slow.is_closed(), "{limit:?}");
     }
 }
 
 #[test]
-fn journal_and_retention() {
+fn journal_size_and_retention_limits_hold() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().to_str().unwrap();
     let on_disk = |limits: &[&str]| {
-        Hub::start(&[&["--open", "--listen", "127.0.0.1:0", "--data", data], limits].concat())
+        HubProcess::start(&[&["--open", "--listen", "127.0.0.1:0", "--data", data], limits].concat())
     };
-    let work = |client: &Client| -> u16 {
+    let run_session = |client: &TestClient| -> u16 {
         let answer = client.post("/agent/v1/sessions", STARTED);
         if answer.status != 201 {
             return answer.status;
         }
-        publish(client, &answer.text("session_id"), &[THINK, END])
+        publish(client, &answer.json_str("session_id"), &[THINK, END])
     };
-    // The file may not grow beyond its size: the hub says that it is full.
-    let full = on_disk(&["--journal-most-bytes", "256KiB"]);
-    until(|| work(&full.client()) != 200);
-    assert_eq!(full.client().post("/agent/v1/sessions", STARTED).status, 503);
-    drop(full);
-    // Looked at before the next hub runs: that one may well clear away in its first moment.
+    // The file may not grow beyond this size, and the hub reports that it is full.
+    let full_hub = on_disk(&["--journal-max-bytes", "256KiB"]);
+    wait_until(|| run_session(&full_hub.client()) != 200);
+    assert_eq!(full_hub.client().post("/agent/v1/sessions", STARTED).status, 503);
+    drop(full_hub);
+    // Measured before the next hub runs, because that hub may delete old events immediately.
     let before = size(data);
     assert!(before <= 256 * 1024, "{before}");
 
-    // What is too old goes while nothing else happens: who resumes from it is told the present state.
-    let hub =
-        on_disk(&["--retention-events", "1s", "--retention-every", "100ms", "--retention-step", "1000"]);
-    until(|| size(data) <= before / 4 * 3);
+    // Old events are removed without any other activity. A listener that resumes from them gets the current state.
+    let hub = on_disk(&[
+        "--retention-events",
+        "1s",
+        "--retention-interval",
+        "100ms",
+        "--retention-rows-per-step",
+        "1000",
+    ]);
+    wait_until(|| size(data) <= before / 4 * 3);
     assert_eq!(hub.client().get("/healthz").status, 200);
     drop(hub);
 
-    // With a limit on what is kept, it goes on, for the oldest makes room.
-    let keeps =
-        ["--journal-most-bytes", "256KiB", "--retention-bytes", "160KiB", "--retention-every", "100ms"];
-    let hub = on_disk(&keeps);
+    // With a limit on retained bytes the hub continues, because it removes the oldest events.
+    let limits =
+        ["--journal-max-bytes", "256KiB", "--retention-bytes", "160KiB", "--retention-interval", "100ms"];
+    let hub = on_disk(&limits);
     let client = hub.client();
     let mut done = 0;
-    until(|| {
-        done += usize::from(work(&client) == 200);
+    wait_until(|| {
+        done += usize::from(run_session(&client) == 200);
         done == 300
     });
     assert!(size(data) <= 256 * 1024, "{}", size(data));
 }
 
 #[test]
-fn retention_of_keys_and_decisions() {
-    let keeps = |time: &str| {
-        Hub::limited(&["--retention-keys", time, "--retention-decisions", time, "--retention-every", "100ms"])
+fn keys_and_decisions_expire() {
+    let start_hub = |retention: &str| {
+        HubProcess::start_in_memory_with(&[
+            "--retention-keys",
+            retention,
+            "--retention-decisions",
+            retention,
+            "--retention-interval",
+            "100ms",
+        ])
     };
-    let start = |hub: &Hub| {
-        hub.client().with("Idempotency-Key: k").post("/agent/v1/sessions", STARTED).text("session_id")
+    let start = |hub: &HubProcess| {
+        hub.client()
+            .with_header("Idempotency-Key: k")
+            .post("/agent/v1/sessions", STARTED)
+            .json_str("session_id")
     };
-    let hub = keeps("1h");
+    let hub = start_hub("1h");
     assert_eq!(start(&hub), start(&hub));
-    let hub = keeps("1s");
+    let hub = start_hub("1s");
     let first = start(&hub);
-    until(|| start(&hub) != first);
+    wait_until(|| start(&hub) != first);
     let client = hub.client();
 
-    let subscription = client.subscribe(CAN_REPLY);
-    let _ear = client.listen(&subscription, None);
-    let session = client.start();
-    let token = client.ask(&session);
+    let subscription = client.subscribe(REPLY_CAPABILITIES);
+    let _stream = client.open_event_stream(&subscription, None);
+    let session = client.start_session();
+    let token = client.ask_confirmation(&session);
     assert_eq!(client.reply(&subscription, &token, "reject").status, 204);
     assert_eq!(publish(&client, &session, &[END]), 200);
     let path = format!("/agent/v1/sessions/{session}/replies/{token}");
-    until(|| client.get(&path).status == 404);
+    wait_until(|| client.get(&path).status == 404);
 }
 
 fn size(data: &str) -> u64 {
@@ -422,13 +463,14 @@ fn size(data: &str) -> u64 {
 }
 
 #[test]
-fn threads() {
-    let hub = Hub::limited(&["--threads", "1"]);
-    let status = std::fs::read_to_string(format!("/proc/{}/status", hub.id())).unwrap_or_default();
+fn the_thread_count_is_configurable() {
+    let hub = HubProcess::start_in_memory_with(&["--threads", "1"]);
+    let status = std::fs::read_to_string(format!("/proc/{}/status", hub.pid())).unwrap_or_default();
     let threads = status.lines().find_map(|line| line.strip_prefix("Threads:")?.trim().parse::<usize>().ok());
-    let more = Hub::limited(&["--threads", "9"]);
-    let status = std::fs::read_to_string(format!("/proc/{}/status", more.id())).unwrap_or_default();
-    let most = status.lines().find_map(|line| line.strip_prefix("Threads:")?.trim().parse::<usize>().ok());
-    assert_eq!(threads.map(|count| count + 8), most);
+    let nine_threads = HubProcess::start_in_memory_with(&["--threads", "9"]);
+    let status = std::fs::read_to_string(format!("/proc/{}/status", nine_threads.pid())).unwrap_or_default();
+    let thread_count_of_nine =
+        status.lines().find_map(|line| line.strip_prefix("Threads:")?.trim().parse::<usize>().ok());
+    assert_eq!(threads.map(|count| count + 8), thread_count_of_nine);
     let _: Value = serde_json::from_str(&hub.client().get("/.well-known/aaep-manifest.json").body).unwrap();
 }

@@ -1,4 +1,4 @@
-//! The hub's manifest, plain and signed.
+//! The hub's manifest, unsigned and signed.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -7,50 +7,51 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use aaep::manifest::{Trusted, verify};
+use aaep::manifest::{TrustedKeys, verify};
 use serde_json::Value;
 use tungstenite::{ClientRequestBuilder, Message};
 
-use testing::hub::Hub;
-use testing::messages::request;
+use testing::hub::HubProcess;
+use testing::messages::subscription_request;
 
 const WELL_KNOWN: &str = "/.well-known/aaep-manifest.json";
 const SIGNED_ONLY: &str = r#"{"accept_signed_manifests_only":true}"#;
 
-fn trusted(folder: &Path) -> Trusted {
-    Trusted::read(&std::fs::read_to_string(folder.join("manifest.jwk")).unwrap()).unwrap()
+fn read_trusted_keys(folder: &Path) -> TrustedKeys {
+    TrustedKeys::read(&std::fs::read_to_string(folder.join("manifest.jwk")).unwrap()).unwrap()
 }
 
 #[test]
-fn it_is_json_unless_the_signed_one_is_asked_for() {
+fn the_manifest_is_json_unless_the_signed_form_is_requested() {
     let folder = tempfile::tempdir().unwrap();
-    let hub = Hub::on_disk(folder.path());
+    let hub = HubProcess::start_on_disk(folder.path());
     let mode = std::fs::metadata(folder.path().join("manifest.key")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let client = hub.client();
     let plain = client.get(WELL_KNOWN);
     assert!(plain.head.contains("Content-Type: application/json\r\n"), "{}", plain.head);
-    assert!(client.with("Accept: */*").get(WELL_KNOWN).body == plain.body);
-    let signed = client.with("Accept: application/jose").get(WELL_KNOWN);
+    assert!(client.with_header("Accept: */*").get(WELL_KNOWN).body == plain.body);
+    let signed = client.with_header("Accept: application/jose").get(WELL_KNOWN);
     assert!(signed.head.contains("Content-Type: application/jose\r\n"), "{}", signed.head);
     assert!(signed.head.contains("Vary: Accept\r\n"));
-    assert_eq!(verify(&signed.body, &trusted(folder.path())).unwrap().agent_id, "sayso-hub");
+    assert_eq!(verify(&signed.body, &read_trusted_keys(folder.path())).unwrap().agent_id, "sayso-hub");
     let payload = seal::base64url::decode(signed.body.split('.').nth(1).unwrap()).unwrap();
-    assert_eq!(String::from_utf8(payload).unwrap(), plain.body, "both say the same");
+    assert_eq!(String::from_utf8(payload).unwrap(), plain.body, "both have the same content");
 
     drop(hub);
-    let again = Hub::on_disk(folder.path());
-    let later = again.client().with("Accept: application/jose").get(WELL_KNOWN);
-    assert!(verify(&later.body, &trusted(folder.path())).is_ok(), "the key stays");
-    drop(again);
-    let other = Hub::open().client().with("Accept: application/jose").get(WELL_KNOWN);
-    assert!(verify(&other.body, &trusted(folder.path())).is_err(), "another hub has another key");
+    let restarted = HubProcess::start_on_disk(folder.path());
+    let signed_again = restarted.client().with_header("Accept: application/jose").get(WELL_KNOWN);
+    assert!(verify(&signed_again.body, &read_trusted_keys(folder.path())).is_ok(), "the key is reused");
+    drop(restarted);
+    let other =
+        HubProcess::start_in_memory().client().with_header("Accept: application/jose").get(WELL_KNOWN);
+    assert!(verify(&other.body, &read_trusted_keys(folder.path())).is_err(), "another hub has another key");
 }
 
 #[test]
-fn a_key_that_others_can_read_is_not_used() {
+fn a_signing_key_that_others_can_read_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    drop(Hub::on_disk(folder.path()));
+    drop(HubProcess::start_on_disk(folder.path()));
     let key = folder.path().join("manifest.key");
     std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).unwrap();
     let data = folder.path().to_str().unwrap();
@@ -62,15 +63,15 @@ fn a_key_that_others_can_read_is_not_used() {
     assert!(String::from_utf8_lossy(&refused.stderr).contains("chmod 600"));
 }
 
-/// Asks for a subscription with these capabilities.
-type Ask<'a> = &'a dyn Fn(&str) -> Value;
+/// Sends a subscription request with these capabilities and returns the answer.
+type SubscribeFn<'a> = &'a dyn Fn(&str) -> Value;
 
 #[test]
-fn whoever_takes_only_a_signed_one_gets_it_in_the_answer_on_every_wire() {
+fn a_signed_manifest_is_inlined_on_every_transport() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("hub.sock");
     let data = folder.path().to_str().unwrap();
-    let hub = Hub::start(&[
+    let hub = HubProcess::start(&[
         "--open",
         "--listen",
         "127.0.0.1:0",
@@ -80,20 +81,22 @@ fn whoever_takes_only_a_signed_one_gets_it_in_the_answer_on_every_wire() {
         socket.to_str().unwrap(),
     ]);
     let http = |capabilities: &str| -> Value {
-        serde_json::from_str(&hub.client().post("/aaep/v1/subscriptions", &request(capabilities)).body)
-            .unwrap()
+        serde_json::from_str(
+            &hub.client().post("/aaep/v1/subscriptions", &subscription_request(capabilities)).body,
+        )
+        .unwrap()
     };
     let websocket = |capabilities: &str| -> Value {
         let address = format!("ws://{}/aaep/v1/ws", hub.address).parse().unwrap();
-        let wanted = ClientRequestBuilder::new(address).with_header("Sec-WebSocket-Protocol", "aaep.v1");
-        let (mut socket, _) = tungstenite::client(wanted, hub.client().connect()).unwrap();
-        socket.send(Message::text(request(capabilities))).unwrap();
+        let request = ClientRequestBuilder::new(address).with_header("Sec-WebSocket-Protocol", "aaep.v1");
+        let (mut socket, _) = tungstenite::client(request, hub.client().connect()).unwrap();
+        socket.send(Message::text(subscription_request(capabilities))).unwrap();
         serde_json::from_str(socket.read().unwrap().to_text().unwrap()).unwrap()
     };
     let unix = |capabilities: &str| -> Value {
         let mut stream = UnixStream::connect(&socket).unwrap();
         stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
-        let text = request(capabilities);
+        let text = subscription_request(capabilities);
         stream.write_all(&u32::try_from(text.len()).unwrap().to_be_bytes()).unwrap();
         stream.write_all(text.as_bytes()).unwrap();
         let mut length = [0; 4];
@@ -102,21 +105,22 @@ fn whoever_takes_only_a_signed_one_gets_it_in_the_answer_on_every_wire() {
         stream.read_exact(&mut answer).unwrap();
         serde_json::from_slice(&answer).unwrap()
     };
-    let wires: [(&str, Ask<'_>); 3] = [("http", &http), ("websocket", &websocket), ("unix", &unix)];
-    for (name, ask) in wires {
-        let accepted = ask(SIGNED_ONLY);
+    let transports: [(&str, SubscribeFn<'_>); 3] =
+        [("http", &http), ("websocket", &websocket), ("unix", &unix)];
+    for (name, subscribe) in transports {
+        let accepted = subscribe(SIGNED_ONLY);
         let signed = accepted["signed_manifest"].as_str().unwrap_or_else(|| panic!("{name}: {accepted}"));
-        let manifest = verify(signed, &trusted(folder.path())).unwrap();
+        let manifest = verify(signed, &read_trusted_keys(folder.path())).unwrap();
         assert_eq!(accepted["producer"]["agent_id"], manifest.agent_id.as_str(), "{name}");
         assert_eq!(accepted["honored_capabilities"]["accept_signed_manifests_only"], true, "{name}");
-        let at = format!("http://{}{WELL_KNOWN}", hub.address);
-        assert_eq!(accepted["manifest_uri"], at.as_str(), "{name}");
-        assert_eq!(ask("{}")["signed_manifest"], Value::Null, "{name}: only when demanded");
+        let manifest_uri = format!("http://{}{WELL_KNOWN}", hub.address);
+        assert_eq!(accepted["manifest_uri"], manifest_uri.as_str(), "{name}");
+        assert_eq!(subscribe("{}")["signed_manifest"], Value::Null, "{name}: only on request");
     }
 }
 
 #[test]
-fn on_standard_input_and_output_too() {
+fn a_signed_manifest_is_inlined_on_stdio() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_sayso"))
         .args(["serve", "--memory", "--open", "--stdio", "--listen", "127.0.0.1:0"])
         .stdin(Stdio::piped())
@@ -125,7 +129,7 @@ fn on_standard_input_and_output_too() {
         .spawn()
         .unwrap();
     let mut input = child.stdin.take().unwrap();
-    let request = request(SIGNED_ONLY);
+    let request = subscription_request(SIGNED_ONLY);
     writeln!(input, r#"{{"jsonrpc":"2.0","id":1,"method":"aaep.subscribe","params":{request}}}"#).unwrap();
     let answer = BufReader::new(child.stdout.take().unwrap()).lines().next().unwrap().unwrap();
     let answer: Value = serde_json::from_str(&answer).unwrap();
@@ -135,17 +139,24 @@ fn on_standard_input_and_output_too() {
 }
 
 #[test]
-fn it_says_what_is_open_and_how_the_socket_frames() {
+fn the_manifest_lists_transports_and_socket_framings() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("hub.sock");
-    let hub =
-        Hub::start(&["--open", "--memory", "--listen", "127.0.0.1:0", "--unix", socket.to_str().unwrap()]);
+    let hub = HubProcess::start(&[
+        "--open",
+        "--memory",
+        "--listen",
+        "127.0.0.1:0",
+        "--unix",
+        socket.to_str().unwrap(),
+    ]);
     let manifest: Value = serde_json::from_str(&hub.client().get(WELL_KNOWN).body).unwrap();
     assert_eq!(manifest["transports_supported"], serde_json::json!(["sse", "websocket", "unix-socket"]));
-    let ours = &manifest["extensions"]["sayso"];
-    assert_eq!(ours["unix_socket"]["framing"], serde_json::json!(["length-prefix", "ndjson"]));
-    assert_eq!(ours["http_prefix"], "/aaep/v1");
-    let plain: Value = serde_json::from_str(&Hub::open().client().get(WELL_KNOWN).body).unwrap();
+    let extension = &manifest["extensions"]["sayso"];
+    assert_eq!(extension["unix_socket"]["framing"], serde_json::json!(["length-prefix", "ndjson"]));
+    assert_eq!(extension["http_prefix"], "/aaep/v1");
+    let plain: Value =
+        serde_json::from_str(&HubProcess::start_in_memory().client().get(WELL_KNOWN).body).unwrap();
     assert_eq!(plain["transports_supported"], serde_json::json!(["sse", "websocket"]));
     assert_eq!(plain["extensions"]["sayso"]["unix_socket"], Value::Null);
 }

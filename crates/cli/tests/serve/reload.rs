@@ -1,86 +1,90 @@
-//! SIGHUP: tokens and the certificate are read again, and nobody whose token holds notices.
+//! SIGHUP reloads tokens and the certificate. Clients with a valid token are not affected.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::json;
 
-use crate::serve::agent_ws::Agent;
+use crate::serve::agent_websocket::AgentWebSocket;
 use crate::serve::sign_in::sign_in;
-use testing::cli::token;
-use testing::hub::Hub;
-use testing::messages::CAN_REPLY;
-use testing::websocket::{PROTOCOL, Socket};
+use testing::cli::create_token;
+use testing::hub::HubProcess;
+use testing::messages::REPLY_CAPABILITIES;
+use testing::websocket::{SUBPROTOCOL_HEADER, WebSocketClient};
 
 const ADA: [&str; 4] = ["--role", "listener", "--name", "ada"];
 const BEN: [&str; 4] = ["--role", "listener", "--name", "ben"];
 const BANK: [&str; 6] = ["--role", "agent", "--name", "bank", "--agent-id", "bank"];
 const POST: [&str; 6] = ["--role", "agent", "--name", "post", "--agent-id", "post"];
 
-/// Nothing takes longer that comes at all.
-const PATIENCE: std::time::Duration = std::time::Duration::from_mins(2);
+/// Longer than any successful operation should take.
+const READ_TIMEOUT: std::time::Duration = std::time::Duration::from_mins(2);
 
-/// A file of tokens.
-struct File(PathBuf);
+/// A token file.
+struct TokenFile(PathBuf);
 
-impl File {
+impl TokenFile {
     fn new(folder: &Path) -> Self {
         Self(folder.join("tokens"))
     }
 
     fn add(&self, rest: &[&str]) -> String {
-        token(self.0.to_str().unwrap(), rest)
+        create_token(self.0.to_str().unwrap(), rest)
     }
 
-    /// Takes a name out of it, as an operator would with an editor.
+    /// Removes the token with this name from the file, as an operator would with an editor.
     fn remove(&self, name: &str) {
         let text = std::fs::read_to_string(&self.0).unwrap();
-        let other = |line: &&str| !line.contains(&format!("\"name\":\"{name}\""));
-        let left: String = text.split_inclusive('\n').filter(other).collect();
-        assert_ne!(left, text);
-        std::fs::write(&self.0, left).unwrap();
+        let is_other = |line: &&str| !line.contains(&format!("\"name\":\"{name}\""));
+        let remaining: String = text.split_inclusive('\n').filter(is_other).collect();
+        assert_ne!(remaining, text);
+        std::fs::write(&self.0, remaining).unwrap();
     }
 
-    fn hub(&self) -> Hub {
-        // Without signs of life, so that who waits in vain learns so.
-        let quiet = ["--memory", "--listen", "127.0.0.1:0", "--http-heartbeat", "1h"];
-        Hub::start(&[&quiet[..], &["--tokens", self.0.to_str().unwrap()]].concat())
+    fn start_hub(&self) -> HubProcess {
+        // No heartbeats, so that a test that waits for a missing event fails.
+        let base_args = ["--memory", "--listen", "127.0.0.1:0", "--http-heartbeat", "1h"];
+        HubProcess::start(&[&base_args[..], &["--tokens", self.0.to_str().unwrap()]].concat())
     }
 }
 
-/// Tells a hub to read again, and returns what it says of it.
-pub(crate) fn reload(hub: &Hub) -> String {
+/// Sends SIGHUP and returns the log line about the reload.
+pub(crate) fn reload(hub: &HubProcess) -> String {
     hub.signal("-HUP");
-    hub.logs("reload")
+    hub.wait_for_log("reload")
 }
 
 #[test]
-fn a_new_token_is_known_and_a_removed_one_ends_all_that_it_opened() {
+fn a_new_token_works_and_a_removed_one_loses_its_connections() {
     let folder = tempfile::tempdir().unwrap();
-    let file = File::new(folder.path());
+    let file = TokenFile::new(folder.path());
     let [ada, ben, bank, post] = [&ADA[..], &BEN, &BANK, &POST].map(|rest| file.add(rest));
-    let hub = file.hub();
-    let bearer = |token: &str| hub.client().bearer(token);
-    let hers = bearer(&ada).subscribe(CAN_REPLY);
-    let mut her_ear = bearer(&ada).listen(&hers, None);
-    let his = bearer(&ben).subscribe(CAN_REPLY);
-    let mut his_ear = bearer(&ben).listen(&his, None);
+    let hub = file.start_hub();
+    let bearer = |token: &str| hub.client().with_bearer(token);
+    let ada_subscription = bearer(&ada).subscribe(REPLY_CAPABILITIES);
+    let mut ada_stream = bearer(&ada).open_event_stream(&ada_subscription, None);
+    let ben_subscription = bearer(&ben).subscribe(REPLY_CAPABILITIES);
+    let mut ben_stream = bearer(&ben).open_event_stream(&ben_subscription, None);
     let authorization = format!("Bearer {ben}");
-    let mut his_socket = Socket::connect(&hub, &[PROTOCOL, ("Authorization", &authorization)]).unwrap();
-    his_socket.say(&testing::messages::request(CAN_REPLY));
-    assert_eq!(his_socket.next()["type"], "subscription.accepted");
+    let mut ben_socket =
+        WebSocketClient::try_connect(&hub, &[SUBPROTOCOL_HEADER, ("Authorization", &authorization)]).unwrap();
+    ben_socket.send(&testing::messages::subscription_request(REPLY_CAPABILITIES));
+    assert_eq!(ben_socket.next()["type"], "subscription.accepted");
     let cookie = sign_in(&hub, &ben);
-    let page =
-        hub.client().with(&format!("Cookie: {cookie}")).with(&format!("Origin: http://{}", hub.address));
-    page.subscribe(CAN_REPLY);
-    let mut agents = [&bank, &post]
-        .map(|token| Agent::connect(&hub, &[("Authorization", &format!("Bearer {token}"))]).unwrap());
+    let page = hub
+        .client()
+        .with_header(&format!("Cookie: {cookie}"))
+        .with_header(&format!("Origin: http://{}", hub.address));
+    page.subscribe(REPLY_CAPABILITIES);
+    let mut agents = [&bank, &post].map(|token| {
+        AgentWebSocket::connect(&hub, &[("Authorization", &format!("Bearer {token}"))]).unwrap()
+    });
     let session = agents[0].start();
-    assert_eq!([her_ear.next_type(), his_ear.next_type()], ["session.started", "session.started"]);
-    let asked = agents[0].ask(&session);
+    assert_eq!([ada_stream.next_type(), ben_stream.next_type()], ["session.started", "session.started"]);
+    let token = agents[0].ask(&session);
     let waiting = {
-        let (post, session) = (bearer(&post), bearer(&post).start());
-        let question = post.ask(&session);
+        let (post, session) = (bearer(&post), bearer(&post).start_session());
+        let question = post.ask_confirmation(&session);
         std::thread::spawn(move || {
             post.get(&format!("/agent/v1/sessions/{session}/replies/{question}?wait=60"))
         })
@@ -89,133 +93,145 @@ fn a_new_token_is_known_and_a_removed_one_ends_all_that_it_opened() {
     file.remove("ben");
     file.remove("post");
     let cem = file.add(&["--role", "listener", "--name", "cem"]);
-    assert_eq!(bearer(&cem).post("/aaep/v1/subscriptions", "{}").status, 401, "not before it is told to");
-    let said = reload(&hub);
+    assert_eq!(
+        bearer(&cem).post("/aaep/v1/subscriptions", "{}").status,
+        401,
+        "a new token must not work before the reload"
+    );
+    let log_line = reload(&hub);
     for part in ["reloaded", "what=tokens", "known=3", "added=1", "removed=2"] {
-        assert!(said.contains(part), "{part}: {said}");
+        assert!(log_line.contains(part), "{part}: {log_line}");
     }
 
     bearer(&cem).subscribe("{}");
-    let last = std::iter::from_fn(|| Some(his_ear.next())).find(|(kind, ..)| kind == "subscription.close");
+    let last = std::iter::from_fn(|| Some(ben_stream.next())).find(|(kind, ..)| kind == "subscription.close");
     assert_eq!(last.unwrap().2["reason_code"], "token_removed");
-    assert!(his_ear.is_over());
-    assert_eq!(his_socket.code(), 4002);
-    assert_eq!(waiting.join().unwrap().status, 401, "also in the middle of a wait");
-    let [mut stays, goes] = agents;
-    assert_eq!(goes.code(), 4002);
-    assert_eq!(bearer(&ben).reply(&his, &asked, "accept").status, 401);
-    assert_eq!(page.post("/aaep/v1/subscriptions", "{}").status, 401, "his browser is signed out");
+    assert!(ben_stream.is_closed());
+    assert_eq!(ben_socket.into_close_code(), 4002);
+    assert_eq!(waiting.join().unwrap().status, 401, "a request that waits must end, too");
+    let [mut bank_agent, post_agent] = agents;
+    assert_eq!(post_agent.into_close_code(), 4002);
+    assert_eq!(bearer(&ben).reply(&ben_subscription, &token, "accept").status, 401);
+    assert_eq!(page.post("/aaep/v1/subscriptions", "{}").status, 401, "Ben's browser is signed out");
     assert_eq!(bearer(&post).post("/agent/v1/sessions", "{}").status, 401);
 
-    assert_eq!(bearer(&ada).reply(&hers, &asked, "accept").status, 204, "hers is the same stream as before");
-    let told = std::iter::from_fn(|| Some(her_ear.next()))
-        .find(|(_, _, event)| event["extensions"]["sayso"]["reply_token"] == json!(asked));
-    assert_eq!(told.unwrap().2["extensions"]["sayso"]["decision"], "accept");
-    assert_eq!(stays.told()["params"]["decision"], "accept", "and the agent has its line");
+    assert_eq!(
+        bearer(&ada).reply(&ada_subscription, &token, "accept").status,
+        204,
+        "Ada's stream is still open"
+    );
+    let resolution = std::iter::from_fn(|| Some(ada_stream.next()))
+        .find(|(_, _, event)| event["extensions"]["sayso"]["reply_token"] == json!(token));
+    assert_eq!(resolution.unwrap().2["extensions"]["sayso"]["decision"], "accept");
+    assert_eq!(
+        bank_agent.next_notification()["params"]["decision"],
+        "accept",
+        "the agent is still connected"
+    );
 }
 
 #[test]
-fn a_token_that_is_made_anew_or_may_less_does_not_keep_what_the_old_one_opened() {
+fn a_replaced_or_weakened_token_loses_its_connections() {
     let folder = tempfile::tempdir().unwrap();
-    let file = File::new(folder.path());
+    let file = TokenFile::new(folder.path());
     let [ada, ben] = [&ADA, &BEN].map(|rest| file.add(rest));
-    let hub = file.hub();
+    let hub = file.start_hub();
     let mut open = [&ada, &ben].map(|token| {
-        let client = hub.client().bearer(token);
+        let client = hub.client().with_bearer(token);
         let subscription = client.subscribe("{}");
-        let ear = client.listen(&subscription, None);
-        (subscription, ear)
+        let stream = client.open_event_stream(&subscription, None);
+        (subscription, stream)
     });
     file.remove("ada");
-    let anew = file.add(&ADA);
-    // The same token, for less.
+    let new_ada = file.add(&ADA);
+    // The same token with a weaker role.
     let text = std::fs::read_to_string(&file.0).unwrap();
-    let lessen = |line: &str| {
+    let weaken = |line: &str| {
         if line.contains("\"ben\"") { line.replace("listener", "observer") } else { line.to_owned() }
     };
-    let less: String = text.split_inclusive('\n').map(lessen).collect();
-    assert_ne!(less, text);
-    std::fs::write(&file.0, less).unwrap();
+    let weaker: String = text.split_inclusive('\n').map(weaken).collect();
+    assert_ne!(weaker, text);
+    std::fs::write(&file.0, weaker).unwrap();
     assert!(reload(&hub).contains("added=2 removed=2"));
-    for (_, ear) in &mut open {
-        assert_eq!(ear.next().2["reason_code"], "token_removed");
-        assert!(ear.is_over());
+    for (_, stream) in &mut open {
+        assert_eq!(stream.next().2["reason_code"], "token_removed");
+        assert!(stream.is_closed());
     }
-    assert_eq!(hub.client().bearer(&ada).post("/aaep/v1/subscriptions", "{}").status, 401);
-    for (token, (subscription, _)) in [&anew, &ben].into_iter().zip(&open) {
-        let client = hub.client().bearer(token);
-        let old = client.with("Accept: text/event-stream");
+    assert_eq!(hub.client().with_bearer(&ada).post("/aaep/v1/subscriptions", "{}").status, 401);
+    for (token, (subscription, _)) in [&new_ada, &ben].into_iter().zip(&open) {
+        let client = hub.client().with_bearer(token);
+        let old = client.with_header("Accept: text/event-stream");
         assert_eq!(old.get(&format!("/aaep/v1/events?subscription_id={subscription}")).status, 404);
         client.subscribe("{}");
     }
 }
 
 #[test]
-fn rights_that_were_taken_while_the_hub_was_away_do_not_come_back_with_it() {
+fn rights_removed_while_the_hub_was_down_stay_removed() {
     let folder = tempfile::tempdir().unwrap();
-    let file = File::new(folder.path());
+    let file = TokenFile::new(folder.path());
     let data = folder.path().join("data");
     let arguments =
         ["--listen", "127.0.0.1:0", "--data", data.to_str().unwrap(), "--tokens", file.0.to_str().unwrap()];
     let ada = file.add(&ADA);
-    let mut hub = Hub::start(&arguments);
-    let subscription = hub.client().bearer(&ada).subscribe(CAN_REPLY);
+    let mut hub = HubProcess::start(&arguments);
+    let subscription = hub.client().with_bearer(&ada).subscribe(REPLY_CAPABILITIES);
     hub.kill();
     file.remove("ada");
-    let less = file.add(&["--role", "listener", "--name", "ada", "--scope", "agent:post"]);
-    let hub = Hub::start(&arguments);
-    let client = hub.client().bearer(&less).with("Accept: text/event-stream");
+    let weaker = file.add(&["--role", "listener", "--name", "ada", "--scope", "agent:post"]);
+    let hub = HubProcess::start(&arguments);
+    let client = hub.client().with_bearer(&weaker).with_header("Accept: text/event-stream");
     assert_eq!(client.get(&format!("/aaep/v1/events?subscription_id={subscription}")).status, 404);
 }
 
 #[test]
-fn a_file_that_is_wrong_leaves_the_old_tokens_in_force_and_is_told() {
+fn an_invalid_file_leaves_the_old_tokens_in_force() {
     let folder = tempfile::tempdir().unwrap();
-    let file = File::new(folder.path());
+    let file = TokenFile::new(folder.path());
     let ada = file.add(&ADA);
-    let mut hub = file.hub();
-    let client = hub.client().bearer(&ada);
-    let mut ear = client.listen(&client.subscribe("{}"), None);
-    let good = std::fs::read_to_string(&file.0).unwrap();
-    let wrong: [(&dyn Fn(), &str); 3] = [
-        (&|| std::fs::write(&file.0, format!("{good}nonsense\n")).unwrap(), "tokens:2: not a token"),
+    let mut hub = file.start_hub();
+    let client = hub.client().with_bearer(&ada);
+    let mut stream = client.open_event_stream(&client.subscribe("{}"), None);
+    let valid = std::fs::read_to_string(&file.0).unwrap();
+    let damages: [(&dyn Fn(), &str); 3] = [
+        (&|| std::fs::write(&file.0, format!("{valid}nonsense\n")).unwrap(), "tokens:2: not a token"),
         (&|| std::fs::remove_file(&file.0).unwrap(), "no such file"),
         (
             &|| {
                 use std::os::unix::fs::PermissionsExt as _;
-                std::fs::write(&file.0, &good).unwrap();
+                std::fs::write(&file.0, &valid).unwrap();
                 std::fs::set_permissions(&file.0, std::fs::Permissions::from_mode(0o644)).unwrap();
             },
             "chmod 600",
         ),
     ];
-    for (spoil, why) in wrong {
-        spoil();
-        let said = reload(&hub);
-        for part in ["error reload.failed what=tokens", why, "stays in force"] {
-            assert!(said.to_lowercase().contains(part), "{part}: {said}");
+    for (damage, reason) in damages {
+        damage();
+        let log_line = reload(&hub);
+        for part in ["error reload.failed what=tokens", reason, "stays in force"] {
+            assert!(log_line.to_lowercase().contains(part), "{part}: {log_line}");
         }
         client.subscribe("{}");
     }
     std::fs::remove_file(&file.0).unwrap();
     let bank = file.add(&BANK);
-    std::fs::write(&file.0, good + &std::fs::read_to_string(&file.0).unwrap()).unwrap();
+    std::fs::write(&file.0, valid + &std::fs::read_to_string(&file.0).unwrap()).unwrap();
     assert!(reload(&hub).contains("known=2 added=1 removed=0"));
-    hub.client().bearer(&bank).start();
-    assert_eq!(ear.next_type(), "session.started", "the stream from the beginning");
+    hub.client().with_bearer(&bank).start_session();
+    assert_eq!(stream.next_type(), "session.started", "the first stream is still open");
     assert_eq!(hub.stop(), 0);
 }
 
 #[test]
-fn where_there_is_nothing_to_read_again_that_is_told() {
-    let mut hub = Hub::open();
+fn a_reload_without_files_says_so() {
+    let mut hub = HubProcess::start_in_memory();
     assert!(reload(&hub).contains("what=nothing"));
     assert_eq!(hub.client().get("/healthz").status, 200);
     assert_eq!(hub.stop(), 0);
 }
 
 #[test]
-fn a_terminal_that_is_closed_ends_the_hub_as_before() {
+fn closing_the_terminal_stops_the_hub() {
     use std::fs::File;
     use std::io::{BufRead, BufReader, IsTerminal};
     use std::process::Stdio;
@@ -229,10 +245,10 @@ fn a_terminal_that_is_closed_ends_the_hub_as_before() {
     command.stdin(terminal.try_clone().unwrap()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    let (tell, said) = channel();
-    std::thread::spawn(move || lines.map_while(Result::ok).try_for_each(|line| tell.send(line)));
-    let mut says = |part: &str| loop {
-        let Ok(line) = said.recv_timeout(PATIENCE) else {
+    let (line_sender, log_lines) = channel();
+    std::thread::spawn(move || lines.map_while(Result::ok).try_for_each(|line| line_sender.send(line)));
+    let mut wait_for = |part: &str| loop {
+        let Ok(line) = log_lines.recv_timeout(READ_TIMEOUT) else {
             child.kill().unwrap();
             panic!("no {part}");
         };
@@ -240,28 +256,28 @@ fn a_terminal_that_is_closed_ends_the_hub_as_before() {
             return child.id().to_string();
         }
     };
-    let hang_up = |id: &str| testing::cli::signal(id, "-HUP");
-    hang_up(&says("listening on "));
-    let id = says("reloaded");
+    let send_hangup = |id: &str| testing::cli::send_signal(id, "-HUP");
+    send_hangup(&wait_for("listening on "));
+    let id = wait_for("reloaded");
     drop(master);
-    // A process that another test is just starting may hold a copy for a moment.
-    let until = Instant::now() + PATIENCE;
-    while terminal.is_terminal() && Instant::now() < until {
+    // A process that another test is starting may briefly hold a copy of the descriptor.
+    let deadline = Instant::now() + READ_TIMEOUT;
+    while terminal.is_terminal() && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(10));
     }
-    hang_up(&id);
-    says("stopping");
+    send_hangup(&id);
+    wait_for("stopping");
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
 #[test]
-fn making_a_token_says_how_a_hub_that_runs_learns_of_it() {
+fn creating_a_token_explains_how_to_reload_the_hub() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("tokens");
-    let made = testing::cli::sayso(
+    let output = testing::cli::run_sayso(
         &["token", "new", "--tokens", file.to_str().unwrap(), "--role", "listener", "--name", "ada"],
         "",
     );
-    assert_eq!((made.code, made.out.lines().count()), (0, 1));
-    assert!(made.err.contains("kill -HUP"), "{}", made.err);
+    assert_eq!((output.exit_code, output.stdout.lines().count()), (0, 1));
+    assert!(output.stderr.contains("kill -HUP"), "{}", output.stderr);
 }

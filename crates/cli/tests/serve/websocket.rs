@@ -1,28 +1,30 @@
-//! What only a WebSocket has; what all wires do is in `tests/wires`.
+//! Behaviour that is specific to WebSockets. `tests/wires` covers what all transports share.
 
-use testing::hub::Hub;
-use testing::messages::{CAN_REPLY, close, kind, renegotiate, reply};
-use testing::websocket::{PROTOCOL, Socket};
+use testing::hub::HubProcess;
+use testing::messages::{
+    REPLY_CAPABILITIES, confirmation_reply, short_type, subscription_close, subscription_renegotiate,
+};
+use testing::websocket::{SUBPROTOCOL_HEADER, WebSocketClient};
 use tungstenite::Message;
 
-/// C-E8.
+/// Decision C-E8.
 #[test]
-fn a_binary_frame_that_holds_text_is_taken() {
-    let hub = Hub::open();
+fn a_binary_frame_with_text_is_accepted() {
+    let hub = HubProcess::start_in_memory();
     let client = hub.client();
-    let (mut socket, subscription) = Socket::subscribed(&hub, CAN_REPLY);
-    let session = client.start();
-    let token = client.ask(&session);
+    let (mut socket, subscription) = WebSocketClient::connect_and_subscribe(&hub, REPLY_CAPABILITIES);
+    let session = client.start_session();
+    let token = client.ask_confirmation(&session);
     while socket.next()["reply_token"] != token.as_str() {}
-    socket.0.send(Message::binary(reply(&subscription, &token, "accept").into_bytes())).unwrap();
+    socket.0.send(Message::binary(confirmation_reply(&subscription, &token, "accept").into_bytes())).unwrap();
     let path = format!("/agent/v1/sessions/{session}/replies/{token}?wait=10");
-    assert_eq!(client.get(&path).text("decision"), "accept");
+    assert_eq!(client.get(&path).json_str("decision"), "accept");
 }
 
-/// Over HTTP, too; a message about the terms of no subscription is not taken, whatever it names.
+/// Also checked over HTTP. A renegotiation of an unknown subscription is refused, whatever the form of the id.
 #[test]
 fn a_malformed_subscription_id_is_answered_like_an_unknown_one() {
-    let hub = Hub::limited(&["--messages-malformed", "2"]);
+    let hub = HubProcess::start_in_memory_with(&["--messages-malformed", "2"]);
     let client = hub.client();
     let attach = |id: &str| {
         let reply = client.get(&format!("/aaep/v1/events?subscription_id={id}"));
@@ -35,44 +37,61 @@ fn a_malformed_subscription_id_is_answered_like_an_unknown_one() {
         assert_eq!(attach(malformed), unknown_reply, "{malformed}");
     }
     for id in [&*unknown, "sub_a!b", "sub_", "x", ""] {
-        for text in [close(id), renegotiate(id, "{}")] {
-            let (mut socket, subscription) = Socket::subscribed(&hub, CAN_REPLY);
-            socket.say(&text);
-            socket.say(&renegotiate(&subscription, "{}"));
-            assert_eq!(kind(&socket.next()), "subscription.accepted", "its own is untouched by {text}");
-            socket.say(&text);
-            assert_eq!(socket.code(), 4004, "{text}");
+        for text in [subscription_close(id), subscription_renegotiate(id, "{}")] {
+            let (mut socket, subscription) = WebSocketClient::connect_and_subscribe(&hub, REPLY_CAPABILITIES);
+            socket.send(&text);
+            socket.send(&subscription_renegotiate(&subscription, "{}"));
+            assert_eq!(
+                short_type(&socket.next()),
+                "subscription.accepted",
+                "its own subscription is not affected by {text}"
+            );
+            socket.send(&text);
+            assert_eq!(socket.into_close_code(), 4004, "{text}");
         }
     }
 }
 
 #[test]
-fn only_who_is_let_in_and_speaks_the_protocol_is_upgraded() {
-    let hub = Hub::open();
-    let own = format!("http://{}", hub.address);
-    assert!(Socket::connect(&hub, &[PROTOCOL, ("Origin", &own)]).is_ok());
+fn only_authorized_clients_with_the_subprotocol_are_upgraded() {
+    let hub = HubProcess::start_in_memory();
+    let own_origin = format!("http://{}", hub.address);
+    assert!(WebSocketClient::try_connect(&hub, &[SUBPROTOCOL_HEADER, ("Origin", &own_origin)]).is_ok());
     for origin in ["https://evil.example", "null", "http://127.0.0.1"] {
-        assert_eq!(Socket::connect(&hub, &[PROTOCOL, ("Origin", origin)]).err(), Some(403), "{origin}");
+        assert_eq!(
+            WebSocketClient::try_connect(&hub, &[SUBPROTOCOL_HEADER, ("Origin", origin)]).err(),
+            Some(403),
+            "{origin}"
+        );
     }
-    assert_eq!(Socket::connect(&hub, &[]).err(), Some(400), "no subprotocol");
-    assert_eq!(Socket::connect(&hub, &[("Sec-WebSocket-Protocol", "aaep.v2")]).err(), Some(400));
+    assert_eq!(WebSocketClient::try_connect(&hub, &[]).err(), Some(400), "no subprotocol");
+    assert_eq!(WebSocketClient::try_connect(&hub, &[("Sec-WebSocket-Protocol", "aaep.v2")]).err(), Some(400));
     let client = hub.client();
     let plain = client.get("/aaep/v1/ws");
     assert_eq!(plain.status, 426);
     assert!(plain.head.contains("Upgrade: websocket"), "{}", plain.head);
     assert_eq!(client.post("/aaep/v1/ws", "").status, 405);
 
-    let closed = Hub::start(&["--memory", "--listen", "127.0.0.1:0"]);
-    let token = closed.said[0].rsplit(' ').next().unwrap().to_owned();
-    assert_eq!(Socket::connect(&closed, &[PROTOCOL]).err(), Some(401));
+    let authenticated = HubProcess::start(&["--memory", "--listen", "127.0.0.1:0"]);
+    let token = authenticated.startup_lines[0].rsplit(' ').next().unwrap().to_owned();
+    assert_eq!(WebSocketClient::try_connect(&authenticated, &[SUBPROTOCOL_HEADER]).err(), Some(401));
     let bearer = format!("Bearer {token}");
-    assert!(Socket::connect(&closed, &[PROTOCOL, ("Authorization", &bearer)]).is_ok());
-    let cookie = crate::serve::sign_in::sign_in(&closed, &token);
-    let origin = format!("http://{}", closed.address);
-    assert!(Socket::connect(&closed, &[PROTOCOL, ("Cookie", &cookie), ("Origin", &origin)]).is_ok());
+    assert!(
+        WebSocketClient::try_connect(&authenticated, &[SUBPROTOCOL_HEADER, ("Authorization", &bearer)])
+            .is_ok()
+    );
+    let cookie = crate::serve::sign_in::sign_in(&authenticated, &token);
+    let origin = format!("http://{}", authenticated.address);
+    assert!(
+        WebSocketClient::try_connect(
+            &authenticated,
+            &[SUBPROTOCOL_HEADER, ("Cookie", &cookie), ("Origin", &origin)]
+        )
+        .is_ok()
+    );
     assert_eq!(
-        Socket::connect(&closed, &[PROTOCOL, ("Cookie", &cookie)]).err(),
+        WebSocketClient::try_connect(&authenticated, &[SUBPROTOCOL_HEADER, ("Cookie", &cookie)]).err(),
         Some(403),
-        "no page of ours"
+        "no Origin of the hub's own page"
     );
 }

@@ -1,4 +1,4 @@
-//! `sayso listen --speech`: what a dispatcher is told, what is done without one, and what is heard of it.
+//! `sayso listen --speech`: commands to speech-dispatcher, the fallback to espeak-ng, and the audible result.
 
 #![cfg(unix)]
 #![allow(
@@ -6,13 +6,13 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "a test says what went wrong by panicking"
+    reason = "a test reports a failure by panicking"
 )]
 
-mod dispatcher;
-mod keys;
-mod lost;
-mod order;
-mod sound;
-mod studio;
-mod tape;
+mod announcement_order;
+mod audible_session;
+mod audio_lab;
+mod audio_samples;
+mod dispatcher_loss;
+mod fake_dispatcher;
+mod silence_and_rate;

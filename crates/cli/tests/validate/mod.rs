@@ -1,9 +1,9 @@
-//! `sayso validate`, as whoever runs it sees it.
+//! `sayso validate`: output, exit codes, options, limits and input formats.
 
 mod bad_input;
-mod events;
-mod layout;
+mod file_and_pipe_errors;
+mod input_layout;
 mod limits;
 mod options;
 mod output;
-mod streams;
+mod sample_events;

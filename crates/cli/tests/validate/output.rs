@@ -1,108 +1,118 @@
-//! What is printed, where, and the exit code.
+//! Findings on standard output, notes on standard error, and exit codes.
 
 use serde_json::Value;
 
-use crate::validate::events::{completed, lines, session, started, with_stray};
-use testing::cli::sayso;
+use crate::validate::sample_events::{completed, lines, session, started, with_unknown_member};
+use testing::cli::run_sayso;
 
 #[test]
-fn a_lawful_session_prints_only_the_closing_line() {
-    let ended = sayso(&["validate"], lines(1, "sess_lawful01"));
-    assert_eq!(ended.out, "3 events, 1 sessions: 0 errors, 0 warnings\n");
-    assert_eq!((ended.code, &*ended.err), (0, ""));
+fn a_valid_session_prints_only_the_summary() {
+    let output = run_sayso(&["validate"], lines(1, "sess_lawful01"));
+    assert_eq!(output.stdout, "3 events, 1 sessions: 0 errors, 0 warnings\n");
+    assert_eq!((output.exit_code, &*output.stderr), (0, ""));
 }
 
 #[test]
-fn a_finding_is_one_line_with_its_place_and_rule() {
+fn a_finding_is_one_line_with_location_and_rule() {
     let [first, second, third] = session(1, "sess_stray001");
-    let ended = sayso(&["validate"], format!("{first}\n{second}\n{}\n", with_stray(&third)));
-    let expected = "-:3: error AAEP-3.5-4 /colour: this member is not known here; an event holds the members of its type \
-                    and the envelope; all else goes into extensions under a prefix";
-    assert_eq!(ended.findings(), [expected]);
-    assert_eq!(ended.summary(), "3 events, 1 sessions: 1 errors, 0 warnings");
-    assert_eq!((ended.code, &*ended.err), (1, ""));
+    let output = run_sayso(&["validate"], format!("{first}\n{second}\n{}\n", with_unknown_member(&third)));
+    let expected = "-:3: error AAEP-3.5-4 /colour: unknown member; an event may only contain the members of the envelope and \
+                    of its type; anything else belongs in extensions, under a prefix";
+    assert_eq!(output.findings(), [expected]);
+    assert_eq!(output.summary(), "3 events, 1 sessions: 1 errors, 0 warnings");
+    assert_eq!((output.exit_code, &*output.stderr), (1, ""));
 }
 
 #[test]
-fn warnings_alone_are_good() {
-    let ended = sayso(&["validate"], started(1, "sess_open0001"));
+fn warnings_do_not_change_the_exit_code() {
+    let output = run_sayso(&["validate"], started(1, "sess_open0001"));
     assert_eq!(
-        ended.findings(),
+        output.findings(),
         ["-:1: warning AAEP-4.1-1 : sess_open0001 is still open, waiting for its terminal event; \
-          a session has one agent.session.started and one terminal event"]
+          a session must have exactly one agent.session.started and one terminal event"]
     );
-    assert_eq!((ended.code, ended.summary()), (0, "1 events, 1 sessions: 0 errors, 1 warnings"));
+    assert_eq!((output.exit_code, output.summary()), (0, "1 events, 1 sessions: 0 errors, 1 warnings"));
 }
 
 #[test]
 fn with_json_every_line_is_an_object() {
     let input = format!(
         "{}\n\n{}\nnonsense\n",
-        with_stray(&started(1, "sess_json0001")),
+        with_unknown_member(&started(1, "sess_json0001")),
         completed(2, "sess_json0001")
     );
-    let ended = sayso(&["validate", "--json"], input);
-    let objects: Vec<Value> = ended.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let [stray, nonsense, summary] = &*objects else { panic!("{}", ended.out) };
+    let output = run_sayso(&["validate", "--json"], input);
+    let objects: Vec<Value> = output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let [unknown_member, not_json, summary] = &*objects else { panic!("{}", output.stdout) };
     let keys = ["file", "line", "severity", "rule", "pointer", "message", "event_id"];
-    for finding in [stray, nonsense] {
+    for finding in [unknown_member, not_json] {
         let mut found: Vec<_> = finding.as_object().unwrap().keys().map(String::as_str).collect();
         found.sort_by_key(|key| keys.iter().position(|known| known == key));
         assert_eq!(found, keys);
     }
-    assert_eq!(stray["file"], "-");
-    assert_eq!(stray["line"], 1);
-    assert_eq!(stray["severity"], "error");
-    assert_eq!(stray["rule"], "AAEP-3.5-4");
-    assert_eq!(stray["pointer"], "/colour");
-    assert!(stray["message"].as_str().unwrap().starts_with("this member is not known here"));
-    assert_eq!(stray["event_id"], format!("evt_a{:031x}", 1));
-    assert_eq!((&nonsense["line"], &nonsense["rule"]), (&4.into(), &"AAEP-3.8-2".into()));
-    assert_eq!(nonsense["event_id"], Value::Null);
+    assert_eq!(unknown_member["file"], "-");
+    assert_eq!(unknown_member["line"], 1);
+    assert_eq!(unknown_member["severity"], "error");
+    assert_eq!(unknown_member["rule"], "AAEP-3.5-4");
+    assert_eq!(unknown_member["pointer"], "/colour");
+    assert!(unknown_member["message"].as_str().unwrap().starts_with("unknown member"));
+    assert_eq!(unknown_member["event_id"], format!("evt_a{:031x}", 1));
+    assert_eq!((&not_json["line"], &not_json["rule"]), (&4.into(), &"AAEP-3.8-2".into()));
+    assert_eq!(not_json["event_id"], Value::Null);
     let expected: Value =
         serde_json::from_str(r#"{"summary":{"events":2,"sessions":1,"errors":2,"warnings":0}}"#).unwrap();
     assert_eq!(*summary, expected);
-    assert_eq!(ended.code, 1);
+    assert_eq!(output.exit_code, 1);
 }
 
 #[test]
 fn notes_go_to_standard_error() {
-    let ended = sayso(&["validate"], lines(1, "sess_notes001").replace('\n', "\r\n\n"));
-    assert_eq!((ended.code, &*ended.out), (0, "3 events, 1 sessions: 0 errors, 0 warnings\n"));
-    assert!(ended.err.contains("note: -: 3 empty lines were skipped."), "{}", ended.err);
+    let output = run_sayso(&["validate"], lines(1, "sess_notes001").replace('\n', "\r\n\n"));
+    assert_eq!((output.exit_code, &*output.stdout), (0, "3 events, 1 sessions: 0 errors, 0 warnings\n"));
+    assert!(output.stderr.contains("note: -: 3 empty lines were skipped."), "{}", output.stderr);
     assert!(
-        ended.err.contains("note: -: 3 lines end in CR LF. The CR counts as white space."),
+        output.stderr.contains("note: -: 3 lines end in CR LF. The CR counts as white space."),
         "{}",
-        ended.err
+        output.stderr
     );
 }
 
 #[test]
-fn text_of_strangers_is_printed_harmless() {
+fn control_characters_in_input_are_escaped() {
     let event = started(1, "sess_escape01")
         .replace("aaep:agent.session.started", r"aaep:\u001b[2J\u0007\u202ex\u009b1m")
         .replace("\"summary_terse\"", r#""\u001b[31mred\u2066":1,"summary_terse""#);
-    let core = started(2, "sess_escape02")
+    let core_event = started(2, "sess_escape02")
         .replace("\"summary_terse\"", "\"\\u001b]0;\u{202e}\":1,\"summary_terse\"");
     for arguments in [&["validate"][..], &["validate", "--json"]] {
-        let ended = sayso(arguments, format!("{event}\n{core}\n"));
-        let harmful = |c: char| (c.is_control() && c != '\n') || ('\u{202a}'..='\u{202e}').contains(&c);
-        assert_eq!(ended.code, 1);
+        let output = run_sayso(arguments, format!("{event}\n{core_event}\n"));
+        let is_harmful = |c: char| (c.is_control() && c != '\n') || ('\u{202a}'..='\u{202e}').contains(&c);
+        assert_eq!(output.exit_code, 1);
         if arguments.len() == 1 {
-            assert!(!ended.out.contains(harmful), "{:?}", ended.out);
-            assert!(ended.out.contains("\\u{1b}") && ended.out.contains("\\u{202e}"), "{}", ended.out);
+            assert!(!output.stdout.contains(is_harmful), "{:?}", output.stdout);
+            assert!(
+                output.stdout.contains("\\u{1b}") && output.stdout.contains("\\u{202e}"),
+                "{}",
+                output.stdout
+            );
         } else {
-            assert!(!ended.out.contains('\u{1b}'), "{:?}", ended.out);
+            assert!(!output.stdout.contains('\u{1b}'), "{:?}", output.stdout);
         }
     }
 }
 
 #[test]
-fn a_name_that_fills_the_event_does_not_fill_the_output() {
-    let many: Vec<_> = (0..2000).map(|at| format!("\"k{at}\":1e999")).collect();
-    let event = started(1, "sess_name0001")
-        .replace("\"I begin.\"", &format!("\"I begin.\",\"{}\":{{{}}}", "n".repeat(200_000), many.join(",")));
-    let ended = sayso(&["validate"], event);
-    assert_eq!(ended.code, 1);
-    assert!(ended.findings().len() > 2000 && ended.out.len() < 2_000_000, "{} bytes", ended.out.len());
+fn a_huge_member_name_is_truncated_in_the_output() {
+    let members: Vec<_> = (0..2000).map(|at| format!("\"k{at}\":1e999")).collect();
+    let event = started(1, "sess_name0001").replace(
+        "\"I begin.\"",
+        &format!("\"I begin.\",\"{}\":{{{}}}", "n".repeat(200_000), members.join(",")),
+    );
+    let output = run_sayso(&["validate"], event);
+    assert_eq!(output.exit_code, 1);
+    assert!(
+        output.findings().len() > 2000 && output.stdout.len() < 2_000_000,
+        "{} bytes",
+        output.stdout.len()
+    );
 }

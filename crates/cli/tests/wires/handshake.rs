@@ -1,15 +1,17 @@
-//! The handshake, other terms, and the listener's own end.
+//! The handshake, renegotiation, and closing by the listener.
 
 use serde_json::{Value, json};
 
-use crate::sse::Listener;
-use crate::stage::{Stage, accepted, can_reply, people, request};
-use crate::wire::{Heard, Kind, Sign, Wire};
-use testing::messages::{FROM_THE_FUTURE, close, renegotiate};
+use crate::fixture::{
+    TransportFixture, accepted_subscription_id, reply_capabilities, subscription_request, test_tokens,
+};
+use crate::sse::SseListener;
+use crate::transport::{CloseSignal, ListenerConnection, ReceivedMessage, TransportKind};
+use testing::messages::{UNSUPPORTED_VERSION_REQUEST, subscription_close, subscription_renegotiate};
 
-pub(crate) fn every_capability_is_echoed(kind: Kind) {
-    let mut stage = Stage::in_memory(kind);
-    let wanted = json!({
+pub(crate) fn every_capability_is_echoed(kind: TransportKind) {
+    let mut fixture = TransportFixture::in_memory(kind);
+    let capabilities = json!({
         "max_events_per_second": 50,
         "preferred_verbosity": "detailed",
         "languages": ["de", "en-US"],
@@ -23,19 +25,20 @@ pub(crate) fn every_capability_is_echoed(kind: Kind) {
         "pace_wpm": 180,
         "accept_signed_manifests_only": false,
     });
-    let mut wire = stage.connect();
-    let answer = wire.subscribe(&request(&wanted));
-    accepted(&answer);
+    let mut connection = fixture.connect();
+    let answer = connection.subscribe(&subscription_request(&capabilities));
+    accepted_subscription_id(&answer);
     assert_eq!(answer["aaep_version"], "1.0.0");
     assert_eq!(answer["producer"]["agent_id"], "sayso-hub");
-    for (name, value) in wanted.as_object().unwrap() {
+    for (name, value) in capabilities.as_object().unwrap() {
         assert_eq!(answer["honored_capabilities"][name], *value, "{name} in {answer}");
     }
 
-    // Also those that were not asked for, filled from their defaults.
-    let (_, _) = stage.neighbour(&people().ben, &json!({}));
-    let mut plain = Listener::new(&stage.hub.address, &people().ben);
-    let honored = plain.subscribe(&request(&json!({})))["honored_capabilities"].take();
+    // Capabilities that were not requested are echoed with their defaults.
+    let (_, _) = fixture.connect_sse_listener(&test_tokens().ben, &json!({}));
+    let mut default_listener = SseListener::new(&fixture.hub.address, &test_tokens().ben);
+    let honored =
+        default_listener.subscribe(&subscription_request(&json!({})))["honored_capabilities"].take();
     for (name, value) in [
         ("preferred_verbosity", json!("normal")),
         ("languages", json!(["en-US"])),
@@ -49,139 +52,164 @@ pub(crate) fn every_capability_is_echoed(kind: Kind) {
     }
 }
 
-/// §8.3: 64 KiB must pass, and 1 MiB should.
-pub(crate) fn large_messages_are_carried(kind: Kind) {
+/// §8.3: a transport must accept 64 KiB and should accept 1 MiB.
+pub(crate) fn large_messages_are_accepted(kind: TransportKind) {
     for size in [64 * 1024, 1024 * 1024] {
-        let mut stage = Stage::in_memory(kind);
-        let mut wire = stage.connect();
-        let padded = request(&json!({"x_unknown": "x".repeat(size)}));
+        let mut fixture = TransportFixture::in_memory(kind);
+        let mut connection = fixture.connect();
+        let padded = subscription_request(&json!({"x_unknown": "x".repeat(size)}));
         assert!(padded.len() > size);
-        accepted(&wire.subscribe(&padded));
+        accepted_subscription_id(&connection.subscribe(&padded));
     }
 }
 
-pub(crate) fn another_version_is_refused(kind: Kind) {
-    refused(kind, FROM_THE_FUTURE, "version_unsupported", Sign::Status(409));
+pub(crate) fn an_unsupported_version_is_rejected(kind: TransportKind) {
+    assert_request_refused(
+        kind,
+        UNSUPPORTED_VERSION_REQUEST,
+        "version_unsupported",
+        CloseSignal::Status(409),
+    );
 }
 
-pub(crate) fn terms_that_cannot_be_are_refused(kind: Kind) {
-    let impossible = request(&json!({"max_events_per_second": 0}));
-    refused(kind, &impossible, "capabilities_incompatible", Sign::Status(409));
+pub(crate) fn impossible_capabilities_are_rejected(kind: TransportKind) {
+    let impossible = subscription_request(&json!({"max_events_per_second": 0}));
+    assert_request_refused(kind, &impossible, "capabilities_incompatible", CloseSignal::Status(409));
 }
 
-pub(crate) fn a_signed_manifest_comes_inline_when_demanded(kind: Kind) {
-    let mut stage = Stage::on_disk(kind);
-    let shown = std::fs::read_to_string(stage.data().join("manifest.jwk")).unwrap();
-    let trusted = aaep::manifest::Trusted::read(&shown).unwrap();
-    let mut wire = stage.connect();
-    let answer = wire.subscribe(&request(&json!({"accept_signed_manifests_only": true})));
-    accepted(&answer);
+pub(crate) fn a_signed_manifest_is_inlined_on_request(kind: TransportKind) {
+    let mut fixture = TransportFixture::on_disk(kind);
+    let key = std::fs::read_to_string(fixture.data_folder().join("manifest.jwk")).unwrap();
+    let trusted = aaep::manifest::TrustedKeys::read(&key).unwrap();
+    let mut connection = fixture.connect();
+    let answer = connection.subscribe(&subscription_request(&json!({"accept_signed_manifests_only": true})));
+    accepted_subscription_id(&answer);
     assert_eq!(answer["honored_capabilities"]["accept_signed_manifests_only"], true, "{answer}");
     let signed = answer["signed_manifest"].as_str().unwrap_or_else(|| panic!("{answer}"));
     let manifest = aaep::manifest::verify(signed, &trusted).unwrap();
     assert_eq!(manifest.agent_id, answer["producer"]["agent_id"]);
 }
 
-pub(crate) fn a_malformed_request_is_refused(kind: Kind) {
-    let nameless = r#"{"type":"subscription.request","aaep_version":"1.0.0","capabilities":{}}"#;
-    refused(kind, nameless, "unknown", Sign::Status(400));
+pub(crate) fn a_malformed_request_is_refused(kind: TransportKind) {
+    let without_client = r#"{"type":"subscription.request","aaep_version":"1.0.0","capabilities":{}}"#;
+    assert_request_refused(kind, without_client, "unknown", CloseSignal::Status(400));
 }
 
-/// A request is refused for that reason, with the wire's own sign; nobody is subscribed after it.
-fn refused(kind: Kind, request_text: &str, reason: &str, status: Sign) {
-    let mut stage = Stage::in_memory(kind);
-    let mut wire = stage.connect();
-    let answer = wire.subscribe(request_text);
+/// Asserts that a request is rejected with this reason and the transport's own signal, and creates no subscription.
+fn assert_request_refused(kind: TransportKind, request_text: &str, reason: &str, status: CloseSignal) {
+    let mut fixture = TransportFixture::in_memory(kind);
+    let mut connection = fixture.connect();
+    let answer = connection.subscribe(request_text);
     assert_eq!(answer["type"], "subscription.rejected", "{answer}");
     assert_eq!(answer["reason_code"], reason, "{answer}");
     assert!(!answer["reason_message"].as_str().unwrap().is_empty());
-    assert_eq!(wire.sign(), kind.pick(status, Sign::Code(4001), Sign::End, Sign::Stays));
-    if kind == Kind::Stdio {
-        accepted(&wire.subscribe(&request(&can_reply())));
+    assert_eq!(
+        connection.close_signal(),
+        kind.expected_signal(status, CloseSignal::Code(4001), CloseSignal::End, CloseSignal::StaysOpen)
+    );
+    if kind == TransportKind::Stdio {
+        accepted_subscription_id(&connection.subscribe(&subscription_request(&reply_capabilities())));
     }
 }
 
-pub(crate) fn whoever_begins_with_something_else_is_not_heard(kind: Kind) {
-    let mut stage = Stage::in_memory(kind);
-    let other = renegotiate("sub_1", "{}");
-    let mut wire = stage.connect();
+pub(crate) fn the_first_message_must_be_a_subscription_request(kind: TransportKind) {
+    let mut fixture = TransportFixture::in_memory(kind);
+    let renegotiation = subscription_renegotiate("sub_1", "{}");
+    let mut connection = fixture.connect();
     match kind {
-        Kind::Sse => {
-            let answer = stage.agent.with("X-Other: 1").post("/aaep/v1/subscriptions", &other);
-            assert_eq!(answer.status, 403, "an agent is not even looked at: {answer:?}");
-            let answer = wire.subscribe(&other);
+        TransportKind::Sse => {
+            let answer =
+                fixture.agent.with_header("X-Other: 1").post("/aaep/v1/subscriptions", &renegotiation);
+            assert_eq!(answer.status, 403, "an agent's request is refused before it is read: {answer:?}");
+            let answer = connection.subscribe(&renegotiation);
             assert_eq!(answer["type"], "subscription.rejected", "{answer}");
-            assert_eq!(wire.sign(), Sign::Status(400));
+            assert_eq!(connection.close_signal(), CloseSignal::Status(400));
         }
-        Kind::Stdio => {
-            assert_eq!(wire.ask(&other)["code"], -32602);
-            assert_eq!(wire.sign(), Sign::Stays);
+        TransportKind::Stdio => {
+            assert_eq!(connection.request(&renegotiation)["code"], -32602);
+            assert_eq!(connection.close_signal(), CloseSignal::StaysOpen);
         }
         _ => {
-            wire.say(&other);
-            assert_eq!(wire.sign(), kind.pick(Sign::End, Sign::Code(4004), Sign::End, Sign::End));
+            connection.send(&renegotiation);
+            assert_eq!(
+                connection.close_signal(),
+                kind.expected_signal(
+                    CloseSignal::End,
+                    CloseSignal::Code(4004),
+                    CloseSignal::End,
+                    CloseSignal::End
+                )
+            );
         }
     }
 }
 
-pub(crate) fn who_is_not_known_is_not_let_in(kind: Kind) {
-    let mut stage = Stage::in_memory(kind);
+pub(crate) fn an_unauthenticated_listener_is_refused(kind: TransportKind) {
+    let mut fixture = TransportFixture::in_memory(kind);
     for token in ["", "sayso_guess"] {
         match kind {
-            Kind::Sse => {
-                let mut wire = Listener::new(&stage.hub.address, token);
-                let answer = wire.subscribe(&request(&json!({})));
+            TransportKind::Sse => {
+                let mut connection = SseListener::new(&fixture.hub.address, token);
+                let answer = connection.subscribe(&subscription_request(&json!({})));
                 assert_eq!(answer["reason_code"], "authentication_required", "C-E5: {answer}");
-                assert_eq!(wire.sign(), Sign::Status(401));
+                assert_eq!(connection.close_signal(), CloseSignal::Status(401));
             }
-            Kind::WebSocket => assert_eq!(kind.connect(&mut stage.hub, token).err(), Some(401)),
-            // The file is private, and the pipes are those of who started the hub.
-            Kind::Lines | Kind::Counted => {
+            TransportKind::WebSocket => assert_eq!(kind.connect(&mut fixture.hub, token).err(), Some(401)),
+            // The socket file is private, and the pipes belong to the process that started the hub.
+            TransportKind::UnixLines | TransportKind::UnixLengthPrefixed => {
                 use std::os::unix::fs::PermissionsExt;
-                let mode = std::fs::metadata(&stage.hub.socket).unwrap().permissions().mode();
+                let mode = std::fs::metadata(&fixture.hub.socket).unwrap().permissions().mode();
                 assert_eq!(mode & 0o777, 0o600);
             }
-            Kind::Stdio => {}
+            TransportKind::Stdio => {}
         }
     }
 }
 
-pub(crate) fn an_agent_does_not_listen(kind: Kind) {
+pub(crate) fn an_agent_token_cannot_subscribe(kind: TransportKind) {
     if !kind.has_tokens() {
         return;
     }
-    let mut stage = Stage::in_memory(kind);
-    let mut wire = kind.connect(&mut stage.hub, &people().bank).unwrap();
-    let answer = wire.subscribe(&request(&json!({})));
+    let mut fixture = TransportFixture::in_memory(kind);
+    let mut connection = kind.connect(&mut fixture.hub, &test_tokens().bank).unwrap();
+    let answer = connection.subscribe(&subscription_request(&json!({})));
     assert_eq!(
         (&answer["type"], &answer["reason_code"]),
         (&json!("subscription.rejected"), &json!("authorization_denied"))
     );
-    assert_eq!(wire.sign(), kind.pick(Sign::Status(403), Sign::Code(4003), Sign::End, Sign::End));
+    assert_eq!(
+        connection.close_signal(),
+        kind.expected_signal(
+            CloseSignal::Status(403),
+            CloseSignal::Code(4003),
+            CloseSignal::End,
+            CloseSignal::End
+        )
+    );
 }
 
-pub(crate) fn narrower_terms_hold_from_then_on(kind: Kind) {
-    let mut stage = Stage::in_memory(kind);
-    let (mut wire, id) = stage.subscribed(&can_reply());
-    let session = stage.start();
-    assert_eq!(wire.event()["type"], "aaep:agent.session.started");
+pub(crate) fn narrower_capabilities_take_effect_at_once(kind: TransportKind) {
+    let mut fixture = TransportFixture::in_memory(kind);
+    let (mut connection, id) = fixture.connect_and_subscribe(&reply_capabilities());
+    let session = fixture.start_session();
+    assert_eq!(connection.next_event()["type"], "aaep:agent.session.started");
     let narrower = r#"{"preferred_verbosity":"terse","event_filters":{"include":["aaep:agent.*"],"exclude":["aaep:agent.progress.*"]},"supports_confirmation_reply":false}"#;
-    let answer = wire.ask(&renegotiate(&id, narrower));
-    assert_eq!(accepted(&answer), id);
+    let answer = connection.request(&subscription_renegotiate(&id, narrower));
+    assert_eq!(accepted_subscription_id(&answer), id);
     let honored = &answer["honored_capabilities"];
     assert_eq!(honored["preferred_verbosity"], "terse");
     assert_eq!(honored["supports_confirmation_reply"], false);
-    assert_eq!(honored["supports_clarification_reply"], true, "what was not said stays");
+    assert_eq!(honored["supports_clarification_reply"], true, "unmentioned capabilities stay");
     let progress = json!({"type": "aaep:agent.progress.updated", "progress": {"percent": 5}});
     let done = json!({"type": "aaep:agent.session.completed", "summary_normal": "All is done now.", "summary_terse": "Done."});
-    stage.publish(&session, &[progress, done]);
-    let last = wire.event();
-    assert_eq!(last["type"], "aaep:agent.session.completed", "progress is not heard any more");
-    assert!(words(&last).contains(&"Done.".to_owned()), "{last}");
+    fixture.publish(&session, &[progress, done]);
+    let last = connection.next_event();
+    assert_eq!(last["type"], "aaep:agent.session.completed", "progress is filtered out");
+    assert!(summary_texts(&last).contains(&"Done.".to_owned()), "{last}");
 }
 
-/// All texts of an event's summaries.
-pub(crate) fn words(event: &Value) -> Vec<String> {
+/// Returns all summary texts of an event.
+pub(crate) fn summary_texts(event: &Value) -> Vec<String> {
     let members = event.as_object().unwrap().iter();
     members
         .filter(|(name, _)| name.starts_with("summary_"))
@@ -189,45 +217,67 @@ pub(crate) fn words(event: &Value) -> Vec<String> {
         .collect()
 }
 
-pub(crate) fn other_terms_that_cannot_be_end_it(kind: Kind) {
-    let mut stage = Stage::in_memory(kind);
-    let (mut wire, id) = stage.subscribed(&can_reply());
-    let answer = wire.ask(&renegotiate(&id, r#"{"max_events_per_second":0}"#));
+pub(crate) fn an_impossible_renegotiation_ends_the_subscription(kind: TransportKind) {
+    let mut fixture = TransportFixture::in_memory(kind);
+    let (mut connection, id) = fixture.connect_and_subscribe(&reply_capabilities());
+    let answer = connection.request(&subscription_renegotiate(&id, r#"{"max_events_per_second":0}"#));
     assert_eq!(answer["type"], "subscription.rejected", "{answer}");
     assert_eq!(answer["reason_code"], "capabilities_incompatible");
     if !kind.has_tokens() {
-        let last = wire.message();
+        let last = connection.next_message();
         assert_eq!((&last["type"], &last["subscription_id"]), (&json!("subscription.close"), &json!(id)));
     }
-    assert_eq!(wire.sign(), kind.pick(Sign::End, Sign::Code(4001), Sign::End, Sign::Stays));
-    is_no_more(&stage, kind, &id);
+    assert_eq!(
+        connection.close_signal(),
+        kind.expected_signal(
+            CloseSignal::End,
+            CloseSignal::Code(4001),
+            CloseSignal::End,
+            CloseSignal::StaysOpen
+        )
+    );
+    assert_closed(&fixture, kind, &id);
 }
 
-pub(crate) fn the_listener_closes(kind: Kind) {
-    let mut stage = Stage::in_memory(kind);
-    let (mut wire, id) = stage.subscribed(&can_reply());
-    let session = stage.start();
-    let token = stage.ask(&session, &crate::stage::question());
-    wire.until_type("awaiting.confirmation");
-    wire.say(&close(&id));
-    assert_eq!(wire.sign(), kind.pick(Sign::End, Sign::Code(4005), Sign::End, Sign::Stays));
-    let told = stage.outcome(&session, &token);
+pub(crate) fn a_listener_can_close_its_subscription(kind: TransportKind) {
+    let mut fixture = TransportFixture::in_memory(kind);
+    let (mut connection, id) = fixture.connect_and_subscribe(&reply_capabilities());
+    let session = fixture.start_session();
+    let token = fixture.ask(&session, &crate::fixture::question());
+    connection.events_until_type("awaiting.confirmation");
+    connection.send(&subscription_close(&id));
     assert_eq!(
-        (&told["decision"], &told["by"]),
-        (&json!("reject"), &json!("closure")),
-        "nobody is left to ask"
+        connection.close_signal(),
+        kind.expected_signal(
+            CloseSignal::End,
+            CloseSignal::Code(4005),
+            CloseSignal::End,
+            CloseSignal::StaysOpen
+        )
     );
-    is_no_more(&stage, kind, &id);
-    if kind == Kind::Stdio {
-        assert_ne!(accepted(&wire.subscribe(&request(&can_reply()))), id);
-        assert!(matches!(wire.next(), Heard::Event(_)), "it is told where things stand");
+    let outcome = fixture.wait_for_outcome(&session, &token);
+    assert_eq!(
+        (&outcome["decision"], &outcome["by"]),
+        (&json!("reject"), &json!("closure")),
+        "no listener is left to ask"
+    );
+    assert_closed(&fixture, kind, &id);
+    if kind == TransportKind::Stdio {
+        assert_ne!(
+            accepted_subscription_id(&connection.subscribe(&subscription_request(&reply_capabilities()))),
+            id
+        );
+        assert!(
+            matches!(connection.next_incoming(), ReceivedMessage::Event(_)),
+            "the new subscription receives the current state"
+        );
     }
 }
 
-/// Nobody can listen on it any more.
-fn is_no_more(stage: &Stage, kind: Kind, id: &str) {
+/// Asserts that the subscription no longer exists.
+fn assert_closed(fixture: &TransportFixture, kind: TransportKind, id: &str) {
     if kind.has_tokens() {
-        let client = testing::http::Client::of(&stage.hub.address).bearer(&people().ada);
+        let client = testing::http::TestClient::new(&fixture.hub.address).with_bearer(&test_tokens().ada);
         assert_eq!(client.get(&format!("/aaep/v1/events?subscription_id={id}")).status, 404);
     }
 }

@@ -1,193 +1,226 @@
-//! Every wire does the same: one table of behaviours, run on each wire against the real binary.
+//! One table of behaviours, run on each transport against the real binary.
 //!
-//! A row is a behaviour and what wires do differently in it; a column is a wire. A test is a cell, named
-//! `WIRE::BEHAVIOUR`, with a hub of its own as a child process and an agent on HTTP.
+//! A row is a behaviour, with a note on how the transports differ. A column is a transport. Each cell is a test, named
+//! `TRANSPORT::BEHAVIOUR`, with its own hub as a child process and an agent on HTTP.
 
 #![allow(
     clippy::expect_used,
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "a test says what went wrong by panicking"
+    reason = "a test reports a failure by panicking"
 )]
 
-mod answers;
-mod endings;
-mod forgeries;
+mod disconnects;
+mod event_shaping;
+mod fixture;
+mod forged_replies;
 mod handshake;
-mod returning;
-mod shapes;
-mod slow;
+mod late_join_and_resume;
+mod replies;
+mod slow_listeners;
 mod sse;
-mod stage;
 mod stdio;
+mod transport;
 mod unix;
 mod websocket;
-mod wire;
 
 use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Trial};
-use wire::Kind;
+use transport::TransportKind;
 
-/// A behaviour of all wires.
-struct Row {
+/// A behaviour that all transports share.
+struct Behaviour {
     name: &'static str,
-    run: fn(Kind),
-    /// What wires do each in their own way; nothing where all do the same.
-    differs: &'static str,
+    run: fn(TransportKind),
+    /// How the transports differ, in the order SSE, WebSocket, Unix socket, stdio. Empty if they do not.
+    differences: &'static str,
 }
 
-const fn row(name: &'static str, run: fn(Kind), differs: &'static str) -> Row {
-    Row { name, run, differs }
+const fn behaviour(name: &'static str, run: fn(TransportKind), differences: &'static str) -> Behaviour {
+    Behaviour { name, run, differences }
 }
 
-const TABLE: &[Row] = &[
-    row("large_messages_are_carried", handshake::large_messages_are_carried, ""),
-    row("every_capability_is_echoed", handshake::every_capability_is_echoed, ""),
-    row(
-        "another_version_is_refused",
-        handshake::another_version_is_refused,
-        "409; close 4001; end; a result, and the wire stays",
+const BEHAVIOURS: &[Behaviour] = &[
+    behaviour("large_messages_are_accepted", handshake::large_messages_are_accepted, ""),
+    behaviour("every_capability_is_echoed", handshake::every_capability_is_echoed, ""),
+    behaviour(
+        "an_unsupported_version_is_rejected",
+        handshake::an_unsupported_version_is_rejected,
+        "409; close 4001; end; a result, and the connection stays open",
     ),
-    row(
-        "terms_that_cannot_be_are_refused",
-        handshake::terms_that_cannot_be_are_refused,
-        "409; close 4001; end; a result, and the wire stays",
+    behaviour(
+        "impossible_capabilities_are_rejected",
+        handshake::impossible_capabilities_are_rejected,
+        "409; close 4001; end; a result, and the connection stays open",
     ),
-    row(
+    behaviour(
         "a_malformed_request_is_refused",
         handshake::a_malformed_request_is_refused,
-        "400; close 4001; end; a result, and the wire stays",
+        "400; close 4001; end; a result, and the connection stays open",
     ),
-    row(
-        "whoever_begins_with_something_else_is_not_heard",
-        handshake::whoever_begins_with_something_else_is_not_heard,
+    behaviour(
+        "the_first_message_must_be_a_subscription_request",
+        handshake::the_first_message_must_be_a_subscription_request,
         "400; close 4004; end; error -32602",
     ),
-    row(
-        "who_is_not_known_is_not_let_in",
-        handshake::who_is_not_known_is_not_let_in,
-        "401 with a message; 401 to the upgrade; only our own user gets as far as this",
+    behaviour(
+        "an_unauthenticated_listener_is_refused",
+        handshake::an_unauthenticated_listener_is_refused,
+        "401 with a message; 401 to the upgrade; the others trust the user who started the hub",
     ),
-    row(
-        "an_agent_does_not_listen",
-        handshake::an_agent_does_not_listen,
-        "403; close 4003; the wire has no agents",
+    behaviour(
+        "an_agent_token_cannot_subscribe",
+        handshake::an_agent_token_cannot_subscribe,
+        "403; close 4003; the others do not accept agents",
     ),
-    row("narrower_terms_hold_from_then_on", handshake::narrower_terms_hold_from_then_on, ""),
-    row(
-        "other_terms_that_cannot_be_end_it",
-        handshake::other_terms_that_cannot_be_end_it,
-        "409 and end; close 4001; a close and end; a close, and the wire stays",
-    ),
-    row(
-        "the_listener_closes",
-        handshake::the_listener_closes,
-        "204 and end; close 4005; end; the wire stays, and another subscription may follow",
-    ),
-    row(
-        "a_signed_manifest_comes_inline_when_demanded",
-        handshake::a_signed_manifest_comes_inline_when_demanded,
+    behaviour(
+        "narrower_capabilities_take_effect_at_once",
+        handshake::narrower_capabilities_take_effect_at_once,
         "",
     ),
-    row("the_same_is_heard_on_each", shapes::the_same_is_heard_on_each, ""),
-    row("words_are_as_many_as_wanted", shapes::words_are_as_many_as_wanted, ""),
-    row("language_is_as_wanted", shapes::language_is_as_wanted, ""),
-    row("text_comes_in_sentences", shapes::text_comes_in_sentences, ""),
-    row("filters_hold_and_what_is_critical_passes", shapes::filters_hold_and_what_is_critical_passes, ""),
-    row("the_rate_is_kept_by_joining", shapes::the_rate_is_kept_by_joining, ""),
-    row("a_yes_is_told_to_everybody", answers::a_yes_is_told_to_everybody, ""),
-    row("a_no_is_told_to_everybody", answers::a_no_is_told_to_everybody, ""),
-    row("what_was_meant_is_answered", answers::what_was_meant_is_answered, ""),
-    row("more_time_moves_the_deadline", answers::more_time_moves_the_deadline, ""),
-    row("the_person_stops_the_session", answers::the_person_stops_the_session, ""),
-    row(
-        "no_forgery_has_an_effect",
-        forgeries::no_forgery_has_an_effect,
-        "on HTTP a request may speak for any subscription of its sender; elsewhere for that of its connection only",
+    behaviour(
+        "an_impossible_renegotiation_ends_the_subscription",
+        handshake::an_impossible_renegotiation_ends_the_subscription,
+        "409 and end; close 4001; a close and end; a close, and the connection stays open",
     ),
-    row("an_answer_counts_once", forgeries::an_answer_counts_once, ""),
-    row("an_answer_that_is_late_does_not_count", forgeries::an_answer_that_is_late_does_not_count, ""),
-    row("who_only_observes_does_not_answer", forgeries::who_only_observes_does_not_answer, ""),
-    row(
-        "the_hub_stops_and_the_question_stays_open",
-        endings::the_hub_stops_and_the_question_stays_open,
+    behaviour(
+        "a_listener_can_close_its_subscription",
+        handshake::a_listener_can_close_its_subscription,
+        "204 and end; close 4005; end; the connection stays open for another subscription",
+    ),
+    behaviour(
+        "a_signed_manifest_is_inlined_on_request",
+        handshake::a_signed_manifest_is_inlined_on_request,
+        "",
+    ),
+    behaviour(
+        "every_transport_delivers_the_same_events",
+        event_shaping::every_transport_delivers_the_same_events,
+        "",
+    ),
+    behaviour("the_requested_verbosity_is_used", event_shaping::the_requested_verbosity_is_used, ""),
+    behaviour("the_requested_language_is_used", event_shaping::the_requested_language_is_used, ""),
+    behaviour(
+        "streamed_text_is_split_into_sentences",
+        event_shaping::streamed_text_is_split_into_sentences,
+        "",
+    ),
+    behaviour(
+        "filters_apply_but_critical_events_pass",
+        event_shaping::filters_apply_but_critical_events_pass,
+        "",
+    ),
+    behaviour(
+        "progress_is_coalesced_to_keep_the_rate_limit",
+        event_shaping::progress_is_coalesced_to_keep_the_rate_limit,
+        "",
+    ),
+    behaviour(
+        "an_accept_is_announced_to_all_listeners",
+        replies::an_accept_is_announced_to_all_listeners,
+        "",
+    ),
+    behaviour("a_reject_is_announced_to_all_listeners", replies::a_reject_is_announced_to_all_listeners, ""),
+    behaviour("a_clarification_is_answered", replies::a_clarification_is_answered, ""),
+    behaviour(
+        "a_deadline_extension_moves_the_deadline",
+        replies::a_deadline_extension_moves_the_deadline,
+        "",
+    ),
+    behaviour("a_listener_can_stop_the_session", replies::a_listener_can_stop_the_session, ""),
+    behaviour(
+        "forged_replies_have_no_effect",
+        forged_replies::forged_replies_have_no_effect,
+        "on HTTP a request may name any subscription of the user; on the others only the subscription of its connection",
+    ),
+    behaviour("only_the_first_reply_counts", forged_replies::only_the_first_reply_counts, ""),
+    behaviour("a_late_reply_is_ignored", forged_replies::a_late_reply_is_ignored, ""),
+    behaviour("an_observer_cannot_reply", forged_replies::an_observer_cannot_reply, ""),
+    behaviour(
+        "a_question_stays_open_across_a_hub_restart",
+        disconnects::a_question_stays_open_across_a_hub_restart,
         "the message and end; the message and close 1001; the message and end; aaep.close and end",
     ),
-    row(
-        "a_lost_connection_is_a_closure",
-        endings::a_lost_connection_is_a_closure,
-        "within 30 s the listener may come back; elsewhere it counts at once; the hub ends with its parent",
+    behaviour(
+        "a_lost_connection_counts_as_closure",
+        disconnects::a_lost_connection_counts_as_closure,
+        "the listener can reconnect within 30 s; an immediate closure; an immediate closure; the hub exits with its parent",
     ),
-    row(
-        "another_connection_takes_over",
-        endings::another_connection_takes_over,
-        "the message and end; the message and close 4000; the message and end; aaep.close, and the wire stays",
+    behaviour(
+        "another_connection_can_take_over",
+        disconnects::another_connection_can_take_over,
+        "the message and end; the message and close 4000; the message and end; aaep.close, and the connection stays open",
     ),
-    row(
-        "what_is_no_message_is_borne_for_a_while",
-        endings::what_is_no_message_is_borne_for_a_while,
+    behaviour(
+        "invalid_messages_are_tolerated_up_to_a_limit",
+        disconnects::invalid_messages_are_tolerated_up_to_a_limit,
         "each is answered; close 4004 after eight; a close and end after eight; each is answered",
     ),
-    row(
-        "a_message_that_is_too_long_is_not_taken",
-        endings::a_message_that_is_too_long_is_not_taken,
+    behaviour(
+        "an_oversized_message_is_rejected",
+        disconnects::an_oversized_message_is_rejected,
         "413; close 1009; a close and end; error -32600",
     ),
-    row("there_are_signs_of_life", endings::there_are_signs_of_life, "a comment; a ping; none; aaep.ping"),
-    row(
-        "who_joins_late_is_told_where_things_stand",
-        returning::who_joins_late_is_told_where_things_stand,
+    behaviour("heartbeats_are_sent", disconnects::heartbeats_are_sent, "a comment; a ping; none; aaep.ping"),
+    behaviour(
+        "a_late_listener_receives_the_current_state",
+        late_join_and_resume::a_late_listener_receives_the_current_state,
         "",
     ),
-    row(
-        "who_returns_lacks_nothing",
-        returning::who_returns_lacks_nothing,
-        "resumes; elsewhere a fresh handshake and the present state",
+    behaviour(
+        "a_returning_listener_misses_nothing",
+        late_join_and_resume::a_returning_listener_misses_nothing,
+        "resumes; the others subscribe again and receive the current state",
     ),
-    row(
-        "who_returns_after_a_crash_lacks_nothing",
-        returning::who_returns_after_a_crash_lacks_nothing,
-        "resumes; elsewhere a fresh handshake and the present state",
+    behaviour(
+        "a_returning_listener_misses_nothing_after_a_crash",
+        late_join_and_resume::a_returning_listener_misses_nothing_after_a_crash,
+        "resumes; the others subscribe again and receive the current state",
     ),
-    row(
-        "what_was_overtaken_is_not_lost",
-        returning::what_was_overtaken_is_not_lost,
-        "resumes from before what was overtaken; elsewhere it comes in its turn",
+    behaviour(
+        "overtaken_events_are_not_lost",
+        late_join_and_resume::overtaken_events_are_not_lost,
+        "resumes before the overtaken events; the others deliver these events later",
     ),
-    row(
-        "a_new_subscription_goes_on_where_another_was",
-        returning::a_new_subscription_goes_on_where_another_was,
-        "has ids; elsewhere places are told to who asks for them",
+    behaviour(
+        "a_new_subscription_can_resume_after_an_event",
+        late_join_and_resume::a_new_subscription_can_resume_after_an_event,
+        "every event has an id; the others report the position on request",
     ),
-    row(
-        "a_gap_is_told",
-        returning::a_gap_is_told,
-        "a message, the state with a mark, the questions; elsewhere nobody resumes",
+    behaviour(
+        "a_gap_is_reported",
+        late_join_and_resume::a_gap_is_reported,
+        "a message, the state with a gap mark, the questions; the others do not resume",
     ),
-    row("who_is_slow_for_a_while_gets_all_text_once", slow::who_is_slow_for_a_while_gets_all_text_once, ""),
-    row(
-        "who_does_not_read_is_let_go",
-        slow::who_does_not_read_is_let_go,
-        "the message and end; the message and close 4004; the message and end; aaep.close, and the wire stays",
+    behaviour(
+        "a_slow_listener_receives_all_text_once",
+        slow_listeners::a_slow_listener_receives_all_text_once,
+        "",
+    ),
+    behaviour(
+        "a_stalled_listener_is_disconnected",
+        slow_listeners::a_stalled_listener_is_disconnected,
+        "the message and end; the message and close 4004; the message and end; aaep.close, and the connection stays open",
     ),
 ];
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let cells = TABLE.iter().flat_map(|row| Kind::ALL.map(|kind| (row, kind)));
+    let cells = BEHAVIOURS.iter().flat_map(|row| TransportKind::ALL.map(|kind| (row, kind)));
     let trials = cells
         .map(|(row, kind)| {
             let name = format!("{}::{}", kind.name(), row.name);
             Trial::test(name, move || {
                 std::panic::catch_unwind(|| (row.run)(kind)).map_err(|panic| {
-                    let text = panic.downcast_ref::<String>().map(String::as_str);
-                    let said = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic");
-                    if row.differs.is_empty() {
-                        said.into()
+                    let string = panic.downcast_ref::<String>().map(String::as_str);
+                    let message =
+                        string.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic");
+                    if row.differences.is_empty() {
+                        message.into()
                     } else {
-                        format!("{said}\n(what the wires do differently here: {})", row.differs).into()
+                        format!("{message}\n(how the transports differ here: {})", row.differences).into()
                     }
                 })
             })

@@ -1,28 +1,28 @@
-//! HTTP and Server-Sent Events, read as the HTML standard says.
+//! HTTP and Server-Sent Events, parsed as the HTML standard prescribes.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 
 use serde_json::Value;
 
-use crate::stage::Hub;
-use crate::wire::{Back, Heard, Sign, Wire, sorted};
-use testing::http::Client;
+use crate::fixture::TransportHub;
+use crate::transport::{CloseSignal, ListenerConnection, ReceivedMessage, Reconnection, classify};
+use testing::http::TestClient;
 
-pub(crate) struct Listener {
-    client: Client,
+pub(crate) struct SseListener {
+    client: TestClient,
     token: String,
     address: String,
     subscription: String,
-    stream: Option<EventStream>,
+    stream: Option<SseParser>,
     status: u16,
 }
 
-impl Listener {
+impl SseListener {
     pub(crate) fn new(address: &str, token: &str) -> Self {
-        let client = Client::of(address);
+        let client = TestClient::new(address);
         Self {
-            client: if token.is_empty() { client } else { client.bearer(token) },
+            client: if token.is_empty() { client } else { client.with_bearer(token) },
             token: token.to_owned(),
             address: address.to_owned(),
             subscription: String::new(),
@@ -31,8 +31,8 @@ impl Listener {
         }
     }
 
-    /// Begins to listen after that event.
-    fn listen(&mut self, last: Option<&str>) {
+    /// Opens the event stream, optionally after this event.
+    fn open_stream(&mut self, last: Option<&str>) {
         let last = last.map(|id| format!("Last-Event-ID: {id}\r\n")).unwrap_or_default();
         let bearer = format!("Authorization: Bearer {}\r\n", self.token);
         let mut stream = self.client.connect();
@@ -44,95 +44,98 @@ impl Listener {
         let mut reader = BufReader::new(stream);
         let mut head = String::new();
         while !head.ends_with("\r\n\r\n") {
-            assert_ne!(reader.read_line(&mut head).unwrap(), 0, "no head: {head}");
+            assert_ne!(reader.read_line(&mut head).unwrap(), 0, "incomplete response head: {head}");
         }
         assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
         assert!(head.contains("\r\nContent-Type: text/event-stream\r\n"), "{head}");
-        self.stream = Some(EventStream::new(reader));
+        self.stream = Some(SseParser::new(reader));
     }
 
-    /// What `EventSource` would send as `Last-Event-ID`.
+    /// The `Last-Event-ID` that `EventSource` would send.
     fn last_event_id(&self) -> String {
         self.stream.as_ref().map(|stream| stream.last_event_id.clone()).unwrap_or_default()
     }
 
-    /// Listens on a subscription that another connection has asked for.
+    /// Opens the stream of a subscription that another connection requested.
     pub(crate) fn take_over(&mut self, subscription: &str) {
         subscription.clone_into(&mut self.subscription);
-        self.listen(None);
+        self.open_stream(None);
     }
 
-    /// Likewise, after that event.
+    /// Opens the stream of another connection's subscription after this event.
     pub(crate) fn resume(&mut self, subscription: &str, last: &str) {
         subscription.clone_into(&mut self.subscription);
-        self.listen(Some(last));
+        self.open_stream(Some(last));
     }
 }
 
-impl Wire for Listener {
+impl ListenerConnection for SseListener {
     fn subscribe(&mut self, request: &str) -> Value {
-        let answer = self.client.post("/aaep/v1/subscriptions", request);
-        self.status = answer.status;
-        let json: Value = serde_json::from_str(&answer.body).unwrap_or_else(|_| panic!("{answer:?}"));
-        if answer.status == 201 {
+        let response = self.client.post("/aaep/v1/subscriptions", request);
+        self.status = response.status;
+        let json: Value = serde_json::from_str(&response.body).unwrap_or_else(|_| panic!("{response:?}"));
+        if response.status == 201 {
             json["subscription_id"].as_str().unwrap().clone_into(&mut self.subscription);
             let location = format!("\r\nLocation: /aaep/v1/events?subscription_id={}\r\n", self.subscription);
-            assert!(format!("{}\r\n", answer.head).contains(&location), "{}", answer.head);
-            self.listen(None);
+            assert!(format!("{}\r\n", response.head).contains(&location), "{}", response.head);
+            self.open_stream(None);
         }
         json
     }
 
-    fn say(&mut self, message: &str) {
-        let answer = self.client.post("/aaep/v1/replies", message);
-        assert_eq!((answer.status, answer.body.as_str()), (204, ""), "C-D1: {message}");
+    fn send(&mut self, message: &str) {
+        let response = self.client.post("/aaep/v1/replies", message);
+        assert_eq!((response.status, response.body.as_str()), (204, ""), "C-D1: {message}");
     }
 
-    fn ask(&mut self, message: &str) -> Value {
-        let answer = self.client.post("/aaep/v1/replies", message);
-        self.status = answer.status;
-        serde_json::from_str(&answer.body).unwrap_or_else(|_| panic!("{answer:?}"))
+    fn request(&mut self, message: &str) -> Value {
+        let response = self.client.post("/aaep/v1/replies", message);
+        self.status = response.status;
+        serde_json::from_str(&response.body).unwrap_or_else(|_| panic!("{response:?}"))
     }
 
-    fn next(&mut self) -> Heard {
-        let Some(stream) = &mut self.stream else { return Heard::End(Sign::Status(self.status)) };
+    fn next_incoming(&mut self) -> ReceivedMessage {
+        let Some(stream) = &mut self.stream else {
+            return ReceivedMessage::End(CloseSignal::Status(self.status));
+        };
         match stream.next() {
-            Some(Block::Comment) => Heard::Alive,
-            Some(Block::Event { name, data }) => {
-                let heard = sorted(serde_json::from_str(&data).unwrap());
-                let expected = if matches!(heard, Heard::Event(_)) { "aaep.event" } else { "aaep.message" };
+            Some(SseBlock::Comment) => ReceivedMessage::Heartbeat,
+            Some(SseBlock::Event { name, data }) => {
+                let incoming = classify(serde_json::from_str(&data).unwrap());
+                let expected =
+                    if matches!(incoming, ReceivedMessage::Event(_)) { "aaep.event" } else { "aaep.message" };
                 assert_eq!(name, expected, "{data}");
-                heard
+                incoming
             }
-            None => Heard::End(Sign::End),
+            None => ReceivedMessage::End(CloseSignal::End),
         }
     }
 
-    fn sign(&mut self) -> Sign {
+    fn close_signal(&mut self) -> CloseSignal {
         loop {
-            match self.next() {
-                Heard::End(sign) => return sign,
-                Heard::Alive => {}
-                other => panic!("not yet over: {other:?}"),
+            match self.next_incoming() {
+                ReceivedMessage::End(signal) => return signal,
+                ReceivedMessage::Heartbeat => {}
+                other => panic!("expected the end, got {other:?}"),
             }
         }
     }
 
-    fn is_alive(&mut self) -> bool {
-        assert!(matches!(self.next(), Heard::Alive), "a comment");
+    fn wait_for_heartbeat(&mut self) -> bool {
+        assert!(matches!(self.next_incoming(), ReceivedMessage::Heartbeat), "expected a comment");
         true
     }
 
-    fn come_back(&mut self, hub: &mut Hub, _: &str) -> Back {
+    fn reconnect(&mut self, hub: &mut TransportHub, _: &str) -> Reconnection {
         let last = self.last_event_id();
-        let client = Client::of(&hub.address);
-        self.client = if self.token.is_empty() { client } else { client.bearer(&self.token) };
+        let client = TestClient::new(&hub.address);
+        self.client = if self.token.is_empty() { client } else { client.with_bearer(&self.token) };
         hub.address.clone_into(&mut self.address);
-        self.listen((!last.is_empty()).then_some(last.as_str()));
-        Back::Resumed
+        self.open_stream((!last.is_empty()).then_some(last.as_str()));
+        Reconnection::Resumed
     }
 
-    fn lose(&mut self) -> bool {
+    fn drop_connection(&mut self) -> bool {
         if let Some(stream) = &mut self.stream {
             stream.reader.get_ref().shutdown(std::net::Shutdown::Both).unwrap();
         }
@@ -140,12 +143,12 @@ impl Wire for Listener {
     }
 }
 
-/// The interpretation of an event stream (HTML, 9.2.6), field by field.
-struct EventStream {
+/// A parser for event streams (HTML, 9.2.6).
+struct SseParser {
     reader: BufReader<TcpStream>,
-    /// The last line ended in a carriage return; a line feed right after it belongs to that.
-    after_return: bool,
-    begun: bool,
+    /// Whether the last line ended in a carriage return. A line feed right after it belongs to the same line end.
+    after_carriage_return: bool,
+    has_read_line: bool,
     data: String,
     kind: String,
     /// The last event ID buffer.
@@ -154,22 +157,22 @@ struct EventStream {
     last_event_id: String,
 }
 
-enum Block {
+enum SseBlock {
     Event {
         name: String,
         data: String,
     },
-    /// Not dispatched to anybody, but a sign of life.
+    /// A heartbeat. It is not dispatched as an event.
     Comment,
 }
 
-impl EventStream {
+impl SseParser {
     fn new(reader: BufReader<TcpStream>) -> Self {
         let empty = String::new;
         Self {
             reader,
-            after_return: false,
-            begun: false,
+            after_carriage_return: false,
+            has_read_line: false,
             data: empty(),
             kind: empty(),
             id: empty(),
@@ -177,12 +180,12 @@ impl EventStream {
         }
     }
 
-    /// The next event or comment; none at the end, where what was not finished is thrown away.
-    fn next(&mut self) -> Option<Block> {
+    /// Returns the next event or comment. At the end it returns `None` and discards an incomplete event.
+    fn next(&mut self) -> Option<SseBlock> {
         loop {
-            let line = self.line()?;
+            let line = self.read_line()?;
             if line.is_empty() {
-                // Also where no event comes of it.
+                // The id is updated even if no event is dispatched.
                 self.last_event_id.clone_from(&self.id);
                 let (mut data, kind) = (std::mem::take(&mut self.data), std::mem::take(&mut self.kind));
                 if data.is_empty() {
@@ -192,10 +195,10 @@ impl EventStream {
                     data.pop();
                 }
                 let name = if kind.is_empty() { "message".to_owned() } else { kind };
-                return Some(Block::Event { name, data });
+                return Some(SseBlock::Event { name, data });
             }
             if line.starts_with(':') {
-                return Some(Block::Comment);
+                return Some(SseBlock::Comment);
             }
             let (field, value) = line.split_once(':').unwrap_or((&line, ""));
             self.field(field, value.strip_prefix(' ').unwrap_or(value));
@@ -210,27 +213,27 @@ impl EventStream {
                 self.data.push('\n');
             }
             "id" if !value.contains('\0') => value.clone_into(&mut self.id),
-            // "retry" would set a time that is of no use here; whatever else is ignored.
+            // `retry` sets a reconnection time, which these tests do not use. Other fields are ignored.
             _ => {}
         }
     }
 
-    /// The next line, which ends in LF, CR or both; none if it does not end.
-    fn line(&mut self) -> Option<String> {
+    /// Reads the next line, which ends in LF, CR or CRLF. Returns `None` for an incomplete line.
+    fn read_line(&mut self) -> Option<String> {
         let mut bytes = Vec::new();
         loop {
             let buffer = match self.reader.fill_buf() {
                 Ok(buffer) => buffer,
                 Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => return None,
-                Err(error) => panic!("nothing is heard: {error}"),
+                Err(error) => panic!("cannot read the event stream: {error}"),
             };
             let first = *buffer.first()?;
-            if std::mem::take(&mut self.after_return) && first == b'\n' {
+            if std::mem::take(&mut self.after_carriage_return) && first == b'\n' {
                 self.reader.consume(1);
                 continue;
             }
             if let Some(at) = buffer.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
-                self.after_return = buffer[at] == b'\r';
+                self.after_carriage_return = buffer[at] == b'\r';
                 bytes.extend_from_slice(&buffer[..at]);
                 self.reader.consume(at + 1);
                 break;
@@ -240,8 +243,8 @@ impl EventStream {
             self.reader.consume(length);
         }
         let line = String::from_utf8_lossy(&bytes);
-        let line = if self.begun { &line } else { line.strip_prefix('\u{feff}').unwrap_or(&line) };
-        self.begun = true;
+        let line = if self.has_read_line { &line } else { line.strip_prefix('\u{feff}').unwrap_or(&line) };
+        self.has_read_line = true;
         Some(line.to_owned())
     }
 }

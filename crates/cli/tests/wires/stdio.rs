@@ -1,4 +1,4 @@
-//! JSON-RPC 2.0 on the standard input and output of the hub.
+//! JSON-RPC 2.0 on the hub's standard input and output.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
@@ -6,117 +6,117 @@ use std::process::{ChildStdin, ChildStdout};
 
 use serde_json::{Value, json};
 
-use crate::stage::Hub;
-use crate::wire::{Back, Heard, Sign, Wire, sorted};
+use crate::fixture::TransportHub;
+use crate::transport::{CloseSignal, ListenerConnection, ReceivedMessage, Reconnection, classify};
 
-pub(crate) struct Parent {
+pub(crate) struct StdioListener {
     input: ChildStdin,
     output: BufReader<ChildStdout>,
-    asked: u64,
-    kept: VecDeque<Heard>,
+    last_request_id: u64,
+    pending: VecDeque<ReceivedMessage>,
 }
 
-impl Parent {
-    pub(crate) fn new(hub: &mut Hub) -> Self {
-        let (input, output) = hub.pipes.take().expect("one listener on standard input");
-        Self { input, output: BufReader::new(output), asked: 0, kept: VecDeque::new() }
+impl StdioListener {
+    pub(crate) fn new(hub: &mut TransportHub) -> Self {
+        let (input, output) = hub.pipes.take().expect("only one listener can use standard input");
+        Self { input, output: BufReader::new(output), last_request_id: 0, pending: VecDeque::new() }
     }
 
-    fn line(&mut self, json: &str) {
-        // Whether anybody reads is seen by what comes back.
+    fn write_line(&mut self, json: &str) {
+        // If the write fails, the response is an error or is missing.
         let _ = writeln!(self.input, "{json}");
     }
 
-    /// The next line, or none at the end.
+    /// Returns the next message, or `None` at the end of the stream.
     fn read(&mut self) -> Option<Value> {
         let mut line = String::new();
         if self.output.read_line(&mut line).unwrap() == 0 {
             return None;
         }
-        assert!(line.ends_with('\n'), "half a line: {line}");
-        let said: Value = serde_json::from_str(&line).unwrap();
-        assert_eq!(said["jsonrpc"], "2.0");
-        Some(said)
+        assert!(line.ends_with('\n'), "incomplete line: {line}");
+        let message: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(message["jsonrpc"], "2.0");
+        Some(message)
     }
 
-    fn notified(mut said: Value) -> Heard {
-        let heard = sorted(said["params"].take());
-        let method = match &heard {
-            Heard::Event(_) => "aaep.event",
-            Heard::Message(message) if message["type"] == "subscription.close" => "aaep.close",
+    fn from_notification(mut message: Value) -> ReceivedMessage {
+        let received = classify(message["params"].take());
+        let method = match &received {
+            ReceivedMessage::Event(_) => "aaep.event",
+            ReceivedMessage::Message(message) if message["type"] == "subscription.close" => "aaep.close",
             _ => "sayso.message",
         };
-        assert_eq!((&said["method"], said.get("id")), (&json!(method), None));
-        heard
+        assert_eq!((&message["method"], message.get("id")), (&json!(method), None));
+        received
     }
 
-    /// The answer to a call, result or error.
+    /// Calls a method and returns its result or error.
     fn call(&mut self, method: &str, params: &str) -> Value {
-        self.asked += 1;
-        let id = self.asked;
-        self.line(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#));
+        self.last_request_id += 1;
+        let id = self.last_request_id;
+        self.write_line(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#));
         loop {
-            let mut said = self.read().expect("an answer");
-            // What is too long to be read is refused without its id.
-            if said["id"] == id || said["error"].is_object() {
-                let result = said["result"].take();
-                return if result.is_null() { said["error"].take() } else { result };
+            let mut message = self.read().expect("no response");
+            // An oversized request is refused without its id.
+            if message["id"] == id || message["error"].is_object() {
+                let result = message["result"].take();
+                return if result.is_null() { message["error"].take() } else { result };
             }
-            self.kept.push_back(Self::notified(said));
+            self.pending.push_back(Self::from_notification(message));
         }
     }
 }
 
-impl Wire for Parent {
+impl ListenerConnection for StdioListener {
     fn subscribe(&mut self, request: &str) -> Value {
         self.call("aaep.subscribe", request)
     }
 
-    fn say(&mut self, message: &str) {
-        let close = message.contains(r#""type":"subscription.close""#);
-        let method = if close { "aaep.close" } else { "aaep.reply" };
-        self.line(&format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{message}}}"#));
+    fn send(&mut self, message: &str) {
+        let is_close = message.contains(r#""type":"subscription.close""#);
+        let method = if is_close { "aaep.close" } else { "aaep.reply" };
+        self.write_line(&format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{message}}}"#));
     }
 
-    fn ask(&mut self, message: &str) -> Value {
+    fn request(&mut self, message: &str) -> Value {
         self.call("aaep.renegotiate", message)
     }
 
-    fn next(&mut self) -> Heard {
-        if let Some(heard) = self.kept.pop_front() {
-            return heard;
+    fn next_incoming(&mut self) -> ReceivedMessage {
+        if let Some(received) = self.pending.pop_front() {
+            return received;
         }
-        self.read().map_or(Heard::End(Sign::End), Self::notified)
+        self.read().map_or(ReceivedMessage::End(CloseSignal::End), Self::from_notification)
     }
 
-    /// Whoever started the hub can ask again; that it hears is seen by asking.
-    fn sign(&mut self) -> Sign {
-        self.asked += 1;
-        let id = self.asked;
-        self.line(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"aaep.ping"}}"#));
+    /// Pings the hub, because a stdio connection stays open after a subscription ends.
+    fn close_signal(&mut self) -> CloseSignal {
+        self.last_request_id += 1;
+        let id = self.last_request_id;
+        self.write_line(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"aaep.ping"}}"#));
         match self.read() {
-            None => Sign::End,
-            Some(said) => {
-                assert_eq!(said["id"], id, "not yet over: {said}");
-                Sign::Stays
+            None => CloseSignal::End,
+            Some(message) => {
+                assert_eq!(message["id"], id, "not the answer to the ping: {message}");
+                CloseSignal::StaysOpen
             }
         }
     }
 
-    fn is_alive(&mut self) -> bool {
+    fn wait_for_heartbeat(&mut self) -> bool {
         assert_eq!(self.call("aaep.ping", "{}"), json!({}));
         true
     }
 
-    fn come_back(&mut self, hub: &mut Hub, request: &str) -> Back {
+    fn reconnect(&mut self, hub: &mut TransportHub, request: &str) -> Reconnection {
         if hub.pipes.is_some() {
             *self = Self::new(hub);
         }
         let accepted = self.subscribe(request);
-        Back::Afresh(accepted["subscription_id"].as_str().unwrap().to_owned())
+        Reconnection::NewSubscription(accepted["subscription_id"].as_str().unwrap().to_owned())
     }
 
-    fn lose(&mut self) -> bool {
+    fn drop_connection(&mut self) -> bool {
         false
     }
 }

@@ -1,70 +1,72 @@
-//! A Unix socket, in either framing.
+//! A Unix socket with either framing.
 
 use std::collections::VecDeque;
 use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value;
-use testing::unix::UnixClient;
+use testing::unix::UnixSocketClient;
 
-use crate::stage::Hub;
-use crate::wire::{Back, Heard, Sign, Wire, answer, sorted};
+use crate::fixture::TransportHub;
+use crate::transport::{
+    CloseSignal, ListenerConnection, ReceivedMessage, Reconnection, classify, wait_for_message,
+};
 
-pub(crate) struct Talk {
-    client: UnixClient,
-    lines: bool,
-    kept: VecDeque<Heard>,
+pub(crate) struct UnixSocketListener {
+    client: UnixSocketClient,
+    newline_framed: bool,
+    pending: VecDeque<ReceivedMessage>,
 }
 
-impl Talk {
-    pub(crate) fn connect(path: &Path, lines: bool) -> Self {
-        let mut client = UnixClient::new(path, lines);
+impl UnixSocketListener {
+    pub(crate) fn connect(path: &Path, newline_framed: bool) -> Self {
+        let mut client = UnixSocketClient::new(path, newline_framed);
         client.stream().set_read_timeout(Some(Duration::from_mins(2))).unwrap();
-        Self { client, lines, kept: VecDeque::new() }
+        Self { client, newline_framed, pending: VecDeque::new() }
     }
 
-    fn read(client: &mut UnixClient) -> Heard {
-        client.try_next().map_or(Heard::End(Sign::End), sorted)
+    fn read(client: &mut UnixSocketClient) -> ReceivedMessage {
+        client.try_next().map_or(ReceivedMessage::End(CloseSignal::End), classify)
     }
 }
 
-impl Wire for Talk {
+impl ListenerConnection for UnixSocketListener {
     fn subscribe(&mut self, request: &str) -> Value {
-        self.ask(request)
+        self.request(request)
     }
 
-    fn say(&mut self, message: &str) {
-        self.client.say(message);
+    fn send(&mut self, message: &str) {
+        self.client.send(message);
     }
 
-    fn ask(&mut self, message: &str) -> Value {
-        self.say(message);
-        let Self { client, kept, .. } = self;
-        answer(kept, || Self::read(client))
+    fn request(&mut self, message: &str) -> Value {
+        self.send(message);
+        let Self { client, pending, .. } = self;
+        wait_for_message(pending, || Self::read(client))
     }
 
-    fn next(&mut self) -> Heard {
-        self.kept.pop_front().unwrap_or_else(|| Self::read(&mut self.client))
+    fn next_incoming(&mut self) -> ReceivedMessage {
+        self.pending.pop_front().unwrap_or_else(|| Self::read(&mut self.client))
     }
 
-    fn sign(&mut self) -> Sign {
-        match self.next() {
-            Heard::End(sign) => sign,
-            other => panic!("not yet over: {other:?}"),
+    fn close_signal(&mut self) -> CloseSignal {
+        match self.next_incoming() {
+            ReceivedMessage::End(signal) => signal,
+            other => panic!("expected the end, got {other:?}"),
         }
     }
 
-    fn is_alive(&mut self) -> bool {
+    fn wait_for_heartbeat(&mut self) -> bool {
         false
     }
 
-    fn come_back(&mut self, hub: &mut Hub, request: &str) -> Back {
-        *self = Self::connect(&hub.socket, self.lines);
+    fn reconnect(&mut self, hub: &mut TransportHub, request: &str) -> Reconnection {
+        *self = Self::connect(&hub.socket, self.newline_framed);
         let accepted = self.subscribe(request);
-        Back::Afresh(accepted["subscription_id"].as_str().unwrap().to_owned())
+        Reconnection::NewSubscription(accepted["subscription_id"].as_str().unwrap().to_owned())
     }
 
-    fn lose(&mut self) -> bool {
+    fn drop_connection(&mut self) -> bool {
         self.client.stream().shutdown(std::net::Shutdown::Both).unwrap();
         true
     }

@@ -1,4 +1,4 @@
-//! A WebSocket of the subprotocol `aaep.v1`.
+//! A WebSocket with the subprotocol `aaep.v1`.
 
 use std::collections::VecDeque;
 use std::net::TcpStream;
@@ -7,17 +7,19 @@ use std::time::Duration;
 use serde_json::Value;
 use tungstenite::{Message, WebSocket};
 
-use crate::stage::Hub;
-use crate::wire::{Back, Heard, Sign, Wire, answer, sorted};
+use crate::fixture::TransportHub;
+use crate::transport::{
+    CloseSignal, ListenerConnection, ReceivedMessage, Reconnection, classify, wait_for_message,
+};
 
-pub(crate) struct Socket {
-    frames: WebSocket<TcpStream>,
+pub(crate) struct WebSocketListener {
+    socket: WebSocket<TcpStream>,
     token: String,
-    kept: VecDeque<Heard>,
+    pending: VecDeque<ReceivedMessage>,
 }
 
-impl Socket {
-    /// Connects; the status if it is refused.
+impl WebSocketListener {
+    /// Connects. Returns the HTTP status if the upgrade is refused.
     pub(crate) fn connect(address: &str, token: &str) -> Result<Self, u16> {
         let bearer = format!("Bearer {token}");
         let headers = [("Sec-WebSocket-Protocol", "aaep.v1"), ("Authorization", &bearer)];
@@ -25,62 +27,62 @@ impl Socket {
         let (socket, answer) = testing::websocket::upgrade(address, "/aaep/v1/ws", headers)?;
         assert_eq!(answer.headers()["Sec-WebSocket-Protocol"], "aaep.v1");
         socket.get_ref().set_read_timeout(Some(Duration::from_mins(2))).unwrap();
-        Ok(Self { frames: socket, token: token.to_owned(), kept: VecDeque::new() })
+        Ok(Self { socket, token: token.to_owned(), pending: VecDeque::new() })
     }
 
-    fn read(socket: &mut WebSocket<TcpStream>) -> Heard {
+    fn read(socket: &mut WebSocket<TcpStream>) -> ReceivedMessage {
         match socket.read() {
-            Ok(Message::Text(text)) => sorted(serde_json::from_str(&text).unwrap()),
-            Ok(Message::Ping(_)) => Heard::Alive,
-            Ok(Message::Close(Some(frame))) => Heard::End(Sign::Code(frame.code.into())),
-            other => panic!("not what is said here: {other:?}"),
+            Ok(Message::Text(text)) => classify(serde_json::from_str(&text).unwrap()),
+            Ok(Message::Ping(_)) => ReceivedMessage::Heartbeat,
+            Ok(Message::Close(Some(frame))) => ReceivedMessage::End(CloseSignal::Code(frame.code.into())),
+            other => panic!("unexpected frame: {other:?}"),
         }
     }
 }
 
-impl Wire for Socket {
+impl ListenerConnection for WebSocketListener {
     fn subscribe(&mut self, request: &str) -> Value {
-        self.ask(request)
+        self.request(request)
     }
 
-    fn say(&mut self, message: &str) {
-        // Whether anybody reads is seen by what comes back.
-        let _ = self.frames.send(Message::text(message));
+    fn send(&mut self, message: &str) {
+        // If the write fails, the response is an error or is missing.
+        let _ = self.socket.send(Message::text(message));
     }
 
-    fn ask(&mut self, message: &str) -> Value {
-        self.say(message);
-        let Self { frames, kept, .. } = self;
-        answer(kept, || Self::read(frames))
+    fn request(&mut self, message: &str) -> Value {
+        self.send(message);
+        let Self { socket, pending, .. } = self;
+        wait_for_message(pending, || Self::read(socket))
     }
 
-    fn next(&mut self) -> Heard {
-        self.kept.pop_front().unwrap_or_else(|| Self::read(&mut self.frames))
+    fn next_incoming(&mut self) -> ReceivedMessage {
+        self.pending.pop_front().unwrap_or_else(|| Self::read(&mut self.socket))
     }
 
-    fn sign(&mut self) -> Sign {
+    fn close_signal(&mut self) -> CloseSignal {
         loop {
-            match self.next() {
-                Heard::End(sign) => return sign,
-                Heard::Alive => {}
-                other => panic!("not yet over: {other:?}"),
+            match self.next_incoming() {
+                ReceivedMessage::End(signal) => return signal,
+                ReceivedMessage::Heartbeat => {}
+                other => panic!("expected the end, got {other:?}"),
             }
         }
     }
 
-    fn is_alive(&mut self) -> bool {
-        assert!(matches!(self.next(), Heard::Alive), "a ping");
+    fn wait_for_heartbeat(&mut self) -> bool {
+        assert!(matches!(self.next_incoming(), ReceivedMessage::Heartbeat), "expected a ping");
         true
     }
 
-    fn come_back(&mut self, hub: &mut Hub, request: &str) -> Back {
+    fn reconnect(&mut self, hub: &mut TransportHub, request: &str) -> Reconnection {
         *self = Self::connect(&hub.address, &self.token).unwrap();
         let accepted = self.subscribe(request);
-        Back::Afresh(accepted["subscription_id"].as_str().unwrap().to_owned())
+        Reconnection::NewSubscription(accepted["subscription_id"].as_str().unwrap().to_owned())
     }
 
-    fn lose(&mut self) -> bool {
-        self.frames.get_ref().shutdown(std::net::Shutdown::Both).unwrap();
+    fn drop_connection(&mut self) -> bool {
+        self.socket.get_ref().shutdown(std::net::Shutdown::Both).unwrap();
         true
     }
 }

@@ -1,280 +1,310 @@
-//! Connections: where they begin to listen, and what they are told first.
+//! Attaching listeners: where they start, and what they receive first.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use aaep::event::Event;
-use aaep::json::{Scribe, Tape, Writer};
-use aaep::shape::{Shaper, Wants};
+use aaep::json::{JsonWriter, Tape, TapeWriter};
+use aaep::shaping::{Shaper, ShapingTerms};
 use aaep::{SessionId, SubscriptionId};
 use journal::Position;
 use seal::UnixMillis;
 
-use super::agent::requested_by;
-use super::lanes::{Left, is_timed, leave, resumes_from, shaper};
-use super::subscription::Subscription;
-use super::told::{self, OwnEvent};
-use super::{After, Core, Heard, TurnContext, tongues};
-use crate::command::{Output, Reply};
-use crate::compose::{self, SaysoExtension, Stamp};
-use crate::delivery::{Frame, Part, Reason, id_place, place_id};
+use super::delivery_groups::{
+    ShapedEvent, is_time_dependent, new_shaper, next_shaped_event, resume_position,
+};
+use super::notifications::{self, HubEvent};
+use super::sessions::requested_by;
+use super::subscription::LiveSubscription;
+use super::{CommittedEvent, Core, PostCommit, TurnContext, hub_messages};
+use crate::command::{HubReply, TurnOutput};
+use crate::compose::{self, EnvelopeFields, SaysoExtension};
+use crate::delivery::{CloseReason, Frame, OrderingClass, position_from_id, position_to_id};
 use crate::{ListenerId, Principal, Scope};
 
-/// Text that a listener was waiting for when it left began at most so many events before.
-const HELD: u64 = 256;
+/// How many events before the resume position a replay starts, to recreate text that was held back or merged there.
+const MAX_HELD_EVENTS: u64 = 256;
 
-/// Terms, and the last place in the log that was told by them.
-pub(super) type Turn = (u64, Arc<Wants>);
+/// The last log position at which terms applied, and these terms.
+pub(super) type TermsPeriod = (u64, Arc<ShapingTerms>);
 
-/// From where a connection listens.
-pub(super) enum Since {
-    /// From now on.
+/// The point from which a connection listens.
+pub(super) enum AttachPoint {
+    /// New events only.
     Now,
-    /// From the event that it had last.
+    /// After the last event that the client received.
     Event(String),
-    /// From the start of the sessions that are open.
+    /// From the start of each open session.
     Start,
 }
 
-/// A connection that is to listen once the turn is on disk.
-pub(super) struct Attach {
+/// A connection that will be attached once the turn is stored.
+pub(super) struct PendingAttach {
     subscription: SubscriptionId,
     listener: ListenerId,
-    since: Since,
+    start: AttachPoint,
 }
 
-impl Attach {
-    pub(super) fn who(&self) -> (ListenerId, &SubscriptionId) {
+impl PendingAttach {
+    pub(super) fn ids(&self) -> (ListenerId, &SubscriptionId) {
         (self.listener, &self.subscription)
     }
 }
 
 impl Core {
-    /// `GET /aaep/v1/events`
+    /// Handles `GET /aaep/v1/events`.
     pub(super) fn attach(
         &mut self,
-        who: &Principal,
+        principal: &Principal,
         subscription: &SubscriptionId,
-        since: Since,
+        start: AttachPoint,
         listener: ListenerId,
         context: &TurnContext,
-    ) -> Reply {
-        let known = self.subscriptions.get_mut(subscription);
-        let Some(known) = known.filter(|one| one.is_of(who) && !one.is_over(context.now)) else {
-            return Reply::NotFound;
+    ) -> HubReply {
+        let live = self.subscriptions.get_mut(subscription);
+        let Some(live) = live.filter(|live| live.is_owned_by(principal) && !live.is_expired(context.now))
+        else {
+            return HubReply::NotFound;
         };
-        known.token = who.token;
-        let since = match (since, &known.after) {
-            (Since::Now, Some(after)) => Since::Event(after.to_string()),
-            (since, _) => since,
+        live.token_digest = principal.token_digest;
+        let start = match (start, &live.resume_after) {
+            (AttachPoint::Now, Some(after)) => AttachPoint::Event(after.to_string()),
+            (start, _) => start,
         };
-        // A second connection takes the place of the first.
+        // A second connection replaces the first.
         let mut replaced = None;
-        if let Some((old, lane)) = known.listener.replace((listener, None)) {
+        if let Some((old, group)) = live.listener.replace((listener, None)) {
             self.listeners.remove(&old);
-            if let Some(lane) = lane {
-                self.lanes.leave(lane);
+            if let Some(group) = group {
+                self.delivery_groups.leave(group);
             }
             replaced = Some(old);
         }
-        if let Some(until) = known.lost.take() {
-            self.lost.remove(&(until, subscription.clone()));
+        if let Some(until) = live.resume_deadline.take() {
+            self.resume_deadlines.remove(&(until, subscription.clone()));
         }
-        let id = known.id.clone();
+        let id = live.id.clone();
         if let Some(old) = replaced {
-            self.tell_end(subscription, old, Reason::Replaced);
+            self.close_listener(subscription, old, CloseReason::Replaced);
         }
         self.questions.subscription_resumed(&id, context.now);
         self.listeners.insert(listener, subscription.clone());
-        let attach = Attach { subscription: subscription.clone(), listener, since };
-        self.staged.after.push(After::Attach(attach));
-        self.entitle_to_open(subscription, context);
-        Reply::Done
+        let attach = PendingAttach { subscription: subscription.clone(), listener, start };
+        self.staged.post_commit.push(PostCommit::Attach(attach));
+        self.entitle_to_open_questions(subscription, context);
+        HubReply::Done
     }
 
-    /// Open questions that a new listener may answer become its own too.
-    fn entitle_to_open(&mut self, subscription: &SubscriptionId, context: &TurnContext) {
-        let Some(known) = self.subscriptions.get(subscription).filter(|one| one.may_answer) else { return };
-        let (id, wants, scope) = (known.id.clone(), known.wants.clone(), known.scope.clone());
+    /// Adds a new listener to the repliers of the open questions that it may answer.
+    fn entitle_to_open_questions(&mut self, subscription: &SubscriptionId, context: &TurnContext) {
+        let Some(subscription) = self.subscriptions.get(subscription).filter(|live| live.may_answer) else {
+            return;
+        };
+        let (id, shaping_terms, scope) =
+            (subscription.id.clone(), subscription.shaping_terms.clone(), subscription.scope.clone());
         let open: Vec<_> = self
             .questions
             .questions()
-            .filter(|question| question.is_open() && question.repliers().binary_search(&id).is_err())
-            .filter(|one| if one.is_confirmation() { wants.confirmations } else { wants.clarifications })
+            .filter(|question| question.is_open() && question.replier_ids().binary_search(&id).is_err())
+            .filter(|question| {
+                if question.is_confirmation() {
+                    shaping_terms.answers_confirmations
+                } else {
+                    shaping_terms.answers_clarifications
+                }
+            })
             .filter(|question| {
                 self.sessions
-                    .get(&question.session)
+                    .get(&question.session_id)
                     .is_some_and(|live| scope.covers(&live.agent, live.person.as_deref()))
             })
             .map(|question| question.token.clone())
             .collect();
         for token in open {
-            // Nothing of it is written, so it holds at once: others may join in the same turn.
-            if let Ok(decided) = self.questions.entitle(&token, &id, context.now) {
-                self.questions.commit(decided);
+            // This change is not written to the journal, so it is applied immediately. Other listeners that join in the
+            // same turn must see it.
+            if let Ok(change) = self.questions.add_replier(&token, &id, context.now) {
+                self.questions.commit(change);
             }
         }
     }
 
-    /// The turn is on disk: the connection joins its lane with what it missed.
-    pub(super) fn attached(&mut self, attach: Attach, context: &TurnContext, outputs: &mut Vec<Output>) {
-        let Attach { subscription, listener, since } = attach;
-        // It may be gone again, or replaced, within the same turn.
-        let here = |one: &&Subscription| one.listener == Some((listener, None));
-        let Some(known) = self.subscriptions.get(&subscription).filter(here) else {
-            outputs.push(Output::Close(listener));
+    /// Joins a delivery group after the turn is stored, with the frames that the listener missed.
+    pub(super) fn complete_attach(
+        &mut self,
+        attach: PendingAttach,
+        context: &TurnContext,
+        outputs: &mut Vec<TurnOutput>,
+    ) {
+        let PendingAttach { subscription, listener, start } = attach;
+        // The listener may have been detached or replaced within the same turn.
+        let is_current = |live: &&LiveSubscription| live.listener == Some((listener, None));
+        let Some(live) = self.subscriptions.get(&subscription).filter(is_current) else {
+            outputs.push(TurnOutput::Close(listener));
             return;
         };
-        let (wants, scope) = (known.wants.clone(), known.scope.clone());
-        let mut turns: Vec<_> = known.before.iter().map(|it| (it.until, it.wants.clone())).collect();
-        turns.push((u64::MAX, wants.clone()));
-        let mut made = shaper(&wants, self.limits.shape);
-        let missed = match &since {
-            Since::Now => None,
-            Since::Event(id) => self.missed(id, &turns, &scope, context),
-            Since::Start => self.running(&turns, &scope, context),
+        let (shaping_terms, scope) = (live.shaping_terms.clone(), live.scope.clone());
+        let mut periods: Vec<_> = live
+            .previous_terms
+            .iter()
+            .map(|terms| (terms.last_position, terms.shaping_terms.clone()))
+            .collect();
+        periods.push((u64::MAX, shaping_terms.clone()));
+        let mut shaper = new_shaper(&shaping_terms, self.limits.shaping);
+        let missed = match &start {
+            AttachPoint::Now => None,
+            AttachPoint::Event(id) => self.missed_frames(id, &periods, &scope, context),
+            AttachPoint::Start => self.replay_open_sessions(&periods, &scope, context),
         };
-        let missed = missed.map(|(shaper, frames)| {
-            made = shaper;
+        let missed = missed.map(|(replayed, frames)| {
+            shaper = replayed;
             frames
         });
-        let last_event_id = match since {
-            Since::Event(id) => Some(id),
-            Since::Now | Since::Start => None,
+        let last_event_id = match start {
+            AttachPoint::Event(id) => Some(id),
+            AttachPoint::Now | AttachPoint::Start => None,
         };
-        self.returned(last_event_id.as_ref().map(|_| missed.is_some()), listener, outputs);
-        let own = missed.unwrap_or_else(|| {
-            // All lanes of a shape hold the same text, whoever joined when.
-            if !is_timed(&wants) && !self.lanes.has(&wants, &scope) {
-                let from = self.position.saturating_sub(HELD);
-                self.retell(from, &mut made, &[(u64::MAX, wants.clone())], &scope, context);
+        self.record_resume(last_event_id.as_ref().map(|_| missed.is_some()), listener, outputs);
+        let private_frames = missed.unwrap_or_else(|| {
+            // All groups with the same terms must produce the same text, no matter when a listener joins.
+            if !is_time_dependent(&shaping_terms) && !self.delivery_groups.contains(&shaping_terms, &scope) {
+                let from = self.last_position.saturating_sub(MAX_HELD_EVENTS);
+                self.replay_log(from, &mut shaper, &[(u64::MAX, shaping_terms.clone())], &scope, context);
             }
-            self.present(&subscription, last_event_id.as_deref(), &wants, &scope, context)
+            self.snapshot_frames(&subscription, last_event_id.as_deref(), &shaping_terms, &scope, context)
         });
-        let is_new = last_event_id.is_none() && own.is_empty();
-        let from = is_new.then(|| resumes_from(&made, self.position));
-        // What is held by terms that were others is held for nobody else.
-        let apart = turns.len() > 1 && made.oldest().is_some();
-        let lane = if apart {
-            self.lanes.apart(&wants, &scope, made)
+        let is_new = last_event_id.is_none() && private_frames.is_empty();
+        let from = is_new.then(|| resume_position(&shaper, self.last_position));
+        // Events that are held because of earlier terms concern only this listener.
+        let needs_private_group = periods.len() > 1 && shaper.oldest_position().is_some();
+        let group = if needs_private_group {
+            self.delivery_groups.create_private(&shaping_terms, &scope, shaper)
         } else {
-            self.lanes.join(&wants, &scope, made)
+            self.delivery_groups.join(&shaping_terms, &scope, shaper)
         };
-        if let Some(known) = self.subscriptions.get_mut(&subscription) {
-            known.listener = Some((listener, Some(lane)));
+        if let Some(live) = self.subscriptions.get_mut(&subscription) {
+            live.listener = Some((listener, Some(group)));
         }
-        outputs.push(Output::Join { listener, lane, own, from });
+        outputs.push(TurnOutput::Join { listener, group, private_frames, resume_position: from });
     }
 
-    /// Whether all that came after this event is kept. A mere place is none that another subscription could know of: it means
-    /// nothing where the log has begun anew.
-    pub(super) fn is_kept_after(&mut self, event: &str) -> bool {
-        let known = self.journal.position_of(event).ok().flatten().map(Position::get);
-        known.is_some_and(|known| self.is_told_again(known))
+    /// Whether all events after this one are stored. Ids of log positions are not accepted here, because another
+    /// subscription cannot know them, and because they mean nothing in a new log.
+    pub(super) fn can_resume_after(&mut self, event: &str) -> bool {
+        let position = self.journal.event_position(event).ok().flatten().map(Position::get);
+        position.is_some_and(|position| self.can_replay_from(position))
     }
 
-    /// Whether who has heard all up to this place can be told the rest.
-    fn is_told_again(&self, place: u64) -> bool {
-        let missed = self.position.checked_sub(place);
-        place >= self.floor && missed.is_some_and(|missed| missed <= self.limits.replay as u64)
+    /// Whether a listener that has everything up to this position can receive the rest.
+    fn can_replay_from(&self, position: u64) -> bool {
+        let missed = self.last_position.checked_sub(position);
+        position >= self.trimmed_up_to
+            && missed.is_some_and(|missed| missed <= self.limits.max_replay_events as u64)
     }
 
-    /// What came after that event, as this shape hears it; `None` if it is not known any more.
-    fn missed(
+    /// Returns the events after `last_event_id`, shaped by the terms; `None` if some are no longer stored.
+    fn missed_frames(
         &mut self,
-        last: &str,
-        turns: &[Turn],
+        last_event_id: &str,
+        periods: &[TermsPeriod],
         scope: &Scope,
         context: &TurnContext,
-    ) -> Option<(Shaper<Heard>, Vec<Arc<Frame>>)> {
-        let end = self.position;
-        let known = match id_place(last) {
-            Some(place) => Some(place),
-            None => self.journal.position_of(last).ok()?.map(Position::get),
+    ) -> Option<(Shaper<CommittedEvent>, Vec<Arc<Frame>>)> {
+        let end = self.last_position;
+        let position = match position_from_id(last_event_id) {
+            Some(position) => Some(position),
+            None => self.journal.event_position(last_event_id).ok()?.map(Position::get),
         };
-        let timed = turns.iter().any(|(_, wants)| is_timed(wants));
-        if known.is_none() && timed {
+        let depends_on_time = periods.iter().any(|(_, shaping_terms)| is_time_dependent(shaping_terms));
+        if position.is_none() && depends_on_time {
             return None;
         }
-        let replay = self.limits.replay as u64;
-        if known.is_some_and(|known| !self.is_told_again(known)) {
+        let max_replay_events = self.limits.max_replay_events as u64;
+        if position.is_some_and(|position| !self.can_replay_from(position)) {
             return None;
         }
-        // An event that was merged for a shape is on no disk; it comes again when its parts are shaped again. So does text
-        // that was held when the listener left.
-        let from = match known {
-            Some(known) if timed => known,
-            Some(known) => known.saturating_sub(HELD),
-            None => end.saturating_sub(replay).max(self.floor),
+        // A merged event is not stored. Shaping its parts again recreates it. The same applies to text that was held
+        // back when the listener left.
+        let from = match position {
+            Some(position) if depends_on_time => position,
+            Some(position) => position.saturating_sub(MAX_HELD_EVENTS),
+            None => end.saturating_sub(max_replay_events).max(self.trimmed_up_to),
         };
-        let mut found = known == Some(from);
+        let mut found = position == Some(from);
         let mut frames = Vec::new();
-        let first = turns.iter().find(|(until, _)| *until > from).map(|(_, wants)| wants);
-        let mut made = shaper(first?, self.limits.shape);
-        let (all, whole) = self.retell(from, &mut made, turns, scope, context)?;
-        if !whole {
+        let first = periods.iter().find(|(until, _)| *until > from).map(|(_, shaping_terms)| shaping_terms);
+        let mut shaper = new_shaper(first?, self.limits.shaping);
+        let (all, is_complete) = self.replay_log(from, &mut shaper, periods, scope, context)?;
+        if !is_complete {
             return None;
         }
-        for left in all {
-            found |= known.is_some_and(|known| left.position > known);
+        for shaped in all {
+            found |= position.is_some_and(|position| shaped.position > position);
             if found {
-                left.frames(|frame| frames.push(frame));
+                shaped.for_each_frame(|frame| frames.push(frame));
             }
-            found |= left.out.event().envelope.event_id.as_str() == last;
+            found |= shaped.out.event().envelope.event_id.as_str() == last_event_id;
         }
-        (found || known.is_some()).then_some((made, frames))
+        (found || position.is_some()).then_some((shaper, frames))
     }
 
-    /// What a shape makes of all after a position, with the terms that held when; and whether that is all that there was.
-    pub(super) fn retell(
+    /// Shapes all events after a position, with the terms that applied at the time. Also returns whether the events
+    /// are complete.
+    pub(super) fn replay_log(
         &mut self,
         from: u64,
-        made: &mut Shaper<Heard>,
-        turns: &[Turn],
+        shaper: &mut Shaper<CommittedEvent>,
+        periods: &[TermsPeriod],
         scope: &Scope,
         context: &TurnContext,
-    ) -> Option<(Vec<Left>, bool)> {
-        let mut turns = turns.iter().skip_while(|(until, _)| *until <= from).peekable();
-        let (mut all, mut whole) = (Vec::new(), true);
+    ) -> Option<(Vec<ShapedEvent>, bool)> {
+        let mut periods = periods.iter().skip_while(|(until, _)| *until <= from).peekable();
+        let (mut all, mut is_complete) = (Vec::new(), true);
         let mut people = HashMap::new();
-        let most = usize::try_from(self.position.saturating_sub(from)).unwrap_or(usize::MAX);
-        for stored in self.journal.events(Position::new(from), most).ok()? {
-            while turns.next_if(|(until, _)| *until < stored.position.get()).is_some() {
-                if let Some((_, wants)) = turns.peek() {
-                    made.renegotiate(wants.clone());
+        let max_events = usize::try_from(self.last_position.saturating_sub(from)).unwrap_or(usize::MAX);
+        for stored in self.journal.events(Position::new(from), max_events).ok()? {
+            while periods.next_if(|(until, _)| *until < stored.position.get()).is_some() {
+                if let Some((_, shaping_terms)) = periods.peek() {
+                    shaper.renegotiate(shaping_terms.clone());
                 }
             }
             let text = std::str::from_utf8(&stored.body).ok()?;
             let event = Event::parse(text)?;
             if !people.contains_key(&stored.session) {
-                let (person, known) = self.person_of(&event.envelope.session_id);
-                whole &= known || scope.covers(&event.envelope.producer.agent_id, None);
+                let (person, is_known) = self.person_of(&event.envelope.session_id);
+                is_complete &= is_known || scope.covers(&event.envelope.producer.agent_id, None);
                 people.insert(stored.session.clone(), person);
             }
             let person = people.get(&stored.session).and_then(Option::as_deref);
             if !scope.covers(&event.envelope.producer.agent_id, person) {
                 continue;
             }
-            let (position, part) = (stored.position.get(), Part::of(&event));
-            let critical = stored.critical || part == Part::Question;
-            let frame = Frame::event(&stored.event_id, text, position, critical);
-            let frame = Arc::new(frame.of_session(&stored.session, part));
-            made.push_at(&Arc::new(Heard { event, frame }), position);
-            all.extend(std::iter::from_fn(|| leave(made, position, context.now)));
+            let (position, ordering) = (stored.position.get(), OrderingClass::of(&event));
+            let is_critical = stored.is_critical || ordering == OrderingClass::Question;
+            let frame = Frame::event(&stored.event_id, text, position, is_critical);
+            let frame = Arc::new(frame.with_session(&stored.session, ordering));
+            shaper.push_at(&Arc::new(CommittedEvent { event, frame }), position);
+            all.extend(std::iter::from_fn(|| next_shaped_event(shaper, position, context.now)));
         }
-        if let Some((_, wants)) = turns.last().filter(|(_, wants)| !Arc::ptr_eq(made.wants(), wants)) {
-            made.renegotiate(wants.clone());
+        if let Some((_, shaping_terms)) =
+            periods.last().filter(|(_, shaping_terms)| !Arc::ptr_eq(shaper.terms(), shaping_terms))
+        {
+            shaper.renegotiate(shaping_terms.clone());
         }
-        Some((all, whole))
+        Some((all, is_complete))
     }
 
-    /// For whom a session is, or was, and whether that is known: the beginning of one that is over may be forgotten.
+    /// Returns the person of a session, and whether it could be determined. It cannot if the first event of an ended
+    /// session was deleted.
     fn person_of(&mut self, session: &SessionId) -> (Option<Arc<str>>, bool) {
         if let Some(live) = self.sessions.get(session) {
             return (live.person.clone(), true);
         }
-        let first =
-            self.journal.events_of(session.as_str(), Position::START, 1).ok().and_then(|mut page| page.pop());
+        let first = self
+            .journal
+            .session_events(session.as_str(), Position::START, 1)
+            .ok()
+            .and_then(|mut page| page.pop());
         let Some(Ok(text)) = first.as_ref().map(|first| std::str::from_utf8(&first.body)) else {
             return (None, false);
         };
@@ -285,13 +315,13 @@ impl Core {
         (requested_by(&root), kind.is_some_and(|kind| kind == "aaep:agent.session.started"))
     }
 
-    /// For who joins late or has been away too long: that there is a gap, the state that each session is in, and the
-    /// questions that are open.
-    fn present(
+    /// Returns the frames for a listener that joins late or was away too long: a gap message if it missed events, the
+    /// state of each session, and the open questions.
+    fn snapshot_frames(
         &mut self,
         subscription: &SubscriptionId,
-        last: Option<&str>,
-        wants: &Wants,
+        last_event_id: Option<&str>,
+        shaping_terms: &ShapingTerms,
         scope: &Scope,
         context: &TurnContext,
     ) -> Vec<Arc<Frame>> {
@@ -301,59 +331,73 @@ impl Core {
             .filter(|(_, live)| scope.covers(&live.agent, live.person.as_deref()))
             .map(|(id, _)| id.clone())
             .collect();
-        let mut frames: Vec<_> = last.map(|last| gap(subscription, last)).into_iter().collect();
+        let mut frames: Vec<_> =
+            last_event_id.map(|last_event_id| gap_frame(subscription, last_event_id)).into_iter().collect();
         for session in sessions {
-            frames.extend(self.summary(&session, last.is_some(), context));
+            frames.extend(self.session_state_frame(&session, last_event_id.is_some(), context));
             let Some(live) = self.sessions.get(&session) else { continue };
             let open: Vec<_> = self
                 .questions
-                .of_session(&live.id)
+                .session_questions(&live.id)
                 .filter(|question| question.is_open())
-                .filter(|one| if one.is_confirmation() { wants.confirmations } else { wants.clarifications })
-                .map(|question| (question.event.clone(), more_time(question, context.now)))
+                .filter(|question| {
+                    if question.is_confirmation() {
+                        shaping_terms.answers_confirmations
+                    } else {
+                        shaping_terms.answers_clarifications
+                    }
+                })
+                .map(|question| (question.event_id.clone(), extension_event(question, context.now)))
                 .collect();
-            for (event, more_time) in open {
-                // The question itself tells the time that it had at first.
-                frames.extend(more_time.and_then(|told| self.own_frame(&session, &told, context)));
-                frames.extend(self.stored_frame(event.as_str()));
+            for (event_id, extension) in open {
+                // The question's event contains only the original deadline.
+                frames.extend(extension.and_then(|event| self.private_frame(&session, &event, context)));
+                frames.extend(self.stored_frame(event_id.as_str()));
             }
         }
         if !frames.is_empty() {
-            // Nobody resumes from what is told of the past.
-            frames.push(Arc::new(Frame::mark(&place_id(self.position))));
+            // Clients must not resume from frames that describe the past.
+            frames.push(Arc::new(Frame::resume_point(&position_to_id(self.last_position))));
         }
         frames
     }
 
     fn stored_frame(&mut self, event_id: &str) -> Option<Arc<Frame>> {
-        let position = self.journal.position_of(event_id).ok()??;
+        let position = self.journal.event_position(event_id).ok()??;
         let before = Position::new(position.get().checked_sub(1)?);
         let stored =
             self.journal.events(before, 1).ok()?.pop().filter(|stored| stored.event_id == event_id)?;
         let text = std::str::from_utf8(&stored.body).ok()?;
-        let part = Part::of(&Event::parse(text)?);
-        let frame = Frame::event(event_id, text, position.get(), stored.critical);
-        Some(Arc::new(frame.of_session(&stored.session, part)))
+        let ordering = OrderingClass::of(&Event::parse(text)?);
+        let frame = Frame::event(event_id, text, position.get(), stored.is_critical);
+        Some(Arc::new(frame.with_session(&stored.session, ordering)))
     }
 
-    /// A state.changed that says where a session is (§8.7, C-E15): from and to are the same.
-    fn summary(&mut self, session: &SessionId, gap: bool, context: &TurnContext) -> Option<Arc<Frame>> {
-        let state = self.sessions.get(session)?.state();
-        let said = tongues::state(&mut self.room, Some(state), state).with(SaysoExtension::HubWords { gap });
-        self.own_frame(session, &said, context)
-    }
-
-    /// An event for one listener alone, on no disk: it tells of what is.
-    fn own_frame(
+    /// Creates a `state.changed` with the current state of a session (§8.7, C-E15); `from_state` and `to_state` are
+    /// equal.
+    fn session_state_frame(
         &mut self,
         session: &SessionId,
-        said: &OwnEvent,
+        has_gap: bool,
+        context: &TurnContext,
+    ) -> Option<Arc<Frame>> {
+        let state = self.sessions.get(session)?.state();
+        let hub_event = hub_messages::state_changed_event(&mut self.scratch, Some(state), state)
+            .with_extension(SaysoExtension::HubText { has_gap });
+        self.private_frame(session, &hub_event, context)
+    }
+
+    /// Creates an event for one listener. It is not stored, because it only describes the current state.
+    fn private_frame(
+        &mut self,
+        session: &SessionId,
+        hub_event: &HubEvent,
         context: &TurnContext,
     ) -> Option<Arc<Frame>> {
         let id = self.new_id("evt_", context);
         let live = self.sessions.get(session)?;
         let timestamp = aaep::Timestamp::from_unix_millis(context.now)?.to_string();
-        let stamp = Stamp {
+        let envelope = EnvelopeFields {
             event_id: &id,
             session_id: session.as_str(),
             timestamp: &timestamp,
@@ -362,33 +406,31 @@ impl Core {
             hints: None,
             state: None,
         };
-        let mut event = Scribe::default();
-        let payload = said.payload.doc().ok()?.root();
-        compose::event(&payload, &stamp, said.extension.as_ref(), &[], &mut event).ok()?;
-        let frame = Frame::event(&id, event.source(), self.position, false);
-        Some(Arc::new(frame.of_session(session.as_str(), Part::Other)))
+        let mut event = TapeWriter::default();
+        let payload = hub_event.payload.doc().ok()?.root();
+        compose::write_event(&payload, &envelope, hub_event.extension.as_ref(), &[], &mut event).ok()?;
+        let frame = Frame::event(&id, event.source(), self.last_position, false);
+        Some(Arc::new(frame.with_session(session.as_str(), OrderingClass::Other)))
     }
 }
 
-/// That a question has more time than its event says, if it has.
-fn more_time(question: &aaep::consent::Question, now: UnixMillis) -> Option<OwnEvent> {
-    let first = i64::try_from(question.timeout_seconds).unwrap_or(i64::MAX).saturating_mul(1000);
-    let moved = question.deadline > question.asked.saturating_add(first);
-    moved.then(|| told::more_time_before(&question.token, question.deadline, now))
+/// Creates an event about the extended deadline of a question, if it was extended.
+fn extension_event(question: &aaep::consent::Question, now: UnixMillis) -> Option<HubEvent> {
+    let original_ms = i64::try_from(question.timeout_seconds).unwrap_or(i64::MAX).saturating_mul(1000);
+    let was_extended = question.deadline > question.asked_at.saturating_add(original_ms);
+    was_extended
+        .then(|| notifications::deadline_extended_before_question(&question.token, question.deadline, now))
 }
 
-/// What came after the event that a listener had last is not known any more, or never was.
-fn gap(subscription: &SubscriptionId, last: &str) -> Arc<Frame> {
-    let mut writer = Writer::default();
+/// Creates the message that some events after `last_event_id` are no longer stored, or that this id is unknown.
+fn gap_frame(subscription: &SubscriptionId, last_event_id: &str) -> Arc<Frame> {
+    let mut writer = JsonWriter::default();
     writer.open_object();
     for (name, text) in [
         ("type", "sayso:gap"),
         ("subscription_id", subscription.as_str()),
-        ("last_event_id", last),
-        (
-            "reason_message",
-            "Some of what was said in between is not kept any more. This is how things stand.",
-        ),
+        ("last_event_id", last_event_id),
+        ("reason_message", "Some events after last_event_id are not available. The current state follows."),
     ] {
         writer.key(name);
         writer.text(text);

@@ -1,40 +1,40 @@
-//! The hub without clock, disk or sockets of its own: requests in, answers and frames out, a turn at a time.
+//! The hub as a state machine, without a clock, disk or sockets of its own.
 //!
-//! [`Core::turn`] takes all requests that have come in, and the time. It judges each, stages what follows from it, writes
-//! all of that to the journal in one batch, and only then lets it hold and says what to tell whom. If the batch cannot be
-//! written, nothing of the turn happened: the state is made again from the journal and everybody is told so.
-//! [`Core::next_deadline`] says when to take a turn though nobody asks.
+//! [`Core::run_turn`] takes the waiting requests and the current time. It handles each request and stages the
+//! effects. Then it writes them to the journal in one batch, applies them, and returns the outputs. If the batch
+//! cannot be written, nothing of the turn is applied: the state is rebuilt from the journal, and every sender gets an
+//! error. [`Core::next_deadline`] says when a turn is due without a request.
 
-mod agent;
-mod ask;
+mod agent_connections;
+mod agent_liveness;
 mod attach;
-mod full;
-mod known;
-mod lanes;
-mod lines;
-mod listener;
-mod minutes;
-mod name;
-mod onward;
+mod delivery_groups;
+mod hold_limit;
+mod hub_messages;
+mod id_generator;
+mod late_join;
+mod notifications;
 mod output;
-mod presence;
+mod pending_waits;
 mod publish;
+mod questions;
+mod rate_limit;
 mod restore;
-mod room;
-mod running;
+mod resume_from;
+mod retention;
+mod scratch;
+mod sessions;
+mod subscriber_messages;
 mod subscription;
-mod told;
-mod tongues;
-mod trim;
-mod waits;
-mod watch;
+mod telemetry;
+mod token_registry;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::RandomState;
 use std::sync::Arc;
 
 use aaep::check::Validator;
-use aaep::consent::{Decided, Questions};
+use aaep::consent::{QuestionRegistry, StagedChange};
 use aaep::event::{Event, Producer};
 use aaep::negotiate::Offer;
 use aaep::{ReplyToken, SessionId, SubscriptionId};
@@ -43,414 +43,452 @@ use rustc_hash::FxHashMap;
 use seal::{Random, UnixMillis};
 
 use crate::command::{
-    Command, Malformed, Notice, Output, QuestionOutcome, Reply, Request, RequestId, Unavailable,
+    AgentNotice, HubCommand, HubReply, MalformedRequest, QuestionOutcome, Request, RequestId, TurnOutput,
+    Unavailable,
 };
 use crate::delivery::Frame;
-use crate::watch::{Counters, Note};
-use crate::write::Write;
-use crate::{Limits, LineId, Principal};
-use attach::Since;
-use known::Known;
-use lanes::Lanes;
-use lines::Lines;
-use minutes::Minutes;
-use room::{Dice, Room};
-use subscription::Subscription;
-use waits::Waits;
+use crate::owned_entry::OwnedEntry;
+use crate::telemetry::{HubCounters, LogEvent};
+use crate::{AgentConnectionId, HubLimits, Principal};
+use agent_connections::AgentConnections;
+use attach::AttachPoint;
+use delivery_groups::DeliveryGroups;
+use pending_waits::PendingWaits;
+use rate_limit::PerMinuteLimiter;
+use scratch::{RandomPool, ScratchBuffers};
+use subscription::LiveSubscription;
+use token_registry::TokenRegistry;
 
-/// An event that is on disk.
+/// An event and its frame, which listeners receive after the event is stored.
 #[derive(Clone, Debug)]
-pub(crate) struct Heard {
+pub(crate) struct CommittedEvent {
     pub(crate) event: Event,
     pub(crate) frame: Arc<Frame>,
 }
 
-impl AsRef<Event> for Heard {
+impl AsRef<Event> for CommittedEvent {
     fn as_ref(&self) -> &Event {
         &self.event
     }
 }
 
-/// The hub.
+/// The state of the hub.
 pub struct Core {
     journal: Box<dyn Journal>,
-    random: Dice,
-    limits: Limits,
+    random: RandomPool,
+    limits: HubLimits,
     offer: Offer,
     validator: Validator,
-    sessions: FxHashMap<SessionId, agent::Live>,
-    subscriptions: HashMap<SubscriptionId, Subscription>,
-    known: Known,
-    /// Sessions that were left when the process before this one ended.
+    sessions: FxHashMap<SessionId, sessions::LiveSession>,
+    subscriptions: HashMap<SubscriptionId, LiveSubscription>,
+    tokens: TokenRegistry,
+    /// Sessions whose agents ran in the previous process and ended when it exited.
     orphans: HashSet<SessionId>,
-    /// Which subscription each connection listens on.
+    /// The subscription of each connected listener.
     listeners: HashMap<crate::ListenerId, SubscriptionId>,
-    lanes: Lanes,
-    questions: Questions<RandomState>,
-    criticals: Minutes,
-    asked: Minutes,
-    waits: Waits,
-    lines: Lines,
-    /// Each open session once, at a time that is not after its lease ends: leases grow without being looked for here.
-    leases: BTreeSet<(UnixMillis, SessionId)>,
-    /// The position of the last event.
-    position: u64,
-    staged: Staged,
-    /// Subscriptions without a connection, by the time until which they may come back.
-    lost: BTreeSet<(UnixMillis, SubscriptionId)>,
-    /// The state must be read again from the journal before the next turn, because a turn was not written.
+    delivery_groups: DeliveryGroups,
+    questions: QuestionRegistry<RandomState>,
+    critical_limiter: PerMinuteLimiter,
+    question_limiter: PerMinuteLimiter,
+    pending_waits: PendingWaits,
+    agent_connections: AgentConnections,
+    /// One entry per open session, at or before the end of its lease. Renewing a lease does not update the entry; when
+    /// the entry is due, the check reads the new end of the lease.
+    lease_checks: BTreeSet<(UnixMillis, SessionId)>,
+    /// The log position of the last event.
+    last_position: u64,
+    staged: StagedTurn,
+    /// Subscriptions without a connection, by the time at which they expire.
+    resume_deadlines: BTreeSet<(UnixMillis, SubscriptionId)>,
+    /// Whether the state must be rebuilt from the journal before the next turn, because a write failed.
     needs_rebuild: bool,
-    /// After a failed write the hub does nothing on its own before this time.
+    /// The time before which the hub does nothing on its own, because a write failed.
     retry_at: UnixMillis,
-    /// The last turn could not be written.
+    /// Whether the last turn could not be written.
     last_write_failed: bool,
-    counters: Arc<Counters>,
-    /// Up to this position events may have been forgotten.
-    floor: u64,
-    /// When is looked again for what may be forgotten.
-    trims_at: UnixMillis,
-    room: Room,
+    counters: Arc<HubCounters>,
+    /// Events up to this log position may have been deleted.
+    trimmed_up_to: u64,
+    /// When the hub next looks for records to delete.
+    next_trim_at: UnixMillis,
+    scratch: ScratchBuffers,
 }
 
 /// How long the hub waits after a failed write before it acts on its own again, in milliseconds.
 const WRITE_RETRY_BACKOFF_MS: i64 = 1_000;
 
-/// Maximum number of further rounds in which one turn handles messages about the same question. Messages beyond that have no
-/// effect, as if they had come after the answer.
+/// Maximum number of further rounds in which one turn handles messages about the same question. Messages beyond that
+/// have no effect, as if they had arrived after the answer.
 const MAX_ROUNDS_PER_TURN: usize = 4;
 
-/// What the handlers of a request need to know about the turn that they are part of.
+/// What request handlers need to know about the current turn.
 #[derive(Clone, Copy, Debug)]
 struct TurnContext {
     now: UnixMillis,
-    /// The agent connection that the request came on.
-    line: Option<LineId>,
-    /// No round follows, so nothing can be deferred.
+    /// The agent connection that the request arrived on.
+    connection: Option<AgentConnectionId>,
+    /// Whether this is the last round, in which nothing can be deferred.
     is_last_round: bool,
 }
 
-/// A message about a question of which something else is being written. It is judged again when that is on disk.
+/// Marks a message about a question that already has a staged change. The message is handled again after that change
+/// is stored.
 struct Deferred;
 
-/// What a turn will have done once it is on disk.
+/// The effects of a turn, applied once they are stored.
 #[derive(Default)]
-struct Staged {
-    writes: Vec<Write>,
-    /// In the order in which it is to hold.
-    after: Vec<After>,
-    /// Questions that were resolved, for agents who ask about them in the same turn.
+struct StagedTurn {
+    writes: Vec<OwnedEntry>,
+    /// Actions to perform after the commit, in order.
+    post_commit: Vec<PostCommit>,
+    /// Questions that were resolved, for agents that ask about them in the same turn.
     resolved: Vec<(ReplyToken, SessionId, QuestionOutcome)>,
-    /// Answers to requests that waited on nothing.
-    answers: Vec<(RequestId, Reply)>,
-    /// What is told on lines.
-    notices: Vec<(LineId, Notice)>,
-    /// Sessions that have ended.
-    ended: Vec<SessionId>,
+    /// Replies other than those to pending waits.
+    replies: Vec<(RequestId, HubReply)>,
+    /// Notices for agent connections.
+    notices: Vec<(AgentConnectionId, AgentNotice)>,
+    /// Sessions that ended.
+    ended_sessions: Vec<SessionId>,
 }
 
-enum After {
-    /// An event is heard by whoever may hear it.
-    Event { heard: Arc<Heard>, agent: Arc<str>, person: Option<Arc<str>> },
-    /// A decision holds.
-    Decided(Decided),
-    /// An output that is ready.
-    Output(Output),
-    /// A connection listens, and is told what it missed.
-    Attach(attach::Attach),
-    /// The terms of a subscription are others from here on.
-    Moved(SubscriptionId),
+/// An action to perform after the turn is stored.
+enum PostCommit {
+    /// Deliver an event to the listeners in scope.
+    Event { committed: Arc<CommittedEvent>, agent: Arc<str>, person: Option<Arc<str>> },
+    /// Apply a change to the questions.
+    ApplyQuestionChange(StagedChange),
+    /// Return a finished output.
+    Emit(TurnOutput),
+    /// Complete an attach, with the frames that the listener missed.
+    Attach(attach::PendingAttach),
+    /// Move the listener of a subscription to the delivery group of its new terms.
+    MoveListener(SubscriptionId),
 }
 
 impl Core {
-    /// The hub over a journal, as it was when it stopped.
+    /// Creates the hub from a journal, in the state in which it stopped.
     pub fn new(
         journal: Box<dyn Journal>,
         producer: Producer,
-        limits: Limits,
+        limits: HubLimits,
         random: impl FnMut(&mut [u8]) + Send + 'static,
         now: UnixMillis,
-    ) -> Result<Self, journal::Error> {
+    ) -> Result<Self, journal::JournalError> {
         let mut core = Self {
             journal,
-            random: Dice::new(random),
+            random: RandomPool::new(random),
             limits,
             offer: Offer::new(producer),
             validator: Validator::new(),
             sessions: FxHashMap::default(),
             subscriptions: HashMap::new(),
-            known: Known::default(),
+            tokens: TokenRegistry::default(),
             orphans: HashSet::new(),
             listeners: HashMap::new(),
-            lanes: Lanes::new(limits.shape),
-            questions: Questions::new(limits.questions, RandomState::new()),
-            criticals: Minutes::default(),
-            asked: Minutes::default(),
-            waits: Waits::default(),
-            lines: Lines::default(),
-            leases: BTreeSet::new(),
-            position: 0,
-            room: Room::default(),
-            staged: Staged::default(),
-            lost: BTreeSet::new(),
+            delivery_groups: DeliveryGroups::new(limits.shaping),
+            questions: QuestionRegistry::new(limits.questions, RandomState::new()),
+            critical_limiter: PerMinuteLimiter::default(),
+            question_limiter: PerMinuteLimiter::default(),
+            pending_waits: PendingWaits::default(),
+            agent_connections: AgentConnections::default(),
+            lease_checks: BTreeSet::new(),
+            last_position: 0,
+            scratch: ScratchBuffers::default(),
+            staged: StagedTurn::default(),
+            resume_deadlines: BTreeSet::new(),
             needs_rebuild: false,
             retry_at: UnixMillis::MIN,
             last_write_failed: false,
             counters: Arc::default(),
-            floor: 0,
-            trims_at: now,
+            trimmed_up_to: 0,
+            next_trim_at: now,
         };
         core.restore(now)?;
         Ok(core)
     }
 
-    /// From now on everybody is told where the manifest is, and whoever takes only a signed one gets it (C-F2).
+    /// Announces the manifest's URI to listeners from now on, and sends the signed manifest to those that require one
+    /// (C-F2).
     pub fn publish_manifest(&mut self, uri: Option<String>, signed: String) {
         self.offer.manifest_uri = uri;
         self.offer.signed_manifest = Some(signed);
     }
 
-    /// What it takes on.
-    pub fn limits(&self) -> &Limits {
+    /// Returns the limits.
+    pub fn limits(&self) -> &HubLimits {
         &self.limits
     }
 
-    /// Takes a turn.
-    pub fn turn(&mut self, requests: impl IntoIterator<Item = Request>, now: UnixMillis) -> Vec<Output> {
+    /// Runs a turn.
+    pub fn run_turn(
+        &mut self,
+        requests: impl IntoIterator<Item = Request>,
+        now: UnixMillis,
+    ) -> Vec<TurnOutput> {
         if self.needs_rebuild
             && let Err(error) = self.rebuild(now)
         {
             self.retry_at = now.saturating_add(WRITE_RETRY_BACKOFF_MS);
-            let why = Unavailable::NotRead(Arc::new(error));
+            let reason = Unavailable::RebuildFailed(Arc::new(error));
             let mut outputs = Vec::new();
             for request in requests {
-                if let Command::HungUp { line } = request.command {
-                    self.lines.hang_up(line);
+                if let HubCommand::DisconnectAgent { connection } = request.command {
+                    self.agent_connections.remove_connection(connection);
                 }
-                if !request.command.is_quiet() {
-                    outputs.push(Output::Reply(request.id, Reply::Unavailable(why.clone())));
+                if !request.command.expects_no_reply() {
+                    outputs.push(TurnOutput::Reply(request.id, HubReply::Unavailable(reason.clone())));
                 }
             }
             return outputs;
         }
-        let mut context = TurnContext { now, line: None, is_last_round: false };
+        let mut context = TurnContext { now, connection: None, is_last_round: false };
         let mut deferred: Vec<_> =
-            requests.into_iter().filter_map(|request| self.follow(request, &context)).collect();
-        self.wake(&context);
-        let mut outputs = self.finish(&context);
+            requests.into_iter().filter_map(|request| self.handle_or_defer(request, &context)).collect();
+        self.run_timers(&context);
+        let mut outputs = self.commit_turn(&context);
         for round in 1..=MAX_ROUNDS_PER_TURN {
             if deferred.is_empty() {
                 break;
             }
             context.is_last_round = round == MAX_ROUNDS_PER_TURN;
-            deferred = deferred.into_iter().filter_map(|request| self.follow(request, &context)).collect();
-            outputs.extend(self.finish(&context));
+            deferred =
+                deferred.into_iter().filter_map(|request| self.handle_or_defer(request, &context)).collect();
+            outputs.extend(self.commit_turn(&context));
         }
         outputs
     }
 
-    /// Takes back the list that a turn gave, when all in it is done: the next turn writes into it.
-    pub(crate) fn reuse(&mut self, mut outputs: Vec<Output>) {
+    /// Takes back the list of outputs after they were performed, so that the next turn can reuse it.
+    pub(crate) fn recycle_outputs(&mut self, mut outputs: Vec<TurnOutput>) {
         outputs.clear();
-        self.room.outputs = outputs;
+        self.scratch.outputs = outputs;
     }
 
-    /// When the next turn is due though nobody asks.
+    /// Returns when the next turn is due if no request arrives.
     pub fn next_deadline(&self) -> Option<UnixMillis> {
-        let parts = [
+        let deadlines = [
             self.questions.next_deadline(),
-            self.lanes.next_deadline(),
-            self.waits.next_deadline(),
+            self.delivery_groups.next_deadline(),
+            self.pending_waits.next_deadline(),
             self.next_trim(),
-            self.leases.first().map(|(at, _)| *at),
-            self.lost.first().map(|(until, _)| *until),
+            self.lease_checks.first().map(|(at, _)| *at),
+            self.resume_deadlines.first().map(|(until, _)| *until),
         ];
-        let first = parts.into_iter().flatten().min();
+        let earliest = deadlines.into_iter().flatten().min();
         let retry = (self.needs_rebuild || self.last_write_failed).then_some(self.retry_at);
-        first.map(|at| at.max(self.retry_at)).into_iter().chain(retry).min()
+        earliest.map(|at| at.max(self.retry_at)).into_iter().chain(retry).min()
     }
 
-    /// Judges a request and stages its reply; gives the request back if it is deferred.
-    fn follow(&mut self, request: Request, context: &TurnContext) -> Option<Request> {
-        match self.judge(request.id, &request.who, &request.command, context) {
-            Ok(Some(reply)) => self.staged.answers.push((request.id, reply)),
+    /// Handles a request and stages its reply. Returns the request if it is deferred.
+    fn handle_or_defer(&mut self, request: Request, context: &TurnContext) -> Option<Request> {
+        match self.handle(request.id, &request.principal, &request.command, context) {
+            Ok(Some(reply)) => self.staged.replies.push((request.id, reply)),
             Ok(None) => {}
             Err(Deferred) => return Some(request),
         }
         None
     }
 
-    /// Judges a request. There is no reply where it comes later, or where nobody waits for one.
-    fn judge(
+    /// Handles a request. Returns `None` if the reply comes later or the sender expects none.
+    fn handle(
         &mut self,
         id: RequestId,
-        who: &Principal,
-        command: &Command,
+        principal: &Principal,
+        command: &HubCommand,
         context: &TurnContext,
-    ) -> Result<Option<Reply>, Deferred> {
-        if !self.known.hears(who) {
-            return Ok(Some(Reply::Forbidden));
+    ) -> Result<Option<HubReply>, Deferred> {
+        if !self.tokens.accepts(principal) {
+            return Ok(Some(HubReply::Forbidden));
         }
         Ok(Some(match command {
-            Command::Know { principals } => self.know(principals, context),
-            Command::Subscribe { request } => self.subscribe(who, request.as_deref(), context),
-            Command::Attach { subscription, last_event_id, listener } => {
-                let since = last_event_id.clone().map_or(Since::Now, Since::Event);
-                self.attach(who, subscription, since, *listener, context)
+            HubCommand::SetValidTokens { principals } => self.set_valid_tokens(principals, context),
+            HubCommand::Subscribe { request } => self.subscribe(principal, request.as_deref(), context),
+            HubCommand::Attach { subscription, last_event_id, listener } => {
+                let start = last_event_id.clone().map_or(AttachPoint::Now, AttachPoint::Event);
+                self.attach(principal, subscription, start, *listener, context)
             }
-            Command::AttachFromStart { subscription, listener } => {
-                self.attach(who, subscription, Since::Start, *listener, context)
+            HubCommand::AttachFromStart { subscription, listener } => {
+                self.attach(principal, subscription, AttachPoint::Start, *listener, context)
             }
-            Command::Detached { listener, too_slow } => {
-                self.detached(*listener, *too_slow, context);
+            HubCommand::Detach { listener, is_too_slow } => {
+                self.detach(*listener, *is_too_slow, context);
                 return Ok(None);
             }
-            Command::Goodbye => {
-                self.say_goodbye();
-                Reply::Done
+            HubCommand::ShutDown => {
+                self.shut_down();
+                HubReply::Done
             }
-            Command::Say { message } => self.say(who, None, message, context)?,
-            Command::SayOver { subscription, message } => {
-                self.say(who, Some(subscription), message, context)?
+            HubCommand::SendMessage { message } => self.handle_message(principal, None, message, context)?,
+            HubCommand::SendMessageOnSubscription { subscription, message } => {
+                self.handle_message(principal, Some(subscription), message, context)?
             }
-            Command::Start { body, key } => self.start(who, body, key.as_deref(), context),
-            Command::Publish { session, events, key } => {
-                self.publish(who, session, events, key.as_deref(), context)
+            HubCommand::Start { body, idempotency_key: key } => {
+                self.start_session(principal, body, key.as_deref(), context)
             }
-            Command::Output { session, output_id, text, language, content_type, complete, stays, key } => {
+            HubCommand::Publish { session, events, idempotency_key: key } => {
+                self.publish(principal, session, events, key.as_deref(), context)
+            }
+            HubCommand::StreamOutput {
+                session,
+                output_id,
+                text,
+                language,
+                content_type,
+                complete,
+                keeps_state,
+                idempotency_key: key,
+            } => {
                 let (id, language) = (output_id.as_deref(), language.as_deref());
-                let (content_type, complete, stays) = (content_type.as_deref(), *complete, *stays);
-                let output = output::Piece { id, text, language, content_type, complete, stays };
-                self.output(who, session, &output, key.as_deref(), context)
+                let (content_type, complete, keeps_state) =
+                    (content_type.as_deref(), *complete, *keeps_state);
+                let output = output::OutputChunk { id, text, language, content_type, complete, keeps_state };
+                self.stream_output(principal, session, &output, key.as_deref(), context)
             }
-            Command::Ask { session, body, clarify, key } => {
-                self.ask(who, session, body, *clarify, key.as_deref(), context)
+            HubCommand::Ask { session, body, is_clarification, idempotency_key: key } => {
+                self.ask(principal, session, body, *is_clarification, key.as_deref(), context)
             }
-            Command::Wait { session, token, until } => {
-                return Ok(self.wait(id, who, session, token, *until, context));
+            HubCommand::Wait { session, token, until } => {
+                return Ok(self.wait(id, principal, session, token, *until, context));
             }
-            Command::Withdraw { session, token } => {
-                return Ok(self.withdraw(id, who, session, token, context));
+            HubCommand::Withdraw { session, token } => {
+                return Ok(self.withdraw(id, principal, session, token, context));
             }
-            Command::Forget { request } => {
-                self.left_waiting(*request);
+            HubCommand::CancelWait { request } => {
+                self.cancel_wait(*request);
                 return Ok(None);
             }
-            // A line on a line is nothing, and a line is not followed to the end of the stack.
-            Command::On { line, command } if !matches!(**command, Command::On { .. }) => {
-                return self.on_line(id, who, *line, command, context);
+            // Nested connections are malformed (next arm): they have no meaning and could overflow the stack.
+            HubCommand::OnConnection { connection, command }
+                if !matches!(**command, HubCommand::OnConnection { .. }) =>
+            {
+                return self.handle_on_connection(id, principal, *connection, command, context);
             }
-            Command::On { .. } => Malformed::NestedLine.into(),
-            Command::Follow { session } => self.followed(who, session),
-            Command::HungUp { line } => {
-                self.hung_up(*line, context);
+            HubCommand::OnConnection { .. } => MalformedRequest::NestedConnection.into(),
+            HubCommand::Follow { session } => self.follow_session(principal, session),
+            HubCommand::DisconnectAgent { connection } => {
+                self.disconnect_agent(*connection, context);
                 return Ok(None);
             }
         }))
     }
 
-    /// What is due by the clock alone.
-    fn wake(&mut self, context: &TurnContext) {
-        let decided = self.questions.wake(context.now);
-        self.decide(decided, context);
-        self.close_lost(context);
-        self.close_full(context);
-        self.end_leases(context);
-        self.end_waits(context);
+    /// Handles all deadlines that have passed.
+    fn run_timers(&mut self, context: &TurnContext) {
+        let change = self.questions.handle_deadlines(context.now);
+        self.stage_question_change(change, context);
+        self.close_expired_subscriptions(context);
+        self.detach_over_limit(context);
+        self.expire_leases(context);
+        self.expire_waits(context);
         self.trim(context);
     }
 
-    /// Writes what was staged, lets it hold, and says what to tell whom.
-    fn finish(&mut self, context: &TurnContext) -> Vec<Output> {
+    /// Writes the staged effects, applies them, and returns the outputs.
+    fn commit_turn(&mut self, context: &TurnContext) -> Vec<TurnOutput> {
         let mut staged = std::mem::take(&mut self.staged);
-        if let Err(error) = self.write(&staged.writes) {
-            return self.undo(staged, error, context);
+        if let Err(error) = self.write_batch(&staged.writes) {
+            return self.abort_turn(staged, error, context);
         }
-        let mut outputs = std::mem::take(&mut self.room.outputs);
-        self.count(&staged, &mut outputs);
-        self.try_disk(context, &mut outputs);
-        // Who comes in this turn is told all of it that it missed, so it joins when the turn has been heard.
-        let mut coming = Vec::new();
-        for after in staged.after.drain(..) {
-            match after {
-                After::Event { heard, agent, person } => {
-                    self.lanes.hear(&heard, &agent, person.as_deref(), context.now, &mut outputs);
+        let mut outputs = std::mem::take(&mut self.scratch.outputs);
+        self.record_turn(&staged, &mut outputs);
+        self.probe_journal(context, &mut outputs);
+        // A listener that attaches in this turn joins only after the turn's events were delivered to the others,
+        // because it gets these events as missed frames.
+        let mut attaching = Vec::new();
+        for action in staged.post_commit.drain(..) {
+            match action {
+                PostCommit::Event { committed, agent, person } => {
+                    self.delivery_groups.publish(
+                        &committed,
+                        &agent,
+                        person.as_deref(),
+                        context.now,
+                        &mut outputs,
+                    );
                 }
-                After::Decided(decided) => self.questions.commit(decided),
-                After::Output(output) => outputs.push(output),
-                After::Attach(attach) => coming.push(attach),
-                After::Moved(subscription) => self.moved(&subscription, &mut outputs),
+                PostCommit::ApplyQuestionChange(change) => self.questions.commit(change),
+                PostCommit::Emit(output) => outputs.push(output),
+                PostCommit::Attach(attach) => attaching.push(attach),
+                PostCommit::MoveListener(subscription) => self.move_listener(&subscription, &mut outputs),
             }
         }
-        self.lanes.pull(self.position, context.now, &mut outputs);
-        for attach in coming {
-            self.attached(attach, context, &mut outputs);
+        self.delivery_groups.flush_due(self.last_position, context.now, &mut outputs);
+        for attach in attaching {
+            self.complete_attach(attach, context, &mut outputs);
         }
-        outputs.extend(staged.answers.drain(..).map(|(id, answer)| Output::Reply(id, answer)));
-        self.answer_waits(&mut outputs);
-        outputs.extend(staged.notices.drain(..).map(|(line, notice)| Output::Notice(line, notice)));
-        for session in staged.ended.drain(..) {
-            self.lines.end(&session);
+        outputs.extend(staged.replies.drain(..).map(|(id, reply)| TurnOutput::Reply(id, reply)));
+        self.push_wait_replies(&mut outputs);
+        outputs.extend(
+            staged.notices.drain(..).map(|(connection, notice)| TurnOutput::Notify(connection, notice)),
+        );
+        for session in staged.ended_sessions.drain(..) {
+            self.agent_connections.remove_session(&session);
         }
         for write in staged.writes.drain(..) {
-            if let Write::Event { body, .. } = write {
-                self.room.keep(body);
+            if let OwnedEntry::Event { body, .. } = write {
+                self.scratch.recycle_text(body);
             }
         }
         staged.resolved.clear();
-        // The next turn has its room.
+        // The next turn reuses the buffers.
         self.staged = staged;
         outputs
     }
 
-    /// One batch of the journal.
-    fn write(&mut self, writes: &[Write]) -> Result<(), journal::Error> {
+    /// Writes one batch to the journal.
+    fn write_batch(&mut self, writes: &[OwnedEntry]) -> Result<(), journal::JournalError> {
         match writes {
             [] => Ok(()),
-            [one] => self.journal.commit(&[one.entry()]),
-            many => self.journal.commit(&many.iter().map(Write::entry).collect::<Vec<_>>()),
+            [entry] => self.journal.commit(&[entry.as_entry()]),
+            entries => self.journal.commit(&entries.iter().map(OwnedEntry::as_entry).collect::<Vec<_>>()),
         }
     }
 
-    /// Nothing of the turn happened. What is on disk is what holds; whoever asked for something may ask again.
-    fn undo(&mut self, staged: Staged, error: journal::Error, context: &TurnContext) -> Vec<Output> {
+    /// Discards a turn that was not written. Senders may repeat their requests.
+    fn abort_turn(
+        &mut self,
+        staged: StagedTurn,
+        error: journal::JournalError,
+        context: &TurnContext,
+    ) -> Vec<TurnOutput> {
         let mut outputs = Vec::new();
-        for after in staged.after {
-            match after {
-                After::Decided(decided) => self.questions.abandon(decided),
-                // One that was to be let go is not among those that are known, and must go with them.
-                After::Output(close @ Output::Close(_)) => outputs.push(close),
+        for action in staged.post_commit {
+            match action {
+                PostCommit::ApplyQuestionChange(change) => self.questions.abandon(change),
+                // These connections are already removed from `listeners`, so they are closed here.
+                PostCommit::Emit(close @ TurnOutput::Close(_)) => outputs.push(close),
                 _ => {}
             }
         }
-        let note = Note::NotStored(error.to_string());
-        let why = Unavailable::NotStored(Arc::new(error));
-        let unavailable = |(id, _)| Output::Reply(id, Reply::Unavailable(why.clone()));
-        outputs.extend(staged.answers.into_iter().map(unavailable));
-        for request in self.waits.take_all() {
-            outputs.push(Output::Reply(request, Reply::Unavailable(why.clone())));
+        let log_event = LogEvent::WriteFailed(error.to_string());
+        let reason = Unavailable::WriteFailed(Arc::new(error));
+        let unavailable = |(id, _)| TurnOutput::Reply(id, HubReply::Unavailable(reason.clone()));
+        outputs.extend(staged.replies.into_iter().map(unavailable));
+        for request in self.pending_waits.take_all() {
+            outputs.push(TurnOutput::Reply(request, HubReply::Unavailable(reason.clone())));
         }
-        // Connections are let go: they come back and resume from what is on disk.
-        outputs.extend(std::mem::take(&mut self.listeners).into_keys().map(Output::Close));
-        outputs.push(Output::Note(note));
+        // Closes the connections; clients reconnect and resume from what is stored.
+        outputs.extend(std::mem::take(&mut self.listeners).into_keys().map(TurnOutput::Close));
+        outputs.push(TurnOutput::Log(log_event));
         self.retry_at = context.now.saturating_add(WRITE_RETRY_BACKOFF_MS);
-        self.trims_at = context.now;
+        self.next_trim_at = context.now;
         self.needs_rebuild = true;
         self.last_write_failed = true;
-        // What cannot be read now is read before the next turn: `needs_rebuild` stays set.
+        // If this fails, `needs_rebuild` stays set and the next turn tries again.
         if let Err(error) = self.rebuild(context.now) {
-            outputs.push(Output::Note(Note::NotRead(error.to_string())));
+            outputs.push(TurnOutput::Log(LogEvent::RebuildFailed(error.to_string())));
         }
         outputs
     }
 
-    /// Reads the state from the journal again. Agent connections stay: each learns that nothing was stored, and goes on.
-    fn rebuild(&mut self, now: UnixMillis) -> Result<(), journal::Error> {
+    /// Rebuilds the state from the journal. Agent connections stay open: each gets an error for its request.
+    fn rebuild(&mut self, now: UnixMillis) -> Result<(), journal::JournalError> {
         self.restore(now)?;
-        self.lines.keep(|session| self.sessions.contains_key(session));
+        self.agent_connections.retain_sessions(|session| self.sessions.contains_key(session));
         Ok(())
     }
 
-    fn fill(&mut self, bytes: &mut [u8]) {
+    fn fill_random(&mut self, bytes: &mut [u8]) {
         self.random.fill(bytes);
     }
 }
@@ -461,12 +499,12 @@ impl std::fmt::Debug for Core {
             .field("sessions", &self.sessions.len())
             .field("subscriptions", &self.subscriptions.len())
             .field("listeners", &self.listeners.len())
-            .field("lanes", &self.lanes.len())
-            .field("waiting", &self.waits.len())
-            .field("lines", &self.lines.len())
-            .field("lost", &self.lost.len())
+            .field("delivery_groups", &self.delivery_groups.len())
+            .field("pending_waits", &self.pending_waits.len())
+            .field("agent_connections", &self.agent_connections.len())
+            .field("resume_deadlines", &self.resume_deadlines.len())
             .field("questions", &self.questions.questions().count())
-            .field("position", &self.position)
+            .field("position", &self.last_position)
             .finish_non_exhaustive()
     }
 }

@@ -1,125 +1,131 @@
-//! Output as a model makes it: text however cut goes in, and events with their positions come of it.
+//! Streamed output: splits text of any length into events with positions.
 
 use aaep::SessionId;
-use aaep::event::{EventType, State};
-use aaep::json::Scribe;
+use aaep::event::{AgentState, EventType};
+use aaep::json::TapeWriter;
 use seal::Digest;
 
-use super::publish::Events;
-use super::told::OwnEvent;
-use super::{Core, TurnContext, tongues};
+use super::notifications::HubEvent;
+use super::publish::EventBatch;
+use super::{Core, TurnContext, hub_messages};
 use crate::Principal;
-use crate::command::{Malformed, Reply};
-use crate::compose::text as text_member;
+use crate::command::{HubReply, MalformedRequest};
+use crate::compose::write_text;
 
-/// A piece of an output.
-pub(super) struct Piece<'p> {
+/// A part of an output, as an agent sent it.
+pub(super) struct OutputChunk<'p> {
     pub(super) id: Option<&'p str>,
     pub(super) text: &'p str,
     pub(super) language: Option<&'p str>,
     pub(super) content_type: Option<&'p str>,
     pub(super) complete: bool,
-    pub(super) stays: bool,
+    pub(super) keeps_state: bool,
 }
 
-/// No event carries more code points of an output.
-const LONGEST: usize = 8192;
+/// Maximum number of code points in one output event.
+const MAX_CHUNK_CHARS: usize = 8192;
 
 impl Core {
-    /// `POST /agent/v1/sessions/{id}/output`
-    pub(super) fn output(
+    /// Handles `POST /agent/v1/sessions/{id}/output`.
+    pub(super) fn stream_output(
         &mut self,
-        who: &Principal,
+        principal: &Principal,
         session: &SessionId,
-        piece: &Piece<'_>,
+        chunk: &OutputChunk<'_>,
         key: Option<&str>,
         context: &TurnContext,
-    ) -> Reply {
-        let complete = if piece.complete { "1" } else { "0" };
-        let whole = [session.as_str(), piece.id.unwrap_or(""), complete, piece.text];
-        // Keys from before there were languages and media types stay valid.
-        let whole = whole.into_iter().chain(piece.language.into_iter().flat_map(|tag| ["\0", tag]));
-        let whole = whole.chain(piece.content_type.into_iter().flat_map(|media_type| ["\0\0", media_type]));
-        let keyed = key.map(|key| (key, Digest::of_all(whole.map(str::as_bytes))));
-        if let Some(answer) = self.remembered(who, keyed.as_ref()) {
-            return answer;
+    ) -> HubReply {
+        let complete = if chunk.complete { "1" } else { "0" };
+        let parts = [session.as_str(), chunk.id.unwrap_or(""), complete, chunk.text];
+        // Language and media type were added later; without them the digest stays the same, so that older keys remain
+        // valid.
+        let parts = parts.into_iter().chain(chunk.language.into_iter().flat_map(|tag| ["\0", tag]));
+        let parts = parts.chain(chunk.content_type.into_iter().flat_map(|media_type| ["\0\0", media_type]));
+        let keyed_request = key.map(|key| (key, Digest::of_parts(parts.map(str::as_bytes))));
+        if let Some(reply) = self.idempotent_reply(principal, keyed_request.as_ref()) {
+            return reply;
         }
-        let Some(live) = self.own(who, session) else { return Reply::NotFound };
-        live.seen = Some(context.now);
-        let open = live.machine.open_outputs().find(|(id, _)| *id == piece.id);
+        let Some(live) = self.owned_session(principal, session) else { return HubReply::NotFound };
+        live.last_seen = Some(context.now);
+        let open = live.machine.open_outputs().find(|(id, _)| *id == chunk.id);
         let mut position = open.map_or(0, |(_, next)| next);
-        // While a question is open, leaving its state would tell that it was answered (decision 15).
-        let asks = *live.state() == State::AwaitingInput;
-        let writes = asks || *live.state() == State::WritingOutput;
-        if piece.text.is_empty() && !piece.complete {
-            return Malformed::NoText.into();
+        // While a question is open, leaving `awaiting_input` would mean that it was answered (decision 15).
+        let awaits_input = *live.state() == AgentState::AwaitingInput;
+        let is_writing = awaits_input || *live.state() == AgentState::WritingOutput;
+        if chunk.text.is_empty() && !chunk.complete {
+            return MalformedRequest::NoText.into();
         }
         let mut events = Vec::new();
-        if !writes {
-            events.push(tongues::state(&mut self.room, None, &State::WritingOutput));
+        if !is_writing {
+            events.push(hub_messages::state_changed_event(
+                &mut self.scratch,
+                None,
+                &AgentState::WritingOutput,
+            ));
         }
-        let pieces = cut(piece.text);
-        let last = pieces.len() - 1;
-        for (at, text) in pieces.into_iter().enumerate() {
-            let complete = piece.complete && at == last;
-            events.push(chunk(self.room.scribe(), piece, text, position, complete, &[]));
+        let texts = split_text(chunk.text);
+        let last = texts.len() - 1;
+        for (at, text) in texts.into_iter().enumerate() {
+            let complete = chunk.complete && at == last;
+            events.push(chunk_event(self.scratch.take_writer(), chunk, text, position, complete, &[]));
             position += text.chars().count() as u64;
         }
-        if piece.complete && !asks && !piece.stays {
-            events.push(tongues::state(&mut self.room, None, &State::Thinking));
+        if chunk.complete && !awaits_input && !chunk.keeps_state {
+            events.push(hub_messages::state_changed_event(&mut self.scratch, None, &AgentState::Thinking));
         }
-        match self.emit(session, Events::Own(events), context) {
+        match self.emit(session, EventBatch::FromHub(events), context) {
             Ok(event_ids) => {
-                let reply = Reply::EventsPublished { event_ids };
-                self.remember(who, keyed.as_ref(), &reply, context);
+                let reply = HubReply::EventsPublished { event_ids };
+                self.store_idempotent_reply(principal, keyed_request.as_ref(), &reply, context);
                 reply
             }
-            Err(answer) => answer,
+            Err(reply) => reply,
         }
     }
 }
 
-/// At least one piece, none too long.
-fn cut(text: &str) -> Vec<&str> {
-    let mut pieces = Vec::new();
+/// Splits text into one or more parts of at most [`MAX_CHUNK_CHARS`] code points.
+fn split_text(text: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
     let mut rest = text;
-    while let Some((at, _)) = rest.char_indices().nth(LONGEST) {
-        let (piece, after) = rest.split_at(at);
-        pieces.push(piece);
+    while let Some((at, _)) = rest.char_indices().nth(MAX_CHUNK_CHARS) {
+        let (part, after) = rest.split_at(at);
+        parts.push(part);
         rest = after;
     }
-    pieces.push(rest);
-    pieces
+    parts.push(rest);
+    parts
 }
 
-/// The end of an output that its agent left open.
-pub(super) fn closed(id: Option<&str>, position: u64) -> OwnEvent {
-    let piece = Piece { id, text: "", language: None, content_type: None, complete: true, stays: true };
-    chunk(Scribe::default(), &piece, "", position, true, &["en"])
+/// Creates the final chunk of an output that its agent left open.
+pub(super) fn closing_chunk(id: Option<&str>, position: u64) -> HubEvent {
+    let chunk =
+        OutputChunk { id, text: "", language: None, content_type: None, complete: true, keeps_state: true };
+    chunk_event(TapeWriter::default(), &chunk, "", position, true, &["en"])
 }
 
-fn chunk(
-    scribe: Scribe,
-    of: &Piece<'_>,
+fn chunk_event(
+    writer: TapeWriter,
+    chunk: &OutputChunk<'_>,
     text: &str,
     position: u64,
     complete: bool,
     languages: &[&str],
-) -> OwnEvent {
-    OwnEvent::new(scribe, &EventType::OutputStreaming, languages, |out| {
+) -> HubEvent {
+    HubEvent::new(writer, &EventType::OutputStreaming, languages, |out| {
         for (name, value) in
-            [("output_id", of.id), ("language", of.language), ("content_type", of.content_type)]
+            [("output_id", chunk.id), ("language", chunk.language), ("content_type", chunk.content_type)]
         {
             if let Some(value) = value {
-                text_member(out, name, value);
+                write_text(out, name, value);
             }
         }
-        text_member(out, "chunk", text);
+        write_text(out, "chunk", text);
         out.plain_key("position");
         out.integer(i64::try_from(position).unwrap_or(i64::MAX));
         out.plain_key("complete");
         out.boolean(complete);
-        out.plain("coalesce_hint", if complete { "completion" } else { "none" });
-        out.plain("urgency", "normal");
+        out.plain_member("coalesce_hint", if complete { "completion" } else { "none" });
+        out.plain_member("urgency", "normal");
     })
 }

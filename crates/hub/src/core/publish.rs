@@ -1,412 +1,437 @@
-//! Events: judged, staged, and heard once they are on disk.
+//! Validating and staging events.
 
 use std::sync::Arc;
 
-use aaep::check::Checked;
-use aaep::consent::{Action, Call};
+use aaep::check::CheckedDocument;
+use aaep::consent::{BoundAction, GuardedCall};
 use aaep::event::{Event, EventType};
 use aaep::json::Doc;
-use aaep::rule::{Face, Finding, Findings, Severity};
-use aaep::session::{Body, Session};
+use aaep::rule::{Finding, Findings, Severity, ValidationMode};
+use aaep::session::{SessionEventBody, SessionMachine};
 use aaep::{ReplyToken, SessionId};
 use seal::Digest;
 
-use super::agent::Live;
-use super::ask::broken;
-use super::told::{self, OwnEvent};
-use super::{After, Core, Heard, TurnContext, Write};
+use super::notifications::{self, HubEvent};
+use super::questions::violation;
+use super::sessions::LiveSession;
+use super::{CommittedEvent, Core, OwnedEntry, PostCommit, TurnContext};
 use crate::Principal;
-use crate::command::{LimitReached, Malformed, Output, Reply, RequestBody};
-use crate::compose::{self, SaysoExtension, Stamp};
-use crate::delivery::{Frame, Part};
-use crate::watch::Note;
+use crate::command::{HubReply, LimitReached, MalformedRequest, RequestBody, TurnOutput};
+use crate::compose::{self, EnvelopeFields, SaysoExtension};
+use crate::delivery::{Frame, OrderingClass};
+use crate::telemetry::LogEvent;
 
 impl Core {
-    /// `POST /agent/v1/sessions/{id}/events`: all or nothing.
+    /// Handles `POST /agent/v1/sessions/{id}/events`: publishes all events or none.
     pub(super) fn publish(
         &mut self,
-        who: &Principal,
+        principal: &Principal,
         session: &SessionId,
         events: &[RequestBody],
         key: Option<&str>,
         context: &TurnContext,
-    ) -> Reply {
-        let keyed = key.map(|key| {
+    ) -> HubReply {
+        let keyed_request = key.map(|key| {
             let events = events.iter().map(RequestBody::source).collect::<Vec<_>>().join("\n");
-            (key, Digest::of_all([session.as_str().as_bytes(), events.as_bytes()]))
+            (key, Digest::of_parts([session.as_str().as_bytes(), events.as_bytes()]))
         });
-        // Before the session is looked for: what was asked may have ended it.
-        if let Some(answer) = self.remembered(who, keyed.as_ref()) {
-            return answer;
+        // Comes before the session lookup, because the original request may have ended the session.
+        if let Some(reply) = self.idempotent_reply(principal, keyed_request.as_ref()) {
+            return reply;
         }
-        if self.own(who, session).is_none() {
-            return Reply::NotFound;
+        if self.owned_session(principal, session).is_none() {
+            return HubReply::NotFound;
         }
-        if events.is_empty() || events.len() > self.limits.events_in_request {
-            return Malformed::EventCount { most: self.limits.events_in_request }.into();
+        if events.is_empty() || events.len() > self.limits.events_per_request {
+            return MalformedRequest::EventCount { max: self.limits.events_per_request }.into();
         }
-        match self.emit(session, Events::FromAgent(events), context) {
+        match self.emit(session, EventBatch::FromAgent(events), context) {
             Ok(event_ids) => {
-                let reply = Reply::EventsPublished { event_ids };
-                self.remember(who, keyed.as_ref(), &reply, context);
+                let reply = HubReply::EventsPublished { event_ids };
+                self.store_idempotent_reply(principal, keyed_request.as_ref(), &reply, context);
                 reply
             }
-            Err(answer) => answer,
+            Err(reply) => reply,
         }
     }
 
-    /// Stages events of a session, all or none; returns their ids. What an agent says of itself asks nobody, and is critical
-    /// only so often.
+    /// Stages events of a session, all or none, and returns their ids. Critical events of an agent are rate limited.
     pub(super) fn emit(
         &mut self,
         session: &SessionId,
-        events: Events<'_>,
+        events: EventBatch<'_>,
         context: &TurnContext,
-    ) -> Result<Vec<Arc<str>>, Reply> {
-        let (count, by_agent) = match &events {
-            Events::FromAgent(bodies) => (bodies.len(), true),
-            Events::Own(events) => (events.len(), false),
+    ) -> Result<Vec<Arc<str>>, HubReply> {
+        let (count, is_from_agent) = match &events {
+            EventBatch::FromAgent(bodies) => (bodies.len(), true),
+            EventBatch::FromHub(events) => (events.len(), false),
         };
-        let mut savepoint = self.savepoint(count > 1);
+        let mut savepoint = self.create_savepoint(count > 1);
         let mut ids = Vec::with_capacity(count);
         let staged = match events {
-            Events::FromAgent(bodies) => bodies.iter().try_for_each(|body| {
-                ids.push(self.emit_body(session, body, &mut savepoint, context)?);
-                Ok::<(), Reply>(())
+            EventBatch::FromAgent(bodies) => bodies.iter().try_for_each(|body| {
+                ids.push(self.emit_agent_event(session, body, &mut savepoint, context)?);
+                Ok::<(), HubReply>(())
             }),
-            Events::Own(events) => events.into_iter().try_for_each(|event| {
-                ids.push(self.emit_own(session, event, Some(&mut savepoint), context)?);
+            EventBatch::FromHub(events) => events.into_iter().try_for_each(|event| {
+                ids.push(self.emit_hub_event(session, event, Some(&mut savepoint), context)?);
                 Ok(())
             }),
         };
-        let staged = staged
-            .and_then(|()| if by_agent { self.criticals_left(session, &savepoint, context) } else { Ok(()) });
+        let staged = staged.and_then(|()| {
+            if is_from_agent { self.check_critical_limit(session, &savepoint, context) } else { Ok(()) }
+        });
         if staged.is_err() {
             self.roll_back(session, savepoint);
         }
-        let mut over = false;
+        let mut has_ended = false;
         if let Some(live) = self.sessions.get_mut(session) {
-            live.lease = live.lease.max(context.now.saturating_add(self.limits.lease));
-            if by_agent && staged.is_ok() {
-                live.seen = Some(context.now);
+            live.lease_until = live.lease_until.max(context.now.saturating_add(self.limits.lease_ms));
+            if is_from_agent && staged.is_ok() {
+                live.last_seen = Some(context.now);
             }
-            over = !live.machine.is_open();
+            has_ended = !live.machine.is_open();
         }
-        if staged.is_ok() && over {
-            self.end(session, context);
+        if staged.is_ok() && has_ended {
+            self.end_session(session, context);
         }
         staged.map(|()| ids)
     }
 
-    /// Marks the end of what is staged so far.
-    pub(super) fn savepoint(&self, has_several_events: bool) -> Savepoint {
+    /// Records what is staged so far.
+    pub(super) fn create_savepoint(&self, has_several_events: bool) -> Savepoint {
         Savepoint {
             writes: self.staged.writes.len(),
-            after: self.staged.after.len(),
-            position: self.position,
+            post_commit: self.staged.post_commit.len(),
+            position: self.last_position,
             has_several_events,
             machine: None,
         }
     }
 
-    /// Undoes what was staged for a session since the savepoint.
+    /// Removes what was staged for a session since the savepoint.
     pub(super) fn roll_back(&mut self, session: &SessionId, savepoint: Savepoint) {
         self.staged.writes.truncate(savepoint.writes);
-        for undone in self.staged.after.split_off(savepoint.after) {
-            if let After::Decided(decided) = undone {
-                self.questions.abandon(decided);
+        for action in self.staged.post_commit.split_off(savepoint.post_commit) {
+            if let PostCommit::ApplyQuestionChange(change) = action {
+                self.questions.abandon(change);
             }
         }
-        self.position = savepoint.position;
+        self.last_position = savepoint.position;
         if let (Some(live), Some(machine)) = (self.sessions.get_mut(session), savepoint.machine) {
             live.machine = machine;
         }
     }
 
-    /// Whether an agent may say as much that waits for nobody as it has staged since that write.
-    fn criticals_left(
+    /// Checks the rate limit for the critical events that an agent staged since the savepoint.
+    fn check_critical_limit(
         &mut self,
         session: &SessionId,
         savepoint: &Savepoint,
         context: &TurnContext,
-    ) -> Result<(), Reply> {
-        let new = self.staged.writes.get(savepoint.writes..).unwrap_or_default();
-        let critical =
-            new.iter().filter(|write| matches!(write, Write::Event { critical: true, .. })).count();
-        if critical == 0 {
+    ) -> Result<(), HubReply> {
+        let new_writes = self.staged.writes.get(savepoint.writes..).unwrap_or_default();
+        let critical_count = new_writes
+            .iter()
+            .filter(|write| matches!(write, OwnedEntry::Event { is_critical: true, .. }))
+            .count();
+        if critical_count == 0 {
             return Ok(());
         }
-        let agent = self.sessions.get(session).map(Live::agent_and_person).unwrap_or_default();
-        let most = self.limits.criticals_per_minute;
-        if !self.criticals.take(&agent, critical, most, context.now) {
-            return Err(LimitReached::CriticalsPerMinute { most }.into());
+        let limit_key = self.sessions.get(session).map(LiveSession::rate_limit_key).unwrap_or_default();
+        let max = self.limits.criticals_per_minute;
+        if !self.critical_limiter.try_acquire(&limit_key, critical_count, max, context.now) {
+            return Err(LimitReached::CriticalsPerMinute { max }.into());
         }
         Ok(())
     }
 
-    /// Stages one event that an agent has said.
-    fn emit_body(
+    /// Stages one event from an agent.
+    fn emit_agent_event(
         &mut self,
         session: &SessionId,
         body: &RequestBody,
         savepoint: &mut Savepoint,
         context: &TurnContext,
-    ) -> Result<Arc<str>, Reply> {
-        let mut tape = std::mem::take(&mut self.room.said);
+    ) -> Result<Arc<str>, HubReply> {
+        let mut tape = std::mem::take(&mut self.scratch.request_tape);
         let doc = body.doc(&mut tape)?;
-        let id = if let Some(in_hubs_words) = told::state_without_words(&doc, &mut self.room) {
-            self.emit_own(session, in_hubs_words, Some(savepoint), context)?
+        let id = if let Some(hub_event) = notifications::complete_bare_state_change(&doc, &mut self.scratch) {
+            self.emit_hub_event(session, hub_event, Some(savepoint), context)?
         } else {
-            let said = Said { doc: &doc, source: Source::Agent, extension: None };
-            self.emit_doc(session, &said, Some(savepoint), context)?
+            let draft = EventDraft { doc: &doc, origin: EventOrigin::Agent, extension: None };
+            self.emit_draft(session, &draft, Some(savepoint), context)?
         };
-        self.room.said = tape;
+        self.scratch.request_tape = tape;
         Ok(id)
     }
 
-    /// Stages one event of the hub's own making.
-    pub(super) fn emit_own(
+    /// Stages one event that the hub created.
+    pub(super) fn emit_hub_event(
         &mut self,
         session: &SessionId,
-        event: OwnEvent,
+        event: HubEvent,
         savepoint: Option<&mut Savepoint>,
         context: &TurnContext,
-    ) -> Result<Arc<str>, Reply> {
+    ) -> Result<Arc<str>, HubReply> {
         let doc = event.payload.doc()?;
-        let said = Said { doc: &doc, source: Source::Hub, extension: event.extension.as_ref() };
-        let id = self.emit_doc(session, &said, savepoint, context)?;
-        self.room.keep_scribe(event.payload);
+        let draft = EventDraft { doc: &doc, origin: EventOrigin::Hub, extension: event.extension.as_ref() };
+        let id = self.emit_draft(session, &draft, savepoint, context)?;
+        self.scratch.recycle_writer(event.payload);
         Ok(id)
     }
 
-    /// Stages one event that was read already.
-    pub(super) fn emit_doc(
+    /// Stages one parsed event.
+    pub(super) fn emit_draft(
         &mut self,
         session: &SessionId,
-        said: &Said<'_>,
+        draft: &EventDraft<'_>,
         savepoint: Option<&mut Savepoint>,
         context: &TurnContext,
-    ) -> Result<Arc<str>, Reply> {
+    ) -> Result<Arc<str>, HubReply> {
         let id = self.new_id("evt_", context);
-        let Some(live) = self.sessions.get_mut(session) else { return Err(Reply::NotFound) };
-        // A clock that goes back does not take the session's stamps with it (§3.2.5).
-        let at = context.now.max(live.stamped);
-        let mut event = std::mem::take(&mut self.room.event);
-        let timestamp = self.room.stamp(at);
-        let stamp = Stamp {
+        let Some(live) = self.sessions.get_mut(session) else { return Err(HubReply::NotFound) };
+        // Even if the clock goes back, the session's timestamps do not (§3.2.5).
+        let at = context.now.max(live.last_timestamp);
+        let mut event = std::mem::take(&mut self.scratch.event_writer);
+        let timestamp = self.scratch.format_timestamp(at);
+        let envelope = EnvelopeFields {
             event_id: &id,
             session_id: session.as_str(),
             timestamp,
             producer: &live.producer,
-            question: match said.source {
-                Source::Question(kind, token) => Some((kind, token.as_str())),
-                Source::Agent | Source::Hub => None,
+            question: match draft.origin {
+                EventOrigin::Question(kind, token) => Some((kind, token.as_str())),
+                EventOrigin::Agent | EventOrigin::Hub => None,
             },
             hints: live.hints.as_ref(),
             state: Some(live.state()),
         };
-        // What binds a call to its question stands beside the payload, and is not told to listeners.
-        let root = said.doc.root();
-        let kind = match said.source {
-            Source::Agent => said.doc.type_value().and_then(|kind| Some(EventType::of(&kind.text()?))),
-            Source::Hub | Source::Question(..) => None,
+        let root = draft.doc.root();
+        let kind = match draft.origin {
+            EventOrigin::Agent => {
+                draft.doc.type_value().and_then(|kind| Some(EventType::parse(&kind.text()?)))
+            }
+            EventOrigin::Hub | EventOrigin::Question(..) => None,
         };
-        // What is only published could not be answered.
+        // A question that is published as an event could not be answered.
         if matches!(kind, Some(EventType::AwaitingConfirmation | EventType::AwaitingClarification)) {
-            return Err(Malformed::QuestionPublished.into());
+            return Err(MalformedRequest::QuestionPublished.into());
         }
         let is_call = kind == Some(EventType::ToolInvoked);
-        let of_call = |name| if is_call { root.member(name) } else { None };
-        let token = of_call("reply_token").and_then(|token| ReplyToken::parse(&token.text()?).ok());
-        let arguments = of_call("arguments").map(|arguments| arguments.source());
-        let hidden: &[&str] = match said.source {
-            Source::Question(..) => &["reply_token", "tool", "arguments"],
-            Source::Agent if is_call => &["reply_token", "arguments"],
-            Source::Agent | Source::Hub => &[],
+        let call_member = |name| if is_call { root.member(name) } else { None };
+        let token = call_member("reply_token").and_then(|token| ReplyToken::parse(&token.text()?).ok());
+        let arguments = call_member("arguments").map(|arguments| arguments.source());
+        // The members that bind a call to its question are not sent to listeners.
+        let hidden: &[&str] = match draft.origin {
+            EventOrigin::Question(..) => &["reply_token", "tool", "arguments"],
+            EventOrigin::Agent if is_call => &["reply_token", "arguments"],
+            EventOrigin::Agent | EventOrigin::Hub => &[],
         };
-        let tool = of_call("tool").and_then(|tool| tool.text());
-        let bound = match (&tool, arguments) {
+        let tool = call_member("tool").and_then(|tool| tool.text());
+        let binding = match (&tool, arguments) {
             (Some(tool), Some(arguments)) => {
-                let action = Action::new(tool, arguments).map_err(Malformed::Action)?;
+                let action = BoundAction::new(tool, arguments).map_err(MalformedRequest::InvalidAction)?;
                 Some(SaysoExtension::Call { tool, digest: Some(action.digest()) })
             }
             _ => None,
         };
-        let extension = said.extension.or(bound.as_ref());
-        let critical =
-            compose::event(&root, &stamp, extension, hidden, &mut event).map_err(Malformed::Event)?;
+        let extension = draft.extension.or(binding.as_ref());
+        let is_critical = compose::write_event(&root, &envelope, extension, hidden, &mut event)
+            .map_err(MalformedRequest::InvalidEvent)?;
         let doc = event.doc()?;
-        let new = New { id: &id, doc, critical, token: token.as_ref(), arguments };
-        let owner = self.stage(session, &new, savepoint, context)?;
-        let body = event.take(self.room.texts.pop());
-        self.room.event = event;
-        self.staged.writes.push(Write::Event {
-            position: self.position,
+        let composed = ComposedEvent { id: &id, doc, is_critical, token: token.as_ref(), arguments };
+        let owner = self.validate_and_stage(session, &composed, savepoint, context)?;
+        let body = event.take(self.scratch.spare_texts.pop());
+        self.scratch.event_writer = event;
+        self.staged.writes.push(OwnedEntry::Event {
+            position: self.last_position,
             session: owner,
             event_id: id.clone(),
             at: context.now,
-            critical,
+            is_critical,
             body,
         });
         Ok(id)
     }
 
-    /// Stages an event that is the hub's own to say.
-    pub(super) fn say_itself(&mut self, session: &SessionId, event: OwnEvent, context: &TurnContext) {
-        let said = self.emit_own(session, event, None, context).map(drop);
-        self.was_said(session, said);
+    /// Stages an event from the hub, and logs it if the rules reject it.
+    pub(super) fn announce(&mut self, session: &SessionId, event: HubEvent, context: &TurnContext) {
+        let result = self.emit_hub_event(session, event, None, context).map(drop);
+        self.log_if_rejected(session, result);
     }
 
-    /// What the hub itself had to say and was refused is lacking to everybody, so whoever runs it is told. In a session that
-    /// is over there is nothing to say.
-    pub(super) fn was_said(&mut self, session: &SessionId, said: Result<(), Reply>) {
-        let rules = match said {
-            Ok(()) | Err(Reply::NotFound) => return,
-            Err(Reply::Unlawful(findings)) => findings.iter().map(|finding| finding.rule.id()).collect(),
+    /// Logs that an event of the hub was rejected, because listeners will miss it. Ignores sessions that have ended.
+    pub(super) fn log_if_rejected(&mut self, session: &SessionId, result: Result<(), HubReply>) {
+        let rules = match result {
+            Ok(()) | Err(HubReply::NotFound) => return,
+            Err(HubReply::RuleViolations(findings)) => {
+                findings.iter().map(|finding| finding.rule.id()).collect()
+            }
             Err(_) => Vec::new(),
         };
-        let note = Note::Unsaid { session: session.clone(), rules };
-        self.staged.after.push(After::Output(Output::Note(note)));
+        let log_event = LogEvent::HubEventRejected { session: session.clone(), rules };
+        self.staged.post_commit.push(PostCommit::Emit(TurnOutput::Log(log_event)));
     }
 
-    /// Judges a whole event and stages what follows from it but its own writing; returns its session.
-    fn stage(
+    /// Validates an event and stages its effects, except the journal entry of the event itself. Returns its session.
+    fn validate_and_stage(
         &mut self,
         session: &SessionId,
-        new: &New<'_>,
+        composed: &ComposedEvent<'_>,
         savepoint: Option<&mut Savepoint>,
         context: &TurnContext,
-    ) -> Result<SessionId, Reply> {
-        let doc = &new.doc;
-        let mut findings = Findings::new(Face::Strict);
+    ) -> Result<SessionId, HubReply> {
+        let doc = &composed.doc;
+        let mut findings = Findings::new(ValidationMode::Strict);
         let checked = self.validator.check(doc, &mut findings);
         let errors = |list: Vec<Finding>| -> Vec<Finding> {
             list.into_iter().filter(|finding| finding.severity == Severity::Error).collect()
         };
         if findings.has_error() {
-            return Err(Reply::Unlawful(errors(findings.take())));
+            return Err(HubReply::RuleViolations(errors(findings.take())));
         }
-        let Checked::Event(step) = checked else { return Err(Malformed::UnknownEvent.into()) };
+        let CheckedDocument::Event(step) = checked else { return Err(MalformedRequest::UnknownEvent.into()) };
         let step = step.borrow();
-        let Some(live) = self.sessions.get_mut(session) else { return Err(Reply::NotFound) };
-        let critical = new.critical;
-        // Where nobody listens there is nobody to read it for; a question and an end are looked at again.
-        let event = if needs_reading(&step.body) || self.lanes.cover(&live.agent, live.person.as_deref()) {
-            Some(Event::read(doc).ok_or(Malformed::UnknownEvent)?)
+        let Some(live) = self.sessions.get_mut(session) else { return Err(HubReply::NotFound) };
+        let is_critical = composed.is_critical;
+        // Without listeners, only questions and session ends are parsed, because the hub itself examines them.
+        let event = if needs_parsing(&step.body)
+            || self.delivery_groups.has_listener_for(&live.agent, live.person.as_deref())
+        {
+            Some(Event::read(doc).ok_or(MalformedRequest::UnknownEvent)?)
         } else {
             None
         };
-        let dangerous = match step.body {
-            Body::ToolInvoked { high_risk, irreversible, .. } => high_risk || irreversible,
+        let needs_consent = match step.body {
+            SessionEventBody::ToolInvoked { high_risk, irreversible, .. } => high_risk || irreversible,
             _ => false,
         };
         if let Some(savepoint) = savepoint
-            && (savepoint.has_several_events || critical || dangerous)
+            && (savepoint.has_several_events || is_critical || needs_consent)
         {
-            savepoint.keep(live);
+            savepoint.save_machine(live);
         }
-        live.machine.admit(&step).map_err(|found| Reply::Unlawful(errors(found)))?;
-        live.stamped = step.at.map_or(live.stamped, |at| live.stamped.max(at.unix_millis()));
+        live.machine.try_apply(&step).map_err(|found| HubReply::RuleViolations(errors(found)))?;
+        live.last_timestamp =
+            step.timestamp.map_or(live.last_timestamp, |at| live.last_timestamp.max(at.unix_millis()));
         let (id, agent, person) = (live.id.clone(), live.agent.clone(), live.person.clone());
-        if let Body::ToolInvoked { tool, call, irreversible, .. } = &step.body
-            && (dangerous || self.has_unused_yes(&id))
+        if let SessionEventBody::ToolInvoked { tool, call_id: call, irreversible, .. } = &step.body
+            && (needs_consent || self.has_unused_consent(&id))
         {
-            let call = Call {
-                session: &id,
-                token: new.token,
+            let call = GuardedCall {
+                session_id: &id,
+                token: composed.token,
                 tool,
-                call: *call,
-                arguments: new.arguments,
+                call_id: *call,
+                arguments: composed.arguments,
                 irreversible: *irreversible,
             };
-            if dangerous {
-                let decided = self.questions.spend(&call).map_err(|why| {
-                    Reply::Unlawful(vec![broken(why.rule(*irreversible), "/tool", why.to_string())])
+            if needs_consent {
+                let change = self.questions.spend(&call).map_err(|error| {
+                    HubReply::RuleViolations(vec![violation(
+                        error.rule(*irreversible),
+                        "/tool",
+                        error.to_string(),
+                    )])
                 })?;
-                self.decide(decided, context);
+                self.stage_question_change(change, context);
             } else {
-                self.note_use(&call);
+                self.record_consent_use(&call);
             }
         }
-        self.position += 1;
+        self.last_position += 1;
         if let Some(event) = event {
-            // What leads into a question goes in front of it, and so overtakes with it (design, decision 10).
-            let part = Part::of(&event);
-            let frame = Frame::event(new.id, doc.source(), self.position, critical || part == Part::Question);
-            let heard = Heard { event, frame: Arc::new(frame.of_session(session.as_str(), part)) };
-            self.staged.after.push(After::Event { heard: Arc::new(heard), agent, person });
+            // The state change before a question overtakes other frames together with the question (decision 10).
+            let ordering = OrderingClass::of(&event);
+            let frame = Frame::event(
+                composed.id,
+                doc.source(),
+                self.last_position,
+                is_critical || ordering == OrderingClass::Question,
+            );
+            let committed =
+                CommittedEvent { event, frame: Arc::new(frame.with_session(session.as_str(), ordering)) };
+            self.staged.post_commit.push(PostCommit::Event { committed: Arc::new(committed), agent, person });
         }
         Ok(id)
     }
 
-    /// A session that has said its last word is over: its questions are refused, and it is forgotten.
-    fn end(&mut self, session: &SessionId, context: &TurnContext) {
+    /// Ends a session after its last event: rejects its open questions and removes it.
+    fn end_session(&mut self, session: &SessionId, context: &TurnContext) {
         let Some(live) = self.sessions.get(session) else { return };
-        let decided = self.questions.end(&live.id.clone(), context.now);
-        self.decide(decided, context);
-        self.staged.writes.push(Write::SessionEnded { id: session.clone(), at: context.now });
+        let change = self.questions.end_session(&live.id.clone(), context.now);
+        self.stage_question_change(change, context);
+        self.staged.writes.push(OwnedEntry::SessionEnded { id: session.clone(), at: context.now });
         self.forget_session(session);
-        self.tell_session_end(session, context);
+        self.notify_session_end(session, context);
     }
 }
 
-/// Events of one request, without their envelopes.
-pub(super) enum Events<'e> {
-    /// What an agent says, as it came.
+/// The events of one request, without envelopes.
+pub(super) enum EventBatch<'e> {
+    /// Events from an agent, as received.
     FromAgent(&'e [RequestBody]),
-    /// What the hub writes itself.
-    Own(Vec<OwnEvent>),
+    /// Events that the hub created.
+    FromHub(Vec<HubEvent>),
 }
 
 /// An event without its envelope.
-pub(super) struct Said<'s> {
+pub(super) struct EventDraft<'s> {
     pub(super) doc: &'s Doc<'s>,
-    pub(super) source: Source<'s>,
-    /// What the hub adds.
+    pub(super) origin: EventOrigin<'s>,
+    /// The extension that the hub adds.
     pub(super) extension: Option<&'s SaysoExtension<'s>>,
 }
 
-/// Where an event comes from.
+/// The origin of an event.
 #[derive(Clone, Copy)]
-pub(super) enum Source<'s> {
+pub(super) enum EventOrigin<'s> {
     /// An agent published it.
     Agent,
-    /// The hub wrote it.
+    /// The hub created it.
     Hub,
-    /// An agent asks; the type and the token are the hub's to set.
+    /// An agent asked a question; the hub sets the type and the token.
     Question(&'s EventType, &'s ReplyToken),
 }
 
-/// A whole event that is to be judged.
-struct New<'n> {
+/// A complete event, ready for validation.
+struct ComposedEvent<'n> {
     id: &'n Arc<str>,
     doc: Doc<'n>,
-    critical: bool,
-    /// The consent that a call spends, and its arguments, where they are said.
+    is_critical: bool,
+    /// The token of the consent that a call spends, and the call's arguments, if given.
     token: Option<&'n ReplyToken>,
     arguments: Option<&'n str>,
 }
 
-/// The end of what was staged before a request, so that a refused one leaves nothing behind.
+/// The state of the staged turn before a request, so that a refused request leaves nothing behind.
 pub(super) struct Savepoint {
+    /// Number of staged writes.
     writes: usize,
-    after: usize,
+    /// Number of staged actions.
+    post_commit: usize,
     position: u64,
-    /// There is more than one event, and each may be refused.
+    /// Whether there is more than one event, each of which may be refused.
     has_several_events: bool,
-    /// The session's machine, where an event may be refused after the machine has taken it or one before it.
-    machine: Option<Session>,
+    /// The session's state machine, saved if an event may be refused after the machine has applied it or an earlier
+    /// one.
+    machine: Option<SessionMachine>,
 }
 
 impl Savepoint {
-    pub(super) fn keep(&mut self, live: &Live) {
+    pub(super) fn save_machine(&mut self, live: &LiveSession) {
         self.machine.get_or_insert_with(|| live.machine.clone());
     }
 }
 
-fn needs_reading(body: &Body<&str>) -> bool {
+fn needs_parsing(body: &SessionEventBody<&str>) -> bool {
     matches!(
         body,
-        Body::Confirmation(_) | Body::Clarification(_) | Body::Completed | Body::Errored | Body::Cancelled
+        SessionEventBody::Confirmation(_)
+            | SessionEventBody::Clarification(_)
+            | SessionEventBody::Completed
+            | SessionEventBody::Errored
+            | SessionEventBody::Cancelled
     )
 }

@@ -1,110 +1,114 @@
-//! The hub as it was: open sessions from their events, questions from the ledger, subscriptions from their terms.
+//! Restores the hub from the journal: sessions from their events, questions from the ledger, and subscriptions from
+//! their stored terms.
 
 use std::hash::RandomState;
 use std::sync::Arc;
 
 use aaep::SubscriptionId;
-use aaep::check::Checked;
-use aaep::consent::{Question, Questions};
+use aaep::check::CheckedDocument;
+use aaep::consent::{Question, QuestionRegistry};
 use aaep::event::Producer;
 use aaep::json::Tape;
 use aaep::message::{Message, SubscriptionAccepted};
 use aaep::negotiate::{Offer, Terms};
-use aaep::rule::{Face, Findings};
-use aaep::shape::Wants;
-use journal::{Error, Place, Position};
+use aaep::rule::{Findings, ValidationMode};
+use aaep::shaping::ShapingTerms;
+use journal::{DamageLocation, JournalError, Position};
 use seal::UnixMillis;
 
 use super::Core;
-use super::agent::Live;
-use super::ask::status_of;
-use super::onward::Onward;
-use super::subscription::{Before, Subscription};
+use super::questions::status_of;
+use super::resume_from::ResumeFrom;
+use super::sessions::LiveSession;
+use super::subscription::{LiveSubscription, PreviousTerms};
 use crate::{Principal, Role, Scope};
 
-/// So many events are read at a time.
-const PAGE: usize = 512;
+/// Number of events to read at a time.
+const PAGE_EVENTS: usize = 512;
 
 impl Core {
-    /// Makes everything again from the journal. Connections are gone; who had one may come back within the window.
-    pub(super) fn restore(&mut self, now: UnixMillis) -> Result<(), Error> {
-        let alive = self.journal.restore()?;
-        self.position = alive.last.get();
-        self.floor = alive.floor.get();
-        self.lanes.clear();
+    /// Rebuilds all state from the journal. Connections are lost; listeners may reconnect within the resume window.
+    pub(super) fn restore(&mut self, now: UnixMillis) -> Result<(), JournalError> {
+        let stored_state = self.journal.restore()?;
+        self.last_position = stored_state.last_position.get();
+        self.trimmed_up_to = stored_state.trimmed_up_to.get();
+        self.delivery_groups.clear();
         self.listeners.clear();
         self.sessions.clear();
         self.subscriptions.clear();
-        self.lost.clear();
-        for stored in &alive.sessions {
-            let lease = now.saturating_add(self.limits.lease);
-            let mut live = Live::restored(stored, self.limits.open_in_session, lease)
-                .ok_or_else(|| unreadable(Place::Session, &stored.id))?;
+        self.resume_deadlines.clear();
+        for stored in &stored_state.sessions {
+            let lease_until = now.saturating_add(self.limits.lease_ms);
+            let mut live = LiveSession::from_stored(stored, self.limits.open_per_session, lease_until)
+                .ok_or_else(|| unreadable(DamageLocation::Session, &stored.id))?;
             if self.orphans.contains(&live.id) {
-                (live.lease, live.looked_at) = (now, now);
+                (live.lease_until, live.lease_check_at) = (now, now);
             }
-            self.replay(&mut live)?;
+            self.replay_events(&mut live)?;
             self.sessions.insert(live.id.clone(), live);
         }
-        self.leases = self.sessions.iter().map(|(id, live)| (live.lease, id.clone())).collect();
-        let mut questions = Vec::with_capacity(alive.questions.len() + alive.unspent.len());
-        for stored in &alive.questions {
-            questions.push(question(&stored.token, &stored.record, stored.deadline)?);
+        self.lease_checks = self.sessions.iter().map(|(id, live)| (live.lease_until, id.clone())).collect();
+        let mut questions =
+            Vec::with_capacity(stored_state.questions.len() + stored_state.unspent_decisions.len());
+        for stored in &stored_state.questions {
+            questions.push(parse_question(&stored.token, &stored.record, stored.deadline)?);
         }
-        for stored in &alive.unspent {
-            let mut question = question(&stored.token, &stored.record, stored.deadline)?;
+        for stored in &stored_state.unspent_decisions {
+            let mut question = parse_question(&stored.token, &stored.record, stored.deadline)?;
             question.status = status_of(stored);
             questions.push(question);
         }
-        questions.sort_by_key(|question| question.asked);
-        self.questions = Questions::restore(
+        questions.sort_by_key(|question| question.asked_at);
+        self.questions = QuestionRegistry::restore(
             self.limits.questions,
             RandomState::new(),
             questions,
             now,
-            self.limits.resume_window,
+            self.limits.resume_window_ms,
         );
-        for stored in &alive.subscriptions {
-            let mut subscription =
-                restored(stored).ok_or_else(|| unreadable(Place::Subscription, &stored.id))?;
+        for stored in &stored_state.subscriptions {
+            let mut subscription = parse_subscription(stored)
+                .ok_or_else(|| unreadable(DamageLocation::Subscription, &stored.id))?;
             self.questions.subscription_opened(&subscription.id, &stored.principal);
-            let until = now.saturating_add(self.limits.resume_window);
-            subscription.lost = Some(until);
-            self.lost.insert((until, subscription.id.clone()));
+            let until = now.saturating_add(self.limits.resume_window_ms);
+            subscription.resume_deadline = Some(until);
+            self.resume_deadlines.insert((until, subscription.id.clone()));
             self.subscriptions.insert(subscription.id.clone(), subscription);
         }
         self.needs_rebuild = false;
-        self.recount();
+        self.reset_gauges();
         Ok(())
     }
 
-    /// Brings a session's machine to where its events have led.
-    fn replay(&mut self, live: &mut Live) -> Result<(), Error> {
+    /// Replays a session's events into its state machine.
+    fn replay_events(&mut self, live: &mut LiveSession) -> Result<(), JournalError> {
         let mut after = Position::START;
         loop {
-            let page = self.journal.events_of(live.id.as_str(), after, PAGE)?;
+            let page = self.journal.session_events(live.id.as_str(), after, PAGE_EVENTS)?;
             for stored in &page {
                 after = stored.position;
-                let unreadable = || unreadable(Place::Event, &stored.event_id);
+                let unreadable = || unreadable(DamageLocation::Event, &stored.event_id);
                 let text = std::str::from_utf8(&stored.body).map_err(|_| unreadable())?;
                 let mut tape = Tape::default();
                 let doc = tape.read(text).map_err(|_| unreadable())?;
-                let mut findings = Findings::new(Face::Strict);
-                let Checked::Event(step) = self.validator.check(&doc, &mut findings) else {
+                let mut findings = Findings::new(ValidationMode::Strict);
+                let CheckedDocument::Event(step) = self.validator.check(&doc, &mut findings) else {
                     return Err(unreadable());
                 };
                 let step = step.borrow();
-                live.machine.event(&step, &mut findings);
-                live.stamped = step.at.map_or(live.stamped, |at| live.stamped.max(at.unix_millis()));
+                live.machine.apply(&step, &mut findings);
+                live.last_timestamp = step
+                    .timestamp
+                    .map_or(live.last_timestamp, |at| live.last_timestamp.max(at.unix_millis()));
             }
-            if page.len() < PAGE {
+            if page.len() < PAGE_EVENTS {
                 return Ok(());
             }
         }
     }
 }
 
-/// A row that is whole but not in a form that this version knows.
+/// A record that is intact but in a format that this version does not know.
 #[derive(Debug)]
 struct UnreadableRow(String);
 
@@ -116,43 +120,48 @@ impl std::fmt::Display for UnreadableRow {
 
 impl std::error::Error for UnreadableRow {}
 
-pub(super) fn unreadable(place: Place, id: &str) -> Error {
-    Error::Corrupt(place, Some(Box::new(UnreadableRow(id.to_owned()))))
+pub(super) fn unreadable(location: DamageLocation, id: &str) -> JournalError {
+    JournalError::Corrupt(location, Some(Box::new(UnreadableRow(id.to_owned()))))
 }
 
-/// A stored question, with its deadline as it stands now.
-fn question(token: &str, record: &[u8], deadline: UnixMillis) -> Result<Question, Error> {
-    let read = || Question::parse_record(std::str::from_utf8(record).ok()?);
-    let mut question = read().ok_or_else(|| unreadable(Place::Question, token))?;
+/// Parses a stored question and sets its current deadline.
+fn parse_question(token: &str, record: &[u8], deadline: UnixMillis) -> Result<Question, JournalError> {
+    let parse = || Question::parse_record(std::str::from_utf8(record).ok()?);
+    let mut question = parse().ok_or_else(|| unreadable(DamageLocation::Question, token))?;
     question.deadline = deadline;
     Ok(question)
 }
 
-fn restored(stored: &journal::stored::OpenSubscription) -> Option<Subscription> {
+fn parse_subscription(stored: &journal::stored::OpenSubscription) -> Option<LiveSubscription> {
     let mut tape = Tape::default();
     let doc = tape.read(std::str::from_utf8(&stored.record).ok()?).ok()?;
     let root = doc.root();
     let accepted = root.member("accepted")?.source();
     let mut granted = parse_accepted(accepted)?;
-    let onward = Onward::take(&mut granted.honored_capabilities);
+    let resume_from = ResumeFrom::take_from(&mut granted.honored_capabilities);
     let terms = terms_of(&granted)?;
     let scope = Scope::read(&root.member("scope")?)?;
-    let may_answer = root.member("may_answer")?.boolean()?;
-    let who = Principal {
+    let may_answer = root.member("may_answer")?.as_bool()?;
+    let principal = Principal {
         name: stored.principal.as_str().into(),
         role: if may_answer { Role::Listener } else { Role::Observer },
         agent_id: None,
         scope: Arc::new(scope),
-        open: false,
-        token: None,
+        is_unauthenticated: false,
+        token_digest: None,
     };
-    let mut subscription = Subscription::new(SubscriptionId::parse(&stored.id).ok()?, &who, terms, accepted);
-    subscription.after = onward.after;
-    for earlier in root.member("before").iter().flat_map(aaep::json::Value::items) {
-        let until = u64::try_from(earlier.member("until")?.number()?.as_i64()?).ok()?;
+    let mut subscription =
+        LiveSubscription::new(SubscriptionId::parse(&stored.id).ok()?, &principal, terms, accepted);
+    subscription.resume_after = resume_from.after;
+    for earlier in root.member("before").iter().flat_map(aaep::json::JsonValue::items) {
+        let until = u64::try_from(earlier.member("until")?.as_number()?.as_i64()?).ok()?;
         let accepted = earlier.member("accepted")?.source();
-        let wants = Arc::new(Wants::from(&terms_of(&parse_accepted(accepted)?)?));
-        subscription.before.push(Before { until, wants, accepted: accepted.into() });
+        let shaping_terms = Arc::new(ShapingTerms::from(&terms_of(&parse_accepted(accepted)?)?));
+        subscription.previous_terms.push(PreviousTerms {
+            last_position: until,
+            shaping_terms,
+            accepted_json: accepted.into(),
+        });
     }
     Some(subscription)
 }
@@ -162,8 +171,8 @@ fn parse_accepted(text: &str) -> Option<SubscriptionAccepted> {
     Some(accepted)
 }
 
-/// The terms that a message has granted.
+/// Returns the terms of a `subscription.accepted` message.
 fn terms_of(accepted: &SubscriptionAccepted) -> Option<Terms> {
-    let known = Offer::new(Producer::new("any")).extensions;
-    Terms::from_capabilities(&accepted.aaep_version, &accepted.honored_capabilities, &known)
+    let known_extensions = Offer::new(Producer::new("any")).extensions;
+    Terms::from_capabilities(&accepted.aaep_version, &accepted.honored_capabilities, &known_extensions)
 }

@@ -1,96 +1,102 @@
-//! Subscriptions: asked for, changed, lost and closed.
+//! Opening, changing, detaching and closing subscriptions.
 
 use std::sync::Arc;
 
 use aaep::SubscriptionId;
-use aaep::json::Writer;
+use aaep::json::JsonWriter;
 use aaep::message::{ReasonCode, SubscriptionRejected, SubscriptionRequest};
-use aaep::negotiate::{Offer, Terms, answer};
-use aaep::shape::Wants;
+use aaep::negotiate::{Offer, Terms, answer_request};
+use aaep::shaping::ShapingTerms;
 use seal::{Digest, UnixMillis};
 
-use super::onward::Onward;
-use super::{After, Core, TurnContext, Write};
-use crate::command::{LimitReached, Malformed, Output, Reply};
-use crate::delivery::{Frame, Reason};
-use crate::{LaneId, ListenerId, Principal, Scope};
+use super::resume_from::ResumeFrom;
+use super::{Core, OwnedEntry, PostCommit, TurnContext};
+use crate::command::{HubReply, LimitReached, MalformedRequest, TurnOutput};
+use crate::delivery::{CloseReason, Frame};
+use crate::{DeliveryGroupId, ListenerId, Principal, Scope};
 
-/// A subscription that is open.
-pub(super) struct Subscription {
+/// An open subscription.
+pub(super) struct LiveSubscription {
     pub(super) id: SubscriptionId,
     pub(super) principal: Arc<str>,
-    /// The token by which it was asked for, or heard last; not known after a restart.
-    pub(super) token: Option<Digest>,
+    /// The hash of the token that opened it or last attached to it; unknown after a restart.
+    pub(super) token_digest: Option<Digest>,
     pub(super) may_answer: bool,
     pub(super) terms: Terms,
-    /// The message that said so.
-    pub(super) accepted: Box<str>,
-    pub(super) wants: Arc<Wants>,
+    /// The `subscription.accepted` message.
+    pub(super) accepted_json: Box<str>,
+    pub(super) shaping_terms: Arc<ShapingTerms>,
     pub(super) scope: Arc<Scope>,
-    /// The connection that listens, and its lane; not before it is attached.
-    pub(super) listener: Option<(ListenerId, Option<LaneId>)>,
-    /// The event after which it begins; nothing if it begins when it is attached.
-    pub(super) after: Option<Box<str>>,
-    /// Until when it may come back.
-    pub(super) lost: Option<UnixMillis>,
-    /// The terms that it had before, the oldest first: who returns is told by the terms that held then.
-    pub(super) before: Vec<Before>,
+    /// The connected listener, and its delivery group once it is attached.
+    pub(super) listener: Option<(ListenerId, Option<DeliveryGroupId>)>,
+    /// The event after which it starts; `None` if it starts when a listener attaches.
+    pub(super) resume_after: Option<Box<str>>,
+    /// Until when a listener may reconnect.
+    pub(super) resume_deadline: Option<UnixMillis>,
+    /// The previous terms, oldest first. A listener that reconnects gets the missed events with the terms that
+    /// applied at the time.
+    pub(super) previous_terms: Vec<PreviousTerms>,
 }
 
-/// Terms that held once.
-pub(super) struct Before {
-    /// The last event that was told by them.
-    pub(super) until: u64,
-    pub(super) wants: Arc<Wants>,
-    pub(super) accepted: Box<str>,
+/// Terms that no longer apply.
+pub(super) struct PreviousTerms {
+    /// The log position of the last event to which they applied.
+    pub(super) last_position: u64,
+    pub(super) shaping_terms: Arc<ShapingTerms>,
+    pub(super) accepted_json: Box<str>,
 }
 
-/// So many earlier terms are remembered.
-const MOST_BEFORE: usize = 4;
+/// Maximum number of previous terms that are stored.
+const MAX_PREVIOUS_TERMS: usize = 4;
 
 impl Core {
-    /// `POST /aaep/v1/subscriptions`
+    /// Handles `POST /aaep/v1/subscriptions`.
     pub(super) fn subscribe(
         &mut self,
-        who: &Principal,
+        principal: &Principal,
         request: Option<&SubscriptionRequest>,
         context: &TurnContext,
-    ) -> Reply {
-        if !who.role.hears() {
-            return Reply::Forbidden;
+    ) -> HubReply {
+        if !principal.role.can_subscribe() {
+            return HubReply::Forbidden;
         }
-        let Some(mut request) = request.cloned() else { return Malformed::SubscriptionRequest.into() };
+        let Some(mut request) = request.cloned() else {
+            return MalformedRequest::NotSubscriptionRequest.into();
+        };
         if self.subscriptions.len() >= self.limits.subscriptions {
             return LimitReached::Subscriptions.into();
         }
-        if self.has_too_many(who) {
-            let why = "This token has too many subscriptions open.";
-            return rejection(SubscriptionRejected::new(ReasonCode::RateLimit, why));
+        if self.is_at_subscription_limit(principal) {
+            let message = "This token has too many subscriptions open.";
+            return rejection(SubscriptionRejected::new(ReasonCode::RateLimit, message));
         }
         let mut random = [0; 16];
-        self.fill(&mut random);
+        self.fill_random(&mut random);
         let id =
             SubscriptionId::generate(&mut |bytes: &mut [u8]| bytes.copy_from_slice(&random[..bytes.len()]));
-        let offer = self.offer_to(who);
-        let mut onward = Onward::take(&mut request.capabilities);
-        onward.after = onward.after.filter(|event| self.is_kept_after(event));
-        match answer(&request, &offer, id.clone()) {
+        let offer = self.offer_to(principal);
+        let mut resume_from = ResumeFrom::take_from(&mut request.capabilities);
+        resume_from.after = resume_from.after.filter(|event| self.can_resume_after(event));
+        match answer_request(&request, &offer, id.clone()) {
             Err(rejected) => rejection(rejected),
             Ok((mut accepted, terms)) => {
-                onward.grant(&mut accepted.honored_capabilities);
-                self.questions.subscription_opened(&id, &who.name);
-                let reply = Reply::Subscribed { accepted: Box::new(accepted), tells_places: onward.places };
+                resume_from.grant(&mut accepted.honored_capabilities);
+                self.questions.subscription_opened(&id, &principal.name);
+                let reply = HubReply::Subscribed {
+                    accepted: Box::new(accepted),
+                    sends_resume_points: resume_from.sends_resume_points,
+                };
                 let accepted = reply.to_json().unwrap_or_default();
-                let mut subscription = Subscription::new(id.clone(), who, terms, &accepted);
-                // One that nobody ever listens on is let go like one whose connection is gone.
-                let until = context.now.saturating_add(self.limits.attach_window);
-                subscription.lost = Some(until);
-                subscription.after = onward.after;
-                self.lost.insert((until, id.clone()));
-                self.staged.writes.push(Write::SubscriptionOpened {
+                let mut subscription = LiveSubscription::new(id.clone(), principal, terms, &accepted);
+                // A subscription that nobody attaches to expires like one whose connection is lost.
+                let until = context.now.saturating_add(self.limits.attach_window_ms);
+                subscription.resume_deadline = Some(until);
+                subscription.resume_after = resume_from.after;
+                self.resume_deadlines.insert((until, id.clone()));
+                self.staged.writes.push(OwnedEntry::SubscriptionOpened {
                     id: id.clone(),
-                    principal: (&*who.name).into(),
-                    record: subscription.record(),
+                    principal: (&*principal.name).into(),
+                    record: subscription.to_record(),
                 });
                 self.subscriptions.insert(id.clone(), subscription);
                 reply
@@ -98,155 +104,170 @@ impl Core {
         }
     }
 
-    fn has_too_many(&self, who: &Principal) -> bool {
-        let most = self.limits.subscriptions_per_principal;
-        // As long as there are fewer in all, there is nothing to count.
-        let own = |one: &&Subscription| *one.principal == *who.name;
-        !who.open
-            && self.subscriptions.len() >= most
-            && self.subscriptions.values().filter(own).count() >= most
+    fn is_at_subscription_limit(&self, principal: &Principal) -> bool {
+        let max = self.limits.subscriptions_per_principal;
+        // With fewer subscriptions in total there is no need to count.
+        let is_own = |live: &&LiveSubscription| *live.principal == *principal.name;
+        !principal.is_unauthenticated
+            && self.subscriptions.len() >= max
+            && self.subscriptions.values().filter(is_own).count() >= max
     }
 
-    pub(super) fn offer_to(&self, who: &Principal) -> Offer {
+    pub(super) fn offer_to(&self, principal: &Principal) -> Offer {
         let mut offer = self.offer.clone();
-        offer.confirmation_reply = who.role.answers();
-        offer.clarification_reply = who.role.answers();
+        offer.answers_confirmations = principal.role.can_answer();
+        offer.answers_clarifications = principal.role.can_answer();
         offer
     }
 
-    /// A connection is gone. Its subscription may come back within the window.
-    pub(super) fn detached(&mut self, listener: ListenerId, too_slow: bool, context: &TurnContext) {
+    /// Detaches a listener. It may reconnect to the subscription within the resume window.
+    pub(super) fn detach(&mut self, listener: ListenerId, is_too_slow: bool, context: &TurnContext) {
         let Some(subscription) = self.listeners.remove(&listener) else { return };
-        let window = if too_slow { 0 } else { self.limits.resume_window };
-        let Some(known) = self.subscriptions.get_mut(&subscription) else { return };
-        if let Some((_, Some(lane))) = known.listener.take() {
-            self.lanes.leave(lane);
+        let window = if is_too_slow { 0 } else { self.limits.resume_window_ms };
+        let Some(live) = self.subscriptions.get_mut(&subscription) else { return };
+        if let Some((_, Some(group))) = live.listener.take() {
+            self.delivery_groups.leave(group);
         }
-        let id = known.id.clone();
-        if too_slow {
-            self.tell_end(&subscription, listener, Reason::SlowConsumer);
+        let id = live.id.clone();
+        if is_too_slow {
+            self.close_listener(&subscription, listener, CloseReason::SlowConsumer);
             self.close_subscription(&subscription, context);
         } else {
             let until = context.now.saturating_add(window);
-            known.lost = Some(until);
-            self.lost.insert((until, subscription.clone()));
-            let decided = self.questions.subscription_lost(&id, context.now, window);
-            self.decide(decided, context);
+            live.resume_deadline = Some(until);
+            self.resume_deadlines.insert((until, subscription.clone()));
+            let change = self.questions.subscription_lost(&id, context.now, window);
+            self.stage_question_change(change, context);
         }
     }
 
-    /// A connection is let go, and told why.
-    pub(super) fn tell_end(&mut self, subscription: &SubscriptionId, listener: ListenerId, reason: Reason) {
-        let last = Arc::new(Frame::close(subscription.as_str(), reason));
-        self.staged.after.push(After::Output(Output::Give(listener, last)));
-        self.staged.after.push(After::Output(Output::Close(listener)));
+    /// Closes a connection with a reason.
+    pub(super) fn close_listener(
+        &mut self,
+        subscription: &SubscriptionId,
+        listener: ListenerId,
+        reason: CloseReason,
+    ) {
+        let close_frame = Arc::new(Frame::close(subscription.as_str(), reason));
+        self.staged.post_commit.push(PostCommit::Emit(TurnOutput::Send(listener, close_frame)));
+        self.staged.post_commit.push(PostCommit::Emit(TurnOutput::Close(listener)));
     }
 
-    /// The hub stops: every connection is told. Subscriptions and questions stay open, for when it is back.
-    pub(super) fn say_goodbye(&mut self) {
+    /// Closes every connection because the hub is shutting down. Subscriptions and questions stay open for the next
+    /// start.
+    pub(super) fn shut_down(&mut self) {
         for (listener, subscription) in std::mem::take(&mut self.listeners) {
-            self.tell_end(&subscription, listener, Reason::ProducerShutdown);
+            self.close_listener(&subscription, listener, CloseReason::ProducerShutdown);
         }
     }
 
-    /// Subscriptions that did not come back in time are closed (C-C17).
-    pub(super) fn close_lost(&mut self, context: &TurnContext) {
-        while self.lost.first().is_some_and(|(until, _)| *until <= context.now)
-            && let Some((_, subscription)) = self.lost.pop_first()
+    /// Closes subscriptions whose listeners did not reconnect in time (C-C17).
+    pub(super) fn close_expired_subscriptions(&mut self, context: &TurnContext) {
+        while self.resume_deadlines.first().is_some_and(|(until, _)| *until <= context.now)
+            && let Some((_, subscription)) = self.resume_deadlines.pop_first()
         {
             self.close_subscription(&subscription, context);
         }
     }
 
     pub(super) fn close_subscription(&mut self, subscription: &SubscriptionId, context: &TurnContext) {
-        let Some(known) = self.subscriptions.remove(subscription) else { return };
-        if let Some(until) = known.lost {
-            self.lost.remove(&(until, subscription.clone()));
+        let Some(live) = self.subscriptions.remove(subscription) else { return };
+        if let Some(until) = live.resume_deadline {
+            self.resume_deadlines.remove(&(until, subscription.clone()));
         }
-        if let Some((listener, lane)) = known.listener {
+        if let Some((listener, group)) = live.listener {
             self.listeners.remove(&listener);
-            self.staged.after.push(After::Output(Output::Close(listener)));
-            if let Some(lane) = lane {
-                self.lanes.leave(lane);
+            self.staged.post_commit.push(PostCommit::Emit(TurnOutput::Close(listener)));
+            if let Some(group) = group {
+                self.delivery_groups.leave(group);
             }
         }
-        self.staged.writes.push(Write::SubscriptionClosed { id: subscription.clone() });
-        let decided = self.questions.subscription_closed(&known.id, context.now);
-        self.decide(decided, context);
+        self.staged.writes.push(OwnedEntry::SubscriptionClosed { id: subscription.clone() });
+        let change = self.questions.subscription_closed(&live.id, context.now);
+        self.stage_question_change(change, context);
     }
 
     pub(super) fn change_terms(&mut self, subscription: &SubscriptionId, terms: Terms, accepted: &str) {
-        let Some(known) = self.subscriptions.get_mut(subscription) else { return };
-        let wants = std::mem::replace(&mut known.wants, Arc::new(Wants::from(&terms)));
-        known.terms = terms;
-        let before = std::mem::replace(&mut known.accepted, accepted.into());
-        known.before.retain(|before| before.until.saturating_add(self.limits.replay as u64) > self.position);
-        known.before.push(Before { until: self.position, wants, accepted: before });
-        if known.before.len() > MOST_BEFORE {
-            known.before.remove(0);
+        let Some(live) = self.subscriptions.get_mut(subscription) else { return };
+        let shaping_terms = std::mem::replace(&mut live.shaping_terms, Arc::new(ShapingTerms::from(&terms)));
+        live.terms = terms;
+        let previous_json = std::mem::replace(&mut live.accepted_json, accepted.into());
+        live.previous_terms.retain(|previous| {
+            previous.last_position.saturating_add(self.limits.max_replay_events as u64) > self.last_position
+        });
+        live.previous_terms.push(PreviousTerms {
+            last_position: self.last_position,
+            shaping_terms,
+            accepted_json: previous_json,
+        });
+        if live.previous_terms.len() > MAX_PREVIOUS_TERMS {
+            live.previous_terms.remove(0);
         }
-        let record = known.record();
-        self.staged.writes.push(Write::SubscriptionChanged { id: subscription.clone(), record });
-        self.staged.after.push(After::Moved(subscription.clone()));
+        let record = live.to_record();
+        self.staged.writes.push(OwnedEntry::SubscriptionChanged { id: subscription.clone(), record });
+        self.staged.post_commit.push(PostCommit::MoveListener(subscription.clone()));
     }
 
-    /// The turn is on disk: a connection goes over to the lane of its new terms.
-    pub(super) fn moved(&mut self, subscription: &SubscriptionId, outputs: &mut Vec<Output>) {
-        let Some(known) = self.subscriptions.get_mut(subscription) else { return };
-        let Some((listener, Some(old))) = known.listener else { return };
-        let lane = self.lanes.go_over(old, &known.wants, &known.scope);
-        known.listener = Some((listener, Some(lane)));
-        if lane != old {
-            outputs.push(Output::Move(listener, lane));
+    /// Moves a listener to the delivery group of its new terms, after the turn is stored.
+    pub(super) fn move_listener(&mut self, subscription: &SubscriptionId, outputs: &mut Vec<TurnOutput>) {
+        let Some(live) = self.subscriptions.get_mut(subscription) else { return };
+        let Some((listener, Some(old))) = live.listener else { return };
+        let group = self.delivery_groups.move_listener(old, &live.shaping_terms, &live.scope);
+        live.listener = Some((listener, Some(group)));
+        if group != old {
+            outputs.push(TurnOutput::Move(listener, group));
         }
     }
 }
 
-impl Subscription {
-    pub(super) fn new(id: SubscriptionId, who: &Principal, terms: Terms, accepted: &str) -> Self {
+impl LiveSubscription {
+    pub(super) fn new(id: SubscriptionId, principal: &Principal, terms: Terms, accepted: &str) -> Self {
         Self {
             id,
-            accepted: accepted.into(),
-            principal: who.name.clone(),
-            token: who.token,
-            may_answer: who.role.answers(),
-            wants: Arc::new(Wants::from(&terms)),
+            accepted_json: accepted.into(),
+            principal: principal.name.clone(),
+            token_digest: principal.token_digest,
+            may_answer: principal.role.can_answer(),
+            shaping_terms: Arc::new(ShapingTerms::from(&terms)),
             terms,
-            scope: who.scope.clone(),
+            scope: principal.scope.clone(),
             listener: None,
-            after: None,
-            lost: None,
-            before: Vec::new(),
+            resume_after: None,
+            resume_deadline: None,
+            previous_terms: Vec::new(),
         }
     }
 
-    /// Whether it is this one's, with the rights that it was asked for: other rights ask anew.
-    pub(super) fn is_of(&self, who: &Principal) -> bool {
-        self.principal == who.name && self.may_answer == who.role.answers() && self.scope == who.scope
+    /// Whether it belongs to this principal, with the same permissions. A principal with other permissions must
+    /// subscribe again.
+    pub(super) fn is_owned_by(&self, principal: &Principal) -> bool {
+        self.principal == principal.name
+            && self.may_answer == principal.role.can_answer()
+            && self.scope == principal.scope
     }
 
-    /// Whether it did not come back in time.
-    pub(super) fn is_over(&self, now: UnixMillis) -> bool {
-        self.lost.is_some_and(|until| until <= now)
+    /// Whether the time to reconnect is over.
+    pub(super) fn is_expired(&self, now: UnixMillis) -> bool {
+        self.resume_deadline.is_some_and(|until| until <= now)
     }
 
-    fn record(&self) -> String {
-        let mut writer = Writer::default();
+    fn to_record(&self) -> String {
+        let mut writer = JsonWriter::default();
         writer.open_object();
         writer.key("may_answer");
         writer.boolean(self.may_answer);
         writer.key("scope");
         self.scope.write(&mut writer);
         writer.key("accepted");
-        writer.raw(&self.accepted);
+        writer.raw(&self.accepted_json);
         writer.key("before");
         writer.open_array();
-        for before in &self.before {
+        for previous in &self.previous_terms {
             writer.open_object();
             writer.key("until");
-            writer.integer(i64::try_from(before.until).unwrap_or(i64::MAX));
+            writer.integer(i64::try_from(previous.last_position).unwrap_or(i64::MAX));
             writer.key("accepted");
-            writer.raw(&before.accepted);
+            writer.raw(&previous.accepted_json);
             writer.close_object();
         }
         writer.close_array();
@@ -255,6 +276,6 @@ impl Subscription {
     }
 }
 
-pub(super) fn rejection(rejected: SubscriptionRejected) -> Reply {
-    Reply::SubscriptionRejected(Box::new(rejected))
+pub(super) fn rejection(rejected: SubscriptionRejected) -> HubReply {
+    HubReply::SubscriptionRejected(Box::new(rejected))
 }

@@ -1,92 +1,94 @@
-//! What waits for a listener that does not keep up.
+//! The queue of a listener that does not keep up.
 
 use std::sync::Arc;
 
 use aaep::event::{Event, Payload};
-use aaep::shape::{Limits, Out, Shaper};
+use aaep::shaping::{OutgoingEvent, Shaper, ShaperLimits};
 use seal::UnixMillis;
 
-use super::{Frame, LaneLimits, Part};
+use super::{DeliveryLimits, Frame, OrderingClass};
 
-/// The queue of one slow listener: joined where that loses nothing, criticals in front (C-C18).
+/// The queue of one slow listener. It merges events if no information is lost, and delivers critical events first
+/// (C-C18).
 #[derive(Debug)]
 pub struct Backlog {
-    shaper: Shaper<Waiting>,
-    /// No less than the bytes that wait.
+    shaper: Shaper<BacklogEntry>,
+    /// An upper bound for the number of waiting bytes.
     bytes: usize,
-    limits: LaneLimits,
+    limits: DeliveryLimits,
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct BacklogEntry {
     event: Arc<Event>,
     frame: Arc<Frame>,
 }
 
-impl AsRef<Event> for Waiting {
+impl AsRef<Event> for BacklogEntry {
     fn as_ref(&self) -> &Event {
         &self.event
     }
 }
 
-/// What an event weighs beside its text.
-const ENVELOPE: usize = 512;
+/// Estimated size of an event without its text, in bytes.
+const ENVELOPE_BYTES: usize = 512;
 
 impl Backlog {
-    /// An empty one.
-    pub fn new(limits: LaneLimits) -> Self {
-        Self { shaper: Shaper::backlog(Limits::default()), bytes: 0, limits }
+    /// Creates an empty backlog.
+    pub fn new(limits: DeliveryLimits) -> Self {
+        Self { shaper: Shaper::backlog(ShaperLimits::default()), bytes: 0, limits }
     }
 
-    /// Puts a frame behind what waits, or joins it with that. `false` if more waits now than may.
+    /// Appends a frame or merges it with waiting ones. Returns `false` if the backlog now exceeds its limits.
     #[must_use]
     pub fn push(&mut self, frame: &Arc<Frame>) -> bool {
-        // What is no event tells where to resume, and of that there is nothing to tell before it has caught up.
-        if let Some(event) = frame.parsed() {
+        // A frame without an event is a resume point. It is dropped, because resume points mean nothing before the
+        // listener has caught up.
+        if let Some(event) = frame.parsed_event() {
             self.bytes += frame.size();
-            self.shaper.push(&Arc::new(Waiting { event, frame: frame.clone() }));
+            self.shaper.push(&Arc::new(BacklogEntry { event, frame: frame.clone() }));
         }
         if self.bytes > self.limits.bytes {
-            self.bytes = self.shaper.waiting().map(weight).sum();
+            self.bytes = self.shaper.queued_events().map(byte_size).sum();
         }
         self.len() <= self.limits.frames && self.bytes <= self.limits.bytes
     }
 
-    /// Takes out the next frame.
+    /// Removes the next frame.
     pub fn pull(&mut self, now: UnixMillis) -> Option<Arc<Frame>> {
         let Some(out) = self.shaper.pull(now) else {
             self.bytes = 0;
             return None;
         };
         let frame = match &out {
-            Out::Same(waiting) => waiting.frame.clone(),
-            Out::Made(event) => {
+            OutgoingEvent::Unchanged(entry) => entry.frame.clone(),
+            OutgoingEvent::Rewritten(event) => {
                 let (id, session) = (event.envelope.event_id.as_str(), event.envelope.session_id.as_str());
                 let frame = Frame::event(id, &event.to_json(), 0, out.is_critical());
-                Arc::new(frame.of_session(session, Part::of(event)))
+                Arc::new(frame.with_session(session, OrderingClass::of(event)))
             }
         };
         self.bytes = self.bytes.saturating_sub(frame.size());
         Some(frame)
     }
 
-    /// How many events wait.
+    /// Returns the number of waiting events.
     pub fn len(&self) -> usize {
-        self.shaper.waits()
+        self.shaper.pending_count()
     }
 
-    /// Whether nothing waits.
+    /// Whether no events are waiting.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-fn weight(out: &Out<Waiting>) -> usize {
+fn byte_size(out: &OutgoingEvent<BacklogEntry>) -> usize {
     match out {
-        Out::Same(waiting) => waiting.frame.size(),
-        Out::Made(event) => match &event.payload {
-            Payload::OutputStreaming(chunk) => ENVELOPE + chunk.chunk.len(),
-            _ => ENVELOPE,
+        OutgoingEvent::Unchanged(entry) => entry.frame.size(),
+        OutgoingEvent::Rewritten(event) => match &event.payload {
+            Payload::OutputStreaming(chunk) => ENVELOPE_BYTES + chunk.chunk.len(),
+            _ => ENVELOPE_BYTES,
         },
     }
 }

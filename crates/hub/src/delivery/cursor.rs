@@ -1,211 +1,218 @@
-//! Where one listener is.
+//! The position of one listener in its queue.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use super::{Frame, Lane};
+use super::{DeliveryQueue, Frame};
 
-/// Where one listener is in its lane.
+/// The position of one listener in its delivery queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cursor {
-    /// What is for this listener alone and comes first: what it missed, or a close.
-    own: VecDeque<Arc<Frame>>,
-    /// The next frame in order.
-    next: u64,
-    /// Frames after that which were given ahead of their turn.
-    ahead: BTreeSet<u64>,
-    /// The last that was given in its turn, from which a client would resume without lacking anything.
-    last: Option<Arc<Frame>>,
-    /// The place in the log where it began, before there is such a one, if the client knows of none.
-    origin: Option<u64>,
+    /// Frames for this listener only, such as missed events or a close. They are delivered before queued frames.
+    private_frames: VecDeque<Arc<Frame>>,
+    /// The number of the next frame in order.
+    next_number: u64,
+    /// The numbers of later frames that were already delivered.
+    delivered_ahead: BTreeSet<u64>,
+    /// The last frame that was delivered in order. A client that resumes from it misses nothing.
+    last_in_order: Option<Arc<Frame>>,
+    /// The log position at which the cursor started, if the client has no event id. Used until a frame is delivered
+    /// in order.
+    origin_position: Option<u64>,
 }
 
-/// What a listener is to be given.
+/// The next frame for a listener, if any.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Next {
-    /// This frame.
+pub enum NextFrame {
+    /// Deliver this frame.
     Frame(Arc<Frame>),
-    /// Nothing until something happens.
-    Nothing,
-    /// It has fallen so far behind that frames for it are gone.
-    TooSlow,
+    /// There is nothing to deliver.
+    Empty,
+    /// The listener is so far behind that frames for it were dropped.
+    Lagged,
 }
 
 impl Cursor {
-    /// One that hears what comes from now on.
-    pub fn at_end(lane: &Lane) -> Self {
-        Self { next: lane.end(), ..Self::default() }
+    /// Creates a cursor that receives only new frames.
+    pub fn at_end(queue: &DeliveryQueue) -> Self {
+        Self { next_number: queue.end(), ..Self::default() }
     }
 
-    /// Says from where in the log it would resume before it has been given anything, if it does not know that already.
+    /// Sets the log position to resume from until the first frame is delivered, for a client that has no event id.
     #[must_use]
-    pub fn from(self, origin: Option<u64>) -> Self {
-        Self { origin, ..self }
+    pub fn with_origin(self, origin: Option<u64>) -> Self {
+        Self { origin_position: origin, ..self }
     }
 
-    /// Goes over to the end of another lane. What it has not been given of the first it keeps as its own; whether frames
-    /// of that were gone already, [`is_lost`](Self::is_lost) says before.
-    pub fn go_over(&mut self, from: &Lane, to: &Lane) {
-        let last = self.last.clone();
-        let mut lacks = VecDeque::new();
-        while let Next::Frame(frame) = self.take(from) {
-            lacks.push_back(frame);
+    /// Moves to the end of another queue. Undelivered frames of the old queue become private frames. Call
+    /// [`has_lost_frames`](Self::has_lost_frames) first, because dropped frames cannot be detected after the move.
+    pub fn move_to(&mut self, from: &DeliveryQueue, to: &DeliveryQueue) {
+        let last_in_order = self.last_in_order.clone();
+        let mut undelivered = VecDeque::new();
+        while let NextFrame::Frame(frame) = self.take(from) {
+            undelivered.push_back(frame);
         }
-        self.own = lacks;
-        self.last = last;
-        self.next = to.end();
-        self.ahead.clear();
+        self.private_frames = undelivered;
+        self.last_in_order = last_in_order;
+        self.next_number = to.end();
+        self.delivered_ahead.clear();
     }
 
-    /// Whether frames for it are gone.
-    pub fn is_lost(&self, lane: &Lane) -> bool {
-        self.next < lane.first
+    /// Whether frames for this listener were dropped.
+    pub fn has_lost_frames(&self, queue: &DeliveryQueue) -> bool {
+        self.next_number < queue.first_number
     }
 
-    /// Gives it something of its own, before all else.
-    pub fn give(&mut self, frame: Arc<Frame>) {
-        self.own.push_back(frame);
+    /// Adds a private frame, which comes before all queued frames.
+    pub fn push_private(&mut self, frame: Arc<Frame>) {
+        self.private_frames.push_back(frame);
     }
 
-    /// Takes the next frame: its own first, then criticals, then the others in order. A critical waits for what is its own
-    /// only as far as that is of its session.
-    pub fn take(&mut self, lane: &Lane) -> Next {
-        if !self.own.is_empty()
-            && let Some(number) = self.urgent(lane)
-            && let Some(frame) = lane.get(number)
+    /// Takes the next frame: private frames first, then critical ones, then the others in order. A critical frame
+    /// waits only for private frames of its own session.
+    pub fn take(&mut self, queue: &DeliveryQueue) -> NextFrame {
+        if !self.private_frames.is_empty()
+            && let Some(number) = self.next_critical(queue)
+            && let Some(frame) = queue.get(number)
         {
-            if let Some(mark) = self.begin() {
-                return Next::Frame(mark);
+            if let Some(resume_point) = self.take_initial_resume_point() {
+                return NextFrame::Frame(resume_point);
             }
-            let along = self.own.iter().position(|one| frame.takes_along(one));
-            return match along.and_then(|at| self.own.remove(at)) {
-                Some(frame) => Next::Frame(frame.nameless()),
-                None => self.follow(lane),
+            let required = self.private_frames.iter().position(|earlier| frame.requires_before(earlier));
+            return match required.and_then(|at| self.private_frames.remove(at)) {
+                Some(frame) => NextFrame::Frame(frame.without_id()),
+                None => self.take_from_queue(queue),
             };
         }
-        self.take_own().map_or_else(|| self.follow(lane), Next::Frame)
+        self.take_private().map_or_else(|| self.take_from_queue(queue), NextFrame::Frame)
     }
 
-    /// Whether all that it lacks is no more than so many bytes: what goes out in one write need not overtake.
-    pub fn lacks_at_most(&self, lane: &Lane, bytes: usize) -> bool {
-        let own = self.own.iter().map(|frame| frame.size());
-        let lacks =
-            (self.next..lane.end()).map(|number| lane.get(number).map_or(usize::MAX, |frame| frame.size()));
-        let mut left = bytes;
-        own.chain(lacks).all(|length| match left.checked_sub(length) {
-            Some(rest) => {
-                left = rest;
+    /// Whether all undelivered frames fit into `bytes`. Frames that go out in one write need not overtake.
+    pub fn pending_fits_in(&self, queue: &DeliveryQueue, bytes: usize) -> bool {
+        let private = self.private_frames.iter().map(|frame| frame.size());
+        let undelivered = (self.next_number..queue.end())
+            .map(|number| queue.get(number).map_or(usize::MAX, |frame| frame.size()));
+        let mut remaining = bytes;
+        private.chain(undelivered).all(|length| match remaining.checked_sub(length) {
+            Some(difference) => {
+                remaining = difference;
                 true
             }
             None => false,
         })
     }
 
-    /// Takes the next frame: its own first, then those of its lane in order.
-    pub fn take_in_order(&mut self, lane: &Lane) -> Next {
-        self.take_own().map_or_else(|| self.in_order(lane), Next::Frame)
+    /// Takes the next frame: private frames first, then the queue in order.
+    pub fn take_in_order(&mut self, queue: &DeliveryQueue) -> NextFrame {
+        self.take_private().map_or_else(|| self.next_in_order(queue), NextFrame::Frame)
     }
 
-    /// The critical frame that is next to go, if there is one.
-    fn urgent(&self, lane: &Lane) -> Option<u64> {
-        let from = lane.criticals.partition_point(|number| *number < self.next);
-        let mut urgent = lane.criticals.range(from..).copied().filter(|number| !self.ahead.contains(number));
-        // One that takes others with it lets those go first that do not.
-        let alone = |number: &u64| {
-            lane.get(*number).is_some_and(|frame| self.before(*number, frame, lane) == *number)
+    /// Returns the number of the next critical frame to deliver, if any.
+    fn next_critical(&self, queue: &DeliveryQueue) -> Option<u64> {
+        let from = queue.criticals.partition_point(|number| *number < self.next_number);
+        let mut criticals =
+            queue.criticals.range(from..).copied().filter(|number| !self.delivered_ahead.contains(number));
+        // Critical frames that pull nothing along go first.
+        let pulls_nothing = |number: &u64| {
+            queue
+                .get(*number)
+                .is_some_and(|frame| self.first_required_before(*number, frame, queue) == *number)
         };
-        urgent.clone().find(alone).or_else(|| urgent.next())
+        criticals.clone().find(pulls_nothing).or_else(|| criticals.next())
     }
 
-    /// Takes the next frame that is its own.
-    pub fn take_own(&mut self) -> Option<Arc<Frame>> {
-        let frame = self.own.pop_front()?;
-        self.note(&frame);
+    /// Takes the next private frame.
+    pub fn take_private(&mut self) -> Option<Arc<Frame>> {
+        let frame = self.private_frames.pop_front()?;
+        self.record_delivery(&frame);
         Some(frame)
     }
 
-    /// What tells a client from where to resume, if there is something to tell.
-    pub fn mark(&self) -> Option<Arc<Frame>> {
-        let place = self.origin.map(place_id);
-        let id = self.last.as_ref().and_then(|frame| frame.id()).or(place.as_deref())?;
-        Some(Arc::new(Frame::mark(id)))
+    /// Returns a frame with the id from which the client can resume, if there is one.
+    pub fn resume_point(&self) -> Option<Arc<Frame>> {
+        let origin = self.origin_position.map(position_to_id);
+        let id = self.last_in_order.as_ref().and_then(|frame| frame.id()).or(origin.as_deref())?;
+        Some(Arc::new(Frame::resume_point(id)))
     }
 
-    fn note(&mut self, frame: &Arc<Frame>) {
+    fn record_delivery(&mut self, frame: &Arc<Frame>) {
         if frame.id().is_some() {
-            self.last = Some(frame.clone());
+            self.last_in_order = Some(frame.clone());
         }
     }
 
-    /// Before the first that has no id, one that has nothing else: there must be something to resume from.
-    fn begin(&mut self) -> Option<Arc<Frame>> {
-        if self.last.is_some() {
+    /// Returns a resume point if none of the delivered frames had an id. It must be delivered before the first frame
+    /// without an id, because the client needs an id to resume from.
+    fn take_initial_resume_point(&mut self) -> Option<Arc<Frame>> {
+        if self.last_in_order.is_some() {
             return None;
         }
-        let mark = self.mark()?;
-        self.last = Some(mark.clone());
-        Some(mark)
+        let resume_point = self.resume_point()?;
+        self.last_in_order = Some(resume_point.clone());
+        Some(resume_point)
     }
 
-    /// Takes the next frame of its lane: criticals first, without an id where they overtake others, then these in order.
-    pub fn follow(&mut self, lane: &Lane) -> Next {
-        if let Some(number) = self.urgent(lane)
-            && number > self.next
-            && let Some(frame) = lane.get(number)
+    /// Takes the next frame from the queue: critical frames first, then the others in order. A critical frame that
+    /// overtakes has no id.
+    pub fn take_from_queue(&mut self, queue: &DeliveryQueue) -> NextFrame {
+        if let Some(number) = self.next_critical(queue)
+            && number > self.next_number
+            && let Some(frame) = queue.get(number)
         {
-            let number = self.before(number, frame, lane);
-            if number > self.next {
-                let Some(frame) = lane.get(number) else { return Next::TooSlow };
-                if let Some(mark) = self.begin() {
-                    return Next::Frame(mark);
+            let number = self.first_required_before(number, frame, queue);
+            if number > self.next_number {
+                let Some(frame) = queue.get(number) else { return NextFrame::Lagged };
+                if let Some(resume_point) = self.take_initial_resume_point() {
+                    return NextFrame::Frame(resume_point);
                 }
-                self.ahead.insert(number);
-                return Next::Frame(frame.nameless());
+                self.delivered_ahead.insert(number);
+                return NextFrame::Frame(frame.without_id());
             }
         }
-        self.in_order(lane)
+        self.next_in_order(queue)
     }
 
-    fn in_order(&mut self, lane: &Lane) -> Next {
+    fn next_in_order(&mut self, queue: &DeliveryQueue) -> NextFrame {
         loop {
-            if self.next >= lane.end() {
-                return Next::Nothing;
+            if self.next_number >= queue.end() {
+                return NextFrame::Empty;
             }
-            let Some(frame) = lane.get(self.next) else { return Next::TooSlow };
-            let given = self.ahead.remove(&self.next);
-            self.next += 1;
-            if !given && !self.own.is_empty() {
-                return Next::Frame(frame.nameless());
+            let Some(frame) = queue.get(self.next_number) else { return NextFrame::Lagged };
+            let was_delivered = self.delivered_ahead.remove(&self.next_number);
+            self.next_number += 1;
+            if !was_delivered && !self.private_frames.is_empty() {
+                return NextFrame::Frame(frame.without_id());
             }
-            if !given {
+            if !was_delivered {
                 let frame = frame.clone();
-                self.note(&frame);
-                return Next::Frame(frame);
+                self.record_delivery(&frame);
+                return NextFrame::Frame(frame);
             }
         }
     }
 
-    /// The first of what must come before a critical frame, itself if there is nothing: what its session said before. Only
-    /// a question leaves text behind.
-    fn before(&self, number: u64, frame: &Frame, lane: &Lane) -> u64 {
+    /// Returns the number of the first undelivered frame that must be delivered before the critical frame `number`, or
+    /// `number` itself if there is none.
+    fn first_required_before(&self, number: u64, frame: &Frame, queue: &DeliveryQueue) -> u64 {
         let earlier = |number: &u64| {
-            lane.get(*number).is_some_and(|one| frame.takes_along(one)) && !self.ahead.contains(number)
+            queue.get(*number).is_some_and(|earlier| frame.requires_before(earlier))
+                && !self.delivered_ahead.contains(number)
         };
-        (self.next..number).find(earlier).unwrap_or(number)
+        (self.next_number..number).find(earlier).unwrap_or(number)
     }
 
-    /// How many frames of its lane it has not been given.
-    pub fn behind(&self, lane: &Lane) -> u64 {
-        lane.end().saturating_sub(self.next)
+    /// Returns the number of frames in the queue from the next frame in order to the end.
+    pub fn lag(&self, queue: &DeliveryQueue) -> u64 {
+        queue.end().saturating_sub(self.next_number)
     }
 }
 
-/// The id by which a place in the log is named where there is no event to name it.
-pub fn place_id(position: u64) -> String {
+/// Returns an id for a log position, for use where there is no event id.
+pub fn position_to_id(position: u64) -> String {
     format!("at_{position}")
 }
 
-/// The place that an id names, if it is such a one.
-pub fn id_place(id: &str) -> Option<u64> {
+/// Returns the log position in an id created by [`position_to_id`].
+pub fn position_from_id(id: &str) -> Option<u64> {
     id.strip_prefix("at_")?.parse().ok()
 }

@@ -1,46 +1,46 @@
-//! One event as it goes out.
+//! Frames: events and messages on their way to listeners.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
-use aaep::event::{Event, Payload, State};
-use aaep::json::Writer;
+use aaep::event::{AgentState, Event, Payload};
+use aaep::json::JsonWriter;
 
-/// One event or message on its way to listeners, shared by all of them.
+/// One event or message on its way to listeners, which share it.
 #[derive(Debug)]
 pub struct Frame {
     kind: FrameKind,
-    /// The id, and then the JSON.
+    /// The id, followed by the JSON.
     text: Box<str>,
     id_bytes: usize,
-    /// The place of the event in the hub's log.
+    /// The event's position in the hub's log.
     pub position: u64,
-    /// It overtakes.
-    pub critical: bool,
-    /// The session that it belongs to, as a number; 0 for none.
-    pub(super) session: u64,
-    /// What it is in its session.
-    pub(super) part: Part,
-    /// Why a subscription ends with it.
-    closes: Option<Reason>,
-    /// The event, for who needs it again.
-    parsed: OnceLock<Option<Arc<Event>>>,
-    /// The same without an id.
-    nameless: OnceLock<Arc<Frame>>,
-    /// What a wire made of it.
+    /// Whether it is critical. A critical frame overtakes other frames.
+    pub is_critical: bool,
+    /// A hash of the session id; 0 if the frame has no session.
+    pub(super) session_hash: u64,
+    /// How it is ordered within its session.
+    pub(super) ordering: OrderingClass,
+    /// Why the subscription ends with this frame.
+    close_reason: Option<CloseReason>,
+    /// The parsed event, created on first use.
+    parsed_event: OnceLock<Option<Arc<Event>>>,
+    /// The same frame without an id, created on first use.
+    without_id: OnceLock<Arc<Frame>>,
+    /// The bytes that a wire sends, created on first use.
     encoded: OnceLock<Box<[u8]>>,
 }
 
-/// What a frame is.
+/// The kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameKind {
     /// An event.
     Event,
-    /// A message of the handshake; it has no id.
+    /// A handshake message; it has no id.
     Message,
-    /// The id from which a client would resume, and nothing else.
+    /// A frame that consists only of an id, from which a client can resume.
     ResumePoint,
-    /// A sign of life; it is empty.
+    /// An empty frame that keeps the connection open.
     Heartbeat,
 }
 
@@ -52,22 +52,22 @@ impl PartialEq for Frame {
 
 impl Eq for Frame {}
 
-/// Why the hub ends a connection.
+/// Why the hub closes a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Reason {
-    /// It does not read what it is sent, and too much waits.
+pub enum CloseReason {
+    /// The listener reads too slowly, and too many frames are waiting for it.
     SlowConsumer,
-    /// The hub stops. The subscription and the questions stay open.
+    /// The hub is shutting down. The subscription and its questions stay open.
     ProducerShutdown,
-    /// Another connection listens on this subscription now.
+    /// Another connection now uses the subscription.
     Replaced,
-    /// The token by which it was let in holds no more.
+    /// The token of the connection is no longer valid.
     TokenRemoved,
 }
 
-impl Reason {
-    /// Its code in a `subscription.close`.
+impl CloseReason {
+    /// Returns the reason code for a `subscription.close`.
     pub fn code(self) -> &'static str {
         match self {
             Self::SlowConsumer => "slow_consumer",
@@ -77,60 +77,61 @@ impl Reason {
         }
     }
 
-    /// The same in words.
+    /// Returns the reason message for a `subscription.close`.
     pub fn message(self) -> &'static str {
         match self {
-            Self::SlowConsumer => "Too much waited that was not read.",
-            Self::ProducerShutdown => "The hub stops. Open questions stay open; come back.",
-            Self::Replaced => "Another connection listens on this subscription now.",
-            Self::TokenRemoved => "The token that was shown is not known any more.",
+            Self::SlowConsumer => "The client reads too slowly, and too many events are waiting for it.",
+            Self::ProducerShutdown => "The hub is shutting down. Open questions stay open; reconnect later.",
+            Self::Replaced => "Another connection now uses this subscription.",
+            Self::TokenRemoved => "The token is no longer valid.",
         }
     }
 }
 
-/// What an event is in its session, as far as order cares.
+/// How an event is ordered within its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// Text or progress: a question may overtake it.
+pub enum OrderingClass {
+    /// Output or progress: a question may overtake it.
     Text,
-    /// A question, or the state that leads to it: it takes with it what tells the state of its session.
+    /// A question, or the state change that precedes it. If it overtakes, it pulls along all earlier frames of its
+    /// session except `Text`.
     Question,
-    /// Anything else; where it is critical, it takes with it all that its session said before.
+    /// Any other event. If it is critical, it pulls along all earlier frames of its session.
     Other,
-    /// Likewise, and nothing follows it.
-    Last,
+    /// Like `Other`, but it is the last event of its session.
+    Terminal,
 }
 
-impl Part {
-    /// What an event is.
+impl OrderingClass {
+    /// Returns the ordering class of an event.
     pub fn of(event: &Event) -> Self {
         match &event.payload {
             Payload::OutputStreaming(_) | Payload::ProgressUpdated(_) => Self::Text,
             Payload::AwaitingConfirmation(_) | Payload::AwaitingClarification(_) => Self::Question,
-            Payload::StateChanged(change) if change.to_state == State::AwaitingInput => Self::Question,
-            _ if event.envelope.event_type.is_terminal() => Self::Last,
+            Payload::StateChanged(change) if change.to_state == AgentState::AwaitingInput => Self::Question,
+            _ if event.envelope.event_type.is_terminal() => Self::Terminal,
             _ => Self::Other,
         }
     }
 }
 
-/// What a stream adds to an event.
+/// Bytes that a stream adds to an event.
 const FRAMING_BYTES: usize = 31;
 
 impl Frame {
-    /// An event. Its JSON must be on one line.
-    pub fn event(id: &str, json: &str, position: u64, critical: bool) -> Self {
-        Self { position, critical, ..Self::new(FrameKind::Event, id, json) }
+    /// Creates an event frame. The JSON must be on one line.
+    pub fn event(id: &str, json: &str, position: u64, is_critical: bool) -> Self {
+        Self { position, is_critical, ..Self::new(FrameKind::Event, id, json) }
     }
 
-    /// A message of the handshake. It has no id, so that nobody resumes from it.
+    /// Creates a handshake message. It has no id, so that no client resumes from it.
     pub fn message(json: &str) -> Self {
-        Self { critical: true, ..Self::new(FrameKind::Message, "", json) }
+        Self { is_critical: true, ..Self::new(FrameKind::Message, "", json) }
     }
 
-    /// The last word to a connection: a `subscription.close`.
-    pub fn close(subscription: &str, reason: Reason) -> Self {
-        let mut writer = Writer::default();
+    /// Creates the last frame of a connection, a `subscription.close`.
+    pub fn close(subscription: &str, reason: CloseReason) -> Self {
+        let mut writer = JsonWriter::default();
         writer.open_object();
         for (name, text) in [
             ("type", "subscription.close"),
@@ -142,16 +143,16 @@ impl Frame {
             writer.text(text);
         }
         writer.close_object();
-        Self { closes: Some(reason), ..Self::message(&writer.finish()) }
+        Self { close_reason: Some(reason), ..Self::message(&writer.finish()) }
     }
 
-    /// A sign of life, which keeps a connection from being closed.
+    /// Creates a heartbeat, which keeps a connection open.
     pub fn heartbeat() -> Self {
         Self::new(FrameKind::Heartbeat, "", "")
     }
 
-    /// The id from which a client would resume, and nothing else: no event comes of it.
-    pub fn mark(id: &str) -> Self {
+    /// Creates a frame that consists only of an id to resume from. The client does not treat it as an event.
+    pub fn resume_point(id: &str) -> Self {
         Self::new(FrameKind::ResumePoint, id, "")
     }
 
@@ -164,76 +165,76 @@ impl Frame {
             text: text.into_boxed_str(),
             id_bytes: id.len(),
             position: 0,
-            critical: false,
-            session: 0,
-            part: Part::Other,
-            closes: None,
-            parsed: OnceLock::new(),
-            nameless: OnceLock::new(),
+            is_critical: false,
+            session_hash: 0,
+            ordering: OrderingClass::Other,
+            close_reason: None,
+            parsed_event: OnceLock::new(),
+            without_id: OnceLock::new(),
             encoded: OnceLock::new(),
         }
     }
 
-    /// What it is.
+    /// Returns the kind of the frame.
     pub fn kind(&self) -> FrameKind {
         self.kind
     }
 
-    /// The id from which a client would resume after it.
+    /// Returns the id from which a client can resume after this frame.
     pub fn id(&self) -> Option<&str> {
         self.text.get(..self.id_bytes).filter(|id| !id.is_empty())
     }
 
-    /// The same event without an id, for a listener that gets it ahead of others: nobody resumes from it.
-    pub fn nameless(&self) -> Arc<Self> {
-        let make = || {
-            let frame = Self::event("", self.json(), self.position, self.critical);
-            Arc::new(Self { session: self.session, part: self.part, ..frame })
+    /// Returns the same event without an id, for delivery before earlier frames. Clients cannot resume from it.
+    pub fn without_id(&self) -> Arc<Self> {
+        let build = || {
+            let frame = Self::event("", self.json(), self.position, self.is_critical);
+            Arc::new(Self { session_hash: self.session_hash, ordering: self.ordering, ..frame })
         };
-        self.nameless.get_or_init(make).clone()
+        self.without_id.get_or_init(build).clone()
     }
 
-    /// Why the connection ends with it, if it does.
-    pub fn closes(&self) -> Option<Reason> {
-        self.closes
+    /// Returns why the connection ends with this frame, if it does.
+    pub fn close_reason(&self) -> Option<CloseReason> {
+        self.close_reason
     }
 
-    /// The event in it, if there is one.
-    pub fn parsed(&self) -> Option<Arc<Event>> {
-        let read = || Event::parse(self.json()).map(Arc::new);
-        self.parsed.get_or_init(read).clone()
+    /// Returns the parsed event, if the frame holds one.
+    pub fn parsed_event(&self) -> Option<Arc<Event>> {
+        let parse = || Event::parse(self.json()).map(Arc::new);
+        self.parsed_event.get_or_init(parse).clone()
     }
 
-    /// Says which session it belongs to, and what it is there.
+    /// Sets the session and the ordering class.
     #[must_use]
-    pub fn of_session(mut self, session: &str, part: Part) -> Self {
+    pub fn with_session(mut self, session: &str, ordering: OrderingClass) -> Self {
         let mut hasher = DefaultHasher::new();
         session.hash(&mut hasher);
-        (self.session, self.part) = (hasher.finish() | 1, part);
+        (self.session_hash, self.ordering) = (hasher.finish() | 1, ordering);
         self
     }
 
-    /// Whether an earlier frame goes in front of this one when it overtakes: what its session said before. Only a question
-    /// leaves text behind.
-    pub(super) fn takes_along(&self, earlier: &Self) -> bool {
-        self.session != 0
-            && earlier.session == self.session
-            && (self.part != Part::Question || earlier.part != Part::Text)
+    /// Whether `earlier` must be delivered before this frame if this frame overtakes others. That is so within one
+    /// session, except that a question may overtake text.
+    pub(super) fn requires_before(&self, earlier: &Self) -> bool {
+        self.session_hash != 0
+            && earlier.session_hash == self.session_hash
+            && (self.ordering != OrderingClass::Question || earlier.ordering != OrderingClass::Text)
     }
 
-    /// The event or message as JSON; empty if there is none.
+    /// Returns the event or message as JSON; empty if there is none.
     pub fn json(&self) -> &str {
         self.text.get(self.id_bytes..).unwrap_or_default()
     }
 
-    /// About how many bytes a wire sends for it.
+    /// Returns about how many bytes a wire sends for the frame.
     pub fn size(&self) -> usize {
         self.text.len() + FRAMING_BYTES
     }
 
-    /// The bytes that a wire sends for it: made by the first call, and shared by all listeners from then on. One wire has
-    /// use of that, so `encode` is always the same function.
-    pub fn encoded(&self, encode: fn(&Self) -> Box<[u8]>) -> &[u8] {
+    /// Returns the bytes that a wire sends for the frame. The first call encodes it; later calls share the result.
+    /// Only one wire uses this, so `encode` is always the same function.
+    pub fn encoded_with(&self, encode: fn(&Self) -> Box<[u8]>) -> &[u8] {
         self.encoded.get_or_init(|| encode(self))
     }
 }

@@ -1,19 +1,24 @@
-//! Delivery: lanes of frames, and where each listener is in one.
+//! Delivery queues, and the position of each listener in its queue.
 //!
-//! Listeners with equal terms hear the same stream, so an event is shaped once for all of them, and a wire encodes it once: a [`Lane`] holds
-//! the frames, a [`Cursor`] says how far one listener has come. An idle listener costs its cursor. A critical frame goes
-//! before everything that a listener has not been given yet, and takes with it what its session had said before and would
-//! be a lie after it; all else keeps its order. What overtakes goes without an id, so that a client resumes from where it lacks nothing. A listener that
-//! falls behind gets a [`Backlog`] of its own, in which what waits is joined; beyond that it is let go.
+//! Listeners with equal terms receive the same stream. An event is therefore shaped and encoded once for all of them.
+//! A [`DeliveryQueue`] holds the frames; a [`Cursor`] is the position of one listener. An idle listener costs only
+//! its cursor.
+//!
+//! A critical frame overtakes everything that a listener has not received yet. It pulls along earlier frames of its
+//! session that would be wrong after it: they are delivered just before it. All other frames keep their order. A
+//! frame that overtakes is sent without an id, so that a client that resumes misses nothing.
+//!
+//! A listener that falls behind gets its own [`Backlog`], which merges waiting frames. A listener that exceeds the
+//! backlog's limits is disconnected.
 
 mod backlog;
 mod cursor;
 mod frame;
-mod lane;
+mod queue;
 #[cfg(test)]
 mod tests;
 
 pub use backlog::Backlog;
-pub use cursor::{Cursor, Next, id_place, place_id};
-pub use frame::{Frame, FrameKind, Part, Reason};
-pub use lane::{Lane, LaneLimits};
+pub use cursor::{Cursor, NextFrame, position_from_id, position_to_id};
+pub use frame::{CloseReason, Frame, FrameKind, OrderingClass};
+pub use queue::{DeliveryLimits, DeliveryQueue};

@@ -1,24 +1,24 @@
-//! Watches the disk: what must never be written, however things came about.
+//! Checks that the hub never writes forbidden entries to the journal.
 
 use std::collections::{HashMap, HashSet};
 
 use seal::UnixMillis;
 
-use crate::support::{Disk, Seen, text_of};
+use crate::support::{FaultyJournal, RecordedEntry, text_member};
 
 #[derive(Default)]
-pub(crate) struct Ledger {
-    /// Every event, in order: position, id, body.
+pub(crate) struct LedgerChecker {
+    /// Every event in order: position, id, body.
     pub(crate) events: Vec<(u64, String, String)>,
-    pub(crate) questions: HashMap<String, Asked>,
-    /// Tokens to which somebody who may has said accept, in time.
+    pub(crate) questions: HashMap<String, LedgerQuestion>,
+    /// Tokens that an entitled listener accepted in time.
     pub(crate) accepts: HashSet<String>,
     pub(crate) attempts: usize,
-    pub(crate) decided: usize,
+    pub(crate) decisions: usize,
     pub(crate) spent: usize,
 }
 
-pub(crate) struct Asked {
+pub(crate) struct LedgerQuestion {
     pub(crate) session: String,
     pub(crate) deadline: UnixMillis,
     pub(crate) decision: Option<(String, String)>,
@@ -26,80 +26,85 @@ pub(crate) struct Asked {
     spent: bool,
 }
 
-impl Ledger {
-    pub(crate) fn watch(&mut self, disk: &Disk) {
+impl LedgerChecker {
+    pub(crate) fn check_writes(&mut self, disk: &FaultyJournal) {
         let mut batch = Vec::new();
-        for seen in disk.seen() {
-            if seen == Seen::Batch {
-                self.batch(&std::mem::take(&mut batch));
+        for entry in disk.take_written() {
+            if entry == RecordedEntry::BatchEnd {
+                self.check_batch(&std::mem::take(&mut batch));
             } else {
-                batch.push(seen);
+                batch.push(entry);
             }
         }
         assert!(batch.is_empty());
     }
 
-    fn batch(&mut self, batch: &[Seen]) {
+    fn check_batch(&mut self, batch: &[RecordedEntry]) {
         let mut calls = Vec::new();
         let mut spent = Vec::new();
-        for seen in batch {
-            match seen {
-                Seen::Event { position, id, body } => {
+        for entry in batch {
+            match entry {
+                RecordedEntry::Event { position, id, body } => {
                     let last = self.events.last().map_or(0, |(position, ..)| *position);
-                    assert_eq!(*position, last + 1, "no event is lost");
+                    assert_eq!(*position, last + 1, "positions have no gaps");
                     if body.contains("agent.awaiting.confirmation") {
                         let digest = digest_of(body);
-                        let session = text_of(body, "session_id");
-                        let asked = Asked {
+                        let session = text_member(body, "session_id");
+                        let question = LedgerQuestion {
                             session,
                             deadline: UnixMillis::new(0),
                             decision: None,
                             digest,
                             spent: false,
                         };
-                        self.questions.insert(text_of(body, "reply_token"), asked);
+                        self.questions.insert(text_member(body, "reply_token"), question);
                     } else if body.contains("agent.awaiting.clarification") {
-                        let session = text_of(body, "session_id");
-                        let asked = Asked {
+                        let session = text_member(body, "session_id");
+                        let question = LedgerQuestion {
                             session,
                             deadline: UnixMillis::new(0),
                             decision: None,
                             digest: None,
                             spent: false,
                         };
-                        self.questions.insert(text_of(body, "reply_token"), asked);
+                        self.questions.insert(text_member(body, "reply_token"), question);
                     } else if body.contains("agent.tool.invoked") && body.contains(r#""irreversible":true"#) {
-                        calls.push(digest_of(body).expect("a call is bound"));
+                        calls.push(digest_of(body).expect("a bound call"));
                     }
                     self.events.push((*position, id.clone(), body.clone()));
                 }
-                Seen::Asked { token, deadline } | Seen::Moved { token, deadline } => {
-                    self.questions.get_mut(token).expect("asked").deadline = *deadline;
+                RecordedEntry::QuestionOpened { token, deadline }
+                | RecordedEntry::DeadlineMoved { token, deadline } => {
+                    self.questions.get_mut(token).expect("a known question").deadline = *deadline;
                 }
-                Seen::Decided { token, decision, by } => {
-                    self.decided += 1;
-                    let asked = self.questions.get_mut(token).expect("asked");
-                    assert_eq!(asked.decision, None, "decided once");
-                    asked.decision = Some((decision.clone(), by.clone()));
+                RecordedEntry::QuestionDecided { token, decision, by } => {
+                    self.decisions += 1;
+                    let question = self.questions.get_mut(token).expect("a known question");
+                    assert_eq!(question.decision, None, "a question is decided once");
+                    question.decision = Some((decision.clone(), by.clone()));
                     if decision == "accept" {
                         assert!(by == "reply" && self.accepts.contains(token), "nobody accepted: {by}");
                     }
                 }
-                Seen::Spent { token, call } => {
+                RecordedEntry::DecisionSpent { token, call } => {
                     self.spent += 1;
-                    let asked = self.questions.get_mut(token).expect("asked");
-                    assert_eq!(asked.decision.as_ref().map(|(decision, _)| &**decision), Some("accept"));
-                    assert!(!std::mem::replace(&mut asked.spent, true), "spent once");
-                    assert_eq!(asked.digest.as_deref(), Some(call.as_str()), "for what was asked");
+                    let question = self.questions.get_mut(token).expect("a known question");
+                    assert_eq!(question.decision.as_ref().map(|(decision, _)| &**decision), Some("accept"));
+                    assert!(!std::mem::replace(&mut question.spent, true), "a consent is spent once");
+                    assert_eq!(
+                        question.digest.as_deref(),
+                        Some(call.as_str()),
+                        "the consent is spent on the confirmed call"
+                    );
                     spent.push(call.clone());
                 }
-                Seen::Attempt { .. } => self.attempts += 1,
-                Seen::Batch => {}
+                RecordedEntry::ReplyAttempted { .. } => self.attempts += 1,
+                RecordedEntry::BatchEnd => {}
             }
         }
         calls.sort();
         spent.sort();
-        assert_eq!(calls, spent, "every irreversible call has its consent, and in the same transaction");
+        assert_eq!(calls, spent, "every irreversible call spends its consent in the same transaction");
     }
 }
 

@@ -1,52 +1,52 @@
-//! The hub, its disk, its clock and everybody around it, moved by chance.
+//! The hub, its journal, its clock and all actors, driven by random numbers.
 
 use std::collections::{HashMap, HashSet};
 
 use aaep::event::Producer;
-use hub::command::{Command, Output, Reply, Request, RequestId};
-use hub::delivery::{Lane, LaneLimits};
-use hub::{Core, LaneId, Limits, ListenerId, Principal};
+use hub::command::{HubCommand, HubReply, Request, RequestId, TurnOutput};
+use hub::delivery::{DeliveryLimits, DeliveryQueue};
+use hub::{Core, DeliveryGroupId, HubLimits, ListenerId, Principal};
 use seal::UnixMillis;
 
-use crate::simulation::ear::Ear;
-use crate::simulation::ledger::Ledger;
-use crate::support::{Disk, START};
-use testing::random::Random;
+use crate::simulation::ledger::LedgerChecker;
+use crate::simulation::listener::SimulatedListener;
+use crate::support::{FaultyJournal, START};
+use testing::random::SplitMix64;
 
-pub(crate) struct World {
+pub(crate) struct SimulatedWorld {
     pub(crate) core: Core,
-    pub(crate) disk: Disk,
-    pub(crate) ledger: Ledger,
-    pub(crate) chance: Random,
+    pub(crate) disk: FaultyJournal,
+    pub(crate) ledger: LedgerChecker,
+    pub(crate) random: SplitMix64,
     pub(crate) now: UnixMillis,
-    pub(crate) ears: Vec<Ear>,
-    pub(crate) agents: Vec<Agent>,
-    pub(crate) lanes: HashMap<LaneId, Lane>,
-    /// Questions that are not answered yet, and until when they must be.
-    open: HashMap<RequestId, (Purpose, UnixMillis)>,
-    inbox: Vec<Request>,
-    numbers: u64,
+    pub(crate) listeners: Vec<SimulatedListener>,
+    pub(crate) agents: Vec<SimulatedAgent>,
+    pub(crate) queues: HashMap<DeliveryGroupId, DeliveryQueue>,
+    /// Requests without a reply, their purpose, and the time by which they must get a reply.
+    pending: HashMap<RequestId, (Purpose, UnixMillis)>,
+    queued_requests: Vec<Request>,
+    last_number: u64,
     pub(crate) acknowledged: HashSet<String>,
     pub(crate) turns: usize,
     pub(crate) crashes: usize,
 }
 
-pub(crate) struct Agent {
-    pub(crate) who: Principal,
-    pub(crate) sessions: Vec<Talk>,
+pub(crate) struct SimulatedAgent {
+    pub(crate) principal: Principal,
+    pub(crate) sessions: Vec<SimulatedSession>,
     pub(crate) calls: u64,
 }
 
 /// A session as its agent sees it.
 #[derive(Clone)]
-pub(crate) struct Talk {
+pub(crate) struct SimulatedSession {
     pub(crate) id: String,
     pub(crate) person: String,
-    /// The tokens that it was given, and the amount that each was about.
-    pub(crate) asked: Vec<(String, String)>,
+    /// The tokens of its questions, and the amount in each question.
+    pub(crate) questions: Vec<(String, String)>,
 }
 
-/// What a request was for.
+/// The purpose of a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Purpose {
     Subscribe(usize),
@@ -58,111 +58,122 @@ pub(crate) enum Purpose {
     Other,
 }
 
-pub(crate) const LIMITS: Limits = Limits {
+pub(crate) const LIMITS: HubLimits = HubLimits {
     sessions: 64,
     subscriptions: 10_000,
     subscriptions_per_principal: 1_000,
     criticals_per_minute: 10_000,
     questions_per_minute: 1_000,
-    events_in_request: 100,
-    open_in_session: 16,
-    questions: aaep::consent::Limits {
-        open_in_session: 4,
-        open_of_agent: 8,
-        open_in_all: 64,
-        resolved_in_session: 64,
+    events_per_request: 100,
+    open_per_session: 16,
+    questions: aaep::consent::ConsentLimits {
+        max_open_per_session: 4,
+        max_open_per_agent: 8,
+        max_open_total: 64,
+        max_resolved_per_session: 64,
     },
-    lease: 60_000,
-    attach_window: 30_000,
-    resume_window: 30_000,
-    replay: 400,
-    longest_wait: 300_000,
-    waits_of_principal: 1_024,
-    followers: 16,
-    shape: aaep::shape::Limits { text: 16_384, outputs: 1_024, events: 10_000 },
-    requests_in_turn: 1_024,
-    longest_sleep: 1_000,
-    retention: journal::Retention { events: None, decisions: None, keys: None, bytes: None, step: 200 },
-    trim_every: 60_000,
+    lease_ms: 60_000,
+    attach_window_ms: 30_000,
+    resume_window_ms: 30_000,
+    max_replay_events: 400,
+    max_wait_ms: 300_000,
+    waits_per_principal: 1_024,
+    followers_per_session: 16,
+    shaping: aaep::shaping::ShaperLimits {
+        max_text_bytes: 16_384,
+        max_held_outputs: 1_024,
+        max_held_events: 10_000,
+    },
+    requests_per_turn: 1_024,
+    max_sleep_ms: 1_000,
+    retention: journal::Retention {
+        max_event_age_ms: None,
+        max_decision_age_ms: None,
+        max_key_age_ms: None,
+        max_bytes: None,
+        max_rows_per_step: 200,
+    },
+    trim_interval_ms: 60_000,
 };
 
-const LANE: LaneLimits = LaneLimits { frames: 300, bytes: 1024 * 1024, merge: 100 };
+const QUEUE_LIMITS: DeliveryLimits =
+    DeliveryLimits { frames: 300, bytes: 1024 * 1024, merge_above_frames: 100 };
 
-impl World {
+impl SimulatedWorld {
     pub(crate) fn new(seed: u64) -> Self {
-        let disk = Disk::default();
-        let mut chance = Random::new(seed);
+        let disk = FaultyJournal::default();
+        let mut random = SplitMix64::new(seed);
         Self {
-            core: core(&disk, &mut chance, START),
+            core: core(&disk, &mut random, START),
             disk,
-            ledger: Ledger::default(),
-            chance,
+            ledger: LedgerChecker::default(),
+            random,
             now: START,
-            ears: Vec::new(),
+            listeners: Vec::new(),
             agents: Vec::new(),
-            lanes: HashMap::new(),
-            open: HashMap::new(),
-            inbox: Vec::new(),
-            numbers: 0,
+            queues: HashMap::new(),
+            pending: HashMap::new(),
+            queued_requests: Vec::new(),
+            last_number: 0,
             acknowledged: HashSet::new(),
             turns: 0,
             crashes: 0,
         }
     }
 
-    pub(crate) fn number(&mut self) -> u64 {
-        self.numbers += 1;
-        self.numbers
+    pub(crate) fn next_number(&mut self) -> u64 {
+        self.last_number += 1;
+        self.last_number
     }
 
-    /// Puts a request into the next turn.
-    pub(crate) fn ask(&mut self, who: &Principal, command: Command, purpose: Purpose) {
-        let id = RequestId(self.number());
-        let until = if let Command::Wait { until, .. } = &command { *until } else { self.now };
-        if !matches!(command, Command::Detached { .. }) {
-            self.open.insert(id, (purpose, until));
+    /// Adds a request to the next turn.
+    pub(crate) fn ask(&mut self, principal: &Principal, command: HubCommand, purpose: Purpose) {
+        let id = RequestId(self.next_number());
+        let until = if let HubCommand::Wait { until, .. } = &command { *until } else { self.now };
+        if !matches!(command, HubCommand::Detach { .. }) {
+            self.pending.insert(id, (purpose, until));
         }
-        self.inbox.push(Request { id, who: who.clone(), command });
+        self.queued_requests.push(Request { id, principal: principal.clone(), command });
     }
 
     pub(crate) fn turn(&mut self) {
-        let requests = std::mem::take(&mut self.inbox);
+        let requests = std::mem::take(&mut self.queued_requests);
         self.turns += 1;
-        let outputs = self.core.turn(requests, self.now);
-        self.ledger.watch(&self.disk);
+        let outputs = self.core.run_turn(requests, self.now);
+        self.ledger.check_writes(&self.disk);
         for output in outputs {
             self.perform(output);
         }
-        for ear in self.ears.iter_mut().filter(|ear| ear.is_prompt) {
-            ear.reads(usize::MAX, &self.lanes);
+        for subscriber in self.listeners.iter_mut().filter(|subscriber| subscriber.is_prompt) {
+            subscriber.read_frames(usize::MAX, &self.queues);
         }
-        let late = self.open.iter().find(|(_, (_, until))| *until <= self.now);
-        assert!(late.is_none(), "nobody answered {late:?}");
+        let overdue = self.pending.iter().find(|(_, (_, until))| *until <= self.now);
+        assert!(overdue.is_none(), "no reply to {overdue:?}");
     }
 
-    /// Lets time pass; at every deadline something happens.
-    pub(crate) fn pass(&mut self, millis: i64) {
+    /// Advances the time, and runs a turn at every deadline.
+    pub(crate) fn advance_time(&mut self, millis: i64) {
         let until = self.now + millis;
-        let mut at_once = 0;
+        let mut turns_at_instant = 0;
         while let Some(at) = self.core.next_deadline().filter(|at| *at <= until) {
-            at_once = if at > self.now { 0 } else { at_once + 1 };
-            assert!(at_once < 20, "turn after turn at one instant: {:?}", self.core);
+            turns_at_instant = if at > self.now { 0 } else { turns_at_instant + 1 };
+            assert!(turns_at_instant < 20, "too many turns at one instant: {:?}", self.core);
             self.now = self.now.max(at);
             self.turn();
         }
         self.now = until;
     }
 
-    /// The hub is gone, and everybody's connection and open request with it.
+    /// Restarts the hub; all connections and pending requests are lost.
     pub(crate) fn crash(&mut self) {
         self.crashes += 1;
-        self.open.clear();
-        self.inbox.clear();
-        self.core = core(&self.disk, &mut self.chance, self.now);
-        self.lanes.clear();
-        for ear in &mut self.ears {
-            if ear.line.take().is_some() {
-                ear.lost_at = self.now;
+        self.pending.clear();
+        self.queued_requests.clear();
+        self.core = core(&self.disk, &mut self.random, self.now);
+        self.queues.clear();
+        for subscriber in &mut self.listeners {
+            if subscriber.connection.take().is_some() {
+                subscriber.lost_at = self.now;
             }
         }
         for id in &self.acknowledged {
@@ -170,50 +181,59 @@ impl World {
         }
     }
 
-    fn perform(&mut self, output: Output) {
+    fn perform(&mut self, output: TurnOutput) {
         let end = self.ledger.events.len() as u64;
         match output {
-            Output::Reply(id, answer) => {
-                let (purpose, _) = self.open.remove(&id).expect("one answer, to who asked");
-                self.answered(purpose, &answer);
+            TurnOutput::Reply(id, reply) => {
+                let (purpose, _) = self.pending.remove(&id).expect("one reply per request");
+                self.handle_reply(purpose, &reply);
             }
-            Output::Frame(lane, frame) => {
-                for ear in &mut self.ears {
-                    if ear.line.as_ref().is_some_and(|line| line.lane == lane) {
-                        ear.pushed(&frame);
+            TurnOutput::Frame(group, frame) => {
+                for subscriber in &mut self.listeners {
+                    if subscriber.connection.as_ref().is_some_and(|connection| connection.group == group) {
+                        subscriber.record_critical(&frame);
                     }
                 }
-                self.lane(lane).push(frame);
+                self.queue(group).push(frame);
             }
-            Output::Join { listener, lane, own, from } => {
-                self.lane(lane);
-                let joins = self.open.values().find_map(|(purpose, _)| match purpose {
-                    Purpose::Attach(ear, of) if *of == listener => Some(*ear),
+            TurnOutput::Join { listener, group, private_frames, resume_position } => {
+                self.queue(group);
+                let joining = self.pending.values().find_map(|(purpose, _)| match purpose {
+                    Purpose::Attach(subscriber, id) if *id == listener => Some(*subscriber),
                     _ => None,
                 });
-                let (Some(ear), Some(shared)) = (joins, self.lanes.get(&lane)) else {
-                    panic!("nobody attached");
+                let (Some(subscriber), Some(queue)) = (joining, self.queues.get(&group)) else {
+                    panic!("no pending attach for this listener");
                 };
-                self.ears[ear].joins(listener, lane, shared, own, from, end);
+                self.listeners[subscriber].attach(
+                    listener,
+                    group,
+                    queue,
+                    private_frames,
+                    resume_position,
+                    end,
+                );
             }
-            Output::Move(listener, lane) => {
-                self.lane(lane);
-                for line in self.ears.iter_mut().filter_map(|ear| ear.line.as_mut()) {
-                    if line.id == listener {
-                        line.cursor.go_over(&self.lanes[&line.lane], &self.lanes[&lane]);
-                        line.lane = lane;
+            TurnOutput::Move(listener, group) => {
+                self.queue(group);
+                for connection in
+                    self.listeners.iter_mut().filter_map(|subscriber| subscriber.connection.as_mut())
+                {
+                    if connection.id == listener {
+                        connection.cursor.move_to(&self.queues[&connection.group], &self.queues[&group]);
+                        connection.group = group;
                     }
                 }
             }
-            Output::Note(hub::watch::Note::Unsaid { session, rules }) => {
-                panic!("the hub's own words were refused in {session}: {rules:?}");
+            TurnOutput::Log(hub::telemetry::LogEvent::HubEventRejected { session, rules }) => {
+                panic!("an event of the hub was rejected in {session}: {rules:?}");
             }
-            Output::Give(..) | Output::Note(_) => {}
-            Output::Close(listener) => {
-                for ear in &mut self.ears {
-                    if ear.line.as_ref().is_some_and(|line| line.id == listener) {
-                        ear.line = None;
-                        ear.lost_at = self.now;
+            TurnOutput::Send(..) | TurnOutput::Log(_) => {}
+            TurnOutput::Close(listener) => {
+                for subscriber in &mut self.listeners {
+                    if subscriber.connection.as_ref().is_some_and(|connection| connection.id == listener) {
+                        subscriber.connection = None;
+                        subscriber.lost_at = self.now;
                     }
                 }
             }
@@ -221,53 +241,60 @@ impl World {
         }
     }
 
-    fn lane(&mut self, id: LaneId) -> &mut Lane {
-        self.lanes.entry(id).or_insert_with(|| Lane::new(LANE))
+    fn queue(&mut self, id: DeliveryGroupId) -> &mut DeliveryQueue {
+        self.queues.entry(id).or_insert_with(|| DeliveryQueue::new(QUEUE_LIMITS))
     }
 
-    fn answered(&mut self, purpose: Purpose, answer: &Reply) {
-        match (purpose, answer) {
-            (Purpose::Subscribe(ear), Reply::Subscribed { accepted, .. }) => {
-                self.ears[ear].subscription = Some(accepted.subscription_id.to_string());
-                self.ears[ear].lost_at = self.now;
-                self.ears[ear].closes = false;
+    fn handle_reply(&mut self, purpose: Purpose, reply: &HubReply) {
+        match (purpose, reply) {
+            (Purpose::Subscribe(subscriber), HubReply::Subscribed { accepted, .. }) => {
+                self.listeners[subscriber].subscription = Some(accepted.subscription_id.to_string());
+                self.listeners[subscriber].lost_at = self.now;
+                self.listeners[subscriber].is_closing = false;
             }
-            (Purpose::Attach(ear, _), Reply::NotFound) => {
-                let ear = &mut self.ears[ear];
-                let late = self.now - ear.lost_at >= LIMITS.resume_window;
-                let known = late || ear.closes;
-                assert!(known, "it came back in time: {:?}", ear.joined);
-                (ear.subscription, ear.last, ear.whole_from) = (None, None, None);
+            (Purpose::Attach(subscriber, _), HubReply::NotFound) => {
+                let subscriber = &mut self.listeners[subscriber];
+                let overdue = self.now - subscriber.lost_at >= LIMITS.resume_window_ms;
+                let may_be_closed = overdue || subscriber.is_closing;
+                assert!(
+                    may_be_closed,
+                    "the hub refused a listener that reconnected in time: {:?}",
+                    subscriber.joins
+                );
+                (subscriber.subscription, subscriber.last_id, subscriber.complete_from) = (None, None, None);
             }
-            (Purpose::Close(ear), Reply::Done | Reply::NotFound | Reply::SubscriptionRejected(_)) => {
-                let ear = &mut self.ears[ear];
-                (ear.subscription, ear.last, ear.whole_from) = (None, None, None);
+            (
+                Purpose::Close(subscriber),
+                HubReply::Done | HubReply::NotFound | HubReply::SubscriptionRejected(_),
+            ) => {
+                let subscriber = &mut self.listeners[subscriber];
+                (subscriber.subscription, subscriber.last_id, subscriber.complete_from) = (None, None, None);
             }
-            (Purpose::Start(agent, person), Reply::SessionStarted { session_id }) => {
-                let talk = Talk { id: session_id.to_string(), person, asked: Vec::new() };
-                self.agents[agent].sessions.push(talk);
+            (Purpose::Start(agent, person), HubReply::SessionStarted { session_id }) => {
+                let session = SimulatedSession { id: session_id.to_string(), person, questions: Vec::new() };
+                self.agents[agent].sessions.push(session);
             }
-            (Purpose::Ask(agent, session, amount), Reply::QuestionOpened { reply_token, .. }) => {
-                let mut talks = self.agents[agent].sessions.iter_mut();
-                if let Some(talk) = talks.find(|talk| talk.id == session) {
-                    talk.asked.push((reply_token.to_string(), amount));
+            (Purpose::Ask(agent, session_id, amount), HubReply::QuestionOpened { reply_token, .. }) => {
+                let mut sessions = self.agents[agent].sessions.iter_mut();
+                if let Some(session) = sessions.find(|session| session.id == session_id) {
+                    session.questions.push((reply_token.to_string(), amount));
                 }
             }
-            (Purpose::Publish, Reply::EventsPublished { event_ids }) => {
+            (Purpose::Publish, HubReply::EventsPublished { event_ids }) => {
                 for id in event_ids {
                     let id = id.to_string();
-                    assert!(self.disk.position_of(&id).is_some(), "{id} is acknowledged and on no disk");
+                    assert!(self.disk.position_of(&id).is_some(), "{id} is acknowledged but not stored");
                     self.acknowledged.insert(id);
                 }
             }
-            (_, Reply::Forbidden) => panic!("everybody does what is his to do"),
+            (_, HubReply::Forbidden) => panic!("no actor exceeds its role"),
             _ => {}
         }
     }
 }
 
-fn core(disk: &Disk, chance: &mut Random, now: UnixMillis) -> Core {
-    let mut random = Random::new(chance.next());
-    let fill = move |bytes: &mut [u8]| bytes.fill_with(|| random.next().to_le_bytes()[0]);
+fn core(disk: &FaultyJournal, random: &mut SplitMix64, now: UnixMillis) -> Core {
+    let mut random = SplitMix64::new(random.next_u64());
+    let fill = move |bytes: &mut [u8]| bytes.fill_with(|| random.next_u64().to_le_bytes()[0]);
     Core::new(Box::new(disk.clone()), Producer::new("hub"), LIMITS, fill, now).unwrap()
 }

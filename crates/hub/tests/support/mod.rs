@@ -1,149 +1,168 @@
-//! A hub on a stage: time is an argument, the journal is in memory, listeners are lists.
-//!
-//! - `disk`: the journal; `cast`: who speaks and listens, and their words.
+//! A test harness for the hub. The test sets the time, the journal is in memory, and listeners collect what they
+//! receive.
 
-mod cast;
-mod disk;
+mod faulty_journal;
+mod fixtures;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use aaep::event::Producer;
-use hub::command::{Command, Notice, Output, Reply, Request, RequestId};
-use hub::delivery::{Cursor, Frame, Lane, LaneLimits, Next};
-use hub::{Core, LaneId, Limits, LineId, ListenerId, Principal};
+use hub::command::{AgentNotice, HubCommand, HubReply, Request, RequestId, TurnOutput};
+use hub::delivery::{Cursor, DeliveryLimits, DeliveryQueue, Frame, NextFrame};
+use hub::{AgentConnectionId, Core, DeliveryGroupId, HubLimits, ListenerId, Principal};
 use seal::UnixMillis;
 
 use testing::random;
 
-pub(crate) use cast::{
-    REPLIES, THINK, TRANSFER, agent, call, id, json, listener, observer, say, subscribe, text_of, types,
+pub(crate) use faulty_journal::{FaultyJournal, RecordedEntry};
+pub(crate) use fixtures::{
+    REPLY_CAPABILITIES, THINK, TRANSFER, agent, event_types, id, listener, observer, reply_json,
+    send_message, subscribe, text_member, tool_invoked,
 };
-pub(crate) use disk::{Disk, Seen};
 
 pub(crate) const START: UnixMillis = UnixMillis::new(1_767_603_600_000);
 
-/// The hub, its disk, and everybody who listens.
-pub(crate) struct Stage {
+/// The hub with its journal and its listeners.
+pub(crate) struct HubHarness {
     pub(crate) core: Core,
-    pub(crate) disk: Disk,
+    pub(crate) disk: FaultyJournal,
     pub(crate) now: UnixMillis,
-    requests: u64,
-    listeners: u64,
-    lanes: HashMap<LaneId, Lane>,
-    ears: BTreeMap<ListenerId, Ear>,
-    answers: HashMap<RequestId, Reply>,
-    notices: Vec<(LineId, Notice)>,
-    /// Whether the hub may be without words: in a year that no timestamp has.
-    pub(crate) beyond_time: bool,
+    request_count: u64,
+    listener_count: u64,
+    queues: HashMap<DeliveryGroupId, DeliveryQueue>,
+    connections: BTreeMap<ListenerId, HarnessListener>,
+    replies: HashMap<RequestId, HubReply>,
+    notices: Vec<(AgentConnectionId, AgentNotice)>,
+    /// Whether the hub's own events may be rejected, as happens in a year that no timestamp can express.
+    pub(crate) allows_rejected_hub_events: bool,
     seed: u64,
 }
 
-struct Ear {
-    lane: LaneId,
+struct HarnessListener {
+    group: DeliveryGroupId,
     cursor: Cursor,
-    heard: Vec<Arc<Frame>>,
-    told: Vec<String>,
-    last: Option<String>,
-    closed: bool,
+    events: Vec<Arc<Frame>>,
+    messages: Vec<String>,
+    last_event_id: Option<String>,
+    is_closed: bool,
 }
 
-impl Stage {
+impl HubHarness {
     pub(crate) fn new() -> Self {
-        Self::with(&Limits::default(), Disk::default(), START)
+        Self::with(&HubLimits::default(), FaultyJournal::default(), START)
     }
 
-    pub(crate) fn with(limits: &Limits, disk: Disk, now: UnixMillis) -> Self {
-        let core =
-            Core::new(Box::new(disk.clone()), Producer::new("hub"), *limits, random::bytes(7), now).unwrap();
+    pub(crate) fn with(limits: &HubLimits, disk: FaultyJournal, now: UnixMillis) -> Self {
+        let core = Core::new(
+            Box::new(disk.clone()),
+            Producer::new("hub"),
+            *limits,
+            random::seeded_byte_source(7),
+            now,
+        )
+        .unwrap();
         Self {
             core,
             disk,
             now,
-            requests: 0,
-            listeners: 0,
-            lanes: HashMap::new(),
-            ears: BTreeMap::new(),
-            answers: HashMap::new(),
+            request_count: 0,
+            listener_count: 0,
+            queues: HashMap::new(),
+            connections: BTreeMap::new(),
+            replies: HashMap::new(),
             notices: Vec::new(),
-            beyond_time: false,
+            allows_rejected_hub_events: false,
             seed: 7,
         }
     }
 
-    /// The hub is gone and starts again, on the same disk.
+    /// Replaces the hub with a new one on the same journal, as after a crash.
     pub(crate) fn crash(&mut self) {
         self.seed += 1;
-        let random = random::bytes(self.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-        self.core =
-            Core::new(Box::new(self.disk.clone()), Producer::new("hub"), Limits::default(), random, self.now)
-                .unwrap();
-        self.lanes.clear();
-        self.ears.clear();
-        self.answers.clear();
+        let random = random::seeded_byte_source(self.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        self.core = Core::new(
+            Box::new(self.disk.clone()),
+            Producer::new("hub"),
+            HubLimits::default(),
+            random,
+            self.now,
+        )
+        .unwrap();
+        self.queues.clear();
+        self.connections.clear();
+        self.replies.clear();
         self.notices.clear();
     }
 
-    /// Asks on a line.
-    pub(crate) fn on(&mut self, who: &Principal, line: LineId, command: Command) -> Reply {
-        self.ask_hub(who, Command::On { line, command: Box::new(command) })
+    /// Sends a command on an agent connection and returns the reply.
+    pub(crate) fn ask_on_connection(
+        &mut self,
+        principal: &Principal,
+        connection: AgentConnectionId,
+        command: HubCommand,
+    ) -> HubReply {
+        self.ask_hub(principal, HubCommand::OnConnection { connection, command: Box::new(command) })
     }
 
-    /// What was told on a line since this was last asked.
-    pub(crate) fn notices(&mut self, line: LineId) -> Vec<Notice> {
-        self.notices.extract_if(.., |(to, _)| *to == line).map(|(_, notice)| notice).collect()
+    /// Takes the notices that a connection received since the last call.
+    pub(crate) fn take_notices(&mut self, connection: AgentConnectionId) -> Vec<AgentNotice> {
+        self.notices.extract_if(.., |(to, _)| *to == connection).map(|(_, notice)| notice).collect()
     }
 
-    pub(crate) fn ask_hub(&mut self, who: &Principal, command: Command) -> Reply {
-        let id = self.send(who, command);
+    /// Sends a command and returns the reply.
+    pub(crate) fn ask_hub(&mut self, principal: &Principal, command: HubCommand) -> HubReply {
+        let id = self.send(principal, command);
         self.turn();
-        self.answers.remove(&id).expect("an answer")
+        self.replies.remove(&id).expect("a reply")
     }
 
-    /// Tells the hub something that it does not answer.
-    pub(crate) fn ask_hub_quietly(&mut self, who: &Principal, command: Command) {
-        let id = self.send(who, command);
-        assert_eq!(self.answer(id), None);
+    /// Sends a command that has no reply.
+    pub(crate) fn send_without_reply(&mut self, principal: &Principal, command: HubCommand) {
+        let id = self.send(principal, command);
+        assert_eq!(self.take_reply(id), None);
     }
 
-    /// Asks, and does not wait for the answer.
-    pub(crate) fn send(&mut self, who: &Principal, command: Command) -> RequestId {
-        self.requests += 1;
-        let id = RequestId(self.requests);
-        let outputs = self.core.turn(vec![Request { id, who: who.clone(), command }], self.now);
+    /// Sends a command without waiting for the reply.
+    pub(crate) fn send(&mut self, principal: &Principal, command: HubCommand) -> RequestId {
+        self.request_count += 1;
+        let id = RequestId(self.request_count);
+        let outputs =
+            self.core.run_turn(vec![Request { id, principal: principal.clone(), command }], self.now);
         self.perform(outputs);
         id
     }
 
-    /// Two requests in one turn.
-    pub(crate) fn both(
+    /// Runs two requests in one turn.
+    pub(crate) fn ask_both_in_one_turn(
         &mut self,
-        one: &Principal,
-        first: Command,
-        other: &Principal,
-        second: Command,
-    ) -> [Reply; 2] {
-        let ids = [RequestId(self.requests + 1), RequestId(self.requests + 2)];
-        self.requests += 2;
+        first_principal: &Principal,
+        first: HubCommand,
+        second_principal: &Principal,
+        second: HubCommand,
+    ) -> [HubReply; 2] {
+        let ids = [RequestId(self.request_count + 1), RequestId(self.request_count + 2)];
+        self.request_count += 2;
         let requests = vec![
-            Request { id: ids[0], who: one.clone(), command: first },
-            Request { id: ids[1], who: other.clone(), command: second },
+            Request { id: ids[0], principal: first_principal.clone(), command: first },
+            Request { id: ids[1], principal: second_principal.clone(), command: second },
         ];
-        let outputs = self.core.turn(requests, self.now);
+        let outputs = self.core.run_turn(requests, self.now);
         self.perform(outputs);
-        ids.map(|id| self.answers.remove(&id).expect("an answer"))
+        ids.map(|id| self.replies.remove(&id).expect("a reply"))
     }
 
-    pub(crate) fn answer(&mut self, id: RequestId) -> Option<Reply> {
-        self.answers.remove(&id)
+    pub(crate) fn take_reply(&mut self, id: RequestId) -> Option<HubReply> {
+        self.replies.remove(&id)
     }
 
     pub(crate) fn turn(&mut self) {
-        let outputs = self.core.turn(Vec::new(), self.now);
+        let outputs = self.core.run_turn(Vec::new(), self.now);
         self.perform(outputs);
     }
 
-    pub(crate) fn wait(&mut self, millis: i64) {
+    /// Advances the time, and runs a turn at every deadline and at the end.
+    pub(crate) fn advance_time(&mut self, millis: i64) {
         let until = self.now + millis;
         while let Some(at) = self.core.next_deadline().filter(|at| *at <= until) {
             self.now = self.now.max(at);
@@ -153,143 +172,177 @@ impl Stage {
         self.turn();
     }
 
-    pub(crate) fn perform(&mut self, outputs: Vec<Output>) {
+    pub(crate) fn perform(&mut self, outputs: Vec<TurnOutput>) {
         for output in outputs {
             match output {
-                Output::Reply(id, answer) => {
-                    assert!(self.answers.insert(id, answer).is_none(), "one answer to a request");
+                TurnOutput::Reply(id, reply) => {
+                    assert!(self.replies.insert(id, reply).is_none(), "a request gets one reply");
                 }
-                Output::Notice(line, notice) => self.notices.push((line, notice)),
-                Output::Frame(lane, frame) => self.lane(lane).push(frame),
-                Output::Join { listener, lane, own, from } => {
-                    let mut cursor = Cursor::at_end(self.lane(lane)).from(from);
-                    for frame in own {
-                        cursor.give(frame);
+                TurnOutput::Notify(connection, notice) => self.notices.push((connection, notice)),
+                TurnOutput::Frame(group, frame) => self.queue(group).push(frame),
+                TurnOutput::Join { listener, group, private_frames, resume_position } => {
+                    let mut cursor = Cursor::at_end(self.queue(group)).with_origin(resume_position);
+                    for frame in private_frames {
+                        cursor.push_private(frame);
                     }
-                    let (heard, told, last) = (Vec::new(), Vec::new(), None);
-                    self.ears.insert(listener, Ear { lane, cursor, heard, told, last, closed: false });
+                    let (events, messages, last_event_id) = (Vec::new(), Vec::new(), None);
+                    self.connections.insert(
+                        listener,
+                        HarnessListener { group, cursor, events, messages, last_event_id, is_closed: false },
+                    );
                 }
-                Output::Move(listener, lane) => {
-                    self.lane(lane);
-                    if let Some(ear) = self.ears.get_mut(&listener)
-                        && let (Some(from), Some(to)) = (self.lanes.get(&ear.lane), self.lanes.get(&lane))
+                TurnOutput::Move(listener, group) => {
+                    self.queue(group);
+                    if let Some(connection) = self.connections.get_mut(&listener)
+                        && let (Some(from), Some(to)) =
+                            (self.queues.get(&connection.group), self.queues.get(&group))
                     {
-                        ear.cursor.go_over(from, to);
-                        ear.lane = lane;
+                        connection.cursor.move_to(from, to);
+                        connection.group = group;
                     }
                 }
-                Output::Give(listener, frame) => {
-                    if let Some(ear) = self.ears.get_mut(&listener) {
-                        ear.cursor.give(frame);
+                TurnOutput::Send(listener, frame) => {
+                    if let Some(connection) = self.connections.get_mut(&listener) {
+                        connection.cursor.push_private(frame);
                     }
                 }
-                Output::Close(listener) => {
-                    self.listen();
-                    if let Some(ear) = self.ears.get_mut(&listener) {
-                        ear.closed = true;
+                TurnOutput::Close(listener) => {
+                    self.deliver_frames();
+                    if let Some(connection) = self.connections.get_mut(&listener) {
+                        connection.is_closed = true;
                     }
                 }
-                Output::Note(hub::watch::Note::Unsaid { session, rules }) if !self.beyond_time => {
-                    panic!("the hub's own words were refused in {session}: {rules:?}");
+                TurnOutput::Log(hub::telemetry::LogEvent::HubEventRejected { session, rules })
+                    if !self.allows_rejected_hub_events =>
+                {
+                    panic!("an event of the hub was rejected in {session}: {rules:?}");
                 }
                 _ => {}
             }
         }
-        self.listen();
+        self.deliver_frames();
     }
 
-    fn lane(&mut self, id: LaneId) -> &mut Lane {
-        self.lanes.entry(id).or_insert_with(|| Lane::new(LaneLimits::default()))
+    fn queue(&mut self, id: DeliveryGroupId) -> &mut DeliveryQueue {
+        self.queues.entry(id).or_insert_with(|| DeliveryQueue::new(DeliveryLimits::default()))
     }
 
-    fn listen(&mut self) {
-        for ear in self.ears.values_mut().filter(|ear| !ear.closed) {
-            if let Some(lane) = self.lanes.get(&ear.lane) {
-                while let Next::Frame(frame) = ear.cursor.take(lane) {
-                    ear.last = frame.id().map(str::to_owned).or(ear.last.take());
+    fn deliver_frames(&mut self) {
+        for connection in self.connections.values_mut().filter(|connection| !connection.is_closed) {
+            if let Some(group) = self.queues.get(&connection.group) {
+                while let NextFrame::Frame(frame) = connection.cursor.take(group) {
+                    connection.last_event_id =
+                        frame.id().map(str::to_owned).or(connection.last_event_id.take());
                     match frame.json() {
                         "" => {}
-                        event if event.contains("\"session_id\"") => ear.heard.push(frame),
-                        message => ear.told.push(message.to_owned()),
+                        event if event.contains("\"session_id\"") => connection.events.push(frame),
+                        message => connection.messages.push(message.to_owned()),
                     }
                 }
             }
         }
     }
 
-    /// What a listener has heard since it was last asked, as JSON texts.
-    pub(crate) fn heard(&mut self, listener: ListenerId) -> Vec<String> {
-        let heard = self.ears.get_mut(&listener).map(|ear| std::mem::take(&mut ear.heard));
-        heard.unwrap_or_default().iter().map(|frame| frame.json().to_owned()).collect()
+    /// Takes the events that a listener received since the last call, as JSON.
+    pub(crate) fn take_events(&mut self, listener: ListenerId) -> Vec<String> {
+        let events =
+            self.connections.get_mut(&listener).map(|connection| std::mem::take(&mut connection.events));
+        events.unwrap_or_default().iter().map(|frame| frame.json().to_owned()).collect()
     }
 
-    /// Messages that are no events, which a listener was told since it was last asked.
-    pub(crate) fn told(&mut self, listener: ListenerId) -> Vec<String> {
-        self.ears.get_mut(&listener).map(|ear| std::mem::take(&mut ear.told)).unwrap_or_default()
+    /// Takes the messages other than events that a listener received since the last call.
+    pub(crate) fn take_messages(&mut self, listener: ListenerId) -> Vec<String> {
+        self.connections
+            .get_mut(&listener)
+            .map(|connection| std::mem::take(&mut connection.messages))
+            .unwrap_or_default()
     }
 
-    /// From where a browser would resume.
+    /// Returns the id from which a browser would resume.
     pub(crate) fn last_id(&self, listener: ListenerId) -> Option<String> {
-        self.ears.get(&listener)?.last.clone()
+        self.connections.get(&listener)?.last_event_id.clone()
     }
 
     pub(crate) fn is_closed(&self, listener: ListenerId) -> bool {
-        self.ears.get(&listener).is_none_or(|ear| ear.closed)
+        self.connections.get(&listener).is_none_or(|connection| connection.is_closed)
     }
 
-    /// Subscribes and listens; returns the subscription and the connection.
-    pub(crate) fn listener(&mut self, who: &Principal, capabilities: &str) -> (String, ListenerId) {
-        let subscription = self.subscribe(who, capabilities);
-        let listener = self.attach(who, &subscription, None);
+    /// Subscribes and attaches; returns the subscription and the connection.
+    pub(crate) fn connect_listener(
+        &mut self,
+        principal: &Principal,
+        capabilities: &str,
+    ) -> (String, ListenerId) {
+        let subscription = self.subscribe(principal, capabilities);
+        let listener = self.attach(principal, &subscription, None);
         (subscription, listener)
     }
 
-    pub(crate) fn subscribe(&mut self, who: &Principal, capabilities: &str) -> String {
+    pub(crate) fn subscribe(&mut self, principal: &Principal, capabilities: &str) -> String {
         let text = format!(
-            r#"{{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"ear","capabilities":{capabilities}}}"#
+            r#"{{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"listener","capabilities":{capabilities}}}"#
         );
-        let accepted = json(self.ask_hub(who, subscribe(&text)));
-        text_of(&accepted, "subscription_id")
+        let accepted = reply_json(self.ask_hub(principal, subscribe(&text)));
+        text_member(&accepted, "subscription_id")
     }
 
-    pub(crate) fn attach(&mut self, who: &Principal, subscription: &str, last: Option<&str>) -> ListenerId {
-        self.listeners += 1;
-        let listener = ListenerId(self.listeners);
-        let command = Command::Attach {
+    pub(crate) fn attach(
+        &mut self,
+        principal: &Principal,
+        subscription: &str,
+        last_event_id: Option<&str>,
+    ) -> ListenerId {
+        self.listener_count += 1;
+        let listener = ListenerId(self.listener_count);
+        let command = HubCommand::Attach {
             subscription: id(subscription),
-            last_event_id: last.map(str::to_owned),
+            last_event_id: last_event_id.map(str::to_owned),
             listener,
         };
-        assert_eq!(self.ask_hub(who, command), Reply::Done);
+        assert_eq!(self.ask_hub(principal, command), HubReply::Done);
         listener
     }
 
-    pub(crate) fn start(&mut self, who: &Principal) -> String {
+    /// Starts a session for the person `marisol` and returns its id.
+    pub(crate) fn start(&mut self, principal: &Principal) -> String {
         let text = r#"{"summary_normal":"Moving money.","requested_by":"user:marisol","localization_hints":{"primary_language":"en"}}"#;
-        let made = json(self.ask_hub(who, Command::Start { body: text.into(), key: None }));
-        text_of(&made, "session_id")
+        let started = reply_json(
+            self.ask_hub(principal, HubCommand::Start { body: text.into(), idempotency_key: None }),
+        );
+        text_member(&started, "session_id")
     }
 
-    pub(crate) fn publish(&mut self, who: &Principal, session: &str, events: &[&str]) -> Reply {
+    pub(crate) fn publish(&mut self, principal: &Principal, session: &str, events: &[&str]) -> HubReply {
         let events = events.iter().map(|event| (*event).into()).collect();
-        self.ask_hub(who, Command::Publish { session: id(session), events, key: None })
+        self.ask_hub(principal, HubCommand::Publish { session: id(session), events, idempotency_key: None })
     }
 
-    pub(crate) fn confirm(&mut self, who: &Principal, session: &str, text: &str) -> Reply {
-        let command = Command::Ask { session: id(session), body: text.into(), clarify: false, key: None };
-        self.ask_hub(who, command)
+    pub(crate) fn confirm(&mut self, principal: &Principal, session: &str, text: &str) -> HubReply {
+        let command = HubCommand::Ask {
+            session: id(session),
+            body: text.into(),
+            is_clarification: false,
+            idempotency_key: None,
+        };
+        self.ask_hub(principal, command)
     }
 
-    pub(crate) fn reply(&mut self, who: &Principal, subscription: &str, token: &str, decision: &str) {
+    /// Replies to a confirmation.
+    pub(crate) fn reply(&mut self, principal: &Principal, subscription: &str, token: &str, decision: &str) {
         let at = aaep::Timestamp::from_unix_millis(self.now).unwrap();
         let text = format!(
             r#"{{"type":"confirmation.reply","reply_token":"{token}","decision":"{decision}","subscription_id":"{subscription}","timestamp":"{at}"}}"#
         );
-        assert_eq!(self.ask_hub(who, say(&text)), Reply::Done, "every reply is answered alike");
+        assert_eq!(
+            self.ask_hub(principal, send_message(&text)),
+            HubReply::Done,
+            "every reply gets the same response"
+        );
     }
 
-    pub(crate) fn status(&mut self, who: &Principal, session: &str, token: &str) -> Reply {
-        let command = Command::Wait { session: id(session), token: id(token), until: self.now };
-        self.ask_hub(who, command)
+    /// Queries the state of a question without waiting.
+    pub(crate) fn status(&mut self, principal: &Principal, session: &str, token: &str) -> HubReply {
+        let command = HubCommand::Wait { session: id(session), token: id(token), until: self.now };
+        self.ask_hub(principal, command)
     }
 }

@@ -1,107 +1,115 @@
-//! One entry, done or refused.
+//! Applies journal entries to the in-memory journal.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::{Attempt, Decision, Event, Kept, Memory, Question, Undo};
-use crate::stored::{OpenQuestion, OpenSession, OpenSubscription, Remembered, Spending};
-use crate::{Entry, Position, Reason};
+use super::{AttemptEntry, DecisionEntry, EventEntry, MemoryJournal, QuestionEntry, SessionEntry, Undo};
+use crate::stored::{DecisionUse, OpenQuestion, OpenSession, OpenSubscription, StoredResponse};
+use crate::{ConflictReason, JournalEntry, Position};
 
-impl Memory {
+impl MemoryJournal {
     pub(super) fn is_open(&self, session: &str) -> bool {
-        self.sessions.get(session).is_some_and(|kept| !kept.ended)
+        self.sessions.get(session).is_some_and(|session_entry| !session_entry.is_ended)
     }
 
-    fn open_session(&mut self, session: &str) -> Result<&mut Kept, Reason> {
-        self.sessions.get_mut(session).filter(|kept| !kept.ended).ok_or(Reason::SessionNotOpen)
+    fn open_session(&mut self, session: &str) -> Result<&mut SessionEntry, ConflictReason> {
+        self.sessions
+            .get_mut(session)
+            .filter(|session_entry| !session_entry.is_ended)
+            .ok_or(ConflictReason::SessionNotOpen)
     }
 
-    fn undecided(&mut self, token: &str) -> Result<&mut Question, Reason> {
-        let question = self.questions.get_mut(token).ok_or(Reason::QuestionUnknown)?;
-        if question.decided.is_some() { Err(Reason::AlreadyDecided) } else { Ok(question) }
+    fn undecided_question(&mut self, token: &str) -> Result<&mut QuestionEntry, ConflictReason> {
+        let question = self.questions.get_mut(token).ok_or(ConflictReason::UnknownQuestion)?;
+        if question.decision.is_some() { Err(ConflictReason::AlreadyDecided) } else { Ok(question) }
     }
 
-    fn subscription(&mut self, id: &str) -> Result<&mut OpenSubscription, Reason> {
-        self.subscriptions.get_mut(id).ok_or(Reason::SubscriptionNotOpen)
+    fn subscription(&mut self, id: &str) -> Result<&mut OpenSubscription, ConflictReason> {
+        self.subscriptions.get_mut(id).ok_or(ConflictReason::SubscriptionNotOpen)
     }
 
-    /// Does one entry and says how to take it back, or leaves everything as it was and says why not.
-    pub(super) fn apply(&mut self, entry: &Entry<'_>) -> Result<Undo, Reason> {
+    /// Applies one entry and returns how to undo it. On a conflict it changes nothing.
+    pub(super) fn apply(&mut self, entry: &JournalEntry<'_>) -> Result<Undo, ConflictReason> {
         match *entry {
-            Entry::Event { position, session, event_id, at, critical, body } => {
-                if position != self.last.next() {
-                    return Err(Reason::Gap { expected: self.last.next() });
+            JournalEntry::Event { position, session, event_id, at, is_critical, body } => {
+                if position != self.last_position.next() {
+                    return Err(ConflictReason::PositionGap { expected: self.last_position.next() });
                 }
-                if self.ids.contains_key(event_id) {
-                    return Err(Reason::EventKnown);
+                if self.position_by_event_id.contains_key(event_id) {
+                    return Err(ConflictReason::DuplicateEventId);
                 }
-                let kept = self.open_session(session)?;
-                kept.positions.insert(position);
-                let (session, id) = (kept.id.clone(), Arc::<str>::from(event_id));
-                self.ids.insert(id.clone(), position);
-                self.events.insert(position, Event { session, id, at, critical, body: body.into() });
-                self.last = position;
+                let session_entry = self.open_session(session)?;
+                session_entry.positions.insert(position);
+                let (session, id) = (session_entry.id.clone(), Arc::<str>::from(event_id));
+                self.position_by_event_id.insert(id.clone(), position);
+                self.events.insert(position, EventEntry { session, id, at, is_critical, body: body.into() });
+                self.last_position = position;
                 self.bytes += body.len();
-                Ok(Box::new(Memory::take_back_event))
+                Ok(Box::new(MemoryJournal::undo_event))
             }
-            Entry::SessionOpened { id, agent, principal, lease, record } => {
+            JournalEntry::SessionOpened { id, agent, principal, lease_expires_at, record } => {
                 if self.sessions.contains_key(id) {
-                    return Err(Reason::SessionKnown);
+                    return Err(ConflictReason::DuplicateSessionId);
                 }
-                self.opened += 1;
+                self.opened_count += 1;
                 let id = id.to_owned();
                 let session = OpenSession {
                     id: id.clone(),
                     agent: agent.to_owned(),
                     principal: principal.to_owned(),
-                    lease,
+                    lease_expires_at,
                     record: record.to_vec(),
                 };
-                let name = id.as_str().into();
-                let kept =
-                    Kept { id: name, number: self.opened, session, ended: false, positions: BTreeSet::new() };
-                self.sessions.insert(id.clone(), kept);
+                let session_entry = SessionEntry {
+                    id: id.as_str().into(),
+                    number: self.opened_count,
+                    session,
+                    is_ended: false,
+                    positions: BTreeSet::new(),
+                };
+                self.sessions.insert(id.clone(), session_entry);
                 Ok(Box::new(move |memory| drop(memory.sessions.remove(&id))))
             }
-            Entry::SessionTouched { id, lease, record } => {
-                let kept = self.open_session(id)?;
-                let before = kept.session.clone();
-                kept.session.lease = lease;
+            JournalEntry::SessionTouched { id, lease_expires_at, record } => {
+                let session_entry = self.open_session(id)?;
+                let before = session_entry.session.clone();
+                session_entry.session.lease_expires_at = lease_expires_at;
                 if let Some(record) = record {
-                    kept.session.record = record.to_vec();
+                    session_entry.session.record = record.to_vec();
                 }
                 Ok(Box::new(move |memory| {
-                    if let Some(kept) = memory.sessions.get_mut(&before.id) {
-                        kept.session = before;
+                    if let Some(session_entry) = memory.sessions.get_mut(&before.id) {
+                        session_entry.session = before;
                     }
                 }))
             }
-            Entry::SessionEnded { id, at: _ } => {
+            JournalEntry::SessionEnded { id, at: _ } => {
                 self.open_session(id)?;
-                let mut asked = self.questions.values().filter(|question| question.open.session == id);
-                if asked.any(|question| question.decided.is_none()) {
-                    return Err(Reason::SessionStillAsks);
+                let mut session_questions =
+                    self.questions.values().filter(|question| question.open.session == id);
+                if session_questions.any(|question| question.decision.is_none()) {
+                    return Err(ConflictReason::SessionHasOpenQuestion);
                 }
-                self.open_session(id)?.ended = true;
+                self.open_session(id)?.is_ended = true;
                 let id = id.to_owned();
                 Ok(Box::new(move |memory| {
-                    if let Some(kept) = memory.sessions.get_mut(&id) {
-                        kept.ended = false;
+                    if let Some(session_entry) = memory.sessions.get_mut(&id) {
+                        session_entry.is_ended = false;
                     }
                 }))
             }
-            Entry::QuestionOpened { token, session, deadline, record } => {
+            JournalEntry::QuestionOpened { token, session, deadline, record } => {
                 if self.questions.contains_key(token) {
-                    return Err(Reason::QuestionKnown);
+                    return Err(ConflictReason::DuplicateQuestionToken);
                 }
                 self.open_session(session)?;
                 let (token, session) = (token.to_owned(), session.to_owned());
                 let open = OpenQuestion { token: token.clone(), session, deadline, record: record.to_vec() };
-                self.questions.insert(token.clone(), Question { open, decided: None });
+                self.questions.insert(token.clone(), QuestionEntry { open, decision: None });
                 Ok(Box::new(move |memory| drop(memory.questions.remove(&token))))
             }
-            Entry::DeadlineMoved { token, deadline } => {
-                let before = std::mem::replace(&mut self.undecided(token)?.open.deadline, deadline);
+            JournalEntry::DeadlineMoved { token, deadline } => {
+                let before = std::mem::replace(&mut self.undecided_question(token)?.open.deadline, deadline);
                 let token = token.to_owned();
                 Ok(Box::new(move |memory| {
                     if let Some(question) = memory.questions.get_mut(&token) {
@@ -109,37 +117,37 @@ impl Memory {
                     }
                 }))
             }
-            Entry::Decided { token, decision, by, receipt, at } => {
-                self.undecided(token)?.decided = Some(Decision {
-                    answer: decision.to_owned(),
-                    by: by.to_owned(),
+            JournalEntry::QuestionDecided { token, decision, decided_by, receipt, at } => {
+                self.undecided_question(token)?.decision = Some(DecisionEntry {
+                    decision: decision.to_owned(),
+                    decided_by: decided_by.to_owned(),
                     receipt: receipt.to_vec(),
-                    at,
-                    spent: None,
+                    decided_at: at,
+                    spent_on: None,
                 });
                 let token = token.to_owned();
                 Ok(Box::new(move |memory| {
                     if let Some(question) = memory.questions.get_mut(&token) {
-                        question.decided = None;
+                        question.decision = None;
                     }
                 }))
             }
-            Entry::Spent { token, call, at } => {
-                let question = self.questions.get(token).ok_or(Reason::QuestionUnknown)?;
-                let decided = question.decided.as_ref().ok_or(Reason::NotDecided)?;
-                if decided.spent.is_some() {
-                    return Err(Reason::AlreadySpent);
+            JournalEntry::DecisionSpent { token, call, at } => {
+                let question = self.questions.get(token).ok_or(ConflictReason::UnknownQuestion)?;
+                let decision_entry = question.decision.as_ref().ok_or(ConflictReason::NotDecided)?;
+                if decision_entry.spent_on.is_some() {
+                    return Err(ConflictReason::AlreadySpent);
                 }
                 if !self.is_open(&question.open.session) {
-                    return Err(Reason::SessionNotOpen);
+                    return Err(ConflictReason::SessionNotOpen);
                 }
-                self.spend(token, Some(Spending { call: call.to_vec(), at }));
+                self.set_spent_on(token, Some(DecisionUse { call: call.to_vec(), at }));
                 let token = token.to_owned();
-                Ok(Box::new(move |memory| memory.spend(&token, None)))
+                Ok(Box::new(move |memory| memory.set_spent_on(&token, None)))
             }
-            Entry::SubscriptionOpened { id, principal, record } => {
+            JournalEntry::SubscriptionOpened { id, principal, record } => {
                 if self.subscriptions.contains_key(id) {
-                    return Err(Reason::SubscriptionKnown);
+                    return Err(ConflictReason::DuplicateSubscriptionId);
                 }
                 let (id, principal) = (id.to_owned(), principal.to_owned());
                 let cursor = Position::START;
@@ -147,7 +155,7 @@ impl Memory {
                 self.subscriptions.insert(id.clone(), open);
                 Ok(Box::new(move |memory| drop(memory.subscriptions.remove(&id))))
             }
-            Entry::SubscriptionChanged { id, record } => {
+            JournalEntry::SubscriptionChanged { id, record } => {
                 let before = std::mem::replace(&mut self.subscription(id)?.record, record.to_vec());
                 let id = id.to_owned();
                 Ok(Box::new(move |memory| {
@@ -156,15 +164,15 @@ impl Memory {
                     }
                 }))
             }
-            Entry::SubscriptionClosed { id } => {
-                let before = self.subscriptions.remove(id).ok_or(Reason::SubscriptionNotOpen)?;
+            JournalEntry::SubscriptionClosed { id } => {
+                let before = self.subscriptions.remove(id).ok_or(ConflictReason::SubscriptionNotOpen)?;
                 Ok(Box::new(move |memory| drop(memory.subscriptions.insert(before.id.clone(), before))))
             }
-            Entry::Cursor { subscription, position } => {
-                let last = self.last;
+            JournalEntry::CursorMoved { subscription, position } => {
+                let last = self.last_position;
                 let open = self.subscription(subscription)?;
                 if position > last {
-                    return Err(Reason::BeyondLast);
+                    return Err(ConflictReason::CursorBeyondLastEvent);
                 }
                 let before = open.cursor;
                 open.cursor = before.max(position);
@@ -175,40 +183,42 @@ impl Memory {
                     }
                 }))
             }
-            Entry::Idempotent { principal, key, request, response, at } => {
-                let name = (principal.to_owned(), key.to_owned());
-                if self.keys.contains_key(&name) {
-                    return Err(Reason::KeyUsed);
+            JournalEntry::ResponseStored { principal, key, request, response, at } => {
+                let principal_and_key = (principal.to_owned(), key.to_owned());
+                if self.keys.contains_key(&principal_and_key) {
+                    return Err(ConflictReason::IdempotencyKeyUsed);
                 }
-                let kept = Remembered { request: request.to_vec(), response: response.to_vec(), at };
-                self.keys.insert(name.clone(), kept);
-                Ok(Box::new(move |memory| drop(memory.keys.remove(&name))))
+                let stored = StoredResponse { request: request.to_vec(), response: response.to_vec(), at };
+                self.keys.insert(principal_and_key.clone(), stored);
+                Ok(Box::new(move |memory| drop(memory.keys.remove(&principal_and_key))))
             }
-            Entry::Attempt { at, subscription, what } => {
-                self.attempts.push_back(Attempt { at, bytes: subscription.len() + what.len() });
-                self.bytes += subscription.len() + what.len();
+            JournalEntry::ReplyAttempted { at, principal, details } => {
+                self.attempts.push_back(AttemptEntry { at, bytes: principal.len() + details.len() });
+                self.bytes += principal.len() + details.len();
                 Ok(Box::new(|memory| {
-                    let taken = memory.attempts.pop_back();
-                    memory.bytes -= taken.map_or(0, |attempt| attempt.bytes);
+                    let removed = memory.attempts.pop_back();
+                    memory.bytes -= removed.map_or(0, |attempt| attempt.bytes);
                 }))
             }
         }
     }
 
-    fn take_back_event(&mut self) {
+    fn undo_event(&mut self) {
         if let Some((position, event)) = self.events.pop_last() {
-            self.ids.remove(&event.id);
-            if let Some(kept) = self.sessions.get_mut(&*event.session) {
-                kept.positions.remove(&position);
+            self.position_by_event_id.remove(&event.id);
+            if let Some(session_entry) = self.sessions.get_mut(&*event.session) {
+                session_entry.positions.remove(&position);
             }
-            self.last = Position::new(position.get() - 1);
+            self.last_position = Position::new(position.get() - 1);
             self.bytes -= event.body.len();
         }
     }
 
-    fn spend(&mut self, token: &str, spent: Option<Spending>) {
-        if let Some(decided) = self.questions.get_mut(token).and_then(|question| question.decided.as_mut()) {
-            decided.spent = spent;
+    fn set_spent_on(&mut self, token: &str, spent_on: Option<DecisionUse>) {
+        if let Some(decision_entry) =
+            self.questions.get_mut(token).and_then(|question| question.decision.as_mut())
+        {
+            decision_entry.spent_on = spent_on;
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The journal that lives as long as the value.
+//! The in-memory journal.
 
 mod apply;
 mod trim;
@@ -10,174 +10,190 @@ use rustc_hash::FxHashMap;
 use seal::UnixMillis;
 
 use crate::stored::{
-    Alive, OpenQuestion, OpenSession, OpenSubscription, Remembered, Spending, StoredDecision, StoredEvent,
-    StoredSession,
+    DecisionUse, LiveState, OpenQuestion, OpenSession, OpenSubscription, StoredDecision, StoredEvent,
+    StoredResponse, StoredSession,
 };
-use crate::{Conflict, Entry, Error, Journal, Position, Retention, Trimmed};
+use crate::{Conflict, Journal, JournalEntry, JournalError, Position, Retention, TrimReport};
 
-/// A journal in memory, with the contract of [`Journal`] except that "durable" ends with the value.
+/// A journal in memory. It follows the contract of [`Journal`], but its content is lost when the value is dropped.
 #[derive(Debug, Default)]
-pub struct Memory {
-    events: BTreeMap<Position, Event>,
-    /// Ids are made by the caller and by no stranger.
-    ids: FxHashMap<Arc<str>, Position>,
-    sessions: BTreeMap<String, Kept>,
-    opened: u64,
-    questions: BTreeMap<String, Question>,
+pub struct MemoryJournal {
+    events: BTreeMap<Position, EventEntry>,
+    /// A fast hash is safe here, because the caller generates the ids and no untrusted peer does.
+    position_by_event_id: FxHashMap<Arc<str>, Position>,
+    sessions: BTreeMap<String, SessionEntry>,
+    /// Number of sessions opened so far, which numbers the next one.
+    opened_count: u64,
+    questions: BTreeMap<String, QuestionEntry>,
     subscriptions: BTreeMap<String, OpenSubscription>,
-    keys: HashMap<(String, String), Remembered>,
-    attempts: VecDeque<Attempt>,
-    last: Position,
-    floor: Position,
-    /// Of events and attempts.
+    keys: HashMap<(String, String), StoredResponse>,
+    attempts: VecDeque<AttemptEntry>,
+    last_position: Position,
+    trimmed_up_to: Position,
+    /// The size of all events and attempts, in bytes.
     bytes: usize,
 }
 
-/// An event; its names are shared.
+/// An event. Its ids are shared with its session and with the index.
 #[derive(Debug)]
-struct Event {
+struct EventEntry {
     session: Arc<str>,
     id: Arc<str>,
     at: UnixMillis,
-    critical: bool,
+    is_critical: bool,
     body: Box<[u8]>,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct SessionEntry {
     id: Arc<str>,
+    /// Position in the order in which sessions were opened.
     number: u64,
     session: OpenSession,
-    ended: bool,
+    is_ended: bool,
     positions: BTreeSet<Position>,
 }
 
-/// Only its age and size: nothing reads an attempt back.
+/// The age and size of a reply attempt. Its content is not stored, because nothing reads it back.
 #[derive(Debug)]
-struct Attempt {
+struct AttemptEntry {
     at: UnixMillis,
     bytes: usize,
 }
 
 #[derive(Debug)]
-struct Question {
+struct QuestionEntry {
     open: OpenQuestion,
-    decided: Option<Decision>,
+    decision: Option<DecisionEntry>,
 }
 
 #[derive(Debug)]
-struct Decision {
-    answer: String,
-    by: String,
+struct DecisionEntry {
+    decision: String,
+    decided_by: String,
     receipt: Vec<u8>,
-    at: UnixMillis,
-    spent: Option<Spending>,
+    decided_at: UnixMillis,
+    spent_on: Option<DecisionUse>,
 }
 
-/// Takes one entry back; run in reverse order they leave what was there before the batch.
-type Undo = Box<dyn FnOnce(&mut Memory)>;
+/// Undoes one entry. Running the undo actions in reverse order restores the state before the batch.
+type Undo = Box<dyn FnOnce(&mut MemoryJournal)>;
 
-impl Journal for Memory {
-    fn commit(&mut self, batch: &[Entry<'_>]) -> Result<(), Error> {
-        let conflict = |entry, reason| Err(Error::Conflict(Conflict { entry, reason }));
-        // Of one there is nothing to take back.
-        if let [one] = batch {
-            return self.apply(one).map(drop).or_else(|reason| conflict(0, reason));
+impl Journal for MemoryJournal {
+    fn commit(&mut self, batch: &[JournalEntry<'_>]) -> Result<(), JournalError> {
+        let conflict = |entry_index, reason| Err(JournalError::Conflict(Conflict { entry_index, reason }));
+        // A single entry never needs to be undone.
+        if let [entry] = batch {
+            return self.apply(entry).map(drop).or_else(|reason| conflict(0, reason));
         }
-        let mut undo: Vec<Undo> = Vec::with_capacity(batch.len());
-        for (place, entry) in batch.iter().enumerate() {
+        let mut undo_actions: Vec<Undo> = Vec::with_capacity(batch.len());
+        for (index, entry) in batch.iter().enumerate() {
             match self.apply(entry) {
-                Ok(back) => undo.push(back),
+                Ok(undo) => undo_actions.push(undo),
                 Err(reason) => {
-                    undo.into_iter().rev().for_each(|back| back(self));
-                    return conflict(place, reason);
+                    undo_actions.into_iter().rev().for_each(|undo| undo(self));
+                    return conflict(index, reason);
                 }
             }
         }
         Ok(())
     }
 
-    fn restore(&mut self) -> Result<Alive, Error> {
-        let mut open: Vec<&Kept> = self.sessions.values().filter(|kept| !kept.ended).collect();
-        open.sort_by_key(|kept| kept.number);
-        Ok(Alive {
-            sessions: open.into_iter().map(|kept| kept.session.clone()).collect(),
+    fn restore(&mut self) -> Result<LiveState, JournalError> {
+        let mut open: Vec<&SessionEntry> = self.sessions.values().filter(|entry| !entry.is_ended).collect();
+        open.sort_by_key(|entry| entry.number);
+        Ok(LiveState {
+            sessions: open.into_iter().map(|entry| entry.session.clone()).collect(),
             questions: self
                 .questions
                 .values()
-                .filter(|question| question.decided.is_none())
+                .filter(|question| question.decision.is_none())
                 .map(|question| question.open.clone())
                 .collect(),
-            unspent: self
+            unspent_decisions: self
                 .questions
                 .values()
                 .filter(|question| self.is_open(&question.open.session))
-                .filter_map(Question::decision)
-                .filter(|decision| decision.spent.is_none())
+                .filter_map(QuestionEntry::to_stored_decision)
+                .filter(|decision| decision.spent_on.is_none())
                 .collect(),
             subscriptions: self.subscriptions.values().cloned().collect(),
-            last: self.last,
-            floor: self.floor,
+            last_position: self.last_position,
+            trimmed_up_to: self.trimmed_up_to,
         })
     }
 
-    fn events(&mut self, after: Position, limit: usize) -> Result<Vec<StoredEvent>, Error> {
-        Ok(self.events.range(after.next()..).take(limit).map(|(at, event)| event.stored(*at)).collect())
+    fn events(&mut self, after: Position, limit: usize) -> Result<Vec<StoredEvent>, JournalError> {
+        Ok(self
+            .events
+            .range(after.next()..)
+            .take(limit)
+            .map(|(position, event)| event.to_stored(*position))
+            .collect())
     }
 
-    fn events_of(&mut self, session: &str, after: Position, limit: usize) -> Result<Vec<StoredEvent>, Error> {
-        let Some(kept) = self.sessions.get(session) else { return Ok(Vec::new()) };
-        let chosen = kept.positions.range(after.next()..).take(limit);
-        Ok(chosen.filter_map(|position| Some(self.events.get(position)?.stored(*position))).collect())
+    fn session_events(
+        &mut self,
+        session: &str,
+        after: Position,
+        limit: usize,
+    ) -> Result<Vec<StoredEvent>, JournalError> {
+        let Some(entry) = self.sessions.get(session) else { return Ok(Vec::new()) };
+        let positions = entry.positions.range(after.next()..).take(limit);
+        Ok(positions.filter_map(|position| Some(self.events.get(position)?.to_stored(*position))).collect())
     }
 
-    fn position_of(&mut self, event_id: &str) -> Result<Option<Position>, Error> {
-        Ok(self.ids.get(event_id).copied())
+    fn event_position(&mut self, event_id: &str) -> Result<Option<Position>, JournalError> {
+        Ok(self.position_by_event_id.get(event_id).copied())
     }
 
-    fn session(&mut self, id: &str) -> Result<Option<StoredSession>, Error> {
-        let kept = self.sessions.get(id);
-        Ok(kept.map(|kept| StoredSession { opened: kept.session.clone(), ended: kept.ended }))
+    fn session(&mut self, id: &str) -> Result<Option<StoredSession>, JournalError> {
+        let entry = self.sessions.get(id);
+        Ok(entry.map(|entry| StoredSession { session: entry.session.clone(), is_ended: entry.is_ended }))
     }
 
-    fn idempotent(&mut self, principal: &str, key: &str) -> Result<Option<Remembered>, Error> {
+    fn stored_response(
+        &mut self,
+        principal: &str,
+        key: &str,
+    ) -> Result<Option<StoredResponse>, JournalError> {
         Ok(self.keys.get(&(principal.to_owned(), key.to_owned())).cloned())
     }
 
-    fn decision(&mut self, token: &str) -> Result<Option<StoredDecision>, Error> {
-        Ok(self.questions.get(token).and_then(Question::decision))
+    fn decision(&mut self, token: &str) -> Result<Option<StoredDecision>, JournalError> {
+        Ok(self.questions.get(token).and_then(QuestionEntry::to_stored_decision))
     }
 
-    fn trim(&mut self, keep: &Retention, now: UnixMillis) -> Result<Trimmed, Error> {
-        Ok(self.forget(keep, now))
+    fn trim(&mut self, retention: &Retention, now: UnixMillis) -> Result<TrimReport, JournalError> {
+        Ok(self.trim_step(retention, now))
     }
 
-    fn size(&mut self) -> Result<u64, Error> {
-        Ok((self.bytes + self.ledger()) as u64)
+    fn size_bytes(&mut self) -> Result<u64, JournalError> {
+        Ok((self.bytes + self.ledger_bytes()) as u64)
     }
 }
 
-impl Event {
-    fn stored(&self, position: Position) -> StoredEvent {
-        let Self { session, id, at, critical, body } = self;
+impl EventEntry {
+    fn to_stored(&self, position: Position) -> StoredEvent {
+        let Self { session, id, at, is_critical, body } = self;
         let (session, event_id) = (session.as_ref().to_owned(), id.as_ref().to_owned());
-        StoredEvent { position, session, event_id, at: *at, critical: *critical, body: body.to_vec() }
+        StoredEvent { position, session, event_id, at: *at, is_critical: *is_critical, body: body.to_vec() }
     }
 }
 
-impl Question {
-    fn decision(&self) -> Option<StoredDecision> {
-        let decided = self.decided.as_ref()?;
+impl QuestionEntry {
+    fn to_stored_decision(&self) -> Option<StoredDecision> {
+        let decision = self.decision.as_ref()?;
         Some(StoredDecision {
             token: self.open.token.clone(),
             session: self.open.session.clone(),
             deadline: self.open.deadline,
             record: self.open.record.clone(),
-            decision: decided.answer.clone(),
-            by: decided.by.clone(),
-            receipt: decided.receipt.clone(),
-            at: decided.at,
-            spent: decided.spent.clone(),
+            decision: decision.decision.clone(),
+            decided_by: decision.decided_by.clone(),
+            receipt: decision.receipt.clone(),
+            decided_at: decision.decided_at,
+            spent_on: decision.spent_on.clone(),
         })
     }
 }

@@ -1,105 +1,131 @@
-//! What may go, oldest first.
+//! Retention: deletes the oldest data first.
 
 use std::collections::HashSet;
 
 use seal::UnixMillis;
 
-use super::{Memory, Question};
-use crate::{Position, Retention, Trimmed};
+use super::{MemoryJournal, QuestionEntry};
+use crate::{Position, Retention, TrimReport};
 
-impl Memory {
-    pub(super) fn forget(&mut self, keep: &Retention, now: UnixMillis) -> Trimmed {
-        let mut done = Trimmed::default();
-        let too_old = |age: Option<i64>, at: UnixMillis| age.is_some_and(|age| at < now.saturating_sub(age));
-        let ledger = self.ledger();
-        let too_much = |bytes: usize| keep.bytes.is_some_and(|most| (bytes + ledger) as u64 > most);
-        self.forget_events(keep.step, &mut done, |at, bytes| too_old(keep.events, at) || too_much(bytes));
+impl MemoryJournal {
+    pub(super) fn trim_step(&mut self, retention: &Retention, now: UnixMillis) -> TrimReport {
+        let mut report = TrimReport::default();
+        let is_too_old =
+            |max_age: Option<i64>, at: UnixMillis| max_age.is_some_and(|age| at < now.saturating_sub(age));
+        let ledger_bytes = self.ledger_bytes();
+        let is_too_large = |bytes: usize| {
+            retention.max_bytes.is_some_and(|max_bytes| (bytes + ledger_bytes) as u64 > max_bytes)
+        };
+        self.delete_events(retention.max_rows_per_step, &mut report, |at, bytes| {
+            is_too_old(retention.max_event_age_ms, at) || is_too_large(bytes)
+        });
         while let Some(attempt) = self.attempts.front() {
-            if !too_old(keep.events, attempt.at) && (done.more || !too_much(self.bytes)) {
+            if !is_too_old(retention.max_event_age_ms, attempt.at)
+                && (report.has_more || !is_too_large(self.bytes))
+            {
                 break;
             }
-            if done.attempts == keep.step as u64 {
-                done.more = true;
+            if report.attempts == retention.max_rows_per_step as u64 {
+                report.has_more = true;
                 break;
             }
             self.bytes -= attempt.bytes;
             self.attempts.pop_front();
-            done.attempts += 1;
+            report.attempts += 1;
         }
         let sessions = &self.sessions;
         self.questions.retain(|_, question| {
-            let open = sessions.get(&question.open.session).is_some_and(|kept| !kept.ended);
-            let goes = !open && question.decided.as_ref().is_some_and(|it| too_old(keep.decisions, it.at));
-            done.decisions += u64::from(goes);
-            !goes
+            let is_session_open = sessions.get(&question.open.session).is_some_and(|entry| !entry.is_ended);
+            let expired = !is_session_open
+                && question
+                    .decision
+                    .as_ref()
+                    .is_some_and(|decision| is_too_old(retention.max_decision_age_ms, decision.decided_at));
+            report.decisions += u64::from(expired);
+            !expired
         });
-        self.forget_sessions(&mut done);
-        self.keys.retain(|_, kept| {
-            let goes = too_old(keep.keys, kept.at);
-            done.keys += u64::from(goes);
-            !goes
+        self.delete_sessions(&mut report);
+        self.keys.retain(|_, response| {
+            let expired = is_too_old(retention.max_key_age_ms, response.at);
+            report.keys += u64::from(expired);
+            !expired
         });
-        done.floor = self.floor;
-        done.over = !done.more && too_much(self.bytes);
-        done
+        report.trimmed_up_to = self.trimmed_up_to;
+        report.is_over_limit = !report.has_more && is_too_large(self.bytes);
+        report
     }
 
-    /// The bytes of everything but events and attempts.
-    pub(super) fn ledger(&self) -> usize {
-        let sessions = self.sessions.values().map(|kept| &kept.session);
-        let sessions = sessions.map(|it| it.id.len() + it.agent.len() + it.principal.len() + it.record.len());
-        let questions = self.questions.values().map(Question::bytes);
+    /// Returns the size of everything but events and attempts, in bytes.
+    pub(super) fn ledger_bytes(&self) -> usize {
+        let sessions = self.sessions.values().map(|entry| &entry.session);
+        let sessions = sessions.map(|session| {
+            session.id.len() + session.agent.len() + session.principal.len() + session.record.len()
+        });
+        let questions = self.questions.values().map(QuestionEntry::size_bytes);
         let subscriptions = self.subscriptions.values();
-        let subscriptions = subscriptions.map(|it| it.id.len() + it.principal.len() + it.record.len());
+        let subscriptions = subscriptions.map(|subscription| {
+            subscription.id.len() + subscription.principal.len() + subscription.record.len()
+        });
         let keys = self.keys.iter();
-        let keys = keys.map(|(name, it)| name.0.len() + name.1.len() + it.request.len() + it.response.len());
+        let keys = keys.map(|((principal, key), stored)| {
+            principal.len() + key.len() + stored.request.len() + stored.response.len()
+        });
         sessions.chain(questions).chain(subscriptions).chain(keys).sum()
     }
 
-    fn forget_events(&mut self, step: usize, done: &mut Trimmed, goes: impl Fn(UnixMillis, usize) -> bool) {
-        for looked_at in 0.. {
-            let Some((position, event)) = self.events.range(self.floor.next()..).next() else { return };
-            if !goes(event.at, self.bytes) {
+    fn delete_events(
+        &mut self,
+        max_rows: usize,
+        report: &mut TrimReport,
+        should_delete: impl Fn(UnixMillis, usize) -> bool,
+    ) {
+        for examined in 0.. {
+            let Some((position, event)) = self.events.range(self.trimmed_up_to.next()..).next() else {
+                return;
+            };
+            if !should_delete(event.at, self.bytes) {
                 return;
             }
-            if looked_at == step {
-                done.more = true;
+            if examined == max_rows {
+                report.has_more = true;
                 return;
             }
             let position = *position;
             if !self.is_open(&event.session) {
-                self.forget_event(position, done);
+                self.delete_event(position, report);
             }
-            self.floor = position;
+            self.trimmed_up_to = position;
         }
     }
 
-    /// What ended sessions left below the floor, and the sessions themselves.
-    fn forget_sessions(&mut self, done: &mut Trimmed) {
-        let ended = self.sessions.values().filter(|kept| kept.ended);
-        let below = ended.flat_map(|kept| kept.positions.range(..=self.floor).copied());
-        let positions: Vec<Position> = below.collect();
-        for position in positions {
-            self.forget_event(position, done);
+    /// Deletes the events of ended sessions up to `trimmed_up_to`, and then the sessions that nothing refers to.
+    fn delete_sessions(&mut self, report: &mut TrimReport) {
+        let ended = self.sessions.values().filter(|entry| entry.is_ended);
+        let deletable = ended.flat_map(|entry| entry.positions.range(..=self.trimmed_up_to).copied());
+        for position in deletable.collect::<Vec<Position>>() {
+            self.delete_event(position, report);
         }
-        let asked: HashSet<&str> = self.questions.values().map(|question| &*question.open.session).collect();
-        self.sessions.retain(|id, kept| !kept.ended || !kept.positions.is_empty() || asked.contains(&**id));
+        let with_questions: HashSet<&str> =
+            self.questions.values().map(|question| &*question.open.session).collect();
+        self.sessions.retain(|id, entry| {
+            !entry.is_ended || !entry.positions.is_empty() || with_questions.contains(&**id)
+        });
     }
 
-    fn forget_event(&mut self, position: Position, done: &mut Trimmed) {
+    fn delete_event(&mut self, position: Position, report: &mut TrimReport) {
         let Some(event) = self.events.remove(&position) else { return };
-        self.ids.remove(&event.id);
-        if let Some(kept) = self.sessions.get_mut(&*event.session) {
-            kept.positions.remove(&position);
+        self.position_by_event_id.remove(&event.id);
+        if let Some(entry) = self.sessions.get_mut(&*event.session) {
+            entry.positions.remove(&position);
         }
         self.bytes -= event.body.len();
-        done.events += 1;
+        report.events += 1;
     }
 }
 
-impl Question {
-    fn bytes(&self) -> usize {
-        let receipt = self.decided.as_ref().map_or(0, |decided| decided.receipt.len());
+impl QuestionEntry {
+    fn size_bytes(&self) -> usize {
+        let receipt = self.decision.as_ref().map_or(0, |decision| decision.receipt.len());
         self.open.token.len() + self.open.session.len() + self.open.record.len() + receipt
     }
 }

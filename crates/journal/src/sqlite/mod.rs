@@ -1,21 +1,21 @@
-//! The journal in one SQLite file, with its write-ahead log beside it.
+//! The journal in one SQLite file with its write-ahead log.
 //!
-//! - `open`: making the file, locking it, settings that are read back, what is checked at the start.
+//! - `open`: creates, locks and configures the file, and checks it at the start.
 //! - `schema`: the tables and their versions.
-//! - `wal`: whether the write-ahead log lost anything that was acknowledged.
-//! - `rows` and `sum`: rows as they are stored, each guarded by a sum.
-//! - `write`: one batch, one transaction, one synchronisation.
-//! - `tail`: the newest events, whose two indices are written by the thousand.
+//! - `wal`: detects acknowledged batches that the write-ahead log lost.
+//! - `rows` and `row_checksum`: stored rows, each with a checksum.
+//! - `write`: writes a batch in one transaction with one synchronization.
+//! - `index_buffer`: the newest events, which are indexed about a thousand at a time.
 //! - `read`, `trim`: the rest of the trait.
-//! - `fault`: SQLite's errors in our words.
+//! - `error_mapping`: maps SQLite's errors to journal errors.
 
-mod fault;
+mod error_mapping;
+mod index_buffer;
 mod open;
 mod read;
+mod row_checksum;
 mod rows;
 mod schema;
-mod sum;
-mod tail;
 mod trim;
 mod wal;
 mod write;
@@ -27,122 +27,132 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 use seal::UnixMillis;
 
-use crate::stored::{Alive, Remembered, StoredDecision, StoredEvent, StoredSession};
-use crate::{Entry, Error, Journal, Position, Retention, Trimmed};
-use tail::Tail;
+use crate::stored::{LiveState, StoredDecision, StoredEvent, StoredResponse, StoredSession};
+use crate::{Journal, JournalEntry, JournalError, Position, Retention, TrimReport};
+use index_buffer::IndexBuffer;
 
-/// A journal in an SQLite file. The file is locked as long as the value lives; dropping it closes the file.
+/// A journal in an SQLite file. The value locks the file; dropping the value closes the file.
 ///
-/// Opening takes time proportional to what is alive and to the decisions kept, not to the events. It refuses a file that is
-/// damaged, newer, of something else, read-only or open elsewhere, and then leaves it as it was.
+/// Opening takes time proportional to the live state and the stored decisions, not to the events. It refuses a file
+/// that is damaged, too new, not a journal, read-only or open elsewhere, and leaves such a file unchanged.
 ///
 /// ```
-/// use journal::{Entry, Journal, Settings, Sqlite};
+/// use journal::{JournalEntry, Journal, SqliteSettings, SqliteJournal};
 /// # let folder = tempfile::tempdir().unwrap();
 /// # let path = folder.path().join("journal.db");
 ///
-/// let mut journal = Sqlite::open(&path, &Settings::default())?;
-/// journal.commit(&[Entry::SubscriptionOpened { id: "sub", principal: "anna", record: b"{}" }])?;
+/// let mut journal = SqliteJournal::open(&path, &SqliteSettings::default())?;
+/// journal.commit(&[JournalEntry::SubscriptionOpened { id: "sub", principal: "anna", record: b"{}" }])?;
 /// drop(journal);
 ///
-/// let mut again = Sqlite::open(&path, &Settings::default())?;
-/// assert_eq!(again.restore()?.subscriptions[0].principal, "anna");
-/// # Ok::<(), journal::Error>(())
+/// let mut reopened = SqliteJournal::open(&path, &SqliteSettings::default())?;
+/// assert_eq!(reopened.restore()?.subscriptions[0].principal, "anna");
+/// # Ok::<(), journal::JournalError>(())
 /// ```
 #[derive(Debug)]
-pub struct Sqlite {
+pub struct SqliteJournal {
     connection: Connection,
     path: PathBuf,
-    last: Position,
-    floor: Position,
-    tail: Tail,
-    /// Numbers of open sessions that were looked up.
-    numbers: HashMap<String, i64>,
+    last_position: Position,
+    trimmed_up_to: Position,
+    index_buffer: IndexBuffer,
+    /// Cached numbers of open sessions.
+    session_numbers: HashMap<String, i64>,
 }
 
-/// How the file is kept.
+/// Settings of the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Settings {
-    /// How large the file may get; a batch that needs more ends in [`Error::Full`]. `None`: as large as the disk.
-    pub most_bytes: Option<u64>,
+pub struct SqliteSettings {
+    /// Maximum size of the file, in bytes. A batch that would exceed it fails with [`JournalError::Full`]. `None`
+    /// means no limit.
+    pub max_bytes: Option<u64>,
 }
 
-impl Sqlite {
-    /// Opens the file, or makes it (readable for its owner only) if there is none.
-    pub fn open(path: impl AsRef<Path>, settings: &Settings) -> Result<Self, Error> {
+impl SqliteJournal {
+    /// Opens the file. Creates it, readable by its owner only, if it does not exist.
+    pub fn open(path: impl AsRef<Path>, settings: &SqliteSettings) -> Result<Self, JournalError> {
         open::open(path.as_ref(), settings)
     }
 
-    /// What SQLite says of the settings that durability, locking and space stand on, by name.
-    pub fn settings(&self) -> Result<Vec<(&'static str, String)>, Error> {
-        open::settings(&self.connection)
+    /// Returns the SQLite settings that durability, locking and space depend on, as SQLite reports them.
+    pub fn effective_settings(&self) -> Result<Vec<(&'static str, String)>, JournalError> {
+        open::read_settings(&self.connection)
     }
 
-    /// Reads everything and checks it: the file's structure, its indices and the sum of every event. This takes its time;
-    /// what opening checks, and what reading checks by the way, is enough to go on.
-    pub fn check(&mut self) -> Result<(), Error> {
-        open::examine(&self.connection, "PRAGMA integrity_check(1)")?;
+    /// Reads and checks everything: the file's structure, its indices and the checksum of every event. This is slow.
+    /// For normal operation, the checks during opening and reading are enough.
+    pub fn check_integrity(&mut self) -> Result<(), JournalError> {
+        open::run_check(&self.connection, "PRAGMA integrity_check(1)")?;
         self.restore()?;
         let mut after = Position::START;
         loop {
-            let some = self.events(after, 1000)?;
-            let Some(last) = some.last() else { return Ok(()) };
+            let events = self.events(after, 1000)?;
+            let Some(last) = events.last() else { return Ok(()) };
             after = last.position;
         }
     }
 }
 
-impl Journal for Sqlite {
-    fn commit(&mut self, batch: &[Entry<'_>]) -> Result<(), Error> {
-        if batch.is_empty() { Ok(()) } else { self.write(batch) }
+impl Journal for SqliteJournal {
+    fn commit(&mut self, batch: &[JournalEntry<'_>]) -> Result<(), JournalError> {
+        if batch.is_empty() { Ok(()) } else { self.write_batch(batch) }
     }
 
-    fn restore(&mut self) -> Result<Alive, Error> {
-        self.alive()
+    fn restore(&mut self) -> Result<LiveState, JournalError> {
+        self.read_live_state()
     }
 
-    fn events(&mut self, after: Position, limit: usize) -> Result<Vec<StoredEvent>, Error> {
+    fn events(&mut self, after: Position, limit: usize) -> Result<Vec<StoredEvent>, JournalError> {
         self.read_events(after, limit)
     }
 
-    fn events_of(&mut self, session: &str, after: Position, limit: usize) -> Result<Vec<StoredEvent>, Error> {
-        self.read_events_of(session, after, limit)
+    fn session_events(
+        &mut self,
+        session: &str,
+        after: Position,
+        limit: usize,
+    ) -> Result<Vec<StoredEvent>, JournalError> {
+        self.read_session_events(session, after, limit)
     }
 
-    fn position_of(&mut self, event_id: &str) -> Result<Option<Position>, Error> {
-        self.tail.find(&self.connection, event_id)
+    fn event_position(&mut self, event_id: &str) -> Result<Option<Position>, JournalError> {
+        self.index_buffer.find(&self.connection, event_id)
     }
 
-    fn session(&mut self, id: &str) -> Result<Option<StoredSession>, Error> {
-        let known = rows::Session::named(&self.connection, id)?;
-        Ok(known.map(|known| StoredSession { opened: known.of, ended: known.ended.is_some() }))
+    fn session(&mut self, id: &str) -> Result<Option<StoredSession>, JournalError> {
+        let row = rows::SessionRow::find_by_id(&self.connection, id)?;
+        Ok(row.map(|row| StoredSession { session: row.session, is_ended: row.ended_at.is_some() }))
     }
 
-    fn idempotent(&mut self, principal: &str, key: &str) -> Result<Option<Remembered>, Error> {
-        rows::key(&self.connection, principal, key)
+    fn stored_response(
+        &mut self,
+        principal: &str,
+        key: &str,
+    ) -> Result<Option<StoredResponse>, JournalError> {
+        rows::find_response(&self.connection, principal, key)
     }
 
-    fn decision(&mut self, token: &str) -> Result<Option<StoredDecision>, Error> {
+    fn decision(&mut self, token: &str) -> Result<Option<StoredDecision>, JournalError> {
         self.read_decision(token)
     }
 
-    fn trim(&mut self, keep: &Retention, now: UnixMillis) -> Result<Trimmed, Error> {
-        self.forget(keep, now)
+    fn trim(&mut self, retention: &Retention, now: UnixMillis) -> Result<TrimReport, JournalError> {
+        self.trim_step(retention, now)
     }
 
-    fn size(&mut self) -> Result<u64, Error> {
-        let file = fs::metadata(&self.path).map_err(fault::system)?.len();
-        let log = fs::metadata(open::beside(&self.path, "-wal")).map_or(0, |log| log.len());
+    fn size_bytes(&mut self) -> Result<u64, JournalError> {
+        let file = fs::metadata(&self.path).map_err(error_mapping::from_io)?.len();
+        let log = fs::metadata(open::sibling_path(&self.path, "-wal")).map_or(0, |log| log.len());
         Ok(file + log)
     }
 }
 
-/// A position as SQLite's number. Beyond what it can hold nothing is stored, so the greatest will do.
-fn number(position: Position) -> i64 {
+/// Converts a position to SQLite's integer. Larger positions are never stored, so they map to the maximum.
+fn position_to_sql(position: Position) -> i64 {
     i64::try_from(position.get()).unwrap_or(i64::MAX)
 }
 
-/// SQLite's number as a position. A negative one was never written.
-fn position(number: i64) -> Position {
+/// Converts SQLite's integer to a position. Negative numbers are never written.
+fn position_from_sql(number: i64) -> Position {
     Position::new(u64::try_from(number).unwrap_or(0))
 }

@@ -1,4 +1,4 @@
-//! From a path to a journal that can be trusted.
+//! Opening, creating and checking the file.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -10,190 +10,202 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use super::fault::{fault, system};
-use super::tail::Tail;
-use super::{Settings, Sqlite, position, rows, schema, wal};
-use crate::{Error, Place};
+use super::error_mapping::{from_io, from_sqlite};
+use super::index_buffer::IndexBuffer;
+use super::{SqliteJournal, SqliteSettings, position_from_sql, rows, schema, wal};
+use crate::{DamageLocation, JournalError};
 
-const PAGE: u64 = 4096;
+const PAGE_BYTES: u64 = 4096;
 
-/// Pages of the log after which it is carried over into the file: 8 MB, so that a crash costs little to read again.
-const CARRY_OVER: i64 = 2000;
+/// Number of log pages after which SQLite checkpoints them into the file: 8 MB, so that recovery after a crash is fast.
+const WAL_AUTOCHECKPOINT_PAGES: i64 = 2000;
 
-/// What the log may keep of the disk after a large batch, in bytes.
-const LOG_KEEPS: i64 = 16 << 20;
+/// Maximum size of the log file after a checkpoint, in bytes.
+const WAL_SIZE_LIMIT_BYTES: i64 = 16 << 20;
 
-/// What holds consent and who is there; small, so it is checked whole at every start. The log of events is not: its rows
-/// are checked when they are read.
-const LEDGER: [&str; 5] = ["marks", "sessions", "questions", "subscriptions", "cursors"];
+/// The tables with consent and live state. They are small, so they are checked completely at every start. The event log
+/// is not: its rows are checked when they are read.
+const LEDGER_TABLES: [&str; 5] = ["marks", "sessions", "questions", "subscriptions", "cursors"];
 
-pub(super) fn open(path: &Path, settings: &Settings) -> Result<Sqlite, Error> {
+pub(super) fn open(path: &Path, settings: &SqliteSettings) -> Result<SqliteJournal, JournalError> {
     match fs::metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => make(path)?,
-        Err(error) => return Err(system(error)),
-        // We never leave an empty file, and SQLite would take one for a new journal.
-        Ok(found) if found.len() == 0 => return Err(Error::damaged(Place::File)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => create(path)?,
+        Err(error) => return Err(from_io(error)),
+        // This crate never leaves an empty file, and SQLite would treat one as a new database.
+        Ok(found) if found.len() == 0 => return Err(JournalError::corrupt(DamageLocation::File)),
         Ok(_) => {}
     }
     let mut connection = connect(path)?;
-    // Until it is known to be sound, nothing is changed: closing would carry the log over into the file.
-    keep_log(&connection, true)?;
+    // The file must not change before it is known to be valid. Closing the connection would checkpoint the log into it.
+    keep_wal_on_close(&connection, true)?;
     lock(&connection)?;
-    wal::check(&beside(path, "-wal"))?;
-    recognise(&connection)?;
+    wal::check(&sibling_path(path, "-wal"))?;
+    check_application_id(&connection)?;
     configure(&connection, settings)?;
-    schema::migrate(&mut connection, schema::STEPS)?;
+    schema::migrate(&mut connection, schema::MIGRATIONS)?;
     schema::check(&connection)?;
-    for table in LEDGER {
-        examine(&connection, &format!("PRAGMA integrity_check({table})"))?;
+    for table in LEDGER_TABLES {
+        run_check(&connection, &format!("PRAGMA integrity_check({table})"))?;
     }
-    let floor = rows::mark(&connection, rows::FLOOR)?;
-    let newest = rows::newest(&connection)?;
-    let tail = Tail::load(&connection)?;
-    if rows::mark(&connection, rows::INDEXED)? > floor.max(newest) {
-        return Err(Error::damaged(Place::Event));
+    let trimmed_up_to = rows::read_mark(&connection, rows::TRIMMED_MARK)?;
+    let newest = rows::max_position(&connection)?;
+    let index_buffer = IndexBuffer::load(&connection)?;
+    if rows::read_mark(&connection, rows::INDEXED_MARK)? > trimmed_up_to.max(newest) {
+        return Err(JournalError::corrupt(DamageLocation::Event));
     }
-    keep_log(&connection, false)?;
-    let (floor, last) = (position(floor), position(floor.max(newest)));
-    Ok(Sqlite { connection, path: path.to_owned(), last, floor, tail, numbers: HashMap::new() })
+    keep_wal_on_close(&connection, false)?;
+    let (trimmed_up_to, last_position) =
+        (position_from_sql(trimmed_up_to), position_from_sql(trimmed_up_to.max(newest)));
+    Ok(SqliteJournal {
+        connection,
+        path: path.to_owned(),
+        last_position,
+        trimmed_up_to,
+        index_buffer,
+        session_numbers: HashMap::new(),
+    })
 }
 
-/// The file beside the journal that SQLite calls so.
-pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
+/// Returns the path of a file that SQLite keeps next to the journal, such as `-wal`.
+pub(super) fn sibling_path(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
-    name.push(ending);
+    name.push(suffix);
     name.into()
 }
 
 /// Runs one of SQLite's checks.
-pub(super) fn examine(connection: &Connection, check: &str) -> Result<(), Error> {
-    let verdict: String = connection.query_row(check, (), |row| row.get(0)).map_err(fault)?;
-    if verdict == "ok" {
+pub(super) fn run_check(connection: &Connection, check: &str) -> Result<(), JournalError> {
+    let report: String = connection.query_row(check, (), |row| row.get(0)).map_err(from_sqlite)?;
+    if report == "ok" {
         return Ok(());
     }
-    // It may be a report of several lines, and an error is one.
-    let verdict: Vec<_> = verdict.lines().collect();
-    Err(Error::Corrupt(Place::File, Some(verdict.join(" ").into())))
+    // SQLite's report may have several lines; an error message has one.
+    let report: Vec<_> = report.lines().collect();
+    Err(JournalError::Corrupt(DamageLocation::File, Some(report.join(" ").into())))
 }
 
-pub(super) fn settings(connection: &Connection) -> Result<Vec<(&'static str, String)>, Error> {
+pub(super) fn read_settings(connection: &Connection) -> Result<Vec<(&'static str, String)>, JournalError> {
     let names = ["journal_mode", "synchronous", "locking_mode", "auto_vacuum", "foreign_keys", "page_size"];
-    let ask = |name| {
+    let query = |name| {
         let value = connection.pragma_query_value(None, name, |row| row.get::<_, rusqlite::types::Value>(0));
-        Ok(match value.map_err(fault)? {
+        Ok(match value.map_err(from_sqlite)? {
             rusqlite::types::Value::Text(text) => (name, text),
             rusqlite::types::Value::Integer(number) => (name, number.to_string()),
             _ => (name, String::new()),
         })
     };
-    names.into_iter().map(ask).collect()
+    names.into_iter().map(query).collect()
 }
 
-/// Makes the file under another name and gives it its own when it is whole, so that a crash leaves none or a good one.
-fn make(path: &Path) -> Result<(), Error> {
-    let draft = beside(path, &format!("-new-{}", std::process::id()));
-    let outcome = draw_up(&draft).and_then(|()| publish(&draft, path));
-    // Already moved, or of no use.
+/// Creates the file under a temporary name and moves it into place when it is complete. A crash leaves either no file
+/// or a valid one.
+fn create(path: &Path) -> Result<(), JournalError> {
+    let draft = sibling_path(path, &format!("-new-{}", std::process::id()));
+    let outcome = create_draft(&draft).and_then(|()| move_into_place(&draft, path));
+    // Under its temporary name, the draft is no longer needed, whether or not it was moved.
     let _ = fs::remove_file(&draft);
     outcome
 }
 
-fn draw_up(draft: &Path) -> Result<(), Error> {
+fn create_draft(draft: &Path) -> Result<(), JournalError> {
     let mut options = fs::OpenOptions::new();
     options.write(true).create(true).truncate(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    drop(options.open(draft).map_err(system)?);
+    drop(options.open(draft).map_err(from_io)?);
     let mut connection = connect(draft)?;
-    connection.pragma_update(None, "page_size", PAGE.cast_signed()).map_err(fault)?;
-    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL").map_err(fault)?;
-    schema::migrate(&mut connection, schema::STEPS)?;
-    for mark in [rows::FLOOR, rows::INDEXED] {
+    connection.pragma_update(None, "page_size", PAGE_BYTES.cast_signed()).map_err(from_sqlite)?;
+    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL").map_err(from_sqlite)?;
+    schema::migrate(&mut connection, schema::MIGRATIONS)?;
+    for mark in [rows::TRIMMED_MARK, rows::INDEXED_MARK] {
         rows::set_mark(&connection, mark, 0)?;
     }
-    connection.close().map_err(|(_, error)| fault(error))?;
-    fs::File::open(draft).and_then(|file| file.sync_all()).map_err(system)
+    connection.close().map_err(|(_, error)| from_sqlite(error))?;
+    fs::File::open(draft).and_then(|file| file.sync_all()).map_err(from_io)
 }
 
-/// A link does not replace what another process made meanwhile. Where there are no links, the name is moved.
-fn publish(draft: &Path, path: &Path) -> Result<(), Error> {
+/// Moves the draft with a hard link, which does not replace a file that another process created meanwhile. If hard
+/// links are not supported, renames it.
+fn move_into_place(draft: &Path, path: &Path) -> Result<(), JournalError> {
     match fs::hard_link(draft, path) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-        Err(_) => fs::rename(draft, path).map_err(system)?,
+        Err(_) => fs::rename(draft, path).map_err(from_io)?,
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     if cfg!(unix) {
-        let folder = fs::File::open(folder.unwrap_or(Path::new("."))).map_err(system)?;
-        folder.sync_all().map_err(system)?;
+        let folder = fs::File::open(folder.unwrap_or(Path::new("."))).map_err(from_io)?;
+        folder.sync_all().map_err(from_io)?;
     }
     Ok(())
 }
 
-fn connect(path: &Path) -> Result<Connection, Error> {
+fn connect(path: &Path) -> Result<Connection, JournalError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags).map_err(fault)?;
-    connection.busy_timeout(Duration::ZERO).map_err(fault)?;
+    let connection = Connection::open_with_flags(path, flags).map_err(from_sqlite)?;
+    connection.busy_timeout(Duration::ZERO).map_err(from_sqlite)?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(connection)
 }
 
-fn keep_log(connection: &Connection, keep: bool) -> Result<(), Error> {
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep).map(drop).map_err(fault)
+fn keep_wal_on_close(connection: &Connection, keep: bool) -> Result<(), JournalError> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep).map(drop).map_err(from_sqlite)
 }
 
-/// Takes the file for this value alone, until it is closed.
-fn lock(connection: &Connection) -> Result<(), Error> {
-    // SQLite opens what it may not write for reading only, and says so late.
-    if connection.is_readonly("main").map_err(fault)? {
-        return Err(Error::ReadOnly);
+/// Locks the file for this value until it is closed.
+fn lock(connection: &Connection) -> Result<(), JournalError> {
+    // SQLite opens a file that is not writable as read-only, and reports that only later.
+    if connection.is_readonly("main").map_err(from_sqlite)? {
+        return Err(JournalError::ReadOnly);
     }
-    set(connection, "locking_mode", "exclusive")?;
+    set_pragma(connection, "locking_mode", "exclusive")?;
     match connection.execute_batch("BEGIN EXCLUSIVE; COMMIT") {
-        Err(error) if error.sqlite_error_code() == Some(ErrorCode::CannotOpen) => Err(Error::ReadOnly),
-        outcome => outcome.map_err(fault),
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::CannotOpen) => Err(JournalError::ReadOnly),
+        outcome => outcome.map_err(from_sqlite),
     }
 }
 
-fn recognise(connection: &Connection) -> Result<(), Error> {
+fn check_application_id(connection: &Connection) -> Result<(), JournalError> {
     let application: i64 =
-        connection.pragma_query_value(None, "application_id", |row| row.get(0)).map_err(fault)?;
-    if application == schema::APPLICATION { Ok(()) } else { Err(Error::Foreign) }
+        connection.pragma_query_value(None, "application_id", |row| row.get(0)).map_err(from_sqlite)?;
+    if application == schema::APPLICATION_ID { Ok(()) } else { Err(JournalError::NotAJournal) }
 }
 
-/// What durability stands on is read back: SQLite ignores in silence what it cannot do.
-fn configure(connection: &Connection, settings: &Settings) -> Result<(), Error> {
-    set(connection, "journal_mode", "wal")?;
-    connection.pragma_update(None, "synchronous", "FULL").map_err(fault)?;
-    let full: i64 = connection.pragma_query_value(None, "synchronous", |row| row.get(0)).map_err(fault)?;
-    if full != 2 {
-        return Err(Error::NotDurable("synchronous=FULL"));
+/// Applies the settings. Reads back those that durability depends on, because SQLite silently ignores what it cannot
+/// do.
+fn configure(connection: &Connection, settings: &SqliteSettings) -> Result<(), JournalError> {
+    set_pragma(connection, "journal_mode", "wal")?;
+    connection.pragma_update(None, "synchronous", "FULL").map_err(from_sqlite)?;
+    let synchronous: i64 =
+        connection.pragma_query_value(None, "synchronous", |row| row.get(0)).map_err(from_sqlite)?;
+    if synchronous != 2 {
+        return Err(JournalError::SettingRejected("synchronous=FULL"));
     }
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true).map_err(fault)?;
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false).map_err(fault)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true).map_err(from_sqlite)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false).map_err(from_sqlite)?;
     for (name, value) in [
         ("foreign_keys", 1),
         ("cell_size_check", 1),
         ("fullfsync", 1),
-        ("wal_autocheckpoint", CARRY_OVER),
-        ("journal_size_limit", LOG_KEEPS),
+        ("wal_autocheckpoint", WAL_AUTOCHECKPOINT_PAGES),
+        ("journal_size_limit", WAL_SIZE_LIMIT_BYTES),
         ("cache_size", -16_000),
         ("temp_store", 2),
     ] {
-        connection.pragma_update(None, name, value).map_err(fault)?;
+        connection.pragma_update(None, name, value).map_err(from_sqlite)?;
     }
-    if let Some(most) = settings.most_bytes {
-        let pages = i64::try_from(most / PAGE).unwrap_or(i64::MAX).max(1);
+    if let Some(max_bytes) = settings.max_bytes {
+        let pages = i64::try_from(max_bytes / PAGE_BYTES).unwrap_or(i64::MAX).max(1);
         connection
             .query_row(&format!("PRAGMA max_page_count = {pages}"), (), |row| row.get::<_, i64>(0))
-            .map_err(fault)?;
+            .map_err(from_sqlite)?;
     }
     Ok(())
 }
 
-/// A setting whose answer must be what was asked for.
-fn set(connection: &Connection, name: &'static str, value: &str) -> Result<(), Error> {
-    let ask = format!("PRAGMA {name} = {value}");
-    let answer: String = connection.query_row(&ask, (), |row| row.get(0)).map_err(fault)?;
-    if answer == value { Ok(()) } else { Err(Error::NotDurable(name)) }
+/// Sets a pragma and checks that SQLite accepted the value.
+fn set_pragma(connection: &Connection, name: &'static str, value: &str) -> Result<(), JournalError> {
+    let query = format!("PRAGMA {name} = {value}");
+    let effective: String = connection.query_row(&query, (), |row| row.get(0)).map_err(from_sqlite)?;
+    if effective == value { Ok(()) } else { Err(JournalError::SettingRejected(name)) }
 }

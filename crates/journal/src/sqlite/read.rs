@@ -1,98 +1,121 @@
-//! What is alive, events, decisions.
+//! Reads the live state, events and decisions.
 
 use std::collections::HashMap;
 
-use super::rows::{self, Event, Question, Session};
-use super::{Sqlite, tail};
-use crate::stored::{Alive, OpenQuestion, StoredDecision, StoredEvent};
-use crate::{Error, Place, Position};
+use super::rows::{self, EventRow, QuestionRow, SessionRow};
+use super::{SqliteJournal, index_buffer};
+use crate::stored::{LiveState, OpenQuestion, StoredDecision, StoredEvent};
+use crate::{DamageLocation, JournalError, Position};
 
-impl Sqlite {
-    pub(super) fn alive(&self) -> Result<Alive, Error> {
+impl SqliteJournal {
+    pub(super) fn read_live_state(&self) -> Result<LiveState, JournalError> {
         let connection = &self.connection;
-        let sessions = Session::open(connection)?;
-        let ids: HashMap<i64, &str> = sessions.iter().map(|it| (it.number, &*it.of.id)).collect();
-        let name = |number: i64| {
-            ids.get(&number).map(|id| (*id).to_owned()).ok_or_else(|| Error::damaged(Place::Question))
+        let sessions = SessionRow::all_open(connection)?;
+        let ids: HashMap<i64, &str> = sessions.iter().map(|row| (row.number, &*row.session.id)).collect();
+        let session_id = |number: i64| {
+            ids.get(&number)
+                .map(|id| (*id).to_owned())
+                .ok_or_else(|| JournalError::corrupt(DamageLocation::Question))
         };
         let mut questions = Vec::new();
-        for Question { token, session, deadline, record, decided } in Question::undecided(connection)? {
-            if decided.is_some() {
-                return Err(Error::damaged(Place::Question));
+        for QuestionRow { token, session, deadline, record, decision } in
+            QuestionRow::all_undecided(connection)?
+        {
+            if decision.is_some() {
+                return Err(JournalError::corrupt(DamageLocation::Question));
             }
-            questions.push(OpenQuestion { token, session: name(session)?, deadline, record });
+            questions.push(OpenQuestion { token, session: session_id(session)?, deadline, record });
         }
-        let mut unspent: Vec<StoredDecision> = Vec::new();
+        let mut unspent_decisions: Vec<StoredDecision> = Vec::new();
         for session in &sessions {
-            let asked = Question::of(connection, session.number)?;
-            let decided = asked.into_iter().filter_map(|it| it.decision(session.of.id.clone()));
-            unspent.extend(decided.filter(|it| it.spent.is_none()));
+            let questions = QuestionRow::for_session(connection, session.number)?;
+            let decided = questions
+                .into_iter()
+                .filter_map(|question| question.into_stored_decision(session.session.id.clone()));
+            unspent_decisions.extend(decided.filter(|decision| decision.spent_on.is_none()));
         }
-        unspent.sort_by(|one, other| one.token.cmp(&other.token));
-        let subscriptions = rows::subscriptions(connection)?;
-        if subscriptions.iter().any(|open| open.cursor > self.last) {
-            return Err(Error::damaged(Place::Event));
+        unspent_decisions.sort_by(|one, other| one.token.cmp(&other.token));
+        let subscriptions = rows::read_subscriptions(connection)?;
+        if subscriptions.iter().any(|open| open.cursor > self.last_position) {
+            return Err(JournalError::corrupt(DamageLocation::Event));
         }
-        let sessions = sessions.into_iter().map(|session| session.of).collect();
-        Ok(Alive { sessions, questions, unspent, subscriptions, last: self.last, floor: self.floor })
+        let sessions = sessions.into_iter().map(|session| session.session).collect();
+        Ok(LiveState {
+            sessions,
+            questions,
+            unspent_decisions,
+            subscriptions,
+            last_position: self.last_position,
+            trimmed_up_to: self.trimmed_up_to,
+        })
     }
 
-    pub(super) fn read_events(&self, after: Position, limit: usize) -> Result<Vec<StoredEvent>, Error> {
-        let events = Event::after(&self.connection, after, limit)?;
-        let mut names = HashMap::new();
-        let mut before = after.max(self.floor);
+    pub(super) fn read_events(
+        &self,
+        after: Position,
+        limit: usize,
+    ) -> Result<Vec<StoredEvent>, JournalError> {
+        let events = EventRow::read_after(&self.connection, after, limit)?;
+        let mut session_ids = HashMap::new();
+        let mut previous = after.max(self.trimmed_up_to);
         let mut stored = Vec::with_capacity(events.len());
-        let full = events.len() == limit;
+        let limit_reached = events.len() == limit;
         for event in events {
-            if event.position > self.floor {
-                if event.position != before.next() {
-                    return Err(tail::missing());
+            if event.position > self.trimmed_up_to {
+                if event.position != previous.next() {
+                    return Err(index_buffer::missing_event());
                 }
-                before = event.position;
+                previous = event.position;
             }
-            stored.push(self.named(event, &mut names)?);
+            stored.push(self.with_session_id(event, &mut session_ids)?);
         }
-        if !full && before < self.last {
-            return Err(tail::missing());
+        if !limit_reached && previous < self.last_position {
+            return Err(index_buffer::missing_event());
         }
         Ok(stored)
     }
 
-    pub(super) fn read_events_of(
+    pub(super) fn read_session_events(
         &self,
         session: &str,
         after: Position,
         limit: usize,
-    ) -> Result<Vec<StoredEvent>, Error> {
-        let Some(session) = Session::named(&self.connection, session)? else { return Ok(Vec::new()) };
-        let mut names = HashMap::from([(session.number, session.of.id)]);
-        let places = self.tail.places(&self.connection, session.number, after, limit)?;
-        let mut stored = Vec::with_capacity(places.len());
-        for place in places {
-            let event = Event::at(&self.connection, place)?.ok_or_else(tail::missing)?;
+    ) -> Result<Vec<StoredEvent>, JournalError> {
+        let Some(session) = SessionRow::find_by_id(&self.connection, session)? else { return Ok(Vec::new()) };
+        let mut session_ids = HashMap::from([(session.number, session.session.id)]);
+        let positions =
+            self.index_buffer.session_positions(&self.connection, session.number, after, limit)?;
+        let mut stored = Vec::with_capacity(positions.len());
+        for position in positions {
+            let event =
+                EventRow::read_at(&self.connection, position)?.ok_or_else(index_buffer::missing_event)?;
             if event.session != session.number {
-                return Err(tail::missing());
+                return Err(index_buffer::missing_event());
             }
-            stored.push(self.named(event, &mut names)?);
+            stored.push(self.with_session_id(event, &mut session_ids)?);
         }
         Ok(stored)
     }
 
-    pub(super) fn read_decision(&self, token: &str) -> Result<Option<StoredDecision>, Error> {
-        let Some(question) = Question::named(&self.connection, token)? else { return Ok(None) };
-        let session = Session::numbered(&self.connection, question.session)?;
-        Ok(question.decision(session.of.id))
+    pub(super) fn read_decision(&self, token: &str) -> Result<Option<StoredDecision>, JournalError> {
+        let Some(question) = QuestionRow::find_by_token(&self.connection, token)? else { return Ok(None) };
+        let session = SessionRow::get_by_number(&self.connection, question.session)?;
+        Ok(question.into_stored_decision(session.session.id))
     }
 
-    fn named(&self, event: Event, names: &mut HashMap<i64, String>) -> Result<StoredEvent, Error> {
-        let session = if let Some(name) = names.get(&event.session) {
-            name.clone()
+    fn with_session_id(
+        &self,
+        event: EventRow,
+        session_ids: &mut HashMap<i64, String>,
+    ) -> Result<StoredEvent, JournalError> {
+        let session = if let Some(id) = session_ids.get(&event.session) {
+            id.clone()
         } else {
-            let name = Session::numbered(&self.connection, event.session)?.of.id;
-            names.insert(event.session, name.clone());
-            name
+            let id = SessionRow::get_by_number(&self.connection, event.session)?.session.id;
+            session_ids.insert(event.session, id.clone());
+            id
         };
-        let Event { position, at, critical, id: event_id, body, .. } = event;
-        Ok(StoredEvent { position, session, event_id, at, critical, body })
+        let EventRow { position, at, is_critical, id: event_id, body, .. } = event;
+        Ok(StoredEvent { position, session, event_id, at, is_critical, body })
     }
 }

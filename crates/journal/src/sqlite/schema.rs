@@ -1,17 +1,19 @@
-//! The tables, and how one version becomes the next.
+//! The tables and their migrations.
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::fault::fault;
-use crate::{Error, Place};
+use super::error_mapping::from_sqlite;
+use crate::{DamageLocation, JournalError};
 
-/// "sayj": tells a journal from other SQLite files.
-pub(super) const APPLICATION: i64 = 0x7361_796a;
+/// "sayj", which identifies a journal among SQLite files.
+pub(super) const APPLICATION_ID: i64 = 0x7361_796a;
 
-/// One step a version: step 0 makes version 1 out of nothing. A step that was released is never changed; a new one is added.
-pub(super) const STEPS: &[&str] = &[VERSION_1];
+/// One migration per version: the first creates version 1. A released migration is never changed; new ones are added.
+pub(super) const MIGRATIONS: &[&str] = &[VERSION_1];
 
-/// `sum` guards its row; see `sum.rs`. `event_ids` and `session_events` lag behind `events`; see `tail.rs`.
+/// `sum` is the row's checksum; see `row_checksum.rs`. `event_ids` and `session_events` lag behind `events`; see
+/// `index_buffer.rs`. The column `attempts.subscription` holds the name of a principal, and `marks` holds
+/// `trimmed_up_to` under the name `floor`; the names cannot change because this version is released.
 const VERSION_1: &str = "
 CREATE TABLE marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL, sum INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE sessions (
@@ -90,42 +92,49 @@ CREATE TABLE attempts (
 CREATE INDEX attempts_at ON attempts (at);
 ";
 
-/// Brings the file to the newest version, all steps in one transaction; refuses a newer one.
-pub(super) fn migrate(connection: &mut Connection, steps: &[&str]) -> Result<(), Error> {
+/// Migrates the file to the newest version, in one transaction. Refuses a newer version.
+pub(super) fn migrate(connection: &mut Connection, migrations: &[&str]) -> Result<(), JournalError> {
     let found = version(connection)?;
-    let known = i64::try_from(steps.len()).unwrap_or(i64::MAX);
+    let known = i64::try_from(migrations.len()).unwrap_or(i64::MAX);
     if found > known {
-        return Err(Error::Newer { found, known });
+        return Err(JournalError::NewerVersion { found, known });
     }
-    let done = usize::try_from(found).map_err(|_| Error::damaged(Place::Schema))?;
+    let completed = usize::try_from(found).map_err(|_| JournalError::corrupt(DamageLocation::Schema))?;
     if found == known {
         return Ok(());
     }
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fault)?;
-    for step in steps.iter().skip(done) {
-        transaction.execute_batch(step).map_err(fault)?;
+    let transaction =
+        connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(from_sqlite)?;
+    for migration in migrations.iter().skip(completed) {
+        transaction.execute_batch(migration).map_err(from_sqlite)?;
     }
-    transaction.pragma_update(None, "user_version", known).map_err(fault)?;
-    transaction.pragma_update(None, "application_id", APPLICATION).map_err(fault)?;
-    transaction.commit().map_err(fault)
+    transaction.pragma_update(None, "user_version", known).map_err(from_sqlite)?;
+    transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(from_sqlite)?;
+    transaction.commit().map_err(from_sqlite)
 }
 
-/// Whether the tables are those that the steps make: a table that lost its `UNIQUE` to a flipped bit would still open.
-pub(super) fn check(connection: &Connection) -> Result<(), Error> {
-    let mut fresh = Connection::open_in_memory().map_err(fault)?;
-    migrate(&mut fresh, STEPS)?;
-    if describe(connection)? == describe(&fresh)? { Ok(()) } else { Err(Error::damaged(Place::Schema)) }
+/// Checks that the tables match the schema. A table that lost its `UNIQUE` to a flipped bit would still open.
+pub(super) fn check(connection: &Connection) -> Result<(), JournalError> {
+    let mut fresh = Connection::open_in_memory().map_err(from_sqlite)?;
+    migrate(&mut fresh, MIGRATIONS)?;
+    if read_schema(connection)? == read_schema(&fresh)? {
+        Ok(())
+    } else {
+        Err(JournalError::corrupt(DamageLocation::Schema))
+    }
 }
 
-pub(super) fn version(connection: &Connection) -> Result<i64, Error> {
-    connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(fault)
+pub(super) fn version(connection: &Connection) -> Result<i64, JournalError> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(from_sqlite)
 }
 
-fn describe(connection: &Connection) -> Result<Vec<(String, String, Option<String>)>, Error> {
-    let mut statement =
-        connection.prepare("SELECT name, tbl_name, sql FROM sqlite_schema ORDER BY name").map_err(fault)?;
-    let rows = statement.query_map((), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).map_err(fault)?;
-    rows.collect::<Result<_, _>>().map_err(fault)
+fn read_schema(connection: &Connection) -> Result<Vec<(String, String, Option<String>)>, JournalError> {
+    let mut statement = connection
+        .prepare("SELECT name, tbl_name, sql FROM sqlite_schema ORDER BY name")
+        .map_err(from_sqlite)?;
+    let rows =
+        statement.query_map((), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).map_err(from_sqlite)?;
+    rows.collect::<Result<_, _>>().map_err(from_sqlite)
 }
 
 #[cfg(test)]
@@ -133,23 +142,23 @@ mod tests {
     use super::*;
 
     fn names(connection: &Connection) -> Vec<String> {
-        describe(connection).unwrap().into_iter().map(|(name, ..)| name).collect()
+        read_schema(connection).unwrap().into_iter().map(|(name, ..)| name).collect()
     }
 
     #[test]
-    fn steps_that_are_missing_are_made_in_order() {
+    fn missing_migrations_run_in_order() {
         let mut connection = Connection::open_in_memory().unwrap();
         migrate(&mut connection, &["CREATE TABLE a (x)"]).unwrap();
         connection.execute("INSERT INTO a VALUES (7)", ()).unwrap();
-        let steps = ["CREATE TABLE a (x)", "CREATE TABLE b (y)", "INSERT INTO b SELECT x + 1 FROM a"];
-        migrate(&mut connection, &steps).unwrap();
+        let migrations = ["CREATE TABLE a (x)", "CREATE TABLE b (y)", "INSERT INTO b SELECT x + 1 FROM a"];
+        migrate(&mut connection, &migrations).unwrap();
         let value: i64 = connection.query_row("SELECT y FROM b", (), |row| row.get(0)).unwrap();
         assert_eq!((value, version(&connection).unwrap()), (8, 3));
-        migrate(&mut connection, &steps).unwrap();
+        migrate(&mut connection, &migrations).unwrap();
     }
 
     #[test]
-    fn a_step_that_fails_leaves_the_old_version() {
+    fn a_failed_migration_keeps_the_old_version() {
         let mut connection = Connection::open_in_memory().unwrap();
         migrate(&mut connection, &["CREATE TABLE a (x)"]).unwrap();
         migrate(&mut connection, &["CREATE TABLE a (x)", "CREATE TABLE b (y)", "nonsense"]).unwrap_err();
@@ -160,7 +169,7 @@ mod tests {
     fn a_newer_version_is_refused() {
         let mut connection = Connection::open_in_memory().unwrap();
         connection.pragma_update(None, "user_version", 9).unwrap();
-        let refused = migrate(&mut connection, STEPS);
-        assert!(matches!(refused, Err(Error::Newer { found: 9, known: 1 })), "{refused:?}");
+        let refused = migrate(&mut connection, MIGRATIONS);
+        assert!(matches!(refused, Err(JournalError::NewerVersion { found: 9, known: 1 })), "{refused:?}");
     }
 }

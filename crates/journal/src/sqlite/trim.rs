@@ -1,249 +1,260 @@
-//! What may go, oldest first, and the space that it took.
+//! Retention: deletes the oldest data first and frees its space.
 
 use std::collections::HashSet;
 
 use rusqlite::{Connection, Params, Row, Transaction, TransactionBehavior};
 use seal::UnixMillis;
 
-use super::fault::fault;
-use super::rows::{self, Event, FLOOR, Session, run};
-use super::tail::{Tail, missing};
-use super::{Sqlite, number, position};
-use crate::{Error, Position, Retention, Trimmed};
+use super::error_mapping::from_sqlite;
+use super::index_buffer::{IndexBuffer, missing_event};
+use super::rows::{self, EventRow, SessionRow, TRIMMED_MARK, execute};
+use super::{SqliteJournal, position_from_sql, position_to_sql};
+use crate::{JournalError, Position, Retention, TrimReport};
 
-/// How many events go between two looks at the size.
-const HANDFUL: usize = 64;
+/// Number of events that are deleted between two checks of the size.
+const EVENTS_PER_SIZE_CHECK: usize = 64;
 
-impl Sqlite {
-    pub(super) fn forget(&mut self, keep: &Retention, now: UnixMillis) -> Result<Trimmed, Error> {
-        let mut done = Trimmed::default();
-        let Self { connection, tail, floor, .. } = self;
+impl SqliteJournal {
+    pub(super) fn trim_step(
+        &mut self,
+        retention: &Retention,
+        now: UnixMillis,
+    ) -> Result<TrimReport, JournalError> {
+        let mut report = TrimReport::default();
+        let Self { connection, index_buffer, trimmed_up_to, .. } = self;
         let transaction =
-            connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fault)?;
-        let open = Session::open(&transaction)?.iter().map(|session| session.number).collect();
-        let mut step = Step {
+            connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(from_sqlite)?;
+        let open_sessions =
+            SessionRow::all_open(&transaction)?.iter().map(|session| session.number).collect();
+        let mut pass = TrimPass {
             transaction: &transaction,
-            tail,
-            open,
-            keep,
+            index_buffer,
+            open_sessions,
+            retention,
             now,
-            floor: number(*floor),
-            gone: HashSet::new(),
-            done: &mut done,
+            trimmed_up_to: position_to_sql(*trimmed_up_to),
+            deleted_positions: HashSet::new(),
+            report: &mut report,
         };
-        step.events()?;
-        step.sessions()?;
-        step.attempts()?;
-        step.decisions()?;
-        step.keys()?;
-        let Step { floor: reached, gone, .. } = step;
-        if reached != number(*floor) {
-            rows::set_mark(&transaction, FLOOR, reached)?;
+        pass.trim_events()?;
+        pass.trim_sessions()?;
+        pass.trim_attempts()?;
+        pass.trim_decisions()?;
+        pass.trim_keys()?;
+        let TrimPass { trimmed_up_to: new_trimmed_up_to, deleted_positions, .. } = pass;
+        if new_trimmed_up_to != position_to_sql(*trimmed_up_to) {
+            rows::set_mark(&transaction, TRIMMED_MARK, new_trimmed_up_to)?;
         }
-        done.over = !done.more && is_over(&transaction, keep)?;
-        transaction.commit().map_err(fault)?;
-        tail.forget(&gone);
-        *floor = position(reached);
-        done.floor = *floor;
-        done.more |= self.give_back(keep.step)?;
-        Ok(done)
+        report.is_over_limit = !report.has_more && is_over_limit(&transaction, retention)?;
+        transaction.commit().map_err(from_sqlite)?;
+        index_buffer.remove_positions(&deleted_positions);
+        *trimmed_up_to = position_from_sql(new_trimmed_up_to);
+        report.trimmed_up_to = *trimmed_up_to;
+        report.has_more |= self.reclaim_space(retention.max_rows_per_step)?;
+        Ok(report)
     }
 
-    /// Shortens the file by free pages, and the log to nothing. Says whether free pages are left.
-    fn give_back(&mut self, step: usize) -> Result<bool, Error> {
+    /// Releases free pages of the file and truncates the log. Returns whether free pages remain.
+    fn reclaim_space(&mut self, max_pages: usize) -> Result<bool, JournalError> {
         let connection = &self.connection;
-        if pragma(connection, "freelist_count")? > 0 {
-            let mut statement =
-                connection.prepare(&format!("PRAGMA incremental_vacuum({})", step.max(1))).map_err(fault)?;
-            let mut rows = statement.query(()).map_err(fault)?;
-            while rows.next().map_err(fault)?.is_some() {}
+        if read_pragma(connection, "freelist_count")? > 0 {
+            let mut statement = connection
+                .prepare(&format!("PRAGMA incremental_vacuum({})", max_pages.max(1)))
+                .map_err(from_sqlite)?;
+            let mut rows = statement.query(()).map_err(from_sqlite)?;
+            while rows.next().map_err(from_sqlite)?.is_some() {}
         }
-        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(())).map_err(fault)?;
-        Ok(pragma(connection, "freelist_count")? > 0)
+        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(())).map_err(from_sqlite)?;
+        Ok(read_pragma(connection, "freelist_count")? > 0)
     }
 }
 
-struct Step<'a> {
+struct TrimPass<'a> {
     transaction: &'a Transaction<'a>,
-    /// Not stored here, because that takes space, and a trim must be possible when there is none.
-    tail: &'a Tail,
+    /// Trimming does not flush it, because flushing needs space, and trimming must work on a full disk.
+    index_buffer: &'a IndexBuffer,
     /// Numbers of open sessions.
-    open: HashSet<i64>,
-    keep: &'a Retention,
+    open_sessions: HashSet<i64>,
+    retention: &'a Retention,
     now: UnixMillis,
-    floor: i64,
-    /// The places of events that were forgotten; the tail does not know of it yet.
-    gone: HashSet<i64>,
-    done: &'a mut Trimmed,
+    trimmed_up_to: i64,
+    /// Positions of deleted events, which the index buffer may still contain.
+    deleted_positions: HashSet<i64>,
+    report: &'a mut TrimReport,
 }
 
-struct Oldest {
+struct OldestEvent {
     position: i64,
     session: i64,
     at: i64,
     id: String,
 }
 
-impl Step<'_> {
+impl TrimPass<'_> {
     fn cutoff(&self, age: Option<i64>) -> i64 {
         age.map_or(i64::MIN, |age| self.now.saturating_sub(age).get())
     }
 
-    /// Raises the floor over what is too old or too much, and forgets what is below unless its session is open.
-    fn events(&mut self) -> Result<(), Error> {
-        let cutoff = self.cutoff(self.keep.events);
-        let mut left = self.keep.step.max(1);
+    /// Advances `trimmed_up_to` past events that are too old or exceed the size limit. Deletes those whose session has
+    /// ended.
+    fn trim_events(&mut self) -> Result<(), JournalError> {
+        let cutoff = self.cutoff(self.retention.max_event_age_ms);
+        let mut remaining = self.retention.max_rows_per_step.max(1);
         loop {
-            let over = is_over(self.transaction, self.keep)?;
-            let oldest = self.oldest(left.min(HANDFUL))?;
+            let over_limit = is_over_limit(self.transaction, self.retention)?;
+            let oldest = self.read_oldest(remaining.min(EVENTS_PER_SIZE_CHECK))?;
             if oldest.is_empty() {
                 return Ok(());
             }
             for event in oldest {
-                if event.at >= cutoff && !over {
+                if event.at >= cutoff && !over_limit {
                     return Ok(());
                 }
-                if left == 0 {
-                    self.done.more = true;
+                if remaining == 0 {
+                    self.report.has_more = true;
                     return Ok(());
                 }
-                left -= 1;
-                self.floor = event.position;
-                if !self.open.contains(&event.session) {
-                    self.forget_event(event.position, event.session, &event.id)?;
+                remaining -= 1;
+                self.trimmed_up_to = event.position;
+                if !self.open_sessions.contains(&event.session) {
+                    self.delete_event(event.position, event.session, &event.id)?;
                 }
             }
         }
     }
 
-    /// The next ones above the floor; one at least, to see whether there is more to do.
-    fn oldest(&self, most: usize) -> Result<Vec<Oldest>, Error> {
+    /// Returns up to `limit` events after `trimmed_up_to`. Reads at least one even if `limit` is 0, so that the
+    /// caller sees whether there is more to do.
+    fn read_oldest(&self, limit: usize) -> Result<Vec<OldestEvent>, JournalError> {
         let sql = "SELECT position, session, at, id FROM events WHERE position > ? ORDER BY position LIMIT ?";
-        self.list(sql, (self.floor, limit(most.max(1))), |row| {
-            Ok(Oldest { position: row.get(0)?, session: row.get(1)?, at: row.get(2)?, id: row.get(3)? })
+        self.query_list(sql, (self.trimmed_up_to, sql_limit(limit.max(1))), |row| {
+            Ok(OldestEvent { position: row.get(0)?, session: row.get(1)?, at: row.get(2)?, id: row.get(3)? })
         })
     }
 
-    /// What ended sessions left below the floor, then the sessions themselves once nothing of them is left.
-    fn sessions(&mut self) -> Result<(), Error> {
-        let mut left = self.keep.step.max(1);
+    /// Deletes events of ended sessions up to `trimmed_up_to`, then the sessions that nothing refers to.
+    fn trim_sessions(&mut self) -> Result<(), JournalError> {
+        let mut remaining = self.retention.max_rows_per_step.max(1);
         let sql =
             "SELECT number FROM sessions WHERE ended IS NOT NULL AND oldest <= ? ORDER BY oldest LIMIT ?";
-        let ended: Vec<i64> = self.list(sql, (self.floor, limit(left)), |row| row.get(0))?;
-        self.done.more |= ended.len() == left;
+        let ended: Vec<i64> =
+            self.query_list(sql, (self.trimmed_up_to, sql_limit(remaining)), |row| row.get(0))?;
+        self.report.has_more |= ended.len() == remaining;
         for session in ended {
-            let most = left + self.gone.len() + 1;
-            let mut places = self.tail.places(self.transaction, session, Position::START, most)?;
-            places.retain(|place| !self.gone.contains(place));
-            let below = places.partition_point(|place| *place <= self.floor).min(left);
-            for place in places.drain(..below) {
-                let event = Event::at(self.transaction, place)?.ok_or_else(missing)?;
-                self.forget_event(place, session, &event.id)?;
+            let limit = remaining + self.deleted_positions.len() + 1;
+            let mut positions =
+                self.index_buffer.session_positions(self.transaction, session, Position::START, limit)?;
+            positions.retain(|position| !self.deleted_positions.contains(position));
+            let deletable =
+                positions.partition_point(|position| *position <= self.trimmed_up_to).min(remaining);
+            for position in positions.drain(..deletable) {
+                let event = EventRow::read_at(self.transaction, position)?.ok_or_else(missing_event)?;
+                self.delete_event(position, session, &event.id)?;
             }
-            left -= below;
-            if left == 0 {
-                self.done.more = true;
+            remaining -= deletable;
+            if remaining == 0 {
+                self.report.has_more = true;
                 return Ok(());
             }
-            let mut kept = Session::numbered(self.transaction, session)?;
-            kept.oldest = places.first().copied();
-            kept.write(self.transaction)?;
-            self.forget_session(session)?;
+            let mut row = SessionRow::get_by_number(self.transaction, session)?;
+            row.oldest_position = positions.first().copied();
+            row.write(self.transaction)?;
+            self.delete_session_if_unused(session)?;
         }
         Ok(())
     }
 
-    fn attempts(&mut self) -> Result<(), Error> {
-        let cutoff = self.cutoff(self.keep.events);
-        self.done.attempts = self.forget_oldest("attempts", cutoff)?;
-        while !self.done.more && is_over(self.transaction, self.keep)? {
+    fn trim_attempts(&mut self) -> Result<(), JournalError> {
+        let cutoff = self.cutoff(self.retention.max_event_age_ms);
+        self.report.attempts = self.delete_oldest("attempts", cutoff)?;
+        while !self.report.has_more && is_over_limit(self.transaction, self.retention)? {
             let sql =
                 "DELETE FROM attempts WHERE number IN (SELECT number FROM attempts ORDER BY at LIMIT 64)";
-            let gone = run(self.transaction, sql, ())? as u64;
-            if gone == 0 {
+            let deleted = execute(self.transaction, sql, ())? as u64;
+            if deleted == 0 {
                 return Ok(());
             }
-            self.done.attempts += gone;
-            self.done.more = self.done.attempts >= self.keep.step as u64;
+            self.report.attempts += deleted;
+            self.report.has_more = self.report.attempts >= self.retention.max_rows_per_step as u64;
         }
         Ok(())
     }
 
-    fn decisions(&mut self) -> Result<(), Error> {
-        let most = self.keep.step.max(1);
+    fn trim_decisions(&mut self) -> Result<(), JournalError> {
+        let limit = self.retention.max_rows_per_step.max(1);
         let sql = "SELECT number, session FROM questions WHERE decided IS NOT NULL AND decided < ?
                    AND session IN (SELECT number FROM sessions WHERE ended IS NOT NULL) ORDER BY decided LIMIT ?";
-        let cutoff = self.cutoff(self.keep.decisions);
-        let old = self.list(sql, (cutoff, limit(most)), |row| Ok((row.get(0)?, row.get(1)?)))?;
-        self.done.more |= old.len() == most;
+        let cutoff = self.cutoff(self.retention.max_decision_age_ms);
+        let old = self.query_list(sql, (cutoff, sql_limit(limit)), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        self.report.has_more |= old.len() == limit;
         for (question, session) in old {
             let question: i64 = question;
-            run(self.transaction, "DELETE FROM questions WHERE number = ?", [question])?;
-            self.forget_session(session)?;
-            self.done.decisions += 1;
+            execute(self.transaction, "DELETE FROM questions WHERE number = ?", [question])?;
+            self.delete_session_if_unused(session)?;
+            self.report.decisions += 1;
         }
         Ok(())
     }
 
-    fn keys(&mut self) -> Result<(), Error> {
-        self.done.keys = self.forget_oldest("keys", self.cutoff(self.keep.keys))?;
+    fn trim_keys(&mut self) -> Result<(), JournalError> {
+        self.report.keys = self.delete_oldest("keys", self.cutoff(self.retention.max_key_age_ms))?;
         Ok(())
     }
 
-    fn forget_oldest(&mut self, table: &str, cutoff: i64) -> Result<u64, Error> {
+    fn delete_oldest(&mut self, table: &str, cutoff: i64) -> Result<u64, JournalError> {
         let sql = format!(
             "DELETE FROM {table} WHERE number IN (SELECT number FROM {table} WHERE at < ? ORDER BY at LIMIT ?)"
         );
-        let most = self.keep.step.max(1);
-        let gone = run(self.transaction, &sql, (cutoff, limit(most)))?;
-        self.done.more |= gone == most;
-        Ok(gone as u64)
+        let limit = self.retention.max_rows_per_step.max(1);
+        let deleted = execute(self.transaction, &sql, (cutoff, sql_limit(limit)))?;
+        self.report.has_more |= deleted == limit;
+        Ok(deleted as u64)
     }
 
-    /// An ended session goes when its events have gone, which the missing `oldest` says, and its questions.
-    fn forget_session(&self, session: i64) -> Result<(), Error> {
+    /// Deletes an ended session if it has no more events (`oldest` is `NULL`) and no more questions.
+    fn delete_session_if_unused(&self, session: i64) -> Result<(), JournalError> {
         let sql = "DELETE FROM sessions WHERE number = ?1 AND ended IS NOT NULL AND oldest IS NULL
                    AND NOT EXISTS (SELECT 1 FROM questions WHERE session = ?1)";
-        run(self.transaction, sql, [session]).map(drop)
+        execute(self.transaction, sql, [session]).map(drop)
     }
 
-    fn forget_event(&mut self, place: i64, session: i64, id: &str) -> Result<(), Error> {
-        run(self.transaction, "DELETE FROM events WHERE position = ?", [place])?;
-        run(self.transaction, "DELETE FROM event_ids WHERE id = ?", [id])?;
-        run(
+    fn delete_event(&mut self, position: i64, session: i64, id: &str) -> Result<(), JournalError> {
+        execute(self.transaction, "DELETE FROM events WHERE position = ?", [position])?;
+        execute(self.transaction, "DELETE FROM event_ids WHERE id = ?", [id])?;
+        execute(
             self.transaction,
             "DELETE FROM session_events WHERE session = ? AND position = ?",
-            (session, place),
+            (session, position),
         )?;
-        self.gone.insert(place);
-        self.done.events += 1;
+        self.deleted_positions.insert(position);
+        self.report.events += 1;
         Ok(())
     }
 
-    fn list<T>(
+    fn query_list<T>(
         &self,
         sql: &str,
         parameters: impl Params,
         read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
-    ) -> Result<Vec<T>, Error> {
-        let mut statement = self.transaction.prepare_cached(sql).map_err(fault)?;
-        let rows = statement.query_map(parameters, read).map_err(fault)?;
-        rows.collect::<Result<_, _>>().map_err(fault)
+    ) -> Result<Vec<T>, JournalError> {
+        let mut statement = self.transaction.prepare_cached(sql).map_err(from_sqlite)?;
+        let rows = statement.query_map(parameters, read).map_err(from_sqlite)?;
+        rows.collect::<Result<_, _>>().map_err(from_sqlite)
     }
 }
 
-fn limit(rows: usize) -> i64 {
+fn sql_limit(rows: usize) -> i64 {
     i64::try_from(rows).unwrap_or(i64::MAX)
 }
 
-/// Whether what is in use, free pages aside, is more than may be.
-fn is_over(connection: &Connection, keep: &Retention) -> Result<bool, Error> {
-    let Some(most) = keep.bytes else { return Ok(false) };
-    let pages = pragma(connection, "page_count")? - pragma(connection, "freelist_count")?;
-    let bytes = pages.saturating_mul(pragma(connection, "page_size")?);
-    Ok(u64::try_from(bytes).unwrap_or(0) > most)
+/// Whether the pages in use exceed the size limit. Free pages do not count.
+fn is_over_limit(connection: &Connection, retention: &Retention) -> Result<bool, JournalError> {
+    let Some(max_bytes) = retention.max_bytes else { return Ok(false) };
+    let pages = read_pragma(connection, "page_count")? - read_pragma(connection, "freelist_count")?;
+    let bytes = pages.saturating_mul(read_pragma(connection, "page_size")?);
+    Ok(u64::try_from(bytes).unwrap_or(0) > max_bytes)
 }
 
-fn pragma(connection: &Connection, name: &str) -> Result<i64, Error> {
-    connection.pragma_query_value(None, name, |row| row.get(0)).map_err(fault)
+fn read_pragma(connection: &Connection, name: &str) -> Result<i64, JournalError> {
+    connection.pragma_query_value(None, name, |row| row.get(0)).map_err(from_sqlite)
 }

@@ -1,9 +1,10 @@
-//! Whether the write-ahead log lost what was acknowledged.
+//! Detects acknowledged batches that the write-ahead log lost.
 //!
-//! SQLite reads its log up to the first frame whose checksum is wrong, and forgets the rest without a word: right for a
-//! commit that a crash tore, wrong for a damaged disk, where acknowledged batches would vanish. The two can be told apart.
-//! Each batch is synchronised before the next one begins, so a crash tears at most one; if the ends of two or more stand
-//! at or after the first bad frame, one of them was acknowledged. (Damage in the very last batch looks like a torn one.)
+//! SQLite reads its log up to the first frame with a wrong checksum and silently drops the rest. That is right for a
+//! commit that a crash interrupted, but wrong for a damaged disk, where acknowledged batches would vanish. The two
+//! cases differ: each batch is synchronized before the next one starts, so a crash interrupts at most one. If two or
+//! more batches end at or after the first bad frame, one of them was acknowledged. Damage to the last batch alone is
+//! not detected, because it looks like an interrupted commit.
 //!
 //! The format: <https://www.sqlite.org/fileformat2.html#the_write_ahead_log>.
 
@@ -11,89 +12,89 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 
-use super::fault::system;
-use crate::{Error, Place};
+use super::error_mapping::from_io;
+use crate::{DamageLocation, JournalError};
 
-const HEADER: usize = 32;
-const FRAME_HEADER: usize = 24;
+const HEADER_BYTES: usize = 32;
+const FRAME_HEADER_BYTES: usize = 24;
 const MAGIC: u32 = 0x377f_0682;
 
-/// Refuses a log in which acknowledged batches can no longer be read. No log is a good log.
-pub(super) fn check(path: &Path) -> Result<(), Error> {
+/// Fails if acknowledged batches in the log are unreadable. A missing log is fine.
+pub(super) fn check(path: &Path) -> Result<(), JournalError> {
     let file = match fs::File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(system(error)),
+        Err(error) => return Err(from_io(error)),
     };
-    match batches_lost(io::BufReader::with_capacity(1 << 16, file)) {
-        Ok(lost) if lost >= 2 => Err(Error::damaged(Place::WriteAheadLog)),
+    match count_lost_batches(io::BufReader::with_capacity(1 << 16, file)) {
+        Ok(lost) if lost >= 2 => Err(JournalError::corrupt(DamageLocation::WriteAheadLog)),
         Ok(_) => Ok(()),
-        Err(error) => Err(system(error)),
+        Err(error) => Err(from_io(error)),
     }
 }
 
-/// How many batches end at or after the first frame that cannot be believed.
-fn batches_lost(mut log: impl Read) -> io::Result<usize> {
-    let mut header = [0; HEADER];
-    if !fill(&mut log, &mut header)? {
+/// Counts the batches that end at or after the first invalid frame.
+fn count_lost_batches(mut log: impl Read) -> io::Result<usize> {
+    let mut header = [0; HEADER_BYTES];
+    if !read_fully(&mut log, &mut header)? {
         return Ok(0);
     }
-    let magic = word(&header, 0);
-    let mut sum = Checksum { big: magic & 1 == 1, one: 0, two: 0 };
-    sum.add(&header[..24]);
-    // With a bad header nothing in the log counts, whatever generation it says it is.
-    let sound = magic & !1 == MAGIC && sum.is(&header, 24);
-    let salts = sound.then(|| (word(&header, 16), word(&header, 20)));
-    let size = word(&header, 8) as usize;
-    if !(512..=65536).contains(&size) || !size.is_power_of_two() {
-        // Neither is there a way to count; a page size of ours would have been sound.
-        return Ok(if header == [0; HEADER] { 0 } else { usize::MAX });
+    let magic = read_u32_be(&header, 0);
+    let mut checksum = WalChecksum { is_big_endian: magic & 1 == 1, sum1: 0, sum2: 0 };
+    checksum.add(&header[..24]);
+    // If the header is invalid, no frame is valid, whatever its salts are.
+    let header_is_valid = magic & !1 == MAGIC && checksum.matches(&header, 24);
+    let salts = header_is_valid.then(|| (read_u32_be(&header, 16), read_u32_be(&header, 20)));
+    let page_size = read_u32_be(&header, 8) as usize;
+    if !(512..=65536).contains(&page_size) || !page_size.is_power_of_two() {
+        // Without a valid page size, batches cannot be counted. This crate only writes page sizes in this range.
+        return Ok(if header == [0; HEADER_BYTES] { 0 } else { usize::MAX });
     }
-    let mut frame = vec![0; FRAME_HEADER + size];
-    let (mut good, mut lost) = (sound, 0);
-    while fill(&mut log, &mut frame)? {
-        let current = salts.is_none_or(|salts| salts == (word(&frame, 8), word(&frame, 12)));
-        if good {
-            sum.add(&frame[..8]);
-            sum.add(&frame[FRAME_HEADER..]);
-            good = current && sum.is(&frame, 16);
+    let mut frame = vec![0; FRAME_HEADER_BYTES + page_size];
+    let (mut is_valid, mut lost) = (header_is_valid, 0);
+    while read_fully(&mut log, &mut frame)? {
+        let is_current = salts.is_none_or(|salts| salts == (read_u32_be(&frame, 8), read_u32_be(&frame, 12)));
+        if is_valid {
+            checksum.add(&frame[..8]);
+            checksum.add(&frame[FRAME_HEADER_BYTES..]);
+            is_valid = is_current && checksum.matches(&frame, 16);
         }
-        if !good && current && word(&frame, 4) != 0 {
+        if !is_valid && is_current && read_u32_be(&frame, 4) != 0 {
             lost += 1;
         }
     }
     Ok(lost)
 }
 
-struct Checksum {
-    big: bool,
-    one: u32,
-    two: u32,
+struct WalChecksum {
+    is_big_endian: bool,
+    sum1: u32,
+    sum2: u32,
 }
 
-impl Checksum {
+impl WalChecksum {
     fn add(&mut self, bytes: &[u8]) {
         for pair in bytes.chunks_exact(8) {
-            let (mut left, mut right) = (word(pair, 0), word(pair, 4));
-            if !self.big {
-                (left, right) = (left.swap_bytes(), right.swap_bytes());
+            let (mut first, mut second) = (read_u32_be(pair, 0), read_u32_be(pair, 4));
+            if !self.is_big_endian {
+                (first, second) = (first.swap_bytes(), second.swap_bytes());
             }
-            self.one = self.one.wrapping_add(left).wrapping_add(self.two);
-            self.two = self.two.wrapping_add(right).wrapping_add(self.one);
+            self.sum1 = self.sum1.wrapping_add(first).wrapping_add(self.sum2);
+            self.sum2 = self.sum2.wrapping_add(second).wrapping_add(self.sum1);
         }
     }
 
-    fn is(&self, bytes: &[u8], at: usize) -> bool {
-        (self.one, self.two) == (word(bytes, at), word(bytes, at + 4))
+    fn matches(&self, bytes: &[u8], offset: usize) -> bool {
+        (self.sum1, self.sum2) == (read_u32_be(bytes, offset), read_u32_be(bytes, offset + 4))
     }
 }
 
-fn word(bytes: &[u8], at: usize) -> u32 {
-    bytes.get(at..at + 4).and_then(|four| four.try_into().ok()).map_or(0, u32::from_be_bytes)
+fn read_u32_be(bytes: &[u8], offset: usize) -> u32 {
+    bytes.get(offset..offset + 4).and_then(|word| word.try_into().ok()).map_or(0, u32::from_be_bytes)
 }
 
-/// Whether there were as many bytes as that.
-fn fill(log: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
+/// Fills the buffer. Returns `false` if the log ends first.
+fn read_fully(log: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
     match log.read_exact(buffer) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),

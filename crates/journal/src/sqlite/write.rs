@@ -1,60 +1,68 @@
-//! One batch, one transaction, one synchronisation.
+//! Writes a batch in one transaction with one synchronization.
 
 use std::collections::HashMap;
 
 use rusqlite::{Connection, TransactionBehavior};
 use seal::UnixMillis;
 
-use super::fault::fault;
-use super::rows::{self, Decision, Question, Session};
-use super::tail::Tail;
-use super::{Sqlite, number, sum};
-use crate::stored::{OpenSession, Remembered, Spending};
-use crate::{Conflict, Entry, Error, Position, Reason};
+use super::error_mapping::from_sqlite;
+use super::index_buffer::IndexBuffer;
+use super::rows::{self, DecisionColumns, QuestionRow, SessionRow};
+use super::{SqliteJournal, position_to_sql, row_checksum};
+use crate::stored::{DecisionUse, OpenSession, StoredResponse};
+use crate::{Conflict, ConflictReason, JournalEntry, JournalError, Position};
 
-impl Sqlite {
-    pub(super) fn write(&mut self, batch: &[Entry<'_>]) -> Result<(), Error> {
-        let outcome = self.transact(batch);
+impl SqliteJournal {
+    pub(super) fn write_batch(&mut self, batch: &[JournalEntry<'_>]) -> Result<(), JournalError> {
+        let outcome = self.write_transaction(batch);
         match &outcome {
-            Ok(last) => self.last = *last,
+            Ok(last) => self.last_position = *last,
             Err(error) => {
-                self.tail.shorten(self.last);
-                self.numbers.clear();
-                if !matches!(error, Error::Conflict(_)) {
-                    self.settle();
+                self.index_buffer.truncate_after(self.last_position);
+                self.session_numbers.clear();
+                if !matches!(error, JournalError::Conflict(_)) {
+                    self.reset_after_failure();
                 }
             }
         }
         outcome.map(drop)
     }
 
-    fn transact(&mut self, batch: &[Entry<'_>]) -> Result<Position, Error> {
-        let Self { connection, tail, numbers, last, .. } = self;
+    fn write_transaction(&mut self, batch: &[JournalEntry<'_>]) -> Result<Position, JournalError> {
+        let Self { connection, index_buffer, session_numbers, last_position, .. } = self;
         let transaction =
-            connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fault)?;
-        let catches_up = tail.is_long();
-        if catches_up {
-            tail.store(&transaction)?;
+            connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(from_sqlite)?;
+        let flushes_index = index_buffer.needs_flush();
+        if flushes_index {
+            index_buffer.flush(&transaction)?;
         }
-        let mut writer = Writer { connection: &transaction, tail, numbers, last: *last };
-        for (entry, it) in batch.iter().enumerate() {
-            match writer.apply(it) {
+        let mut writer = BatchWriter {
+            connection: &transaction,
+            index_buffer,
+            session_numbers,
+            last_position: *last_position,
+        };
+        for (entry_index, entry) in batch.iter().enumerate() {
+            match writer.apply(entry) {
                 Ok(()) => {}
-                Err(Refusal::Conflict(reason)) => return Err(Error::Conflict(Conflict { entry, reason })),
-                Err(Refusal::Failed(error)) => return Err(error),
+                Err(ApplyError::Conflict(reason)) => {
+                    return Err(JournalError::Conflict(Conflict { entry_index, reason }));
+                }
+                Err(ApplyError::Failed(error)) => return Err(error),
             }
         }
-        let reached = writer.last;
-        transaction.commit().map_err(fault)?;
-        if catches_up {
-            self.tail.clear(self.last);
+        let new_last_position = writer.last_position;
+        transaction.commit().map_err(from_sqlite)?;
+        if flushes_index {
+            self.index_buffer.drop_flushed(self.last_position);
         }
-        Ok(reached)
+        Ok(new_last_position)
     }
 
-    /// After a write that failed: nothing half done stays open, and the log begins anew, so that what the failed batch left
-    /// in it cannot be taken for an acknowledged one. If that fails too, the next write will say so.
-    fn settle(&mut self) {
+    /// Cleans up after a failed write. Rolls back the transaction and restarts the log, so that the remains of the
+    /// failed batch cannot be mistaken for an acknowledged batch. If the cleanup fails too, the next write reports an
+    /// error.
+    fn reset_after_failure(&mut self) {
         if !self.connection.is_autocommit() {
             let _ = self.connection.execute_batch("ROLLBACK");
         }
@@ -62,185 +70,200 @@ impl Sqlite {
     }
 }
 
-enum Refusal {
-    Conflict(Reason),
-    Failed(Error),
+enum ApplyError {
+    Conflict(ConflictReason),
+    Failed(JournalError),
 }
 
-impl From<Error> for Refusal {
-    fn from(error: Error) -> Self {
+impl From<JournalError> for ApplyError {
+    fn from(error: JournalError) -> Self {
         Self::Failed(error)
     }
 }
 
-impl From<Reason> for Refusal {
-    fn from(reason: Reason) -> Self {
+impl From<ConflictReason> for ApplyError {
+    fn from(reason: ConflictReason) -> Self {
         Self::Conflict(reason)
     }
 }
 
-struct Writer<'a> {
+struct BatchWriter<'a> {
     connection: &'a Connection,
-    tail: &'a mut Tail,
-    numbers: &'a mut HashMap<String, i64>,
-    last: Position,
+    index_buffer: &'a mut IndexBuffer,
+    session_numbers: &'a mut HashMap<String, i64>,
+    last_position: Position,
 }
 
-impl Writer<'_> {
-    fn apply(&mut self, entry: &Entry<'_>) -> Result<(), Refusal> {
+impl BatchWriter<'_> {
+    fn apply(&mut self, entry: &JournalEntry<'_>) -> Result<(), ApplyError> {
         let connection = self.connection;
         match *entry {
-            Entry::Event { position, session, event_id, at, critical, body } => {
-                self.event(position, session, event_id, at, critical, body)?;
+            JournalEntry::Event { position, session, event_id, at, is_critical, body } => {
+                self.insert_event(position, session, event_id, at, is_critical, body)?;
             }
-            Entry::SessionOpened { id, agent, principal, lease, record } => {
-                if Session::named(connection, id)?.is_some() {
-                    return Err(Reason::SessionKnown.into());
+            JournalEntry::SessionOpened { id, agent, principal, lease_expires_at, record } => {
+                if SessionRow::find_by_id(connection, id)?.is_some() {
+                    return Err(ConflictReason::DuplicateSessionId.into());
                 }
-                let of = OpenSession {
+                let session = OpenSession {
                     id: id.to_owned(),
                     agent: agent.to_owned(),
                     principal: principal.to_owned(),
-                    lease,
+                    lease_expires_at,
                     record: record.to_vec(),
                 };
-                let number = Session::next_number(connection)?;
-                Session { number, of, ended: None, oldest: None }.write(connection)?;
-                self.numbers.insert(id.to_owned(), number);
+                let number = SessionRow::next_number(connection)?;
+                SessionRow { number, session, ended_at: None, oldest_position: None }.write(connection)?;
+                self.session_numbers.insert(id.to_owned(), number);
             }
-            Entry::SessionTouched { id, lease, record } => {
+            JournalEntry::SessionTouched { id, lease_expires_at, record } => {
                 let mut session = self.open_session(id)?;
-                session.of.lease = lease;
+                session.session.lease_expires_at = lease_expires_at;
                 if let Some(record) = record {
-                    session.of.record = record.to_vec();
+                    session.session.record = record.to_vec();
                 }
                 session.write(connection)?;
             }
-            Entry::SessionEnded { id, at } => {
+            JournalEntry::SessionEnded { id, at } => {
                 let mut session = self.open_session(id)?;
-                if Question::of(connection, session.number)?.iter().any(|asked| asked.decided.is_none()) {
-                    return Err(Reason::SessionStillAsks.into());
+                if QuestionRow::for_session(connection, session.number)?
+                    .iter()
+                    .any(|question| question.decision.is_none())
+                {
+                    return Err(ConflictReason::SessionHasOpenQuestion.into());
                 }
-                session.ended = Some(at);
-                let places = self.tail.places(connection, session.number, Position::START, 1)?;
-                session.oldest = Some(places.first().copied().unwrap_or(0));
+                session.ended_at = Some(at);
+                let positions =
+                    self.index_buffer.session_positions(connection, session.number, Position::START, 1)?;
+                session.oldest_position = Some(positions.first().copied().unwrap_or(0));
                 session.write(connection)?;
-                self.numbers.remove(id);
+                self.session_numbers.remove(id);
             }
-            Entry::QuestionOpened { token, session, deadline, record } => {
-                if Question::named(connection, token)?.is_some() {
-                    return Err(Reason::QuestionKnown.into());
+            JournalEntry::QuestionOpened { token, session, deadline, record } => {
+                if QuestionRow::find_by_token(connection, token)?.is_some() {
+                    return Err(ConflictReason::DuplicateQuestionToken.into());
                 }
-                let session = self.number_of(session)?;
+                let session = self.session_number(session)?;
                 let (token, record) = (token.to_owned(), record.to_vec());
-                Question { token, session, deadline, record, decided: None }.write(connection)?;
+                QuestionRow { token, session, deadline, record, decision: None }.write(connection)?;
             }
-            Entry::DeadlineMoved { token, deadline } => {
-                let mut question = self.undecided(token)?;
+            JournalEntry::DeadlineMoved { token, deadline } => {
+                let mut question = self.undecided_question(token)?;
                 question.deadline = deadline;
                 question.write(connection)?;
             }
-            Entry::Decided { token, decision, by, receipt, at } => {
-                let mut question = self.undecided(token)?;
-                let (answer, by, receipt) = (decision.to_owned(), by.to_owned(), receipt.to_vec());
-                question.decided = Some(Decision { answer, by, receipt, at, spent: None });
+            JournalEntry::QuestionDecided { token, decision, decided_by, receipt, at } => {
+                let mut question = self.undecided_question(token)?;
+                let (decision, decided_by, receipt) =
+                    (decision.to_owned(), decided_by.to_owned(), receipt.to_vec());
+                question.decision =
+                    Some(DecisionColumns { decision, decided_by, receipt, decided_at: at, spent_on: None });
                 question.write(connection)?;
             }
-            Entry::Spent { token, call, at } => self.spend(token, Spending { call: call.to_vec(), at })?,
-            Entry::SubscriptionOpened { id, principal, record } => {
-                if rows::subscription(connection, id)?.is_some() {
-                    return Err(Reason::SubscriptionKnown.into());
+            JournalEntry::DecisionSpent { token, call, at } => {
+                self.spend(token, DecisionUse { call: call.to_vec(), at })?;
+            }
+            JournalEntry::SubscriptionOpened { id, principal, record } => {
+                if rows::find_subscription(connection, id)?.is_some() {
+                    return Err(ConflictReason::DuplicateSubscriptionId.into());
                 }
                 rows::set_subscription(connection, id, principal, record)?;
                 rows::set_cursor(connection, id, Position::START)?;
             }
-            Entry::SubscriptionChanged { id, record } => {
-                let open = rows::subscription(connection, id)?.ok_or(Reason::SubscriptionNotOpen)?;
+            JournalEntry::SubscriptionChanged { id, record } => {
+                let open =
+                    rows::find_subscription(connection, id)?.ok_or(ConflictReason::SubscriptionNotOpen)?;
                 rows::set_subscription(connection, id, &open.principal, record)?;
             }
-            Entry::SubscriptionClosed { id } => {
-                rows::subscription(connection, id)?.ok_or(Reason::SubscriptionNotOpen)?;
+            JournalEntry::SubscriptionClosed { id } => {
+                rows::find_subscription(connection, id)?.ok_or(ConflictReason::SubscriptionNotOpen)?;
                 rows::remove_subscription(connection, id)?;
             }
-            Entry::Cursor { subscription, position } => {
-                let cursor = rows::cursor(connection, subscription)?.ok_or(Reason::SubscriptionNotOpen)?;
-                if position > self.last {
-                    return Err(Reason::BeyondLast.into());
+            JournalEntry::CursorMoved { subscription, position } => {
+                let cursor = rows::read_cursor(connection, subscription)?
+                    .ok_or(ConflictReason::SubscriptionNotOpen)?;
+                if position > self.last_position {
+                    return Err(ConflictReason::CursorBeyondLastEvent.into());
                 }
                 if position > cursor {
                     rows::set_cursor(connection, subscription, position)?;
                 }
             }
-            Entry::Idempotent { principal, key, request, response, at } => {
-                if rows::key(connection, principal, key)?.is_some() {
-                    return Err(Reason::KeyUsed.into());
+            JournalEntry::ResponseStored { principal, key, request, response, at } => {
+                if rows::find_response(connection, principal, key)?.is_some() {
+                    return Err(ConflictReason::IdempotencyKeyUsed.into());
                 }
-                let kept = Remembered { request: request.to_vec(), response: response.to_vec(), at };
-                rows::set_key(connection, principal, key, &kept)?;
+                let stored = StoredResponse { request: request.to_vec(), response: response.to_vec(), at };
+                rows::insert_response(connection, principal, key, &stored)?;
             }
-            Entry::Attempt { at, subscription, what } => {
+            JournalEntry::ReplyAttempted { at, principal, details } => {
                 let sql = "INSERT INTO attempts VALUES (NULL, ?, ?, ?)";
-                rows::run(connection, sql, (at.get(), subscription, what))?;
+                rows::execute(connection, sql, (at.get(), principal, details))?;
             }
         }
         Ok(())
     }
 
-    fn event(
+    fn insert_event(
         &mut self,
         position: Position,
         session: &str,
         id: &str,
         at: UnixMillis,
-        critical: bool,
+        is_critical: bool,
         body: &[u8],
-    ) -> Result<(), Refusal> {
-        if position != self.last.next() || i64::try_from(position.get()).is_err() {
-            return Err(Reason::Gap { expected: self.last.next() }.into());
+    ) -> Result<(), ApplyError> {
+        if position != self.last_position.next() || i64::try_from(position.get()).is_err() {
+            return Err(ConflictReason::PositionGap { expected: self.last_position.next() }.into());
         }
-        if self.tail.find(self.connection, id)?.is_some() {
-            return Err(Reason::EventKnown.into());
+        if self.index_buffer.find(self.connection, id)?.is_some() {
+            return Err(ConflictReason::DuplicateEventId.into());
         }
-        let session = self.number_of(session)?;
-        let place = number(position);
-        let sum = sum::event(place, session, at.get(), critical, id, body);
+        let session = self.session_number(session)?;
+        let position_number = position_to_sql(position);
+        let checksum =
+            row_checksum::event_checksum(position_number, session, at.get(), is_critical, id, body);
         let sql = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)";
-        let mut statement = self.connection.prepare_cached(sql).map_err(fault)?;
-        statement.execute((place, session, at.get(), critical, sum, id, body)).map_err(fault)?;
-        self.tail.add(id.to_owned(), position, session);
-        self.last = position;
+        let mut statement = self.connection.prepare_cached(sql).map_err(from_sqlite)?;
+        statement
+            .execute((position_number, session, at.get(), is_critical, checksum, id, body))
+            .map_err(from_sqlite)?;
+        self.index_buffer.add(id.to_owned(), position, session);
+        self.last_position = position;
         Ok(())
     }
 
-    fn spend(&mut self, token: &str, spending: Spending) -> Result<(), Refusal> {
-        let mut question = Question::named(self.connection, token)?.ok_or(Reason::QuestionUnknown)?;
-        let decided = question.decided.as_mut().ok_or(Reason::NotDecided)?;
-        if decided.spent.is_some() {
-            return Err(Reason::AlreadySpent.into());
+    fn spend(&mut self, token: &str, usage: DecisionUse) -> Result<(), ApplyError> {
+        let mut question =
+            QuestionRow::find_by_token(self.connection, token)?.ok_or(ConflictReason::UnknownQuestion)?;
+        let decision = question.decision.as_mut().ok_or(ConflictReason::NotDecided)?;
+        if decision.spent_on.is_some() {
+            return Err(ConflictReason::AlreadySpent.into());
         }
-        decided.spent = Some(spending);
-        if Session::numbered(self.connection, question.session)?.ended.is_some() {
-            return Err(Reason::SessionNotOpen.into());
+        decision.spent_on = Some(usage);
+        if SessionRow::get_by_number(self.connection, question.session)?.ended_at.is_some() {
+            return Err(ConflictReason::SessionNotOpen.into());
         }
         Ok(question.write(self.connection)?)
     }
 
-    fn undecided(&self, token: &str) -> Result<Question, Refusal> {
-        let question = Question::named(self.connection, token)?.ok_or(Reason::QuestionUnknown)?;
-        if question.decided.is_some() { Err(Reason::AlreadyDecided.into()) } else { Ok(question) }
+    fn undecided_question(&self, token: &str) -> Result<QuestionRow, ApplyError> {
+        let question =
+            QuestionRow::find_by_token(self.connection, token)?.ok_or(ConflictReason::UnknownQuestion)?;
+        if question.decision.is_some() { Err(ConflictReason::AlreadyDecided.into()) } else { Ok(question) }
     }
 
-    fn open_session(&self, id: &str) -> Result<Session, Refusal> {
-        let session = Session::named(self.connection, id)?.ok_or(Reason::SessionNotOpen)?;
-        if session.ended.is_some() { Err(Reason::SessionNotOpen.into()) } else { Ok(session) }
+    fn open_session(&self, id: &str) -> Result<SessionRow, ApplyError> {
+        let session = SessionRow::find_by_id(self.connection, id)?.ok_or(ConflictReason::SessionNotOpen)?;
+        if session.ended_at.is_some() { Err(ConflictReason::SessionNotOpen.into()) } else { Ok(session) }
     }
 
-    fn number_of(&mut self, id: &str) -> Result<i64, Refusal> {
-        if let Some(number) = self.numbers.get(id) {
+    fn session_number(&mut self, id: &str) -> Result<i64, ApplyError> {
+        if let Some(number) = self.session_numbers.get(id) {
             return Ok(*number);
         }
         let number = self.open_session(id)?.number;
-        self.numbers.insert(id.to_owned(), number);
+        self.session_numbers.insert(id.to_owned(), number);
         Ok(number)
     }
 }

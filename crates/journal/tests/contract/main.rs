@@ -1,35 +1,46 @@
-//! The contract of `Journal`: every behaviour is shown by every implementation.
+//! The contract of `Journal`. Every test runs against every implementation.
 //!
-//! - `ground`: where a journal stands, and how it is opened again.
-//! - `log`, `ledger`, `keeping`: the behaviours.
-//! - `random`: random batches, trims and crashes beside a naive model.
+//! - `fixture`: creates, reopens and crashes journals.
+//! - `event_log`, `consent_ledger`, `retention`: the tests.
+//! - `random_batches`: compares random batches, trims and crashes with `model_journal`, a naive model.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test reports a failure by panicking"
+)]
 
-mod ground;
-mod keeping;
-mod ledger;
-mod log;
-mod model;
-mod random;
+mod consent_ledger;
+mod event_log;
+mod fixture;
+mod model_journal;
+mod random_batches;
+mod retention;
 
 use libtest_mimic::{Arguments, Trial};
 
-use ground::{Ground, InMemory, OnDisk};
+use fixture::{JournalFixture, MemoryFixture, SqliteFixture};
 
-type New = fn() -> Box<dyn Ground>;
-type Behaviour = (&'static str, fn(&dyn Ground));
+type FixtureFactory = fn() -> Box<dyn JournalFixture>;
+type Behaviour = (&'static str, fn(&dyn JournalFixture));
 
 fn main() {
-    let grounds: [(&str, New); 2] =
-        [("memory", || Box::new(InMemory)), ("sqlite", || Box::new(OnDisk::default()))];
-    let behaviours = [log::BEHAVIOURS, ledger::BEHAVIOURS, keeping::BEHAVIOURS, random::BEHAVIOURS].concat();
+    let fixtures: [(&str, FixtureFactory); 2] =
+        [("memory", || Box::new(MemoryFixture)), ("sqlite", || Box::new(SqliteFixture::default()))];
+    let behaviours = [
+        event_log::BEHAVIOURS,
+        consent_ledger::BEHAVIOURS,
+        retention::BEHAVIOURS,
+        random_batches::BEHAVIOURS,
+    ]
+    .concat();
     let mut trials = Vec::new();
-    for (kind, ground) in grounds {
+    for (kind, create_fixture) in fixtures {
         for (name, behaviour) in &behaviours {
             let behaviour = *behaviour;
             trials.push(Trial::test(format!("{kind}: {name}"), move || {
-                behaviour(&*ground());
+                behaviour(&*create_fixture());
                 Ok(())
             }));
         }

@@ -1,62 +1,74 @@
-//! What only the journal on a disk can show.
+//! Tests that need the journal on a disk.
 //!
-//! - `settings`: what SQLite says of itself, the file's mode, versions, locks.
-//! - `damage`: flipped bits, cut files, a broken log: a refusal, or what was acknowledged; never a wrong yes.
-//! - `disk`: full, read-only.
+//! - `settings`: SQLite's settings, file modes, versions and locks.
+//! - `corruption`: flipped bits, truncated files and a broken log.
+//! - `disk_errors`: full and read-only disks.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test reports a failure by panicking"
+)]
 
-mod damage;
-mod disk;
+mod corruption;
+mod disk_errors;
 mod settings;
 
 use std::path::{Path, PathBuf};
 
-use journal::{Entry, Error, Journal, Position, Settings, Sqlite};
+use journal::{Journal, JournalEntry, JournalError, Position, SqliteJournal, SqliteSettings};
 use seal::UnixMillis;
 
-fn open(path: &Path) -> Result<Sqlite, Error> {
-    Sqlite::open(path, &Settings::default())
+fn open(path: &Path) -> Result<SqliteJournal, JournalError> {
+    SqliteJournal::open(path, &SqliteSettings::default())
 }
 
-fn beside(path: &Path, ending: &str) -> PathBuf {
+fn sibling_path(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push(ending);
+    name.push(suffix);
     name.into()
 }
 
-/// The file and its log as they are now: what a killed process leaves.
+/// Copies the file and its log as they are now, which is what a killed process leaves.
 fn copy(path: &Path, to: &Path) -> PathBuf {
     let copy = to.join("journal.db");
     std::fs::copy(path, &copy).unwrap();
-    let log = beside(path, "-wal");
+    let log = sibling_path(path, "-wal");
     if log.exists() {
-        std::fs::copy(log, beside(&copy, "-wal")).unwrap();
+        std::fs::copy(log, sibling_path(&copy, "-wal")).unwrap();
     }
     copy
 }
 
-fn opened(id: &str) -> Entry<'_> {
-    Entry::SessionOpened { id, agent: "agent", principal: "owner", lease: UnixMillis::new(60), record: b"{}" }
+fn session_opened(id: &str) -> JournalEntry<'_> {
+    JournalEntry::SessionOpened {
+        id,
+        agent: "agent",
+        principal: "owner",
+        lease_expires_at: UnixMillis::new(60),
+        record: b"{}",
+    }
 }
 
 fn event(number: u64, body: &[u8]) -> (String, Vec<u8>, u64) {
     (format!("e{number:06}"), body.to_vec(), number)
 }
 
-fn entry((event_id, body, number): &(String, Vec<u8>, u64)) -> Entry<'_> {
-    Entry::Event {
+fn entry((event_id, body, number): &(String, Vec<u8>, u64)) -> JournalEntry<'_> {
+    JournalEntry::Event {
         position: Position::new(*number),
         session: "s",
         event_id,
         at: UnixMillis::new(0),
-        critical: false,
+        is_critical: false,
         body,
     }
 }
 
-/// Writes events one by one, from `first` on; returns how many were acknowledged and what ended it.
-fn publish(journal: &mut Sqlite, first: u64, count: u64, body: &[u8]) -> (u64, Option<Error>) {
+/// Writes up to `count` events one by one, starting at position `first`, until one fails. Returns how many were
+/// acknowledged, and the error if one failed.
+fn publish(journal: &mut SqliteJournal, first: u64, count: u64, body: &[u8]) -> (u64, Option<JournalError>) {
     for number in first..first + count {
         if let Err(error) = journal.commit(&[entry(&event(number, body))]) {
             return (number - first, Some(error));

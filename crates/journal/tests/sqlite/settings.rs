@@ -1,41 +1,41 @@
-//! What SQLite says of itself, the file's mode, versions, locks.
+//! SQLite's settings, file modes, versions and locks.
 
 use std::process::Command;
 
-use journal::{Entry, Error, Journal, Position, Retention};
+use journal::{Journal, JournalEntry, JournalError, Position, Retention};
 use rusqlite::Connection;
 use seal::UnixMillis;
 
 use crate::*;
 
-/// Version 1 as it was released. It is never changed; what follows must be able to read it.
+/// Version 1 as released. This file never changes; later versions must be able to read it.
 const VERSION_1: &str = include_str!("version_1.sql");
 
 #[test]
-fn the_file_stays_at_what_durability_stands_on() {
+fn durability_settings_are_in_effect() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.db");
     let journal = open(&path).unwrap();
-    let said = format!("{:?}", journal.settings().unwrap());
+    let settings = format!("{:?}", journal.effective_settings().unwrap());
     for expected in
         ["(\"journal_mode\", \"wal\")", "(\"synchronous\", \"2\")", "(\"locking_mode\", \"exclusive\")"]
     {
-        assert!(said.contains(expected), "{said}");
+        assert!(settings.contains(expected), "{settings}");
     }
     assert!(
-        said.contains("(\"auto_vacuum\", \"2\")") && said.contains("(\"foreign_keys\", \"1\")"),
-        "{said}"
+        settings.contains("(\"auto_vacuum\", \"2\")") && settings.contains("(\"foreign_keys\", \"1\")"),
+        "{settings}"
     );
 }
 
 #[cfg(unix)]
 #[test]
-fn the_file_and_its_log_are_for_their_owner_only() {
+fn only_the_owner_can_read_the_file_and_its_log() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.db");
     let mut journal = open(&path).unwrap();
-    journal.commit(&[opened("s")]).unwrap();
+    journal.commit(&[session_opened("s")]).unwrap();
     let found: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(Result::unwrap).collect();
     assert_eq!(found.len(), 2, "{found:?}");
     for file in found {
@@ -46,28 +46,28 @@ fn the_file_and_its_log_are_for_their_owner_only() {
 }
 
 #[test]
-fn a_second_opener_is_told_that_it_is_open_elsewhere() {
+fn a_second_opener_is_refused_as_busy() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.db");
     let mut journal = open(&path).unwrap();
-    assert!(matches!(open(&path), Err(Error::Busy)));
-    journal.commit(&[opened("s")]).unwrap();
-    assert!(matches!(open(&path), Err(Error::Busy)));
-    journal.commit(&[opened("t")]).unwrap();
-    // Another process, too.
+    assert!(matches!(open(&path), Err(JournalError::Busy)));
+    journal.commit(&[session_opened("s")]).unwrap();
+    assert!(matches!(open(&path), Err(JournalError::Busy)));
+    journal.commit(&[session_opened("t")]).unwrap();
+    // Another process is refused as well.
     let other = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "settings::only_when_asked_opens_a_journal", "--nocapture"])
+        .args(["--exact", "settings::open_a_journal_if_requested", "--nocapture"])
         .env("JOURNAL_TO_OPEN", &path)
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&other.stdout);
-    assert!(said.contains("open in another process"), "{said}");
+    let text = String::from_utf8_lossy(&other.stdout);
+    assert!(text.contains("open in another process"), "{text}");
     drop(journal);
     assert_eq!(open(&path).unwrap().restore().unwrap().sessions.len(), 2);
 }
 
 #[test]
-fn only_when_asked_opens_a_journal() {
+fn open_a_journal_if_requested() {
     if let Some(path) = std::env::var_os("JOURNAL_TO_OPEN") {
         match open(path.as_ref()) {
             Ok(_) => println!("opened"),
@@ -77,57 +77,59 @@ fn only_when_asked_opens_a_journal() {
 }
 
 #[test]
-fn a_newer_version_is_refused_and_left_alone() {
+fn a_newer_version_is_refused_and_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.db");
     drop(open(&path).unwrap());
     Connection::open(&path).unwrap().pragma_update(None, "user_version", 77).unwrap();
     let before = std::fs::read(&path).unwrap();
     let error = open(&path).unwrap_err();
-    assert!(matches!(error, Error::Newer { found: 77, .. }), "{error:?}");
+    assert!(matches!(error, JournalError::NewerVersion { found: 77, .. }), "{error:?}");
     assert!(error.to_string().contains("version 77"), "{error}");
     assert!(std::fs::read(&path).unwrap() == before);
 }
 
 #[test]
-fn another_programs_file_is_refused() {
+fn a_file_of_another_program_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.db");
     Connection::open(&path).unwrap().execute_batch("CREATE TABLE bookmarks (url)").unwrap();
-    assert!(matches!(open(&path), Err(Error::Foreign)));
-    std::fs::write(&path, "just a text, and not even a short one, over and over again, to fill a header ")
+    assert!(matches!(open(&path), Err(JournalError::NotAJournal)));
+    std::fs::write(&path, "a text file that is long enough to be read as the header of an SQLite database")
         .unwrap();
-    assert!(matches!(open(&path), Err(Error::Corrupt(..))));
+    assert!(matches!(open(&path), Err(JournalError::Corrupt(..))));
     std::fs::write(&path, "").unwrap();
-    assert!(matches!(open(&path), Err(Error::Corrupt(..))));
+    assert!(matches!(open(&path), Err(JournalError::Corrupt(..))));
 }
 
 #[test]
-fn a_file_of_version_1_opens_and_goes_on() {
+fn a_version_1_file_opens_and_accepts_entries() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.db");
     Connection::open(&path).unwrap().execute_batch(VERSION_1).unwrap();
     let mut journal = open(&path).unwrap();
-    let alive = journal.restore().unwrap();
-    assert_eq!((&*alive.sessions[0].id, &*alive.unspent[0].decision), ("old", "accept"));
-    assert_eq!((alive.last, alive.floor), (Position::new(2), Position::START));
-    assert_eq!(journal.position_of("evt_2").unwrap(), Some(Position::new(2)));
-    journal.commit(&[Entry::Spent { token: "q", call: b"pay", at: UnixMillis::new(9) }]).unwrap();
-    journal.check().unwrap();
+    let live_state = journal.restore().unwrap();
+    assert_eq!((&*live_state.sessions[0].id, &*live_state.unspent_decisions[0].decision), ("old", "accept"));
+    assert_eq!((live_state.last_position, live_state.trimmed_up_to), (Position::new(2), Position::START));
+    assert_eq!(journal.event_position("evt_2").unwrap(), Some(Position::new(2)));
+    journal
+        .commit(&[JournalEntry::DecisionSpent { token: "q", call: b"pay", at: UnixMillis::new(9) }])
+        .unwrap();
+    journal.check_integrity().unwrap();
 }
 
 #[test]
-fn a_trim_makes_the_file_smaller() {
+fn trimming_shrinks_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.db");
     let mut journal = open(&path).unwrap();
-    journal.commit(&[opened("s")]).unwrap();
+    journal.commit(&[session_opened("s")]).unwrap();
     assert_eq!(publish(&mut journal, 1, 3000, &[7; 1500]).0, 3000);
-    journal.commit(&[Entry::SessionEnded { id: "s", at: UnixMillis::new(0) }]).unwrap();
-    let keep = Retention { events: Some(1), ..Retention::default() };
-    while journal.trim(&keep, UnixMillis::new(1_000_000)).unwrap().more {}
+    journal.commit(&[JournalEntry::SessionEnded { id: "s", at: UnixMillis::new(0) }]).unwrap();
+    let retention = Retention { max_event_age_ms: Some(1), ..Retention::default() };
+    while journal.trim(&retention, UnixMillis::new(1_000_000)).unwrap().has_more {}
     let file = std::fs::metadata(&path).unwrap().len();
-    let log = std::fs::metadata(beside(&path, "-wal")).unwrap().len();
+    let log = std::fs::metadata(sibling_path(&path, "-wal")).unwrap().len();
     assert!(file < 200_000 && log == 0, "{file} {log}");
-    journal.check().unwrap();
+    journal.check_integrity().unwrap();
 }

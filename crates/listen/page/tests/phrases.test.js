@@ -2,15 +2,15 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { afterEach, test } from "node:test";
 
-import { Ear } from "../ear.js";
-import { ALL, phrases, speak } from "../phrases.js";
+import { Subscriber } from "../subscriber.js";
+import { ALL_LANGUAGES, phrases, selectLanguage } from "../phrases.js";
 import { en } from "../phrases/en.js";
-import { Queue } from "../queue.js";
-import { duration, plain, together } from "../words.js";
+import { AnnouncementQueue } from "../queue.js";
+import { formatDuration, joinParts, mergeParts } from "../wording.js";
 
-afterEach(() => speak(["en"]));
+afterEach(() => selectLanguage(["en"]));
 
-/** Every text of a language by its path; functions are given samples, which they must put in. */
+/** Returns every text of a language by its path. Functions get sample arguments, and their text must contain them. */
 function texts(language, path = "") {
   const all = new Map();
   for (const [name, value] of Object.entries(language)) {
@@ -18,7 +18,7 @@ function texts(language, path = "") {
     if (typeof value === "function") {
       const samples = ["Ada", "Ben"].slice(0, value.length);
       const text = value(...samples);
-      for (const sample of samples) assert.ok(text.includes(sample), `${at} leaves something out: ${text}`);
+      for (const sample of samples) assert.ok(text.includes(sample), `${at} omits an argument: ${text}`);
       all.set(at, `${samples.length} ${text}`);
     } else if (typeof value === "object") {
       for (const [inner, text] of texts(value, `${at}.`)) all.set(inner, text);
@@ -29,17 +29,17 @@ function texts(language, path = "") {
   return all;
 }
 
-/** What is the same in English and in that language. */
-const SAME = { es: ["no", "page.token"], yo: [] };
+/** Phrases that are the same in English and in the other language. */
+const SAME = { es: ["no", "page.normal", "page.token"], yo: [] };
 
-test("every phrase is there in every language, says something, and is not English", () => {
+test("every language has every phrase, and none is left in English", () => {
   const index = readFileSync(new URL("../index.html", import.meta.url), "utf8");
   const inPage = [...index.matchAll(/data-text="(\w+)"[^>]*>([^<]+)</g)].map(([, name, text]) => [`page.${name}`, text]);
   inPage.push(...[...index.matchAll(/aria-label="([^"]+)" data-label="(\w+)"/g)].map(([, text, name]) => [`page.${name}`, text]));
   assert.equal(inPage.length, [...index.matchAll(/data-(text|label)=/g)].length);
   const english = new Map([...texts(en), ...inPage]);
   assert.ok(english.size > 150, String(english.size));
-  for (const language of ALL.slice(1)) {
+  for (const language of ALL_LANGUAGES.slice(1)) {
     const own = texts(language);
     assert.deepEqual([...own.keys()].toSorted(), [...english.keys()].toSorted(), language.lang);
     for (const [name, text] of own) {
@@ -51,23 +51,23 @@ test("every phrase is there in every language, says something, and is not Englis
   }
 });
 
-test("no text of the page stands only in its markup", () => {
+test("every static text of the page can be translated", () => {
   const index = readFileSync(new URL("../index.html", import.meta.url), "utf8");
   const body = index.slice(index.indexOf("<body>")).replace(/<noscript>.*<\/noscript>/, "");
-  const untold = [...body.matchAll(/<(\w+)([^>]*)>([^<]*\p{L}[^<]*)</gu)].filter(([, , attributes]) => !attributes.includes("data-text="));
-  // What these say is made by the modules, as it stands there.
-  const made = untold.map(([, , attributes]) => /id="([\w-]+)"/.exec(attributes)?.[1]);
-  assert.deepEqual(made, ["connection", "no-questions", "no-sessions"]);
-  for (const [, , , text] of untold) assert.ok([en.notConnected, en.noneOpen, en.nobodyAtWork].includes(text), text);
+  const untranslated = [...body.matchAll(/<(\w+)([^>]*)>([^<]*\p{L}[^<]*)</gu)].filter(([, , attributes]) => !attributes.includes("data-text="));
+  // The modules set these texts, and they start with the same text.
+  const dynamic = untranslated.map(([, , attributes]) => /id="([\w-]+)"/.exec(attributes)?.[1]);
+  assert.deepEqual(dynamic, ["connection", "no-questions", "no-sessions"]);
+  for (const [, , , text] of untranslated) assert.ok([en.notConnected, en.noOpenQuestions, en.noSessions].includes(text), text);
 });
 
-test("a language is found by its primary subtag; English is for everybody", () => {
-  assert.equal(speak(["es-MX", "en"]), true);
+test("a language is selected by its primary subtag, with English as the default", () => {
+  assert.equal(selectLanguage(["es-MX", "en"]), true);
   assert.equal(phrases.lang, "es");
-  assert.equal(speak(["ES"]), false);
-  assert.equal(speak(["fr", "yo-NG"]), true);
+  assert.equal(selectLanguage(["ES"]), false);
+  assert.equal(selectLanguage(["fr", "yo-NG"]), true);
   assert.equal(phrases.lang, "yo");
-  speak(["est", "fr"]);
+  selectLanguage(["est", "fr"]);
   assert.equal(phrases.lang, "en");
 });
 
@@ -81,10 +81,10 @@ const event = (id, type, more = {}) => ({
   ...more,
 });
 
-test("in Spanish all that is ours is in Spanish, and marked so", () => {
-  speak(["es"]);
-  const ear = new Ear();
-  ear.verbosity = "detailed";
+test("in Spanish every text of the page is Spanish and tagged as Spanish", () => {
+  selectLanguage(["es"]);
+  const subscriber = new Subscriber();
+  subscriber.verbosity = "detailed";
   const confirmation = {
     action: "Enviar 5 euros a Ben",
     consequence: "El dinero sale de la cuenta",
@@ -106,47 +106,47 @@ test("in Spanish all that is ours is in Spanish, and marked so", () => {
       timestamp: "2026-05-24T14:01:00.000Z",
       localization_hints: { primary_language: "en" },
       progress: { description: "x" },
-      summary_normal: "60 seconds are left to answer.",
+      summary_normal: "You have 60 seconds left to answer.",
       extensions: { sayso: { reminds_of: "rpl_1" } },
     }),
     event("7", "state.changed", { from_state: "awaiting_input", to_state: "thinking", extensions: { sayso: { reply_token: "rpl_1", decision: "reject", by: "timeout" } } }),
     event("8", "something.else"),
     event("9", "session.errored"),
   ];
-  const effects = events.flatMap((one) => ear.hear(one, Date.parse(one.timestamp)));
-  effects.push(...ear.message({ type: "sayso:gap", reason_message: "Some is lost." }, 0));
-  const parts = effects.flatMap((effect) => [...(effect.say?.parts ?? []), ...(effect.log?.parts ?? [])]);
+  const effects = events.flatMap((one) => subscriber.receive(one, Date.parse(one.timestamp)));
+  effects.push(...subscriber.receiveMessage({ type: "sayso:gap", reason_message: "Some is lost." }, 0));
+  const parts = effects.flatMap((effect) => [...(effect.announce?.parts ?? []), ...(effect.log?.parts ?? [])]);
   assert.deepEqual([...new Set(parts.map((part) => part.lang))].toSorted(), ["", "es"]);
   assert.deepEqual(
-    effects.filter((effect) => effect.say).map((effect) => plain(effect.say.parts)),
+    effects.filter((effect) => effect.announce).map((effect) => joinParts(effect.announce.parts)),
     [
       "Banco ha empezado: una sesión nueva.",
       "Pensando.",
       "Herramienta: usando fetch.",
       "La herramienta fetch tardó demasiado:",
       "Paso 1 de 2.",
-      "Enviar 5 euros a Ben. El dinero sale de la cuenta. Riesgo alto. No se puede deshacer. Tiene 2 minutos. Sin respuesta cuenta como un no.",
+      "Enviar 5 euros a Ben. El dinero sale de la cuenta. Riesgo alto. Esto no se puede deshacer. Tiene 2 minutos. Sin respuesta, no se hará.",
       "Tiempo restante para responder, cerca de 60 segundos: Enviar 5 euros a Ben",
       "Nadie respondió a tiempo, así que se rechazó esto: Enviar 5 euros a Ben",
       "Evento something else: algo que esta página no conoce.",
       "Fallo: la sesión ha fallado.",
-      "Una parte de lo que se dijo entretanto ya no se conserva. Así están las cosas.",
+      "Parte de lo que se perdió ya no se conserva. Así están las cosas ahora.",
     ],
   );
-  const queue = new Queue(180);
+  const queue = new AnnouncementQueue(180);
   for (let number = 0; number < 100; number += 1) queue.add({ parts: [{ text: String(number), lang: "es" }] });
-  assert.match(queue.next(0).parts[0].text, /^60 mensajes no se leyeron/);
-  assert.equal(duration(1), "1 segundo");
-  assert.equal(duration(7200 * 2), "4 horas");
+  assert.match(queue.next(0).parts[0].text, /^Se omitieron 60 mensajes/);
+  assert.equal(formatDuration(1), "1 segundo");
+  assert.equal(formatDuration(7200 * 2), "4 horas");
 });
 
-test("words of the hub stay the hub's, and are marked as English", () => {
-  speak(["es"]);
-  const ear = new Ear();
-  const [{ log }] = ear.message({ type: "subscription.close", reason_code: "something_new", reason_message: "Go away." }, 0);
+test("texts of the hub stay unchanged and are tagged as English", () => {
+  selectLanguage(["es"]);
+  const subscriber = new Subscriber();
+  const [{ log }] = subscriber.receiveMessage({ type: "subscription.close", reason_code: "something_new", reason_message: "Go away." }, 0);
   assert.deepEqual(log.parts, [{ text: "Go away.", lang: "en" }]);
-  const [{ log: bare }] = ear.message({ type: "subscription.close" }, 0);
-  assert.deepEqual(bare.parts, [{ text: "El centro ha terminado esta conexión.", lang: "es" }]);
-  assert.equal(together([...log.parts, ...bare.parts]).length, 2);
-  assert.equal(plain(together([...bare.parts, ...bare.parts])).length, 2 * bare.parts[0].text.length + 1);
+  const [{ log: bare }] = subscriber.receiveMessage({ type: "subscription.close" }, 0);
+  assert.deepEqual(bare.parts, [{ text: "El centro cerró esta conexión.", lang: "es" }]);
+  assert.equal(mergeParts([...log.parts, ...bare.parts]).length, 2);
+  assert.equal(joinParts(mergeParts([...bare.parts, ...bare.parts])).length, 2 * bare.parts[0].text.length + 1);
 });

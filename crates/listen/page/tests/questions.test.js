@@ -1,51 +1,61 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Ear } from "../ear.js";
-import { plain } from "../words.js";
-import { confirmation, event, hear, started } from "./samples.js";
+import { Subscriber } from "../subscriber.js";
+import { joinParts } from "../wording.js";
+import { confirmation, event, receive, started } from "./samples.js";
 
-const asked = (more, make = confirmation) => hear(new Ear(), started(), make(more)).find((effect) => effect.ask).ask;
+const ask = (more, make = confirmation) => receive(new Subscriber(), started(), make(more)).find((effect) => effect.opened).opened;
 const clarification = (more) => event("awaiting.clarification", { question: "Which?", reply_token: "rpl_1", timeout_seconds: 120, ...more });
 
-test("what silence means is what the agent has said it means, and no where it said nothing", () => {
-  const silence = (more, make) => plain(asked(more, make).text).split(". ").at(-1);
-  assert.equal(silence({ default_decision: "reject" }), "Without an answer it counts as no.");
-  assert.equal(silence({ default_decision: "accept" }), "Without an answer it counts as yes.");
-  assert.equal(silence({ default_decision: "Accept" }), "Without an answer it counts as no.");
-  assert.equal(silence({ default_decision: undefined }), "Without an answer it counts as no.");
-  assert.equal(silence({}, clarification), "Without an answer the agent goes on without knowing.");
+test("the announced default is the agent's default decision, or reject if there is none", () => {
+  const announcedDefault = (more, make) => joinParts(ask(more, make).text).split(". ").at(-1);
+  assert.equal(announcedDefault({ default_decision: "reject" }), "Without an answer, it will not be done.");
+  assert.equal(announcedDefault({ default_decision: "accept" }), "Without an answer, it will be done.");
+  assert.equal(announcedDefault({ default_decision: "Accept" }), "Without an answer, it will not be done.");
+  assert.equal(announcedDefault({ default_decision: undefined }), "Without an answer, it will not be done.");
+  assert.equal(announcedDefault({}, clarification), "Without an answer, the agent continues without one.");
 });
 
-test("only what is allowed can be answered", () => {
-  assert.deepEqual(asked({}).allowed, ["accept", "reject"]);
-  assert.deepEqual(asked({ allowed_replies: ["reject"] }).allowed, ["reject"]);
+test("only the allowed replies can be given", () => {
+  assert.deepEqual(ask({}).allowedReplies, ["accept", "reject"]);
+  assert.deepEqual(ask({ allowed_replies: ["reject"] }).allowedReplies, ["reject"]);
 });
 
-test("what cannot be undone is said so, whichever way the agent says it", () => {
-  const risk = (more) => plain(asked({ irreversible: undefined, ...more }).text).match(/High risk\.[^Y]*/)[0].trim();
-  assert.equal(risk({ irreversible: true }), "High risk. It cannot be undone.");
-  assert.equal(risk({ reversibility: "irreversible" }), "High risk. It cannot be undone.");
-  assert.equal(risk({ irreversible: true, reversibility: "reversible" }), "High risk. It cannot be undone.");
-  assert.equal(risk({ reversibility: "reversible" }), "High risk. It can be undone.");
-  assert.equal(risk({ reversibility: "reversible_with_effort" }), "High risk. It can be undone, with effort.");
+test("an irreversible action is announced in every form that marks it", () => {
+  const risk = (more) => joinParts(ask({ irreversible: undefined, ...more }).text).match(/High risk\.[^Y]*/)[0].trim();
+  assert.equal(risk({ irreversible: true }), "High risk. This cannot be undone.");
+  assert.equal(risk({ reversibility: "irreversible" }), "High risk. This cannot be undone.");
+  assert.equal(risk({ irreversible: true, reversibility: "reversible" }), "High risk. This cannot be undone.");
+  assert.equal(risk({ reversibility: "reversible" }), "High risk. This can be undone.");
+  assert.equal(risk({ reversibility: "reversible_with_effort" }), "High risk. This is hard to undo.");
   assert.equal(risk({}), "High risk.");
-  assert.match(plain(asked({ risk_level: "none at all", irreversible: undefined }).text), /The agent does not say how risky it is\./);
+  assert.match(joinParts(ask({ risk_level: "none at all", irreversible: undefined }).text), /The agent does not say how risky this is\./);
 });
 
-test("without kinds of answers it is a choice where there are choices, and otherwise one's own words", () => {
-  assert.deepEqual(asked({}, clarification).kinds, ["freetext"]);
+test("an irreversible action is announced as irreversible only once", () => {
+  const announced = (more) => joinParts(ask({ risk_level: "high", irreversible: true, ...more }).text);
+  for (const consequence of ["It cannot be undone.", "Gone. This cannot be undone."]) {
+    assert.equal(announced({ consequence }).match(/cannot be undone/g).length, 1, consequence);
+  }
+  for (const consequence of ["It can be undone.", "It cannot be undone by you.", "No se puede deshacer.", undefined]) {
+    assert.match(announced({ consequence }), /High risk\. This cannot be undone\./, consequence);
+  }
+});
+
+test("without response kinds, a question with choices accepts a choice and any other accepts text", () => {
+  assert.deepEqual(ask({}, clarification).responseKinds, ["freetext"]);
   const choices = [{ value: "a", label: "Ada" }, { value: 7 }, null, { value: "b" }];
-  const question = asked({ choices }, clarification);
-  assert.deepEqual(question.kinds, ["multiple_choice"]);
+  const question = ask({ choices }, clarification);
+  assert.deepEqual(question.responseKinds, ["multiple_choice"]);
   assert.deepEqual(question.choices.map(({ value, label }) => [value, label.text]), [["a", "Ada"], ["b", "b"]]);
-  assert.deepEqual(asked({ choices, accepted_response_kinds: ["numeric"] }, clarification).kinds, ["numeric"]);
+  assert.deepEqual(ask({ choices, accepted_response_kinds: ["numeric"] }, clarification).responseKinds, ["numeric"]);
 });
 
-test("a question that comes again is the one that was asked", () => {
-  const ear = new Ear();
-  hear(ear, started(), confirmation());
-  const again = hear(ear, confirmation({ action: "Send 500 euro to Eve." }));
-  assert.deepEqual(again.filter((effect) => effect.ask ?? effect.say ?? effect.log), []);
-  assert.equal(plain(ear.questions.get("rpl_1").title), "Send 5 euro to Ben.");
+test("a repeated question does not replace the first one", () => {
+  const subscriber = new Subscriber();
+  receive(subscriber, started(), confirmation());
+  const again = receive(subscriber, confirmation({ action: "Send 500 euro to Eve." }));
+  assert.deepEqual(again.filter((effect) => effect.opened ?? effect.announce ?? effect.log), []);
+  assert.equal(joinParts(subscriber.questions.get("rpl_1").title), "Send 5 euro to Ben.");
 });

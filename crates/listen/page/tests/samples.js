@@ -1,22 +1,22 @@
-// Events as a hub sends them, a second apart, and what an ear makes of them.
+// Sample events as a hub sends them, one second apart, and helpers that read the effects of a subscriber.
 
-import { plain } from "../words.js";
+import { joinParts } from "../wording.js";
 
-let last = 0;
+let seconds = 0;
 
-/** The time of the latest event. */
-export const now = () => 1000 * last;
+/** The time of the latest event, in milliseconds. */
+export const now = () => 1000 * seconds;
 
-/** So many seconds pass. */
-export function pass(seconds) {
-  last += seconds;
+/** Advances the time of the next event. */
+export function advance(duration) {
+  seconds += duration;
 }
 
 export function event(type, more = {}) {
-  last += 1;
+  seconds += 1;
   return {
     type: `aaep:agent.${type}`,
-    event_id: `evt_${last}`,
+    event_id: `evt_${seconds}`,
     session_id: "sess_1",
     timestamp: new Date(now()).toISOString(),
     producer: { agent_id: "bank", agent_name: "Bank" },
@@ -41,6 +41,6 @@ export const confirmation = (more) =>
 export const resolution = (sayso, more) =>
   event("state.changed", { from_state: "awaiting_input", to_state: "thinking", extensions: { sayso }, ...more });
 
-export const says = (effects) => effects.filter((effect) => effect.say).map((effect) => plain(effect.say.parts));
-export const logs = (effects) => effects.filter((effect) => effect.log).map((effect) => plain(effect.log.parts));
-export const hear = (ear, ...events) => events.flatMap((one) => ear.hear(one, now()));
+export const announcedTexts = (effects) => effects.filter((effect) => effect.announce).map((effect) => joinParts(effect.announce.parts));
+export const loggedTexts = (effects) => effects.filter((effect) => effect.log).map((effect) => joinParts(effect.log.parts));
+export const receive = (subscriber, ...events) => events.flatMap((one) => subscriber.receive(one, now()));

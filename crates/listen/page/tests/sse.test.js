@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Blocks, LONGEST } from "../sse.js";
+import { MAX_LINE_CHARS, SseParser } from "../sse.js";
 
 const STREAM =
   ': alive\n\nevent: aaep.event\nid: evt_1\ndata: {"a":1}\n\nid: evt_2\n\nevent: aaep.message\r\ndata:{"b":\r\ndata: 2}\r\n\r\nretry: 5\ndata\n\n';
 
-test("blocks are the same wherever the stream is cut", () => {
-  const whole = new Blocks().push(STREAM);
+test("the blocks do not depend on where the stream is split", () => {
+  const whole = new SseParser().push(STREAM);
   assert.deepEqual(
     whole.map(({ event, id, data }) => [event, id, data]),
     [
@@ -18,16 +18,16 @@ test("blocks are the same wherever the stream is cut", () => {
     ],
   );
   for (let at = 0; at <= STREAM.length; at += 1) {
-    const blocks = new Blocks();
+    const blocks = new SseParser();
     assert.deepEqual([...blocks.push(STREAM.slice(0, at)), ...blocks.push(STREAM.slice(at))], whole, `cut at ${at}`);
   }
-  const letters = new Blocks();
+  const letters = new SseParser();
   assert.deepEqual([...STREAM].flatMap((letter) => letters.push(letter)), whole);
 });
 
-test("a line without an end is given up", () => {
-  const blocks = new Blocks();
+test("a line above the maximum length is an error", () => {
+  const blocks = new SseParser();
   assert.throws(() => {
-    for (let pieces = 0; pieces < 6; pieces += 1) blocks.push("x".repeat(LONGEST / 4));
+    for (let count = 0; count < 6; count += 1) blocks.push("x".repeat(MAX_LINE_CHARS / 4));
   }, /too long/);
 });

@@ -1,11 +1,11 @@
-//! Where a hub is.
+//! The address of a hub.
 
 use std::sync::Arc;
 
-use client::{HttpClient, Trust, TrustError, Url, UrlError};
+use client::{HttpClient, TrustRoots, TrustRootsError, Url, UrlError};
 use tokio::sync::Notify;
 
-/// The address of a hub, and the token by which it lets in.
+/// The address of a hub, with the token for it.
 ///
 /// ```
 /// use listen::client::Address;
@@ -14,97 +14,97 @@ use tokio::sync::Notify;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Address {
-    /// For a Unix socket, a client that is never used.
+    /// The HTTP client. It is unused for a Unix socket.
     pub(super) client: HttpClient,
-    pub(super) messages: &'static str,
-    pub(super) wire: Wire,
-    /// Whoever waits to come back need not wait any longer.
-    sooner: Arc<Notify>,
+    pub(super) messages_path: &'static str,
+    pub(super) transport: HubTransport,
+    /// Wakes a pending reconnect.
+    retry_signal: Arc<Notify>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Wire {
-    /// HTTP, and a stream of server-sent events. It can be come back to.
+pub(super) enum HubTransport {
+    /// HTTP with a stream of server-sent events. Its subscriptions can be resumed.
     Sse,
-    /// A message a frame (§B.2).
+    /// One message per frame (§B.2).
     WebSocket,
-    /// A message a line, on a socket of this machine (§B.4).
+    /// One message per line, on a socket of this machine (§B.4).
     Unix(std::path::PathBuf),
 }
 
-/// Why there is no such address.
+/// Why an address is invalid.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AddressError {
-    /// The URL is not one of a hub.
-    #[error("{url} is no hub's address: {source}")]
+    /// The URL is not a hub address.
+    #[error("{url} is not a hub address: {source}")]
     Url {
-        /// What was given, made harmless.
+        /// The URL as given, sanitized.
         url: String,
         /// What is wrong with it.
         source: UrlError,
     },
-    /// There is no path to a Unix socket.
-    #[error("write unix: and the path of the hub's socket")]
+    /// The path of the Unix socket is missing or invalid.
+    #[error("unix: must be followed by the path of the hub's socket")]
     UnixPath,
-    /// The token cannot be sent.
+    /// The token cannot be sent in a header.
     #[error(transparent)]
-    Token(#[from] client::Error),
-    /// The certificates cannot be trusted.
+    Token(#[from] client::ClientError),
+    /// The certificates cannot be used.
     #[error(transparent)]
-    Trust(#[from] TrustError),
-    /// There is nothing to check certificates for.
-    #[error("certificates are for https:// only")]
+    Trust(#[from] TrustRootsError),
+    /// Certificates were given for an address without TLS.
+    #[error("certificates can only be used with https://")]
     TrustWithoutTls,
 }
 
 impl Address {
-    /// Takes `http://HOST:PORT` or `https://HOST:PORT`, and a bearer token where one is needed.
+    /// Parses `http://HOST:PORT` or `https://HOST:PORT`, with a bearer token if one is needed.
     pub fn parse(url: &str, token: Option<&str>) -> Result<Self, AddressError> {
         match Url::parse_http(url) {
             Ok(url) => Self::new(url, token),
-            Err(source) => Err(AddressError::Url { url: crate::plain(url, true), source }),
+            Err(source) => Err(AddressError::Url { url: crate::sanitize(url, true), source }),
         }
     }
 
     fn new(url: Url, token: Option<&str>) -> Result<Self, AddressError> {
-        let wire = if url.is_websocket() { Wire::WebSocket } else { Wire::Sse };
+        let transport = if url.is_websocket() { HubTransport::WebSocket } else { HubTransport::Sse };
         let mut client = HttpClient::new(url);
         if let Some(token) = token {
             client = client.with_token(token)?;
         }
-        Ok(Self { client, messages: "/aaep/v1/replies", wire, sooner: Arc::default() })
+        Ok(Self { client, messages_path: "/aaep/v1/replies", transport, retry_signal: Arc::default() })
     }
 
-    /// There is a reason to try a lost connection now, and not only after the pause: whoever follows this hub by a clone of
-    /// the address does.
-    pub fn try_now(&self) {
-        self.sooner.notify_one();
+    /// Makes a lost connection retry now instead of after its backoff. This affects the [`follow`](super::follow()) call that uses
+    /// a clone of this address.
+    pub fn retry_now(&self) {
+        self.retry_signal.notify_one();
     }
 
-    /// Waits for such a reason.
-    pub(crate) async fn sooner(&self) {
-        self.sooner.notified().await;
+    /// Waits for a call of `retry_now`.
+    pub(crate) async fn wait_for_retry(&self) {
+        self.retry_signal.notified().await;
     }
 
-    /// The same, and also `ws://HOST:PORT`, `wss://HOST:PORT` and `unix:PATH`, for those who only listen: nothing can be sent
-    /// there but by who is connected.
+    /// Parses the addresses that [`parse`](Self::parse) accepts, and also `ws://HOST:PORT`, `wss://HOST:PORT` and `unix:PATH`. These
+    /// transports are for receive-only listeners: messages to the hub can be sent only on the open connection itself.
     ///
     /// ```
     /// use listen::client::Address;
-    /// assert!(Address::parse_any("unix:/run/user/1000/aaep/sayso-hub.sock", None).is_ok());
-    /// assert!(Address::parse_any("ws://127.0.0.1:8787", None).is_ok());
+    /// assert!(Address::parse_any_transport("unix:/run/user/1000/aaep/sayso-hub.sock", None).is_ok());
+    /// assert!(Address::parse_any_transport("ws://127.0.0.1:8787", None).is_ok());
     /// ```
-    pub fn parse_any(url: &str, token: Option<&str>) -> Result<Self, AddressError> {
+    pub fn parse_any_transport(url: &str, token: Option<&str>) -> Result<Self, AddressError> {
         if let Some(path) = url.strip_prefix("unix:") {
             if path.is_empty() || path.contains('\0') {
                 return Err(AddressError::UnixPath);
             }
             let address = Self::parse("http://localhost", None)?;
-            return Ok(Self { wire: Wire::Unix(path.into()), ..address });
+            return Ok(Self { transport: HubTransport::Unix(path.into()), ..address });
         }
         match Url::parse(url) {
-            // The route may be written out.
+            // The full route may be given.
             Ok(url) if url.is_websocket() => {
                 let path = url.path();
                 let base = path.strip_suffix("/aaep/v1/ws").unwrap_or(path).to_owned();
@@ -114,36 +114,36 @@ impl Address {
         }
     }
 
-    /// Whether a lost connection can be taken up where it was.
+    /// Whether a lost connection can be resumed.
     pub fn can_resume(&self) -> bool {
-        self.wire == Wire::Sse
+        self.transport == HubTransport::Sse
     }
 
-    /// Trusts these certificates too, in PEM.
-    pub fn trusting(mut self, certificates: &[u8]) -> Result<Self, AddressError> {
+    /// Trusts these PEM certificates, in addition to those that the system trusts.
+    pub fn with_certificates(mut self, certificates: &[u8]) -> Result<Self, AddressError> {
         if !self.client.url().is_tls() {
             return Err(AddressError::TrustWithoutTls);
         }
-        self.client = self.client.with_trust(Trust::system_and(certificates)?);
+        self.client = self.client.with_trust_roots(TrustRoots::system_and_pem(certificates)?);
         Ok(self)
     }
 
-    /// Whether others on the way can hear and change what is said.
-    pub fn is_in_the_clear(&self) -> bool {
+    /// Whether the connection crosses a network without TLS, so that others can read and change the messages.
+    pub fn is_unencrypted(&self) -> bool {
         !self.client.url().is_tls() && !self.client.url().is_loopback()
     }
 
-    /// The same, of a producer that is no hub: it speaks the dialect of AAEP's own packages.
+    /// Returns the same address for a producer without a hub, which uses the routes of AAEP's own packages.
     #[must_use]
     pub fn without_hub(self) -> Self {
-        Self { messages: "/messages", ..self }
+        Self { messages_path: "/messages", ..self }
     }
 
-    /// The address as a person would write it.
+    /// Returns the address as a person would write it.
     pub fn url(&self) -> String {
-        match &self.wire {
-            Wire::Unix(path) => format!("unix:{}", crate::plain(&path.to_string_lossy(), true)),
-            Wire::Sse | Wire::WebSocket => self.client.url().to_string(),
+        match &self.transport {
+            HubTransport::Unix(path) => format!("unix:{}", crate::sanitize(&path.to_string_lossy(), true)),
+            HubTransport::Sse | HubTransport::WebSocket => self.client.url().to_string(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Subscribes, hears, and comes back after every loss.
+//! Subscribes, receives events, and reconnects after every loss.
 
 use std::time::Duration;
 
@@ -6,35 +6,35 @@ use ::http::header::{ACCEPT, CACHE_CONTROL, HeaderName};
 use aaep::SubscriptionId;
 use aaep::json::Tape;
 use aaep::message::{Message, ReasonCode, SubscriptionAccepted, SubscriptionRejected};
-use client::sse::{Block, Fault as BlockFault, Parser};
-use client::{Backoff, Response};
+use client::sse::{SseEvent, SseEventError, SseParser};
+use client::{Backoff, HttpResponse};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::address::Wire;
-use super::{Address, SAYSO_PREFIX, Why, http, manifest, messages};
-use crate::{Checks, Fault, Standing};
+use super::address::HubTransport;
+use super::{Address, ConnectionError, SAYSO_PREFIX, http, manifest, message_transport};
+use crate::{ManifestFault, ManifestPolicy, ManifestStatus};
 
-/// What comes of following a hub.
+/// What happens on the connection to a hub.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Heard {
-    /// The stream is open, by this subscription. `notes` are the hub's, about what it does not give.
+pub enum ConnectionEvent {
+    /// The stream is open.
     Open {
-        /// The subscription; nothing where the producer knows none: then it is no hub, and takes answers elsewhere
-        /// ([`Address::without_hub`]).
+        /// The subscription, or `None` if the producer has no subscriptions. Such a producer is not a hub, and receives replies
+        /// at another path ([`Address::without_hub`]).
         subscription: Option<SubscriptionId>,
-        /// What the hub says about its terms.
+        /// The hub's notes about the terms that it reduced.
         notes: Option<String>,
-        /// It goes on where it was: by the subscription that was there before, or by one that begins after the last event.
+        /// Whether no event was lost, because the earlier subscription continues or the new one starts after its last event.
         resumed: bool,
     },
-    /// What is known of who the hub is; told before the stream is open, and again only when it has changed.
-    Manifest(Standing),
-    /// The hub could not give what was asked for, for this reason of its own; it was asked for less.
-    AskedForLess(Why),
-    /// A new subscription was made: what was asked for, and the answer, as JSON. It comes before the stream is open.
-    Terms {
+    /// The hub's manifest was checked. Sent before the stream is open, and later only if the status changes.
+    ManifestChecked(ManifestStatus),
+    /// The hub could not grant the request, for this reason. A smaller request was sent.
+    RequestReduced(ConnectionError),
+    /// A new subscription was created, with this request and this response, as JSON. Sent before the stream is open.
+    Subscribed {
         /// `subscription.request`
         request: String,
         /// `subscription.accepted`
@@ -42,423 +42,467 @@ pub enum Heard {
     },
     /// An event or a message, as JSON.
     Text(String),
-    /// Something came that is longer than can be taken; it is left out.
-    TooLong,
-    /// The connection is lost; it is tried again.
-    Lost(Lost),
-    /// It is over, for this reason: nothing else will come.
-    Over(Lost),
+    /// A message was too long and was skipped.
+    MessageTooLong,
+    /// The connection is lost. The client tries to reconnect.
+    Lost(ConnectionLoss),
+    /// The connection ended for this reason. No other event follows.
+    Ended(ConnectionLoss),
 }
 
 /// Why there is no connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Lost {
-    /// Nobody answers, or it hung up.
-    Unreachable(Why),
-    /// The hub does not want us.
-    Refused(Why),
+pub enum ConnectionLoss {
+    /// The hub did not respond, or the connection was closed.
+    Unreachable(ConnectionError),
+    /// The hub refused the connection.
+    Refused(ConnectionError),
 }
 
-impl Lost {
-    /// The reason.
-    pub fn why(&self) -> &Why {
+impl ConnectionLoss {
+    /// Returns the reason.
+    pub fn error(&self) -> &ConnectionError {
         match self {
-            Self::Unreachable(why) | Self::Refused(why) => why,
+            Self::Unreachable(error) | Self::Refused(error) => error,
         }
     }
 }
 
-/// Between two attempts: from this, …
-const SHORTEST_PAUSE: Duration = Duration::from_millis(200);
-/// …doubled each time up to this.
-const LONGEST_PAUSE: Duration = Duration::from_secs(15);
-/// A connection that has lasted so long was a good one.
-const LASTS: Duration = Duration::from_secs(5);
-/// The hub gives a sign of life every 15 seconds; one that is silent for so long is not there.
-pub(super) const SILENCE: Duration = Duration::from_mins(1);
-/// No block is longer: an event may have 1 MiB.
-pub(super) const LONGEST_BLOCK: usize = 2 * 1024 * 1024;
+/// The first backoff after a lost connection. Each failed attempt doubles it.
+const MIN_BACKOFF: Duration = Duration::from_millis(200);
+/// The maximum backoff.
+const MAX_BACKOFF: Duration = Duration::from_secs(15);
+/// A connection that lasted this long resets the backoff.
+const STABLE_CONNECTION: Duration = Duration::from_secs(5);
+/// How long the hub may be silent. It sends a heartbeat every 15 seconds.
+pub(super) const LIVENESS_TIMEOUT: Duration = Duration::from_mins(1);
+/// Maximum size of a message, in bytes. An event may be up to 1 MiB long.
+pub(super) const MAX_MESSAGE_BYTES: usize = 2 * 1024 * 1024;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// What became of asking before, for whoever writes a request.
+/// What the next subscription request must know about earlier ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Asking {
-    /// How often the hub has let go because more came than was taken (§5.6.2).
-    pub times_slow: u32,
-    /// The hub could not give what was asked for (`capabilities_incompatible`): only what is needed is asked for now, and
-    /// nothing of extensions (§7.3.1).
-    pub plainly: bool,
-    /// The event after which it goes on, where an earlier subscription is over.
-    pub after: Option<String>,
-    /// The wire does not tell with each event where one is, so that it is asked for.
-    pub places: bool,
+pub struct SubscribeContext {
+    /// The number of times that the hub closed the subscription because this consumer was too slow (§5.6.2).
+    pub slow_consumer_closes: u32,
+    /// Whether the hub rejected the request (`capabilities_incompatible`). The next request contains only what is needed, and no
+    /// extensions (§7.3.1).
+    pub is_minimal: bool,
+    /// The event after which to resume, if an earlier subscription is over.
+    pub after_event_id: Option<String>,
+    /// Whether to request positions, because the transport does not report one with each event.
+    pub wants_positions: bool,
 }
 
-impl Asking {
-    /// The rate to ask for, where this one was wished for: half of it for each time that it was too much.
-    pub fn rate(&self, wished: Option<u64>) -> Option<u64> {
-        if self.times_slow == 0 {
-            return wished;
+impl SubscribeContext {
+    /// Returns the rate to request: the preferred rate, halved each time that this consumer was too slow.
+    pub fn max_events_per_second(&self, preferred: Option<u64>) -> Option<u64> {
+        if self.slow_consumer_closes == 0 {
+            return preferred;
         }
-        Some(wished.unwrap_or(TOO_FAST).checked_shr(self.times_slow).unwrap_or(0).max(1))
+        Some(
+            preferred
+                .unwrap_or(ASSUMED_EVENTS_PER_SECOND)
+                .checked_shr(self.slow_consumer_closes)
+                .unwrap_or(0)
+                .max(1),
+        )
     }
 }
 
-/// Without a wish, this many events in a second are taken for what was too much.
-const TOO_FAST: u64 = 100;
+/// The rate that is halved if there is no preferred rate, in events per second.
+const ASSUMED_EVENTS_PER_SECOND: u64 = 100;
 
-/// Follows a hub until it refuses or nobody hears any more. `request` says what is wanted whenever a new subscription is made.
-/// With `checks`, who the hub is is looked at before each stream (HTTP and SSE only).
+/// Follows a hub until it refuses or the receiver is dropped. `request` creates the request for each new subscription. With a
+/// `policy`, the hub's manifest is checked before each stream is opened (HTTP and SSE only).
 ///
-/// The first attempt must succeed, or it is over at once; after that every loss is tried again: after a pause that grows, or
-/// as soon as there is a reason to ([`Address::try_now`]).
+/// If the first attempt fails, the function returns. After a successful first attempt, it reconnects after every loss: after a
+/// growing backoff, or as soon as [`Address::retry_now`] is called.
 pub async fn follow(
     to: Address,
-    checks: Option<Checks>,
-    request: impl Fn(Asking) -> String,
-    tell: mpsc::Sender<Heard>,
+    policy: Option<ManifestPolicy>,
+    request: impl Fn(SubscribeContext) -> String,
+    events: mpsc::Sender<ConnectionEvent>,
 ) {
-    follow_from(to, checks, request, tell, SHORTEST_PAUSE).await;
+    follow_with_backoff(to, policy, request, events, MIN_BACKOFF).await;
 }
 
-/// The same, with another shortest pause.
-pub(super) async fn follow_from(
+/// Like [`follow`], with this minimum backoff.
+pub(super) async fn follow_with_backoff(
     to: Address,
-    checks: Option<Checks>,
-    request: impl Fn(Asking) -> String,
-    tell: mpsc::Sender<Heard>,
-    shortest: Duration,
+    policy: Option<ManifestPolicy>,
+    request: impl Fn(SubscribeContext) -> String,
+    events: mpsc::Sender<ConnectionEvent>,
+    min_backoff: Duration,
 ) {
     let address = to.clone();
-    let mut way = match to.wire {
-        Wire::Sse => Ways::Stream(Box::new(Way {
-            to,
-            checks,
-            bare: false,
-            asking: Asking::default(),
+    let mut mode = match to.transport {
+        HubTransport::Sse => ConnectionMode::Sse(Box::new(SseSubscription {
+            address: to,
+            manifest_policy: policy,
+            is_hubless: false,
+            context: SubscribeContext::default(),
             subscription: None,
-            offer: None,
-            standing: None,
-            proven: false,
-            last: None,
-            goes_on: false,
-            parting: None,
+            accepted: None,
+            manifest_status: None,
+            was_verified: false,
+            last_event_id: None,
+            is_resumed: false,
+            final_reason: None,
         })),
-        Wire::WebSocket | Wire::Unix(_) => Ways::Messages(to, Asking { places: true, ..Asking::default() }),
+        HubTransport::WebSocket | HubTransport::Unix(_) => ConnectionMode::Messages(
+            to,
+            SubscribeContext { wants_positions: true, ..SubscribeContext::default() },
+        ),
     };
-    let from_shortest = Backoff::new(shortest, LONGEST_PAUSE);
-    let mut backoff = from_shortest;
-    let mut before = false;
+    let initial_backoff = Backoff::new(min_backoff, MAX_BACKOFF);
+    let mut backoff = initial_backoff;
+    let mut was_open = false;
     loop {
-        let since = Instant::now();
-        let ended = match &mut way {
-            Ways::Stream(way) => way.hear(&request, &tell, before).await,
-            Ways::Messages(to, asking) => messages::hear(to, &request, asking, &tell, before).await,
-        };
-        if tell.is_closed() {
-            return;
-        }
-        let lost = match ended {
-            Ended::Heard(lost) => {
-                before = true;
-                // One that lets in and hangs up at once is not tried all the time.
-                if since.elapsed() >= LASTS {
-                    backoff = from_shortest;
-                }
-                lost
+        let started = Instant::now();
+        let outcome = match &mut mode {
+            ConnectionMode::Sse(mode) => mode.run_once(&request, &events, was_open).await,
+            ConnectionMode::Messages(to, context) => {
+                message_transport::run_once(to, &request, context, &events, was_open).await
             }
-            Ended::NotHeard(lost) => lost,
         };
-        if matches!(lost, Lost::Refused(_)) || !before {
-            let _ = tell.send(Heard::Over(lost)).await;
+        if events.is_closed() {
             return;
         }
-        if tell.send(Heard::Lost(lost)).await.is_err() {
+        let loss = match outcome {
+            AttemptOutcome::AfterOpen(loss) => {
+                was_open = true;
+                // The backoff also applies to a hub that accepts the connection and closes it immediately.
+                if started.elapsed() >= STABLE_CONNECTION {
+                    backoff = initial_backoff;
+                }
+                loss
+            }
+            AttemptOutcome::BeforeOpen(loss) => loss,
+        };
+        if matches!(loss, ConnectionLoss::Refused(_)) || !was_open {
+            let _ = events.send(ConnectionEvent::Ended(loss)).await;
+            return;
+        }
+        if events.send(ConnectionEvent::Lost(loss)).await.is_err() {
             return;
         }
         tokio::select! {
             () = sleep(backoff.delay()) => backoff.grow(),
-            // Nobody can make it try again and again without a pause.
-            () = async { address.sooner().await; sleep(SHORTEST_PAUSE).await } => {}
+            // Limits the rate of forced retries.
+            () = async { address.wait_for_retry().await; sleep(MIN_BACKOFF).await } => {}
         }
     }
 }
 
-enum Ways {
-    Stream(Box<Way>),
-    /// A wire of messages, on which every connection is a new subscription.
-    Messages(Address, Asking),
+enum ConnectionMode {
+    Sse(Box<SseSubscription>),
+    /// A message transport, on which every connection needs a new subscription.
+    Messages(Address, SubscribeContext),
 }
 
-struct Way {
-    to: Address,
-    checks: Option<Checks>,
-    /// It is no hub but a producer by itself, which knows no handshake (`docs/interop.md`).
-    bare: bool,
-    asking: Asking,
+struct SseSubscription {
+    address: Address,
+    manifest_policy: Option<ManifestPolicy>,
+    /// Whether this is a producer without a hub, which does not support the handshake (`docs/interop.md`).
+    is_hubless: bool,
+    context: SubscribeContext,
     subscription: Option<SubscriptionId>,
-    /// What the subscription was made by.
-    offer: Option<Box<SubscriptionAccepted>>,
-    /// Who the hub is, as it was told.
-    standing: Option<Standing>,
-    /// It has proven who it is. Whoever comes without a proof after that is somebody else.
-    proven: bool,
-    /// The id of the latest block.
-    last: Option<String>,
-    /// The subscription begins after the last event of an earlier one.
-    goes_on: bool,
-    /// The hub has said why it does not want us back.
-    parting: Option<Why>,
+    /// The response that accepted the subscription.
+    accepted: Option<Box<SubscriptionAccepted>>,
+    /// The manifest status that was reported last.
+    manifest_status: Option<ManifestStatus>,
+    /// Whether the hub's identity was verified earlier. If so, a hub without a valid signature counts as an impostor.
+    was_verified: bool,
+    /// The id of the latest SSE event.
+    last_event_id: Option<String>,
+    /// Whether the subscription starts after the last event of an earlier one.
+    is_resumed: bool,
+    /// The hub's reason for a final close.
+    final_reason: Option<ConnectionError>,
 }
 
-/// The notes of an answer, and the answer.
-type Accepted = (Option<String>, String);
+/// The hub's notes, and its complete response.
+type AcceptedResponse = (Option<String>, String);
 
-enum NotMade {
-    /// Nobody answers.
-    Unreachable(Why),
-    /// It may be otherwise later.
-    Passing(Why),
-    /// The hub cannot give what was asked for.
-    TooMuch(Why),
-    Refused(Why),
+enum SubscribeError {
+    /// The hub did not respond.
+    Unreachable(ConnectionError),
+    /// A later attempt may succeed.
+    Temporary(ConnectionError),
+    /// The hub cannot grant the request.
+    Incompatible(ConnectionError),
+    Refused(ConnectionError),
 }
 
-/// How an attempt ended: whether the stream was open.
-pub(super) enum Ended {
-    Heard(Lost),
-    NotHeard(Lost),
+/// The outcome of one connection attempt.
+pub(super) enum AttemptOutcome {
+    AfterOpen(ConnectionLoss),
+    BeforeOpen(ConnectionLoss),
 }
 
-impl Way {
-    async fn hear(
+impl SseSubscription {
+    async fn run_once(
         &mut self,
-        request: &impl Fn(Asking) -> String,
-        tell: &mpsc::Sender<Heard>,
-        before: bool,
-    ) -> Ended {
+        request: &impl Fn(SubscribeContext) -> String,
+        events: &mpsc::Sender<ConnectionEvent>,
+        was_open: bool,
+    ) -> AttemptOutcome {
         let is_old = self.subscription.is_some();
-        // Who has heard nothing yet cannot say where to go on: what was said until now is lost.
-        let mut resumed = self.subscription.is_some() && (self.last.is_some() || self.goes_on);
+        // Before the first event there is no position to resume from, so events missed until now are lost.
+        let mut resumed = self.subscription.is_some() && (self.last_event_id.is_some() || self.is_resumed);
         let mut notes = None;
-        if self.subscription.is_none() && !self.bare {
-            let mut asked = request(self.asking.clone());
-            let mut answer = self.subscribe(&asked).await;
-            if let Err(NotMade::TooMuch(why)) = &answer
-                && !std::mem::replace(&mut self.asking.plainly, true)
+        if self.subscription.is_none() && !self.is_hubless {
+            let mut requested = request(self.context.clone());
+            let mut response = self.subscribe(&requested).await;
+            if let Err(SubscribeError::Incompatible(error)) = &response
+                && !std::mem::replace(&mut self.context.is_minimal, true)
             {
-                if tell.send(Heard::AskedForLess(why.clone())).await.is_err() {
-                    return Ended::NotHeard(Lost::Unreachable(Why::Nobody));
+                if events.send(ConnectionEvent::RequestReduced(error.clone())).await.is_err() {
+                    return AttemptOutcome::BeforeOpen(ConnectionLoss::Unreachable(
+                        ConnectionError::ReceiverClosed,
+                    ));
                 }
-                asked = request(self.asking.clone());
-                answer = self.subscribe(&asked).await;
+                requested = request(self.context.clone());
+                response = self.subscribe(&requested).await;
             }
-            match answer {
+            match response {
                 Ok(None) => {}
-                Ok(Some((said, accepted))) => {
-                    notes = said;
-                    resumed = self.goes_on;
-                    if tell.send(Heard::Terms { request: asked, accepted }).await.is_err() {
-                        return Ended::NotHeard(Lost::Unreachable(Why::Nobody));
+                Ok(Some((negotiation_notes, accepted))) => {
+                    notes = negotiation_notes;
+                    resumed = self.is_resumed;
+                    if events
+                        .send(ConnectionEvent::Subscribed { request: requested, accepted })
+                        .await
+                        .is_err()
+                    {
+                        return AttemptOutcome::BeforeOpen(ConnectionLoss::Unreachable(
+                            ConnectionError::ReceiverClosed,
+                        ));
                     }
                 }
-                // A hub that has no room now may have some later, for who was there before.
-                Err(NotMade::Passing(why)) if before => return Ended::NotHeard(Lost::Unreachable(why)),
-                Err(NotMade::Unreachable(why)) => return Ended::NotHeard(Lost::Unreachable(why)),
-                Err(NotMade::Passing(why) | NotMade::TooMuch(why) | NotMade::Refused(why)) => {
-                    return Ended::NotHeard(Lost::Refused(why));
+                // The hub may have capacity later, so a listener that was subscribed before tries again.
+                Err(SubscribeError::Temporary(error)) if was_open => {
+                    return AttemptOutcome::BeforeOpen(ConnectionLoss::Unreachable(error));
+                }
+                Err(SubscribeError::Unreachable(error)) => {
+                    return AttemptOutcome::BeforeOpen(ConnectionLoss::Unreachable(error));
+                }
+                Err(
+                    SubscribeError::Temporary(error)
+                    | SubscribeError::Incompatible(error)
+                    | SubscribeError::Refused(error),
+                ) => {
+                    return AttemptOutcome::BeforeOpen(ConnectionLoss::Refused(error));
                 }
             }
         }
-        if let Err(lost) = self.look_at_manifest(tell).await {
-            return Ended::NotHeard(lost);
+        if let Err(loss) = self.check_manifest(events).await {
+            return AttemptOutcome::BeforeOpen(loss);
         }
         let path = match &self.subscription {
             Some(subscription) => format!("/aaep/v1/events?subscription_id={subscription}"),
             None => "/events".to_owned(),
         };
         let mut headers = vec![(ACCEPT, "text/event-stream"), (CACHE_CONTROL, "no-cache")];
-        headers.extend(self.last.as_deref().map(|last| (LAST_EVENT_ID, last)));
-        let mut answer = match http::get(&self.to, &path, &headers).await {
-            Ok(answer) => answer,
-            Err(why) => return Ended::NotHeard(Lost::Unreachable(why)),
+        headers.extend(self.last_event_id.as_deref().map(|last| (LAST_EVENT_ID, last)));
+        let mut response = match http::get(&self.address, &path, &headers).await {
+            Ok(response) => response,
+            Err(error) => return AttemptOutcome::BeforeOpen(ConnectionLoss::Unreachable(error)),
         };
-        if answer.status != 200 || !answer.is_event_stream() {
-            let lost = self.not_let_in(answer.status);
-            if is_old && lost == Lost::Unreachable(Why::Forgotten) {
-                // The hub is there, and a new subscription is all that is needed.
-                self.to.try_now();
+        if response.status != 200 || !response.is_event_stream() {
+            let loss = self.loss_for_status(response.status);
+            if is_old && loss == ConnectionLoss::Unreachable(ConnectionError::SubscriptionForgotten) {
+                // The hub is reachable. Only a new subscription is needed.
+                self.address.retry_now();
             }
-            return Ended::NotHeard(lost);
+            return AttemptOutcome::BeforeOpen(loss);
         }
-        let open = Heard::Open { subscription: self.subscription.clone(), notes, resumed };
-        if tell.send(open).await.is_err() {
-            return Ended::Heard(Lost::Unreachable(Why::Nobody));
+        let open = ConnectionEvent::Open { subscription: self.subscription.clone(), notes, resumed };
+        if events.send(open).await.is_err() {
+            return AttemptOutcome::AfterOpen(ConnectionLoss::Unreachable(ConnectionError::ReceiverClosed));
         }
-        Ended::Heard(self.blocks(&mut answer, tell).await)
+        AttemptOutcome::AfterOpen(self.read_blocks(&mut response, events).await)
     }
 
-    /// Makes a subscription: the hub's notes, and its whole answer; nothing where it is no hub.
-    async fn subscribe(&mut self, request: &str) -> Result<Option<Accepted>, NotMade> {
-        let answer = http::post(&self.to, "/aaep/v1/subscriptions", request).await;
-        let answer = answer.map_err(NotMade::Unreachable)?;
-        let (status, wait) = (answer.status, answer.retry_after().map(|wait| wait.as_secs()));
-        let body = http::body(answer).await.map_err(NotMade::Unreachable)?;
+    /// Subscribes. Returns the hub's notes and its complete response, or `None` if there is no hub.
+    async fn subscribe(&mut self, request: &str) -> Result<Option<AcceptedResponse>, SubscribeError> {
+        let response = http::post(&self.address, "/aaep/v1/subscriptions", request).await;
+        let response = response.map_err(SubscribeError::Unreachable)?;
+        let (status, wait) = (response.status, response.retry_after().map(|wait| wait.as_secs()));
+        let body = http::read_body(response).await.map_err(SubscribeError::Unreachable)?;
         match Message::parse(&body) {
             Some(Message::SubscriptionAccepted(accepted)) => {
                 self.subscription = Some(accepted.subscription_id.clone());
-                self.last = None;
-                self.goes_on = goes_on(&accepted, &self.asking);
+                self.last_event_id = None;
+                self.is_resumed = is_resumed(&accepted, &self.context);
                 let notes = accepted.negotiation_notes.clone();
-                self.offer = Some(Box::new(accepted));
+                self.accepted = Some(Box::new(accepted));
                 Ok(Some((notes, body)))
             }
             Some(Message::SubscriptionRejected(rejected)) => {
-                let why = Why::refusal(&rejected, wait);
+                let error = ConnectionError::from_rejection(&rejected, wait);
                 Err(match rejected.reason_code {
-                    ReasonCode::CapabilitiesIncompatible => NotMade::TooMuch(why),
-                    _ if passes(&rejected) => NotMade::Passing(why),
-                    _ => NotMade::Refused(why),
+                    ReasonCode::CapabilitiesIncompatible => SubscribeError::Incompatible(error),
+                    _ if is_temporary(&rejected) => SubscribeError::Temporary(error),
+                    _ => SubscribeError::Refused(error),
                 })
             }
             _ if matches!(status, 404 | 405) => {
-                self.bare = true;
+                self.is_hubless = true;
                 Ok(None)
             }
-            _ if status / 100 == 5 => Err(NotMade::Unreachable(Why::Answered(status))),
-            _ => Err(NotMade::Refused(Why::NoHub(Some(status)))),
+            _ if status / 100 == 5 => {
+                Err(SubscribeError::Unreachable(ConnectionError::UnexpectedStatus(status)))
+            }
+            _ => Err(SubscribeError::Refused(ConnectionError::NotAHub(Some(status)))),
         }
     }
 
-    /// Looks at who the hub is, and tells it if that is news. Where only signed manifests will do, it is over with another.
-    async fn look_at_manifest(&mut self, tell: &mpsc::Sender<Heard>) -> Result<(), Lost> {
-        let Some(checks) = &self.checks else { return Ok(()) };
-        let looked = manifest::look(&self.to, self.offer.as_deref(), checks).await;
-        let standing = match (looked, &self.standing) {
-            (Ok(standing), _) => standing,
-            (Err(why), _) if checks.signed_only => return Err(Lost::Unreachable(why)),
-            (Err(why), None) => Standing::Unread(why),
-            // It was never known who it is.
+    /// Checks the hub's manifest and reports a change. If the policy requires a signed manifest, any other manifest ends the
+    /// connection.
+    async fn check_manifest(&mut self, events: &mpsc::Sender<ConnectionEvent>) -> Result<(), ConnectionLoss> {
+        let Some(policy) = &self.manifest_policy else { return Ok(()) };
+        let result = manifest::check(&self.address, self.accepted.as_deref(), policy).await;
+        let status = match (result, &self.manifest_status) {
+            (Ok(status), _) => status,
+            (Err(error), _) if policy.signed_only => return Err(ConnectionLoss::Unreachable(error)),
+            (Err(error), None) => ManifestStatus::Unavailable(error),
+            // The identity of this hub was never verified.
             (
                 Err(_),
-                Some(Standing::Unread(_) | Standing::Absent | Standing::Elsewhere | Standing::NotUnderstood),
+                Some(
+                    ManifestStatus::Unavailable(_)
+                    | ManifestStatus::Missing
+                    | ManifestStatus::Elsewhere
+                    | ManifestStatus::Malformed,
+                ),
             ) => return Ok(()),
-            // It was; whoever is there now has to say so again.
-            (Err(why), Some(_)) => return Err(Lost::Unreachable(why)),
+            // The identity was verified earlier, so the hub must prove it again.
+            (Err(error), Some(_)) => return Err(ConnectionLoss::Unreachable(error)),
         };
-        self.proven |= matches!(standing, Standing::Proven(_));
-        let standing = match standing {
-            Standing::Proven(_) | Standing::Wrong(_) => standing,
-            _ if self.proven => Standing::Wrong(Fault::NoLonger),
-            _ => standing,
+        self.was_verified |= matches!(status, ManifestStatus::Verified(_));
+        let status = match status {
+            ManifestStatus::Verified(_) | ManifestStatus::Invalid(_) => status,
+            _ if self.was_verified => ManifestStatus::Invalid(ManifestFault::SignatureRemoved),
+            _ => status,
         };
-        if checks.signed_only && !matches!(standing, Standing::Proven(_)) {
+        if policy.signed_only && !matches!(status, ManifestStatus::Verified(_)) {
             if let Some(subscription) = self.subscription.take() {
-                let close = super::farewell(&subscription);
-                let _ = http::post(&self.to, self.to.messages, &close).await;
+                let close = super::close_message(&subscription);
+                let _ = http::post(&self.address, self.address.messages_path, &close).await;
             }
-            return Err(Lost::Refused(Why::NotProven(Box::new(standing))));
+            return Err(ConnectionLoss::Refused(ConnectionError::ManifestNotVerified(Box::new(status))));
         }
-        if self.standing.as_ref() == Some(&standing) {
+        if self.manifest_status.as_ref() == Some(&status) {
             return Ok(());
         }
-        self.standing = Some(standing.clone());
-        tell.send(Heard::Manifest(standing)).await.map_err(|_| Lost::Unreachable(Why::Nobody))
+        self.manifest_status = Some(status.clone());
+        events
+            .send(ConnectionEvent::ManifestChecked(status))
+            .await
+            .map_err(|_| ConnectionLoss::Unreachable(ConnectionError::ReceiverClosed))
     }
 
-    fn not_let_in(&mut self, status: u16) -> Lost {
+    fn loss_for_status(&mut self, status: u16) -> ConnectionLoss {
         match status {
-            _ if self.bare => Lost::Refused(Why::NoHub(Some(status))),
-            401 | 403 => Lost::Refused(Why::TokenEnded),
-            // It is forgotten, or its time to come back is over: a new one is made.
+            _ if self.is_hubless => ConnectionLoss::Refused(ConnectionError::NotAHub(Some(status))),
+            401 | 403 => ConnectionLoss::Refused(ConnectionError::TokenRevoked),
+            // The hub no longer knows the subscription, so a new one is needed.
             404 | 410 => {
-                self.forget();
-                Lost::Unreachable(Why::Forgotten)
+                self.forget_subscription();
+                ConnectionLoss::Unreachable(ConnectionError::SubscriptionForgotten)
             }
-            other => Lost::Unreachable(Why::Answered(other)),
+            other => ConnectionLoss::Unreachable(ConnectionError::UnexpectedStatus(other)),
         }
     }
 
-    async fn blocks(&mut self, answer: &mut Response, tell: &mpsc::Sender<Heard>) -> Lost {
-        let mut parser = Parser::new(LONGEST_BLOCK);
+    async fn read_blocks(
+        &mut self,
+        response: &mut HttpResponse,
+        events: &mpsc::Sender<ConnectionEvent>,
+    ) -> ConnectionLoss {
+        let mut parser = SseParser::new(MAX_MESSAGE_BYTES);
         let mut blocks = Vec::new();
         loop {
-            let more = tokio::select! {
-                more = timeout(SILENCE, answer.chunk()) => more,
-                () = tell.closed() => return Lost::Unreachable(Why::Nobody),
+            let chunk = tokio::select! {
+                chunk = timeout(LIVENESS_TIMEOUT, response.chunk()) => chunk,
+                () = events.closed() => return ConnectionLoss::Unreachable(ConnectionError::ReceiverClosed),
             };
-            match more {
-                Ok(Ok(Some(bytes))) => parser.take(&bytes, &mut blocks),
-                Ok(Ok(None)) => return self.ended(Why::Ended),
-                Ok(Err(error)) => return self.ended(error.into()),
-                Err(_) => return self.ended(Why::Lifeless),
+            match chunk {
+                Ok(Ok(Some(bytes))) => parser.feed(&bytes, &mut blocks),
+                Ok(Ok(None)) => return self.loss_at_end(ConnectionError::ClosedByHub),
+                Ok(Err(error)) => return self.loss_at_end(error.into()),
+                Err(_) => return self.loss_at_end(ConnectionError::LivenessTimeout),
             }
             for block in blocks.drain(..) {
-                let heard = (block.fault == Some(BlockFault::TooLong)).then_some(Heard::TooLong);
-                let said = self.take(block).map(Heard::Text);
-                if let Some(heard) = heard.or(said)
-                    && tell.send(heard).await.is_err()
+                let too_long =
+                    (block.error == Some(SseEventError::TooLong)).then_some(ConnectionEvent::MessageTooLong);
+                let text = self.handle_block(block).map(ConnectionEvent::Text);
+                if let Some(event) = too_long.or(text)
+                    && events.send(event).await.is_err()
                 {
-                    return Lost::Unreachable(Why::Nobody);
+                    return ConnectionLoss::Unreachable(ConnectionError::ReceiverClosed);
                 }
             }
         }
     }
 
-    fn ended(&self, why: Why) -> Lost {
-        match &self.parting {
-            Some(parting) => Lost::Refused(parting.clone()),
-            None => Lost::Unreachable(why),
+    fn loss_at_end(&self, error: ConnectionError) -> ConnectionLoss {
+        match &self.final_reason {
+            Some(reason) => ConnectionLoss::Refused(reason.clone()),
+            None => ConnectionLoss::Unreachable(error),
         }
     }
 
-    /// What a block says; its id is remembered, also where it says nothing.
-    fn take(&mut self, block: Block) -> Option<String> {
+    /// Returns the text of an SSE event and remembers its id, even if it has no text.
+    fn handle_block(&mut self, block: SseEvent) -> Option<String> {
         if let Some(id) = block.id {
-            self.last =
+            self.last_event_id =
                 Some(id).filter(|id| !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_graphic()));
         }
         let text = block.data?;
-        if block.event == "aaep.message"
+        if block.event_type == "aaep.message"
             && let Some(Message::SubscriptionClose(close)) = Message::parse(&text)
         {
             match close.reason_code.as_deref() {
-                // It can be come back to.
+                // The subscription can be resumed.
                 Some("producer_shutdown") => {}
-                Some("replaced") => self.parting = Some(Why::Replaced),
-                Some("token_removed") => self.parting = Some(Why::TokenEnded),
+                Some("replaced") => self.final_reason = Some(ConnectionError::Replaced),
+                Some("token_removed") => self.final_reason = Some(ConnectionError::TokenRevoked),
                 reason => {
                     if reason == Some("slow_consumer") {
-                        self.asking.times_slow = self.asking.times_slow.saturating_add(1);
+                        self.context.slow_consumer_closes =
+                            self.context.slow_consumer_closes.saturating_add(1);
                     }
-                    self.forget();
+                    self.forget_subscription();
                 }
             }
         }
         Some(text)
     }
 
-    /// The subscription is over; a new one may go on where it was.
-    fn forget(&mut self) {
+    /// Discards the subscription. The next one may resume after the last event.
+    fn forget_subscription(&mut self) {
         self.subscription = None;
-        self.asking.after = self.last.take().or(self.asking.after.take());
+        self.context.after_event_id = self.last_event_id.take().or(self.context.after_event_id.take());
     }
 }
 
-/// Whether a new subscription begins after the event that was asked for. A hub that does not know of that says nothing.
-pub(super) fn goes_on(accepted: &SubscriptionAccepted, asking: &Asking) -> bool {
+/// Whether the hub confirmed that a new subscription starts after the requested event. A hub without this feature does not.
+pub(super) fn is_resumed(accepted: &SubscriptionAccepted, context: &SubscribeContext) -> bool {
     let mut tape = Tape::default();
     let granted = accepted.honored_capabilities.other.get(SAYSO_PREFIX);
     let root = granted.and_then(|granted| Some(tape.read(granted.as_str()).ok()?.root()));
-    match (root.and_then(|root| root.member("after")?.text()), &asking.after) {
-        (Some(granted), Some(asked)) => granted == *asked,
+    match (root.and_then(|root| root.member("after")?.text()), &context.after_event_id) {
+        (Some(granted), Some(requested)) => granted == *requested,
         _ => false,
     }
 }
 
-/// Whether it may be otherwise later.
-pub(super) fn passes(rejected: &SubscriptionRejected) -> bool {
+/// Whether a later attempt may succeed.
+pub(super) fn is_temporary(rejected: &SubscriptionRejected) -> bool {
     matches!(rejected.reason_code, ReasonCode::RateLimit | ReasonCode::TransportUnavailable)
 }

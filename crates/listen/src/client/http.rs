@@ -4,40 +4,45 @@ use std::time::Duration;
 
 use ::http::Method;
 use ::http::header::{CONTENT_TYPE, HeaderName};
-use client::{Response, send};
+use client::{HttpResponse, send_request};
 use tokio::time::timeout;
 
-use super::{Address, Why};
+use super::{Address, ConnectionError};
 
-/// To connect, and to get the head of an answer.
-pub(super) const PATIENCE: Duration = Duration::from_secs(20);
-/// No answer that is wanted whole is longer.
-const LONGEST_BODY: usize = 1024 * 1024;
+/// Time to connect and to receive the head of a response.
+pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
+/// Maximum size of a body that is read as a whole, in bytes.
+const MAX_BODY_BYTES: usize = 1024 * 1024;
 
-pub(super) async fn get(to: &Address, path: &str, headers: &[(HeaderName, &str)]) -> Result<Response, Why> {
-    request(to, Method::GET, path, headers, String::new()).await
+pub(super) async fn get(
+    address: &Address,
+    path: &str,
+    headers: &[(HeaderName, &str)],
+) -> Result<HttpResponse, ConnectionError> {
+    request(address, Method::GET, path, headers, String::new()).await
 }
 
-pub(super) async fn post(to: &Address, path: &str, body: &str) -> Result<Response, Why> {
-    request(to, Method::POST, path, &[(CONTENT_TYPE, "application/json")], body.to_owned()).await
+pub(super) async fn post(address: &Address, path: &str, body: &str) -> Result<HttpResponse, ConnectionError> {
+    request(address, Method::POST, path, &[(CONTENT_TYPE, "application/json")], body.to_owned()).await
 }
 
 async fn request(
-    to: &Address,
+    address: &Address,
     method: Method,
     path: &str,
     headers: &[(HeaderName, &str)],
     body: String,
-) -> Result<Response, Why> {
-    let mut request = to.client.request(method, path);
+) -> Result<HttpResponse, ConnectionError> {
+    let mut request = address.client.request(method, path);
     for (name, value) in headers {
         request = request.header(name, *value);
     }
-    let request = request.body(body).map_err(|error| Why::from(client::Error::from(error)))?;
-    let exchange = async { send(to.client.connect().await?, request).await };
-    Ok(timeout(PATIENCE, exchange).await.map_err(|_| Why::Silent)??)
+    let request =
+        request.body(body).map_err(|error| ConnectionError::from(client::ClientError::from(error)))?;
+    let exchange = async { send_request(address.client.connect().await?, request).await };
+    Ok(timeout(REQUEST_TIMEOUT, exchange).await.map_err(|_| ConnectionError::TimedOut)??)
 }
 
-pub(super) async fn body(response: Response) -> Result<String, Why> {
-    Ok(response.text(LONGEST_BODY, PATIENCE).await?)
+pub(super) async fn read_body(response: HttpResponse) -> Result<String, ConnectionError> {
+    Ok(response.text(MAX_BODY_BYTES, REQUEST_TIMEOUT).await?)
 }

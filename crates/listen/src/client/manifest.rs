@@ -1,50 +1,60 @@
-//! A hub's manifest, fetched (§5.10.2).
+//! Fetches a hub's manifest (§5.10.2).
 
 use ::http::header::ACCEPT;
 use aaep::message::SubscriptionAccepted;
 use tokio::time::timeout;
 
-use super::{Address, Why, http};
-use crate::{Checks, Standing};
+use super::{Address, ConnectionError, http};
+use crate::{ManifestPolicy, ManifestStatus};
 
-const PATH: &str = "/.well-known/aaep-manifest.json";
+const MANIFEST_PATH: &str = "/.well-known/aaep-manifest.json";
 
-/// Looks at the manifest of a hub that made this offer; of one without a handshake there is none. An error is the
-/// network's.
-pub(super) async fn look(
-    to: &Address,
+/// Fetches a hub's manifest and checks it against the hub's offer, which is `None` without a handshake. An error means that the
+/// network failed.
+pub(super) async fn check(
+    address: &Address,
     offer: Option<&SubscriptionAccepted>,
-    checks: &Checks,
-) -> Result<Standing, Why> {
-    let given = offer.and_then(|offer| offer.signed_manifest.as_deref()).filter(|_| checks.trusted.is_some());
-    if let Some(signed) = given {
-        return Ok(checks.judge(signed, offer));
+    policy: &ManifestPolicy,
+) -> Result<ManifestStatus, ConnectionError> {
+    let signed_manifest =
+        offer.and_then(|offer| offer.signed_manifest.as_deref()).filter(|_| policy.trusted_keys.is_some());
+    if let Some(manifest) = signed_manifest {
+        return Ok(policy.verify(manifest, offer));
     }
-    let fetching = timeout(checks.limits.manifest_time, fetch(to, checks));
-    match fetching.await.unwrap_or(Err(Why::Silent))? {
-        Ok(text) => Ok(checks.judge(text.trim(), offer)),
-        Err(standing) => Ok(standing),
+    let fetching = timeout(policy.limits.manifest_timeout, fetch(address, policy));
+    match fetching.await.unwrap_or(Err(ConnectionError::TimedOut))? {
+        Ok(text) => Ok(policy.verify(text.trim(), offer)),
+        Err(status) => Ok(status),
     }
 }
 
-/// Gets the manifest from the hub's own address; the inner error is the standing of a hub that gives none. Another address that
-/// the hub names is not asked.
-async fn fetch(to: &Address, checks: &Checks) -> Result<Result<String, Standing>, Why> {
-    let wanted = if checks.trusted.is_some() {
+/// Fetches the manifest from the hub's own address. The inner error is the status of a hub without a manifest. A redirect to another
+/// address is not followed.
+async fn fetch(
+    address: &Address,
+    policy: &ManifestPolicy,
+) -> Result<Result<String, ManifestStatus>, ConnectionError> {
+    let media_types = if policy.trusted_keys.is_some() {
         "application/jose, application/json;q=0.5"
     } else {
         "application/json"
     };
-    let answer = http::get(to, PATH, &[(ACCEPT, wanted)]).await?;
-    match answer.status {
+    let response = http::get(address, MANIFEST_PATH, &[(ACCEPT, media_types)]).await?;
+    match response.status {
         200 => {}
-        404 | 405 | 410 => return Ok(Err(Standing::Absent)),
-        300..=399 => return Ok(Err(Standing::Elsewhere)),
-        other => return Ok(Err(Standing::Unread(Why::Answered(other)))),
+        404 | 405 | 410 => return Ok(Err(ManifestStatus::Missing)),
+        300..=399 => return Ok(Err(ManifestStatus::Elsewhere)),
+        other => return Ok(Err(ManifestStatus::Unavailable(ConnectionError::UnexpectedStatus(other)))),
     }
-    match answer.text(checks.limits.manifest_bytes, http::PATIENCE).await.map_err(Why::from) {
+    match response
+        .text(policy.limits.manifest_bytes, http::REQUEST_TIMEOUT)
+        .await
+        .map_err(ConnectionError::from)
+    {
         Ok(text) => Ok(Ok(text)),
-        Err(why @ (Why::TooLong | Why::NotText)) => Ok(Err(Standing::Unread(why))),
-        Err(why) => Err(why),
+        Err(error @ (ConnectionError::ResponseTooLong | ConnectionError::NotUtf8)) => {
+            Ok(Err(ManifestStatus::Unavailable(error)))
+        }
+        Err(error) => Err(error),
     }
 }

@@ -1,78 +1,84 @@
-//! The way to a hub: HTTP and SSE, a connection that comes back by itself.
+//! The connection to a hub over HTTP and SSE, which reconnects by itself.
 //!
-//! - `address`: where the hub is.
-//! - `http`: one request and its answer, by the crate `client`.
-//! - `why`: what can be the matter.
-//! - `messages`: WebSocket and Unix socket, for those who only listen.
-//! - `manifest`: what a hub says that it is.
-//! - `follow`: subscribes, hears, and comes back.
+//! - `address`: the hub's address.
+//! - `http`: one request and its response, with the crate `client`.
+//! - `connection_error`: what can go wrong.
+//! - `message_transport`: WebSocket and Unix socket, for receive-only listeners.
+//! - `manifest`: fetches and checks the hub's manifest.
+//! - `follow`: subscribes, receives and reconnects.
 
 mod address;
+mod connection_error;
 mod follow;
 mod http;
 mod manifest;
-mod messages;
-mod why;
+mod message_transport;
 
 pub use address::{Address, AddressError};
-pub use follow::{Asking, Heard, Lost, follow};
-pub use why::Why;
+pub use connection_error::ConnectionError;
+pub use follow::{ConnectionEvent, ConnectionLoss, SubscribeContext, follow};
 
 use aaep::SubscriptionId;
-use aaep::json::{Raw, object};
+use aaep::json::{RawJson, write_object};
 use aaep::message::{
     Boundary, Capabilities, EventFilters, Message, SubscriptionClose, SubscriptionRenegotiate,
     SubscriptionRequest,
 };
 
-use crate::Tastes;
+use crate::Preferences;
 
-/// A message did not arrive.
+/// Why a message did not arrive.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NotSent(pub Why);
+pub struct SendError(pub ConnectionError);
 
-/// Sends a reply, or another message of a listener. One that arrives shows that the hub is there: a lost connection to it is
-/// tried at once.
-pub async fn send(to: &Address, message: &str) -> Result<(), NotSent> {
-    match http::post(to, to.messages, message).await {
-        Ok(answer) if answer.status / 100 == 2 => {
-            to.try_now();
+/// Sends a reply or another message of a listener. Success shows that the hub is reachable, so a lost connection is retried
+/// immediately.
+pub async fn send(address: &Address, message: &str) -> Result<(), SendError> {
+    match http::post(address, address.messages_path, message).await {
+        Ok(response) if response.status / 100 == 2 => {
+            address.retry_now();
             Ok(())
         }
-        Ok(answer) => Err(NotSent(Why::Answered(answer.status))),
-        Err(why) => Err(NotSent(why)),
+        Ok(response) => Err(SendError(ConnectionError::UnexpectedStatus(response.status))),
+        Err(error) => Err(SendError(error)),
     }
 }
 
-/// The request of a listener with these wishes, who listens only to whom a signed manifest proves, or to anybody.
-pub fn request(tastes: &Tastes, signed_only: bool, asking: &Asking) -> String {
-    let mut wish = if asking.plainly { necessities(tastes) } else { capabilities(tastes) };
-    if !asking.plainly {
-        wish.max_events_per_second = asking.rate(tastes.rate);
-        wish.supported_extensions = Some(vec![SAYSO.to_owned()]);
+/// Creates the subscription request for these preferences. `signed_only` requires a signed manifest.
+pub fn subscription_request(
+    preferences: &Preferences,
+    signed_only: bool,
+    context: &SubscribeContext,
+) -> String {
+    let mut requested =
+        if context.is_minimal { required_capabilities(preferences) } else { capabilities(preferences) };
+    if !context.is_minimal {
+        requested.max_events_per_second = context.max_events_per_second(preferences.max_events_per_second);
+        requested.supported_extensions = Some(vec![SAYSO_EXTENSION.to_owned()]);
     }
-    wish.accept_signed_manifests_only = signed_only.then_some(true);
-    let request = SubscriptionRequest::new("1.0.0", "sayso-listen", wish);
+    requested.accept_signed_manifests_only = signed_only.then_some(true);
+    let request = SubscriptionRequest::new("1.0.0", "sayso-listen", requested);
     Message::SubscriptionRequest(request).to_json()
 }
 
-/// What became of a question is told in this extension.
-const SAYSO: &str = "urn:sayso:context:v1";
-/// Under which its capabilities stand.
+/// The extension in which the hub reports the outcomes of questions.
+const SAYSO_EXTENSION: &str = "urn:sayso:context:v1";
+/// The member under which sayso's own capabilities appear.
 const SAYSO_PREFIX: &str = "sayso";
 
-/// The request of one who writes down everything, as the agents cut it, in one verbosity and these languages.
+/// Creates the subscription request of a recorder: every event as the agent sent it, in one verbosity and these
+/// languages.
 ///
-/// Questions are given only to those who say that they can answer them (C-C1). A recorder never does; one that does not
-/// say so has no questions in its recording. After a lost connection it goes on where it was, where the hub can do that.
-pub fn recorder(tastes: &Tastes, says_it_answers: bool, asking: &Asking) -> String {
-    let mut wish = capabilities(tastes);
-    wish.supports_confirmation_reply = Some(says_it_answers);
-    wish.supports_clarification_reply = Some(says_it_answers);
-    if !says_it_answers {
-        wish.supported_conformance_levels = Some(vec![1]);
+/// A hub sends questions only to subscribers that declare that they can answer them (C-C1). A recorder never answers; with
+/// `can_reply` unset, its recording has no questions. After a lost connection it resumes, if the hub supports that.
+pub fn recording_request(preferences: &Preferences, can_reply: bool, context: &SubscribeContext) -> String {
+    let mut requested = capabilities(preferences);
+    requested.supports_confirmation_reply = Some(can_reply);
+    requested.supports_clarification_reply = Some(can_reply);
+    if !can_reply {
+        requested.supported_conformance_levels = Some(vec![1]);
     }
-    wish.coalesce_boundaries = Some(vec![
+    requested.coalesce_boundaries = Some(vec![
         Boundary::None,
         Boundary::Word,
         Boundary::Sentence,
@@ -81,59 +87,59 @@ pub fn recorder(tastes: &Tastes, says_it_answers: bool, asking: &Asking) -> Stri
     ]);
     let mut filters = EventFilters::new();
     filters.include = Some(vec!["*".to_owned()]);
-    wish.event_filters = Some(filters);
-    if let Some(onward) = onward(asking) {
-        wish.other.set(SAYSO_PREFIX, onward);
+    requested.event_filters = Some(filters);
+    if let Some(extension) = resume_extension(context) {
+        requested.other.set(SAYSO_PREFIX, extension);
     }
-    let request = SubscriptionRequest::new("1.0.0", "sayso-capture", wish);
+    let request = SubscriptionRequest::new("1.0.0", "sayso-capture", requested);
     Message::SubscriptionRequest(request).to_json()
 }
 
-/// What only a hub of ours knows: to tell places, and to begin after one.
-fn onward(asking: &Asking) -> Option<Raw> {
-    if asking.plainly || !asking.places && asking.after.is_none() {
+/// Returns the capabilities that only a sayso hub supports: reporting positions, and starting after a given position.
+fn resume_extension(context: &SubscribeContext) -> Option<RawJson> {
+    if context.is_minimal || !context.wants_positions && context.after_event_id.is_none() {
         return None;
     }
-    let wish = object(|writer| {
-        if asking.places {
+    let extension = write_object(|writer| {
+        if context.wants_positions {
             writer.key("places").boolean(true);
         }
-        if let Some(after) = &asking.after {
+        if let Some(after) = &context.after_event_id {
             writer.key("after").text(after);
         }
     });
-    Raw::parse(&wish).ok()
+    RawJson::parse(&extension).ok()
 }
 
-/// Other wishes for a subscription.
-pub fn renegotiation(subscription: &SubscriptionId, tastes: &Tastes) -> String {
-    let wish = SubscriptionRenegotiate::new(subscription.clone(), capabilities(tastes));
-    Message::SubscriptionRenegotiate(wish).to_json()
+/// Creates a request to change a subscription.
+pub fn renegotiate_message(subscription: &SubscriptionId, preferences: &Preferences) -> String {
+    let message = SubscriptionRenegotiate::new(subscription.clone(), capabilities(preferences));
+    Message::SubscriptionRenegotiate(message).to_json()
 }
 
-/// Nobody listens any more.
-pub fn farewell(subscription: &SubscriptionId) -> String {
+/// Creates the message that closes a subscription.
+pub fn close_message(subscription: &SubscriptionId) -> String {
     let mut close = SubscriptionClose::new(subscription.clone());
     close.reason_code = Some("subscriber_shutdown".to_owned());
     Message::SubscriptionClose(close).to_json()
 }
 
-fn capabilities(tastes: &Tastes) -> Capabilities {
-    let mut wish = necessities(tastes);
-    wish.max_events_per_second = tastes.rate;
-    wish.preferred_verbosity = Some(tastes.verbosity.clone());
-    wish.coalesce_boundaries = Some(vec![Boundary::Sentence, Boundary::Completion]);
-    wish
+fn capabilities(preferences: &Preferences) -> Capabilities {
+    let mut requested = required_capabilities(preferences);
+    requested.max_events_per_second = preferences.max_events_per_second;
+    requested.preferred_verbosity = Some(preferences.verbosity.clone());
+    requested.coalesce_boundaries = Some(vec![Boundary::Sentence, Boundary::Completion]);
+    requested
 }
 
-/// What a person cannot do without; all else is done here, too.
-fn necessities(tastes: &Tastes) -> Capabilities {
-    let mut wish = Capabilities::new();
-    wish.languages = Some(tastes.languages.clone());
-    wish.supports_confirmation_reply = Some(true);
-    wish.supports_clarification_reply = Some(true);
-    wish.supported_conformance_levels = Some(vec![1, 2, 3]);
-    wish
+/// Returns the capabilities without which a person cannot use the hub. The listener can do everything else itself.
+fn required_capabilities(preferences: &Preferences) -> Capabilities {
+    let mut requested = Capabilities::new();
+    requested.languages = Some(preferences.languages.clone());
+    requested.supports_confirmation_reply = Some(true);
+    requested.supports_clarification_reply = Some(true);
+    requested.supported_conformance_levels = Some(vec![1, 2, 3]);
+    requested
 }
 
 #[cfg(test)]
@@ -144,30 +150,41 @@ mod tests {
     use aaep::event::Verbosity;
 
     #[test]
-    fn all_that_matters_to_a_person_is_declared() {
-        let tastes = Tastes { verbosity: Verbosity::Terse, languages: vec!["yo".to_owned()], rate: Some(5) };
-        let first = Asking::default();
+    fn a_request_declares_the_persons_preferences() {
+        let preferences = Preferences {
+            verbosity: Verbosity::Terse,
+            languages: vec!["yo".to_owned()],
+            max_events_per_second: Some(5),
+        };
+        let first = SubscribeContext::default();
         assert_eq!(
-            request(&tastes, false, &first),
+            subscription_request(&preferences, false, &first),
             r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"sayso-listen","capabilities":{"max_events_per_second":5,"preferred_verbosity":"terse","languages":["yo"],"supports_confirmation_reply":true,"supports_clarification_reply":true,"coalesce_boundaries":["sentence","completion"],"supported_conformance_levels":[1,2,3],"supported_extensions":["urn:sayso:context:v1"]}}"#
         );
-        let plainly = Asking { plainly: true, ..first };
+        let minimal = SubscribeContext { is_minimal: true, ..first };
         assert_eq!(
-            request(&tastes, true, &plainly),
+            subscription_request(&preferences, true, &minimal),
             r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"sayso-listen","capabilities":{"languages":["yo"],"supports_confirmation_reply":true,"supports_clarification_reply":true,"supported_conformance_levels":[1,2,3],"accept_signed_manifests_only":true}}"#
         );
     }
 
     #[test]
-    fn who_was_too_slow_asks_for_less() {
+    fn a_slow_consumer_requests_a_lower_rate() {
         let rates = |rate| {
             (0..9)
-                .map(|times| Asking { times_slow: times, ..Asking::default() }.rate(rate))
+                .map(|closes| {
+                    SubscribeContext { slow_consumer_closes: closes, ..SubscribeContext::default() }
+                        .max_events_per_second(rate)
+                })
                 .collect::<Vec<_>>()
         };
         let some = |rates: &[u64]| rates.iter().map(|rate| Some(*rate)).collect::<Vec<_>>();
         assert_eq!(rates(None)[..4], [None, Some(50), Some(25), Some(12)]);
         assert_eq!(rates(Some(20)), some(&[20, 10, 5, 2, 1, 1, 1, 1, 1]));
-        assert_eq!(Asking { times_slow: u32::MAX, ..Asking::default() }.rate(Some(9)), Some(1));
+        assert_eq!(
+            SubscribeContext { slow_consumer_closes: u32::MAX, ..SubscribeContext::default() }
+                .max_events_per_second(Some(9)),
+            Some(1)
+        );
     }
 }

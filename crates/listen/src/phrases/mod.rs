@@ -1,11 +1,10 @@
-//! What sayso itself says, and what can be typed, in each language: one file a language, one field a phrase.
+//! sayso's own texts and the words that can be typed, with one file per language and one field per phrase.
 //!
-//! The catalogue is the English file: every phrase of it is a field of [`Phrases`], so that a language that lacks one does not
-//! compile; what is put into a phrase are the arguments of a function, so that one that leaves something out is warned of, and
-//! one that wants something else does not compile either.
+//! The English file is the catalogue. Each of its phrases is a field of [`Phrases`], so a language that lacks a phrase does not
+//! compile. A phrase with arguments is a closure, so an unused argument causes a warning, and an unknown one does not compile.
 
-/// Puts what belongs into a sentence into it: a format string, or an expression in parentheses.
-macro_rules! put_in {
+/// Fills in a sentence: a format string, or an expression in parentheses.
+macro_rules! fill_sentence {
     ($text:literal) => {
         format!($text)
     };
@@ -26,12 +25,12 @@ macro_rules! phrases {
             tag: $tag,
             commands: $commands,
             $($text: $says,)*
-            $($name: |$($argument),+| put_in!($sentence),)*
+            $($name: |$($argument),+| fill_sentence!($sentence),)*
         };
     };
 }
 
-/// Declares the catalogue with its English: texts that are always the same, and sentences with something put in.
+/// Declares the catalogue with its English texts: fixed texts, and sentences with arguments.
 macro_rules! catalogue {
     (
         $language:ident: $tag:literal,
@@ -46,13 +45,13 @@ macro_rules! catalogue {
             sentences { $($name($($argument),+): $sentence,)* }
         }
 
-        /// What sayso itself says, in one language. [`Phrases::of`] finds the one for a person.
+        /// sayso's own texts in one language. [`Phrases::for_languages`] chooses the language.
         #[derive(Debug)]
         pub struct Phrases {
-            /// The language, as a tag.
+            /// The language tag.
             pub(super) tag: &'static str,
-            /// What can be typed.
-            pub(super) commands: Commands,
+            /// The words that can be typed.
+            pub(super) commands: CommandWords,
             $($(#[$text_doc])* pub(crate) $text: &'static str,)*
             $($(#[$doc])* pub(super) $name: fn($($argument: $type),+) -> String,)*
         }
@@ -65,19 +64,19 @@ macro_rules! catalogue {
                 }
             )*
 
-            /// Every phrase: its name, its text with samples in it, and the samples.
+            /// Returns every phrase as its name, its text with sample arguments, and those arguments.
             #[cfg(test)]
             pub(super) fn samples(&self) -> Vec<(&'static str, String, Vec<String>)> {
                 let mut all = vec![$((stringify!($text), self.$text.to_owned(), Vec::new())),*];
                 $({
                     let mut at = 0;
-                    let mut written = Vec::new();
+                    let mut samples = Vec::new();
                     $(
                         at += 1;
                         let $argument = <$type as super::tests::Sample>::sample(at);
-                        written.push($argument.to_string());
+                        samples.push($argument.to_string());
                     )+
-                    all.push((stringify!($name), self.$name($($argument),+), written));
+                    all.push((stringify!($name), self.$name($($argument),+), samples));
                 })*
                 all
             }
@@ -85,66 +84,66 @@ macro_rules! catalogue {
     };
 }
 
-mod commands;
 mod en;
 mod es;
 #[cfg(test)]
 mod tests;
+mod typed_commands;
 mod yo;
 
-use crate::Kind;
-pub(crate) use commands::Command;
+use crate::AnnouncementKind;
 pub use en::Phrases;
+pub(crate) use typed_commands::TypedCommand;
 
-/// Every language that sayso speaks itself. The first is spoken to whoever wants none of them.
-static ALL: [&Phrases; 3] = [&en::ENGLISH, &es::SPANISH, &yo::YORUBA];
+/// Every language that sayso supports. The first one is the fallback.
+static ALL_LANGUAGES: [&Phrases; 3] = [&en::ENGLISH, &es::SPANISH, &yo::YORUBA];
 
 impl Phrases {
-    /// The phrases for somebody who wants these languages, the dearest first: the first of them that there is, whatever its
-    /// region; else English.
+    /// Returns the phrases for a list of languages, the most preferred first. It chooses the first supported one, ignoring the
+    /// region, or English if none is supported.
     ///
     /// ```
     /// use listen::Phrases;
-    /// assert_eq!(Phrases::of(&["fr".to_owned(), "en-GB".to_owned()]).language(), "en");
+    /// assert_eq!(Phrases::for_languages(&["fr".to_owned(), "en-GB".to_owned()]).language(), "en");
     /// ```
-    pub fn of(languages: &[String]) -> &'static Self {
-        let spoken = |language: &String| Self::every().find(|phrases| phrases.speaks(language));
-        languages.iter().find_map(spoken).unwrap_or(&en::ENGLISH)
+    pub fn for_languages(languages: &[String]) -> &'static Self {
+        let supported = |language: &String| Self::all().find(|phrases| phrases.matches_language(language));
+        languages.iter().find_map(supported).unwrap_or(&en::ENGLISH)
     }
 
-    pub(crate) fn every() -> impl Iterator<Item = &'static Self> {
-        ALL.into_iter()
+    pub(crate) fn all() -> impl Iterator<Item = &'static Self> {
+        ALL_LANGUAGES.into_iter()
     }
 
-    /// Whether a tag names this language, whatever its region.
-    pub(crate) fn speaks(&self, tag: &str) -> bool {
+    /// Whether a tag names this language, in any region.
+    pub(crate) fn matches_language(&self, tag: &str) -> bool {
         tag.split('-').next().is_some_and(|primary| primary.eq_ignore_ascii_case(self.tag))
     }
 
-    /// The language, as a tag.
+    /// Returns the language tag.
     pub fn language(&self) -> &'static str {
         self.tag
     }
 
-    /// What an announcement is about, as it is said aloud. The word that is printed is always the same ([`Kind::word`]).
-    pub(crate) fn kind(&self, kind: Kind) -> &'static str {
+    /// Returns the spoken label of an announcement. The printed label is the same in all languages ([`AnnouncementKind::as_str`]).
+    pub(crate) fn kind_label(&self, kind: AnnouncementKind) -> &'static str {
         match kind {
-            Kind::Session => self.kind_session,
-            Kind::Agent => self.kind_agent,
-            Kind::Progress => self.kind_progress,
-            Kind::Tool => self.kind_tool,
-            Kind::Ask => self.kind_ask,
-            Kind::Answer => self.kind_answer,
-            Kind::Error => self.kind_error,
-            Kind::Handoff => self.kind_handoff,
-            Kind::Notice => self.kind_notice,
-            Kind::Status => self.kind_status,
-            Kind::Help => self.kind_help,
+            AnnouncementKind::Session => self.kind_session,
+            AnnouncementKind::Agent => self.kind_agent,
+            AnnouncementKind::Progress => self.kind_progress,
+            AnnouncementKind::Tool => self.kind_tool,
+            AnnouncementKind::Ask => self.kind_ask,
+            AnnouncementKind::Answer => self.kind_answer,
+            AnnouncementKind::Error => self.kind_error,
+            AnnouncementKind::Handoff => self.kind_handoff,
+            AnnouncementKind::Notice => self.kind_notice,
+            AnnouncementKind::Status => self.kind_status,
+            AnnouncementKind::Help => self.kind_help,
         }
     }
 }
 
-/// A number of things, in languages whose plural has an s at its end.
-fn many(count: i64, word: &str) -> String {
+/// Formats a count with its noun, in languages whose plural ends in "s".
+fn pluralize(count: i64, word: &str) -> String {
     if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
 }

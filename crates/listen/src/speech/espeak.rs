@@ -1,4 +1,4 @@
-//! `espeak-ng` as a process, one for each text. The text goes to its standard input, never into its arguments.
+//! `espeak-ng` as a process, one per text. The text goes to its standard input, never into its arguments.
 
 use std::io;
 use std::process::Stdio;
@@ -6,79 +6,82 @@ use std::process::Stdio;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
 
-use super::pace::Pace;
-use super::spoken::Spoken;
-use super::trouble::Trouble;
+use super::engine_error::SpeechEngineError;
+use super::speech_rate::SpeechRate;
+use super::speech_segment::SpeechSegment;
 
-/// Speaks by processes.
+/// A speech engine that runs one process per text.
 pub(super) struct Espeak {
     program: &'static str,
-    pub(super) pace: Pace,
-    /// What is being said, and with which voices it can be tried yet.
-    saying: Option<Saying>,
+    pub(super) rate: SpeechRate,
+    /// The text that is being spoken.
+    current: Option<EspeakUtterance>,
 }
 
-struct Saying {
+struct EspeakUtterance {
     child: Child,
     text: String,
     voices: Vec<String>,
 }
 
 impl Espeak {
-    pub(super) async fn find(program: &'static str, pace: Option<Pace>) -> Result<Self, Trouble> {
+    pub(super) async fn detect(
+        program: &'static str,
+        rate: Option<SpeechRate>,
+    ) -> Result<Self, SpeechEngineError> {
         let mut command = Command::new(program);
         command.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         match command.status().await {
             Ok(status) if status.success() => {
-                Ok(Self { program, pace: pace.unwrap_or_default(), saying: None })
+                Ok(Self { program, rate: rate.unwrap_or_default(), current: None })
             }
-            Ok(_) => Err(Trouble::DoesNotRun),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Trouble::NotInstalled),
-            Err(error) => Err(Trouble::CannotStart(error.to_string())),
+            Ok(_) => Err(SpeechEngineError::NotRunnable),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(SpeechEngineError::NotInstalled),
+            Err(error) => Err(SpeechEngineError::SpawnFailed(error.to_string())),
         }
     }
 
-    pub(super) fn say(&mut self, spoken: &Spoken) -> Result<(), Trouble> {
-        // The last that is tried first.
+    pub(super) fn speak(&mut self, segment: &SpeechSegment) -> Result<(), SpeechEngineError> {
+        // The last voice in the list is tried first.
         let mut voices = vec![String::new()];
-        let tag = spoken.language.to_ascii_lowercase();
+        let tag = segment.language.to_ascii_lowercase();
         if let Some((primary, _)) = tag.split_once('-') {
             voices.push(primary.to_owned());
         }
         voices.push(tag);
-        self.begin(text(spoken), voices)
+        self.spawn(escape_phonemes(segment), voices)
     }
 
-    /// When what is being said has ended; never, if nothing is.
-    pub(super) async fn ended(&mut self) -> Result<(), Trouble> {
+    /// Waits until the current text has ended. If there is none, it waits forever.
+    pub(super) async fn wait_finished(&mut self) -> Result<(), SpeechEngineError> {
         loop {
-            let Some(saying) = &mut self.saying else { return std::future::pending().await };
-            let status = saying.child.wait().await;
-            let Some(saying) = self.saying.take() else { return Ok(()) };
+            let Some(utterance) = &mut self.current else { return std::future::pending().await };
+            let status = utterance.child.wait().await;
+            let Some(utterance) = self.current.take() else { return Ok(()) };
             match status {
                 Ok(status) if status.success() => return Ok(()),
-                // A voice that it does not have.
-                Ok(_) if !saying.voices.is_empty() => self.begin(saying.text, saying.voices)?,
-                Ok(_) => return Err(Trouble::CannotSpeak),
-                Err(error) => return Err(Trouble::Fails(error.to_string())),
+                // The voice does not exist, so try the next one.
+                Ok(_) if !utterance.voices.is_empty() => self.spawn(utterance.text, utterance.voices)?,
+                Ok(_) => return Err(SpeechEngineError::SpeechFailed),
+                Err(error) => return Err(SpeechEngineError::ProcessFailed(error.to_string())),
             }
         }
     }
 
     pub(super) async fn stop(&mut self) {
-        if let Some(mut saying) = self.saying.take() {
-            let _ = saying.child.kill().await;
+        if let Some(mut utterance) = self.current.take() {
+            let _ = utterance.child.kill().await;
         }
     }
 
-    fn begin(&mut self, text: String, mut voices: Vec<String>) -> Result<(), Trouble> {
+    fn spawn(&mut self, text: String, mut voices: Vec<String>) -> Result<(), SpeechEngineError> {
         let mut command = Command::new(self.program);
-        command.args(["-b", "1", "--stdin", "-s", &self.pace.words_per_minute().to_string()]);
+        command.args(["-b", "1", "--stdin", "-s", &self.rate.words_per_minute().to_string()]);
         if let Some(voice) = voices.pop().filter(|voice| !voice.is_empty()) {
             command.args(["-v", &voice]);
         }
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
-        let mut child = command.spawn().map_err(|error| Trouble::CannotStart(error.to_string()))?;
+        let mut child = command.spawn().map_err(|error| SpeechEngineError::SpawnFailed(error.to_string()))?;
         if let Some(mut input) = child.stdin.take() {
             let bytes = text.clone().into_bytes();
             tokio::spawn(async move {
@@ -86,12 +89,12 @@ impl Espeak {
                 let _ = input.shutdown().await;
             });
         }
-        self.saying = Some(Saying { child, text, voices });
+        self.current = Some(EspeakUtterance { child, text, voices });
         Ok(())
     }
 }
 
-/// `[[` would begin phonemes.
-fn text(spoken: &Spoken) -> String {
-    spoken.lines().flat_map(|line| [line, "\n"]).collect::<String>().replace('[', "[ ")
+/// Joins the lines and separates `[[`, which would start phoneme input.
+fn escape_phonemes(segment: &SpeechSegment) -> String {
+    segment.lines().flat_map(|line| [line, "\n"]).collect::<String>().replace('[', "[ ")
 }

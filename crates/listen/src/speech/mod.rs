@@ -1,66 +1,67 @@
-//! Speech: announcements said aloud, through speech-dispatcher where there is one, else by `espeak-ng` as a process.
+//! Speaks announcements with speech-dispatcher, or with an `espeak-ng` process if speech-dispatcher is not available.
 //!
 //! ```text
-//!   terminal ──▶ Queue ──▶ Speaker (a Voice) ──▶ speaking, a task ──▶ ssip::Connection   speech-dispatcher
-//!                             ▲ is it free? news ◀──────┘        └──▶ espeak::Espeak      a process for each text
+//!   terminal ──▶ AnnouncementQueue ──▶ Speaker (a SpeechSynthesizer) ──▶ speech_task ──▶ ssip::SsipConnection  speech-dispatcher
+//!                                        ▲ idle? notices ◀─────────────────────┘  └──▶ espeak::Espeak         a process per text
 //! ```
 //!
-//! - `spoken`: an announcement as it is said: its words, language and priority, with nothing in it but text.
-//! - `place`: where speech-dispatcher is, and starting it.
-//! - `trouble`: why an engine cannot speak.
-//! - `ssip`: its protocol. `espeak`: the process.
-//! - `speaking`: one text at a time; what is done when an engine is lost.
+//! - `speech_segment`: an announcement as text to speak, with its language and priority.
+//! - `speech_rate`: the speed of speech.
+//! - `dispatcher_address`: finds and starts speech-dispatcher.
+//! - `engine_error`: why an engine cannot speak.
+//! - `ssip`: the protocol of speech-dispatcher; `espeak`: the process.
+//! - `speech_task`: speaks one text at a time and replaces a failed engine.
 //!
-//! One announcement at a time is given to an engine, and the next when it has ended. What an engine was saying when it was lost
-//! is said again by the next one.
+//! The engine receives one announcement at a time, and the next one when it has finished. If an engine fails, its successor
+//! repeats the interrupted announcement.
 
+mod dispatcher_address;
+mod engine_error;
 mod espeak;
-mod pace;
-mod place;
-mod speaking;
-mod spoken;
+mod speech_rate;
+mod speech_segment;
+mod speech_task;
 mod ssip;
 #[cfg(test)]
 mod tests;
-mod trouble;
 
-pub use pace::Pace;
+pub use speech_rate::SpeechRate;
 
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
-use crate::{Announcement, Phrases, Voice};
-use speaking::{Order, Progress, Sources};
-use spoken::Spoken;
-use trouble::Trouble;
+use crate::{Announcement, Phrases, SpeechSynthesizer};
+use engine_error::SpeechEngineError;
+use speech_segment::SpeechSegment;
+use speech_task::{SpeechCommand, SpeechEngineSources, SpeechStatus};
 
-/// Speaks announcements. It needs a Tokio runtime around it.
+/// Speaks announcements. It needs a Tokio runtime.
 pub struct Speaker {
-    orders: mpsc::UnboundedSender<Order>,
-    progress: Arc<Progress>,
-    /// How many announcements it was given.
-    given: u64,
-    /// What was said last; its word is not said again for what is of the same kind.
-    last: Option<crate::Kind>,
-    pace: Pace,
+    commands: mpsc::UnboundedSender<SpeechCommand>,
+    status: Arc<SpeechStatus>,
+    /// The number of the last announcement passed to the task.
+    last_number: u64,
+    /// The kind of the last announcement. Its label is not repeated for the same kind.
+    last_kind: Option<crate::AnnouncementKind>,
+    rate: SpeechRate,
     phrases: &'static Phrases,
 }
 
-/// Nothing here can speak.
+/// Why no speech engine is available.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NoVoice {
-    /// Why speech-dispatcher cannot.
-    dispatcher: Trouble,
-    /// Why espeak-ng cannot.
-    espeak: Trouble,
+pub struct NoSpeechEngine {
+    /// Why speech-dispatcher is not available.
+    dispatcher: SpeechEngineError,
+    /// Why espeak-ng is not available.
+    espeak: SpeechEngineError,
 }
 
-impl NoVoice {
-    /// Why, for a person.
-    pub fn in_words(&self, phrases: &Phrases) -> String {
-        let dispatcher = self.dispatcher.in_words(phrases, DISPATCHER);
-        phrases.speech_none(&dispatcher, &self.espeak.in_words(phrases, ESPEAK))
+impl NoSpeechEngine {
+    /// Describes the reasons for a person.
+    pub fn describe(&self, phrases: &Phrases) -> String {
+        let dispatcher = self.dispatcher.describe(phrases, DISPATCHER);
+        phrases.speech_unavailable(&dispatcher, &self.espeak.describe(phrases, ESPEAK))
     }
 }
 
@@ -68,47 +69,47 @@ const DISPATCHER: &str = "speech-dispatcher";
 const ESPEAK: &str = "espeak-ng";
 
 impl Speaker {
-    /// Finds a voice: speech-dispatcher, which is started if it does not run; else `espeak-ng`.
+    /// Chooses a speech engine: speech-dispatcher, which is started if it is not running, or else `espeak-ng`.
     ///
-    /// Without a pace, speech-dispatcher keeps the one that the person has set there.
-    /// What it says itself is said in the words of `phrases`.
-    pub async fn start(pace: Option<Pace>, phrases: &'static Phrases) -> Result<Self, NoVoice> {
-        let sources = Sources::usual();
-        let engine = sources.find(pace).await?;
-        let (orders, inbox) = mpsc::unbounded_channel();
-        let progress = Arc::new(Progress::default());
-        let pace = pace.unwrap_or(engine.pace());
-        tokio::spawn(speaking::run(sources, engine, inbox, Arc::clone(&progress), phrases));
-        Ok(Self { orders, progress, given: 0, last: None, pace, phrases })
+    /// Without a rate, speech-dispatcher uses the rate that the person configured for it. `phrases` sets the language of the
+    /// speaker's own texts.
+    pub async fn start(rate: Option<SpeechRate>, phrases: &'static Phrases) -> Result<Self, NoSpeechEngine> {
+        let sources = SpeechEngineSources::from_env();
+        let engine = sources.find_engine(rate).await?;
+        let (commands, receiver) = mpsc::unbounded_channel();
+        let status = Arc::new(SpeechStatus::default());
+        let rate = rate.unwrap_or(engine.rate());
+        tokio::spawn(speech_task::run(sources, engine, receiver, Arc::clone(&status), phrases));
+        Ok(Self { commands, status, last_number: 0, last_kind: None, rate, phrases })
     }
 }
 
-impl Voice for Speaker {
-    fn say(&mut self, announcement: &Announcement) {
-        let with_word = self.last.replace(announcement.kind) != Some(announcement.kind);
-        let spoken = Spoken::of(announcement, with_word, self.phrases);
-        if spoken.is_empty() {
+impl SpeechSynthesizer for Speaker {
+    fn speak(&mut self, announcement: &Announcement) {
+        let with_label = self.last_kind.replace(announcement.kind) != Some(announcement.kind);
+        let segments = SpeechSegment::from_announcement(announcement, with_label, self.phrases);
+        if segments.is_empty() {
             return;
         }
-        self.given += 1;
-        let _ = self.orders.send(Order::Say(self.given, spoken));
+        self.last_number += 1;
+        let _ = self.commands.send(SpeechCommand::Speak(self.last_number, segments));
     }
 
     fn stop(&mut self) {
-        let _ = self.orders.send(Order::Stop);
+        let _ = self.commands.send(SpeechCommand::Stop);
     }
 
-    fn is_free(&mut self) -> bool {
-        self.progress.ended() >= self.given || self.orders.is_closed()
+    fn is_idle(&mut self) -> bool {
+        self.status.last_finished() >= self.last_number || self.commands.is_closed()
     }
 
-    fn news(&mut self) -> Option<String> {
-        self.progress.news()
+    fn take_notice(&mut self) -> Option<String> {
+        self.status.take_notice()
     }
 
-    fn change_pace(&mut self, faster: bool) -> Option<Pace> {
-        self.pace = self.pace.step(faster)?;
-        let _ = self.orders.send(Order::Pace(self.pace));
-        Some(self.pace)
+    fn change_rate(&mut self, faster: bool) -> Option<SpeechRate> {
+        self.rate = self.rate.step(faster)?;
+        let _ = self.commands.send(SpeechCommand::SetRate(self.rate));
+        Some(self.rate)
     }
 }

@@ -1,236 +1,252 @@
-//! SSIP, the protocol of speech-dispatcher, as far as one who speaks needs it.
+//! SSIP, the protocol of speech-dispatcher, as far as this client needs it.
 //!
-//! A command is a line, an answer is lines with a number in front, of which the last has a space behind it. A text is lines
-//! between `SPEAK` and a dot alone; a line of the text that begins with a dot gets another in front. What becomes of a text is
-//! told by events, which are answers with numbers of 700 and more.
+//! A command is one line. A reply is one or more lines with a three-digit code; in the last line, a space follows the code. A text
+//! is sent as lines between `SPEAK` and a single dot; a line that starts with a dot gets another dot in front. Events report the
+//! progress of a text. They are replies with codes from 700.
 
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
-use super::pace::Pace;
-use super::place::{Place, Stream};
-use super::spoken::{Priority, Spoken};
-use super::trouble::Trouble;
+use super::dispatcher_address::{DispatcherAddress, DispatcherStream};
+use super::engine_error::SpeechEngineError;
+use super::speech_rate::SpeechRate;
+use super::speech_segment::{SpeechSegment, SsipPriority};
 
-/// For an answer to a command.
-const ANSWER: Duration = Duration::from_secs(10);
-/// For a text that was cut off to end.
-const SILENCE: Duration = Duration::from_secs(1);
-/// Bytes of one line that the dispatcher says.
-const LONGEST: usize = 64 * 1024;
+/// How long to wait for the reply to a command.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long to wait for a cancelled text to end.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
+/// Maximum length of a line from the dispatcher, in bytes.
+const MAX_LINE_BYTES: usize = 64 * 1024;
 
 /// A connection to speech-dispatcher.
-pub(super) struct Connection {
-    stream: Box<dyn Stream>,
-    /// Bytes that were read and are no whole line yet.
-    read: Vec<u8>,
-    /// Numbers of an event whose last line has not come.
-    event: Vec<String>,
-    /// Events that came while an answer was waited for.
-    events: Vec<Event>,
-    /// The language that the person has set; ours is left alone where it is of the same.
-    home: Option<String>,
+pub(super) struct SsipConnection {
+    stream: Box<dyn DispatcherStream>,
+    /// Received bytes that do not form a complete line yet.
+    buffer: Vec<u8>,
+    /// Lines of an event whose last line has not arrived.
+    event_lines: Vec<String>,
+    /// Events that arrived while waiting for a reply.
+    pending_events: Vec<SsipEvent>,
+    /// The language that the person configured. It is not changed for texts in the same primary language.
+    default_language: Option<String>,
     language: Option<String>,
-    priority: Option<Priority>,
-    pace: Pace,
+    priority: Option<SsipPriority>,
+    rate: SpeechRate,
 }
 
-/// What became of a text.
+/// An event that reports the progress of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Event {
-    pub(super) message: String,
-    pub(super) fate: Fate,
+pub(super) struct SsipEvent {
+    pub(super) message_id: String,
+    pub(super) kind: SsipEventKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
-    Begun,
+pub(super) enum SsipEventKind {
+    Started,
     Ended,
     Cancelled,
     Paused,
     Resumed,
 }
 
-struct Answer {
+struct SsipReply {
     code: u16,
     lines: Vec<String>,
 }
 
-impl Connection {
-    pub(super) async fn open(place: &Place, pace: Option<Pace>) -> Result<Self, Trouble> {
-        let stream = place.reach().await?;
-        Self::greet(stream, pace).await
+impl SsipConnection {
+    pub(super) async fn open(
+        address: &DispatcherAddress,
+        rate: Option<SpeechRate>,
+    ) -> Result<Self, SpeechEngineError> {
+        let stream = address.connect_or_start().await?;
+        Self::handshake(stream, rate).await
     }
 
-    pub(super) async fn greet(stream: Box<dyn Stream>, pace: Option<Pace>) -> Result<Self, Trouble> {
+    pub(super) async fn handshake(
+        stream: Box<dyn DispatcherStream>,
+        rate: Option<SpeechRate>,
+    ) -> Result<Self, SpeechEngineError> {
         let mut connection = Self {
             stream,
-            read: Vec::new(),
-            event: Vec::new(),
-            events: Vec::new(),
-            home: None,
+            buffer: Vec::new(),
+            event_lines: Vec::new(),
+            pending_events: Vec::new(),
+            default_language: None,
             language: None,
             priority: None,
-            pace: Pace::default(),
+            rate: SpeechRate::default(),
         };
-        connection.must("SET self CLIENT_NAME person:sayso:listen").await?;
-        connection.must("SET self NOTIFICATION ALL on").await?;
-        // What agents write is text, whatever it looks like.
-        connection.must("SET self SSML_MODE off").await?;
-        connection.home = connection.get("LANGUAGE").await?;
-        if let Some(pace) = pace {
-            connection.set_pace(pace).await?;
+        connection.send_required("SET self CLIENT_NAME person:sayso:listen").await?;
+        connection.send_required("SET self NOTIFICATION ALL on").await?;
+        // Agents' output is plain text, even if it looks like markup.
+        connection.send_required("SET self SSML_MODE off").await?;
+        connection.default_language = connection.get_setting("LANGUAGE").await?;
+        if let Some(rate) = rate {
+            connection.set_rate(rate).await?;
         } else {
-            let set = connection.get("RATE").await?.and_then(|rate| rate.parse().ok());
-            connection.pace = set.and_then(Pace::new).unwrap_or_default();
+            let rate_setting = connection.get_setting("RATE").await?.and_then(|rate| rate.parse().ok());
+            connection.rate = rate_setting.and_then(SpeechRate::new).unwrap_or_default();
         }
         Ok(connection)
     }
 
-    pub(super) fn pace(&self) -> Pace {
-        self.pace
+    pub(super) fn rate(&self) -> SpeechRate {
+        self.rate
     }
 
-    pub(super) async fn set_pace(&mut self, pace: Pace) -> Result<(), Trouble> {
-        self.pace = pace;
-        self.ask(&format!("SET self RATE {pace}")).await.map(drop)
+    pub(super) async fn set_rate(&mut self, rate: SpeechRate) -> Result<(), SpeechEngineError> {
+        self.rate = rate;
+        self.send_command(&format!("SET self RATE {rate}")).await.map(drop)
     }
 
-    /// Gives it a text; the number by which events name it, or none if the dispatcher does not take it.
-    pub(super) async fn speak(&mut self, spoken: &Spoken) -> Result<Option<String>, Trouble> {
-        if self.priority != Some(spoken.priority) {
-            self.ask(&format!("SET self PRIORITY {}", spoken.priority.word())).await?;
-            self.priority = Some(spoken.priority);
+    /// Sends a text. Returns the id by which events name it, or `None` if the dispatcher does not accept the text.
+    pub(super) async fn speak(
+        &mut self,
+        segment: &SpeechSegment,
+    ) -> Result<Option<String>, SpeechEngineError> {
+        if self.priority != Some(segment.priority) {
+            self.send_command(&format!("SET self PRIORITY {}", segment.priority.as_str())).await?;
+            self.priority = Some(segment.priority);
         }
-        let language = match &self.home {
-            Some(home) if primary(home).eq_ignore_ascii_case(primary(&spoken.language)) => home.clone(),
-            _ => spoken.language.clone(),
+        let language = match &self.default_language {
+            Some(default_language)
+                if primary_subtag(default_language)
+                    .eq_ignore_ascii_case(primary_subtag(&segment.language)) =>
+            {
+                default_language.clone()
+            }
+            _ => segment.language.clone(),
         };
-        if self.language.as_ref().or(self.home.as_ref()) != Some(&language) {
-            // One that it does not have is said as well as it can be.
-            self.ask(&format!("SET self LANGUAGE {language}")).await?;
+        if self.language.as_ref().or(self.default_language.as_ref()) != Some(&language) {
+            // The dispatcher chooses the closest voice for a language that it does not have.
+            self.send_command(&format!("SET self LANGUAGE {language}")).await?;
             self.language = Some(language);
         }
-        if self.ask("SPEAK").await?.code != 230 {
+        if self.send_command("SPEAK").await?.code != 230 {
             return Ok(None);
         }
-        let answer = self.ask_bytes(&body(spoken)).await?;
-        Ok((answer.code == 225).then(|| answer.lines.into_iter().next()).flatten())
+        let reply = self.send_bytes(&encode_text(segment)).await?;
+        Ok((reply.code == 225).then(|| reply.lines.into_iter().next()).flatten())
     }
 
-    /// Silence now, of what this connection says. It is waited until the text is known to be cut off.
-    pub(super) async fn cancel(&mut self, message: &str) -> Result<(), Trouble> {
-        self.ask("CANCEL self").await?;
+    /// Stops the texts of this connection and waits until the current one has ended.
+    pub(super) async fn cancel(&mut self, message: &str) -> Result<(), SpeechEngineError> {
+        self.send_command("CANCEL self").await?;
         let is_over = async {
             loop {
                 let event = self.next_event().await?;
-                if event.message == message && matches!(event.fate, Fate::Ended | Fate::Cancelled) {
+                if event.message_id == message
+                    && matches!(event.kind, SsipEventKind::Ended | SsipEventKind::Cancelled)
+                {
                     return Ok(());
                 }
             }
         };
-        timeout(SILENCE, is_over).await.unwrap_or(Ok(()))
+        timeout(CANCEL_TIMEOUT, is_over).await.unwrap_or(Ok(()))
     }
 
-    /// The next thing that became of a text. Nothing is lost when the wait is given up.
-    pub(super) async fn next_event(&mut self) -> Result<Event, Trouble> {
+    /// Waits for the next event of a text. It is cancel-safe.
+    pub(super) async fn next_event(&mut self) -> Result<SsipEvent, SpeechEngineError> {
         loop {
-            if !self.events.is_empty() {
-                return Ok(self.events.remove(0));
+            if !self.pending_events.is_empty() {
+                return Ok(self.pending_events.remove(0));
             }
-            let line = self.line().await?;
-            self.take_event(&line);
+            let line = self.read_line().await?;
+            self.handle_event_line(&line);
         }
     }
 
-    async fn get(&mut self, what: &str) -> Result<Option<String>, Trouble> {
-        let answer = self.ask(&format!("GET {what}")).await?;
-        let value = answer.lines.into_iter().next().filter(|_| answer.code == 251);
+    async fn get_setting(&mut self, name: &str) -> Result<Option<String>, SpeechEngineError> {
+        let reply = self.send_command(&format!("GET {name}")).await?;
+        let value = reply.lines.into_iter().next().filter(|_| reply.code == 251);
         Ok(value.filter(|value| !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_graphic())))
     }
 
-    async fn must(&mut self, command: &str) -> Result<(), Trouble> {
-        let answer = self.ask(command).await?;
-        match answer.code {
+    async fn send_required(&mut self, command: &str) -> Result<(), SpeechEngineError> {
+        let reply = self.send_command(command).await?;
+        match reply.code {
             200..=299 => Ok(()),
-            code => Err(Trouble::Refuses(format!("{command} ({code})"))),
+            code => Err(SpeechEngineError::CommandRefused(format!("{command} ({code})"))),
         }
     }
 
-    async fn ask(&mut self, command: &str) -> Result<Answer, Trouble> {
-        self.ask_bytes(format!("{command}\r\n").as_bytes()).await
+    async fn send_command(&mut self, command: &str) -> Result<SsipReply, SpeechEngineError> {
+        self.send_bytes(format!("{command}\r\n").as_bytes()).await
     }
 
-    async fn ask_bytes(&mut self, bytes: &[u8]) -> Result<Answer, Trouble> {
+    async fn send_bytes(&mut self, bytes: &[u8]) -> Result<SsipReply, SpeechEngineError> {
         let exchange = async {
-            self.stream.write_all(bytes).await.map_err(|error| gone(&error))?;
-            self.stream.flush().await.map_err(|error| gone(&error))?;
+            self.stream.write_all(bytes).await.map_err(|error| connection_lost(&error))?;
+            self.stream.flush().await.map_err(|error| connection_lost(&error))?;
             let mut lines = Vec::new();
             loop {
-                let line = self.line().await?;
-                if self.take_event(&line) {
+                let line = self.read_line().await?;
+                if self.handle_event_line(&line) {
                     continue;
                 }
-                let Some((code, end, text)) = parts(&line) else { continue };
-                if end {
-                    return Ok(Answer { code, lines });
+                let Some((code, is_last, text)) = parse_reply_line(&line) else { continue };
+                if is_last {
+                    return Ok(SsipReply { code, lines });
                 }
                 lines.push(text.to_owned());
             }
         };
-        timeout(ANSWER, exchange).await.unwrap_or(Err(Trouble::NoAnswer))
+        timeout(REPLY_TIMEOUT, exchange).await.unwrap_or(Err(SpeechEngineError::ReplyTimeout))
     }
 
-    /// Whether it was a line of an event.
-    fn take_event(&mut self, line: &str) -> bool {
-        let Some((code @ 700..=799, end, text)) = parts(line) else { return false };
-        if !end {
-            // A message and a client; a mark has one more.
-            if self.event.len() < 3 {
-                self.event.push(text.to_owned());
+    /// Handles a line if it belongs to an event. Returns whether it did.
+    fn handle_event_line(&mut self, line: &str) -> bool {
+        let Some((code @ 700..=799, is_last, text)) = parse_reply_line(line) else { return false };
+        if !is_last {
+            // The first two lines are the ids of the message and the client. An index mark has one more line.
+            if self.event_lines.len() < 3 {
+                self.event_lines.push(text.to_owned());
             }
             return true;
         }
-        let numbers = std::mem::take(&mut self.event);
-        let fate = match code {
-            701 => Fate::Begun,
-            702 => Fate::Ended,
-            703 => Fate::Cancelled,
-            704 => Fate::Paused,
-            705 => Fate::Resumed,
+        let lines = std::mem::take(&mut self.event_lines);
+        let kind = match code {
+            701 => SsipEventKind::Started,
+            702 => SsipEventKind::Ended,
+            703 => SsipEventKind::Cancelled,
+            704 => SsipEventKind::Paused,
+            705 => SsipEventKind::Resumed,
             _ => return true,
         };
-        if let Some(message) = numbers.into_iter().next() {
-            self.events.push(Event { message, fate });
+        if let Some(message) = lines.into_iter().next() {
+            self.pending_events.push(SsipEvent { message_id: message, kind });
         }
         true
     }
 
-    async fn line(&mut self) -> Result<String, Trouble> {
+    async fn read_line(&mut self) -> Result<String, SpeechEngineError> {
         loop {
-            if let Some(end) = self.read.iter().position(|byte| *byte == b'\n') {
-                let line: Vec<u8> = self.read.drain(..=end).collect();
+            if let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.buffer.drain(..=end).collect();
                 return Ok(String::from_utf8_lossy(&line).trim_end().to_owned());
             }
-            if self.read.len() > LONGEST {
-                return Err(Trouble::NotUnderstood);
+            if self.buffer.len() > MAX_LINE_BYTES {
+                return Err(SpeechEngineError::InvalidReply);
             }
             let mut bytes = [0; 4096];
-            let read = self.stream.read(&mut bytes).await.map_err(|error| gone(&error))?;
+            let read = self.stream.read(&mut bytes).await.map_err(|error| connection_lost(&error))?;
             match bytes.get(..read) {
-                None | Some([]) => return Err(Trouble::Ended),
-                Some(bytes) => self.read.extend_from_slice(bytes),
+                None | Some([]) => return Err(SpeechEngineError::ConnectionClosed),
+                Some(bytes) => self.buffer.extend_from_slice(bytes),
             }
         }
     }
 }
 
-/// A text as it is sent, to its end.
-fn body(spoken: &Spoken) -> Vec<u8> {
+/// Encodes a text as it is sent, with the final dot.
+fn encode_text(segment: &SpeechSegment) -> Vec<u8> {
     let mut body = Vec::new();
-    for line in spoken.lines() {
+    for line in segment.lines() {
         if line.starts_with('.') {
             body.push(b'.');
         }
@@ -241,8 +257,8 @@ fn body(spoken: &Spoken) -> Vec<u8> {
     body
 }
 
-/// The number, whether it is the last line, and what is said.
-fn parts(line: &str) -> Option<(u16, bool, &str)> {
+/// Parses a reply line: the code, whether it is the last line, and the text.
+fn parse_reply_line(line: &str) -> Option<(u16, bool, &str)> {
     let code = line.get(..3)?.parse().ok()?;
     match line.get(3..)?.as_bytes().first() {
         None | Some(b' ') => Some((code, true, line.get(4..).unwrap_or_default())),
@@ -251,10 +267,10 @@ fn parts(line: &str) -> Option<(u16, bool, &str)> {
     }
 }
 
-fn primary(tag: &str) -> &str {
+fn primary_subtag(tag: &str) -> &str {
     tag.split(['-', '_']).next().unwrap_or(tag)
 }
 
-fn gone(error: &std::io::Error) -> Trouble {
-    Trouble::Gone(error.to_string())
+fn connection_lost(error: &std::io::Error) -> SpeechEngineError {
+    SpeechEngineError::ConnectionLost(error.to_string())
 }

@@ -1,26 +1,26 @@
-//! Whatever a producer writes, the dispatcher gets one text and no command of the producer's.
+//! Whatever a producer writes, the dispatcher receives it as text, never as a command.
 
 use proptest::prelude::*;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, DuplexStream};
 
 use std::sync::Arc;
 
-use super::speaking::{self, Engine, Order, Progress, Sources};
-use super::spoken::Spoken;
-use super::ssip::{Connection, Event, Fate};
-use super::trouble::Trouble;
-use crate::{Announcement, Kind, Phrases, plain};
+use super::engine_error::SpeechEngineError;
+use super::speech_segment::SpeechSegment;
+use super::speech_task::{self, SpeechCommand, SpeechEngine, SpeechEngineSources, SpeechStatus};
+use super::ssip::{SsipConnection, SsipEvent, SsipEventKind};
+use crate::{Announcement, AnnouncementKind, Phrases, sanitize};
 
-/// What a dispatcher was told: commands, and the texts after `SPEAK`.
+/// What a dispatcher received: commands, and the texts after `SPEAK`.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Told {
+struct DispatcherLog {
     commands: Vec<String>,
     texts: Vec<String>,
 }
 
-/// Reads as speech-dispatcher does: a line ends with CR and LF together, and a text with a dot alone on its line.
-async fn dispatcher(mut stream: DuplexStream) -> Told {
-    let mut told = Told::default();
+/// Reads like speech-dispatcher: a line ends with CR LF, and a text with a single dot on its line.
+async fn fake_dispatcher(mut stream: DuplexStream) -> DispatcherLog {
+    let mut log = DispatcherLog::default();
     let mut text: Option<Vec<String>> = None;
     let mut line = Vec::new();
     while let Ok(byte) = stream.read_u8().await {
@@ -29,20 +29,20 @@ async fn dispatcher(mut stream: DuplexStream) -> Told {
             continue;
         }
         let whole = String::from_utf8(std::mem::take(&mut line)).unwrap();
-        let said = whole.trim_end_matches("\r\n").to_owned();
+        let content = whole.trim_end_matches("\r\n").to_owned();
         let answer = match &mut text {
-            Some(lines) if said == "." => {
-                told.texts.push(lines.join("\n"));
+            Some(lines) if content == "." => {
+                log.texts.push(lines.join("\n"));
                 text = None;
-                let number = told.texts.len();
+                let number = log.texts.len();
                 format!("225-{number}\r\n225 OK MESSAGE QUEUED\r\n702-{number}\r\n702-1\r\n702 END\r\n")
             }
             Some(lines) => {
-                lines.push(said.strip_prefix('.').unwrap_or(&said).to_owned());
+                lines.push(content.strip_prefix('.').unwrap_or(&content).to_owned());
                 continue;
             }
             None => {
-                let answer = match said.as_str() {
+                let answer = match content.as_str() {
                     "SPEAK" => {
                         text = Some(Vec::new());
                         "230 OK RECEIVING DATA\r\n"
@@ -51,32 +51,39 @@ async fn dispatcher(mut stream: DuplexStream) -> Told {
                     "GET RATE" => "251-20\r\n251 OK GET RETURNED\r\n",
                     _ => "200 OK\r\n",
                 };
-                told.commands.push(said);
+                log.commands.push(content);
                 answer.to_owned()
             }
         };
         stream.write_all(answer.as_bytes()).await.unwrap();
     }
-    told
+    log
 }
 
-/// What the dispatcher is told after the greeting, for these announcements one after the other.
-fn told(announcements: &[Announcement]) -> Told {
+/// Returns what the dispatcher receives after the greeting for these announcements.
+fn dispatcher_log(announcements: &[Announcement]) -> DispatcherLog {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let (here, there) = tokio::io::duplex(1 << 20);
-        let server = tokio::spawn(dispatcher(there));
-        let mut connection = Connection::greet(Box::new(here), None).await.unwrap();
-        assert_eq!(connection.pace().to_string(), "20");
+        let (client, server_stream) = tokio::io::duplex(1 << 20);
+        let server = tokio::spawn(fake_dispatcher(server_stream));
+        let mut connection = SsipConnection::handshake(Box::new(client), None).await.unwrap();
+        assert_eq!(connection.rate().to_string(), "20");
         for (at, announcement) in announcements.iter().enumerate() {
-            let Some(spoken) = Spoken::of(announcement, true, Phrases::of(&[])).pop() else { continue };
-            let message = connection.speak(&spoken).await.unwrap().unwrap();
+            let Some(segments) =
+                SpeechSegment::from_announcement(announcement, true, Phrases::for_languages(&[])).pop()
+            else {
+                continue;
+            };
+            let message = connection.speak(&segments).await.unwrap().unwrap();
             assert_eq!(message, (at + 1).to_string());
-            assert_eq!(connection.next_event().await.unwrap(), Event { message, fate: Fate::Ended });
+            assert_eq!(
+                connection.next_event().await.unwrap(),
+                SsipEvent { message_id: message, kind: SsipEventKind::Ended }
+            );
         }
         drop(connection);
-        let mut told = server.await.unwrap();
-        let greeting: Vec<_> = told.commands.drain(..5).collect();
+        let mut log = server.await.unwrap();
+        let greeting: Vec<_> = log.commands.drain(..5).collect();
         assert_eq!(
             greeting,
             [
@@ -87,27 +94,27 @@ fn told(announcements: &[Announcement]) -> Told {
                 "GET RATE"
             ]
         );
-        told
+        log
     })
 }
 
 fn announcement(text: &str, language: Option<&str>) -> Announcement {
-    let mut announcement = Announcement::own(Kind::Agent, text);
+    let mut announcement = Announcement::new(AnnouncementKind::Agent, text);
     announcement.language = language.map(Into::into);
     announcement
 }
 
 #[test]
-fn a_dispatcher_that_makes_no_sound_is_given_up() {
+fn a_silent_dispatcher_is_abandoned() {
     for (events, why) in
-        [("", "makes no sound"), ("701-1\r\n701-1\r\n701 BEGIN\r\n", "makes no sound"), ("x", "has ended")]
+        [("", "makes no sound"), ("701-1\r\n701-1\r\n701 BEGIN\r\n", "makes no sound"), ("x", "stopped")]
     {
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
         runtime.block_on(async {
-            let (here, mut there) = tokio::io::duplex(1 << 20);
+            let (client, mut server_stream) = tokio::io::duplex(1 << 20);
             let server = tokio::spawn(async move {
-                let mut read = tokio::io::BufReader::new(&mut there);
+                let mut read = tokio::io::BufReader::new(&mut server_stream);
                 let mut line = String::new();
                 while read.read_line(&mut line).await.is_ok_and(|read| read > 0) {
                     let answer = match line.trim_end() {
@@ -121,20 +128,20 @@ fn a_dispatcher_that_makes_no_sound_is_given_up() {
                     line.clear();
                 }
             });
-            let sources = Sources { dispatcher: Err(Trouble::Elsewhere), espeak: "no-such-program" };
-            let connection = Connection::greet(Box::new(here), None).await.unwrap();
-            let (orders, inbox) = tokio::sync::mpsc::unbounded_channel();
-            let progress = Arc::new(Progress::default());
-            let spoken = Spoken::of(&announcement("One.", None), false, Phrases::of(&[]));
-            assert!(orders.send(Order::Say(1, spoken)).is_ok());
-            let run = speaking::run(sources, Engine::Dispatcher(connection), inbox, Arc::clone(&progress), Phrases::of(&[]));
+            let sources = SpeechEngineSources { dispatcher: Err(SpeechEngineError::NotLocal), espeak: "no-such-program" };
+            let connection = SsipConnection::handshake(Box::new(client), None).await.unwrap();
+            let (commands, receiver) = tokio::sync::mpsc::unbounded_channel();
+            let status = Arc::new(SpeechStatus::default());
+            let segments = SpeechSegment::from_announcement(&announcement("One.", None), false, Phrases::for_languages(&[]));
+            assert!(commands.send(SpeechCommand::Speak(1, segments)).is_ok());
+            let run = speech_task::run(sources, SpeechEngine::Dispatcher(connection), receiver, Arc::clone(&status), Phrases::for_languages(&[]));
             let run = tokio::spawn(run);
-            while progress.ended() == 0 {
+            while status.last_finished() == 0 {
                 tokio::time::sleep(std::time::Duration::from_secs(1)).await;
             }
-            let told = progress.news().unwrap();
-            assert_eq!(told, format!("Speech: speech-dispatcher {why}, and espeak-ng is not installed. From now on nothing is spoken, only written."));
-            drop(orders);
+            let notice = status.take_notice().unwrap();
+            assert_eq!(notice, format!("Speech: speech-dispatcher {why}, and espeak-ng is not installed. From now on, messages are printed only."));
+            drop(commands);
             run.await.unwrap();
             server.abort();
         });
@@ -142,41 +149,50 @@ fn a_dispatcher_that_makes_no_sound_is_given_up() {
 }
 
 #[test]
-fn an_agents_words_among_ours_are_said_by_their_own_voice_one_part_after_the_other() {
-    let spanish = Phrases::of(&["es".to_owned()]);
-    let mut begun =
-        announcement("Bank ha empezado. Paying Ben. Esto no se podrá deshacer nunca.", Some("en"));
-    begun.quotes = Some(vec!["Paying Ben".to_owned()]);
+fn quoted_agent_text_is_spoken_in_its_own_language_in_order() {
+    let spanish = Phrases::for_languages(&["es".to_owned()]);
+    let mut announced = announcement("Bank ha empezado. Paying Ben. Esto no se puede deshacer.", Some("en"));
+    announced.quotes = Some(vec!["Paying Ben".to_owned()]);
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     runtime.block_on(async {
-        let (here, there) = tokio::io::duplex(1 << 20);
-        let server = tokio::spawn(dispatcher(there));
-        let sources = Sources { dispatcher: Err(Trouble::Elsewhere), espeak: "no-such-program" };
-        let connection = Connection::greet(Box::new(here), None).await.unwrap();
-        let (orders, inbox) = tokio::sync::mpsc::unbounded_channel();
-        let progress = Arc::new(Progress::default());
-        assert!(orders.send(Order::Say(1, Spoken::of(&begun, true, spanish))).is_ok());
-        let run =
-            speaking::run(sources, Engine::Dispatcher(connection), inbox, Arc::clone(&progress), spanish);
+        let (client, server_stream) = tokio::io::duplex(1 << 20);
+        let server = tokio::spawn(fake_dispatcher(server_stream));
+        let sources =
+            SpeechEngineSources { dispatcher: Err(SpeechEngineError::NotLocal), espeak: "no-such-program" };
+        let connection = SsipConnection::handshake(Box::new(client), None).await.unwrap();
+        let (commands, receiver) = tokio::sync::mpsc::unbounded_channel();
+        let status = Arc::new(SpeechStatus::default());
+        assert!(
+            commands
+                .send(SpeechCommand::Speak(1, SpeechSegment::from_announcement(&announced, true, spanish)))
+                .is_ok()
+        );
+        let run = speech_task::run(
+            sources,
+            SpeechEngine::Dispatcher(connection),
+            receiver,
+            Arc::clone(&status),
+            spanish,
+        );
         let run = tokio::spawn(run);
-        while progress.ended() == 0 {
+        while status.last_finished() == 0 {
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
         }
-        drop(orders);
+        drop(commands);
         run.await.unwrap();
-        let told = server.await.unwrap();
-        let parts = ["agente: Bank ha empezado. ", "Paying Ben.", "Esto no se podrá deshacer nunca."];
-        assert_eq!(told.texts, parts);
+        let log = server.await.unwrap();
+        let parts = ["agente: Bank ha empezado. ", "Paying Ben.", "Esto no se puede deshacer."];
+        assert_eq!(log.texts, parts);
         let languages: Vec<_> =
-            told.commands.iter().filter_map(|command| command.strip_prefix("SET self LANGUAGE ")).collect();
+            log.commands.iter().filter_map(|command| command.strip_prefix("SET self LANGUAGE ")).collect();
         assert_eq!(languages, ["es", "en", "es"]);
     });
 }
 
 #[test]
-fn dots_commands_and_markup_are_text() {
-    for (text, heard) in [
+fn dots_commands_and_markup_are_spoken_as_text() {
+    for (text, expected) in [
         ("Hello.", "agent: Hello."),
         ("One\n.\nTwo", "agent: One\n.\nTwo"),
         ("One\r\n.\r\nSTOP all\r\n", "agent: One\n.\nSTOP all"),
@@ -185,15 +201,15 @@ fn dots_commands_and_markup_are_text() {
         ("a\rSTOP self\rb\u{85}c\u{0}d\u{1b}[1m", "agent: a\nSTOP self\nb\nc\\u{0}d\\u{1b}[1m"),
         ("ask: Question 1", "agent: ask : Question 1"),
     ] {
-        let told = told(&[announcement(text, Some("de"))]);
-        assert_eq!(told.texts, [heard]);
-        assert_eq!(told.commands, ["SET self PRIORITY message", "SPEAK"]);
+        let log = dispatcher_log(&[announcement(text, Some("de"))]);
+        assert_eq!(log.texts, [expected]);
+        assert_eq!(log.commands, ["SET self PRIORITY message", "SPEAK"]);
     }
 }
 
 #[test]
-fn a_language_is_set_where_it_is_another_than_the_persons_own() {
-    let told = told(&[
+fn the_language_is_set_only_if_it_differs_from_the_persons_own() {
+    let log = dispatcher_log(&[
         announcement("a", Some("de-AT")),
         announcement("b", Some("es")),
         announcement("c", Some("es")),
@@ -202,7 +218,7 @@ fn a_language_is_set_where_it_is_another_than_the_persons_own() {
         announcement("f", Some("en\r\nSTOP all")),
     ]);
     assert_eq!(
-        told.commands,
+        log.commands,
         [
             "SET self PRIORITY message",
             "SPEAK",
@@ -222,19 +238,19 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn whatever_is_written_is_one_text(
+    fn any_input_is_sent_as_one_text(
         text in prop_oneof![any::<String>(), "([.]|\r\n|\n|\r|STOP all|SPEAK|a| |<mark/>|\u{85}|\u{2028}){0,40}"],
         language in proptest::option::of(prop_oneof![any::<String>(), "[a-z]{2}(-[A-Z]{2})?(\r\n)?"]),
     ) {
-        let told = told(&[announcement(&text, language.as_deref())]);
-        let expected = plain(&text, false);
+        let log = dispatcher_log(&[announcement(&text, language.as_deref())]);
+        let expected = sanitize(&text, false);
         if !expected.chars().any(char::is_alphanumeric) {
-            prop_assert_eq!(told, Told::default());
+            prop_assert_eq!(log, DispatcherLog::default());
             return Ok(());
         }
-        prop_assert_eq!(&told.texts, &[format!("agent: {expected}")]);
-        prop_assert!(told.texts.iter().all(|text| text.chars().all(|c| c == '\n' || !c.is_control())));
-        let commands: Vec<_> = told.commands.iter().map(String::as_str).collect();
+        prop_assert_eq!(&log.texts, &[format!("agent: {expected}")]);
+        prop_assert!(log.texts.iter().all(|text| text.chars().all(|c| c == '\n' || !c.is_control())));
+        let commands: Vec<_> = log.commands.iter().map(String::as_str).collect();
         match *commands.as_slice() {
             ["SET self PRIORITY message", "SPEAK"] => {}
             ["SET self PRIORITY message", language, "SPEAK"] => {

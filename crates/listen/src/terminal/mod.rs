@@ -1,20 +1,21 @@
-//! `sayso listen`: lines, one after the other, each with a word in front. Nothing is repainted.
+//! `sayso listen`: prints labelled lines, one after another. It never repaints the screen.
 //!
-//! - `typed`: what a line means by itself; `conversation`: what it means now, and what follows from it; `answerlike`: what only
-//!   sounds like an answer.
-//! - `talk`: what is heard, typed and said, one thing at a time; `back`: the connection is there again.
-//! - `terms`: what is said of what a hub gives; `printed`: announcements as lines or as JSON; `aloud`: given to a voice.
+//! - `input_parser`: parses a typed line; `input_handler`: decides what the line does now; `answer_detector`: recognizes lines
+//!   that only sound like an answer.
+//! - `listener`: handles events, input and announcements, one at a time; `reconnect`: catches up after a lost connection.
+//! - `subscription_terms`: describes the hub's terms; `transcript`: prints announcements as lines or JSON; `speech_output`: speaks
+//!   them.
 
-mod aloud;
-mod answerlike;
-mod back;
-mod conversation;
-mod printed;
-mod talk;
-mod terms;
+mod answer_detector;
+mod input_handler;
+mod input_parser;
+mod listener;
+mod reconnect;
+mod speech_output;
+mod subscription_terms;
 #[cfg(test)]
 mod tests;
-mod typed;
+mod transcript;
 
 use std::io::{self, BufRead, Read, Write};
 
@@ -23,110 +24,110 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::sleep_until;
 
 use crate::client::{self, Address};
-use crate::{Announcement, Checks, Limits, Phrases, Tastes, Voice};
-use talk::Talk;
+use crate::{Announcement, ManifestPolicy, Phrases, Preferences, SpeechSynthesizer, SubscriberLimits};
+use listener::TerminalListener;
 
-/// How somebody listens.
+/// The settings of a terminal listener.
 #[derive(Clone, Debug)]
-pub struct Settings {
-    /// Where the hub is.
+pub struct TerminalSettings {
+    /// The hub's address.
     pub address: Address,
-    /// What the person wants to hear.
-    pub tastes: Tastes,
-    /// One JSON object a line, for programs.
+    /// The person's preferences.
+    pub preferences: Preferences,
+    /// Whether to print one JSON object per line, for programs.
     pub json: bool,
-    /// Whether questions are answered without a person.
-    pub auto: Auto,
-    /// How much is kept.
-    pub limits: Limits,
-    /// How it is looked at who the hub is; nothing where that is known.
-    pub checks: Option<Checks>,
+    /// Whether and how questions are answered automatically.
+    pub auto_answer: AutoAnswerMode,
+    /// Limits on what is stored.
+    pub limits: SubscriberLimits,
+    /// How to check the hub's manifest. `None` if the hub's identity is known.
+    pub manifest_policy: Option<ManifestPolicy>,
 }
 
-impl Settings {
-    /// The usual way to listen to a hub.
+impl TerminalSettings {
+    /// Creates the default settings for a hub.
     pub fn new(address: Address) -> Self {
         Self {
             address,
-            tastes: Tastes::default(),
+            preferences: Preferences::default(),
             json: false,
-            auto: Auto::Off,
-            limits: Limits::default(),
-            checks: None,
+            auto_answer: AutoAnswerMode::Off,
+            limits: SubscriberLimits::default(),
+            manifest_policy: None,
         }
     }
 }
 
-/// Whether questions are answered without a person.
+/// Whether and how questions are answered automatically.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Auto {
+pub enum AutoAnswerMode {
     /// The person is asked.
     Off,
-    /// Everything is allowed; of choices the first is taken.
+    /// Everything is accepted. A clarification gets its first choice as the answer.
     Accept,
-    /// Everything is refused.
+    /// Everything is rejected.
     Reject,
-    /// Nothing is answered, whatever is typed: each question runs out of time.
+    /// Nothing is answered, whatever is typed. Each question times out.
     None,
 }
 
-impl Auto {
-    /// What the person should know before it begins.
+impl AutoAnswerMode {
+    /// Returns the warning that the person must hear first.
     pub fn warning(self, phrases: &Phrases) -> Option<&'static str> {
         match self {
             Self::Off => None,
-            Self::Accept => Some(phrases.auto_accepts),
-            Self::Reject => Some(phrases.auto_rejects),
-            Self::None => Some(phrases.auto_is_silent),
+            Self::Accept => Some(phrases.auto_accept_warning),
+            Self::Reject => Some(phrases.auto_reject_warning),
+            Self::None => Some(phrases.auto_none_warning),
         }
     }
 }
 
-/// What others have to do with a terminal that listens. Everything may be left out.
+/// Connections between a terminal listener and the rest of the program. All are optional.
 #[derive(Default)]
-pub struct Hooks {
-    /// Lines that the person types. When it ends, listening goes on without answers. See [`stdin`].
+pub struct TerminalHooks {
+    /// Receives the lines that the person types. If the channel closes, the listener continues without input. See [`stdin_lines`].
     pub input: Option<mpsc::Receiver<String>>,
-    /// Gets the lines that are neither a command nor an answer; without it they are not understood.
+    /// Receives lines that are neither a command nor an answer. Without it, such lines are reported as not understood.
     pub requests: Option<mpsc::Sender<String>>,
-    /// Whether a line is a request that is understood. While a question is open nothing else is one, nor what sounds like an
-    /// answer.
-    pub understood: Option<fn(&str) -> bool>,
-    /// Takes orders from elsewhere.
-    pub orders: Option<mpsc::Receiver<Order>>,
-    /// Told when the first stream is open: from then on nothing is missed.
+    /// Returns whether a line is a known request. While a question is open, only known requests that do not sound like
+    /// an answer are passed on.
+    pub is_understood: Option<fn(&str) -> bool>,
+    /// Receives commands from other parts of the program.
+    pub commands: Option<mpsc::Receiver<TerminalCommand>>,
+    /// Notified when the first stream is open. No event is missed from then on.
     pub ready: Option<oneshot::Sender<()>>,
-    /// Says what is printed, too.
-    pub voice: Option<Box<dyn Voice>>,
+    /// Speaks what is printed.
+    pub synthesizer: Option<Box<dyn SpeechSynthesizer>>,
 }
 
-/// An order for a terminal that listens.
+/// A command for a terminal listener.
 #[derive(Debug)]
-pub enum Order {
-    /// Says this, in sayso's own words.
-    Say(Announcement),
-    /// Ends when this session has ended.
-    EndAfter(SessionId),
-    /// Tells when what was taken before is dealt with.
-    Tell(oneshot::Sender<()>),
-    /// Tells when this session was told to its end, which is `true`, or what it asks was told and is not answered.
-    TellAfter(SessionId, oneshot::Sender<bool>),
-    /// Ends now.
-    End,
+pub enum TerminalCommand {
+    /// Announces a text that sayso wrote.
+    Announce(Announcement),
+    /// Quits when this session has ended.
+    QuitAfterSession(SessionId),
+    /// Notifies the channel when everything received before this command was processed.
+    NotifyProcessed(oneshot::Sender<()>),
+    /// Sends `true` when the end of this session was announced, or `false` when the session has an unanswered question.
+    NotifyAfterSession(SessionId, oneshot::Sender<bool>),
+    /// Quits now.
+    Quit,
 }
 
-/// Why it could not listen, for people.
+/// Why listening failed, as text for a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure(pub String);
+pub struct TerminalError(pub String);
 
-/// Bytes of a line that is typed.
-const LONGEST_LINE: u64 = 64 * 1024;
-/// Announcements and answers that wait for each other.
-const WAITING: usize = 64;
+/// Maximum length of a typed line, in bytes.
+const MAX_LINE_BYTES: u64 = 64 * 1024;
+/// Capacity of the channels for events and typed lines.
+const CHANNEL_CAPACITY: usize = 64;
 
-/// The lines of standard input, read by a thread of their own.
-pub fn stdin() -> mpsc::Receiver<String> {
-    let (lines, input) = mpsc::channel(WAITING);
+/// Reads the lines of standard input on a separate thread.
+pub fn stdin_lines() -> mpsc::Receiver<String> {
+    let (lines, input) = mpsc::channel(CHANNEL_CAPACITY);
     std::thread::spawn(move || {
         let mut stdin = io::stdin().lock();
         while let Some(line) = next_line(&mut stdin) {
@@ -138,66 +139,70 @@ pub fn stdin() -> mpsc::Receiver<String> {
     input
 }
 
-/// The next line; one that is too long becomes a text that means nothing, so that no part of it does.
+/// Reads the next line. A line that is too long is replaced by a text that is no command, so that no part of it is executed.
 fn next_line(input: &mut impl BufRead) -> Option<String> {
     let mut line = Vec::new();
-    let read = input.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line);
+    let read = input.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line);
     if read.is_ok_and(|read| read > 0) {
-        if !line.ends_with(b"\n") && line.len() as u64 >= LONGEST_LINE {
+        if !line.ends_with(b"\n") && line.len() as u64 >= MAX_LINE_BYTES {
             while input.skip_until(b'\n').is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {}
             return Some("a line that is too long".to_owned());
         }
-        // What is no text is shown as such, and answers nothing.
+        // Invalid UTF-8 is replaced and then matches no answer.
         return Some(String::from_utf8_lossy(&line).into_owned());
     }
     None
 }
 
-/// Listens until the person or an order ends it, or the hub refuses.
-pub async fn run(settings: Settings, mut hooks: Hooks, out: impl Write) -> Result<(), Failure> {
-    let (tell, mut heard) = mpsc::channel(WAITING);
-    let (wishes, wanted) = watch::channel(settings.tastes.clone());
-    let (address, checks) = (settings.address.clone(), settings.checks.clone());
-    let signed_only = checks.as_ref().is_some_and(|checks| checks.signed_only);
-    let request = move |asking| client::request(&wanted.borrow(), signed_only, &asking);
-    let following = tokio::spawn(client::follow(address, checks, request, tell));
-    let (mut input, mut orders) = (hooks.input.take(), hooks.orders.take());
-    let mut talk = Talk::new(settings, hooks, wishes, out);
+/// Listens until the person or a command quits, or the hub refuses the connection.
+pub async fn run(
+    settings: TerminalSettings,
+    mut hooks: TerminalHooks,
+    output: impl Write,
+) -> Result<(), TerminalError> {
+    let (event_sender, mut events) = mpsc::channel(CHANNEL_CAPACITY);
+    let (preference_sender, preferences) = watch::channel(settings.preferences.clone());
+    let (address, policy) = (settings.address.clone(), settings.manifest_policy.clone());
+    let signed_only = policy.as_ref().is_some_and(|policy| policy.signed_only);
+    let request = move |context| client::subscription_request(&preferences.borrow(), signed_only, &context);
+    let follow_task = tokio::spawn(client::follow(address, policy, request, event_sender));
+    let (mut input, mut commands) = (hooks.input.take(), hooks.commands.take());
+    let mut listener = TerminalListener::new(settings, hooks, preference_sender, output);
     let mut failure = None;
-    while failure.is_none() && !talk.is_over {
-        let next = talk.next_look();
+    while failure.is_none() && !listener.is_over {
+        let next = listener.next_poll();
         tokio::select! {
-            one = heard.recv() => match one {
-                Some(one) => failure = talk.hear(one),
-                None => talk.is_over = true,
+            event = events.recv() => match event {
+                Some(event) => failure = listener.handle_event(event),
+                None => listener.is_over = true,
             },
-            line = next_of(&mut input) => match line {
-                Some(line) => talk.typed(&line),
+            line = recv_or_pending(&mut input) => match line {
+                Some(line) => listener.handle_line(&line),
                 None => input = None,
             },
-            order = next_of(&mut orders) => match order {
-                Some(Order::Say(announcement)) => talk.say(&announcement),
-                Some(Order::EndAfter(session)) => talk.until = Some(session),
-                Some(Order::Tell(who)) => drop(who.send(())),
-                Some(Order::TellAfter(session, who)) => talk.told_after.push((session, who)),
-                Some(Order::End) => talk.quit(),
-                None => orders = None,
+            command = recv_or_pending(&mut commands) => match command {
+                Some(TerminalCommand::Announce(announcement)) => listener.announce(&announcement),
+                Some(TerminalCommand::QuitAfterSession(session)) => listener.quit_after = Some(session),
+                Some(TerminalCommand::NotifyProcessed(done)) => drop(done.send(())),
+                Some(TerminalCommand::NotifyAfterSession(session, done)) => listener.session_waiters.push((session, done)),
+                Some(TerminalCommand::Quit) => listener.quit(),
+                None => commands = None,
             },
-            Some(Ok(sent)) = talk.sends.join_next() => talk.was_sent(sent),
+            Some(Ok(outcome)) = listener.pending_sends.join_next() => listener.handle_send_outcome(outcome),
             () = sleep_until(next) => {}
         }
-        talk.look();
+        listener.poll();
     }
-    following.abort();
-    if let Some(Failure(why)) = &failure {
-        talk.last_words(why).await;
+    follow_task.abort();
+    if let Some(TerminalError(reason)) = &failure {
+        listener.speak_failure(reason).await;
     }
-    talk.leave().await;
+    listener.shut_down().await;
     failure.map_or(Ok(()), Err)
 }
 
-/// The next of a channel that may not be there.
-async fn next_of<T>(channel: &mut Option<mpsc::Receiver<T>>) -> Option<T> {
+/// Receives from an optional channel. Without a channel, it waits forever.
+async fn recv_or_pending<T>(channel: &mut Option<mpsc::Receiver<T>>) -> Option<T> {
     match channel {
         Some(channel) => channel.recv().await,
         None => std::future::pending().await,

@@ -1,4 +1,4 @@
-//! Which lines are answers, to what, and which are not.
+//! Which lines count as an answer, and to which question.
 
 mod languages;
 mod latency;
@@ -8,268 +8,300 @@ use std::sync::{Arc, Mutex};
 
 use seal::UnixMillis;
 
-use super::back::Back;
-use super::conversation::{Act, Around, goodbye, take};
-use super::talk::Talk;
-use super::{Hooks, Settings};
-use crate::client::{Address, Heard};
-use crate::{Announcement, Ear, Limits, Tastes, Voice};
+use super::input_handler::{InputContext, TerminalAction, goodbye_text, handle_line};
+use super::listener::TerminalListener;
+use super::reconnect::CatchUp;
+use super::{TerminalHooks, TerminalSettings};
+use crate::client::{Address, ConnectionEvent};
+use crate::{Announcement, Preferences, SpeechSynthesizer, Subscriber, SubscriberLimits};
 
 pub(super) const NOW: UnixMillis = UnixMillis::new(1_779_631_200_000);
-pub(super) const ALONE: Around = Around { requests: None, speech: false, hub: true, lost: false };
-pub(super) const WITH_REQUESTS: Around =
-    Around { requests: Some(|_| true), speech: false, hub: true, lost: false };
+pub(super) const WITHOUT_REQUESTS: InputContext =
+    InputContext { request_filter: None, has_speech: false, has_hub: true, is_disconnected: false };
+pub(super) const WITH_REQUESTS: InputContext =
+    InputContext { request_filter: Some(|_| true), has_speech: false, has_hub: true, is_disconnected: false };
 
-fn ear(questions: &[&str]) -> Ear {
-    ear_in("en", questions)
+fn subscriber_with(questions: &[&str]) -> Subscriber {
+    subscriber_in_language("en", questions)
 }
 
-pub(super) fn ear_in(language: &str, questions: &[&str]) -> Ear {
-    let tastes = Tastes { languages: vec![language.to_owned()], ..Tastes::default() };
-    let mut ear = Ear::new(tastes, Limits::default());
-    ear.subscribe(aaep::SubscriptionId::parse("sub_1").unwrap());
+pub(super) fn subscriber_in_language(language: &str, questions: &[&str]) -> Subscriber {
+    let preferences = Preferences { languages: vec![language.to_owned()], ..Preferences::default() };
+    let mut subscriber = Subscriber::new(preferences, SubscriberLimits::default());
+    subscriber.set_subscription(aaep::SubscriptionId::parse("sub_1").unwrap());
     for (at, question) in questions.iter().enumerate() {
-        ear.hear(
+        subscriber.receive(
             &format!(
                 r#"{{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:agent.awaiting.{question},"event_id":"evt_{at}","session_id":"sess_{at}","timestamp":"2026-05-24T14:00:00.000Z","producer":{{"agent_id":"bank"}},"reply_token":"rpl_{at}","timeout_seconds":120}}"#
             ),
             NOW,
         );
     }
-    while ear.next(NOW).is_some() {}
-    ear
+    while subscriber.next_announcement(NOW).is_some() {}
+    subscriber
 }
 
-pub(super) const GRAVE: &str =
+pub(super) const HIGH_RISK: &str =
     r#"confirmation","action":"A","consequence":"C","default_decision":"reject","irreversible":true"#;
-const UNSAID: &str =
+const UNSTATED_REVERSIBILITY: &str =
     r#"confirmation","action":"A","consequence":"C","default_decision":"reject","risk_level":"low""#;
-pub(super) const LIGHT: &str = r#"confirmation","action":"A","consequence":"C","default_decision":"reject","risk_level":"low","irreversible":false"#;
-pub(super) const WORDS: &str = r#"clarification","question":"Q?""#;
+pub(super) const LOW_RISK: &str = r#"confirmation","action":"A","consequence":"C","default_decision":"reject","risk_level":"low","irreversible":false"#;
+pub(super) const FREE_TEXT: &str = r#"clarification","question":"Q?""#;
 pub(super) const CHOICES: &str = r#"clarification","question":"Q?","choices":[{"value":"a","label":"The first"},{"value":"b","label":"The second"}]"#;
 pub(super) const YES_NO: &str = r#"clarification","question":"Q?","accepted_response_kinds":["yes_no"]"#;
-const MORE: &str = r#"clarification","question":"Q?","choices":[{"value":"a2","label":"One"},{"value":"b","label":"The second"},{"value":"c","label":"The third"}]"#;
-const COUNT: &str = r#"clarification","question":"Q?","accepted_response_kinds":["numeric"]"#;
+const THREE_CHOICES: &str = r#"clarification","question":"Q?","choices":[{"value":"a2","label":"One"},{"value":"b","label":"The second"},{"value":"c","label":"The third"}]"#;
+const NUMERIC: &str = r#"clarification","question":"Q?","accepted_response_kinds":["numeric"]"#;
 
-/// What is sent for a line, by its end; nothing if nothing is.
-fn sent(questions: &[&str], line: &str, around: Around) -> Option<String> {
-    sent_in("en", questions, line, around)
+/// Returns the message or request that a line causes, or `None`.
+fn sent_message(questions: &[&str], line: &str, context: InputContext) -> Option<String> {
+    sent_message_in_language("en", questions, line, context)
 }
 
-pub(super) fn sent_in(language: &str, questions: &[&str], line: &str, around: Around) -> Option<String> {
-    let mut ear = ear_in(language, questions);
-    take(&mut ear, line, around, NOW).into_iter().find_map(|act| match act {
-        Act::Send { message, .. } => Some(message),
-        Act::Request(text) => Some(format!("request {text}")),
+pub(super) fn sent_message_in_language(
+    language: &str,
+    questions: &[&str],
+    line: &str,
+    context: InputContext,
+) -> Option<String> {
+    let mut subscriber = subscriber_in_language(language, questions);
+    handle_line(&mut subscriber, line, context, NOW).into_iter().find_map(|action| match action {
+        TerminalAction::Send { message, .. } => Some(message),
+        TerminalAction::Request(text) => Some(format!("request {text}")),
         _ => None,
     })
 }
 
 #[test]
-fn only_what_was_meant_as_an_answer_is_one() {
+fn only_unambiguous_input_counts_as_an_answer() {
     let accept = r#""reply_token":"rpl_0","decision":"accept""#;
     let reject = r#""reply_token":"rpl_0","decision":"reject""#;
     let table: &[(&[&str], &str, Option<&str>)] = &[
-        (&[GRAVE], "yes", Some(accept)),
-        (&[GRAVE], "Accept", Some(accept)),
-        (&[GRAVE], "yes 1", Some(accept)),
-        (&[GRAVE], "1 accept", Some(accept)),
-        (&[GRAVE], "answer yes", Some(accept)),
-        (&[GRAVE], "no", Some(reject)),
-        (&[GRAVE], "n", Some(reject)),
-        (&[GRAVE], "2", Some(reject)),
-        (&[GRAVE], "1", None),
-        (&[GRAVE], "y", None),
-        (&[GRAVE], "y 1", None),
-        (&[GRAVE], "answer y", None),
-        (&[GRAVE], "", None),
-        (&[GRAVE], "3", None),
-        (&[GRAVE], "yes 2", None),
-        (&[GRAVE], "yes no", None),
-        (&[GRAVE], "yess", None),
-        (&[GRAVE], "ｙｅｓ", None),
-        (&[UNSAID], "1", None),
-        (&[UNSAID], "yes", Some(accept)),
-        (&[LIGHT], "1", Some(accept)),
-        (&[LIGHT], "y", Some(accept)),
-        (&[LIGHT], "2", Some(reject)),
-        (&[LIGHT, LIGHT], "yes", None),
-        (&[LIGHT, LIGHT], "1", None),
-        (&[LIGHT, LIGHT], "yes 1", Some(accept)),
-        (&[WORDS, LIGHT], "Lagos", None),
-        (&[WORDS, LIGHT], "1 New York", Some(r#""reply_token":"rpl_0","response":"New York""#)),
-        (&[WORDS], "Lagos", Some(r#""response":"Lagos""#)),
-        (&[WORDS], "yes", Some(r#""response":"yes""#)),
-        (&[WORDS], "5 euro", Some(r#""response":"5 euro""#)),
-        (&[WORDS], "answer stop", Some(r#""response":"stop""#)),
-        (&[WORDS], "answer 5 euro", Some(r#""response":"5 euro""#)),
-        (&[WORDS], "status", None),
+        (&[HIGH_RISK], "yes", Some(accept)),
+        (&[HIGH_RISK], "Accept", Some(accept)),
+        (&[HIGH_RISK], "yes 1", Some(accept)),
+        (&[HIGH_RISK], "1 accept", Some(accept)),
+        (&[HIGH_RISK], "answer yes", Some(accept)),
+        (&[HIGH_RISK], "no", Some(reject)),
+        (&[HIGH_RISK], "n", Some(reject)),
+        (&[HIGH_RISK], "2", Some(reject)),
+        (&[HIGH_RISK], "1", None),
+        (&[HIGH_RISK], "y", None),
+        (&[HIGH_RISK], "y 1", None),
+        (&[HIGH_RISK], "answer y", None),
+        (&[HIGH_RISK], "", None),
+        (&[HIGH_RISK], "3", None),
+        (&[HIGH_RISK], "yes 2", None),
+        (&[HIGH_RISK], "yes no", None),
+        (&[HIGH_RISK], "yess", None),
+        (&[HIGH_RISK], "ｙｅｓ", None),
+        (&[UNSTATED_REVERSIBILITY], "1", None),
+        (&[UNSTATED_REVERSIBILITY], "yes", Some(accept)),
+        (&[LOW_RISK], "1", Some(accept)),
+        (&[LOW_RISK], "y", Some(accept)),
+        (&[LOW_RISK], "2", Some(reject)),
+        (&[LOW_RISK, LOW_RISK], "yes", None),
+        (&[LOW_RISK, LOW_RISK], "1", None),
+        (&[LOW_RISK, LOW_RISK], "yes 1", Some(accept)),
+        (&[FREE_TEXT, LOW_RISK], "Lagos", None),
+        (&[FREE_TEXT, LOW_RISK], "1 New York", Some(r#""reply_token":"rpl_0","response":"New York""#)),
+        (&[FREE_TEXT], "Lagos", Some(r#""response":"Lagos""#)),
+        (&[FREE_TEXT], "yes", Some(r#""response":"yes""#)),
+        (&[FREE_TEXT], "5 euro", Some(r#""response":"5 euro""#)),
+        (&[FREE_TEXT], "answer stop", Some(r#""response":"stop""#)),
+        (&[FREE_TEXT], "answer 5 euro", Some(r#""response":"5 euro""#)),
+        (&[FREE_TEXT], "status", None),
         (&[CHOICES], "2", Some(r#""response":"b""#)),
         (&[CHOICES], "the first", Some(r#""response":"a""#)),
         (&[CHOICES], "3", None),
         (&[CHOICES], "the third", None),
-        (&[COUNT], "12", Some(r#""response":12"#)),
-        (&[COUNT], "twelve", None),
-        (&[CHOICES, GRAVE], "the second", Some(r#""reply_token":"rpl_0","response":"b""#)),
-        (&[GRAVE, CHOICES], "answer the second", Some(r#""reply_token":"rpl_1","response":"b""#)),
-        (&[GRAVE, MORE], "answer 3", Some(r#""reply_token":"rpl_1","response":"c""#)),
-        (&[GRAVE, MORE], "3", Some(r#""reply_token":"rpl_1","response":"c""#)),
-        (&[CHOICES, MORE], "3", Some(r#""reply_token":"rpl_1","response":"c""#)),
-        (&[GRAVE, COUNT], "12", Some(r#""reply_token":"rpl_1","response":12"#)),
-        // More than one question could be meant, and a yes is never guessed.
-        (&[CHOICES, MORE], "the second", None),
-        (&[CHOICES, MORE], "2", None),
-        (&[LIGHT, CHOICES], "1", None),
-        (&[LIGHT, WORDS], "1", None),
-        (&[LIGHT, CHOICES], "yes", None),
-        (&[LIGHT, CHOICES], "the third", None),
+        (&[NUMERIC], "12", Some(r#""response":12"#)),
+        (&[NUMERIC], "twelve", None),
+        (&[CHOICES, HIGH_RISK], "the second", Some(r#""reply_token":"rpl_0","response":"b""#)),
+        (&[HIGH_RISK, CHOICES], "answer the second", Some(r#""reply_token":"rpl_1","response":"b""#)),
+        (&[HIGH_RISK, THREE_CHOICES], "answer 3", Some(r#""reply_token":"rpl_1","response":"c""#)),
+        (&[HIGH_RISK, THREE_CHOICES], "3", Some(r#""reply_token":"rpl_1","response":"c""#)),
+        (&[CHOICES, THREE_CHOICES], "3", Some(r#""reply_token":"rpl_1","response":"c""#)),
+        (&[HIGH_RISK, NUMERIC], "12", Some(r#""reply_token":"rpl_1","response":12"#)),
+        // The line could answer more than one question, and a yes is never guessed.
+        (&[CHOICES, THREE_CHOICES], "the second", None),
+        (&[CHOICES, THREE_CHOICES], "2", None),
+        (&[LOW_RISK, CHOICES], "1", None),
+        (&[LOW_RISK, FREE_TEXT], "1", None),
+        (&[LOW_RISK, CHOICES], "yes", None),
+        (&[LOW_RISK, CHOICES], "the third", None),
         (&[], "yes", None),
         (&[], "1", None),
     ];
     for (questions, line, expected) in table {
-        let told = sent(questions, line, ALONE);
+        let sent = sent_message(questions, line, WITHOUT_REQUESTS);
         match expected {
             Some(part) => {
-                assert!(told.as_ref().is_some_and(|told| told.contains(part)), "{line:?}: {told:?}");
+                assert!(sent.as_ref().is_some_and(|sent| sent.contains(part)), "{line:?}: {sent:?}");
             }
-            None => assert_eq!(told, None, "{line:?} to {questions:?}"),
+            None => assert_eq!(sent, None, "{line:?} to {questions:?}"),
         }
     }
 }
 
 #[test]
-fn what_is_neither_a_command_nor_an_answer_is_a_request() {
+fn input_that_is_neither_a_command_nor_an_answer_is_a_request() {
     for (questions, line, expected) in [
         (&[][..], "Transfer 250 euros", Some("request Transfer 250 euros")),
         (&[], "5 euro to Ben", Some("request 5 euro to Ben")),
-        (&[GRAVE], "Transfer 250 euros", Some("request Transfer 250 euros")),
-        (&[GRAVE], "yes", Some("accept")),
-        (&[WORDS], "Lagos", Some("\"response\":\"Lagos\"")),
+        (&[HIGH_RISK], "Transfer 250 euros", Some("request Transfer 250 euros")),
+        (&[HIGH_RISK], "yes", Some("accept")),
+        (&[FREE_TEXT], "Lagos", Some("\"response\":\"Lagos\"")),
         (&[], "yes", None),
         (&[], "status", None),
     ] {
-        let told = sent(questions, line, WITH_REQUESTS);
+        let sent = sent_message(questions, line, WITH_REQUESTS);
         match expected {
             Some(part) => {
-                assert!(told.as_ref().is_some_and(|told| told.contains(part)), "{line:?}: {told:?}");
+                assert!(sent.as_ref().is_some_and(|sent| sent.contains(part)), "{line:?}: {sent:?}");
             }
-            None => assert_eq!(told, None, "{line:?}"),
+            None => assert_eq!(sent, None, "{line:?}"),
         }
     }
 }
 
 #[test]
-fn with_a_question_open_what_sounds_like_an_answer_starts_nothing() {
+fn while_a_question_is_open_answer_like_input_is_not_a_request() {
     for line in
         ["nope", "yes please", "ok then", "sure", "go ahead", "I don't want that", "send it", "cancel"]
     {
-        for questions in [&[GRAVE][..], &[LIGHT], &[LIGHT, GRAVE], &[LIGHT, WORDS]] {
-            let acts = take(&mut ear(questions), line, WITH_REQUESTS, NOW);
-            let [Act::Say(said)] = acts.as_slice() else { panic!("{line}: {acts:?}") };
+        for questions in [&[HIGH_RISK][..], &[LOW_RISK], &[LOW_RISK, HIGH_RISK], &[LOW_RISK, FREE_TEXT]] {
+            let actions = handle_line(&mut subscriber_with(questions), line, WITH_REQUESTS, NOW);
+            let [TerminalAction::Say(announcement)] = actions.as_slice() else {
+                panic!("{line}: {actions:?}")
+            };
             assert!(
-                said.text.starts_with("That was not taken as an answer, and nothing was sent."),
-                "{said:?}"
+                announcement.text.starts_with("That is not an answer, so nothing was sent."),
+                "{announcement:?}"
             );
-            assert!(said.text.contains(" yes "), "how to answer: {said:?}");
+            assert!(announcement.text.contains(" yes "), "how to answer: {announcement:?}");
         }
-        assert_eq!(sent(&[], line, WITH_REQUESTS), Some(format!("request {line}")), "nothing is open");
+        assert_eq!(
+            sent_message(&[], line, WITH_REQUESTS),
+            Some(format!("request {line}")),
+            "nothing is open"
+        );
     }
-    // Nor does what nobody understands; what is understood is a request.
-    let around = Around { requests: Some(|line| line == "what's my balance?"), ..ALONE };
-    assert_eq!(sent(&[GRAVE], "hm, er, mumble", around), None);
-    assert_eq!(sent(&[GRAVE], "wibble", around), None);
-    assert_eq!(sent(&[GRAVE], "what's my balance?", around), Some("request what's my balance?".to_owned()));
-    assert_eq!(sent(&[], "wibble", around), Some("request wibble".to_owned()));
+    // The same holds for a line that is not a known request. A known request is passed on.
+    let context =
+        InputContext { request_filter: Some(|line| line == "what's my balance?"), ..WITHOUT_REQUESTS };
+    assert_eq!(sent_message(&[HIGH_RISK], "hm, er, mumble", context), None);
+    assert_eq!(sent_message(&[HIGH_RISK], "wibble", context), None);
+    assert_eq!(
+        sent_message(&[HIGH_RISK], "what's my balance?", context),
+        Some("request what's my balance?".to_owned())
+    );
+    assert_eq!(sent_message(&[], "wibble", context), Some("request wibble".to_owned()));
 }
 
 #[test]
-fn who_leaves_is_told_what_goes_on() {
-    let told = |questions: &[&str]| goodbye(&ear(questions), true);
-    assert_eq!(told(&[]), "You have stopped listening.");
+fn the_farewell_names_running_agents_and_open_questions() {
+    let farewell = |questions: &[&str]| goodbye_text(&subscriber_with(questions), true);
+    assert_eq!(farewell(&[]), "You are no longer listening.");
     assert_eq!(
-        told(&[GRAVE]),
-        "You have stopped listening. The agent goes on. Question 1 stays without your answer."
+        farewell(&[HIGH_RISK]),
+        "You are no longer listening. The agent continues. You have not answered question 1."
     );
     assert_eq!(
-        told(&[GRAVE, WORDS]),
-        "You have stopped listening. The agents go on. Questions 1 and 2 stay without your answer."
+        farewell(&[HIGH_RISK, FREE_TEXT]),
+        "You are no longer listening. The agents continue. You have not answered questions 1 and 2."
     );
-    assert_eq!(goodbye(&ear(&[]), false), "");
+    assert_eq!(goodbye_text(&subscriber_with(&[]), false), "");
 }
 
 #[test]
-fn of_several_agents_one_is_stopped() {
-    assert_eq!(sent(&[GRAVE, GRAVE], "stop", ALONE), None);
-    assert!(sent(&[GRAVE, GRAVE], "stop 2", ALONE).unwrap().contains("sess_1"));
-    assert!(sent(&[GRAVE], "stop", ALONE).unwrap().contains("sess_0"));
-    let all = take(&mut ear(&[GRAVE, GRAVE]), "stop all", ALONE, NOW);
-    assert_eq!(all.iter().filter(|act| matches!(act, Act::Send { .. })).count(), 2);
-    assert_eq!(sent(&[GRAVE], "stop", Around { hub: false, ..ALONE }), None);
-    assert_eq!(sent(&[GRAVE], "more time", Around { hub: false, ..ALONE }), None);
+fn stop_needs_a_session_number_if_several_agents_are_active() {
+    assert_eq!(sent_message(&[HIGH_RISK, HIGH_RISK], "stop", WITHOUT_REQUESTS), None);
+    assert!(sent_message(&[HIGH_RISK, HIGH_RISK], "stop 2", WITHOUT_REQUESTS).unwrap().contains("sess_1"));
+    assert!(sent_message(&[HIGH_RISK], "stop", WITHOUT_REQUESTS).unwrap().contains("sess_0"));
+    let all = handle_line(&mut subscriber_with(&[HIGH_RISK, HIGH_RISK]), "stop all", WITHOUT_REQUESTS, NOW);
+    assert_eq!(all.iter().filter(|action| matches!(action, TerminalAction::Send { .. })).count(), 2);
+    assert_eq!(sent_message(&[HIGH_RISK], "stop", InputContext { has_hub: false, ..WITHOUT_REQUESTS }), None);
+    assert_eq!(
+        sent_message(&[HIGH_RISK], "more time", InputContext { has_hub: false, ..WITHOUT_REQUESTS }),
+        None
+    );
 }
 
 #[test]
-fn several_sessions_of_one_agent_are_told_apart_by_what_they_are_about() {
-    let mut ear = ear(&[]);
-    for (at, about) in ["Moving money.", "Booking a room."].iter().enumerate() {
-        ear.hear(
+fn several_sessions_of_one_agent_are_distinguished_by_topic() {
+    let mut subscriber = subscriber_with(&[]);
+    for (at, topic) in ["Moving money.", "Booking a room."].iter().enumerate() {
+        subscriber.receive(
             &format!(
-                r#"{{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:agent.session.started","event_id":"evt_{at}","session_id":"sess_{at}","timestamp":"2026-05-24T14:00:00.000Z","producer":{{"agent_id":"bank"}},"summary_normal":"{about}"}}"#
+                r#"{{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:agent.session.started","event_id":"evt_{at}","session_id":"sess_{at}","timestamp":"2026-05-24T14:00:00.000Z","producer":{{"agent_id":"bank"}},"summary_normal":"{topic}"}}"#
             ),
             NOW,
         );
     }
-    let said = |ear: &mut Ear, line| match &take(ear, line, ALONE, NOW)[..] {
-        [Act::Say(announcement)] => announcement.text.clone(),
-        other => panic!("{other:?}"),
-    };
+    let reply =
+        |subscriber: &mut Subscriber, line| match &handle_line(subscriber, line, WITHOUT_REQUESTS, NOW)[..] {
+            [TerminalAction::Say(announcement)] => announcement.text.clone(),
+            other => panic!("{other:?}"),
+        };
     let which = "Which one? 1 is bank: Moving money; 2 is bank: Booking a room. Type stop and the number";
-    assert!(said(&mut ear, "stop").starts_with(which), "{}", said(&mut ear, "stop"));
-    let status = said(&mut ear, "status");
-    let first = "Session 1, bank. It began with: Moving money. It has not said what it does.\nSession 2, bank. It began with: Booking a room.";
+    assert!(reply(&mut subscriber, "stop").starts_with(which), "{}", reply(&mut subscriber, "stop"));
+    let status = reply(&mut subscriber, "status");
+    let first = "Session 1, bank. It started with: Moving money. It has not said what it is doing.\nSession 2, bank. It started with: Booking a room.";
     assert!(status.starts_with(first), "{status}");
 }
 
 #[test]
-fn of_several_questions_the_status_says_what_they_are() {
-    let said = |questions: &[&str]| match &take(&mut ear(questions), "status", ALONE, NOW)[..] {
-        [Act::Say(announcement)] => announcement.text.clone(),
+fn the_status_describes_each_of_several_questions() {
+    let reply = |questions: &[&str]| match &handle_line(
+        &mut subscriber_with(questions),
+        "status",
+        WITHOUT_REQUESTS,
+        NOW,
+    )[..]
+    {
+        [TerminalAction::Say(announcement)] => announcement.text.clone(),
         other => panic!("{other:?}"),
     };
-    let several = said(&[LIGHT, WORDS]);
+    let several = reply(&[LOW_RISK, FREE_TEXT]);
     assert!(several.contains("\nQuestion 1 from bank is open for 2 minutes. A\n"), "{several}");
     assert!(several.contains("\nQuestion 2 from bank is open for 2 minutes. Q?\n"), "{several}");
-    assert!(said(&[LIGHT]).contains("\nQuestion 1 from bank is open for 2 minutes.\n"));
+    assert!(reply(&[LOW_RISK]).contains("\nQuestion 1 from bank is open for 2 minutes.\n"));
 }
 
 #[test]
-fn what_several_questions_say_can_be_typed_is_an_answer() {
+fn the_announced_answers_to_several_questions_are_accepted() {
     for (language, yes, no, answer) in [
-        ("en", ["accept 2", "yes 2"], ["reject 2", "no 2"], "answer 2 a"),
-        ("es", ["aceptar 2", "sí 2"], ["rechazar 2", "no 2"], "responder 2 a"),
-        ("yo", ["accept 2", "bẹ́ẹ̀ni 2"], ["reject 2", "rárá 2"], "dáhùn 2 a"),
+        ("en", ["yes 2", "accept 2"], ["no 2", "reject 2"], "answer 2 a"),
+        ("es", ["sí 2", "aceptar 2"], ["no 2", "rechazar 2"], "responder 2 a"),
+        ("yo", ["bẹ́ẹ̀ni 2", "accept 2"], ["rárá 2", "reject 2"], "dáhùn 2 a"),
     ] {
         for (words, decision) in [(yes, "accept"), (no, "reject")] {
             for line in words {
-                let mut heard = ear_in(language, &[GRAVE, GRAVE]);
-                let how = heard.repeat(2, NOW).unwrap().text.lines().last().unwrap().to_owned();
-                assert!(how.contains(line), "{how}");
-                let acts = take(&mut heard, line, ALONE, NOW);
+                let mut subscriber = subscriber_in_language(language, &[HIGH_RISK, HIGH_RISK]);
+                let instructions =
+                    subscriber.repeat_question(2, NOW).unwrap().text.lines().last().unwrap().to_owned();
+                // The instructions contain the first form. The second form is also accepted.
+                assert!(instructions.contains(words[0]), "{instructions}");
+                let actions = handle_line(&mut subscriber, line, WITHOUT_REQUESTS, NOW);
                 let sent = format!(r#""reply_token":"rpl_1","decision":"{decision}""#);
-                assert!(matches!(&acts[1], Act::Send { message, .. } if message.contains(&sent)), "{acts:?}");
+                assert!(
+                    matches!(&actions[1], TerminalAction::Send { message, .. } if message.contains(&sent)),
+                    "{actions:?}"
+                );
             }
         }
-        let sent = sent_in(language, &[GRAVE, CHOICES], answer, ALONE).unwrap();
+        let sent =
+            sent_message_in_language(language, &[HIGH_RISK, CHOICES], answer, WITHOUT_REQUESTS).unwrap();
         assert!(sent.contains(r#""reply_token":"rpl_1","response":"a""#), "{sent}");
     }
 }
 
-/// Notes what it is told to say; it is busy until it is stopped.
+/// A synthesizer that records the texts and stays busy until it is stopped.
 #[derive(Clone, Default)]
-struct Slow(Arc<Mutex<(Vec<String>, bool)>>);
+struct RecordingSynthesizer(Arc<Mutex<(Vec<String>, bool)>>);
 
-impl Voice for Slow {
-    fn say(&mut self, announcement: &Announcement) {
+impl SpeechSynthesizer for RecordingSynthesizer {
+    fn speak(&mut self, announcement: &Announcement) {
         let mut state = self.0.lock().unwrap();
         state.0.push(announcement.text.clone());
         state.1 = true;
@@ -281,82 +313,103 @@ impl Voice for Slow {
         state.1 = false;
     }
 
-    fn is_free(&mut self) -> bool {
+    fn is_idle(&mut self) -> bool {
         !self.0.lock().unwrap().1
     }
 }
 
 #[test]
-fn a_voice_says_one_thing_at_a_time_and_the_critical_cuts_in() {
-    let voice = Slow::default();
-    let hooks = Hooks { voice: Some(Box::new(voice.clone())), ..Hooks::default() };
-    let (wishes, _) = tokio::sync::watch::channel(Tastes::default());
-    let settings = Settings::new(Address::parse("http://127.0.0.1:1", None).unwrap());
-    let mut talk = Talk::new(settings, hooks, wishes, Vec::new());
+fn speech_is_sequential_and_critical_announcements_interrupt() {
+    let synthesizer = RecordingSynthesizer::default();
+    let hooks =
+        TerminalHooks { synthesizer: Some(Box::new(synthesizer.clone())), ..TerminalHooks::default() };
+    let (preference_updates, _) = tokio::sync::watch::channel(Preferences::default());
+    let settings = TerminalSettings::new(Address::parse("http://127.0.0.1:1", None).unwrap());
+    let mut listener = TerminalListener::new(settings, hooks, preference_updates, Vec::new());
     let event = |number: u32, kind: &str, rest: &str| {
-        Heard::Text(format!(
+        ConnectionEvent::Text(format!(
             r#"{{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:agent.{kind}","event_id":"evt_{number}","session_id":"sess_1","timestamp":"2026-05-24T14:00:00Z","producer":{{"agent_id":"bank"}},{rest}}}"#
         ))
     };
     for (number, text) in [(1, "One."), (2, "Two."), (3, "Three.")] {
-        talk.hear(event(number, "tool.invoked", &format!(r#""tool":"t","summary_normal":"{text}""#)));
-        talk.look();
+        listener.handle_event(event(
+            number,
+            "tool.invoked",
+            &format!(r#""tool":"t","summary_normal":"{text}""#),
+        ));
+        listener.poll();
     }
-    talk.hear(event(4, "handoff.requested", r#""reason":"No.","target_kind":"human""#));
-    talk.look();
-    let hands_over = "bank cannot go on alone and hands over to a person. The reason: No.";
-    assert_eq!(voice.0.lock().unwrap().0, ["One.", "(stop)", hands_over]);
+    listener.handle_event(event(4, "handoff.requested", r#""reason":"No.","target_kind":"human""#));
+    listener.poll();
+    let hands_over = "bank is handing over to a person. Reason: No.";
+    assert_eq!(synthesizer.0.lock().unwrap().0, ["One.", "(stop)", hands_over]);
     for _ in 0..3 {
-        voice.0.lock().unwrap().1 = false;
-        talk.look();
+        synthesizer.0.lock().unwrap().1 = false;
+        listener.poll();
     }
-    assert_eq!(voice.0.lock().unwrap().0[3..], ["One.", "Two.", "Three."]);
+    assert_eq!(synthesizer.0.lock().unwrap().0[3..], ["One.", "Two.", "Three."]);
 }
 
 #[test]
-fn on_a_return_it_is_said_whether_something_follows_and_what_is_still_open() {
-    let texts = |all: Vec<Announcement>| all.into_iter().map(|one| one.text).collect::<Vec<_>>();
+fn a_reconnect_announces_missed_events_and_open_questions() {
+    let texts =
+        |all: Vec<Announcement>| all.into_iter().map(|announcement| announcement.text).collect::<Vec<_>>();
     let first = "Question 1 from bank is still open for 2 minutes. Type repeat to hear it.";
-    let heard = ear(&[GRAVE]);
-    // Nothing came.
-    let nothing = texts(Back::new(true, &heard).ends(&heard, NOW));
-    assert_eq!(nothing, ["Nothing was said meanwhile.", first]);
-    let nothing = texts(Back::new(false, &ear(&[])).ends(&ear(&[]), NOW));
-    assert_eq!(nothing, ["No agent is at work."]);
-    // Something came.
-    for (resumed, follows) in [(true, "What was said meanwhile follows."), (false, "What holds now follows.")]
-    {
-        let mut back = Back::new(resumed, &heard);
-        back.hears(r#"{"type":"aaep:agent.progress.updated"}"#);
-        assert_eq!(back.leads(heard.phrases()).unwrap().text, follows);
-        assert!(back.leads(heard.phrases()).is_none(), "once");
-        assert_eq!(texts(back.ends(&heard, NOW)), [first]);
+    let subscriber = subscriber_with(&[HIGH_RISK]);
+    // Nothing arrived.
+    let nothing = texts(CatchUp::new(true, &subscriber).finish(&subscriber, NOW));
+    assert_eq!(nothing, ["You missed nothing.", first]);
+    let nothing = texts(CatchUp::new(false, &subscriber_with(&[])).finish(&subscriber_with(&[]), NOW));
+    assert_eq!(nothing, ["No agent is working."]);
+    // Something arrived.
+    for (resumed, follows) in [(true, "Here is what you missed."), (false, "Here is how things stand.")] {
+        let mut catch_up = CatchUp::new(resumed, &subscriber);
+        catch_up.receive(r#"{"type":"aaep:agent.progress.updated"}"#);
+        assert_eq!(catch_up.take_introduction(subscriber.phrases()).unwrap().text, follows);
+        assert!(
+            catch_up.take_introduction(subscriber.phrases()).is_none(),
+            "the introduction is announced only once"
+        );
+        assert_eq!(texts(catch_up.finish(&subscriber, NOW)), [first]);
     }
-    let mut back = Back::new(true, &heard);
-    back.hears(r#"{"type":"sayso:gap"}"#);
-    assert!(back.leads(heard.phrases()).is_none(), "a gap says what follows it");
-    // What was asked meanwhile was said when it came; what is answered, and what may be over, is not open.
-    let back = Back::new(true, &ear(&[]));
-    assert_eq!(texts(back.ends(&heard, NOW)), ["Nothing was said meanwhile."]);
-    let mut answered = ear(&[GRAVE, WORDS]);
-    let back = Back::new(true, &answered);
-    answered.decide(1, aaep::event::Decision::Reject, NOW).unwrap();
-    assert_eq!(texts(back.ends(&answered, NOW)).len(), 2, "that nothing was said, and the second question");
-    let mut unsure = ear(&[GRAVE]);
-    let back = Back::new(false, &unsure);
-    unsure.begin_anew(NOW);
-    assert_eq!(texts(back.ends(&unsure, NOW)), ["No agent is at work."]);
-    let many = ear(&[WORDS; 4]);
-    let all = texts(Back::new(true, &many).ends(&many, NOW));
+    let mut catch_up = CatchUp::new(true, &subscriber);
+    catch_up.receive(r#"{"type":"sayso:gap"}"#);
+    assert!(
+        catch_up.take_introduction(subscriber.phrases()).is_none(),
+        "the announcement of a gap is the introduction"
+    );
+    // New questions were announced on arrival. Answered and uncertain questions do not count as open.
+    let catch_up = CatchUp::new(true, &subscriber_with(&[]));
+    assert_eq!(texts(catch_up.finish(&subscriber, NOW)), ["You missed nothing."]);
+    let mut answered = subscriber_with(&[HIGH_RISK, FREE_TEXT]);
+    let catch_up = CatchUp::new(true, &answered);
+    answered.answer_confirmation(1, aaep::event::Decision::Reject, NOW).unwrap();
+    assert_eq!(
+        texts(catch_up.finish(&answered, NOW)).len(),
+        2,
+        "one for nothing missed, one for the second question"
+    );
+    let mut uncertain = subscriber_with(&[HIGH_RISK]);
+    let catch_up = CatchUp::new(false, &uncertain);
+    uncertain.begin_gap_recovery(NOW);
+    assert_eq!(texts(catch_up.finish(&uncertain, NOW)), ["No agent is working."]);
+    let many = subscriber_with(&[FREE_TEXT; 4]);
+    let all = texts(CatchUp::new(true, &many).finish(&many, NOW));
     assert_eq!(all[1..], ["4 questions are still open. Type repeat to hear them."]);
 }
 
 #[test]
-fn who_asks_how_things_stand_without_a_connection_is_told_so() {
-    let said = |lost| match &take(&mut ear(&[GRAVE]), "status", Around { lost, ..ALONE }, NOW)[..] {
-        [Act::Say(announcement)] => announcement.text.clone(),
+fn the_status_reports_a_lost_connection() {
+    let reply = |lost| match &handle_line(
+        &mut subscriber_with(&[HIGH_RISK]),
+        "status",
+        InputContext { is_disconnected: lost, ..WITHOUT_REQUESTS },
+        NOW,
+    )[..]
+    {
+        [TerminalAction::Say(announcement)] => announcement.text.clone(),
         other => panic!("{other:?}"),
     };
-    let lost = "There is no connection now; it is tried again. This is how things stood before:\n";
-    assert_eq!(said(true), format!("{lost}{}", said(false)));
+    let lost = "Not connected; still trying. This is how things stood:\n";
+    assert_eq!(reply(true), format!("{lost}{}", reply(false)));
 }

@@ -1,4 +1,4 @@
-//! What stands in the brackets.
+//! Parses the arguments of the attribute.
 
 use std::time::Duration;
 
@@ -8,19 +8,19 @@ use syn::parse::{Parse, ParseStream, Parser};
 use syn::punctuated::Punctuated;
 use syn::{Error, Ident, LitStr, Result, Token, parenthesized};
 
-/// What stands in the brackets.
+/// The parsed arguments of the attribute.
 #[derive(Default)]
 pub(crate) struct Attributes {
     pub(crate) risk: Option<Risk>,
     pub(crate) irreversible: bool,
-    /// The place of what makes it a tool that is asked for.
-    pub(crate) asks: Option<Span>,
+    /// The span of the attribute that makes consent necessary.
+    pub(crate) consent_span: Option<Span>,
     pub(crate) action: Option<LitStr>,
     pub(crate) consequence: Option<LitStr>,
     pub(crate) done: Option<LitStr>,
     pub(crate) name: Option<LitStr>,
-    pub(crate) within: Option<Duration>,
-    pub(crate) answer_within: Option<Duration>,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) answer_timeout: Option<Duration>,
     pub(crate) shown: Vec<Ident>,
     pub(crate) confidential: Vec<Ident>,
     pub(crate) skip: Vec<Ident>,
@@ -33,178 +33,184 @@ pub(crate) enum Risk {
     High,
 }
 
-const KNOWN: &str = "`risk`, `irreversible`, `action`, `consequence`, `done`, `name`, `within`, `answer_within`, `shown`, \
-                     `confidential` and `skip`";
+const KNOWN_ATTRIBUTES: &str = "`risk`, `irreversible`, `action`, `consequence`, `done`, `name`, `timeout`, `answer_timeout`, \
+                     `shown`, `confidential` and `skip`";
 
 impl Attributes {
     pub(crate) fn parse(tokens: TokenStream) -> Result<Self> {
-        let entries = Punctuated::<Entry, Token![,]>::parse_terminated.parse2(tokens)?;
+        let entries = Punctuated::<AttributeEntry, Token![,]>::parse_terminated.parse2(tokens)?;
         let mut seen: Vec<&Ident> = Vec::new();
-        let mut all = Self::default();
+        let mut attributes = Self::default();
         for entry in &entries {
             if seen.contains(&&entry.name) {
-                return Err(Error::new(entry.name.span(), format!("`{}` is said twice", entry.name)));
+                return Err(Error::new(entry.name.span(), format!("`{}` is set twice", entry.name)));
             }
             seen.push(&entry.name);
-            all.take(entry)?;
+            attributes.apply(entry)?;
         }
-        all.together(&seen)?;
-        Ok(all)
+        attributes.validate(&seen)?;
+        Ok(attributes)
     }
 
-    fn take(&mut self, entry: &Entry) -> Result<()> {
+    fn apply(&mut self, entry: &AttributeEntry) -> Result<()> {
         match entry.name.to_string().as_str() {
             "risk" => {
-                let text = entry.text()?;
+                let text = entry.expect_text()?;
                 let risk = match text.value().as_str() {
                     "low" => Risk::Low,
                     "medium" => Risk::Medium,
                     "high" => Risk::High,
-                    _ => return Err(Error::new(text.span(), "a risk is `low`, `medium` or `high`")),
+                    _ => return Err(Error::new(text.span(), "the risk must be `low`, `medium` or `high`")),
                 };
                 self.risk = Some(risk);
                 if risk == Risk::High {
-                    self.asks.get_or_insert(text.span());
+                    self.consent_span.get_or_insert(text.span());
                 }
             }
             "irreversible" => {
-                entry.alone()?;
+                entry.expect_flag()?;
                 self.irreversible = true;
-                self.asks.get_or_insert(entry.name.span());
+                self.consent_span.get_or_insert(entry.name.span());
             }
-            "action" => self.action = Some(entry.words()?),
-            "consequence" => self.consequence = Some(entry.words()?),
-            "done" => self.done = Some(entry.words()?),
-            "name" => self.name = Some(entry.words()?),
-            "within" => self.within = Some(entry.time()?),
-            "answer_within" => {
-                let time = entry.time()?;
+            "action" => self.action = Some(entry.expect_nonempty_text()?),
+            "consequence" => self.consequence = Some(entry.expect_nonempty_text()?),
+            "done" => self.done = Some(entry.expect_nonempty_text()?),
+            "name" => self.name = Some(entry.expect_nonempty_text()?),
+            "timeout" => self.timeout = Some(entry.expect_duration()?),
+            "answer_timeout" => {
+                let time = entry.expect_duration()?;
                 if time < Duration::from_secs(1) {
-                    return Err(Error::new(entry.text()?.span(), "a person has one second at least"));
+                    return Err(Error::new(entry.expect_text()?.span(), "the minimum is one second"));
                 }
-                self.answer_within = Some(time);
+                self.answer_timeout = Some(time);
             }
-            "shown" => self.shown = entry.names()?,
-            "confidential" => self.confidential = entry.names()?,
-            "skip" => self.skip = entry.names()?,
+            "shown" => self.shown = entry.expect_names()?,
+            "confidential" => self.confidential = entry.expect_names()?,
+            "skip" => self.skip = entry.expect_names()?,
             other => {
-                let why = format!("`{other}` is not known here; what is known: {KNOWN}");
-                return Err(Error::new(entry.name.span(), why));
+                let message = format!("unknown key `{other}`; the keys are {KNOWN_ATTRIBUTES}");
+                return Err(Error::new(entry.name.span(), message));
             }
         }
         Ok(())
     }
 
-    /// What does not go together.
-    fn together(&self, seen: &[&Ident]) -> Result<()> {
-        if let Some(span) = self.asks {
-            for (text, hears, add) in [
+    /// Checks for combinations that are not allowed.
+    fn validate(&self, seen: &[&Ident]) -> Result<()> {
+        if let Some(span) = self.consent_span {
+            for (text, missing, example) in [
                 (&self.action, "what the tool does", "action = \"Delete record {id}.\""),
-                (&self.consequence, "what comes of it", "consequence = \"Nobody can bring it back.\""),
+                (&self.consequence, "what follows from it", "consequence = \"It cannot be restored.\""),
             ] {
                 if text.is_none() {
-                    let why = format!("the person is asked before this, and must hear {hears}: add `{add}`");
-                    return Err(Error::new(span, why));
+                    let message = format!(
+                        "this tool needs consent, so the person must hear {missing}: add `{example}`"
+                    );
+                    return Err(Error::new(span, message));
                 }
             }
             return Ok(());
         }
-        match seen.iter().find(|name| ["consequence", "answer_within"].iter().any(|only| **name == only)) {
+        match seen.iter().find(|name| ["consequence", "answer_timeout"].iter().any(|key| **name == key)) {
             None => Ok(()),
             Some(name) => {
-                let why = format!(
-                    "nobody is asked before this, so nobody would hear of `{name}`; a tool is asked for if it is \
-                     `irreversible` or `risk = \"high\"`"
+                let message = format!(
+                    "`{name}` has no effect, because this tool does not ask for consent; a tool asks if it is `irreversible` \
+                     or has `risk = \"high\"`"
                 );
-                Err(Error::new(name.span(), why))
+                Err(Error::new(name.span(), message))
             }
         }
     }
 }
 
-/// One of them: `name`, `name = "text"` or `name(one, another)`.
-struct Entry {
+/// One argument: `name`, `name = "text"` or `name(one, another)`.
+struct AttributeEntry {
     name: Ident,
-    value: Value,
+    value: AttributeValue,
 }
 
-enum Value {
-    Nothing,
+enum AttributeValue {
+    Flag,
     Text(LitStr),
     Names(Vec<Ident>),
 }
 
-impl Parse for Entry {
+impl Parse for AttributeEntry {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let name = input.call(Ident::parse_any)?;
         let value = if input.peek(Token![=]) {
             input.parse::<Token![=]>()?;
             let text: Result<LitStr> = input.parse();
-            Value::Text(text.map_err(|error| {
-                Error::new(error.span(), format!("`{name}` is a text in quotes, written out here"))
-            })?)
+            AttributeValue::Text(
+                text.map_err(|error| Error::new(error.span(), format!("`{name}` must be a string literal")))?,
+            )
         } else if input.peek(syn::token::Paren) {
             let inside;
             parenthesized!(inside in input);
             let names = Punctuated::<Ident, Token![,]>::parse_terminated_with(&inside, Ident::parse_any);
-            Value::Names(names?.into_iter().collect())
+            AttributeValue::Names(names?.into_iter().collect())
         } else {
-            Value::Nothing
+            AttributeValue::Flag
         };
         Ok(Self { name, value })
     }
 }
 
-impl Entry {
-    fn alone(&self) -> Result<()> {
+impl AttributeEntry {
+    fn expect_flag(&self) -> Result<()> {
         match &self.value {
-            Value::Nothing => Ok(()),
-            _ => Err(self.wrong("stands alone")),
+            AttributeValue::Flag => Ok(()),
+            _ => Err(self.error("takes no value")),
         }
     }
 
-    fn text(&self) -> Result<&LitStr> {
+    fn expect_text(&self) -> Result<&LitStr> {
         match &self.value {
-            Value::Text(text) => Ok(text),
-            _ => Err(self.wrong("is a text: write `= \"…\"` after it")),
+            AttributeValue::Text(text) => Ok(text),
+            _ => Err(self.error("needs a text: `= \"…\"`")),
         }
     }
 
-    fn words(&self) -> Result<LitStr> {
-        let text = self.text()?;
+    fn expect_nonempty_text(&self) -> Result<LitStr> {
+        let text = self.expect_text()?;
         if text.value().trim().is_empty() {
-            return Err(Error::new(text.span(), format!("`{}` says nothing", self.name)));
+            return Err(Error::new(text.span(), format!("`{}` must not be empty", self.name)));
         }
         Ok(text.clone())
     }
 
-    fn names(&self) -> Result<Vec<Ident>> {
+    fn expect_names(&self) -> Result<Vec<Ident>> {
         match &self.value {
-            Value::Names(names) => Ok(names.clone()),
-            _ => Err(self.wrong("names arguments: write them after it, in parentheses")),
+            AttributeValue::Names(names) => Ok(names.clone()),
+            _ => Err(self.error("needs a list of arguments in parentheses")),
         }
     }
 
-    fn time(&self) -> Result<Duration> {
-        let text = self.text()?;
+    fn expect_duration(&self) -> Result<Duration> {
+        let text = self.expect_text()?;
         let value = text.value();
         let digits = value.chars().take_while(char::is_ascii_digit).count();
         let (number, unit) = value.split_at(digits);
-        let wrong =
-            || Error::new(text.span(), "a time is like `500ms`, `30s`, `2m` or `1h`, and not nothing");
-        let number: u64 = number.parse().map_err(|_| wrong())?;
+        let invalid = || {
+            Error::new(
+                text.span(),
+                "a duration is written like `500ms`, `30s`, `2m` or `1h`, and is not zero",
+            )
+        };
+        let number: u64 = number.parse().map_err(|_| invalid())?;
         let milliseconds = match unit {
             "ms" => 1,
             "s" => 1000,
             "m" => 60_000,
             "h" => 3_600_000,
-            _ => return Err(wrong()),
+            _ => return Err(invalid()),
         };
-        let time = number.checked_mul(milliseconds).filter(|&time| time > 0).ok_or_else(wrong)?;
+        let time = number.checked_mul(milliseconds).filter(|&time| time > 0).ok_or_else(invalid)?;
         Ok(Duration::from_millis(time))
     }
 
-    fn wrong(&self, what: &str) -> Error {
-        Error::new(self.name.span(), format!("`{}` {what}", self.name))
+    fn error(&self, problem: &str) -> Error {
+        Error::new(self.name.span(), format!("`{}` {problem}", self.name))
     }
 }

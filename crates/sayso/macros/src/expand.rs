@@ -1,4 +1,4 @@
-//! The function that comes of it.
+//! Generates the decorated function.
 
 use std::time::Duration;
 
@@ -9,20 +9,21 @@ use syn::spanned::Spanned;
 use syn::{Error, ItemFn, LitStr, Result};
 
 use crate::attributes::{Attributes, Risk};
-use crate::function::{Argument, Function, How};
-use crate::words::said;
+use crate::function::{Argument, ArgumentBinding, Function};
+use crate::placeholders::placeholder_names;
 
-/// The function, or the function as it was with what is wrong beside it: then the compiler complains of nothing else.
+/// Returns the decorated function, or the original function with a compile error. The original avoids follow-up errors.
 pub(crate) fn tool(attributes: TokenStream, function: &TokenStream) -> TokenStream {
     let item: ItemFn = match syn::parse2(function.clone()) {
         Ok(item) => item,
         Err(error) => {
-            let error = Error::new(error.span(), format!("a tool is an async function with a body: {error}"));
+            let error =
+                Error::new(error.span(), format!("a tool must be an async function with a body: {error}"));
             let error = error.to_compile_error();
             return quote!(#function #error);
         }
     };
-    match Attributes::parse(attributes).and_then(|attributes| expanded(&attributes, &item)) {
+    match Attributes::parse(attributes).and_then(|attributes| expand_tool(&attributes, &item)) {
         Ok(expanded) => expanded,
         Err(error) => {
             let error = error.to_compile_error();
@@ -31,26 +32,26 @@ pub(crate) fn tool(attributes: TokenStream, function: &TokenStream) -> TokenStre
     }
 }
 
-fn expanded(attributes: &Attributes, item: &ItemFn) -> Result<TokenStream> {
-    let function = Function::read(item, attributes)?;
-    let call = call(attributes, item, &function)?;
+fn expand_tool(attributes: &Attributes, item: &ItemFn) -> Result<TokenStream> {
+    let function = Function::parse(item, attributes)?;
+    let call = build_call(attributes, item, &function)?;
     let session = Ident::new("session", Span::mixed_site());
-    let carried = quote! {
-        let #session = ::sayso::decorator::session()?;
+    let use_current = quote! {
+        let #session = ::sayso::decorator::current_session()?;
         let #session: &::sayso::Session = &#session;
     };
-    let given = |given| quote!(let #session: &::sayso::Session = #given;);
-    let found = function.session.map_or(carried, given);
-    let (returned, called) = (function.returned, function.called());
-    let (given, visibility, block) = (&item.attrs, &item.vis, &item.block);
+    let use_argument = |argument| quote!(let #session: &::sayso::Session = #argument;);
+    let bind_session = function.session.map_or(use_current, use_argument);
+    let (return_type, caller_return_type) = (function.return_type, function.caller_return_type());
+    let (other_attributes, visibility, block) = (&item.attrs, &item.vis, &item.block);
     let mut signature = item.sig.clone();
-    signature.output = syn::parse2(quote!(-> #called))?;
+    signature.output = syn::parse2(quote!(-> #caller_return_type))?;
     Ok(quote! {
-        #(#given)*
+        #(#other_attributes)*
         #visibility #signature {
-            #found
+            #bind_session
             #call.run(#session, async move {
-                if let ::core::option::Option::Some(returned) = ::sayso::decorator::expected::<#returned>() {
+                if let ::core::option::Option::Some(returned) = ::sayso::decorator::expected_return::<#return_type>() {
                     return returned;
                 }
                 #block
@@ -59,88 +60,94 @@ fn expanded(attributes: &Attributes, item: &ItemFn) -> Result<TokenStream> {
     })
 }
 
-/// What is known of the call before it is made. The arguments are only looked at here; the body takes them as they are.
-fn call(attributes: &Attributes, item: &ItemFn, function: &Function<'_>) -> Result<TokenStream> {
+/// Generates the expression that builds the call. It only borrows the arguments, so the body can still move them.
+fn build_call(attributes: &Attributes, item: &ItemFn, function: &Function<'_>) -> Result<TokenStream> {
     let name = match &attributes.name {
         Some(name) => name.clone(),
         None => LitStr::new(&item.sig.ident.unraw().to_string(), item.sig.ident.span()),
     };
-    // Whoever says only that it cannot be undone has not said that it does little harm.
-    let unsaid = if attributes.irreversible { Risk::High } else { Risk::Low };
-    let risk = match attributes.risk.unwrap_or(unsaid) {
+    // Without an explicit risk, an irreversible tool is high-risk.
+    let default_risk = if attributes.irreversible { Risk::High } else { Risk::Low };
+    let risk = match attributes.risk.unwrap_or(default_risk) {
         Risk::Low => quote!(Low),
         Risk::Medium => quote!(Medium),
         Risk::High => quote!(High),
     };
-    let mut call = quote!(::sayso::decorator::Decorated::new(#name, ::sayso::Risk::#risk));
-    let mut heard = Vec::new();
+    let mut call = quote!(::sayso::decorator::DecoratedCall::new(#name, ::sayso::Risk::#risk));
+    let mut mentioned = Vec::new();
     if let Some(action) = &attributes.action {
-        let text = text(action, function, &mut heard)?;
+        let text = format_text(action, function, &mut mentioned)?;
         call.extend(quote!(.says(#text)));
     }
-    if let (Some(_), Some(consequence)) = (attributes.asks, &attributes.consequence) {
-        let consequence = text(consequence, function, &mut heard)?;
+    if let (Some(_), Some(consequence)) = (attributes.consent_span, &attributes.consequence) {
+        let consequence = format_text(consequence, function, &mut mentioned)?;
         let irreversible = attributes.irreversible;
         let some = |time| quote!(::core::option::Option::Some(#time));
-        let patience = attributes.answer_within.map(duration);
-        let patience = patience.map_or_else(|| quote!(::core::option::Option::None), some);
-        call.extend(quote!(.asks(#consequence, #irreversible, #patience)));
+        let answer_timeout = attributes.answer_timeout.map(duration_tokens);
+        let answer_timeout = answer_timeout.map_or_else(|| quote!(::core::option::Option::None), some);
+        call.extend(quote!(.require_consent(#consequence, #irreversible, #answer_timeout)));
         for argument in &function.arguments {
-            call.extend(bound(argument, !heard.contains(&argument.name)));
+            call.extend(bind_argument(argument, !mentioned.contains(&argument.name)));
         }
     }
     if let Some(done) = &attributes.done {
-        let text = text(done, function, &mut Vec::new())?;
-        call.extend(quote!(.done(#text)));
+        let text = format_text(done, function, &mut Vec::new())?;
+        call.extend(quote!(.success_summary(#text)));
     }
-    if let Some(within) = attributes.within.map(duration) {
-        call.extend(quote!(.within(#within)));
+    if let Some(timeout) = attributes.timeout.map(duration_tokens) {
+        call.extend(quote!(.timeout(#timeout)));
     }
     Ok(call)
 }
 
-/// A text with its arguments; what it says is noted.
-fn text(text: &LitStr, function: &Function<'_>, heard: &mut Vec<String>) -> Result<TokenStream> {
+/// Formats a text with its arguments and adds their names to `mentioned`.
+fn format_text(text: &LitStr, function: &Function<'_>, mentioned: &mut Vec<String>) -> Result<TokenStream> {
     let mut values = TokenStream::new();
-    for name in said(text)? {
+    for name in placeholder_names(text)? {
         let Some(argument) = function.argument(&name) else {
             let all: Vec<_> = function.arguments.iter().map(|one| format!("`{}`", one.name)).collect();
-            let all = if all.is_empty() { "there is none".to_owned() } else { all.join(", ") };
-            let why = format!("`{name}` is no argument of the tool; its arguments: {all}");
-            return Err(Error::new(text.span(), why));
+            let all = if all.is_empty() {
+                "it has none".to_owned()
+            } else {
+                format!("its arguments: {}", all.join(", "))
+            };
+            let message = format!("`{name}` is not an argument of the tool; {all}");
+            return Err(Error::new(text.span(), message));
         };
-        let why = match argument.how {
-            How::Confidential => "confidential, so it is not said",
-            How::Skipped => "skipped, so it cannot be said: the person's answer is not bound to it",
-            How::Plain | How::Shown => {
+        let message = match argument.binding {
+            ArgumentBinding::Confidential => "confidential, so it must not be in a text",
+            ArgumentBinding::Skipped => {
+                "skipped, so it must not be in a text: the person's answer is not bound to it"
+            }
+            ArgumentBinding::Value | ArgumentBinding::Shown => {
                 let ident = argument.ident;
                 values.extend(quote!(, #ident = #ident));
-                heard.push(name);
+                mentioned.push(name);
                 continue;
             }
         };
-        return Err(Error::new(text.span(), format!("`{name}` is {why}")));
+        return Err(Error::new(text.span(), format!("`{name}` is {message}")));
     }
     Ok(quote!(::std::format!(#text #values)))
 }
 
-fn bound(argument: &Argument<'_>, unsaid: bool) -> Option<TokenStream> {
-    let Argument { ident, name, kind, how } = argument;
-    // An argument that cannot be bound is shown where its type stands.
+fn bind_argument(argument: &Argument<'_>, is_unmentioned: bool) -> Option<TokenStream> {
+    let Argument { ident, name, kind, binding } = argument;
+    // The span makes the compiler report an argument that cannot be bound at its type.
     let span = kind.span();
-    let bound = match how {
-        How::Plain => quote_spanned!(span=> ::sayso::Argument::bound(&#ident)),
-        How::Shown => quote_spanned!(span=> ::sayso::Bound::shown(&#ident)),
-        How::Confidential => {
-            quote_spanned!(span=> ::sayso::Bound::confidential(&::sayso::Argument::bound(&#ident)))
+    let bound = match binding {
+        ArgumentBinding::Value => quote_spanned!(span=> ::sayso::Argument::to_bound_value(&#ident)),
+        ArgumentBinding::Shown => quote_spanned!(span=> ::sayso::BoundValue::from_display(&#ident)),
+        ArgumentBinding::Confidential => {
+            quote_spanned!(span=> ::sayso::BoundValue::confidential(&::sayso::Argument::to_bound_value(&#ident)))
         }
-        How::Skipped => return None,
+        ArgumentBinding::Skipped => return None,
     };
-    let unsaid = unsaid && *how != How::Confidential;
-    Some(quote!(.bind(#name, #bound, #unsaid)))
+    let is_unmentioned = is_unmentioned && *binding != ArgumentBinding::Confidential;
+    Some(quote!(.bind_argument(#name, #bound, #is_unmentioned)))
 }
 
-fn duration(time: Duration) -> TokenStream {
+fn duration_tokens(time: Duration) -> TokenStream {
     let milliseconds = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     quote!(::core::time::Duration::from_millis(#milliseconds))
 }

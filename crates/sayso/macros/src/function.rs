@@ -1,4 +1,4 @@
-//! What the function must be, and its arguments.
+//! Checks the function of a tool and reads its arguments.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -8,93 +8,98 @@ use syn::{Error, FnArg, GenericArgument, Ident, ItemFn, Pat, PathArguments, Resu
 
 use crate::attributes::Attributes;
 
-/// What the attribute needs to know of a function.
+/// The parts of a function that the attribute needs.
 pub(crate) struct Function<'f> {
-    /// The argument that is the session, if one is.
+    /// The argument that is the session, if there is one.
     pub(crate) session: Option<&'f Ident>,
     pub(crate) arguments: Vec<Argument<'f>>,
-    /// What it returns, as it is written.
-    pub(crate) returned: &'f Type,
+    /// The return type as written.
+    pub(crate) return_type: &'f Type,
 }
 
 /// An argument of the tool.
 pub(crate) struct Argument<'f> {
     pub(crate) ident: &'f Ident,
-    /// Its name as people write it.
+    /// The name without `r#`.
     pub(crate) name: String,
     pub(crate) kind: &'f Type,
-    pub(crate) how: How,
+    pub(crate) binding: ArgumentBinding,
 }
 
 /// How an answer is bound to an argument.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum How {
-    Plain,
+pub(crate) enum ArgumentBinding {
+    /// To its value.
+    Value,
+    /// To its `Display` text.
     Shown,
+    /// To a salted hash of its value.
     Confidential,
+    /// Not at all.
     Skipped,
 }
 
 impl<'f> Function<'f> {
-    pub(crate) fn read(function: &'f ItemFn, attributes: &Attributes) -> Result<Self> {
+    pub(crate) fn parse(function: &'f ItemFn, attributes: &Attributes) -> Result<Self> {
         let signature = &function.sig;
         if signature.asyncness.is_none() {
-            let why = "a tool waits for a person and for its own end: write `async fn`";
-            return Err(Error::new(signature.fn_token.span(), why));
+            let message = "a tool must be an `async fn`, because it may wait for a person";
+            return Err(Error::new(signature.fn_token.span(), message));
         }
         let ReturnType::Type(_, returned) = &signature.output else {
-            let why = "a tool returns a `Result`, so that it can be told whether it failed";
-            return Err(Error::new(signature.ident.span(), why));
+            let message = "a tool returns a `Result`, so that a failure can be reported";
+            return Err(Error::new(signature.ident.span(), message));
         };
         if mentions_impl(quote!(#returned)) {
-            let why = "a tool cannot return an `impl` type; name it, or box it";
-            return Err(Error::new(returned.span(), why));
+            let message = "a tool cannot return an `impl` type; name the type, or box it";
+            return Err(Error::new(returned.span(), message));
         }
-        let asks = attributes.asks.is_some();
-        let mut this = Self { session: None, arguments: Vec::new(), returned };
-        let mut typed = Vec::new();
+        let needs_consent = attributes.consent_span.is_some();
+        let mut this = Self { session: None, arguments: Vec::new(), return_type: returned };
+        let mut typed_arguments = Vec::new();
         for input in &signature.inputs {
             match input {
-                FnArg::Typed(one) => typed.push(one),
+                FnArg::Typed(argument) => typed_arguments.push(argument),
                 FnArg::Receiver(receiver) => {
-                    if asks && !attributes.skip.iter().any(|name| name == "self") {
-                        let why = "the person's answer is not bound to `self`; if it is no part of what is done, say \
+                    if needs_consent && !attributes.skip.iter().any(|name| name == "self") {
+                        let message = "the person's answer is not bound to `self`; if `self` does not affect what is done, add \
                                    `skip(self)`";
-                        return Err(Error::new(receiver.self_token.span(), why));
+                        return Err(Error::new(receiver.self_token.span(), message));
                     }
                 }
             }
         }
-        for (at, one) in typed.into_iter().enumerate() {
-            let Pat::Ident(pattern) = &*one.pat else {
-                if asks {
-                    let why = "an argument that the person's answer is bound to needs a name";
-                    return Err(Error::new(one.pat.span(), why));
+        for (index, argument) in typed_arguments.into_iter().enumerate() {
+            let Pat::Ident(pattern) = &*argument.pat else {
+                if needs_consent {
+                    let message = "an argument to which the person's answer is bound needs a name";
+                    return Err(Error::new(argument.pat.span(), message));
                 }
                 continue;
             };
             let ident = &pattern.ident;
             let name = ident.unraw().to_string();
-            let skipped = among(&attributes.skip, &name);
-            if at == 0 && !skipped && is_session(&one.ty) {
+            let is_skipped = contains_name(&attributes.skip, &name);
+            if index == 0 && !is_skipped && is_session(&argument.ty) {
                 this.session = Some(ident);
                 continue;
             }
-            let ways = [
-                (skipped, How::Skipped),
-                (among(&attributes.confidential, &name), How::Confidential),
-                (among(&attributes.shown, &name), How::Shown),
+            let bindings = [
+                (is_skipped, ArgumentBinding::Skipped),
+                (contains_name(&attributes.confidential, &name), ArgumentBinding::Confidential),
+                (contains_name(&attributes.shown, &name), ArgumentBinding::Shown),
             ];
-            let mut ways = ways.into_iter().filter_map(|(is, how)| is.then_some(how));
-            let how = ways.next().unwrap_or(How::Plain);
-            if ways.next().is_some() {
-                let why = format!("`{name}` can be one of `shown`, `confidential` and `skip`");
-                return Err(Error::new(ident.span(), why));
+            let mut bindings =
+                bindings.into_iter().filter_map(|(is_listed, binding)| is_listed.then_some(binding));
+            let binding = bindings.next().unwrap_or(ArgumentBinding::Value);
+            if bindings.next().is_some() {
+                let message = format!("`{name}` can only be in one of `shown`, `confidential` and `skip`");
+                return Err(Error::new(ident.span(), message));
             }
-            this.arguments.push(Argument { ident, name, kind: &one.ty, how });
+            this.arguments.push(Argument { ident, name, kind: &argument.ty, binding });
         }
-        let named = [&attributes.skip, &attributes.confidential, &attributes.shown];
-        for name in named.into_iter().flatten() {
+        let listed = [&attributes.skip, &attributes.confidential, &attributes.shown];
+        for name in listed.into_iter().flatten() {
             if name != "self" && this.argument(&name.unraw().to_string()).is_none() {
                 return Err(Error::new(name.span(), format!("there is no argument `{name}`")));
             }
@@ -103,35 +108,35 @@ impl<'f> Function<'f> {
     }
 
     pub(crate) fn argument(&self, name: &str) -> Option<&Argument<'f>> {
-        self.arguments.iter().find(|one| one.name == name)
+        self.arguments.iter().find(|argument| argument.name == name)
     }
 
-    /// What the caller gets.
-    pub(crate) fn called(&self) -> TokenStream {
-        let returned = self.returned;
+    /// Returns the return type for the caller.
+    pub(crate) fn caller_return_type(&self) -> TokenStream {
+        let returned = self.return_type;
         if let Type::Path(path) = returned
             && let Some(last) = path.path.segments.last()
             && last.ident == "Result"
-            && let PathArguments::AngleBracketed(given) = &last.arguments
-            && given.args.len() == 2
+            && let PathArguments::AngleBracketed(generics) = &last.arguments
+            && generics.args.len() == 2
             && let (Some(GenericArgument::Type(value)), Some(GenericArgument::Type(error))) =
-                (given.args.first(), given.args.last())
+                (generics.args.first(), generics.args.last())
         {
             return quote!(::core::result::Result<#value, ::sayso::CallError<#error>>);
         }
-        // An alias, like `io::Result`.
+        // An alias such as `io::Result`.
         quote_spanned!(returned.span()=> ::core::result::Result<
-            <#returned as ::sayso::decorator::Returns>::Value,
-            ::sayso::CallError<<#returned as ::sayso::decorator::Returns>::Error>,
+            <#returned as ::sayso::decorator::ToolReturn>::Value,
+            ::sayso::CallError<<#returned as ::sayso::decorator::ToolReturn>::Error>,
         >)
     }
 }
 
-fn among(names: &[Ident], name: &str) -> bool {
-    names.iter().any(|one| one.unraw() == name)
+fn contains_name(names: &[Ident], name: &str) -> bool {
+    names.iter().any(|known| known.unraw() == name)
 }
 
-/// `&Session`, whatever path leads to it.
+/// Whether a type is `&Session`, with any path.
 fn is_session(kind: &Type) -> bool {
     let Type::Reference(reference) = kind else { return false };
     let Type::Path(path) = &*reference.elem else { return false };

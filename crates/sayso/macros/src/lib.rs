@@ -1,35 +1,34 @@
 //! The attribute `#[sayso::tool]`.
 //!
-//! - `attributes`: what stands in the brackets, and what of it does not go together.
-//! - `function`: what the function must be, and its arguments.
-//! - `words`: texts with arguments in them.
-//! - `expand`: the function that comes of it.
+//! - `attributes`: parses the arguments of the attribute and checks their combination.
+//! - `function`: checks the function and reads its arguments.
+//! - `placeholders`: finds the arguments in texts.
+//! - `expand`: generates the decorated function.
 
 mod attributes;
 mod expand;
 mod function;
-mod words;
+mod placeholders;
 
 use proc_macro::TokenStream;
 
-/// Makes an async function a tool: it asks first where it must, announces itself, runs, and reports how it ended.
+/// Makes an async function a tool: it asks for consent if needed, announces itself, runs, and reports its outcome.
 ///
-/// The author writes the function, and nothing else. Whoever calls it gets `Result<T, CallError<E>>` where the function itself
-/// returns `Result<T, E>`.
+/// The author writes only the function. If it returns `Result<T, E>`, its caller gets `Result<T, CallError<E>>`.
 ///
 /// ```no_run
-/// # #[derive(Debug)] struct Bank;
-/// # impl std::fmt::Display for Bank {
+/// # #[derive(Debug)] struct BankError;
+/// # impl std::fmt::Display for BankError {
 /// #     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { f.write_str("the bank is closed") }
 /// # }
 /// #[sayso::tool(
 ///     risk = "high",
 ///     irreversible,
-///     action = "Transfer {amount} euro from {from} to {to}.",
-///     consequence = "The money is gone at once.",
-///     within = "30s"
+///     action = "Transfer {amount} euros from {from} to {to}.",
+///     consequence = "The money leaves your account at once.",
+///     timeout = "30s"
 /// )]
-/// async fn transfer(from: &str, to: &str, amount: u32) -> Result<u64, Bank> {
+/// async fn transfer(from: &str, to: &str, amount: u32) -> Result<u64, BankError> {
 ///     Ok(4711)
 /// }
 ///
@@ -39,37 +38,37 @@ use proc_macro::TokenStream;
 /// let session = hub.session("Pay Ben.").start().await?;
 /// match sayso::within(&session, transfer("checking", "Ben", 5)).await {
 ///     Ok(receipt) => session.finish(format!("Paid; the receipt is {receipt}.")).await,
-///     Err(why) => session.cancel(format!("Nothing was paid: {why}.")).await,
+///     Err(error) => session.cancel(format!("Nothing was paid: {error}.")).await,
 /// }
 /// # }
 /// ```
 ///
 /// # The session
 ///
-/// If the first argument (after `self`) is a `&Session`, that is the session, and no argument of the tool. Else it is the one
-/// that is carried to here, by [`within`](../sayso/fn.within.html) or by the middleware; without one nothing is done, and the
-/// error is `Error::NoSession`. The body in turn has its session carried to it, so tools call tools.
+/// If the first argument (after `self`) is a `&Session`, it is the session and not an argument of the tool. Otherwise the tool uses
+/// the current session, which [`within`](../sayso/fn.within.html) or the middleware sets. Without one the tool is not run, and the
+/// error is `Error::NoSession`. The session is also the current one inside the body, so tools can call tools.
 ///
-/// # In the brackets
+/// # Keys
 ///
-/// | | |
+/// | key | meaning |
 /// |---|---|
-/// | `risk = "low"`, `"medium"`, `"high"` | how much harm it could do; if nothing is said, high for what is irreversible and low for the rest |
-/// | `irreversible` | it can never be undone |
-/// | `action = "…"` | what it does, with arguments as `{name}` or `{name:?}` |
-/// | `consequence = "…"` | what comes of it, likewise |
-/// | `done = "…"` | what is told when it is done, likewise |
-/// | `name = "…"` | the tool's name; the function's if nothing is said |
-/// | `within = "30s"` | how long it may take, in `ms`, `s`, `m` or `h` |
-/// | `answer_within = "2m"` | how long the person has to answer; five minutes if nothing is said |
-/// | `shown(name, …)` | these are bound to the answer as they are displayed, for types that are no `Argument` |
-/// | `confidential(name, …)` | these are bound to the answer as a salted hash, and are not said |
-/// | `skip(name, …)` | these are no part of what is done, like a connection; also `self` |
+/// | `risk = "low"`, `"medium"`, `"high"` | how much harm the tool can do; the default is high for an irreversible tool and low otherwise |
+/// | `irreversible` | the action cannot be undone |
+/// | `action = "…"` | what the tool does, with arguments as `{name}` or `{name:?}` |
+/// | `consequence = "…"` | what follows from it, with arguments |
+/// | `done = "…"` | the text on success, with arguments |
+/// | `name = "…"` | the tool's name; the default is the function's name |
+/// | `timeout = "30s"` | the time limit, in `ms`, `s`, `m` or `h` |
+/// | `answer_timeout = "2m"` | how long the person has to answer; the default is five minutes |
+/// | `shown(name, …)` | binds the answer to the `Display` text of these arguments, for types that are not an `Argument` |
+/// | `confidential(name, …)` | binds the answer to a salted hash of these arguments; no text may contain them |
+/// | `skip(name, …)` | does not bind the answer to these arguments, which do not affect what is done, such as a connection; also `self` |
 ///
-/// What is of high risk or irreversible is asked for: the answer is bound to all arguments but the skipped ones, each of which
-/// is an `Argument`. Arguments that neither `action` nor `consequence` says are added to the question, for nobody consents to
-/// what was not said. Each argument is said, bound and handed to the body as one and the same value; a format like `{amount:.0}`
-/// is refused, because it could say another.
+/// A high-risk or irreversible tool asks for consent. The answer is bound to all arguments except skipped ones; each must be an
+/// `Argument`. Arguments that neither `action` nor `consequence` contains are added to the question, because the person must
+/// hear everything that the answer is bound to. A format such as `{amount:.0}` is rejected, because it could show a value other
+/// than the one that the tool receives.
 #[proc_macro_attribute]
 pub fn tool(attributes: TokenStream, function: TokenStream) -> TokenStream {
     expand::tool(attributes.into(), &function.into()).into()

@@ -1,9 +1,9 @@
-//! Code that evades consent, or calls in the wrong order, does not compile.
+//! Code that circumvents consent, or calls methods in the wrong order, does not compile.
 //!
-//! The tests are here and not in the crate `sayso` because trybuild compiles them with the features of the crate that they are in. The
-//! compiler lists types that could be meant, and the feature `rig` brings more of them.
+//! The tests are in this crate and not in `sayso`, because trybuild compiles them with the features of the crate that contains them.
+//! The compiler's messages list similar types, and the feature `rig` adds more of them.
 
 #[test]
-fn the_ways_round_do_not_compile() {
+fn code_that_circumvents_consent_does_not_compile() {
     trybuild::TestCases::new().compile_fail("tests/refused/*.rs");
 }

@@ -1,65 +1,63 @@
-//! A stream of native events, told in the protocol's words.
+//! An adapter for frameworks that publish their events as a stream.
 //!
-//! A framework that publishes what it does knows nothing of this crate: a [`Bridge`] takes its stream of events and a function
-//! that maps each of them to [`Step`]s, and drives a session from them.
+//! The framework needs no knowledge of this crate. An [`EventBridge`] takes its stream of events and a function that maps each event
+//! to [`AgentStep`]s, and drives a session from them.
 //!
 //! ```
 //! use futures_util::stream;
 //! use sayso::Hub;
-//! use sayso::bridge::{Bridge, Ending, Step, Unasked};
+//! use sayso::bridge::{AgentStep, BridgeEnding, EventBridge, UnconfirmedCall};
 //!
-//! enum Native {
-//!     Asked(&'static str),
+//! enum FrameworkEvent {
+//!     Requested(&'static str),
 //!     ToolCalled(u32, &'static str),
 //!     ToolReturned(u32),
 //!     Chunk(&'static str),
-//!     Over,
+//!     Finished,
 //! }
 //!
-//! # testing::example!({
+//! # testing::run_example!({
 //! let hub = Hub::embedded().agent("weather").open()?;
 //! let events = stream::iter([
-//!     Native::Asked("Do I need an umbrella?"),
-//!     Native::ToolCalled(1, "weather"),
-//!     Native::ToolReturned(1),
-//!     Native::Chunk("Yes, ta"),
-//!     Native::Chunk("ke one."),
-//!     Native::Over,
+//!     FrameworkEvent::Requested("Do I need an umbrella?"),
+//!     FrameworkEvent::ToolCalled(1, "weather"),
+//!     FrameworkEvent::ToolReturned(1),
+//!     FrameworkEvent::Chunk("Yes, ta"),
+//!     FrameworkEvent::Chunk("ke one."),
+//!     FrameworkEvent::Finished,
 //! ]);
-//! let report = Bridge::new()
+//! let report = EventBridge::new()
 //!     .run(events, |event| {
 //!         [match event {
-//!             Native::Asked(request) => Step::start(hub.session(request)),
-//!             Native::ToolCalled(run, tool) => Step::tool(run.to_string(), Unasked::new(tool)),
-//!             Native::ToolReturned(run) => Step::done(run.to_string(), "The sky has been looked at."),
-//!             Native::Chunk(text) => Step::output(text),
-//!             Native::Over => Step::finish("You need an umbrella."),
+//!             FrameworkEvent::Requested(request) => AgentStep::start(hub.session(request)),
+//!             FrameworkEvent::ToolCalled(run, tool) => AgentStep::tool(run.to_string(), UnconfirmedCall::new(tool)),
+//!             FrameworkEvent::ToolReturned(run) => AgentStep::tool_succeeded(run.to_string(), "The forecast is here."),
+//!             FrameworkEvent::Chunk(text) => AgentStep::output(text),
+//!             FrameworkEvent::Finished => AgentStep::finish("You need an umbrella."),
 //!         }]
 //!     })
 //!     .await;
-//! assert_eq!(report.ending, Ending::AsSaid);
+//! assert_eq!(report.ending, BridgeEnding::ByAgent);
 //! assert!(report.faults.is_empty());
 //! hub.close().await;
 //! # });
 //! ```
 //!
-//! - **Order.** Steps are told one after the other, in the order in which they come. A question does not hold up the steps
-//!   behind it.
-//! - **Consent.** [`Step::ask`] asks; a yes is spent at once, so listeners hear that the tool runs, and only then the reply
-//!   handle says [`Allowed`]. Whatever else happens it says [`Denied`]. The native side runs the tool on [`Allowed`] only; a
-//!   tool that ends without having been allowed is a [`Fault`]. A question for whose answer nobody waits any more is taken
-//!   back.
-//! - **Faults.** What breaks a rule, comes too early, too late or twice is not told, is a [`Fault`] for the author, and does
-//!   not stop the rest.
-//! - **The end.** A session that its own steps have not ended is ended honestly when the stream ends or stalls: its tools and
-//!   outputs are closed, and listeners are told that the agent stopped in the middle. A stream of results says why itself:
-//!   map an error to [`Step::fail`].
+//! - **Order.** Steps are reported one after the other, in the order in which they arrive. An open question does not delay later
+//!   steps.
+//! - **Consent.** [`AgentStep::ask`] asks the person. A yes is spent immediately: the call is announced, and only then is the answer a
+//!   [`Permission`]. In every other case it is a [`Denial`]. The framework must run the tool only with a [`Permission`]; a tool that
+//!   ends without one is a [`BridgeFault`]. A question whose answer nobody is waiting for is withdrawn.
+//! - **Faults.** A step that violates a rule, is repeated, or comes too early or too late is not reported to listeners. It is a
+//!   [`BridgeFault`] for the author, and the session continues.
+//! - **End.** If the stream ends or stalls before the session was ended, its tools and outputs are closed and listeners hear that the
+//!   agent stopped before it was done. For a stream of results, map an error to [`AgentStep::fail`].
 //! - **Stop.** When the person stops the session, the stream is dropped.
 //!
-//! Inside: `drive` is what happens in an open session; `step`, `reply` and `report` are its words.
+//! Internally, `driver` drives an open session; `step`, `answer_channel` and `report` define its inputs and outputs.
 
-mod drive;
-mod reply;
+mod answer_channel;
+mod driver;
 mod report;
 mod step;
 
@@ -68,186 +66,194 @@ use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
 
+pub use answer_channel::{AnswerSender, Denial, PendingAnswer, Permission};
 pub use futures_core::Stream;
-pub use reply::{Allowed, Denied, Gate, Reply};
-pub use report::{Ending, Fault, Report};
-pub use step::{Step, Unasked};
+pub use report::{BridgeEnding, BridgeFault, BridgeReport};
+pub use step::{AgentStep, UnconfirmedCall};
 use tokio::sync::mpsc;
 
-use drive::{Drive, Last};
-use report::Notes;
-pub(crate) use step::Kind;
+use driver::{DriverEnd, SessionDriver};
+use report::FaultLog;
+pub(crate) use step::StepKind;
 
 use crate::error::Error;
 use crate::session::Session;
 
-/// A stream may be silent for so long, while no person is asked.
-const SILENCE: Duration = Duration::from_mins(10);
+/// How long a stream may be silent while no person is asked.
+const DEFAULT_IDLE_TIMEOUT: Duration = Duration::from_mins(10);
 
-/// After the end so many steps more are looked at, if they are there already.
-const AFTERWARDS: usize = 1024;
+/// The maximum number of steps that are checked after the end, if they are ready.
+const MAX_LATE_STEPS: usize = 1024;
 
-/// Drives a session from a stream of native events. See [the module](self).
+/// Drives a session from a stream of framework events. See [the module](self).
 ///
 /// ```
-/// # testing::example!(hub, {
-/// use sayso::bridge::{Bridge, Ending, Step};
+/// # testing::run_example!(hub, {
+/// use sayso::bridge::{AgentStep, BridgeEnding, EventBridge};
 ///
-/// let events = futures_util::stream::iter(["It rai", "ns."]);
-/// let session = hub.session("How is the weather?").start().await?;
-/// let report = Bridge::of(session).run(events, |text| [Step::output(text)]).await;
-/// // The stream ended, and nobody said how the session did.
-/// assert_eq!(report.ending, Ending::Early);
+/// let events = futures_util::stream::iter(["It is rai", "ning."]);
+/// let session = hub.session("What is the weather?").start().await?;
+/// let report = EventBridge::with_session(session).run(events, |text| [AgentStep::output(text)]).await;
+/// // The stream ended without a step that ends the session.
+/// assert_eq!(report.ending, BridgeEnding::StreamEnded);
 /// # });
 /// ```
-#[must_use = "nothing happens before it runs"]
-pub struct Bridge {
+#[must_use = "nothing happens until `run` is called"]
+pub struct EventBridge {
     session: Option<Session>,
-    pub(crate) silence: Duration,
-    pub(crate) notes: Notes,
+    pub(crate) idle_timeout: Duration,
+    pub(crate) fault_log: FaultLog,
 }
 
-impl Bridge {
-    /// A bridge whose stream has the session's [start](Step::start) in it.
+impl EventBridge {
+    /// Creates a bridge whose stream [starts](AgentStep::start) the session.
     pub fn new() -> Self {
-        Self { session: None, silence: SILENCE, notes: Notes::new() }
+        Self { session: None, idle_timeout: DEFAULT_IDLE_TIMEOUT, fault_log: FaultLog::new() }
     }
 
-    /// A bridge for a session that has been started.
-    pub fn of(session: Session) -> Self {
+    /// Creates a bridge for a session that has already started.
+    pub fn with_session(session: Session) -> Self {
         Self { session: Some(session), ..Self::new() }
     }
 
     setters! {
-        /// For how long the stream may be silent: ten minutes if nothing is said. While a person is asked the clock stands still.
-        silence(limit: Duration) => silence = limit;
+        /// Sets how long the stream may be silent. The default is ten minutes. Time during which a person is asked does not count.
+        idle_timeout(timeout: Duration) => idle_timeout = timeout;
 
-        /// Tells every fault at once; the report has them too.
-        on_fault(tell: impl FnMut(&Fault) + Send + 'static) => notes.tell = Some(Box::new(tell));
+        /// Calls a function for each fault as soon as it occurs. The report contains all faults too.
+        on_fault(callback: impl FnMut(&BridgeFault) + Send + 'static) => fault_log.on_fault = Some(Box::new(callback));
     }
 
-    /// Tells the stream to its end, or to the session's. It needs a runtime of tokio, for its clock.
+    /// Runs until the stream or the session ends. It needs a tokio runtime with a timer.
     ///
     /// ```
-    /// # testing::example!(hub, {
+    /// # testing::run_example!(hub, {
     /// use futures_util::stream;
-    /// use sayso::bridge::{Bridge, Ending, Step};
+    /// use sayso::bridge::{AgentStep, BridgeEnding, EventBridge};
     ///
-    /// let events = stream::iter([Ok("It rains."), Err("the model is gone")]);
-    /// let session = hub.session("How is the weather?").start().await?;
+    /// let events = stream::iter([Ok("It is raining."), Err("The model is not available.")]);
+    /// let session = hub.session("What is the weather?").start().await?;
     /// let map = |event| match event {
-    ///     Ok(text) => vec![Step::output(text), Step::output_done()],
-    ///     Err(why) => vec![Step::fail(why)],
+    ///     Ok(text) => vec![AgentStep::output(text), AgentStep::finish_output()],
+    ///     Err(error) => vec![AgentStep::fail(error)],
     /// };
-    /// assert_eq!(Bridge::of(session).run(events, map).await.ending, Ending::AsSaid);
+    /// assert_eq!(EventBridge::with_session(session).run(events, map).await.ending, BridgeEnding::ByAgent);
     /// # });
     /// ```
-    pub async fn run<S, I>(self, events: S, map: impl FnMut(S::Item) -> I) -> Report
+    pub async fn run<S, I>(self, events: S, map: impl FnMut(S::Item) -> I) -> BridgeReport
     where
         S: Stream,
-        I: IntoIterator<Item = Step>,
+        I: IntoIterator<Item = AgentStep>,
     {
-        self.run_steps(Steps { events: pin!(events), map, now: None }).await
+        self.run_steps(MappedSteps { events: pin!(events), map, current: None }).await
     }
 
-    /// The same for steps.
-    pub(crate) async fn run_steps(self, mut steps: impl Next) -> Report {
-        let Self { session, silence, mut notes } = self;
+    /// Runs the bridge on a source of steps.
+    pub(crate) async fn run_steps(self, mut steps: impl StepSource) -> BridgeReport {
+        let Self { session, idle_timeout, mut fault_log } = self;
         let session = match session {
             Some(session) => session,
-            None => match begin(&mut steps, silence, &mut notes).await {
+            None => match wait_for_start(&mut steps, idle_timeout, &mut fault_log).await {
                 Ok(session) => session,
                 Err(ending) => {
-                    afterwards(&mut steps, &mut notes, Fault::BeforeStart).await;
-                    return notes.report(ending);
+                    report_late_steps(&mut steps, &mut fault_log, BridgeFault::BeforeStart).await;
+                    return fault_log.into_report(ending);
                 }
             },
         };
-        let last = Drive::new(&session, &mut notes).run(&mut steps, silence).await;
-        let said = match last {
-            Last::Said(ending) => ending.tell(session).await,
-            Last::Early => return notes.report(Ending::Early),
-            Last::Stalled => return notes.report(Ending::Stalled),
-            Last::Stopped(stop) => return notes.report(Ending::Stopped(stop)),
+        let last = SessionDriver::new(&session, &mut fault_log).run(&mut steps, idle_timeout).await;
+        let result = match last {
+            DriverEnd::ByStep(ending) => ending.end_session(session).await,
+            DriverEnd::StreamEnded => return fault_log.into_report(BridgeEnding::StreamEnded),
+            DriverEnd::Stalled => return fault_log.into_report(BridgeEnding::Stalled),
+            DriverEnd::Stopped(stop) => return fault_log.into_report(BridgeEnding::Stopped(stop)),
         };
-        afterwards(&mut steps, &mut notes, Fault::AfterEnd).await;
-        notes.report(match said {
-            Ok(()) => Ending::AsSaid,
-            Err(Error::Stopped(stop)) => Ending::Stopped(stop),
-            Err(error) => Ending::Refused(error),
+        report_late_steps(&mut steps, &mut fault_log, BridgeFault::AfterEnd).await;
+        fault_log.into_report(match result {
+            Ok(()) => BridgeEnding::ByAgent,
+            Err(Error::Stopped(stop)) => BridgeEnding::Stopped(stop),
+            Err(error) => BridgeEnding::FinalEventRejected(error),
         })
     }
 }
 
-impl Default for Bridge {
+impl Default for EventBridge {
     fn default() -> Self {
         Self::new()
     }
 }
 
-debug_tuple!(Bridge, session);
+debug_tuple!(EventBridge, session);
 
-/// The session, or how it ended without one.
-async fn begin(steps: &mut impl Next, silence: Duration, notes: &mut Notes) -> Result<Session, Ending> {
+/// Waits for the step that starts the session. Returns how the bridge ended if there is none.
+async fn wait_for_start(
+    steps: &mut impl StepSource,
+    idle_timeout: Duration,
+    fault_log: &mut FaultLog,
+) -> Result<Session, BridgeEnding> {
     loop {
-        let Ok(Some(step)) = tokio::time::timeout(silence, steps.next()).await else {
-            return Err(Ending::NeverStarted);
+        let Ok(Some(step)) = tokio::time::timeout(idle_timeout, steps.next()).await else {
+            return Err(BridgeEnding::NeverStarted);
         };
         let name = step.name();
         match step.0 {
-            Kind::Start(begin) => return begin.start().await.map_err(Ending::NotStarted),
-            Kind::Fault(fault) => notes.add(fault),
-            _ => notes.add(Fault::BeforeStart(name)),
+            StepKind::Start(builder) => return builder.start().await.map_err(BridgeEnding::StartFailed),
+            StepKind::Fault(fault) => fault_log.add(fault),
+            _ => fault_log.add(BridgeFault::BeforeStart(name)),
         }
     }
 }
 
-/// What is there already and comes too late.
-async fn afterwards(steps: &mut impl Next, notes: &mut Notes, fault: fn(&'static str) -> Fault) {
-    for _ in 0..AFTERWARDS {
+/// Reports the steps that are ready but come too late.
+async fn report_late_steps(
+    steps: &mut impl StepSource,
+    fault_log: &mut FaultLog,
+    fault: fn(&'static str) -> BridgeFault,
+) {
+    for _ in 0..MAX_LATE_STEPS {
         let mut next = pin!(steps.next());
         let ready = poll_fn(|context| Poll::Ready(next.as_mut().poll(context))).await;
         let Poll::Ready(Some(step)) = ready else { return };
         let name = step.name();
-        notes.add(match step.0 {
-            Kind::Fault(fault) => fault,
+        fault_log.add(match step.0 {
+            StepKind::Fault(fault) => fault,
             _ => fault(name),
         });
     }
 }
 
-pub(crate) trait Next {
-    /// The next one; none is the end. A future that is dropped loses nothing.
-    async fn next(&mut self) -> Option<Step>;
+pub(crate) trait StepSource {
+    /// Returns the next step, or `None` at the end. It is cancel-safe.
+    async fn next(&mut self) -> Option<AgentStep>;
 }
 
-impl Next for mpsc::Receiver<Step> {
-    async fn next(&mut self) -> Option<Step> {
+impl StepSource for mpsc::Receiver<AgentStep> {
+    async fn next(&mut self) -> Option<AgentStep> {
         self.recv().await
     }
 }
 
-struct Steps<'s, S, M, I: IntoIterator> {
+struct MappedSteps<'s, S, M, I: IntoIterator> {
     events: Pin<&'s mut S>,
     map: M,
-    /// What is left of the event that came last.
-    now: Option<I::IntoIter>,
+    /// The remaining steps of the last event.
+    current: Option<I::IntoIter>,
 }
 
-impl<S, M, I> Next for Steps<'_, S, M, I>
+impl<S, M, I> StepSource for MappedSteps<'_, S, M, I>
 where
     S: Stream,
     M: FnMut(S::Item) -> I,
-    I: IntoIterator<Item = Step>,
+    I: IntoIterator<Item = AgentStep>,
 {
-    async fn next(&mut self) -> Option<Step> {
+    async fn next(&mut self) -> Option<AgentStep> {
         loop {
-            if let Some(step) = self.now.as_mut().and_then(Iterator::next) {
+            if let Some(step) = self.current.as_mut().and_then(Iterator::next) {
                 return Some(step);
             }
-            self.now = None;
+            self.current = None;
             let event = poll_fn(|context| self.events.as_mut().poll_next(context)).await?;
-            self.now = Some((self.map)(event).into_iter());
+            self.current = Some((self.map)(event).into_iter());
         }
     }
 }

@@ -1,152 +1,152 @@
-//! What the author of a bridge learns: how the session ended, and what was wrong on the way.
+//! What the author of a bridge learns: how the session ended, and which faults occurred.
 
-use crate::error::{Error, Stop};
+use crate::error::{Error, StopReason};
 
-/// So many faults are kept for the report; the others are counted.
-pub(super) const FAULTS: usize = 1024;
+/// The maximum number of faults in a report. Further faults are only counted.
+pub(super) const MAX_REPORTED_FAULTS: usize = 1024;
 
-/// Something that the native side got wrong, or that the hub refused. The session goes on.
+/// A mistake of the framework, or a rejection by the hub. The session continues.
 ///
 /// ```
-/// use sayso::bridge::Fault;
-/// let fault = Fault::NeverStarted("run-7".to_owned());
-/// assert_eq!(fault.to_string(), "run-7 ended, and had never started");
+/// use sayso::bridge::BridgeFault;
+/// let fault = BridgeFault::NeverStarted("run-7".to_owned());
+/// assert_eq!(fault.to_string(), "run-7 ended but never started");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Fault {
-    /// The hub refused it; nothing of it was told.
-    #[error("{step} was refused: {error}")]
-    Refused {
-        /// What was to be said.
+pub enum BridgeFault {
+    /// The hub rejected the step. No part of it was reported.
+    #[error("{step} was rejected: {error}")]
+    Rejected {
+        /// The name of the step.
         step: &'static str,
-        /// Why it was not; [`Error::rules`] has the ids of the rules.
+        /// The reason; [`Error::rule_ids`] returns the ids of violated rules.
         #[source]
         error: Error,
     },
-    /// This came before the session was started.
-    #[error("{0} came before the session's start")]
+    /// The step came before the session started.
+    #[error("{0} came before the session started")]
     BeforeStart(&'static str),
-    /// The session was started though it had been.
-    #[error("the session was started though it had been")]
-    StartedAgain,
-    /// This came after the session's end.
-    #[error("{0} came after the session's end")]
+    /// The session was started a second time.
+    #[error("the session was started a second time")]
+    AlreadyStarted,
+    /// The step came after the session ended.
+    #[error("{0} came after the session ended")]
     AfterEnd(&'static str),
-    /// A tool or a chain started under the name of a run that is open.
-    #[error("{0} started, and is open already")]
-    SameRun(String),
+    /// A tool or a chain started with the id of a run that is still open.
+    #[error("{0} started again while it was still open")]
+    DuplicateRun(String),
     /// A tool ended that never started, or a chain that is not open.
-    #[error("{0} ended, and had never started")]
+    #[error("{0} ended but never started")]
     NeverStarted(String),
-    /// A tool ended that had ended.
-    #[error("{0} ended, and had ended before")]
-    EndedAgain(String),
-    /// A tool ended that was not allowed to run: somebody may have run it all the same.
-    #[error("the tool of {0} ended, and was not allowed to run")]
-    NotAllowed(String),
-    /// A tool started and never ended; listeners were told that its end is not known.
-    #[error("the tool of {0} started and never ended")]
+    /// A tool ended a second time.
+    #[error("{0} ended a second time")]
+    AlreadyEnded(String),
+    /// A tool ended that had no permission to run. The framework may have run it anyway.
+    #[error("the tool of {0} ended but had no permission to run")]
+    EndedWithoutPermission(String),
+    /// A tool started and never ended. Listeners heard that its outcome is unknown.
+    #[error("the tool of {0} started but never ended")]
     NeverEnded(String),
-    /// Nobody waited for the answer any more: the question was taken back, or the yes was not used.
+    /// Nobody waited for the answer. The question was withdrawn, or the consent was not used.
     #[error("nobody waited for the answer that the tool of {0} needs")]
-    NobodyWaited(String),
+    AnswerAbandoned(String),
 }
 
-impl Fault {
-    /// The ids of the rules that are broken, if that is why.
-    pub fn rules(&self) -> impl Iterator<Item = &str> {
+impl BridgeFault {
+    /// Returns the ids of the violated rules, if rules were violated.
+    pub fn rule_ids(&self) -> impl Iterator<Item = &str> {
         let error = match self {
-            Self::Refused { error, .. } => Some(error),
+            Self::Rejected { error, .. } => Some(error),
             _ => None,
         };
-        error.into_iter().flat_map(Error::rules)
+        error.into_iter().flat_map(Error::rule_ids)
     }
 }
 
-/// How it ended.
+/// How a bridged session ended.
 ///
 /// ```
-/// use sayso::bridge::Ending;
+/// use sayso::bridge::BridgeEnding;
 ///
-/// fn exit_code(ending: &Ending) -> u8 {
+/// fn exit_code(ending: &BridgeEnding) -> u8 {
 ///     match ending {
-///         Ending::AsSaid => 0,
-///         Ending::Stopped(_) => 1,
+///         BridgeEnding::ByAgent => 0,
+///         BridgeEnding::Stopped(_) => 1,
 ///         _ => 2,
 ///     }
 /// }
-/// assert_eq!(exit_code(&Ending::Stalled), 2);
+/// assert_eq!(exit_code(&BridgeEnding::Stalled), 2);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Ending {
-    /// By the agent's own word: it finished, failed or cancelled.
-    AsSaid,
-    /// The agent's last word was refused; listeners were told that the session ended in a way that breaks the rules.
-    Refused(Error),
-    /// The events ended before the session did; listeners were told that the agent stopped in the middle.
-    Early,
-    /// No event came for too long; listeners were told that the agent stopped in the middle.
+pub enum BridgeEnding {
+    /// A step ended it: it was finished, failed or cancelled.
+    ByAgent,
+    /// The hub rejected the final event. Listeners heard that the session was ended because of that.
+    FinalEventRejected(Error),
+    /// The stream ended before the session. Listeners heard that the agent stopped before it was done.
+    StreamEnded,
+    /// No event arrived for too long. Listeners heard that the agent stopped before it was done.
     Stalled,
-    /// By another's word: the person stopped it, most of all.
-    Stopped(Stop),
-    /// There was no session.
+    /// Somebody other than the agent ended it, usually the person.
+    Stopped(StopReason),
+    /// No session was started.
     NeverStarted,
-    /// There was no session, for the hub refused it.
-    NotStarted(Error),
+    /// The session could not be started.
+    StartFailed(Error),
 }
 
-/// What came of it all.
+/// The result of a bridge.
 ///
 /// ```
 /// use futures_util::stream;
-/// use sayso::bridge::{Bridge, Ending, Step};
+/// use sayso::bridge::{AgentStep, BridgeEnding, EventBridge};
 ///
-/// # testing::example!({
-/// let nothing = stream::empty::<()>();
-/// let report = Bridge::new().run(nothing, |()| [Step::think("Never.")]).await;
-/// assert_eq!(report.ending, Ending::NeverStarted);
+/// # testing::run_example!({
+/// let events = stream::empty::<()>();
+/// let report = EventBridge::new().run(events, |()| [AgentStep::think("Never.")]).await;
+/// assert_eq!(report.ending, BridgeEnding::NeverStarted);
 /// assert!(report.faults.is_empty());
 /// # });
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-#[must_use = "it says what was wrong"]
-pub struct Report {
-    /// How it ended.
-    pub ending: Ending,
-    /// What was wrong on the way, in order, up to 1024.
-    pub faults: Vec<Fault>,
-    /// How many faults more there were.
-    pub left_out: u64,
+#[must_use = "the report contains the faults"]
+pub struct BridgeReport {
+    /// How the session ended.
+    pub ending: BridgeEnding,
+    /// The faults in order, at most 1024.
+    pub faults: Vec<BridgeFault>,
+    /// The number of further faults.
+    pub omitted_faults: u64,
 }
 
-pub(crate) struct Notes {
-    faults: Vec<Fault>,
-    left_out: u64,
-    pub(crate) tell: Option<Box<Tell>>,
+pub(crate) struct FaultLog {
+    faults: Vec<BridgeFault>,
+    omitted_faults: u64,
+    pub(crate) on_fault: Option<Box<FaultCallback>>,
 }
 
-type Tell = dyn FnMut(&Fault) + Send;
+type FaultCallback = dyn FnMut(&BridgeFault) + Send;
 
-impl Notes {
+impl FaultLog {
     pub(super) fn new() -> Self {
-        Self { faults: Vec::new(), left_out: 0, tell: None }
+        Self { faults: Vec::new(), omitted_faults: 0, on_fault: None }
     }
 
-    pub(super) fn add(&mut self, fault: Fault) {
-        if let Some(tell) = &mut self.tell {
-            tell(&fault);
+    pub(super) fn add(&mut self, fault: BridgeFault) {
+        if let Some(on_fault) = &mut self.on_fault {
+            on_fault(&fault);
         }
-        if self.faults.len() < FAULTS {
+        if self.faults.len() < MAX_REPORTED_FAULTS {
             self.faults.push(fault);
         } else {
-            self.left_out += 1;
+            self.omitted_faults += 1;
         }
     }
 
-    pub(super) fn report(self, ending: Ending) -> Report {
-        Report { ending, faults: self.faults, left_out: self.left_out }
+    pub(super) fn into_report(self, ending: BridgeEnding) -> BridgeReport {
+        BridgeReport { ending, faults: self.faults, omitted_faults: self.omitted_faults }
     }
 }

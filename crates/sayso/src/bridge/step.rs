@@ -1,226 +1,230 @@
-//! What an agent does, in the protocol's words.
+//! The steps of an agent.
 
-use super::reply::{Allowed, Reply};
-use super::report::Fault;
+use super::answer_channel::{AnswerSender, Permission};
+use super::report::BridgeFault;
+use crate::clarification::{ClarificationAnswer, ClarificationRequest};
 use crate::consent::{Action, Risk};
-use crate::question::{Clarified, Question};
+use crate::localized_text::LocalizedText;
 use crate::session::{
-    Call, CallDetails, Cancellation, Completion, Ending, Failure, HandOff, Output, Progress, Session,
-    SessionBuilder, call_details,
+    Cancellation, Completion, Failure, HandOff, OutputText, ProgressUpdate, Session, SessionBuilder,
+    SessionEnding, ToolCallBuilder, ToolCallDetails, tool_call_details_setters,
 };
-use crate::words::Words;
 
-/// One thing that an agent does. Tools are known by the name of their run, which is the native side's own: one that is open
-/// has a name that no other open one has.
+/// One step of an agent. A tool is identified by the id of its run, which the framework chooses. The ids of open runs must differ.
 ///
 /// ```
-/// use sayso::bridge::{Step, Unasked};
+/// use sayso::bridge::{AgentStep, UnconfirmedCall};
 ///
 /// let steps = [
-///     Step::think("Looking at the sky."),
-///     Step::tool("run-1", Unasked::new("weather").says("Asking for the weather in Oslo.")),
-///     Step::done("run-1", "It rains."),
-///     Step::output("It rai"),
-///     Step::output("ns in Oslo."),
-///     Step::finish("It rains in Oslo."),
+///     AgentStep::think("Checking the forecast."),
+///     AgentStep::tool("run-1", UnconfirmedCall::new("weather").says("Checking the weather in Oslo.")),
+///     AgentStep::tool_succeeded("run-1", "It is raining."),
+///     AgentStep::output("It is rai"),
+///     AgentStep::output("ning in Oslo."),
+///     AgentStep::finish("It is raining in Oslo."),
 /// ];
 /// # let _ = steps;
 /// ```
 #[derive(Debug)]
-pub struct Step(pub(crate) Kind);
+pub struct AgentStep(pub(crate) StepKind);
 
 #[derive(Debug)]
-pub(crate) enum Kind {
+pub(crate) enum StepKind {
     Start(Box<SessionBuilder>),
-    Think(Words),
-    Decide(Words),
-    /// A model works: inside a tool the state is that of the tool.
-    Model(Words),
-    Progress(Progress),
+    Think(LocalizedText),
+    Decide(LocalizedText),
+    /// A model is called. While a tool runs this is reported as progress, because the state is that of the tool.
+    ModelCall(LocalizedText),
+    Progress(ProgressUpdate),
     Tool {
         run: String,
-        call: Unasked,
-        reply: Option<Reply<Allowed>>,
+        call: UnconfirmedCall,
+        reply: Option<AnswerSender<Permission>>,
     },
     Ask {
         run: String,
         action: Box<Action>,
-        reply: Reply<Allowed>,
+        reply: AnswerSender<Permission>,
     },
-    Done {
+    ToolSucceeded {
         run: String,
-        words: Option<Words>,
+        summary: Option<LocalizedText>,
     },
-    Failed {
+    ToolFailed {
         run: String,
-        why: Words,
+        reason: LocalizedText,
     },
-    TimedOut {
+    ToolTimedOut {
         run: String,
     },
-    Output(Output),
-    Bytes(Vec<u8>),
-    /// Text of one of several models.
+    Output(OutputText),
+    OutputBytes(Vec<u8>),
+    /// Text of one of several model runs.
     Token {
         run: String,
         text: String,
     },
-    OutputDone,
-    Clarify(Box<Question>, Reply<Clarified>),
+    FinishOutput,
+    Clarify(Box<ClarificationRequest>, AnswerSender<ClarificationAnswer>),
     HandOff(Box<HandOff>),
-    End(Box<Ending>),
-    /// Something that is wrong with what would have been a step.
-    Fault(Fault),
+    End(Box<SessionEnding>),
+    /// A fault that was found while the step was created.
+    Fault(BridgeFault),
 }
 
-impl Step {
-    /// Starts the session, where the bridge was not given one.
-    pub fn start(begin: SessionBuilder) -> Self {
-        Self(Kind::Start(Box::new(begin)))
+impl AgentStep {
+    /// Starts the session, unless the bridge already has one.
+    pub fn start(builder: SessionBuilder) -> Self {
+        Self(StepKind::Start(Box::new(builder)))
     }
 
-    /// The agent thinks, about this.
-    pub fn think(words: impl Into<Words>) -> Self {
-        Self(Kind::Think(words.into()))
+    /// Reports that the agent is thinking, and about what.
+    pub fn think(text: impl Into<LocalizedText>) -> Self {
+        Self(StepKind::Think(text.into()))
     }
 
-    /// The agent decides between ways to go on.
-    pub fn decide(words: impl Into<Words>) -> Self {
-        Self(Kind::Decide(words.into()))
+    /// Reports that the agent is deciding between alternatives.
+    pub fn decide(text: impl Into<LocalizedText>) -> Self {
+        Self(StepKind::Decide(text.into()))
     }
 
-    /// A long task has moved on.
-    pub fn progress(progress: Progress) -> Self {
-        Self(Kind::Progress(progress))
+    /// Reports progress of a long task.
+    pub fn progress(progress: ProgressUpdate) -> Self {
+        Self(StepKind::Progress(progress))
     }
 
-    /// A tool that needs no consent runs from now on, or has already begun to. Where the native side can wait, use
-    /// [`gated`](Self::gated).
-    pub fn tool(run: impl Into<String>, call: Unasked) -> Self {
-        Self(Kind::Tool { run: run.into(), call, reply: None })
+    /// Announces a tool that needs no consent and starts now, or has already started. If the framework can wait, use
+    /// [`announced_tool`](Self::announced_tool).
+    pub fn tool(run: impl Into<String>, call: UnconfirmedCall) -> Self {
+        Self(StepKind::Tool { run: run.into(), call, reply: None })
     }
 
-    /// A tool that needs no consent, and runs when the reply says [`Allowed`]: then listeners have been told that it does.
-    pub fn gated(run: impl Into<String>, call: Unasked, reply: Reply<Allowed>) -> Self {
-        Self(Kind::Tool { run: run.into(), call, reply: Some(reply) })
+    /// Announces a tool that needs no consent and waits for a [`Permission`], which is sent after the announcement.
+    pub fn announced_tool(
+        run: impl Into<String>,
+        call: UnconfirmedCall,
+        reply: AnswerSender<Permission>,
+    ) -> Self {
+        Self(StepKind::Tool { run: run.into(), call, reply: Some(reply) })
     }
 
-    /// The agent wants to do something that needs the person's yes. The native side must wait for the reply, and run the
-    /// tool only if it is [`Allowed`]: then listeners have been told already that it runs.
-    pub fn ask(run: impl Into<String>, action: Action, reply: Reply<Allowed>) -> Self {
-        Self(Kind::Ask { run: run.into(), action: Box::new(action), reply })
+    /// Asks for consent to a call. The framework must wait for the answer and run the tool only with a [`Permission`]. By then the
+    /// call was announced.
+    pub fn ask(run: impl Into<String>, action: Action, reply: AnswerSender<Permission>) -> Self {
+        Self(StepKind::Ask { run: run.into(), action: Box::new(action), reply })
     }
 
-    /// A tool did what it should.
-    pub fn done(run: impl Into<String>, words: impl Into<Words>) -> Self {
-        Self(Kind::Done { run: run.into(), words: Some(words.into()) })
+    /// Reports that a tool succeeded.
+    pub fn tool_succeeded(run: impl Into<String>, text: impl Into<LocalizedText>) -> Self {
+        Self(StepKind::ToolSucceeded { run: run.into(), summary: Some(text.into()) })
     }
 
-    /// A tool failed, for this reason.
-    pub fn failed(run: impl Into<String>, why: impl Into<Words>) -> Self {
-        Self(Kind::Failed { run: run.into(), why: why.into() })
+    /// Reports that a tool failed, with the reason.
+    pub fn tool_failed(run: impl Into<String>, reason: impl Into<LocalizedText>) -> Self {
+        Self(StepKind::ToolFailed { run: run.into(), reason: reason.into() })
     }
 
-    /// A tool took too long.
-    pub fn timed_out(run: impl Into<String>) -> Self {
-        Self(Kind::TimedOut { run: run.into() })
+    /// Reports that a tool exceeded its time limit.
+    pub fn tool_timed_out(run: impl Into<String>) -> Self {
+        Self(StepKind::ToolTimedOut { run: run.into() })
     }
 
-    /// Text of the model as it comes, cut wherever it is cut.
-    pub fn output(output: impl Into<Output>) -> Self {
-        Self(Kind::Output(output.into()))
+    /// Reports text of the model as it arrives, split anywhere.
+    pub fn output(output: impl Into<OutputText>) -> Self {
+        Self(StepKind::Output(output.into()))
     }
 
-    /// The same in bytes, which may be cut in the middle of a character. What is not UTF-8 is told as U+FFFD.
-    pub fn bytes(bytes: impl Into<Vec<u8>>) -> Self {
-        Self(Kind::Bytes(bytes.into()))
+    /// Reports output as bytes, which may be split inside a character. Invalid UTF-8 becomes U+FFFD.
+    pub fn output_bytes(bytes: impl Into<Vec<u8>>) -> Self {
+        Self(StepKind::OutputBytes(bytes.into()))
     }
 
-    /// The output is whole. It is also when the agent goes on to something else.
-    pub fn output_done() -> Self {
-        Self(Kind::OutputDone)
+    /// Marks the open output as complete. This also happens when the agent does something else.
+    pub fn finish_output() -> Self {
+        Self(StepKind::FinishOutput)
     }
 
-    /// Asks what was meant.
-    pub fn clarify(question: Question, reply: Reply<Clarified>) -> Self {
-        Self(Kind::Clarify(Box::new(question), reply))
+    /// Asks what the person meant.
+    pub fn clarify(question: ClarificationRequest, reply: AnswerSender<ClarificationAnswer>) -> Self {
+        Self(StepKind::Clarify(Box::new(question), reply))
     }
 
-    /// Asks that somebody else goes on. The session is still to be ended.
+    /// Requests that somebody else take over. The session must still be ended.
     pub fn hand_off(hand_off: HandOff) -> Self {
-        Self(Kind::HandOff(Box::new(hand_off)))
+        Self(StepKind::HandOff(Box::new(hand_off)))
     }
 
-    /// It did what was asked. Nothing comes after.
+    /// Ends the session: the task is done.
     pub fn finish(completion: impl Into<Completion>) -> Self {
-        Self(Kind::End(Box::new(Ending::Finished(completion.into()))))
+        Self(StepKind::End(Box::new(SessionEnding::Finished(completion.into()))))
     }
 
-    /// It failed. Nothing comes after.
+    /// Ends the session: the task failed.
     pub fn fail(failure: impl Into<Failure>) -> Self {
-        Self(Kind::End(Box::new(Ending::Failed(failure.into()))))
+        Self(StepKind::End(Box::new(SessionEnding::Failed(failure.into()))))
     }
 
-    /// The agent ends it before it is done. Nothing comes after.
+    /// Ends the session before the task is done.
     pub fn cancel(cancellation: impl Into<Cancellation>) -> Self {
-        Self(Kind::End(Box::new(Ending::Cancelled(cancellation.into()))))
+        Self(StepKind::End(Box::new(SessionEnding::Cancelled(cancellation.into()))))
     }
 
     pub(super) fn name(&self) -> &'static str {
         match &self.0 {
-            Kind::Start(_) => "start",
-            Kind::Think(_) | Kind::Model(_) => "think",
-            Kind::Decide(_) => "decide",
-            Kind::Progress(_) => "progress",
-            Kind::Tool { .. } => "tool",
-            Kind::Ask { .. } => "ask",
-            Kind::Done { .. } => "done",
-            Kind::Failed { .. } => "failed",
-            Kind::TimedOut { .. } => "timed_out",
-            Kind::Output(_) | Kind::Bytes(_) | Kind::Token { .. } => "output",
-            Kind::OutputDone => "output_done",
-            Kind::Clarify(..) => "clarify",
-            Kind::HandOff(_) => "hand_off",
-            Kind::End(ending) => match **ending {
-                Ending::Finished(_) => "finish",
-                Ending::Failed(_) => "fail",
-                Ending::Cancelled(_) => "cancel",
+            StepKind::Start(_) => "start",
+            StepKind::Think(_) | StepKind::ModelCall(_) => "think",
+            StepKind::Decide(_) => "decide",
+            StepKind::Progress(_) => "progress",
+            StepKind::Tool { .. } => "tool",
+            StepKind::Ask { .. } => "ask",
+            StepKind::ToolSucceeded { .. } => "tool_succeeded",
+            StepKind::ToolFailed { .. } => "tool_failed",
+            StepKind::ToolTimedOut { .. } => "tool_timed_out",
+            StepKind::Output(_) | StepKind::OutputBytes(_) | StepKind::Token { .. } => "output",
+            StepKind::FinishOutput => "finish_output",
+            StepKind::Clarify(..) => "clarify",
+            StepKind::HandOff(_) => "hand_off",
+            StepKind::End(ending) => match **ending {
+                SessionEnding::Finished(_) => "finish",
+                SessionEnding::Failed(_) => "fail",
+                SessionEnding::Cancelled(_) => "cancel",
             },
-            Kind::Fault(_) => "fault",
+            StepKind::Fault(_) => "fault",
         }
     }
 }
 
-/// A call of a tool that is made without asking. What is irreversible or of high risk cannot be said so.
+/// A tool call that is made without asking. It cannot be irreversible or high-risk.
 ///
 /// ```
-/// let call = sayso::bridge::Unasked::new("weather").says("Asking for the weather in Oslo.").with("Oslo, tomorrow");
+/// let call =
+///     sayso::bridge::UnconfirmedCall::new("weather").says("Checking the weather in Oslo.").args_summary("Oslo, tomorrow");
 /// # let _ = call;
 /// ```
 #[derive(Clone, Debug)]
-#[must_use = "nothing is said before it is a step"]
-pub struct Unasked {
+#[must_use = "nothing is announced until it is part of a step"]
+pub struct UnconfirmedCall {
     tool: String,
-    details: Box<CallDetails>,
+    details: Box<ToolCallDetails>,
 }
 
-call_details!(Unasked);
+tool_call_details_setters!(UnconfirmedCall);
 
-impl Unasked {
-    /// A call of this tool, of low risk.
+impl UnconfirmedCall {
+    /// Creates a low-risk call of this tool.
     pub fn new(tool: impl Into<String>) -> Self {
-        Self { tool: tool.into(), details: Box::new(CallDetails::new(Risk::Low)) }
+        Self { tool: tool.into(), details: Box::new(ToolCallDetails::new(Risk::Low)) }
     }
 
     setters! {
-        /// What this call does.
-        says(words: impl Into<Words>) => details.words = Some(words.into());
+        /// Sets what this call does.
+        says(text: impl Into<LocalizedText>) => details.summary = Some(text.into());
 
-        /// It could do some harm.
+        /// Marks the call as medium risk.
         medium_risk() => details.risk = Risk::Medium;
     }
 
-    pub(super) fn of(self, session: &Session) -> Call<'_> {
-        Call::new(session, self.tool, self.details)
+    pub(super) fn into_call(self, session: &Session) -> ToolCallBuilder<'_> {
+        ToolCallBuilder::new(session, self.tool, self.details)
     }
 }

@@ -1,12 +1,12 @@
-//! The life-cycle callbacks that agent frameworks know, told in the protocol's words.
+//! The life-cycle callbacks of agent frameworks, reported as protocol events.
 //!
-//! A framework that calls back takes a [`Callbacks`]; [`Narrator`] is the one that tells a session. Each callback is one row:
+//! A framework that supports callbacks takes a [`Callbacks`]. [`SessionReporter`] implements it and reports a session:
 //!
-//! | callback | what listeners hear |
+//! | callback | event |
 //! |---|---|
 //! | [`on_chain_start`](Callbacks::on_chain_start) | `session.started` |
 //! | [`on_llm_start`](Callbacks::on_llm_start) | `state.changed` to thinking; inside a tool, `progress.updated` |
-//! | [`on_llm_new_token`](Callbacks::on_llm_new_token) | `output.streaming`, in the pieces that they want |
+//! | [`on_llm_new_token`](Callbacks::on_llm_new_token) | `output.streaming`, in the chunks that listeners asked for |
 //! | [`on_tool_start`](Callbacks::on_tool_start) | `awaiting.confirmation` where consent is needed; then `tool.invoked` |
 //! | [`on_tool_end`](Callbacks::on_tool_end) | `tool.completed` with success |
 //! | [`on_tool_error`](Callbacks::on_tool_error) | `tool.completed` with an error |
@@ -15,69 +15,73 @@
 //!
 //! ```
 //! use sayso::Hub;
-//! use sayso::bridge::{Ending, Unasked};
-//! use sayso::callbacks::{Callbacks, Narration};
+//! use sayso::bridge::{BridgeEnding, UnconfirmedCall};
+//! use sayso::callbacks::{Callbacks, SessionReporterBuilder};
 //!
-//! # testing::example!({
+//! # testing::run_example!({
 //! let hub = Hub::embedded().agent("weather").open()?;
-//! let (narrator, telling) = Narration::on(&hub).tools(|tool, _| Unasked::new(tool).into()).open();
-//! let telling = tokio::spawn(telling);
+//! let (reporter, task) =
+//!     SessionReporterBuilder::new(&hub).plan_calls(|tool, _| UnconfirmedCall::new(tool).into()).open();
+//! let task = tokio::spawn(task);
 //!
 //! // This is what the framework does.
-//! narrator.on_chain_start("c1", "Do I need an umbrella?")?;
-//! narrator.on_llm_start("m1", "You are a helpful assistant.")?;
-//! if narrator.on_tool_start("t1", "weather", "Oslo").await.is_ok() {
-//!     narrator.on_tool_end("t1", "rain")?;
+//! reporter.on_chain_start("c1", "Do I need an umbrella?")?;
+//! reporter.on_llm_start("m1", "You are a helpful assistant.")?;
+//! if reporter.on_tool_start("t1", "weather", "Oslo").await.is_ok() {
+//!     reporter.on_tool_end("t1", "rain")?;
 //! }
-//! narrator.on_llm_new_token("m2", "Yes, take one.")?;
-//! narrator.on_chain_end("c1", "You need an umbrella.")?;
+//! reporter.on_llm_new_token("m2", "Yes, take one.")?;
+//! reporter.on_chain_end("c1", "You need an umbrella.")?;
 //!
-//! let report = telling.await.expect("it does not panic");
-//! assert_eq!((report.ending, report.faults), (Ending::AsSaid, vec![]));
+//! let report = task.await.expect("the task does not panic");
+//! assert_eq!((report.ending, report.faults), (BridgeEnding::ByAgent, vec![]));
 //! hub.close().await;
 //! # });
 //! ```
 //!
-//! # What is synchronous
+//! # Which callbacks wait
 //!
-//! All callbacks but one only hand over: they never wait and never block, may be called from any thread and outside any
-//! runtime, and return an error if nothing could be handed over: the session is over ([`Error::Stopped`] says whether the
-//! person stopped it, and a framework should give up then), or [`QUEUE`] callbacks wait to be told. What is handed over is told
-//! in the order in which it was. Whether the hub took it, the [report](crate::bridge::Report) says, and
-//! [`Narration::on_fault`] at once.
+//! All callbacks except one only enqueue. They never wait or block, and may be called from any thread and outside any runtime.
+//! They return an error if nothing could be enqueued: the session is over ([`Error::Stopped`] says whether the person stopped it;
+//! the framework should then give up), or [`CALLBACK_QUEUE_CAPACITY`] callbacks are waiting. Callbacks are reported in the order
+//! in which they were made. Whether the hub accepted them is in the [report](crate::bridge::BridgeReport), and
+//! [`SessionReporterBuilder::on_fault`] reports each fault as soon as it occurs.
 //!
-//! [`on_tool_start`](Callbacks::on_tool_start) is the gate. It returns a [`Gate`], which is awaited, or waited for on a thread
-//! that has no runtime. The tool may run when it gives [`Allowed`]; listeners have heard `tool.invoked` then, and before it
-//! the question, where there is one. Whatever else it gives, the tool must not run. Nothing else emits `tool.invoked`, so none
-//! is told before the answer.
+//! The exception is [`on_tool_start`](Callbacks::on_tool_start). It returns a [`PendingAnswer`], which is awaited, or waited for
+//! on a thread without a runtime. The tool may run only if the answer is a [`Permission`]. By then listeners have heard
+//! `tool.invoked` and, if there was one, the question before it. No other callback emits `tool.invoked`, so it is never sent
+//! before the answer.
 //!
-//! # What frameworks get wrong
+//! # Frameworks with faulty callbacks
 //!
-//! Callbacks come twice, out of order, or never. Runs are matched by their ids. An end without a start, a second end, or the
-//! end of a tool that was not allowed is a [`Fault`](crate::bridge::Fault) and is not told. A tool that never ends is closed
-//! with the session, and listeners are told that its end is not known. If the chain never ends, the session does when the
-//! last [`Narrator`] is dropped, or after [`Narration::silence`]. A chain inside the chain is not told.
+//! Callbacks can be repeated, out of order or missing. Runs are matched by their ids. An end without a start, a second end, or the
+//! end of a tool that was not allowed is a [`BridgeFault`](crate::bridge::BridgeFault) and is not reported to listeners. A tool
+//! that never ends is closed with the session, and listeners hear that its outcome is unknown. If the chain never ends, the session
+//! ends when the last [`SessionReporter`] is dropped, or after [`SessionReporterBuilder::idle_timeout`]. Nested chains are not
+//! reported.
 
-mod narrator;
+mod reporter;
 
-pub use narrator::{Narration, Narrator, Plan, QUEUE, Telling};
+pub use reporter::{
+    CALLBACK_QUEUE_CAPACITY, ReporterTask, SessionReporter, SessionReporterBuilder, ToolPlan,
+};
 
-use crate::bridge::{Allowed, Gate};
+use crate::bridge::{PendingAnswer, Permission};
 use crate::error::Error;
 
-/// What a framework calls. Each callback names its run, as the framework does. A callback that is not written does nothing;
-/// only the gate has to be, for there is nothing that would be right to do.
+/// The callbacks that a framework makes. Each one carries the id of its run. The default implementation of a callback does nothing;
+/// only `on_tool_start` has none, because no default answer would be right.
 ///
 /// ```
 /// use sayso::Error;
-/// use sayso::bridge::{Allowed, Gate};
-/// use sayso::callbacks::{Callbacks, Narrator};
+/// use sayso::bridge::{PendingAnswer, Permission};
+/// use sayso::callbacks::{Callbacks, SessionReporter};
 ///
-/// /// Writes down which tools are used, and tells everything.
-/// struct Logged(Narrator);
+/// /// Logs which tools are used, and reports everything.
+/// struct LoggingReporter(SessionReporter);
 ///
-/// impl Callbacks for Logged {
-///     fn on_tool_start(&self, run: &str, tool: &str, input: &str) -> Gate<Allowed> {
+/// impl Callbacks for LoggingReporter {
+///     fn on_tool_start(&self, run: &str, tool: &str, input: &str) -> PendingAnswer<Permission> {
 ///         eprintln!("{run}: {tool}");
 ///         self.0.on_tool_start(run, tool, input)
 ///     }
@@ -87,37 +91,37 @@ use crate::error::Error;
 ///     // And so on.
 /// }
 /// ```
-#[allow(unused_variables, reason = "a callback that is not written does nothing")]
+#[allow(unused_variables, reason = "the default implementation of a callback does nothing")]
 pub trait Callbacks: Send + Sync {
-    /// A chain, or an agent, begins with what the person asked.
+    /// A chain or an agent starts, with the person's request.
     fn on_chain_start(&self, run: &str, request: &str) -> Result<(), Error> {
         Ok(())
     }
 
-    /// It did what was asked.
+    /// The chain has done its task.
     fn on_chain_end(&self, run: &str, output: &str) -> Result<(), Error> {
         Ok(())
     }
 
-    /// It failed.
+    /// The chain failed.
     fn on_chain_error(&self, run: &str, error: &str) -> Result<(), Error> {
         Ok(())
     }
 
-    /// A model is asked. Its prompt is not for the person's ears.
+    /// A model is called. Its prompt is not reported.
     fn on_llm_start(&self, run: &str, prompt: &str) -> Result<(), Error> {
         Ok(())
     }
 
-    /// A model gave a piece of text.
+    /// A model returned a piece of text.
     fn on_llm_new_token(&self, run: &str, token: &str) -> Result<(), Error> {
         Ok(())
     }
 
-    /// A tool is about to run: it may when this gives [`Allowed`], and not before.
-    fn on_tool_start(&self, run: &str, tool: &str, input: &str) -> Gate<Allowed>;
+    /// A tool is about to run. It may run only after this returns a [`Permission`].
+    fn on_tool_start(&self, run: &str, tool: &str, input: &str) -> PendingAnswer<Permission>;
 
-    /// A tool did what it should.
+    /// A tool succeeded.
     fn on_tool_end(&self, run: &str, output: &str) -> Result<(), Error> {
         Ok(())
     }

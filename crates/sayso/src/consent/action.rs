@@ -1,4 +1,4 @@
-//! What a person is asked for.
+//! The action that a person is asked to allow.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,18 +6,18 @@ use std::time::Duration;
 use aaep::SessionId;
 use aaep::event::{Decision, Reversibility};
 use seal::Digest;
-use seal::json::Scribe;
+use seal::json::TapeWriter;
 
-use super::{Answer, By, Granted, Refused};
-use crate::argument::Bound;
-use crate::error::{Error, Malformed, Source, Stop};
-use crate::line::{Outcome, Status};
+use super::{Answer, ConsentRefusal, Granted, ResolvedBy};
+use crate::argument::BoundValue;
+use crate::error::{Error, MalformedInput, SharedError, StopReason};
+use crate::localized_text::LocalizedText;
 use crate::member::{self, Document};
-use crate::redact::Cleaner;
-use crate::session::{CallDetails, Rendered, call_details};
-use crate::words::Words;
+use crate::redact::CountingRedactor;
+use crate::session::{RenderedOptions, ToolCallDetails, tool_call_details_setters};
+use crate::transport::{OutcomeStatus, ReplyOutcome};
 
-/// How much harm an action could do (§4.3.1).
+/// How much harm an action can do (§4.3.1).
 ///
 /// ```
 /// # let _ =
@@ -26,16 +26,16 @@ use crate::words::Words;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Risk {
-    /// Next to none.
+    /// Hardly any.
     Low,
     /// Some.
     Medium,
-    /// Much: it is never done without consent.
+    /// A lot. A high-risk action always needs consent.
     High,
 }
 
 impl Risk {
-    pub(crate) fn word(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Low => "low",
             Self::Medium => "medium",
@@ -44,93 +44,97 @@ impl Risk {
     }
 }
 
-/// What a person is asked for: one exact call of a tool, and in words what it does and what comes of it.
+/// An action that a person is asked to allow: one exact tool call, with texts that say what it does and what follows from it.
 ///
 /// ```
 /// let action = sayso::Action::new("delete", r#"{"record":17}"#)
 ///     .says("Delete record 17.")
-///     .consequence("Nobody can bring it back.")
+///     .consequence("It cannot be restored.")
 ///     .irreversible();
 /// # let _ = action;
 /// ```
 #[derive(Clone)]
-#[must_use = "nobody is asked before the session asks"]
+#[must_use = "the person is not asked until `Session::ask` is called"]
 pub struct Action {
     pub(crate) tool: String,
     pub(crate) arguments: String,
-    says: Words,
-    consequence: Words,
-    summary: Option<Words>,
-    /// What is said when it is done.
-    details: Box<CallDetails>,
+    says: LocalizedText,
+    consequence: LocalizedText,
+    summary: Option<LocalizedText>,
+    /// Describes the call when it is announced.
+    details: Box<ToolCallDetails>,
     reversibility: Option<Reversibility>,
     timeout: Duration,
     allowed_replies: Vec<Decision>,
-    extra_context: Option<Bound>,
+    extra_context: Option<BoundValue>,
 }
 
-call_details!(Action);
+tool_call_details_setters!(Action);
 
-/// People get time (design, decision 12); and they can ask for more.
-const TIMEOUT: Duration = Duration::from_mins(5);
+/// The default time to answer (decision 12). The person can ask for more.
+const DEFAULT_ANSWER_TIMEOUT: Duration = Duration::from_mins(5);
 
 impl Action {
-    /// A call of a tool, with its arguments as JSON. It is of high risk if nothing else is said.
+    /// Creates a tool call with its arguments as JSON. The default risk is high.
     pub fn new(tool: impl Into<String>, arguments: impl Into<String>) -> Self {
         Self {
             tool: tool.into(),
             arguments: arguments.into(),
-            says: Words::default(),
-            consequence: Words::default(),
+            says: LocalizedText::default(),
+            consequence: LocalizedText::default(),
             summary: None,
-            details: Box::new(CallDetails::new(Risk::High)),
+            details: Box::new(ToolCallDetails::new(Risk::High)),
             reversibility: None,
-            timeout: TIMEOUT,
+            timeout: DEFAULT_ANSWER_TIMEOUT,
             allowed_replies: Vec::new(),
             extra_context: None,
         }
     }
 
     setters! {
-        /// What would be done, for somebody who sees nothing: `Transfer 500 dollars from checking to savings.` Of [`Words`] the normal
-        /// ones are said, in each of their languages; a question is heard in a language that all of its words are in.
-        says(says: impl Into<Words>) => says = says.into();
+        /// Sets what the call does, for somebody who cannot see the screen: `Transfer 500 dollars from checking to savings.` Only the
+        /// normal text of [`LocalizedText`] is used, in each language. A question is heard only in a language that all its texts have.
+        says(says: impl Into<LocalizedText>) => says = says.into();
 
-        /// What would come of it: `The money moves at once.`
-        consequence(consequence: impl Into<Words>) => consequence = consequence.into();
+        /// Sets what follows from the call: `The money moves at once.`
+        consequence(consequence: impl Into<LocalizedText>) => consequence = consequence.into();
 
-        /// The question in other words than action and consequence.
-        summary(words: impl Into<Words>) => summary = Some(words.into());
+        /// Sets the text of the question. The default is the action followed by its consequence.
+        summary(text: impl Into<LocalizedText>) => summary = Some(text.into());
 
-        /// What is said when it is being done; what was asked if nothing is said: `Sending 5 euro to Ben.`
-        doing(words: impl Into<Words>) => details.words = Some(words.into());
+        /// Sets the text that announces the call, such as `Sending 5 euros to Ben.` The default is the text of the question.
+        invocation_summary(text: impl Into<LocalizedText>) => details.summary = Some(text.into());
 
-        /// How much harm it could do.
+        /// Sets how much harm the call can do.
         risk(risk: Risk) => details.risk = risk;
 
-        /// It can never be undone.
+        /// Marks the call as one that cannot be undone.
         irreversible() => reversibility = Some(Reversibility::Irreversible);
 
-        /// It can be undone.
+        /// Marks the call as one that can be undone.
         reversible() => reversibility = Some(Reversibility::Reversible);
 
-        /// It can be undone, but not easily.
+        /// Marks the call as one that can be undone, but not easily.
         reversible_with_effort() => reversibility = Some(Reversibility::ReversibleWithEffort);
 
-        /// How long the person has, in whole seconds; five minutes if nothing is said. No answer means no.
-        within(time: Duration) => timeout = time;
+        /// Sets how long the person has to answer, in whole seconds. The default is five minutes. No answer counts as no.
+        answer_timeout(timeout: Duration) => timeout = timeout;
 
-        /// The answers that are possible; both if not set.
+        /// Sets the possible answers. The default is both.
         allowed_replies(replies: impl IntoIterator<Item = Decision>) => allowed_replies = replies.into_iter().collect();
 
-        /// More that may be shown beside the question, as an object. Secrets are taken out of its texts.
-        extra_context(context: impl Into<Bound>) => extra_context = Some(context.into());
+        /// Sets an object with more information to show beside the question. Secrets are removed from its texts.
+        extra_context(context: impl Into<BoundValue>) => extra_context = Some(context.into());
     }
 
-    /// Whether it can never be undone, and how long the person has, if that is said.
-    pub(crate) fn limited(self, irreversible: bool, answer_time: Option<Duration>) -> Self {
+    /// Sets whether the call is irreversible and, if given, how long the person has to answer.
+    pub(crate) fn with_reversibility_and_timeout(
+        self,
+        irreversible: bool,
+        answer_timeout: Option<Duration>,
+    ) -> Self {
         let action = if irreversible { self.irreversible() } else { self };
-        Self { timeout: answer_time.unwrap_or(action.timeout), ..action }
+        Self { timeout: answer_timeout.unwrap_or(action.timeout), ..action }
     }
 
     fn is_irreversible(&self) -> bool {
@@ -141,24 +145,29 @@ impl Action {
         digest(&self.tool, &self.arguments)
     }
 
-    /// The question as the hub takes it.
-    pub(crate) fn body(&self, cleaner: &Cleaner, options: &Rendered) -> Result<Document, Error> {
+    /// Returns the body of the hub's request to ask.
+    pub(crate) fn to_request_body(
+        &self,
+        redactor: &CountingRedactor,
+        options: &RenderedOptions,
+    ) -> Result<Document, Error> {
         self.digest()?;
         let mut out = Document::default();
         out.open_object();
-        let (action, consequence) = (self.says.cleaned(cleaner), self.consequence.cleaned(cleaner));
+        let (action, consequence) = (self.says.redacted(redactor), self.consequence.redacted(redactor));
         action.write_as(&mut out, "action");
         consequence.write_as(&mut out, "consequence");
-        let summary = self.summary.clone().unwrap_or_else(|| action.then(&consequence));
-        summary.write(&mut out, cleaner);
+        let summary = self.summary.clone().unwrap_or_else(|| action.concat(&consequence));
+        summary.write(&mut out, redactor);
         member::count(&mut out, "timeout_seconds", self.timeout.as_secs());
         member::text(&mut out, "default_decision", "reject");
-        danger(&mut out, self.details.risk, self.is_irreversible());
+        write_risk(&mut out, self.details.risk, self.is_irreversible());
         member::texts(&mut out, "allowed_replies", self.allowed_replies.iter().map(Decision::as_str));
         if let Some(context) = self.extra_context.clone() {
-            member::json(&mut out, "extra_context", &context.finish()?, cleaner);
+            member::json(&mut out, "extra_context", &context.into_json()?, redactor);
         }
-        // Said once: with texts in three languages, an event has as many members as it should have at most (§3.7).
+        // An irreversible action is already marked by `irreversible`. With texts in three languages, the event reaches the maximum
+        // number of members that §3.7 recommends.
         let reversibility = self.reversibility.as_ref().filter(|_| !self.is_irreversible());
         member::optional_text(&mut out, "reversibility", reversibility.map(Reversibility::as_str));
         member::text(&mut out, "tool", &self.tool);
@@ -168,20 +177,20 @@ impl Action {
         Ok(out)
     }
 
-    /// Writes the members of `tool.invoked` that spend the yes to it.
-    pub(crate) fn write_call(&self, out: &mut Scribe, cleaner: &Cleaner) {
+    /// Writes the members of `tool.invoked` that spend the consent to this action.
+    pub(crate) fn write_call(&self, out: &mut TapeWriter, redactor: &CountingRedactor) {
         out.key("arguments").raw(&self.arguments);
-        self.details.write(out, cleaner, &self.says.in_one_length(), self.is_irreversible());
+        self.details.write(out, redactor, &self.says.normal_only(), self.is_irreversible());
     }
 
-    pub(crate) fn answered(self, session: &SessionId, outcome: &Outcome) -> Result<Answer, Error> {
-        if outcome.status == Status::Stopped {
-            return Err(Error::Stopped(Stop::Person));
+    pub(crate) fn into_answer(self, session: &SessionId, outcome: &ReplyOutcome) -> Result<Answer, Error> {
+        if outcome.status == OutcomeStatus::Stopped {
+            return Err(Error::Stopped(StopReason::Person));
         }
-        // It was asked with a no by default: a yes that no person gave is none.
-        let accepted = outcome.by == By::Reply && outcome.is_accepted;
-        if outcome.status != Status::Resolved || !accepted {
-            return Ok(Answer::Refused(Refused { by: outcome.by }));
+        // The default decision is reject, so an accept that no person sent does not count.
+        let is_accepted = outcome.by == ResolvedBy::Reply && outcome.is_accepted;
+        if outcome.status != OutcomeStatus::Resolved || !is_accepted {
+            return Ok(Answer::Refused(ConsentRefusal { by: outcome.by }));
         }
         let (session, digest) = (session.clone(), self.digest()?);
         Ok(Answer::Granted(Granted { session, digest, action: Box::new(self) }))
@@ -194,12 +203,14 @@ impl fmt::Debug for Action {
     }
 }
 
-pub(crate) fn danger(out: &mut Scribe, risk: Risk, irreversible: bool) {
-    member::text(out, "risk_level", risk.word());
+pub(crate) fn write_risk(out: &mut TapeWriter, risk: Risk, irreversible: bool) {
+    member::text(out, "risk_level", risk.as_str());
     out.key("irreversible").boolean(irreversible);
 }
 
 pub(super) fn digest(tool: &str, arguments: &str) -> Result<Digest, Error> {
-    let action = aaep::consent::Action::new(tool, arguments);
-    action.map(|action| action.digest()).map_err(|why| Error::Malformed(Malformed::Action(Source::new(why))))
+    let action = aaep::consent::BoundAction::new(tool, arguments);
+    action
+        .map(|action| action.digest())
+        .map_err(|error| Error::Malformed(MalformedInput::Action(SharedError::new(error))))
 }

@@ -1,83 +1,84 @@
-//! What is answered.
+//! The person's answer.
 
 use std::fmt;
 
 use super::Granted;
 
-/// What a person answered.
+/// The person's answer to a question for consent.
 ///
 /// ```
-/// # testing::example!(hub, session, {
+/// # testing::run_example!(hub, session, {
 /// use sayso::{Action, Answer};
-/// let action = Action::new("send", r#"{"to":"Ben"}"#).says("Send 5 euro to Ben.").consequence("They are gone at once.");
+/// let action =
+///     Action::new("send", r#"{"to":"Ben"}"#).says("Send 5 euros to Ben.").consequence("The money leaves your account at once.");
 /// match session.ask(action).await? {
 ///     Answer::Granted(granted) => println!("{} may be called.", granted.tool()),
-///     // Nobody listens here, and that means no.
-///     Answer::Refused(why) => assert_eq!(why.to_string(), "nobody could be asked"),
+///     // Nobody is listening here. That counts as a no.
+///     Answer::Refused(refusal) => assert_eq!(refusal.to_string(), "nobody could be asked"),
 /// }
 /// # session.cancel("Nothing was sent.").await?;
 /// # });
 /// ```
 #[derive(Debug)]
-#[must_use = "nothing was done yet"]
+#[must_use = "a granted call has not been made yet"]
 pub enum Answer {
-    /// Yes, to exactly this call.
+    /// Yes, to this exact call.
     Granted(Granted),
-    /// No, or nothing; which means no.
-    Refused(Refused),
+    /// No, or no answer, which counts as no.
+    Refused(ConsentRefusal),
 }
 
-/// Why something may not be done.
+/// A refusal, with its reason.
 ///
 /// ```
-/// use sayso::{By, Refused};
-/// assert_eq!(Refused { by: By::Reply }.to_string(), "the person refused");
+/// use sayso::{ConsentRefusal, ResolvedBy};
+/// assert_eq!(ConsentRefusal { by: ResolvedBy::Reply }.to_string(), "the person refused");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refused {
-    /// How it came about.
-    pub by: By,
+pub struct ConsentRefusal {
+    /// How the question was resolved.
+    pub by: ResolvedBy,
 }
 
-/// How an answer came about.
+/// How a question was resolved.
 ///
 /// ```
-/// use sayso::By;
+/// use sayso::ResolvedBy;
 ///
-/// /// Whether it makes sense to ask once more.
-/// fn later(by: By) -> bool {
-///     matches!(by, By::Timeout | By::Closure | By::Unreachable)
+/// /// Whether it makes sense to ask again.
+/// fn should_ask_again(by: ResolvedBy) -> bool {
+///     matches!(by, ResolvedBy::Timeout | ResolvedBy::Closure | ResolvedBy::Unreachable)
 /// }
-/// assert!(!later(By::Reply));
+/// assert!(!should_ask_again(ResolvedBy::Reply));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum By {
-    /// A person said so.
+pub enum ResolvedBy {
+    /// A person answered.
     Reply,
     /// Nobody answered in time.
     Timeout,
-    /// Those who could have answered left.
+    /// All listeners that could have answered disconnected.
     Closure,
-    /// Nobody listens who could have been asked.
+    /// No connected listener can answer.
     Unreachable,
-    /// The session ended before.
+    /// The session ended first.
     Cancelled,
-    /// In a way that this version does not know.
+    /// The question was resolved in a way that this version does not know.
     Other,
 }
 
-impl By {
-    /// From the hub's word for it.
+impl ResolvedBy {
+    /// Parses the protocol's name.
     #[cfg(feature = "client")]
-    pub(crate) fn of(word: &str) -> Self {
-        aaep::consent::By::parse(word).map_or(Self::Other, Self::from)
+    pub(crate) fn parse(name: &str) -> Self {
+        aaep::consent::ResolvedBy::parse(name).map_or(Self::Other, Self::from)
     }
 }
 
-impl From<aaep::consent::By> for By {
-    fn from(by: aaep::consent::By) -> Self {
-        use aaep::consent::By as HubBy;
+impl From<aaep::consent::ResolvedBy> for ResolvedBy {
+    fn from(by: aaep::consent::ResolvedBy) -> Self {
+        use aaep::consent::ResolvedBy as HubBy;
         match by {
             HubBy::Reply => Self::Reply,
             HubBy::Timeout => Self::Timeout,
@@ -89,25 +90,25 @@ impl From<aaep::consent::By> for By {
     }
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for ConsentRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.by {
-            By::Reply => "the person refused",
-            By::Timeout => "nobody answered in time",
-            By::Closure => "those who could have answered left",
-            By::Unreachable => "nobody could be asked",
-            By::Cancelled => "the session ended before the answer",
-            By::Other => "it was refused",
+            ResolvedBy::Reply => "the person refused",
+            ResolvedBy::Timeout => "nobody answered in time",
+            ResolvedBy::Closure => "everybody who could have answered disconnected",
+            ResolvedBy::Unreachable => "nobody could be asked",
+            ResolvedBy::Cancelled => "the session ended before the answer",
+            ResolvedBy::Other => "it was refused",
         })
     }
 }
 
-/// A refusal in plain words for a model that wanted something.
+/// Formats a refusal for the model that requested the call.
 #[cfg(any(feature = "openai", feature = "rig"))]
-pub(crate) fn told_to_model(why: &str) -> String {
-    let mut why = why.to_owned();
-    if let Some(first) = why.get_mut(..1) {
+pub(crate) fn refusal_for_model(reason: &str) -> String {
+    let mut reason = reason.to_owned();
+    if let Some(first) = reason.get_mut(..1) {
         first.make_ascii_uppercase();
     }
-    format!("{why}. The tool was not run. Do not call it again for this unless the person asks for it.")
+    format!("{reason}. The tool was not run. Do not call it again for this unless the person asks for it.")
 }

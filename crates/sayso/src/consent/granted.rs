@@ -1,4 +1,4 @@
-//! The one call that a yes allows.
+//! The consent to one call.
 
 use std::fmt;
 
@@ -7,16 +7,16 @@ use seal::Digest;
 
 use super::Action;
 use super::action::digest;
-use crate::error::{Error, NotGranted};
+use crate::error::{ConsentMismatch, Error};
 
-/// A person's yes to one exact call. It owns the call; it is spent by [`Session::call`](crate::Session::call) or
-/// [`Session::begin`](crate::Session::begin), and with it goes. There is no other way to have one than to ask:
+/// A person's consent to one exact call. It owns the call, and [`Session::call`](crate::Session::call) or
+/// [`Session::start_call`](crate::Session::start_call) spends it. The only way to get one is to ask:
 ///
 /// ```compile_fail,E0451
 /// let forged = sayso::Granted { session: unreachable!() };
 /// ```
 ///
-/// nor to have it twice:
+/// It cannot be copied:
 ///
 /// ```compile_fail,E0599
 /// fn twice(granted: sayso::Granted) -> (sayso::Granted, sayso::Granted) {
@@ -24,14 +24,14 @@ use crate::error::{Error, NotGranted};
 /// }
 /// ```
 ///
-/// It is asked for and spent:
+/// Asking for consent and spending it:
 ///
 /// ```
-/// # testing::heard!(hub, session, {
-/// # let action = sending();
+/// # testing::example_with_listener!(hub, session, {
+/// # let action = sample_action();
 /// use sayso::Answer;
-/// // Somebody listens here, and says yes.
-/// let Answer::Granted(granted) = session.ask(action).await? else { panic!("it is no yes") };
+/// // A listener is connected here and says yes.
+/// let Answer::Granted(granted) = session.ask(action).await? else { panic!("not granted") };
 /// let sent = session.call(granted, async |arguments| Ok::<_, std::io::Error>(arguments)).await;
 /// assert_eq!(sent.unwrap(), r#"{"to":"Ben"}"#);
 /// # session.finish("It is sent.").await?;
@@ -45,39 +45,39 @@ pub struct Granted {
 }
 
 impl Granted {
-    /// The tool that may be called.
+    /// Returns the tool that may be called.
     pub fn tool(&self) -> &str {
         &self.action.tool
     }
 
-    /// The arguments with which it may be called, as JSON.
+    /// Returns the arguments with which it may be called, as JSON.
     pub fn arguments(&self) -> &str {
         &self.action.arguments
     }
 
-    /// Itself, if it is for exactly this call; else it is gone, for somebody is about to do something that nobody allowed.
+    /// Returns the consent if it covers exactly this call. Otherwise the consent is dropped, because the call was not allowed.
     ///
     /// ```
-    /// # testing::heard!(hub, session, {
-    /// # let granted = granted(&session).await;
-    /// use sayso::{Error, NotGranted};
-    /// let granted = granted.only_for("send", r#"{"to":"Ben"}"#)?;
-    /// let other = granted.only_for("send", r#"{"to":"Eve"}"#);
-    /// assert_eq!(other.unwrap_err(), Error::NotGranted(NotGranted::OtherAction));
+    /// # testing::example_with_listener!(hub, session, {
+    /// # let granted = ask_and_expect_granted(&session).await;
+    /// use sayso::{Error, ConsentMismatch};
+    /// let granted = granted.verify_call("send", r#"{"to":"Ben"}"#)?;
+    /// let other = granted.verify_call("send", r#"{"to":"Eve"}"#);
+    /// assert_eq!(other.unwrap_err(), Error::ConsentMismatch(ConsentMismatch::OtherAction));
     /// # });
     /// ```
-    pub fn only_for(self, tool: &str, arguments: &str) -> Result<Self, Error> {
+    pub fn verify_call(self, tool: &str, arguments: &str) -> Result<Self, Error> {
         if digest(tool, arguments)? == self.digest {
             Ok(self)
         } else {
-            Err(Error::NotGranted(NotGranted::OtherAction))
+            Err(Error::ConsentMismatch(ConsentMismatch::OtherAction))
         }
     }
 
-    /// The call that it was given for, if this is the session that it was given in.
+    /// Returns the allowed call, if this is the session in which the consent was given.
     pub(crate) fn spend(self, session: &SessionId) -> Result<Action, Error> {
         if self.session != *session {
-            return Err(Error::NotGranted(NotGranted::OtherSession));
+            return Err(Error::ConsentMismatch(ConsentMismatch::OtherSession));
         }
         Ok(*self.action)
     }

@@ -1,63 +1,67 @@
-//! What counts as a yes, of all that a hub could say.
+//! Tests that only a person's reply counts as consent.
 
 use aaep::SessionId;
 
-use super::{Action, Answer, By, Refused};
-use crate::error::{Error, NotGranted, Stop};
-use crate::line::Outcome;
+use super::{Action, Answer, ConsentRefusal, ResolvedBy};
+use crate::error::{ConsentMismatch, Error, StopReason};
+use crate::transport::ReplyOutcome;
 
 fn answered(outcome: &str) -> Result<Answer, Error> {
     Action::new("send", r#"{"to":"Ben"}"#)
-        .answered(&SessionId::parse("sess_1").unwrap(), &Outcome::parse(outcome))
+        .into_answer(&SessionId::parse("sess_1").unwrap(), &ReplyOutcome::parse(outcome))
 }
 
 #[test]
-fn only_a_persons_yes_is_a_yes() {
-    let yes = answered(r#"{"status":"resolved","decision":"accept","by":"reply"}"#);
-    assert!(matches!(yes, Ok(Answer::Granted(_))), "{yes:?}");
+fn only_a_persons_reply_counts_as_consent() {
+    let accepted = answered(r#"{"status":"resolved","decision":"accept","by":"reply"}"#);
+    assert!(matches!(accepted, Ok(Answer::Granted(_))), "{accepted:?}");
     for (outcome, by) in [
-        (r#"{"status":"resolved","decision":"reject","by":"reply"}"#, By::Reply),
-        (r#"{"status":"resolved","decision":"reject","by":"timeout"}"#, By::Timeout),
-        (r#"{"status":"resolved","decision":"reject","by":"closure"}"#, By::Closure),
-        (r#"{"status":"resolved","decision":"reject","by":"unreachable"}"#, By::Unreachable),
-        (r#"{"status":"resolved","decision":"reject","by":"cancelled"}"#, By::Cancelled),
-        // It is always asked with a no by default: such a yes is nobody's.
-        (r#"{"status":"resolved","decision":"accept","by":"timeout"}"#, By::Timeout),
-        (r#"{"status":"resolved","decision":"accept","by":"closure"}"#, By::Closure),
-        (r#"{"status":"resolved","decision":"accept","by":"witchcraft"}"#, By::Other),
-        (r#"{"status":"resolved","decision":"accept"}"#, By::Other),
-        (r#"{"status":"resolved","decision":"ACCEPT","by":"reply"}"#, By::Reply),
-        (r#"{"status":"resolved","decision":true,"by":"reply"}"#, By::Reply),
-        (r#"{"status":"resolved","by":"reply"}"#, By::Reply),
-        (r#"{"status":"resolved"}"#, By::Other),
-        (r#"{"status":"open","decision":"accept","by":"reply"}"#, By::Reply),
-        (r#"{"status":"expired","decision":"accept","by":"reply"}"#, By::Reply),
-        (r#"{"decision":"accept","by":"reply"}"#, By::Reply),
-        ("{}", By::Other),
-        ("accept", By::Other),
-        ("", By::Other),
+        (r#"{"status":"resolved","decision":"reject","by":"reply"}"#, ResolvedBy::Reply),
+        (r#"{"status":"resolved","decision":"reject","by":"timeout"}"#, ResolvedBy::Timeout),
+        (r#"{"status":"resolved","decision":"reject","by":"closure"}"#, ResolvedBy::Closure),
+        (r#"{"status":"resolved","decision":"reject","by":"unreachable"}"#, ResolvedBy::Unreachable),
+        (r#"{"status":"resolved","decision":"reject","by":"cancelled"}"#, ResolvedBy::Cancelled),
+        // The default decision is always reject, so nobody gave these accepts.
+        (r#"{"status":"resolved","decision":"accept","by":"timeout"}"#, ResolvedBy::Timeout),
+        (r#"{"status":"resolved","decision":"accept","by":"closure"}"#, ResolvedBy::Closure),
+        (r#"{"status":"resolved","decision":"accept","by":"witchcraft"}"#, ResolvedBy::Other),
+        (r#"{"status":"resolved","decision":"accept"}"#, ResolvedBy::Other),
+        (r#"{"status":"resolved","decision":"ACCEPT","by":"reply"}"#, ResolvedBy::Reply),
+        (r#"{"status":"resolved","decision":true,"by":"reply"}"#, ResolvedBy::Reply),
+        (r#"{"status":"resolved","by":"reply"}"#, ResolvedBy::Reply),
+        (r#"{"status":"resolved"}"#, ResolvedBy::Other),
+        (r#"{"status":"open","decision":"accept","by":"reply"}"#, ResolvedBy::Reply),
+        (r#"{"status":"expired","decision":"accept","by":"reply"}"#, ResolvedBy::Reply),
+        (r#"{"decision":"accept","by":"reply"}"#, ResolvedBy::Reply),
+        ("{}", ResolvedBy::Other),
+        ("accept", ResolvedBy::Other),
+        ("", ResolvedBy::Other),
     ] {
         let answer = answered(outcome);
         assert!(
-            matches!(answer, Ok(Answer::Refused(refused)) if refused == Refused { by }),
+            matches!(answer, Ok(Answer::Refused(refused)) if refused == ConsentRefusal { by }),
             "{outcome}: {answer:?}"
         );
     }
     let stopped = answered(r#"{"status":"stopped","decision":"accept","by":"reply"}"#);
-    assert!(matches!(stopped, Err(Error::Stopped(Stop::Person))), "{stopped:?}");
+    assert!(matches!(stopped, Err(Error::Stopped(StopReason::Person))), "{stopped:?}");
 }
 
 #[test]
-fn a_yes_is_for_its_arguments_however_they_are_written() {
+fn consent_covers_its_arguments_in_any_json_notation() {
     let granted = || match answered(r#"{"status":"resolved","decision":"accept","by":"reply"}"#) {
         Ok(Answer::Granted(granted)) => granted,
-        other => panic!("it is no yes: {other:?}"),
+        other => panic!("not granted: {other:?}"),
     };
-    assert!(granted().only_for("send", r#"{ "to": "\u0042en" }"#).is_ok());
+    assert!(granted().verify_call("send", r#"{ "to": "\u0042en" }"#).is_ok());
     for (tool, arguments) in
         [("send", r#"{"to":"ben"}"#), ("sends", r#"{"to":"Ben"}"#), ("send", r#"{"to":"Ben","cc":"Eve"}"#)]
     {
-        let other = granted().only_for(tool, arguments);
-        assert_eq!(other.err(), Some(Error::NotGranted(NotGranted::OtherAction)), "{tool} {arguments}");
+        let other = granted().verify_call(tool, arguments);
+        assert_eq!(
+            other.err(),
+            Some(Error::ConsentMismatch(ConsentMismatch::OtherAction)),
+            "{tool} {arguments}"
+        );
     }
 }

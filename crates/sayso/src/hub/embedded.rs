@@ -8,17 +8,17 @@ use std::time::Duration;
 use aaep::event::Producer;
 use aaep::message::{Manifest, Message};
 use hub::{Core, Principal, Role};
-use journal::{Journal, Memory, Retention, Settings as JournalSettings, Sqlite};
+use journal::{Journal, MemoryJournal, Retention, SqliteJournal, SqliteSettings as JournalSettings};
 use seal::{Random, SystemRandom};
 use wire::auth::Tokens;
-use wire::{Bridge, Door, Limits, Server};
+use wire::{AuthPolicy, HubHandle, Server, ServerLimits};
 
-use super::{Hub, Settings, settings, speak, thread, unreachable};
-use crate::desk::{Here, Orders};
-use crate::error::{Error, Malformed, NotStored, Source};
-use crate::line::embedded::Embedded as Inside;
+use super::{Hub, HubSettings, hub_settings_setters, io_unreachable, spawn_dispatcher, spawn_runtime_thread};
+use crate::dispatcher::{CommandQueue, InlineDispatcher};
+use crate::error::{Error, MalformedInput, SharedError, StorageError};
+use crate::transport::embedded::EmbeddedTransport;
 
-/// A hub for this process, before it is opened.
+/// A builder for a hub in this process.
 ///
 /// ```
 /// # fn main() -> Result<(), sayso::Error> {
@@ -27,29 +27,29 @@ use crate::line::embedded::Embedded as Inside;
 /// # Ok(())
 /// # }
 /// ```
-#[must_use = "it is there when it is opened"]
+#[must_use = "the hub does not exist until `open` is called"]
 pub struct EmbeddedHubBuilder {
     agent: String,
     journal: Option<PathBuf>,
     listen: Option<String>,
     tokens: Option<PathBuf>,
-    limits: hub::Limits,
-    settings: Settings,
+    limits: hub::HubLimits,
+    settings: HubSettings,
 }
 
-/// Whose the sessions of an agent are that lives in the hub's own process.
-const OWNER: &str = "sayso-embedded";
-const HOUR: i64 = 60 * 60 * 1000;
-/// A hub that writes to no disk has the agent's own memory, so it forgets, unless something else is said.
-const IN_MEMORY: Retention = Retention {
-    events: Some(HOUR),
-    decisions: Some(24 * HOUR),
-    keys: Some(24 * HOUR),
-    bytes: Some(64 * 1024 * 1024),
-    step: 200,
+/// The principal that owns the sessions of an agent in the hub's own process.
+const EMBEDDED_OWNER: &str = "sayso-embedded";
+const HOUR_MS: i64 = 60 * 60 * 1000;
+/// The default retention of a hub without a journal file. It bounds the memory that the hub takes from the agent's process.
+const IN_MEMORY_RETENTION: Retention = Retention {
+    max_event_age_ms: Some(HOUR_MS),
+    max_decision_age_ms: Some(24 * HOUR_MS),
+    max_key_age_ms: Some(24 * HOUR_MS),
+    max_bytes: Some(64 * 1024 * 1024),
+    max_rows_per_step: 200,
 };
-/// How often listeners get a sign of life.
-const HEARTBEAT: Duration = Duration::from_secs(15);
+/// The interval between heartbeats to listeners.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(15);
 
 impl Default for EmbeddedHubBuilder {
     fn default() -> Self {
@@ -58,99 +58,108 @@ impl Default for EmbeddedHubBuilder {
             journal: None,
             listen: None,
             tokens: None,
-            limits: hub::Limits::default(),
-            settings: Settings::default(),
+            limits: hub::HubLimits::default(),
+            settings: HubSettings::default(),
         }
     }
 }
 
 impl EmbeddedHubBuilder {
     setters! {
-        /// The agent that speaks.
+        /// Sets the agent's id.
         agent(id: impl Into<String>) => agent = id.into();
 
-        /// Keeps everything in this file, which is made if it is not there; else it is kept in memory, and gone with the process.
+        /// Stores everything in this SQLite file, which is created if it does not exist. The default is memory only.
         journal(file: impl Into<PathBuf>) => journal = Some(file.into());
 
-        /// Lets listeners in at this address. Without tokens every program on this machine may listen and answer, so it must be
-        /// loopback then.
+        /// Accepts listeners at this address. Without tokens every program on this machine can listen and answer, so the address
+        /// must then be a loopback address.
         listen(address: impl Into<String>) => listen = Some(address.into());
 
-        /// Lets in only who has a token of this file, as `sayso token new` writes it.
+        /// Accepts only clients with a token from this file, which `sayso token new` writes.
         tokens(file: impl Into<PathBuf>) => tokens = Some(file.into());
 
-        /// How much the hub takes on, and for how long it keeps what was said. Without a journal on disk and a word on that
-        /// ([`hub::Limits::retention`]) it forgets sessions that ended an hour ago, and the oldest of them if all of it takes more
-        /// than 64 MiB.
-        limits(limits: hub::Limits) => limits = limits;
+        /// Sets the hub's limits and retention. If there is no journal file and no [`hub::HubLimits::retention`] is set, the hub
+        /// deletes sessions one hour after their end, and the oldest ones earlier if they exceed 64 MiB.
+        limits(limits: hub::HubLimits) => limits = limits;
     }
 
-    /// Its limits: as they were said, and where nothing was said of what is kept in memory, [`IN_MEMORY`].
-    fn held(&self) -> hub::Limits {
-        if self.journal.is_some() || self.limits.retention != hub::Limits::default().retention {
+    /// Returns the limits, with [`IN_MEMORY_RETENTION`] for a hub without a journal file unless a retention was set.
+    fn effective_limits(&self) -> hub::HubLimits {
+        if self.journal.is_some() || self.limits.retention != hub::HubLimits::default().retention {
             return self.limits;
         }
-        hub::Limits { retention: IN_MEMORY, ..self.limits }
+        hub::HubLimits { retention: IN_MEMORY_RETENTION, ..self.limits }
     }
 
-    /// Opens it.
+    /// Opens the hub.
     pub fn open(self) -> Result<Hub, Error> {
         let journal: Box<dyn Journal> = match &self.journal {
-            None => Box::new(Memory::default()),
+            None => Box::new(MemoryJournal::default()),
             Some(path) => {
-                let opened = Sqlite::open(path, &JournalSettings::default());
-                Box::new(opened.map_err(not_stored)?)
+                let opened = SqliteJournal::open(path, &JournalSettings::default());
+                Box::new(opened.map_err(storage_error)?)
             }
         };
         let random = |bytes: &mut [u8]| SystemRandom.fill(bytes);
-        let core = Core::new(journal, Producer::new(self.agent.as_str()), self.held(), random, wire::clock());
-        let mut core = core.map_err(not_stored)?;
-        // Their agent ended with the process that it lived in.
-        core.orphan(OWNER, wire::clock());
+        let core = Core::new(
+            journal,
+            Producer::new(self.agent.as_str()),
+            self.effective_limits(),
+            random,
+            wire::unix_now(),
+        );
+        let mut core = core.map_err(storage_error)?;
+        // Sessions left in the journal belong to an agent whose process has exited.
+        core.orphan_sessions_of(EMBEDDED_OWNER, wire::unix_now());
         let load = |path: &PathBuf| {
-            let file = |error| Malformed::File { path: path.clone(), source: Source::new(error) };
+            let file = |error| MalformedInput::File { path: path.clone(), source: SharedError::new(error) };
             Tokens::load(path).map_err(|error| Error::Malformed(file(error)))
         };
-        let door = self.tokens.as_ref().map(load).transpose()?;
-        let listener = self.listen.as_deref().map(|at| bind(at, door.is_some())).transpose()?;
-        let bridge =
-            Bridge::start(core, wire::fanout::Limits::default(), wire::clock).map_err(unreachable)?;
-        let who = principal(OWNER, &self.agent);
-        let (mut orders, inbox) = Orders::channel();
+        let tokens = self.tokens.as_ref().map(load).transpose()?;
+        let listener = self.listen.as_deref().map(|address| bind(address, tokens.is_some())).transpose()?;
+        let handle = HubHandle::start(core, wire::fanout::FanoutLimits::default(), wire::unix_now)
+            .map_err(io_unreachable)?;
+        let principal = principal(EMBEDDED_OWNER, &self.agent);
+        let (mut commands, receiver) = CommandQueue::channel();
         let address = listener.as_ref().map(|(_, address)| *address);
-        let door = door.map_or(Door::Open, Door::Tokens);
-        let (agent, to_hub) = (self.agent, bridge.clone());
-        let open_doors = move || match listener {
-            Some((listener, address)) => serve(listener, address, bridge, door, &agent),
+        let auth_policy = tokens.map_or(AuthPolicy::Open, AuthPolicy::Tokens);
+        let (agent, agent_handle) = (self.agent, handle.clone());
+        let start_server = move || match listener {
+            Some((listener, address)) => serve(listener, address, handle, auth_policy, &agent),
             None => Some(()),
         };
         if self.journal.is_some() {
-            let line = Inside::new(&to_hub, who);
-            speak(&orders, inbox, async move || open_doors().map(|()| line))?;
+            let transport = EmbeddedTransport::new(&agent_handle, principal);
+            spawn_dispatcher(&commands, receiver, async move || start_server().map(|()| transport))?;
         } else {
-            let desk = Here::new(Inside::here(&to_hub, who), orders.downgrade());
-            orders = orders.with(desk.clone());
-            thread(async move || {
-                if open_doors().is_some() {
-                    desk.run(inbox).await;
+            let dispatcher = InlineDispatcher::new(
+                EmbeddedTransport::inline(&agent_handle, principal),
+                commands.downgrade(),
+            );
+            commands = commands.with_inline(dispatcher.clone());
+            spawn_runtime_thread(async move || {
+                if start_server().is_some() {
+                    dispatcher.run(receiver).await;
                 }
             })?;
         }
-        Ok(Hub::new(orders, self.settings, address))
+        Ok(Hub::new(commands, self.settings, address))
     }
 }
 
 impl EmbeddedHubBuilder {
-    /// Speaks to a hub that runs in this process already, and has its journal, its doors and its limits from whoever runs it. The
-    /// sessions are the agent's, as if it had a token of its id; letting go of them, or of this, ends nothing else there.
-    pub fn beside(self, running: &Bridge) -> Result<Hub, Error> {
+    /// Attaches to a hub that already runs in this process and keeps its own journal, listeners and limits.
+    ///
+    /// The sessions belong to the agent, as if it had a token for its id. Dropping them, or the returned hub, affects nothing else.
+    pub fn attach(self, running: &HubHandle) -> Result<Hub, Error> {
         if self.journal.is_some() || self.listen.is_some() || self.tokens.is_some() {
-            return Err(Error::Malformed(Malformed::Beside));
+            return Err(Error::Malformed(MalformedInput::ConflictingHubSettings));
         }
-        let line = Inside::guest(running, principal(&self.agent, &self.agent));
-        let (orders, inbox) = Orders::channel();
-        speak(&orders, inbox, async move || Some(line))?;
-        Ok(Hub::new(orders, self.settings, None))
+        let transport = EmbeddedTransport::shared(running, principal(&self.agent, &self.agent));
+        let (commands, receiver) = CommandQueue::channel();
+        spawn_dispatcher(&commands, receiver, async move || Some(transport))?;
+        Ok(Hub::new(commands, self.settings, None))
     }
 }
 
@@ -160,54 +169,60 @@ fn principal(name: &str, agent: &str) -> Principal {
         role: Role::Agent,
         agent_id: Some(agent.into()),
         scope: Arc::default(),
-        open: false,
-        token: None,
+        is_unauthenticated: false,
+        token_digest: None,
     }
 }
 
-settings!(EmbeddedHubBuilder);
+hub_settings_setters!(EmbeddedHubBuilder);
 
 debug_tuple!(EmbeddedHubBuilder, agent);
 
-fn not_stored(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
-    Error::NotStored(NotStored::Journal(Source::new(error)))
+fn storage_error(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+    Error::StorageFailed(StorageError::Journal(SharedError::new(error)))
 }
 
-fn bind(at: &str, guarded: bool) -> Result<(TcpListener, SocketAddr), Error> {
-    let listener = TcpListener::bind(at).map_err(unreachable)?;
-    listener.set_nonblocking(true).map_err(unreachable)?;
-    let address = listener.local_addr().map_err(unreachable)?;
-    if guarded || address.ip().is_loopback() {
+fn bind(requested: &str, has_tokens: bool) -> Result<(TcpListener, SocketAddr), Error> {
+    let listener = TcpListener::bind(requested).map_err(io_unreachable)?;
+    listener.set_nonblocking(true).map_err(io_unreachable)?;
+    let address = listener.local_addr().map_err(io_unreachable)?;
+    if has_tokens || address.ip().is_loopback() {
         return Ok((listener, address));
     }
-    Err(Error::Malformed(Malformed::Exposed(at.to_owned())))
+    Err(Error::Malformed(MalformedInput::ExposedWithoutTokens(requested.to_owned())))
 }
 
-fn serve(listener: TcpListener, address: SocketAddr, bridge: Bridge, door: Door, agent: &str) -> Option<()> {
+fn serve(
+    listener: TcpListener,
+    address: SocketAddr,
+    handle: HubHandle,
+    auth_policy: AuthPolicy,
+    agent: &str,
+) -> Option<()> {
     let listener = tokio::net::TcpListener::from_std(listener).ok()?;
     let mut hosts = vec![address.to_string()];
     if address.ip().is_loopback() {
         hosts.extend(["localhost", "127.0.0.1", "[::1]"].map(|name| format!("{name}:{}", address.port())));
     }
-    let server = Server::new(bridge.clone(), door, Limits::default(), hosts, manifest(agent));
+    let server = Server::new(handle.clone(), auth_policy, ServerLimits::default(), hosts, manifest(agent));
     tokio::spawn(Arc::new(server).serve(listener));
     tokio::spawn(async move {
-        let mut every = tokio::time::interval(HEARTBEAT);
+        let mut interval = tokio::time::interval(HEARTBEAT_INTERVAL);
         loop {
-            every.tick().await;
-            bridge.heartbeat();
+            interval.tick().await;
+            handle.send_heartbeats();
         }
     });
     Some(())
 }
 
-/// What a hub like this can do (§5.10).
+/// Returns the manifest of an embedded hub (§5.10).
 fn manifest(agent: &str) -> String {
-    let owned = |list: &[&str]| list.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
-    let transports = owned(&["sse", "websocket"]);
-    let mut manifest = Manifest::new(agent, owned(&["1.0.0"]), vec![1, 2, 3], transports);
-    manifest.event_types_emitted = Some(owned(&["aaep:agent.*"]));
-    manifest.extensions_supported = Some(owned(&["urn:sayso:context:v1"]));
+    let to_strings = |list: &[&str]| list.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
+    let transports = to_strings(&["sse", "websocket"]);
+    let mut manifest = Manifest::new(agent, to_strings(&["1.0.0"]), vec![1, 2, 3], transports);
+    manifest.event_types_emitted = Some(to_strings(&["aaep:agent.*"]));
+    manifest.extensions_supported = Some(to_strings(&["urn:sayso:context:v1"]));
     Message::Manifest(manifest).to_json()
 }
 
@@ -216,12 +231,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_kept_in_memory_is_forgotten_unless_said_otherwise() {
-        let few = hub::Limits { sessions: 4, ..hub::Limits::default() };
-        let soon = hub::Limits { retention: Retention { events: Some(1), ..few.retention }, ..few };
-        let kept = |hub: EmbeddedHubBuilder| (hub.held().sessions, hub.held().retention);
-        assert_eq!(kept(EmbeddedHubBuilder::default().limits(few)), (4, IN_MEMORY));
-        assert_eq!(kept(EmbeddedHubBuilder::default().limits(soon)), (4, soon.retention));
-        assert_eq!(kept(EmbeddedHubBuilder::default().limits(few).journal("here")), (4, few.retention));
+    fn only_an_in_memory_hub_gets_the_default_retention() {
+        let few_sessions = hub::HubLimits { sessions: 4, ..hub::HubLimits::default() };
+        let short_retention = hub::HubLimits {
+            retention: Retention { max_event_age_ms: Some(1), ..few_sessions.retention },
+            ..few_sessions
+        };
+        let effective =
+            |hub: EmbeddedHubBuilder| (hub.effective_limits().sessions, hub.effective_limits().retention);
+        assert_eq!(effective(EmbeddedHubBuilder::default().limits(few_sessions)), (4, IN_MEMORY_RETENTION));
+        assert_eq!(
+            effective(EmbeddedHubBuilder::default().limits(short_retention)),
+            (4, short_retention.retention)
+        );
+        assert_eq!(
+            effective(EmbeddedHubBuilder::default().limits(few_sessions).journal("here")),
+            (4, few_sessions.retention)
+        );
     }
 }

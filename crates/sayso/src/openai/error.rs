@@ -1,175 +1,181 @@
-//! Why a loop came to nothing.
+//! Errors of the agent loop.
 
-use crate::error::Source;
-use crate::session::{Cause, Failure};
+use crate::error::SharedError;
+use crate::session::{ErrorCategory, Failure};
 
-/// Why there is no answer. Where [`Agent::run`](super::Agent::run) had the session, listeners have been told the same.
+/// The reason why there is no answer. [`ChatAgent::run`](super::ChatAgent::run) also reports it to listeners.
 ///
 /// ```
-/// # testing::example!(hub, {
-/// use sayso::openai::{Agent, Error};
-/// let ran = Agent::new("somewhere").run(&hub, "Good morning.").await;
-/// assert!(matches!(ran, Err(Error::Setup(_))));
+/// # testing::run_example!(hub, {
+/// use sayso::openai::{ChatAgent, ChatError};
+/// let result = ChatAgent::new("somewhere").run(&hub, "Good morning.").await;
+/// assert!(matches!(result, Err(ChatError::Setup(_))));
 /// # });
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
-    /// Nothing could be said: the person stopped the session, or the hub is not there.
+pub enum ChatError {
+    /// Nothing could be reported: the person stopped the session, or the hub is not available.
     #[error(transparent)]
     Session(#[from] crate::Error),
-    /// The agent is not set up as it must be; nothing was sent.
-    #[error("the agent is not set up as it must be: {0}")]
-    Setup(#[from] SetupFault),
+    /// The agent's setup is invalid. Nothing was sent.
+    #[error("the agent's setup is invalid: {0}")]
+    Setup(#[from] SetupError),
     /// The endpoint cannot be reached.
     #[error("the endpoint cannot be reached: {0}")]
-    Unreachable(#[source] Source),
-    /// The endpoint said no.
-    #[error("{}: {says}", refusal(*status))]
-    Refused {
-        /// The status, if it was not in the middle of an answer.
+    Unreachable(#[source] SharedError),
+    /// The endpoint returned an error.
+    #[error("{}: {message}", describe_endpoint_error(*status))]
+    EndpointError {
+        /// The HTTP status, unless the error came in the middle of an answer.
         status: Option<u16>,
-        /// What the endpoint says, in one sentence, without the key.
-        says: String,
+        /// The endpoint's message in one sentence, without the key.
+        message: String,
     },
-    /// The endpoint began no answer in time.
-    #[error("the endpoint began no answer in time")]
-    Silent,
-    /// The endpoint stopped in the middle of an answer, and the connection stayed open.
+    /// The endpoint did not start its answer in time.
+    #[error("the endpoint did not start its answer in time")]
+    ResponseTimeout,
+    /// The endpoint stopped in the middle of an answer while the connection stayed open.
     #[error("the endpoint stopped in the middle of its answer")]
     Stalled,
     /// The connection ended in the middle of an answer.
     #[error("the connection ended in the middle of the answer")]
-    CutOff,
-    /// What the endpoint sends is not what it should be.
-    #[error("the endpoint sent what it should not: {0}")]
-    Malformed(#[from] AnswerFault),
-    /// The endpoint sends more than is taken: bytes of a line or of an answer, or calls of tools.
-    #[error("the endpoint sends more than is taken: {0}")]
-    TooMuch(&'static str),
-    /// The model wanted tools again and again.
-    #[error("the model wanted tools {0} times and gave no answer")]
+    ConnectionLost,
+    /// The endpoint's response is malformed.
+    #[error("the endpoint's response is malformed: {0}")]
+    Malformed(#[from] ResponseError),
+    /// The response exceeds a limit: bytes in a line or an answer, or tool calls.
+    #[error("the endpoint sent too many {0}")]
+    LimitReached(&'static str),
+    /// The model requested tools in every round and gave no answer.
+    #[error("the model requested tools {0} times and gave no answer")]
     TooManyRounds(usize),
 }
 
-impl Error {
-    /// What listeners are told. Whoever ends the session itself says this.
-    pub fn failure(&self) -> Failure {
-        let transient = |code: &str, words: &str| Failure::of(Cause::Transient, code, words);
+impl ChatError {
+    /// Returns the failure that listeners hear. Use it to end a session of your own.
+    pub fn to_failure(&self) -> Failure {
+        let transient =
+            |code: &str, summary: &str| Failure::with_code(ErrorCategory::Transient, code, summary);
         let failure = match self {
-            Self::Session(error) => Failure::of_agent(error),
-            Self::Setup(why) => {
-                let words = format!("The agent is not set up as it must be: {why}.");
-                Failure::of(Cause::Permanent, "AGENT_SETUP", words)
+            Self::Session(error) => Failure::agent_failed(error),
+            Self::Setup(error) => {
+                let summary = format!("The agent's setup is invalid: {error}.");
+                Failure::with_code(ErrorCategory::Permanent, "AGENT_SETUP", summary)
             }
             Self::Unreachable(_) => transient("MODEL_UNREACHABLE", "The model's service cannot be reached."),
-            Self::Refused { status, says } => {
-                let cause = match status {
-                    Some(401..=403) => Cause::RequiresUser,
-                    None | Some(408 | 425 | 429 | 500..) => Cause::Transient,
-                    Some(_) => Cause::Permanent,
+            Self::EndpointError { status, message } => {
+                let category = match status {
+                    Some(401..=403) => ErrorCategory::RequiresUser,
+                    None | Some(408 | 425 | 429 | 500..) => ErrorCategory::Transient,
+                    Some(_) => ErrorCategory::Permanent,
                 };
-                Failure::of(cause, "MODEL_REFUSED", format!("The model's service refused: {says}"))
+                Failure::with_code(
+                    category,
+                    "MODEL_ERROR",
+                    format!("The model's service returned an error: {message}"),
+                )
             }
-            Self::Silent => transient("MODEL_SILENT", "The model's service did not answer in time."),
+            Self::ResponseTimeout => transient("MODEL_SILENT", "The model's service did not answer in time."),
             Self::Stalled => transient(
                 "MODEL_STALLED",
-                "The model's service stopped in the middle of its answer; what was heard is not whole.",
+                "The model's service stopped in the middle of its answer; what you heard is incomplete.",
             ),
-            Self::CutOff => transient(
+            Self::ConnectionLost => transient(
                 "MODEL_CUT_OFF",
-                "The connection to the model's service broke in the middle of its answer; what was heard is not whole.",
+                "The connection to the model's service broke in the middle of its answer; what you heard is incomplete.",
             ),
             Self::Malformed(_) => {
-                let words = "The model's service sent something that cannot be understood.";
-                Failure::of(Cause::Unknown, "MODEL_MALFORMED", words)
+                let summary = "The model's service sent a response that cannot be understood.";
+                Failure::with_code(ErrorCategory::Unknown, "MODEL_MALFORMED", summary)
             }
-            Self::TooMuch(what) => {
-                let words = format!("The model's service sent more than is taken: {what}.");
-                Failure::of(Cause::Permanent, "MODEL_TOO_MUCH", words)
+            Self::LimitReached(limit) => {
+                let summary = format!("The model's service sent too many {limit}.");
+                Failure::with_code(ErrorCategory::Permanent, "MODEL_RESPONSE_TOO_LARGE", summary)
             }
             Self::TooManyRounds(rounds) => {
-                let words = format!("The model wanted tools {rounds} times in a row and came to no answer.");
-                Failure::of(Cause::Unknown, "MODEL_TOO_MANY_ROUNDS", words)
+                let summary =
+                    format!("The model requested tools {rounds} times in a row and gave no answer.");
+                Failure::with_code(ErrorCategory::Unknown, "MODEL_TOO_MANY_ROUNDS", summary)
             }
         };
-        match failure.cause {
-            Cause::Transient => failure.hint("Try again in a while."),
-            Cause::RequiresUser => {
-                failure.hint("Whoever runs the agent has to look at its key and its account.")
+        match failure.category {
+            ErrorCategory::Transient => failure.remediation_hint("Try again in a while."),
+            ErrorCategory::RequiresUser => {
+                failure.remediation_hint("The agent's operator must check its API key and its account.")
             }
-            Cause::Permanent | Cause::Unknown => failure,
+            ErrorCategory::Permanent | ErrorCategory::Unknown => failure,
         }
     }
 }
 
-fn refusal(status: Option<u16>) -> String {
+fn describe_endpoint_error(status: Option<u16>) -> String {
     match status {
-        Some(status) => format!("the endpoint refused with {status}"),
-        None => "the endpoint gave up its answer".to_owned(),
+        Some(status) => format!("the endpoint returned status {status}"),
+        None => "the endpoint reported an error in the middle of its answer".to_owned(),
     }
 }
 
-/// What is wrong with how an agent is set up.
+/// What is invalid in an agent's setup.
 ///
 /// ```
-/// assert_eq!(sayso::openai::SetupFault::Key.to_string(), "the key is not plain text");
+/// assert_eq!(sayso::openai::SetupError::Key.to_string(), "the API key contains characters that cannot be sent in an HTTP header");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum SetupFault {
-    /// The address is not one of an endpoint.
+pub enum SetupError {
+    /// The address is not valid for an endpoint.
     #[error("{address:?} is not a valid endpoint address: {source}")]
     Address {
-        /// The address as it was given.
+        /// The address.
         address: String,
         /// What is wrong with it.
-        source: Source,
+        source: SharedError,
     },
     /// The key cannot be sent.
-    #[error("the key is not plain text")]
+    #[error("the API key contains characters that cannot be sent in an HTTP header")]
     Key,
-    /// The loop writes the parameter of this name itself.
+    /// The agent sets this parameter itself.
     #[error("the agent sets the parameter {0} itself")]
-    OwnParameter(String),
-    /// The parameter of this name is not JSON.
+    ReservedParameter(String),
+    /// This parameter is not JSON.
     #[error("the parameter {0} is not valid JSON")]
     ParameterNotJson(String),
-    /// A tool cannot have this name.
+    /// This name is not valid for a tool.
     #[error("{0:?} cannot be the name of a tool")]
     ToolName(String),
     /// Two tools have this name.
     #[error("two tools are called {0}")]
-    SameTool(String),
-    /// The schema of the tool of this name is not a JSON object.
+    DuplicateTool(String),
+    /// The schema of this tool is not a JSON object.
     #[error("the schema of the tool {0} is not a JSON object")]
     ToolSchema(String),
-    /// The request cannot be written.
+    /// The HTTP request cannot be built.
     #[error("{0}")]
-    Request(#[source] Source),
+    Request(#[source] SharedError),
 }
 
-/// What an endpoint sends that it should not.
+/// What is malformed in an endpoint's response.
 ///
 /// ```
-/// assert_eq!(sayso::openai::AnswerFault::NotUtf8.to_string(), "an answer is not UTF-8");
+/// assert_eq!(sayso::openai::ResponseError::NotUtf8.to_string(), "the answer is not UTF-8");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum AnswerFault {
+pub enum ResponseError {
     /// It is not HTTP, or its head is too long.
     #[error("{0}")]
-    Http(#[source] Source),
-    /// It is of this media type, and not a stream of events.
-    #[error("its answer is {0:?} and not a stream of events")]
-    NotEvents(String),
+    Http(#[source] SharedError),
+    /// It has this media type instead of an event stream.
+    #[error("the answer is {0:?} and not an event stream")]
+    NotEventStream(String),
     /// It is not UTF-8.
-    #[error("an answer is not UTF-8")]
+    #[error("the answer is not UTF-8")]
     NotUtf8,
-    /// A piece of it is not JSON.
+    /// A chunk is not JSON.
     #[error("a chunk of the answer is not valid JSON: {0}")]
-    NotJson(#[source] Source),
-    /// A piece of it has other members than a chat completion.
+    NotJson(#[source] SharedError),
+    /// A chunk is not a chat completion.
     #[error("a chunk of the answer is not a chat completion")]
-    NotAChunk,
+    NotCompletionChunk,
 }

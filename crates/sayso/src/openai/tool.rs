@@ -1,4 +1,4 @@
-//! What a model may call.
+//! Tools that a model may call.
 
 use std::fmt;
 use std::future::Future;
@@ -6,32 +6,32 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use seal::json::{Tape, Value};
+use seal::json::{JsonValue, Tape};
 
-use crate::consent::{Refused, Risk};
+use crate::call_policy::{CallPolicy, call_policy_setters};
+use crate::consent::{ConsentRefusal, Risk};
 use crate::error::Error;
-use crate::policy::{CallPolicy, call_policy};
 use crate::session::{self, Session};
 
-type Work = Pin<Box<dyn Future<Output = Result<Vec<u8>, String>> + Send>>;
+type ToolFuture = Pin<Box<dyn Future<Output = Result<Vec<u8>, String>> + Send>>;
 
-/// A function that a model may call. What is irreversible or of high risk is asked for before each call, with the very
-/// arguments of that call, and is not run without a yes.
+/// A function that a model may call. If it is irreversible or high-risk, the person is asked before each call, with the arguments of
+/// that call, and it runs only after a yes.
 ///
 /// ```
 /// use sayso::Risk;
 /// use sayso::openai::{Arguments, Tool};
 ///
 /// async fn send(arguments: Arguments) -> Result<String, std::io::Error> {
-///     Ok(format!("sent to {}", arguments.words("to")))
+///     Ok(format!("sent to {}", arguments.display_text("to")))
 /// }
 ///
 /// let schema = r#"{"type":"object","properties":{"to":{"type":"string"},"euro":{"type":"integer"}},"required":["to","euro"]}"#;
 /// let tool = Tool::new("send_money", "Sends money from the person's account.", schema, send)
 ///     .risk(Risk::High)
 ///     .irreversible()
-///     .says(|call| format!("Send {} euro to {}.", call.words("euro"), call.words("to")))
-///     .consequence(|_| "The money is gone at once.".to_owned());
+///     .says(|call| format!("Send {} euros to {}.", call.display_text("euro"), call.display_text("to")))
+///     .consequence(|_| "The money leaves your account at once.".to_owned());
 /// # let _ = tool;
 /// ```
 #[derive(Clone)]
@@ -41,13 +41,13 @@ pub struct Tool {
     pub(super) description: String,
     pub(super) parameters: String,
     policy: CallPolicy<Arguments>,
-    pub(super) limit: Option<Duration>,
-    run: Arc<dyn Fn(Arguments) -> Work + Send + Sync>,
+    pub(super) timeout: Option<Duration>,
+    run: Arc<dyn Fn(Arguments) -> ToolFuture + Send + Sync>,
 }
 
 impl Tool {
-    /// A tool: its name, what it does in words for the model, the JSON Schema of its arguments, and the function. Whatever
-    /// the function gives is text for the model; bytes that are no text are told as a failure.
+    /// Creates a tool from its name, its description for the model, the JSON Schema of its arguments, and the function. The model
+    /// receives what the function returns as text. Bytes that are not UTF-8 count as a failure.
     pub fn new<T, E, F>(
         name: impl Into<String>,
         description: impl Into<String>,
@@ -59,7 +59,7 @@ impl Tool {
         E: fmt::Display,
         F: Future<Output = Result<T, E>> + Send + 'static,
     {
-        let run = move |arguments: Arguments| -> Work {
+        let run = move |arguments: Arguments| -> ToolFuture {
             let work = run(arguments);
             Box::pin(async move { work.await.map(Into::into).map_err(|error| error.to_string()) })
         };
@@ -68,46 +68,46 @@ impl Tool {
             description: description.into(),
             parameters: parameters.into(),
             policy: CallPolicy::new(Risk::Low),
-            limit: None,
+            timeout: None,
             run: Arc::new(run),
         }
     }
 
     setters! {
-        /// How much harm it could do; little, if nothing is said.
+        /// Sets how much harm a call can do. The default is low.
         risk(risk: Risk) => policy.risk = risk;
 
-        /// How long a call may take; [`Limits::tool_time`](super::Limits::tool_time) if nothing is said.
-        within(limit: Duration) => limit = Some(limit);
+        /// Sets the time limit of a call. The default is [`LoopLimits::tool_timeout`](super::LoopLimits::tool_timeout).
+        timeout(timeout: Duration) => timeout = Some(timeout);
     }
 
-    call_policy!(Arguments);
+    call_policy_setters!(Arguments);
 
-    /// Says that a call is made; what is dangerous, only after a person's yes to this very call.
-    pub(super) async fn open<'s>(
+    /// Announces a call. If it is irreversible or high-risk, asks the person first.
+    pub(super) async fn announce<'s>(
         &self,
         session: &'s Session,
         arguments: &Arguments,
-    ) -> Result<Result<session::Tool<'s>, Refused>, Error> {
-        let (policy, written) = (&self.policy, arguments.json());
+    ) -> Result<Result<session::ToolCall<'s>, ConsentRefusal>, Error> {
+        let (policy, json) = (&self.policy, arguments.json());
         if policy.irreversible || policy.risk == Risk::High {
-            let action = policy.action(&self.name, written, arguments, "It could do much harm.");
-            return session.ask_and_begin(action).await;
+            let action = policy.action(&self.name, json, arguments, "It could do a lot of harm.");
+            return session.ask_and_start(action).await;
         }
-        let words = policy.words(&self.name, written, arguments);
-        let call = session.tool(&self.name).says(session::short(&words).into_owned());
+        let summary = policy.summary(&self.name, json, arguments);
+        let call = session.tool(&self.name).says(session::truncate_short_field(&summary).into_owned());
         let call = if policy.risk == Risk::Medium { call.medium_risk() } else { call };
         call.start().await.map(Ok)
     }
 
-    pub(super) fn call(&self, arguments: Arguments) -> Work {
+    pub(super) fn call(&self, arguments: Arguments) -> ToolFuture {
         (self.run)(arguments)
     }
 }
 
 debug_tuple!(Tool, name);
 
-/// The arguments of a call: a JSON object, as the model wrote it.
+/// The arguments of a call: a JSON object that the model wrote.
 ///
 /// ```
 /// # use sayso::openai::{Arguments, Tool};
@@ -121,51 +121,51 @@ debug_tuple!(Tool, name);
 pub struct Arguments(Arc<str>);
 
 impl Arguments {
-    /// The object, if it is one that an answer can be bound to.
-    pub(super) fn parse(tool: &str, written: &str) -> Result<Self, String> {
-        // A model that has nothing to say about arguments says nothing.
-        let written = if written.trim().is_empty() { "{}" } else { written };
+    /// Parses the arguments, which must be an object to which an answer can be bound.
+    pub(super) fn parse(tool: &str, json: &str) -> Result<Self, String> {
+        // Some models send an empty text if there are no arguments.
+        let json = if json.trim().is_empty() { "{}" } else { json };
         let mut tape = Tape::default();
-        let doc = tape.read(written).map_err(|error| format!("they are not JSON: {error}"))?;
-        if doc.root().kind() != seal::json::Kind::Object {
-            return Err(format!("they are {} and not an object", doc.root().kind().word()));
+        let doc = tape.read(json).map_err(|error| format!("they are not JSON: {error}"))?;
+        if doc.root().kind() != seal::json::JsonKind::Object {
+            return Err(format!("they are {} and not an object", doc.root().kind().with_article()));
         }
-        // Nothing may be readable in two ways: the person consents to one.
-        aaep::consent::Action::new(tool, written).map_err(|error| error.to_string())?;
-        Ok(Self(written.into()))
+        // Ambiguous JSON is rejected, because the person consents to one reading of it.
+        aaep::consent::BoundAction::new(tool, json).map_err(|error| error.to_string())?;
+        Ok(Self(json.into()))
     }
 
-    /// As JSON.
+    /// Returns the arguments as JSON.
     pub fn json(&self) -> &str {
         &self.0
     }
 
-    /// A member that is a text.
+    /// Returns a member that is a text.
     pub fn text(&self, name: &str) -> Option<String> {
-        self.with(name, |value| value.text().map(std::borrow::Cow::into_owned)).flatten()
+        self.with_member(name, |value| value.text().map(std::borrow::Cow::into_owned)).flatten()
     }
 
-    /// A member that is a number.
+    /// Returns a member that is a number.
     pub fn number(&self, name: &str) -> Option<f64> {
-        self.with(name, |value| value.number().map(|number| number.as_f64())).flatten()
+        self.with_member(name, |value| value.as_number().map(|number| number.as_f64())).flatten()
     }
 
-    /// A member that is yes or no.
+    /// Returns a member that is a boolean.
     pub fn boolean(&self, name: &str) -> Option<bool> {
-        self.with(name, |value| value.boolean()).flatten()
+        self.with_member(name, |value| value.as_bool()).flatten()
     }
 
-    /// A member as it can be said: a text as it is, anything else as it is written, and `nothing` if it is not there.
-    pub fn words(&self, name: &str) -> String {
-        let said = self.with(name, |value| {
+    /// Returns a member for display: a text as it is, any other value as JSON, and `nothing` if it is missing.
+    pub fn display_text(&self, name: &str) -> String {
+        let text = self.with_member(name, |value| {
             value.text().map_or_else(|| value.source().to_owned(), std::borrow::Cow::into_owned)
         });
-        said.unwrap_or_else(|| "nothing".to_owned())
+        text.unwrap_or_else(|| "nothing".to_owned())
     }
 
-    fn with<T>(&self, name: &str, look: impl FnOnce(Value<'_>) -> T) -> Option<T> {
+    fn with_member<T>(&self, name: &str, read: impl FnOnce(JsonValue<'_>) -> T) -> Option<T> {
         let mut tape = Tape::default();
         let doc = tape.read(&self.0).ok()?;
-        doc.root().member(name).map(look)
+        doc.root().member(name).map(read)
     }
 }

@@ -1,31 +1,31 @@
-//! Secrets do not get into what people hear.
+//! Redaction: secrets are removed from everything that people hear.
 //!
-//! - `secrets`: the redactor for whole texts; the patterns are in `aaep::secret`.
-//! - `held`: the same for text that arrives in pieces.
+//! - `secrets`: the redactor for whole texts. The patterns are in `aaep::secret`.
+//! - `stream`: redaction of text that arrives in pieces.
 
-mod held;
 mod secrets;
+mod stream;
 
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use seal::json::Scribe;
+use seal::json::TapeWriter;
 
-use crate::desk::LONGEST;
+use crate::dispatcher::MAX_EVENT_BYTES;
 
-pub(crate) use held::Held;
-pub use secrets::Secrets;
+pub use secrets::SecretRedactor;
+pub(crate) use stream::StreamRedactor;
 
-/// Takes secrets out of a text that people will hear.
+/// Removes secrets from a text that people will hear.
 ///
-/// It is asked in the middle of an event, while other sessions of the hub wait: it should be quick, and must not speak through
-/// a session of the same hub, which would wait for itself.
+/// It is called while an event is built and other sessions of the hub wait, so it should be fast. It must not use a session of the
+/// same hub, because that would deadlock.
 ///
 /// ```
 /// use std::borrow::Cow;
-/// /// Nothing with the name of the project in it is told.
+/// /// Hides the name of a project.
 /// struct Project;
 /// impl sayso::Redact for Project {
 ///     fn redact<'t>(&self, text: &'t str) -> (Cow<'t, str>, u64) {
@@ -38,68 +38,68 @@ pub use secrets::Secrets;
 /// assert_eq!(sayso::Redact::redact(&Project, "Open Bluebird.").0, "Open the project.");
 /// ```
 pub trait Redact: Send + Sync {
-    /// The text without secrets, and how many there were.
+    /// Returns the text without secrets, and how many were removed.
     ///
     /// ```
-    /// use sayso::{Redact, Secrets};
-    /// assert_eq!(Secrets.redact("The password: hunter2"), ("The password: [redacted]".into(), 1));
+    /// use sayso::{Redact, SecretRedactor};
+    /// assert_eq!(SecretRedactor.redact("The password: hunter2"), ("The password: [redacted]".into(), 1));
     /// ```
     fn redact<'t>(&self, text: &'t str) -> (Cow<'t, str>, u64);
 }
 
-/// Leaves every text as it is.
+/// A redactor that leaves every text unchanged.
 ///
 /// ```
-/// use sayso::{Redact, Untouched};
-/// assert_eq!(Untouched.redact("password: hunter2"), ("password: hunter2".into(), 0));
+/// use sayso::{Redact, NoRedaction};
+/// assert_eq!(NoRedaction.redact("password: hunter2"), ("password: hunter2".into(), 0));
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Untouched;
+pub struct NoRedaction;
 
-impl Redact for Untouched {
+impl Redact for NoRedaction {
     fn redact<'t>(&self, text: &'t str) -> (Cow<'t, str>, u64) {
         (text.into(), 0)
     }
 }
 
-/// Cleans all texts of a hub or of one of its sessions, and counts.
+/// Redacts all texts of a hub or of one of its sessions, and counts the removed secrets.
 #[derive(Clone)]
-pub(crate) struct Cleaner {
-    how: Arc<dyn Redact>,
-    /// Of the whole hub.
-    all: Arc<AtomicU64>,
+pub(crate) struct CountingRedactor {
+    redactor: Arc<dyn Redact>,
+    /// The count for the hub, which includes all its sessions.
+    hub_count: Arc<AtomicU64>,
     count: Arc<AtomicU64>,
 }
 
-impl Cleaner {
-    pub(crate) fn new(how: Arc<dyn Redact>) -> Self {
-        let all = Arc::<AtomicU64>::default();
-        Self { how, count: all.clone(), all }
+impl CountingRedactor {
+    pub(crate) fn new(redactor: Arc<dyn Redact>) -> Self {
+        let hub_count = Arc::<AtomicU64>::default();
+        Self { redactor, count: hub_count.clone(), hub_count }
     }
 
-    /// For one session, which counts for itself too.
-    pub(crate) fn of_session(&self) -> Self {
+    /// Returns a redactor for one session. It counts for the session and for the hub.
+    pub(crate) fn for_session(&self) -> Self {
         Self { count: Arc::default(), ..self.clone() }
     }
 
-    pub(crate) fn clean<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        // The desk refuses it as it is.
-        if text.len() > LONGEST {
+    pub(crate) fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        // The dispatcher rejects a text of this size anyway.
+        if text.len() > MAX_EVENT_BYTES {
             return text.into();
         }
-        let (text, count) = self.how.redact(text);
+        let (text, count) = self.redactor.redact(text);
         if count > 0 {
             self.count.fetch_add(count, Ordering::Relaxed);
-            if !Arc::ptr_eq(&self.count, &self.all) {
-                self.all.fetch_add(count, Ordering::Relaxed);
+            if !Arc::ptr_eq(&self.count, &self.hub_count) {
+                self.hub_count.fetch_add(count, Ordering::Relaxed);
             }
         }
         text
     }
 
-    /// A member of an event that people hear.
-    pub(crate) fn write(&self, out: &mut Scribe, name: &str, text: &str) {
-        out.key(name).text(&self.clean(text));
+    /// Writes a member with a redacted text.
+    pub(crate) fn write(&self, out: &mut TapeWriter, name: &str, text: &str) {
+        out.key(name).text(&self.redact(text));
     }
 
     pub(crate) fn count(&self) -> u64 {
@@ -107,7 +107,7 @@ impl Cleaner {
     }
 }
 
-impl fmt::Debug for Cleaner {
+impl fmt::Debug for CountingRedactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} secrets", self.count())
     }

@@ -1,4 +1,4 @@
-//! The redactor that sessions use unless their author sets another.
+//! The default redactor.
 
 use std::borrow::Cow;
 
@@ -6,19 +6,19 @@ use aaep::secret::{REDACTED, find_secrets};
 
 use super::Redact;
 
-/// Removes keys, tokens, passwords and card numbers: what [`aaep::secret`] finds, and a hub would refuse. Sessions use it
-/// unless their author sets another.
+/// Removes keys, tokens, passwords and card numbers: everything that [`aaep::secret`] finds and a hub would reject. It is the
+/// default redactor of a hub.
 ///
 /// ```
-/// use sayso::{Redact, Secrets};
-/// let (text, count) = Secrets.redact("The task-1 is risk-free; password: hunter2, card 4111 1111 1111 1111.");
+/// use sayso::{Redact, SecretRedactor};
+/// let (text, count) = SecretRedactor.redact("The task-1 is risk-free; password: hunter2, card 4111 1111 1111 1111.");
 /// assert_eq!(text, "The task-1 is risk-free; password: [redacted], card [redacted].");
 /// assert_eq!(count, 2);
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Secrets;
+pub struct SecretRedactor;
 
-impl Redact for Secrets {
+impl Redact for SecretRedactor {
     fn redact<'t>(&self, text: &'t str) -> (Cow<'t, str>, u64) {
         let mut out = String::new();
         let (mut from, mut count) = (0, 0);
@@ -39,10 +39,10 @@ impl Redact for Secrets {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::{Cleaner, Held};
+    use super::super::{CountingRedactor, StreamRedactor};
     use super::*;
 
-    /// Luhn's check digit for these digits.
+    /// Returns Luhn's check digit for these digits.
     fn check_digit(digits: &[u32]) -> u32 {
         let sum: u32 = digits
             .iter()
@@ -53,13 +53,13 @@ mod tests {
         (10 - sum % 10) % 10
     }
 
-    fn clean(text: &str) -> String {
-        Secrets.redact(text).0.into_owned()
+    fn redact(text: &str) -> String {
+        SecretRedactor.redact(text).0.into_owned()
     }
 
     #[test]
-    fn secrets_are_taken_out() {
-        for (text, clean_text) in [
+    fn secrets_are_replaced() {
+        for (text, expected) in [
             ("key sk-abcdefghij1234567890XYZ.", "key [redacted]."),
             ("ghp_0123456789abcdefghij0123456789abcdef", "[redacted]"),
             ("AKIAIOSFODNN7EXAMPLE is it", "[redacted] is it"),
@@ -82,12 +82,12 @@ mod tests {
             ("Card 4111 1111 1111 1111 and 378282246310005!", "Card [redacted] and [redacted]!"),
             ("x -----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY----- y", "x [redacted] y"),
         ] {
-            assert_eq!(clean(text), clean_text);
+            assert_eq!(redact(text), expected);
         }
     }
 
     #[test]
-    fn what_is_no_secret_stays() {
+    fn text_without_secrets_is_unchanged() {
         for text in [
             "This is risk-free.",
             "task-1 and task-12345678901234567890",
@@ -106,21 +106,21 @@ mod tests {
             "Ask at http://hub:8787/a@b",
             "Call 030 1234567 in Berlin, Ọjọ́ dára.",
         ] {
-            assert_eq!(clean(text), text);
+            assert_eq!(redact(text), text);
         }
     }
 
-    /// The whole text as it comes out when it goes in by these pieces.
+    /// Redacts a text in pieces and returns the concatenated result.
     fn in_pieces(text: &str, cuts: &[usize]) -> String {
-        let cleaner = Cleaner::new(std::sync::Arc::new(Secrets));
-        let (mut held, mut out, mut rest) = (Held::default(), String::new(), text);
+        let redactor = CountingRedactor::new(std::sync::Arc::new(SecretRedactor));
+        let (mut stream, mut out, mut rest) = (StreamRedactor::default(), String::new(), text);
         for cut in cuts {
             let at = rest.char_indices().nth(*cut).map_or(rest.len(), |(at, _)| at);
             let (piece, after) = rest.split_at(at);
-            out.push_str(&held.push(piece, false, &cleaner));
+            out.push_str(&stream.push(piece, false, &redactor));
             rest = after;
         }
-        out.push_str(&held.push(rest, true, &cleaner));
+        out.push_str(&stream.push(rest, true, &redactor));
         out
     }
 
@@ -130,80 +130,80 @@ mod tests {
         let text = format!(
             "x -----BEGIN PRIVATE KEY-----\n{body}-----END PRIVATE KEY----- y \"password\": \"a b c\" z"
         );
-        let told = in_pieces(&text, &vec![7; 5000]);
-        assert!(told == "x [redacted] y \"password\": \"[redacted]\" z", "{} bytes", told.len());
+        let redacted = in_pieces(&text, &vec![7; 5000]);
+        assert!(redacted == "x [redacted] y \"password\": \"[redacted]\" z", "{} bytes", redacted.len());
     }
 
     #[test]
-    fn a_number_behind_a_mark_on_a_letter_is_held_as_it_is_read() {
+    fn a_number_after_a_combining_mark_is_held_back_until_it_is_complete() {
         let text = "Ọjọ\u{301}6 4111 1111 1111 1111 ";
-        assert_eq!(in_pieces(text, &[6]), clean(text));
+        assert_eq!(in_pieces(text, &[6]), redact(text));
     }
 
     #[test]
     fn a_quoted_password_with_a_key_name_in_it_is_one_secret_in_pieces() {
         let text = "password: \"my token: \" end";
-        assert_eq!(in_pieces(text, &[22]), clean(text));
+        assert_eq!(in_pieces(text, &[22]), redact(text));
     }
 
     proptest! {
-        /// Every Visa number with its check digit is removed, however it is grouped; with another last digit it is not.
+        /// Every Visa number with its check digit is removed, however it is grouped. With another last digit it is not.
         #[test]
-        fn a_card_is_known_by_its_check_digit(
+        fn a_card_is_recognised_by_its_check_digit(
             body in proptest::collection::vec(0_u32..10, 14), blank in "[ -]?"
         ) {
             let digits = [&[4], body.as_slice()].concat();
             let last = check_digit(&digits);
-            for (digit, hidden) in [(last, true), ((last + 1) % 10, false)] {
+            for (digit, is_redacted) in [(last, true), ((last + 1) % 10, false)] {
                 let all = [digits.as_slice(), &[digit]].concat();
                 let groups: Vec<String> = all.chunks(4)
-                    .map(|group| group.iter().filter_map(|one| char::from_digit(*one, 10)).collect()).collect();
+                    .map(|group| group.iter().filter_map(|digit| char::from_digit(*digit, 10)).collect()).collect();
                 let number = groups.join(&blank);
-                prop_assert_eq!(clean(&format!("Card {number}.")) == "Card [redacted].", hidden, "{}", number);
+                prop_assert_eq!(redact(&format!("Card {number}.")) == "Card [redacted].", is_redacted, "{}", number);
             }
         }
 
-        /// No digit of a card is told, whatever digits stand around it, and however all of it is cut.
+        /// No digit of a card remains, whatever digits surround it and however the text is split.
         #[test]
         fn a_card_among_other_digits_is_found(
             before in "([0-9]{1,6}[ -]){0,4}", issuer in "4[0-9]{3}|5[1-5][0-9]{2}|6011|22[3-9][0-9]",
             body in "[0-9]{11}", gap in "[ -]?", after in "([ -][0-9]{1,6}){0,4}",
             cuts in proptest::collection::vec(0_usize..9, 0..40),
         ) {
-            let digits: Vec<u32> = format!("{issuer}{body}").chars().filter_map(|one| one.to_digit(10)).collect();
+            let digits: Vec<u32> = format!("{issuer}{body}").chars().filter_map(|digit| digit.to_digit(10)).collect();
             let all = format!("{issuer}{body}{}", check_digit(&digits));
             let groups: Vec<&str> = (0..4).filter_map(|at| all.get(at * 4..at * 4 + 4)).collect();
             let number = groups.join(&gap);
             let text = format!("Pay {before}{number}{after} now");
             let card = 4 + before.len()..4 + before.len() + number.len();
-            let hidden = find_secrets(&text)
+            let is_redacted = find_secrets(&text)
                 .any(|secret| secret.range.start <= card.start && card.end <= secret.range.end);
-            prop_assert!(hidden, "{}", clean(&text));
-            prop_assert_eq!(in_pieces(&text, &cuts), clean(&text));
+            prop_assert!(is_redacted, "{}", redact(&text));
+            prop_assert_eq!(in_pieces(&text, &cuts), redact(&text));
         }
 
-        /// A text without its secrets is accepted by the check of events, which uses the same table.
+        /// Redacted text passes the check of events, which uses the same table.
         #[test]
-        fn what_is_clean_holds_no_secret(
+        fn redacted_text_contains_no_secret(
             text in "(password: |api_key=|token: |sk-|pk-|hf_|Bearer |4111 ?1111 ?|[a-z0-9]{1,20}|[ .,:=\"'-]){0,10}"
         ) {
-            prop_assert_eq!(find_secrets(&clean(&text)).next(), None, "{}", text);
+            prop_assert_eq!(find_secrets(&redact(&text)).next(), None, "{}", text);
         }
 
-        /// What is clean stays as it is.
+        /// Redacting twice gives the same as redacting once.
         #[test]
-        fn twice_is_once(text in "(password[:=] ?|Bearer |sk-|4111 ?1111 ?|[a-z0-9 ,.:é]{0,8}){0,12}") {
-            let once = clean(&text);
-            prop_assert_eq!(clean(&once), once);
+        fn redaction_is_idempotent(text in "(password[:=] ?|Bearer |sk-|4111 ?1111 ?|[a-z0-9 ,.:é]{0,8}){0,12}") {
+            let once = redact(&text);
+            prop_assert_eq!(redact(&once), once);
         }
 
-        /// However the text is cut, the same comes out.
+        /// The result does not depend on how the text is split.
         #[test]
-        fn pieces_are_cleaned_like_the_whole(
+        fn pieces_are_redacted_like_the_whole_text(
             text in "(password: |password=|Bearer |api key = |[a-z0-9]{1,12} |4111 1111 1111 1111 |sk-[a-z0-9]{24} |token: \"|'|\" |Ọjọ́. ){0,8}",
             cuts in proptest::collection::vec(0_usize..9, 0..40),
         ) {
-            prop_assert_eq!(in_pieces(&text, &cuts), clean(&text));
+            prop_assert_eq!(in_pieces(&text, &cuts), redact(&text));
         }
     }
 }

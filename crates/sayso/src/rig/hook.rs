@@ -1,4 +1,4 @@
-//! What rig tells while it runs: tools that do not ask for themselves, and tools that do not exist.
+//! The hook that reports tools that need no consent, and calls of tools that do not exist.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,27 +10,27 @@ use rig_agent::agent::{
 use rig_core::effect::EffectId;
 use tokio::sync::oneshot;
 
-use super::line::{Ended, Orders, Wish, order};
-use crate::bridge::Denied;
+use super::session_channel::{RequestKind, RequestSender, ToolEnd, send_request};
+use crate::bridge::Denial;
 
-/// Hears one run. It is the last of the agent's hooks, so it sees what really happens.
-pub(super) struct Narrator {
-    orders: Orders,
-    wrapped: Arc<Mutex<HashSet<&'static str>>>,
-    running: Mutex<HashMap<EffectId, oneshot::Sender<Ended>>>,
+/// The hook of one run. It is the last hook of the agent, so it sees what is really executed.
+pub(super) struct SessionHook {
+    requests: RequestSender,
+    consent_tools: Arc<Mutex<HashSet<&'static str>>>,
+    running: Mutex<HashMap<EffectId, oneshot::Sender<ToolEnd>>>,
 }
 
-impl Narrator {
-    pub(super) fn new(orders: Orders, wrapped: Arc<Mutex<HashSet<&'static str>>>) -> Self {
-        Self { orders, wrapped, running: Mutex::default() }
+impl SessionHook {
+    pub(super) fn new(requests: RequestSender, consent_tools: Arc<Mutex<HashSet<&'static str>>>) -> Self {
+        Self { requests, consent_tools, running: Mutex::default() }
     }
 
-    fn tells_itself(&self, tool: &str) -> bool {
-        self.wrapped.lock().unwrap_or_else(PoisonError::into_inner).contains(tool)
+    fn reports_itself(&self, tool: &str) -> bool {
+        self.consent_tools.lock().unwrap_or_else(PoisonError::into_inner).contains(tool)
     }
 }
 
-impl AgentHook for Narrator {
+impl AgentHook for SessionHook {
     fn name(&self) -> Option<String> {
         Some("sayso".to_owned())
     }
@@ -40,17 +40,19 @@ impl AgentHook for Narrator {
     }
 
     async fn on_dispatch(&self, _: &HookContext, event: DispatchEvent<'_>) -> DispatchAction {
-        let Some(tool) = event.tool_name().filter(|tool| !self.tells_itself(tool)) else {
+        let Some(tool) = event.tool_name().filter(|tool| !self.reports_itself(tool)) else {
             return DispatchAction::proceed();
         };
-        match order(&self.orders, Wish::Tell(tool.to_owned())).await {
+        match send_request(&self.requests, RequestKind::Announce(tool.to_owned())).await {
             Ok(end) => {
                 self.running.lock().unwrap_or_else(PoisonError::into_inner).insert(event.id, end);
                 DispatchAction::proceed()
             }
-            // What cannot be told is not done.
-            Err(Denied::Error(error)) => DispatchAction::stop(format!("{tool} could not be told: {error}")),
-            Err(_) => DispatchAction::stop(format!("{tool} could not be told")),
+            // A call that cannot be announced is not made.
+            Err(Denial::Error(error)) => {
+                DispatchAction::stop(format!("{tool} could not be announced: {error}"))
+            }
+            Err(_) => DispatchAction::stop(format!("{tool} could not be announced")),
         }
     }
 
@@ -58,12 +60,12 @@ impl AgentHook for Narrator {
         let end = self.running.lock().unwrap_or_else(PoisonError::into_inner).remove(&event.id);
         if let Some(end) = end {
             let _ = end.send(match (event.outcome, event.tool_result()) {
-                (Err(report), _) => Ended::Failed(report.to_string()),
+                (Err(report), _) => ToolEnd::Failed(report.to_string()),
                 (Ok(_), Some(result)) => match result.error() {
-                    Some(error) => Ended::Failed(error.message().to_owned()),
-                    None => Ended::Done,
+                    Some(error) => ToolEnd::Failed(error.message().to_owned()),
+                    None => ToolEnd::Done,
                 },
-                (Ok(_), None) => Ended::Done,
+                (Ok(_), None) => ToolEnd::Done,
             });
         }
         OutcomeAction::proceed()
@@ -75,17 +77,17 @@ impl AgentHook for Narrator {
         event: &InvalidToolCallContext,
     ) -> Option<InvalidToolCallAction> {
         let tool: String = event.tool_name.chars().filter(|letter| !letter.is_control()).take(80).collect();
-        let (says, action) = if matches!(event.reason, InvalidToolCallReason::MalformedArguments { .. }) {
-            (format!("The model called {tool:?} in a way that cannot be used. Nothing was done."), None)
+        let (text, action) = if matches!(event.reason, InvalidToolCallReason::MalformedArguments { .. }) {
+            (format!("The model called {tool:?} with invalid arguments. Nothing was done."), None)
         } else {
-            let tells = format!("There is no tool called {tool:?}. Nothing was done.");
-            let says =
-                format!("The model wanted the tool {tool:?}, which it does not have. Nothing was done.");
-            (says, Some(InvalidToolCallAction::skip(tells)))
+            let model_message = format!("There is no tool called {tool:?}. Nothing was done.");
+            let text =
+                format!("The model requested the tool {tool:?}, which does not exist. Nothing was done.");
+            (text, Some(InvalidToolCallAction::skip(model_message)))
         };
-        match order(&self.orders, Wish::Note(says)).await {
+        match send_request(&self.requests, RequestKind::Note(text)).await {
             Ok(_) => action,
-            Err(_) => Some(InvalidToolCallAction::stop("nobody could be told of it")),
+            Err(_) => Some(InvalidToolCallAction::stop("the invalid tool call could not be reported")),
         }
     }
 }

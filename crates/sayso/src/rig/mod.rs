@@ -1,9 +1,10 @@
-//! An adapter for agents of [rig](https://docs.rs/rig-agent): rig's own loop runs as it is, and people hear it and are asked.
+//! An adapter for [rig](https://docs.rs/rig-agent) agents. Rig's own loop runs unchanged. People hear what the agent does and are
+//! asked for consent.
 //!
-//! - A tool that is dangerous is wrapped by [`Adapter::asks`]. It asks with the very arguments with which it is then run,
-//!   after all hooks of the agent; and where nobody can be asked, it is not run. It needs nothing else to be safe.
-//! - [`Adapter::prompt`] and [`Adapter::drive`] run the agent: what the model says is heard as it comes, tools that are not
-//!   wrapped are told before they run and when they end, and a tool that does not exist is told as well.
+//! - [`Adapter::require_consent`] wraps a dangerous tool. It asks with the exact arguments with which the tool then runs, after all
+//!   hooks of the agent. If nobody can be asked, the tool is not run. This alone makes the tool safe.
+//! - [`Adapter::prompt`] and [`Adapter::run_in_session`] run the agent. Listeners hear the model's text as it arrives, the start and
+//!   the end of tools that are not wrapped, and calls of tools that do not exist.
 //!
 //! ```
 //! # struct Delete;
@@ -14,16 +15,16 @@
 //! #     type Error = std::io::Error;
 //! #     fn description(&self) -> String { "Deletes a record.".to_owned() }
 //! #     fn parameters(&self) -> rig_core::serde_json::Value { rig_core::serde_json::json!({ "type": "integer" }) }
-//! #     async fn call(&self, record: u64) -> Result<String, std::io::Error> { Ok(format!("{record} is gone")) }
+//! #     async fn call(&self, record: u64) -> Result<String, std::io::Error> { Ok(format!("Record {record} was deleted.")) }
 //! # }
 //! # #[cfg(feature = "rig-http")]
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let hub = sayso::Hub::embedded().open()?;
-//! # let model = rig_core::providers::openai::OpenAIConfig::new("none").with_base_url(testing::model::endpoint()).client().chat("any");
+//! # let model = rig_core::providers::openai::OpenAIConfig::new("none").with_base_url(testing::mock_model::start_endpoint()).client().chat("any");
 //! let adapter = sayso::rig::Adapter::new(&hub);
-//! // `Delete` is a tool of rig; this agent does not use it without a yes.
-//! let delete = adapter.asks(Delete).irreversible().says(|record| format!("Delete record {record}."));
+//! // `Delete` is a rig tool. This agent uses it only after a yes.
+//! let delete = adapter.require_consent(Delete).irreversible().says(|record| format!("Delete record {record}."));
 //! let agent = rig_agent::AgentBuilder::new(model).tool(delete).build();
 //! let response = adapter.prompt(&agent, "Good morning.").await?;
 //! assert_eq!(response.output(), "Good morning.");
@@ -33,11 +34,11 @@
 //! # fn main() {}
 //! ```
 //!
-//! - `asking`: the wrapper. `hook`: what rig tells while it runs. `line`: from both to the session.
+//! - `consent_tool`: the wrapper. `hook`: reports what rig runs. `session_channel`: sends both to the session.
 
-mod asking;
+mod consent_tool;
 mod hook;
-mod line;
+mod session_channel;
 
 use std::collections::HashSet;
 use std::fmt;
@@ -50,15 +51,15 @@ use rig_agent::completion::PromptError;
 use rig_core::streaming::{Item, StreamEvent};
 use rig_core::tool::{Tool, ToolContext};
 
-pub use asking::Asking;
+pub use consent_tool::ConsentTool;
 pub use {rig_agent, rig_core};
 
 use crate::hub::Hub;
-use crate::session::{Cause, Failure, Session};
-use hook::Narrator;
-use line::{Lines, Slot};
+use crate::session::{ErrorCategory, Failure, Session};
+use hook::SessionHook;
+use session_channel::{SessionChannels, SessionContext};
 
-/// The way from agents of rig to a hub.
+/// Connects rig agents to a hub.
 ///
 /// ```
 /// use rig_core::tool::PortableTool;
@@ -81,124 +82,131 @@ use line::{Lines, Slot};
 ///     }
 ///
 ///     async fn call(&self, record: u64) -> Result<String, std::io::Error> {
-///         Ok(format!("{record} is gone"))
+///         Ok(format!("Record {record} was deleted."))
 ///     }
 /// }
 ///
 /// let hub = Hub::embedded().agent("records").open()?;
 /// let adapter = Adapter::new(&hub);
-/// let delete = adapter.asks(Delete).irreversible().says(|record| format!("Delete record {record}."));
-/// // `AgentBuilder::new(model).tool(delete).build()` is an agent that deletes nothing without a yes.
+/// let delete = adapter.require_consent(Delete).irreversible().says(|record| format!("Delete record {record}."));
+/// // `AgentBuilder::new(model).tool(delete).build()` is an agent that deletes only after a yes.
 /// # let _ = delete;
 /// # Ok::<(), sayso::Error>(())
 /// ```
 #[derive(Clone)]
 pub struct Adapter {
     hub: Hub,
-    lines: Lines,
-    /// The tools that ask and tell for themselves.
-    wrapped: Arc<Mutex<HashSet<&'static str>>>,
+    channels: SessionChannels,
+    /// The tools that ask and report on their own.
+    consent_tools: Arc<Mutex<HashSet<&'static str>>>,
 }
 
 impl Adapter {
-    /// For agents whose sessions are heard at this hub.
+    /// Creates an adapter for agents that report to this hub.
     pub fn new(hub: &Hub) -> Self {
-        Self { hub: hub.clone(), lines: Lines::default(), wrapped: Arc::default() }
+        Self { hub: hub.clone(), channels: SessionChannels::default(), consent_tools: Arc::default() }
     }
 
-    /// A tool that is asked for before every call. It is of high risk if nothing else is said.
-    pub fn asks<T: Tool>(&self, tool: T) -> Asking<T> {
-        self.wrapped.lock().unwrap_or_else(PoisonError::into_inner).insert(T::NAME);
-        Asking::new(tool, self.lines.clone())
+    /// Wraps a tool so that the person is asked before every call. The default risk is high.
+    pub fn require_consent<T: Tool>(&self, tool: T) -> ConsentTool<T> {
+        self.consent_tools.lock().unwrap_or_else(PoisonError::into_inner).insert(T::NAME);
+        ConsentTool::new(tool, self.channels.clone())
     }
 
-    /// Does what a person asks, in a session of its own: from its start to one honest end.
-    pub async fn prompt(&self, agent: &Agent, request: impl Into<String>) -> Result<PromptResponse, Error> {
+    /// Handles a request in a session of its own, from its start to exactly one end.
+    pub async fn prompt(
+        &self,
+        agent: &Agent,
+        request: impl Into<String>,
+    ) -> Result<PromptResponse, RigError> {
         let request = request.into();
         let session = self.hub.session(request.as_str()).start().await?;
-        let came = self.drive(&session, agent.prompt(request), ToolContext::new()).await;
-        match &came {
+        let result = self.run_in_session(&session, agent.prompt(request), ToolContext::new()).await;
+        match &result {
             Ok(_) => session.finish("The answer is complete.").await?,
-            // It is over already.
-            Err(Error::Session(crate::Error::Stopped(_))) => drop(session),
-            Err(error) => session.fail(error.failure()).await?,
+            // The session is already over.
+            Err(RigError::Session(crate::Error::Stopped(_))) => drop(session),
+            Err(error) => session.fail(error.to_failure()).await?,
         }
-        came
+        result
     }
 
-    /// Drives a run in a session that is there already, and that its owner ends. The context is what the agent's tools get.
+    /// Runs an agent in an existing session, which the caller ends. `context` is passed to the agent's tools.
     ///
     /// ```
     /// # #[cfg(feature = "rig-http")]
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let model = rig_core::providers::openai::OpenAIConfig::new("none").with_base_url(testing::model::endpoint()).client().chat("any");
+    /// # let model = rig_core::providers::openai::OpenAIConfig::new("none").with_base_url(testing::mock_model::start_endpoint()).client().chat("any");
     /// # let agent = rig_agent::AgentBuilder::new(model).build();
     /// # let adapter = sayso::rig::Adapter::new(&hub);
     /// let session = hub.session("Good morning.").start().await?;
     /// let run = agent.prompt("Good morning.").max_turns(8);
-    /// let came = adapter.drive(&session, run, rig_core::tool::ToolContext::new()).await;
-    /// # assert_eq!(came.as_ref().unwrap().output(), "Good morning.");
-    /// match came {
+    /// let result = adapter.run_in_session(&session, run, rig_core::tool::ToolContext::new()).await;
+    /// # assert_eq!(result.as_ref().unwrap().output(), "Good morning.");
+    /// match result {
     ///     Ok(_) => session.finish("That was all.").await?,
-    ///     Err(error) => session.fail(error.failure()).await?,
+    ///     Err(error) => session.fail(error.to_failure()).await?,
     /// }
     /// # Ok(())
     /// # }
     /// # #[cfg(not(feature = "rig-http"))]
     /// # fn main() {}
     /// ```
-    pub async fn drive(
+    pub async fn run_in_session(
         &self,
         session: &Session,
         run: AgentRunner,
         mut context: ToolContext,
-    ) -> Result<PromptResponse, Error> {
-        let (line, mut inbox) = self.lines.open(session.id());
-        if context.insert(Slot(session.id().to_owned())).is_err() {
-            return Err(Error::Session(crate::Error::Malformed(crate::Malformed::ToolContext)));
+    ) -> Result<PromptResponse, RigError> {
+        let (channel, mut requests) = self.channels.open(session.id());
+        if context.insert(SessionContext(session.id().to_owned())).is_err() {
+            return Err(RigError::Session(crate::Error::Malformed(crate::MalformedInput::ToolContext)));
         }
         session.think("Asking the model.").await?;
-        let narrator = Narrator::new(line.orders(), self.wrapped.clone());
-        let mut stream = run.tool_context(context).add_hook(narrator).stream();
-        // Calls that are being asked for, or run. Who stops here says that they were left.
+        let hook = SessionHook::new(channel.sender(), self.consent_tools.clone());
+        let mut stream = run.tool_context(context).add_hook(hook).stream();
+        // Calls that wait for an answer or run. Dropping them reports them as abandoned.
         let mut calls = FuturesUnordered::new();
         let mut response = None;
         loop {
             tokio::select! {
-                // Whatever the loop said before is heard before what follows from it.
+                // Biased, so that earlier requests are reported before what follows from them.
                 biased;
                 stop = session.stopped() => return Err(crate::Error::Stopped(stop).into()),
-                Some(told) = calls.next() => told?,
-                Some(order) = inbox.recv() => calls.push(order.done(session)),
+                Some(result) = calls.next() => result?,
+                Some(request) = requests.recv() => calls.push(request.process(session)),
                 item = stream.next() => match item {
                     None => break,
-                    Some(Err(error)) => return Err(Error::Run(Box::new(error))),
+                    Some(Err(error)) => return Err(RigError::Run(Box::new(error))),
                     Some(Ok(item)) => {
-                        if let Some(done) = heard(session, item).await? {
-                            response = Some(done);
+                        if let Some(final_response) = report_item(session, item).await? {
+                            response = Some(final_response);
                         }
                     }
                 },
             }
         }
-        while let Some(told) = calls.next().await {
-            told?;
+        while let Some(result) = calls.next().await {
+            result?;
         }
-        session.output_done().await?;
-        response.ok_or(Error::Nothing)
+        session.finish_output().await?;
+        response.ok_or(RigError::NoResponse)
     }
 }
 
-/// Tells what the run gives; the last of it is its response.
-async fn heard(session: &Session, item: MultiTurnStreamItem) -> Result<Option<PromptResponse>, crate::Error> {
+/// Reports one item of the run. Returns the response if it is the last one.
+async fn report_item(
+    session: &Session,
+    item: MultiTurnStreamItem,
+) -> Result<Option<PromptResponse>, crate::Error> {
     match item {
         MultiTurnStreamItem::StreamAssistantItem(Item::Event(StreamEvent::Text { text, .. })) => {
             session.output(text).await?;
         }
         MultiTurnStreamItem::ModelTurnRetried { .. } => {
-            session.think("That answer is not taken. Asking the model again.").await?;
+            session.think("That answer is not usable. Asking the model again.").await?;
         }
         MultiTurnStreamItem::FinalResponse(response) => return Ok(Some(response)),
         _ => {}
@@ -212,47 +220,48 @@ impl fmt::Debug for Adapter {
     }
 }
 
-/// Why a run came to nothing. Where [`Adapter::prompt`] had the session, listeners have been told.
+/// The reason why a run has no response. [`Adapter::prompt`] also reports it to listeners.
 ///
 /// ```
-/// use sayso::rig::Error;
-/// let error = Error::from(sayso::Error::Stopped(sayso::Stop::Person));
+/// use sayso::rig::RigError;
+/// let error = RigError::from(sayso::Error::Stopped(sayso::StopReason::Person));
 /// assert_eq!(error.to_string(), "the person stopped the session");
 /// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
-    /// Nothing could be said: the person stopped the session, or the hub is not there.
+pub enum RigError {
+    /// Nothing could be reported: the person stopped the session, or the hub is not available.
     #[error(transparent)]
     Session(#[from] crate::Error),
-    /// Rig's own loop failed.
+    /// Rig's loop failed.
     #[error(transparent)]
     Run(Box<PromptError>),
-    /// Rig's own loop ended without a response.
+    /// Rig's loop ended without a response.
     #[error("the run ended without a response")]
-    Nothing,
+    NoResponse,
 }
 
-impl Error {
-    /// What listeners are told. Whoever ends the session itself says this. The details stay with the author: an endpoint's
-    /// own words may hold anything.
-    pub fn failure(&self) -> Failure {
-        let unknown = |code: &str, words: &str| Failure::of(Cause::Unknown, code, words);
+impl RigError {
+    /// Returns the failure that listeners hear. Use it to end a session of your own. It omits details, because an endpoint's own
+    /// message may contain anything.
+    pub fn to_failure(&self) -> Failure {
+        let unknown = |code: &str, summary: &str| Failure::with_code(ErrorCategory::Unknown, code, summary);
         match self {
-            Self::Session(error) => Failure::of_agent(error),
-            Self::Nothing => unknown("MODEL_SILENT", "The model gave no answer."),
+            Self::Session(error) => Failure::agent_failed(error),
+            Self::NoResponse => unknown("MODEL_SILENT", "The model gave no answer."),
             Self::Run(error) => match &**error {
                 PromptError::MaxTurns { max_turns, .. } => {
-                    let words = format!("The model was asked {max_turns} times and came to no answer.");
-                    unknown("MODEL_TOO_MANY_ROUNDS", &words)
+                    let summary = format!("The model was called {max_turns} times and gave no answer.");
+                    unknown("MODEL_TOO_MANY_ROUNDS", &summary)
                 }
                 PromptError::Memory(_) => unknown("MEMORY_FAILED", "The agent's memory could not be used."),
                 PromptError::Cancelled { reason, .. } => {
                     unknown("AGENT_STOPPED", &format!("The agent was stopped: {reason}."))
                 }
                 PromptError::UnknownToolCall { tool_name, .. } => {
-                    let words = format!("The model wanted the tool {tool_name:?}, which it does not have.");
-                    Failure::of(Cause::Permanent, "NO_SUCH_TOOL", words)
+                    let summary =
+                        format!("The model requested the tool {tool_name:?}, which does not exist.");
+                    Failure::with_code(ErrorCategory::Permanent, "NO_SUCH_TOOL", summary)
                 }
                 _ => unknown("MODEL_FAILED", "The model's service failed."),
             },

@@ -1,45 +1,45 @@
-//! A session that has not begun.
+//! A session before its start.
 
 use std::time::Duration;
 
 use aaep::event::TextDirection;
-use aaep::shape::is_right_to_left;
-use seal::json::Scribe;
+use aaep::shaping::is_right_to_left;
+use seal::json::TapeWriter;
 
 use super::Session;
-use super::options::{EventOptions, Rendered};
+use super::options::{EventOptions, RenderedOptions};
 use crate::error::Error;
 use crate::hub::Hub;
+use crate::localized_text::LocalizedText;
 use crate::member::{self, Document};
-use crate::redact::Cleaner;
-use crate::words::Words;
+use crate::redact::CountingRedactor;
 
-/// A session that has not begun, made by [`Hub::session`].
+/// A builder for a session, created by [`Hub::session`].
 ///
 /// ```
-/// # testing::example!(hub, {
+/// # testing::run_example!(hub, {
 /// let session = hub.session("Paga a Ben.").says("Pago a Ben.").person("ana").language("es").start().await?;
 /// # session.cancel("No he pagado.").await?;
 /// # });
 /// ```
 #[derive(Debug)]
-#[must_use = "it begins when it is started"]
+#[must_use = "the session does not start until `start` is called"]
 pub struct SessionBuilder {
     hub: Hub,
     request: String,
-    words: Option<Words>,
-    quotes_request: bool,
+    summary: Option<LocalizedText>,
+    publishes_request: bool,
     person: Option<String>,
     agent: Option<String>,
     expected_duration: Option<Duration>,
     tools: Vec<String>,
-    hints: Hints,
+    hints: LocalizationHints,
     options: EventOptions,
 }
 
-/// What is said of the session's languages (§11.1).
+/// The session's language and text settings (§11.1).
 #[derive(Debug, Default)]
-struct Hints {
+struct LocalizationHints {
     language: Option<String>,
     direction: Option<TextDirection>,
     available: Vec<String>,
@@ -53,91 +53,91 @@ impl SessionBuilder {
         Self {
             hub,
             request,
-            words: None,
-            quotes_request: true,
+            summary: None,
+            publishes_request: true,
             person: None,
             agent: None,
             expected_duration: None,
             tools: Vec::new(),
-            hints: Hints::default(),
+            hints: LocalizationHints::default(),
             options: EventOptions::default(),
         }
     }
 
-    /// What the agent will do. The request itself is not published, because it may hold what others should not hear.
-    pub fn says_only(mut self, words: impl Into<Words>) -> Self {
-        self.quotes_request = false;
-        self.says(words)
+    /// Sets what the agent will do and keeps the request itself private, because it may contain something others should not hear.
+    pub fn says_without_request(mut self, summary: impl Into<LocalizedText>) -> Self {
+        self.publishes_request = false;
+        self.says(summary)
     }
 
     setters! {
-        /// What the agent will do, in its own words; the request itself if not set.
-        says(words: impl Into<Words>) => words = Some(words.into());
+        /// Sets what the agent will do, in its own words. The default is the request itself.
+        says(summary: impl Into<LocalizedText>) => summary = Some(summary.into());
 
-        /// The person that the session is for. Where listeners have scopes, only those of this person hear it.
+        /// Sets the person that the session is for. If listeners have scopes, only those of this person hear it.
         person(name: impl Into<String>) => person = Some(name.into());
 
-        /// The agent that speaks, where the token does not say so.
+        /// Sets the agent's id, if the token does not determine it.
         agent(id: impl Into<String>) => agent = Some(id.into());
 
-        /// How long the session should take.
+        /// Sets how long the session is expected to take.
         expected_duration(duration: Duration) => expected_duration = Some(duration);
 
-        /// The tools that the agent may use, by their names.
-        tools_available(tools: impl IntoIterator<Item = impl Into<String>>) => tools = strings(tools);
+        /// Sets the names of the tools that the agent may use.
+        tools_available(tools: impl IntoIterator<Item = impl Into<String>>) => tools = collect_strings(tools);
 
-        /// The language of the session, as a tag like `es` or `yo`; other languages stand beside it in [`Words`].
+        /// Sets the session's language, as a tag such as `es` or `yo`. [`LocalizedText`] adds other languages.
         language(tag: impl Into<String>) => hints.language = Some(tag.into());
 
-        /// The direction of the session's text; that of its language if not set.
+        /// Sets the direction of the session's text. The default follows from the language.
         text_direction(direction: TextDirection) => hints.direction = Some(direction);
 
-        /// The languages that the session can be heard in; those of its first [`Words`] if not set.
-        available_languages(tags: impl IntoIterator<Item = impl Into<String>>) => hints.available = strings(tags);
+        /// Sets the languages in which the session is available. The default is the languages of its first [`LocalizedText`].
+        available_languages(tags: impl IntoIterator<Item = impl Into<String>>) => hints.available = collect_strings(tags);
 
-        /// The languages to try, in this order, for a listener that knows none of the session's.
-        fallback_languages(tags: impl IntoIterator<Item = impl Into<String>>) => hints.fallback = strings(tags);
+        /// Sets the languages to try, in this order, for a listener that knows none of the session's languages.
+        fallback_languages(tags: impl IntoIterator<Item = impl Into<String>>) => hints.fallback = collect_strings(tags);
 
-        /// The script of the session's text, like `Latn` (ISO 15924).
+        /// Sets the script of the session's text, such as `Latn` (ISO 15924).
         script(script: impl Into<String>) => hints.script = Some(script.into());
 
-        /// The calendar of the session's dates, like `gregory`.
+        /// Sets the calendar of the session's dates, such as `gregory`.
         calendar(calendar: impl Into<String>) => hints.calendar = Some(calendar.into());
 
-        /// Members of all events of the session.
+        /// Sets optional members for all events of the session.
         options(options: EventOptions) => options = options;
     }
 
-    /// Begins the session.
+    /// Starts the session.
     pub async fn start(mut self) -> Result<Session, Error> {
-        let cleaner = self.hub.cleaner.of_session();
-        let options = std::mem::take(&mut self.options).render(&cleaner)?;
-        let body = self.body(&cleaner, &options);
-        let started = self.hub.orders.start(body, cleaner.clone()).await?;
-        Ok(Session::new(started, cleaner, options, self.primary_language()))
+        let redactor = self.hub.redactor.for_session();
+        let options = std::mem::take(&mut self.options).render(&redactor)?;
+        let body = self.to_request_body(&redactor, &options);
+        let open_session = self.hub.commands.start(body, redactor.clone()).await?;
+        Ok(Session::new(open_session, redactor, options, self.primary_language()))
     }
 
     fn primary_language(&self) -> &str {
         self.hints.language.as_deref().unwrap_or(&self.hub.language)
     }
 
-    /// The request as the hub takes it.
-    fn body(&self, cleaner: &Cleaner, options: &Rendered) -> Document {
+    /// Returns the body of the hub's request to start a session.
+    fn to_request_body(&self, redactor: &CountingRedactor, options: &RenderedOptions) -> Document {
         let mut out = Document::default();
         out.open_object();
-        let request = Words::new(self.request.as_str());
-        let words = self.words.as_ref().unwrap_or(&request);
-        words.write(&mut out, cleaner);
+        let request = LocalizedText::new(self.request.as_str());
+        let summary = self.summary.as_ref().unwrap_or(&request);
+        summary.write(&mut out, redactor);
         options.write(false, &mut out);
-        if self.quotes_request {
-            words.write_beside(&mut out, cleaner, "request_text", &request);
+        if self.publishes_request {
+            summary.write_related(&mut out, redactor, "request_text", &request);
         }
         if let Some(person) = &self.person {
             member::text(&mut out, "requested_by", &format!("user:{person}"));
         }
         member::optional_millis(&mut out, "expected_duration_ms", self.expected_duration);
         member::texts(&mut out, "tools_available", self.tools.iter().map(String::as_str));
-        self.write_hints(&mut out, words);
+        self.write_hints(&mut out, summary);
         let producer = &self.hub.producer;
         let members = [("agent_id", self.agent.as_deref())].into_iter().chain(producer.members());
         let mut members = members.filter_map(|(name, text)| Some((name, text?))).peekable();
@@ -150,7 +150,7 @@ impl SessionBuilder {
         out
     }
 
-    fn write_hints(&self, out: &mut Scribe, words: &Words) {
+    fn write_hints(&self, out: &mut TapeWriter, summary: &LocalizedText) {
         let (hints, language) = (&self.hints, self.primary_language());
         out.key("localization_hints").open_object();
         member::text(out, "primary_language", language);
@@ -158,7 +158,7 @@ impl SessionBuilder {
         let direction = direction.or(is_right_to_left(language).then_some("rtl"));
         member::optional_text(out, "text_direction", direction);
         if hints.available.is_empty() {
-            let others = words.languages().filter(|tag| !tag.eq_ignore_ascii_case(language));
+            let others = summary.languages().filter(|tag| !tag.eq_ignore_ascii_case(language));
             let all: Vec<_> = std::iter::once(language).chain(others).collect();
             member::texts(out, "available_languages", all.iter().copied().filter(|_| all.len() > 1));
         } else {
@@ -171,6 +171,6 @@ impl SessionBuilder {
     }
 }
 
-fn strings(texts: impl IntoIterator<Item = impl Into<String>>) -> Vec<String> {
+fn collect_strings(texts: impl IntoIterator<Item = impl Into<String>>) -> Vec<String> {
     texts.into_iter().map(Into::into).collect()
 }

@@ -1,16 +1,16 @@
-//! How a session ends: done, failed or cancelled.
+//! How a session ends: completed, failed or cancelled.
 
-use seal::json::Scribe;
+use seal::json::TapeWriter;
 
 use aaep::event::CancelledBy;
 
 use super::Session;
 use crate::error::Error;
+use crate::localized_text::LocalizedText;
 use crate::member;
-use crate::redact::Cleaner;
-use crate::words::Words;
+use crate::redact::CountingRedactor;
 
-/// The end of a session that did what was asked (§4.1.2).
+/// The end of a session that did what the person asked for (§4.1.2).
 ///
 /// ```
 /// use sayso::Completion;
@@ -20,209 +20,220 @@ use crate::words::Words;
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing by itself"]
 pub struct Completion {
-    words: Words,
-    output_summary: Option<Words>,
+    summary: LocalizedText,
+    output_summary: Option<LocalizedText>,
     result_uri: Option<String>,
 }
 
 impl Completion {
-    /// What was done.
-    pub fn new(words: impl Into<Words>) -> Self {
-        Self { words: words.into(), output_summary: None, result_uri: None }
+    /// Creates a completion with a text that says what was done.
+    pub fn new(summary: impl Into<LocalizedText>) -> Self {
+        Self { summary: summary.into(), output_summary: None, result_uri: None }
     }
 
     setters! {
-        /// What came out, in short. Words in one language only are the same in all languages of the completion.
-        output_summary(summary: impl Into<Words>) => output_summary = Some(summary.into());
+        /// Sets a short summary of the result. A text in one language is used for all languages of the completion.
+        output_summary(summary: impl Into<LocalizedText>) => output_summary = Some(summary.into());
 
-        /// Where the whole result is.
+        /// Sets the URI of the full result.
         result_uri(uri: impl Into<String>) => result_uri = Some(uri.into());
     }
 
-    pub(super) fn write(&self, out: &mut Scribe, cleaner: &Cleaner) {
-        self.words.write(out, cleaner);
-        self.words.write_beside_optional(out, cleaner, "output_summary", self.output_summary.as_ref());
+    pub(super) fn write(&self, out: &mut TapeWriter, redactor: &CountingRedactor) {
+        self.summary.write(out, redactor);
+        self.summary.write_related_optional(out, redactor, "output_summary", self.output_summary.as_ref());
         member::optional_text(out, "result_uri", self.result_uri.as_deref());
     }
 }
 
-/// What kind of failure it is (§4.1.3).
+/// The category of a failure (§4.1.3).
 ///
 /// ```
 /// # let _ =
-/// sayso::Failure::new("Your card has expired.").cause(sayso::Cause::RequiresUser)
+/// sayso::Failure::new("Your card has expired.").category(sayso::ErrorCategory::RequiresUser)
 /// # ;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
-    /// Trying again is likely to work.
+pub enum ErrorCategory {
+    /// A retry is likely to succeed.
     Transient,
-    /// Trying again will not work.
+    /// A retry will not succeed.
     Permanent,
-    /// The person has to do something first.
+    /// The person must do something first.
     RequiresUser,
-    /// The agent cannot tell.
+    /// The agent does not know.
     Unknown,
 }
 
-/// Why a session failed, and what can be done (§4.1.3).
+/// The end of a session that failed, with a hint on what to do (§4.1.3).
 ///
 /// ```
-/// use sayso::{Failure, Cause};
-/// let failure = Failure::new("The bank does not answer.").cause(Cause::Transient).hint("Try again in a minute.");
+/// use sayso::{Failure, ErrorCategory};
+/// let failure =
+///     Failure::new("The bank does not answer.").category(ErrorCategory::Transient).remediation_hint("Try again in a minute.");
 /// # let _ = failure;
 /// ```
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing by itself"]
 pub struct Failure {
-    words: Words,
-    pub(crate) cause: Cause,
+    summary: LocalizedText,
+    pub(crate) category: ErrorCategory,
     code: Option<String>,
     help_uri: Option<String>,
-    hint: Option<Words>,
+    remediation_hint: Option<LocalizedText>,
     recoverable: Option<bool>,
 }
 
 impl Failure {
-    /// What went wrong.
-    pub fn new(words: impl Into<Words>) -> Self {
+    /// Creates a failure with a text that says what went wrong.
+    pub fn new(summary: impl Into<LocalizedText>) -> Self {
         Self {
-            words: words.into(),
-            cause: Cause::Unknown,
+            summary: summary.into(),
+            category: ErrorCategory::Unknown,
             code: None,
             help_uri: None,
-            hint: None,
+            remediation_hint: None,
             recoverable: None,
         }
     }
 
     #[cfg(any(feature = "openai", feature = "rig"))]
-    pub(crate) fn of(cause: Cause, code: &str, words: impl Into<Words>) -> Self {
-        Self::new(words).code(code).cause(cause)
+    pub(crate) fn with_code(category: ErrorCategory, code: &str, summary: impl Into<LocalizedText>) -> Self {
+        Self::new(summary).code(code).category(category)
     }
 
-    /// The failure of an agent that cannot say anything any more.
+    /// Creates the failure of an agent that can no longer report anything.
     #[cfg(any(feature = "openai", feature = "rig"))]
-    pub(crate) fn of_agent(error: &Error) -> Self {
-        Self::of(Cause::Unknown, "AGENT_FAILED", format!("The agent had to stop: {error}."))
+    pub(crate) fn agent_failed(error: &Error) -> Self {
+        Self::with_code(ErrorCategory::Unknown, "AGENT_FAILED", format!("The agent had to stop: {error}."))
     }
 
     setters! {
-        /// What kind of failure it is.
-        cause(cause: Cause) => cause = cause;
+        /// Sets the category of the failure.
+        category(category: ErrorCategory) => category = category;
 
-        /// A code of your own, like `BANK_SILENT`.
+        /// Sets an error code of your own, such as `BANK_SILENT`.
         code(code: impl Into<String>) => code = Some(code.into());
 
-        /// Where help is.
+        /// Sets the URI of a help page.
         help_uri(uri: impl Into<String>) => help_uri = Some(uri.into());
 
-        /// Whether trying again could work; what its cause says if not set.
+        /// Sets whether a retry could succeed. The default follows from the category.
         recoverable(recoverable: bool) => recoverable = Some(recoverable);
 
-        /// What the person can do. Words in one language only are the same in all languages of the failure.
-        hint(hint: impl Into<Words>) => hint = Some(hint.into());
+        /// Sets what the person can do. A text in one language is used for all languages of the failure.
+        remediation_hint(hint: impl Into<LocalizedText>) => remediation_hint = Some(hint.into());
     }
 
-    pub(super) fn write(&self, out: &mut Scribe, cleaner: &Cleaner) {
-        let category = match self.cause {
-            Cause::Transient => "transient",
-            Cause::Permanent => "permanent",
-            Cause::RequiresUser => "requires_user",
-            Cause::Unknown => "unknown",
+    pub(super) fn write(&self, out: &mut TapeWriter, redactor: &CountingRedactor) {
+        let category = match self.category {
+            ErrorCategory::Transient => "transient",
+            ErrorCategory::Permanent => "permanent",
+            ErrorCategory::RequiresUser => "requires_user",
+            ErrorCategory::Unknown => "unknown",
         };
         member::text(out, "error_category", category);
-        self.words.write(out, cleaner);
+        self.summary.write(out, redactor);
         member::optional_text(out, "error_code", self.code.as_deref());
         member::optional_text(out, "error_uri", self.help_uri.as_deref());
-        self.words.write_beside_optional(out, cleaner, "remediation_hint", self.hint.as_ref());
+        self.summary.write_related_optional(
+            out,
+            redactor,
+            "remediation_hint",
+            self.remediation_hint.as_ref(),
+        );
         out.key("recoverable");
-        let by_cause = matches!(self.cause, Cause::Transient | Cause::RequiresUser);
-        out.boolean(self.recoverable.unwrap_or(by_cause));
+        let by_category = matches!(self.category, ErrorCategory::Transient | ErrorCategory::RequiresUser);
+        out.boolean(self.recoverable.unwrap_or(by_category));
     }
 }
 
-/// The end of a session that did not do what was asked (§4.1.4).
+/// The end of a session that was cancelled (§4.1.4).
 ///
 /// ```
 /// use sayso::Cancellation;
-/// let own = Cancellation::new("The shop is closed; nothing was bought.");
-/// let asked = Cancellation::new("Nothing was bought, as you asked.").at_request();
-/// # let _ = (own, asked);
+/// let by_agent = Cancellation::new("The shop is closed; nothing was bought.");
+/// let by_person = Cancellation::new("Nothing was bought, as you asked.").requested_by_user();
+/// # let _ = (by_agent, by_person);
 /// ```
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing by itself"]
 pub struct Cancellation {
-    words: Words,
-    by: CancelledBy,
+    summary: LocalizedText,
+    cancelled_by: CancelledBy,
     reason: Option<String>,
-    partial_result: Option<Words>,
+    partial_result: Option<LocalizedText>,
 }
 
 impl Cancellation {
-    /// By the agent's own doing.
-    pub fn new(words: impl Into<Words>) -> Self {
-        Self { words: words.into(), by: CancelledBy::Producer, reason: None, partial_result: None }
+    /// Creates a cancellation by the agent.
+    pub fn new(summary: impl Into<LocalizedText>) -> Self {
+        Self {
+            summary: summary.into(),
+            cancelled_by: CancelledBy::Producer,
+            reason: None,
+            partial_result: None,
+        }
     }
 
-    /// The person has asked the agent for it. Who stops a session by the hub needs no agent for that, and
-    /// [`Session::stopped`](crate::Session::stopped) tells it.
-    pub fn at_request(self) -> Self {
-        self.by(CancelledBy::User).reason("asked_to")
+    /// Marks the cancellation as requested from the agent by the person. If the person stops the session through the hub instead,
+    /// [`Session::stopped`](crate::Session::stopped) reports it.
+    pub fn requested_by_user(self) -> Self {
+        self.cancelled_by(CancelledBy::User).reason("asked_to")
     }
 
     setters! {
-        /// Who ended it; the agent if not set.
-        by(by: CancelledBy) => by = by;
+        /// Sets who cancelled the session. The default is the agent.
+        cancelled_by(by: CancelledBy) => cancelled_by = by;
 
-        /// A short reason of your own, like `shop_closed`.
+        /// Sets a short reason of your own, such as `shop_closed`.
         reason(reason: impl Into<String>) => reason = Some(reason.into());
 
-        /// What had been done by then. Words in one language only are the same in all languages of the cancellation.
-        partial_result(result: impl Into<Words>) => partial_result = Some(result.into());
+        /// Sets what was done before. A text in one language is used for all languages of the cancellation.
+        partial_result(result: impl Into<LocalizedText>) => partial_result = Some(result.into());
     }
 
-    pub(super) fn write(&self, out: &mut Scribe, cleaner: &Cleaner) {
-        member::text(out, "cancelled_by", self.by.as_str());
+    pub(super) fn write(&self, out: &mut TapeWriter, redactor: &CountingRedactor) {
+        member::text(out, "cancelled_by", self.cancelled_by.as_str());
         member::optional_text(out, "cancellation_reason", self.reason.as_deref());
-        self.words.write(out, cleaner);
-        self.words.write_beside_optional(out, cleaner, "partial_result", self.partial_result.as_ref());
+        self.summary.write(out, redactor);
+        self.summary.write_related_optional(out, redactor, "partial_result", self.partial_result.as_ref());
     }
 }
 
-macro_rules! from_words {
+macro_rules! impl_from_text {
     ($($ending:ident)*) => {$(
-        impl<W: Into<Words>> From<W> for $ending {
-            fn from(words: W) -> Self {
-                Self::new(words)
+        impl<T: Into<LocalizedText>> From<T> for $ending {
+            fn from(summary: T) -> Self {
+                Self::new(summary)
             }
         }
     )*};
 }
-from_words! { Completion Failure Cancellation }
+impl_from_text! { Completion Failure Cancellation }
 
-/// How a session ends.
+/// The end of a session.
 ///
 /// ```
 /// # #[cfg(feature = "tower")]
-/// let ending = sayso::middleware::Ending::Cancelled("You said no, so nothing was paid.".into());
+/// let ending = sayso::middleware::SessionEnding::Cancelled("You said no, so nothing was paid.".into());
 /// # #[cfg(feature = "tower")]
 /// # let _ = ending;
 /// ```
 #[cfg_attr(not(feature = "tower"), allow(unreachable_pub, reason = "the middleware exports it"))]
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Ending {
-    /// It did what was asked.
+pub enum SessionEnding {
+    /// The task is done.
     Finished(Completion),
-    /// It failed.
+    /// The task failed.
     Failed(Failure),
-    /// The agent ended it before it was done.
+    /// The agent ended the session before the task was done.
     Cancelled(Cancellation),
 }
 
-impl Ending {
-    pub(crate) async fn tell(self, session: Session) -> Result<(), Error> {
+impl SessionEnding {
+    pub(crate) async fn end_session(self, session: Session) -> Result<(), Error> {
         match self {
             Self::Finished(completion) => session.finish(completion).await,
             Self::Failed(failure) => session.fail(failure).await,

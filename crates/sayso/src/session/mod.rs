@@ -1,68 +1,68 @@
-//! A session: one request of a person, from its start to one honest end.
+//! A session: one task that a person requested, from its start to exactly one end.
 //!
 //! - `builder`: a session before its start.
-//! - `options`: members that every event can have.
-//! - `tool`: calls of tools, from saying that one runs to saying how it ended.
-//! - `say`: what is said with more than words: progress, states, handing off.
-//! - `output`: what its model writes.
+//! - `options`: optional members of all events.
+//! - `tool`: tool calls, from their announcement to their outcome.
+//! - `updates`: progress, state changes and hand-offs.
+//! - `output`: text that the agent's model writes.
 //! - `ending`: how a session ends.
 
 mod builder;
 mod ending;
 mod options;
 mod output;
-mod say;
 mod tool;
+mod updates;
 
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use aaep::event::EventType;
-use seal::json::Scribe;
+use seal::json::TapeWriter;
 
 pub use builder::SessionBuilder;
 #[cfg_attr(not(feature = "tower"), allow(unreachable_pub, reason = "the middleware exports it"))]
-pub use ending::Ending;
-pub use ending::{Cancellation, Cause, Completion, Failure};
+pub use ending::SessionEnding;
+pub use ending::{Cancellation, Completion, ErrorCategory, Failure};
 pub use options::EventOptions;
-pub use output::Output;
-pub(crate) use say::short;
-pub use say::{HandOff, Progress, State, StateChange, Target};
-pub use tool::{Call, Tool};
-pub(crate) use tool::{CallDetails, call_details};
+pub use output::OutputText;
+pub use tool::{ToolCall, ToolCallBuilder};
+pub(crate) use tool::{ToolCallDetails, tool_call_details_setters};
+pub(crate) use updates::truncate_short_field;
+pub use updates::{HandOff, HandOffTarget, ProgressUpdate, ReportedState, StateChange};
 
-use crate::ambient::Current;
-use crate::consent::{Action, Answer, Granted, Refused, Risk};
-use crate::desk::{Asking, LEFT, Started};
-use crate::error::{CallError, Error, Malformed, Stop};
-use crate::line::{Outcome, Reply};
+use crate::clarification::{ClarificationAnswer, ClarificationRequest};
+use crate::consent::{Action, Answer, ConsentRefusal, Granted, Risk};
+use crate::current_session::CurrentSession;
+use crate::dispatcher::{ABANDONED_TOOL_SUMMARY, OpenSession, QuestionGuard};
+use crate::error::{CallError, Error, MalformedInput, StopReason};
+use crate::localized_text::LocalizedText;
 use crate::member::{self, Document};
-use crate::question::{Clarified, Question};
-use crate::redact::Cleaner;
-use crate::track::{Intent, Last, OutputForm, Piece};
-use crate::words::Words;
-pub(crate) use options::Rendered;
+use crate::redact::CountingRedactor;
+use crate::session_state::{FinalEvent, Intent, OutputFormat, OutputPiece};
+use crate::transport::{CallReply, ReplyOutcome};
+pub(crate) use options::RenderedOptions;
 
-/// No more bytes of an output go to the hub at once.
-const AT_ONCE: usize = 64 * 1024;
+/// The maximum number of bytes of an output in one call to the hub.
+const MAX_OUTPUT_CHUNK_BYTES: usize = 64 * 1024;
 
-/// A session that is open. Every method says something to whoever listens, and returns when that holds; the changes of
-/// state that the protocol wants are said by themselves.
+/// An open session. Each method reports something to the listeners and returns when the hub has stored it. State changes that
+/// the protocol requires are sent automatically.
 ///
-/// A session ends by [`finish`](Self::finish), [`fail`](Self::fail) or [`cancel`](Self::cancel), each of which takes it.
-/// One that is dropped before, by a panic, a timeout or for whatever reason, has its tools and outputs closed and listeners
-/// are told that its agent stopped in the middle. A session with an open tool cannot be ended:
+/// [`finish`](Self::finish), [`fail`](Self::fail) and [`cancel`](Self::cancel) end a session and consume it. If a session is
+/// dropped earlier, for example by a panic or a timeout, its tools and outputs are closed and listeners hear that the agent
+/// stopped before it was done. A session with an open tool call cannot be ended:
 ///
 /// ```compile_fail,E0505
 /// async fn too_early(session: sayso::Session) -> Result<(), sayso::Error> {
 ///     let tool = session.tool("weather").says("Looking at the sky.").start().await?;
 ///     session.finish("Done.").await?;
-///     tool.done("It rains.").await
+///     tool.succeed("It is raining.").await
 /// }
 /// ```
 ///
-/// and nothing can be said after the end:
+/// Nothing can be reported after the end:
 ///
 /// ```compile_fail,E0382
 /// async fn too_late(session: sayso::Session) -> Result<(), sayso::Error> {
@@ -71,114 +71,125 @@ const AT_ONCE: usize = 64 * 1024;
 /// }
 /// ```
 ///
-/// So it is said from its start to its end:
+/// A session from its start to its end:
 ///
 /// ```
-/// # testing::example!(hub, {
+/// # testing::run_example!(hub, {
 /// let session = hub.session("Do I need an umbrella?").start().await?;
 /// session.think("Looking at the sky.").await?;
-/// session.output("Yes, it rains.").await?;
+/// session.output("Yes, it is raining.").await?;
 /// session.finish("You need an umbrella.").await?;
 /// # });
 /// ```
-#[must_use = "a session that is dropped is ended as left in the middle"]
+#[must_use = "dropping a session ends it as abandoned"]
 pub struct Session {
-    started: Started,
-    cleaner: Cleaner,
-    options: Rendered,
-    calls: Arc<AtomicU64>,
-    /// Whether it is in the language of the library's own words.
-    english: bool,
+    inner: OpenSession,
+    redactor: CountingRedactor,
+    options: RenderedOptions,
+    tool_call_count: Arc<AtomicU64>,
+    /// Whether the session's language is English, the language of the library's own texts.
+    is_english: bool,
 }
 
 impl Session {
-    fn new(started: Started, cleaner: Cleaner, options: Rendered, language: &str) -> Self {
-        let english = language.split('-').next().is_some_and(|tag| tag.eq_ignore_ascii_case("en"));
-        Self { started, cleaner, options, calls: Arc::default(), english }
+    fn new(inner: OpenSession, redactor: CountingRedactor, options: RenderedOptions, language: &str) -> Self {
+        let is_english = language.split('-').next().is_some_and(|tag| tag.eq_ignore_ascii_case("en"));
+        Self { inner, redactor, options, tool_call_count: Arc::default(), is_english }
     }
 
-    /// The same session, for who does not own it: letting go of this ends nothing.
-    pub(crate) fn handle(&self) -> Self {
-        let Started { id, stop, orders, at, .. } = &self.started;
-        let started =
-            Started { id: id.clone(), stop: stop.clone(), orders: orders.clone(), at: *at, ended: true };
-        let (cleaner, options) = (self.cleaner.clone(), self.options.clone());
-        Self { started, cleaner, options, calls: self.calls.clone(), english: self.english }
+    /// Returns a handle to the same session that does not end it when it is dropped.
+    pub(crate) fn non_owning(&self) -> Self {
+        let OpenSession { id, stop, commands, started_at, .. } = &self.inner;
+        let inner = OpenSession {
+            id: id.clone(),
+            stop: stop.clone(),
+            commands: commands.clone(),
+            started_at: *started_at,
+            is_ended: true,
+        };
+        let (redactor, options) = (self.redactor.clone(), self.options.clone());
+        Self {
+            inner,
+            redactor,
+            options,
+            tool_call_count: self.tool_call_count.clone(),
+            is_english: self.is_english,
+        }
     }
 
-    /// The same session, whose events have these members in place of those of
-    /// [`SessionBuilder::options`]. It does not end the session.
-    pub fn with(&self, options: EventOptions) -> Result<Current, Error> {
-        let options = options.render(&self.cleaner)?;
-        Ok(Current::of(Self { options, ..self.handle() }))
+    /// Returns a handle to the same session whose events carry these options instead of those of [`SessionBuilder::options`]. The
+    /// handle cannot end the session.
+    pub fn with_options(&self, options: EventOptions) -> Result<CurrentSession, Error> {
+        let options = options.render(&self.redactor)?;
+        Ok(CurrentSession::from_handle(Self { options, ..self.non_owning() }))
     }
 
-    /// Its id.
+    /// Returns the session's id.
     pub fn id(&self) -> &str {
-        self.started.id.as_str()
+        self.inner.id.as_str()
     }
 
-    /// The agent thinks, about this.
-    pub async fn think(&self, words: impl Into<Words>) -> Result<(), Error> {
-        self.enter(StateChange::to(State::Thinking, words)).await
+    /// Reports that the agent is thinking, and about what.
+    pub async fn think(&self, text: impl Into<LocalizedText>) -> Result<(), Error> {
+        self.change_state(StateChange::new(ReportedState::Thinking, text)).await
     }
 
-    /// The agent decides between ways to go on.
-    pub async fn decide(&self, words: impl Into<Words>) -> Result<(), Error> {
-        self.enter(StateChange::to(State::Deciding, words)).await
+    /// Reports that the agent is deciding between alternatives.
+    pub async fn decide(&self, text: impl Into<LocalizedText>) -> Result<(), Error> {
+        self.change_state(StateChange::new(ReportedState::Deciding, text)).await
     }
 
-    /// It is in that state from now on, in these words. The states of tools, outputs and hand-offs are entered and left by themselves
-    /// when there is one, without words: this is for who has something to say of them. What is entered so lasts until something
-    /// else is entered, asked or handed off.
-    pub async fn enter(&self, change: StateChange) -> Result<(), Error> {
-        let to = change.state.named();
-        let words = change.words.cleaned(&self.cleaner);
-        let event = self.event("aaep:agent.state.changed", |out| {
+    /// Reports a state change. The states of tools, outputs and hand-offs are entered and left automatically, without a text; use
+    /// this to describe them. The state lasts until another one is entered, a question is asked or the session is handed off.
+    pub async fn change_state(&self, change: StateChange) -> Result<(), Error> {
+        let to = change.state.to_protocol_state();
+        let summary = change.summary.redacted(&self.redactor);
+        let event = self.build_event("aaep:agent.state.changed", |out| {
             member::text(out, "to_state", to.as_str());
-            words.write(out);
+            summary.write(out);
             member::optional_millis(out, "expected_duration_ms", change.expected_duration);
         });
-        let instead = self.event("aaep:agent.progress.updated", |out| {
-            say::progress(&words, |_| {}, out, &self.cleaner);
+        let progress_event = self.build_event("aaep:agent.progress.updated", |out| {
+            updates::write_progress(&summary, |_| {}, out, &self.redactor);
         });
-        drop(words);
-        self.say(Intent::State { to, event, instead }).await.map(drop)
+        drop(summary);
+        self.send_intent(Intent::State { to, event, progress_event }).await.map(drop)
     }
 
-    /// A long task has moved on.
-    pub async fn progress(&self, progress: Progress) -> Result<(), Error> {
-        let event = self.event("aaep:agent.progress.updated", |out| progress.write(out, &self.cleaner));
-        self.say(Intent::Event(Some(event))).await.map(drop)
+    /// Reports progress of a long task.
+    pub async fn progress(&self, progress: ProgressUpdate) -> Result<(), Error> {
+        let event =
+            self.build_event("aaep:agent.progress.updated", |out| progress.write(out, &self.redactor));
+        self.send_intent(Intent::Event(Some(event))).await.map(drop)
     }
 
-    /// A tool that may be called without asking. What is irreversible or of high risk is [asked](Self::ask) for.
-    pub fn tool(&self, name: impl Into<String>) -> Call<'_> {
-        Call::new(self, name.into(), Box::new(CallDetails::new(Risk::Low)))
+    /// Returns a builder for a tool call that needs no consent. For an irreversible or high-risk call, [`ask`](Self::ask) first.
+    pub fn tool(&self, name: impl Into<String>) -> ToolCallBuilder<'_> {
+        ToolCallBuilder::new(self, name.into(), Box::new(ToolCallDetails::new(Risk::Low)))
     }
 
-    /// Text of the model as it comes, cut wherever it is cut. Listeners get it in the pieces that they want. What may be the
-    /// beginning of a secret is held until the rest is there. [`Output`] is for a whole text at once, or for one in another
-    /// language than the session's.
+    /// Reports text of the model as it arrives, split anywhere. Listeners receive it in the chunks that they asked for. Text that may
+    /// be the start of a secret is held back until the rest has arrived. Use [`OutputText`] for a complete text, or for text in
+    /// a language other than the session's.
     ///
     /// ```
-    /// # testing::example!(hub, session, {
-    /// for piece in ["It rai", "ns in ", "Oslo."] {
+    /// # testing::run_example!(hub, session, {
+    /// for piece in ["It is rai", "ning in ", "Oslo."] {
     ///     session.output(piece).await?;
     /// }
-    /// # session.finish("It rains.").await?;
+    /// # session.finish("It is raining.").await?;
     /// # });
     /// ```
-    pub async fn output(&self, output: impl Into<Output>) -> Result<(), Error> {
-        let Output { text, language, content_type, whole } = output.into();
-        let form = OutputForm::new(language, content_type);
+    pub async fn output(&self, output: impl Into<OutputText>) -> Result<(), Error> {
+        let OutputText { text, language, content_type, is_complete } = output.into();
+        let format = OutputFormat::new(language, content_type);
         let mut rest = text.as_str();
-        while !rest.is_empty() || whole {
-            let (piece, after) = rest.split_at(rest.floor_char_boundary(AT_ONCE));
-            let complete = whole && after.is_empty();
-            let text = Piece::Text(piece.to_owned());
-            self.say(Intent::Output { text, form: form.clone(), complete }).await?;
-            if complete {
+        while !rest.is_empty() || is_complete {
+            let (piece, after) = rest.split_at(rest.floor_char_boundary(MAX_OUTPUT_CHUNK_BYTES));
+            let is_last = is_complete && after.is_empty();
+            let text = OutputPiece::Text(piece.to_owned());
+            self.send_intent(Intent::Output { text, format: format.clone(), is_complete: is_last }).await?;
+            if is_last {
                 break;
             }
             rest = after;
@@ -186,43 +197,43 @@ impl Session {
         Ok(())
     }
 
-    /// The same as bytes, which may be cut in the middle of a character. What is no UTF-8 is heard as U+FFFD, as everywhere.
+    /// Reports output as bytes, which may be split inside a character. Invalid UTF-8 becomes U+FFFD.
     pub async fn output_bytes(&self, bytes: impl AsRef<[u8]>) -> Result<(), Error> {
-        for piece in bytes.as_ref().chunks(AT_ONCE) {
-            let text = Piece::Bytes(piece.to_owned());
-            self.say(Intent::Output { text, form: None, complete: false }).await?;
+        for piece in bytes.as_ref().chunks(MAX_OUTPUT_CHUNK_BYTES) {
+            let text = OutputPiece::Bytes(piece.to_owned());
+            self.send_intent(Intent::Output { text, format: None, is_complete: false }).await?;
         }
         Ok(())
     }
 
-    /// The output is whole. It is also when the agent goes on to something else.
-    pub async fn output_done(&self) -> Result<(), Error> {
-        self.say(Intent::OUTPUT_DONE).await.map(drop)
+    /// Marks the open output as complete. This also happens when the agent reports something else.
+    pub async fn finish_output(&self) -> Result<(), Error> {
+        self.send_intent(Intent::FINISH_OUTPUT).await.map(drop)
     }
 
-    /// Asks the person, and waits. A future that is dropped takes the question back.
+    /// Asks the person for consent and waits for the answer. Dropping the future withdraws the question.
     ///
     /// ```
-    /// # testing::heard!(hub, session, {
-    /// # let action = sending();
-    /// // Somebody listens here, and says yes.
+    /// # testing::example_with_listener!(hub, session, {
+    /// # let action = sample_action();
+    /// // A listener is connected here and says yes.
     /// let answer = session.ask(action).await?;
     /// assert!(matches!(answer, sayso::Answer::Granted(_)));
     /// # session.cancel("Nothing was sent.").await?;
     /// # });
     /// ```
     pub async fn ask(&self, action: Action) -> Result<Answer, Error> {
-        let body = action.body(&self.cleaner, &self.options)?;
-        let outcome = self.asked(body, false).await?;
-        action.answered(&self.started.id, &outcome)
+        let body = action.to_request_body(&self.redactor, &self.options)?;
+        let outcome = self.ask_and_wait(body, false).await?;
+        action.into_answer(&self.inner.id, &outcome)
     }
 
-    /// Spends a consent: says that the call is made, makes it with the arguments that were consented to, and says how it
-    /// ended. If the person stops the session meanwhile, the tool's future is dropped.
+    /// Spends a consent: announces the call, makes it with the arguments that the person agreed to, and reports its outcome. If the
+    /// person stops the session in the meantime, the tool's future is dropped.
     ///
     /// ```
-    /// # testing::heard!(hub, session, {
-    /// # let granted = granted(&session).await;
+    /// # testing::example_with_listener!(hub, session, {
+    /// # let granted = ask_and_expect_granted(&session).await;
     /// let send = async |arguments: String| Ok::<_, std::io::Error>(format!("sent with {arguments}"));
     /// let sent = session.call(granted, send).await;
     /// assert_eq!(sent.unwrap(), r#"sent with {"to":"Ben"}"#);
@@ -242,132 +253,143 @@ impl Session {
         open.run(tool(arguments), None).await
     }
 
-    /// Spends a consent and says that the call is made; making it, and saying how it ended, is left to the caller.
-    pub async fn begin(&self, granted: Granted) -> Result<Tool<'_>, Error> {
+    /// Spends a consent and announces the call. The caller makes the call and reports its outcome.
+    pub async fn start_call(&self, granted: Granted) -> Result<ToolCall<'_>, Error> {
         self.spend(granted).await.map(|(open, _)| open)
     }
 
-    /// Asks, and spends the yes at once.
-    pub(crate) async fn ask_and_begin(&self, action: Action) -> Result<Result<Tool<'_>, Refused>, Error> {
+    /// Asks for consent and spends it immediately.
+    pub(crate) async fn ask_and_start(
+        &self,
+        action: Action,
+    ) -> Result<Result<ToolCall<'_>, ConsentRefusal>, Error> {
         match self.ask(action).await? {
-            Answer::Granted(granted) => self.begin(granted).await.map(Ok),
-            Answer::Refused(why) => Ok(Err(why)),
+            Answer::Granted(granted) => self.start_call(granted).await.map(Ok),
+            Answer::Refused(refusal) => Ok(Err(refusal)),
         }
     }
 
-    async fn spend(&self, granted: Granted) -> Result<(Tool<'_>, String), Error> {
-        let action = granted.spend(&self.started.id)?;
+    async fn spend(&self, granted: Granted) -> Result<(ToolCall<'_>, String), Error> {
+        let action = granted.spend(&self.inner.id)?;
         let tool = action.tool.clone();
-        let open = Tool::open(self, tool, |out| action.write_call(out, &self.cleaner), true).await?;
+        let open = ToolCall::open(self, tool, |out| action.write_call(out, &self.redactor), true).await?;
         Ok((open, action.arguments))
     }
 
-    /// Asks what was meant, and waits. A future that is dropped takes the question back.
+    /// Asks what the person meant and waits for the answer. Dropping the future withdraws the question.
     ///
     /// ```
-    /// # testing::heard!(hub, session, {
-    /// use sayso::{Clarified, Question};
-    /// // Somebody listens here, and says that it is Ben Adams.
-    /// let question = Question::new("Which Ben?").choice("ben_a", "Ben Adams").choice("ben_o", "Ben Okri");
-    /// assert_eq!(session.clarify(question).await?, Clarified::Text("ben_a".to_owned()));
+    /// # testing::example_with_listener!(hub, session, {
+    /// use sayso::{ClarificationAnswer, ClarificationRequest};
+    /// // A listener is connected here and chooses Ben Adams.
+    /// let question = ClarificationRequest::new("Which Ben?").choice("ben_a", "Ben Adams").choice("ben_o", "Ben Okri");
+    /// assert_eq!(session.clarify(question).await?, ClarificationAnswer::Text("ben_a".to_owned()));
     /// # session.cancel("Nothing was sent.").await?;
     /// # });
     /// ```
-    pub async fn clarify(&self, question: Question) -> Result<Clarified, Error> {
-        let body = question.body(&self.cleaner, &self.options);
-        let outcome = self.asked(body, true).await?;
-        Clarified::of(outcome)
+    pub async fn clarify(&self, question: ClarificationRequest) -> Result<ClarificationAnswer, Error> {
+        let body = question.to_request_body(&self.redactor, &self.options);
+        let outcome = self.ask_and_wait(body, true).await?;
+        ClarificationAnswer::from_outcome(outcome)
     }
 
-    /// Asks that somebody else goes on. The session is still to be ended.
+    /// Requests that somebody else take over. The session must still be ended.
     pub async fn hand_off(&self, hand_off: HandOff) -> Result<(), Error> {
         let context = hand_off.context()?;
-        let write = |out: &mut Scribe| hand_off.write(out, context.as_deref(), &self.cleaner);
-        let event = self.event("aaep:agent.handoff.requested", write);
-        self.say(Intent::HandOff(event)).await.map(drop)
+        let write = |out: &mut TapeWriter| hand_off.write(out, context.as_deref(), &self.redactor);
+        let event = self.build_event("aaep:agent.handoff.requested", write);
+        self.send_intent(Intent::HandOff(event)).await.map(drop)
     }
 
-    /// It did what was asked.
+    /// Ends the session: the task is done.
     pub async fn finish(self, completion: impl Into<Completion>) -> Result<(), Error> {
         let completion = completion.into();
-        let event = self.event("aaep:agent.session.completed", |out| {
-            completion.write(out, &self.cleaner);
-            member::millis(out, "duration_ms", self.started.at.elapsed());
-            member::count(out, "tool_invocations_count", self.calls.load(Ordering::Relaxed));
+        let event = self.build_event("aaep:agent.session.completed", |out| {
+            completion.write(out, &self.redactor);
+            member::millis(out, "duration_ms", self.inner.started_at.elapsed());
+            member::count(out, "tool_invocations_count", self.tool_call_count.load(Ordering::Relaxed));
         });
         self.end(event).await
     }
 
-    /// It failed.
+    /// Ends the session: the task failed.
     pub async fn fail(self, failure: impl Into<Failure>) -> Result<(), Error> {
         let failure = failure.into();
-        let event = self.event("aaep:agent.session.errored", |out| failure.write(out, &self.cleaner));
+        let event = self.build_event("aaep:agent.session.errored", |out| failure.write(out, &self.redactor));
         self.end(event).await
     }
 
-    /// The agent ends it before it is done.
+    /// Ends the session before the task is done.
     pub async fn cancel(self, cancellation: impl Into<Cancellation>) -> Result<(), Error> {
         let cancellation = cancellation.into();
-        let event = self.event("aaep:agent.session.cancelled", |out| cancellation.write(out, &self.cleaner));
+        let event =
+            self.build_event("aaep:agent.session.cancelled", |out| cancellation.write(out, &self.redactor));
         self.end(event).await
     }
 
-    /// Waits until the session is over by another's word than the agent's: the person stops it, most of all. Whatever the
-    /// agent does meanwhile should be dropped then; [`Session::call`] and [`Call::run`] do so.
+    /// Waits until somebody other than the agent ends the session, usually the person. The agent should then drop its current
+    /// work; [`Session::call`] and [`ToolCallBuilder::run`] do this.
     ///
     /// ```
-    /// # testing::person!();
-    /// # testing::example!({
+    /// # testing::declare_test_listener!();
+    /// # testing::run_example!({
     /// # let hub = sayso::Hub::embedded().listen("127.0.0.1:0").open()?;
-    /// # let mut person = Person::listen(&hub).await;
+    /// # let mut person = TestListener::connect(&hub).await;
     /// # let session = hub.session("Pay Ben.").start().await?;
-    /// # person.stops(session.id()).await;
-    /// // Somebody listens here, and stops it.
+    /// # person.stop_session(session.id()).await;
+    /// // A listener is connected here and stops the session.
     /// tokio::select! {
-    ///     stop = session.stopped() => assert_eq!(stop, sayso::Stop::Person),
+    ///     stop = session.stopped() => assert_eq!(stop, sayso::StopReason::Person),
     ///     () = std::future::pending() => println!("The agent did its work."),
     /// }
     /// # });
     /// ```
-    pub async fn stopped(&self) -> Stop {
-        let mut stop = self.started.stop.clone();
-        stop.wait_for(Option::is_some).await.ok().and_then(|stop| *stop).unwrap_or(Stop::Other)
+    pub async fn stopped(&self) -> StopReason {
+        let mut stop = self.inner.stop.clone();
+        stop.wait_for(Option::is_some).await.ok().and_then(|stop| *stop).unwrap_or(StopReason::Other)
     }
 
-    fn event(&self, kind: &str, payload: impl FnOnce(&mut Scribe)) -> Document {
+    fn build_event(&self, kind: &str, payload: impl FnOnce(&mut TapeWriter)) -> Document {
         member::object(|out| {
-            out.plain("type", kind);
-            self.options.write(EventType::of(kind).is_critical(), out);
+            out.plain_member("type", kind);
+            self.options.write(EventType::parse(kind).is_critical(), out);
             payload(out);
         })
     }
 
-    async fn say(&self, intent: Intent) -> Result<Reply, Error> {
-        if let Some(stop) = *self.started.stop.borrow() {
+    async fn send_intent(&self, intent: Intent) -> Result<CallReply, Error> {
+        if let Some(stop) = *self.inner.stop.borrow() {
             return Err(Error::Stopped(stop));
         }
-        let said = self.started.orders.say(&self.started.id, intent).await;
-        match (said, *self.started.stop.borrow()) {
+        let result = self.inner.commands.send_intent(&self.inner.id, intent).await;
+        match (result, *self.inner.stop.borrow()) {
             (Err(Error::Stopped(_)), Some(stop)) => Err(Error::Stopped(stop)),
-            (said, _) => said,
+            (result, _) => result,
         }
     }
 
-    async fn asked(&self, body: Document, clarify: bool) -> Result<Outcome, Error> {
-        let asking = Asking(&self.started);
-        let outcome = self.say(Intent::Ask { body, clarify }).await;
-        // There is nothing to take back.
-        std::mem::forget(asking);
+    async fn ask_and_wait(&self, body: Document, is_clarification: bool) -> Result<ReplyOutcome, Error> {
+        let guard = QuestionGuard(&self.inner);
+        let outcome = self.send_intent(Intent::Ask { body, is_clarification }).await;
+        // The question is no longer open, so there is nothing to withdraw.
+        std::mem::forget(guard);
         match outcome? {
-            Reply::Resolved(outcome) => Ok(outcome),
-            other => Err(Error::Malformed(Malformed::Hub(format!("the hub told no outcome: {other:?}")))),
+            CallReply::QuestionResolved(outcome) => Ok(outcome),
+            other => {
+                Err(Error::Malformed(MalformedInput::Hub(format!("the hub sent no outcome: {other:?}"))))
+            }
         }
     }
 
     async fn end(mut self, event: Document) -> Result<(), Error> {
-        // Ordered before it is awaited: a future that is dropped from here on takes nothing back.
-        self.started.ended = true;
-        self.say(Intent::End { last: Last::Said(event), why: LEFT }).await.map(drop)
+        // Set before the await, so that dropping this future does not abandon the session as well.
+        self.inner.is_ended = true;
+        self.send_intent(Intent::End {
+            final_event: FinalEvent::ByAgent(event),
+            open_tool_summary: ABANDONED_TOOL_SUMMARY,
+        })
+        .await
+        .map(drop)
     }
 }
 

@@ -1,25 +1,25 @@
-//! Members that every event can have, whatever it says.
+//! Optional members that any event can have.
 
 use std::sync::Arc;
 
 use aaep::event::{CORE_CONTEXT, Urgency, Verbosity};
-use seal::json::Scribe;
+use seal::json::TapeWriter;
 
-use crate::argument::Bound;
+use crate::argument::BoundValue;
 use crate::error::Error;
 use crate::member;
-use crate::redact::Cleaner;
+use crate::redact::CountingRedactor;
 
-/// Members that every event can have (§3.3, §3.4): of all events of a session, by
-/// [`SessionBuilder::options`](crate::SessionBuilder::options), or of some of them, by [`Session::with`](crate::Session::with).
-/// The hub writes output and the changes of state that follow from it by itself: they have none of these.
+/// Optional members that any event can have (§3.3, §3.4). [`SessionBuilder::options`](crate::SessionBuilder::options) sets them
+/// for a whole session, [`Session::with_options`](crate::Session::with_options) for some of its events. Output events and the
+/// state changes that follow from them are written by the hub and have none of these members.
 ///
 /// ```
-/// # testing::example!(hub, {
+/// # testing::run_example!(hub, {
 /// use sayso::{EventOptions, Urgency};
 /// let traced = EventOptions::new().correlation_id("trace-7");
 /// let session = hub.session("Pay Ben.").options(traced.clone()).start().await?;
-/// session.with(traced.urgency(Urgency::Background))?.think("Looking for Ben's account.").await?;
+/// session.with_options(traced.urgency(Urgency::Background))?.think("Looking for Ben's account.").await?;
 /// # session.cancel("Nothing was sent.").await?;
 /// # });
 /// ```
@@ -36,39 +36,39 @@ pub struct EventOptions {
 struct Extension {
     prefix: String,
     context: String,
-    body: Bound,
+    body: BoundValue,
 }
 
 impl EventOptions {
-    /// None of them.
+    /// Returns options without any members.
     pub fn new() -> Self {
         Self::default()
     }
 
     setters! {
-        /// For which verbosity the texts are written.
+        /// Sets the verbosity for which the texts are written.
         verbosity(verbosity: Verbosity) => verbosity = Some(verbosity);
 
-        /// How urgent the events are; normal if not set. Events that the protocol makes critical stay so.
+        /// Sets the urgency of the events. The default is normal. Events that the protocol makes critical stay critical.
         urgency(urgency: Urgency) => urgency = Some(urgency);
 
-        /// Ties the events to a trace elsewhere.
+        /// Sets an id that links the events to a trace elsewhere.
         correlation_id(id: impl Into<String>) => correlation_id = Some(id.into());
     }
 
-    /// Data of an extension: its prefix, the URI of its context, and an object. Secrets are taken out of its texts.
+    /// Adds data of an extension: its prefix, the URI of its context, and an object. Secrets are removed from its texts.
     pub fn extension(
         mut self,
         prefix: impl Into<String>,
         context: impl Into<String>,
-        body: impl Into<Bound>,
+        body: impl Into<BoundValue>,
     ) -> Self {
         self.extensions.push(Extension { prefix: prefix.into(), context: context.into(), body: body.into() });
         self
     }
 
-    pub(crate) fn render(self, cleaner: &Cleaner) -> Result<Rendered, Error> {
-        let mut out = Scribe::default();
+    pub(crate) fn render(self, redactor: &CountingRedactor) -> Result<RenderedOptions, Error> {
+        let mut out = TapeWriter::default();
         out.open_object();
         if !self.extensions.is_empty() {
             let contexts = self.extensions.iter().map(|extension| extension.context.as_str());
@@ -79,34 +79,34 @@ impl EventOptions {
         if !self.extensions.is_empty() {
             out.key("extensions").open_object();
             for Extension { prefix, body, .. } in self.extensions {
-                member::json(&mut out, &prefix, &body.finish()?, cleaner);
+                member::json(&mut out, &prefix, &body.into_json()?, redactor);
             }
             out.close_object();
         }
         out.close_object();
-        Ok(Rendered { urgency: self.urgency, members: Arc::new(out) })
+        Ok(RenderedOptions { urgency: self.urgency, members: Arc::new(out) })
     }
 }
 
-/// The same, ready to be written into every event.
+/// Options that are already rendered as JSON members for every event.
 #[derive(Clone, Debug)]
-pub(crate) struct Rendered {
+pub(crate) struct RenderedOptions {
     urgency: Option<Urgency>,
-    /// An object.
-    members: Arc<Scribe>,
+    /// The members, as one JSON object.
+    members: Arc<TapeWriter>,
 }
 
-impl Rendered {
-    /// Writes the members. An event that the protocol makes critical has its urgency from the hub.
-    pub(crate) fn write(&self, is_critical: bool, out: &mut Scribe) {
+impl RenderedOptions {
+    /// Writes the members. The hub sets the urgency of events that the protocol makes critical.
+    pub(crate) fn write(&self, is_critical: bool, out: &mut TapeWriter) {
         if !is_critical {
             member::text(out, "urgency", self.urgency.as_ref().map_or("normal", Urgency::as_str));
         }
         self.write_members(out);
     }
 
-    /// Writes all members but the urgency.
-    pub(crate) fn write_members(&self, out: &mut Scribe) {
+    /// Writes all members except the urgency.
+    pub(crate) fn write_members(&self, out: &mut TapeWriter) {
         member::copy_members(out, &self.members);
     }
 }

@@ -1,48 +1,48 @@
-//! What an agent's model writes.
+//! Text that an agent's model writes.
 
-/// Some of an output, or all of it. A plain text is some of it, in the session's language.
+/// A piece of an output, or all of it. A plain string is a piece in the session's language.
 ///
 /// ```
-/// use sayso::Output;
-/// let piece: Output = "It rai".into();
-/// let whole = Output::whole("It rains in Oslo.");
-/// let spanish = Output::whole("Llueve en Oslo.").language("es");
-/// # let _ = (piece, whole, spanish);
+/// use sayso::OutputText;
+/// let piece: OutputText = "It is rai".into();
+/// let complete = OutputText::complete("It is raining in Oslo.");
+/// let spanish = OutputText::complete("Llueve en Oslo.").language("es");
+/// # let _ = (piece, complete, spanish);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "a builder does nothing by itself"]
-pub struct Output {
+pub struct OutputText {
     pub(super) text: String,
     pub(super) language: Option<String>,
     pub(super) content_type: Option<String>,
-    pub(super) whole: bool,
+    pub(super) is_complete: bool,
 }
 
-impl Output {
-    /// Some of it; more may follow.
+impl OutputText {
+    /// Creates a piece of an output; more may follow.
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), language: None, content_type: None, whole: false }
+        Self { text: text.into(), language: None, content_type: None, is_complete: false }
     }
 
-    /// The whole of it, or the last of it.
-    pub fn whole(text: impl Into<String>) -> Self {
-        Self { whole: true, ..Self::new(text) }
+    /// Creates the whole output, or its last piece.
+    pub fn complete(text: impl Into<String>) -> Self {
+        Self { is_complete: true, ..Self::new(text) }
     }
 
     setters! {
-        /// The language that it is in, by its tag, where it is another than the session's (§11.5.3). An output has one language;
-        /// text in another one is another output.
+        /// Sets the language tag of the text, if it differs from the session's language (§11.5.3). An output has one language;
+        /// text in another language is a separate output.
         ///
-        /// There are no variants here as there are of [`Words`](crate::Words): a model writes once, and who listens in another
-        /// language hears it in the one that it is in, and that it is.
+        /// Output has no translations, unlike [`LocalizedText`](crate::LocalizedText), because a model writes it once. A listener
+        /// with another language hears the original text and its language.
         language(tag: impl Into<String>) => language = Some(tag.into());
 
-        /// The media type of the text, like `text/markdown`; `text/plain` if not set. An output has one.
+        /// Sets the media type of the text, such as `text/markdown`. The default is `text/plain`. An output has one media type.
         content_type(media_type: impl Into<String>) => content_type = Some(media_type.into());
     }
 }
 
-impl<T: Into<String>> From<T> for Output {
+impl<T: Into<String>> From<T> for OutputText {
     fn from(text: T) -> Self {
         Self::new(text)
     }

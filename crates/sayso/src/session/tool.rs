@@ -1,4 +1,4 @@
-//! Calls of tools: said before they are made, and always said to have ended.
+//! Tool calls. Each is announced before it is made, and its outcome is always reported.
 
 use std::fmt;
 use std::future::Future;
@@ -6,300 +6,323 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use aaep::ToolCallId;
-use seal::json::Scribe;
+use seal::json::TapeWriter;
 
 use super::Session;
-use super::say::short;
-use crate::consent::{Risk, danger};
-use crate::desk::{LEFT, Order};
+use super::updates::truncate_short_field;
+use crate::consent::{Risk, write_risk};
+use crate::dispatcher::{ABANDONED_TOOL_SUMMARY, SessionCommand};
 use crate::error::{CallError, Error};
+use crate::localized_text::{LocalizedText, humanize_name};
 use crate::member;
-use crate::redact::Cleaner;
-use crate::track::{Intent, english, left};
-use crate::words::{Words, human};
+use crate::redact::CountingRedactor;
+use crate::session_state::{Intent, abandoned_tool_event, write_english_hint};
 
-/// More bytes of a tool's error are not looked at.
-const ENOUGH: usize = 64 * 1024;
+/// The maximum number of bytes of a tool's error that are processed.
+const MAX_ERROR_BYTES: usize = 64 * 1024;
 
-/// A call that needs no consent and has not been made.
+/// A builder for a tool call that needs no consent.
 ///
 /// ```
-/// # testing::example!(hub, session, {
+/// # testing::run_example!(hub, session, {
 /// let weather = async { Ok::<_, std::io::Error>("rain") };
-/// let call = session.tool("weather").says("Asking for the weather.").with("Oslo, tomorrow");
+/// let call = session.tool("weather").says("Checking the weather.").args_summary("Oslo, tomorrow");
 /// assert_eq!(call.run(weather).await.unwrap(), "rain");
-/// # session.finish("It rains.").await?;
+/// # session.finish("It is raining.").await?;
 /// # });
 /// ```
-#[must_use = "nothing is said before it is started or run"]
-pub struct Call<'s> {
+#[must_use = "nothing is announced until `start` or `run` is called"]
+pub struct ToolCallBuilder<'s> {
     session: &'s Session,
     tool: String,
-    details: Box<CallDetails>,
-    limit: Option<Duration>,
+    details: Box<ToolCallDetails>,
+    timeout: Option<Duration>,
 }
 
-/// What is said of a call when it is made (§4.3.1).
+/// The members that describe a tool call when it is announced (§4.3.1).
 #[derive(Clone, Debug)]
-pub(crate) struct CallDetails {
-    pub(crate) words: Option<Words>,
-    pub(crate) description: Option<Words>,
-    pub(crate) arguments: Option<Words>,
+pub(crate) struct ToolCallDetails {
+    pub(crate) summary: Option<LocalizedText>,
+    pub(crate) description: Option<LocalizedText>,
+    pub(crate) args_summary: Option<LocalizedText>,
     pub(crate) expected_duration: Option<Duration>,
     pub(crate) risk: Risk,
 }
 
-impl CallDetails {
+impl ToolCallDetails {
     pub(crate) fn new(risk: Risk) -> Self {
-        Self { words: None, description: None, arguments: None, expected_duration: None, risk }
+        Self { summary: None, description: None, args_summary: None, expected_duration: None, risk }
     }
 
-    /// Writes them; `default` stands for words that are not there.
-    pub(crate) fn write(&self, out: &mut Scribe, cleaner: &Cleaner, default: &Words, is_irreversible: bool) {
-        danger(out, self.risk, is_irreversible);
-        let words = self.words.as_ref().unwrap_or(default);
-        words.write(out, cleaner);
-        words.write_beside_optional(out, cleaner, "description", self.description.as_ref());
-        words.write_beside_optional(out, cleaner, "args_summary", self.arguments.as_ref());
+    /// Writes the members. `default` replaces a missing summary.
+    pub(crate) fn write(
+        &self,
+        out: &mut TapeWriter,
+        redactor: &CountingRedactor,
+        default: &LocalizedText,
+        is_irreversible: bool,
+    ) {
+        write_risk(out, self.risk, is_irreversible);
+        let summary = self.summary.as_ref().unwrap_or(default);
+        summary.write(out, redactor);
+        summary.write_related_optional(out, redactor, "description", self.description.as_ref());
+        summary.write_related_optional(out, redactor, "args_summary", self.args_summary.as_ref());
         member::optional_millis(out, "expected_duration_ms", self.expected_duration);
     }
 }
 
-/// Setters of everything that has [`CallDetails`] in its field `details`.
-macro_rules! call_details {
+/// Defines setters for a type with [`ToolCallDetails`] in its field `details`.
+macro_rules! tool_call_details_setters {
     ($type:ty) => {
         impl $type {
             setters! {
-                /// What the tool does in general. Words in one language only are the same in all languages of the call.
-                description(description: impl Into<crate::Words>) => details.description = Some(description.into());
+                /// Sets what the tool does in general. A text in one language is used for all languages of the call.
+                description(description: impl Into<crate::LocalizedText>) => details.description = Some(description.into());
 
-                /// The arguments in words. Words in one language only are the same in all languages of the call.
-                with(arguments: impl Into<crate::Words>) => details.arguments = Some(arguments.into());
+                /// Sets a readable summary of the arguments. A text in one language is used for all languages of the call.
+                args_summary(arguments: impl Into<crate::LocalizedText>) => details.args_summary = Some(arguments.into());
 
-                /// How long the call should take.
+                /// Sets how long the call is expected to take.
                 expected_duration(duration: std::time::Duration) => details.expected_duration = Some(duration);
             }
         }
     };
 }
-pub(crate) use call_details;
+pub(crate) use tool_call_details_setters;
 
-call_details!(Call<'_>);
+tool_call_details_setters!(ToolCallBuilder<'_>);
 
-impl<'s> Call<'s> {
-    pub(crate) fn new(session: &'s Session, tool: String, details: Box<CallDetails>) -> Self {
-        Self { session, tool, details, limit: None }
+impl<'s> ToolCallBuilder<'s> {
+    pub(crate) fn new(session: &'s Session, tool: String, details: Box<ToolCallDetails>) -> Self {
+        Self { session, tool, details, timeout: None }
     }
 
     setters! {
-        /// What this call does.
-        says(words: impl Into<Words>) => details.words = Some(words.into());
+        /// Sets what this call does.
+        says(summary: impl Into<LocalizedText>) => details.summary = Some(summary.into());
 
-        /// It could do some harm. What could do much is asked for.
+        /// Marks the call as medium risk. A high-risk call needs consent.
         medium_risk() => details.risk = Risk::Medium;
 
-        /// How long [`run`](Self::run) lets it take.
-        within(limit: Duration) => limit = Some(limit);
+        /// Sets the time limit of [`run`](Self::run).
+        timeout(timeout: Duration) => timeout = Some(timeout);
     }
 
-    /// Says that the tool runs from now on.
-    pub async fn start(self) -> Result<Tool<'s>, Error> {
-        let default = Words::new(format!("{}.", human(&self.tool)));
-        let write = |out: &mut Scribe| self.details.write(out, &self.session.cleaner, &default, false);
-        Tool::open(self.session, self.tool, write, false).await
+    /// Announces the call.
+    pub async fn start(self) -> Result<ToolCall<'s>, Error> {
+        let default = LocalizedText::new(format!("{}.", humanize_name(&self.tool)));
+        let write = |out: &mut TapeWriter| self.details.write(out, &self.session.redactor, &default, false);
+        ToolCall::open(self.session, self.tool, write, false).await
     }
 
-    /// Says that the tool runs, runs it, and says how it ended. It is dropped when its time is over, or when the person
-    /// stops the session.
+    /// Announces the call, makes it and reports its outcome. The tool's future is dropped when its time limit is over, or when the
+    /// person stops the session.
     pub async fn run<T, E: fmt::Display>(
         self,
         tool: impl Future<Output = Result<T, E>>,
     ) -> Result<T, CallError<E>> {
-        let limit = self.limit;
-        self.start().await?.run(tool, limit).await
+        let timeout = self.timeout;
+        self.start().await?.run(tool, timeout).await
     }
 }
 
-debug_tuple!(Call<'_>, tool);
+debug_tuple!(ToolCallBuilder<'_>, tool);
 
-/// A call that is open: it has been said that the tool runs, and must be said how it ended. One that is dropped is said to
-/// have been left.
+/// An open tool call: it was announced, and its outcome must be reported. If it is dropped, listeners hear that the agent
+/// abandoned it.
 ///
 /// ```
-/// # testing::example!(hub, session, {
+/// # testing::run_example!(hub, session, {
 /// let tool = session.tool("weather").says("Looking at the sky.").start().await?;
 /// match std::fs::read_to_string("no/such/station") {
-///     Ok(weather) => tool.done(weather).await?,
-///     Err(why) => tool.failed(why.to_string()).await?,
+///     Ok(weather) => tool.succeed(weather).await?,
+///     Err(error) => tool.fail(error.to_string()).await?,
 /// }
 /// # session.fail("The weather is not known.").await?;
 /// # });
 /// ```
-#[must_use = "a tool that is dropped is said to have been left in the middle"]
-pub struct Tool<'s> {
+#[must_use = "dropping a tool call reports it as abandoned"]
+pub struct ToolCall<'s> {
     session: &'s Session,
     name: String,
     call: ToolCallId,
-    since: Instant,
-    open: bool,
-    /// What [`run`](Self::run) says when it is done.
-    success: Option<Box<Words>>,
+    started_at: Instant,
+    is_open: bool,
+    /// What [`run`](Self::run) reports when the tool has succeeded.
+    success_summary: Option<Box<LocalizedText>>,
 }
 
-impl<'s> Tool<'s> {
-    /// Says that a tool runs, by a yes or without; `payload` writes all but the type, the tool and the call.
+impl<'s> ToolCall<'s> {
+    /// Announces a tool call, with or without consent. `payload` writes all members except the type, the tool and the call id.
     pub(super) async fn open(
         session: &'s Session,
         tool: String,
-        payload: impl FnOnce(&mut Scribe),
-        spends: bool,
+        payload: impl FnOnce(&mut TapeWriter),
+        spends_consent: bool,
     ) -> Result<Self, Error> {
-        let call = ToolCallId::numbered(session.calls.fetch_add(1, Ordering::Relaxed) + 1);
-        let event = session.event("aaep:agent.tool.invoked", |out| {
+        let call = ToolCallId::from_number(session.tool_call_count.fetch_add(1, Ordering::Relaxed) + 1);
+        let event = session.build_event("aaep:agent.tool.invoked", |out| {
             member::text(out, "tool", &tool);
             member::text(out, "tool_call_id", call.as_str());
             payload(out);
         });
-        // Made before it is said: if this future is dropped meanwhile, the call is closed all the same.
-        let open = Self { session, name: tool, call, since: Instant::now(), open: true, success: None };
-        let intent = Intent::Invoke { call: open.call.clone(), tool: open.name.clone(), event, spends };
-        match session.say(intent).await {
+        // Created before it is announced, so that the call is also closed if this future is dropped in between.
+        let open = Self {
+            session,
+            name: tool,
+            call,
+            started_at: Instant::now(),
+            is_open: true,
+            success_summary: None,
+        };
+        let intent =
+            Intent::Invoke { call: open.call.clone(), tool: open.name.clone(), event, spends_consent };
+        match session.send_intent(intent).await {
             Ok(_) => Ok(open),
             Err(error) => {
-                open.forget();
+                open.disarm();
                 Err(error)
             }
         }
     }
 
-    /// It did what it should.
-    pub async fn done(self, words: impl Into<Words>) -> Result<(), Error> {
-        self.close("success", &words.into(), None).await
+    /// Reports that the tool succeeded.
+    pub async fn succeed(self, summary: impl Into<LocalizedText>) -> Result<(), Error> {
+        self.send_completed("success", &summary.into(), None).await
     }
 
-    /// It did what it should, and there is no more to say.
-    pub(crate) async fn plainly_done(self) -> Result<(), Error> {
-        let words = Words::ours(format!("{} is done.", human(&self.name)));
-        self.done(words).await
+    /// Reports that the tool succeeded, with a default text.
+    pub(crate) async fn succeed_with_default_summary(self) -> Result<(), Error> {
+        let summary = LocalizedText::library_text(format!("{} has finished.", humanize_name(&self.name)));
+        self.succeed(summary).await
     }
 
-    /// It failed, for this reason. Listeners hear that it did, and why.
-    pub async fn failed(self, why: impl Into<Words>) -> Result<(), Error> {
-        let why = self.reason(&why.into());
-        // In another language, or in several, the author's own words are all there is to say.
-        let words = if self.session.english && why.is_one_text() {
-            Words::new(format!("{} failed: {}", human(&self.name), why.normal()))
+    /// Reports that the tool failed. Listeners hear that it failed, and the reason.
+    pub async fn fail(self, reason: impl Into<LocalizedText>) -> Result<(), Error> {
+        let reason = self.redacted_reason(&reason.into());
+        // For other languages, or several of them, only the author's own text is used.
+        let summary = if self.session.is_english && reason.is_single_text() {
+            LocalizedText::new(format!("{} failed: {}", humanize_name(&self.name), reason.normal()))
         } else {
-            why.clone()
+            reason.clone()
         };
-        self.close("error", &words, Some(&why)).await
+        self.send_completed("error", &summary, Some(&reason)).await
     }
 
-    /// It failed, in these words, and for this reason. A reason in one language only is the same in all languages of the words.
-    pub async fn failed_as(self, words: impl Into<Words>, why: impl Into<Words>) -> Result<(), Error> {
-        let why = self.reason(&why.into());
-        self.close("error", &words.into(), Some(&why)).await
+    /// Reports that the tool failed, with a summary and a reason. A reason in one language is used for all languages of the summary.
+    pub async fn fail_with_summary(
+        self,
+        summary: impl Into<LocalizedText>,
+        reason: impl Into<LocalizedText>,
+    ) -> Result<(), Error> {
+        let reason = self.redacted_reason(&reason.into());
+        self.send_completed("error", &summary.into(), Some(&reason)).await
     }
 
-    /// Why it failed, without secrets and no longer than the protocol allows.
-    fn reason(&self, why: &Words) -> Words {
-        why.each(&|why| {
-            // Of the beginning of a secret that is cut in two, nothing is left once it is short.
-            let start = why.get(..why.floor_char_boundary(ENOUGH)).unwrap_or_default();
-            short(&self.session.cleaner.clean(start)).into_owned()
+    /// Returns the reason without secrets, truncated to the protocol's limit.
+    fn redacted_reason(&self, reason: &LocalizedText) -> LocalizedText {
+        reason.map_texts(&|reason| {
+            // If this cut splits a secret, the secret lies far beyond the part that remains after truncation.
+            let start = reason.get(..reason.floor_char_boundary(MAX_ERROR_BYTES)).unwrap_or_default();
+            truncate_short_field(&self.session.redactor.redact(start)).into_owned()
         })
     }
 
-    /// It took too long.
-    pub async fn timed_out(self) -> Result<(), Error> {
-        let why = Words::ours(format!("{} took too long.", human(&self.name)));
-        self.close("timeout", &why, Some(&why)).await
+    /// Reports that the tool exceeded its time limit.
+    pub async fn time_out(self) -> Result<(), Error> {
+        let reason = LocalizedText::library_text(format!("{} took too long.", humanize_name(&self.name)));
+        self.send_completed("timeout", &reason, Some(&reason)).await
     }
 
-    /// In other words than that it is done.
-    pub(crate) fn success(mut self, words: Option<Words>) -> Self {
-        self.success = words.map(Box::new);
+    /// Replaces the default text that is reported on success.
+    pub(crate) fn with_success_summary(mut self, summary: Option<LocalizedText>) -> Self {
+        self.success_summary = summary.map(Box::new);
         self
     }
 
     pub(crate) async fn run<T, E: fmt::Display>(
         mut self,
         tool: impl Future<Output = Result<T, E>>,
-        limit: Option<Duration>,
+        timeout: Option<Duration>,
     ) -> Result<T, CallError<E>> {
         let session = self.session;
         let ended = tokio::select! {
-            ended = within(limit, tool) => ended,
+            ended = run_with_timeout(timeout, tool) => ended,
             stop = session.stopped() => {
-                self.forget();
+                self.disarm();
                 return Err(Error::Stopped(stop).into());
             }
         };
         match ended {
             Some(Ok(value)) => {
-                match self.success.take() {
-                    Some(words) => self.done(*words).await?,
-                    None => self.plainly_done().await?,
+                match self.success_summary.take() {
+                    Some(summary) => self.succeed(*summary).await?,
+                    None => self.succeed_with_default_summary().await?,
                 }
                 Ok(value)
             }
             Some(Err(error)) => {
-                self.failed(error.to_string()).await?;
+                self.fail(error.to_string()).await?;
                 Err(CallError::Tool(error))
             }
             None => {
-                self.timed_out().await?;
+                self.time_out().await?;
                 Err(CallError::TimedOut)
             }
         }
     }
 
-    async fn close(mut self, status: &str, words: &Words, error: Option<&Words>) -> Result<(), Error> {
-        let event = self.session.event("aaep:agent.tool.completed", |out| {
-            member::all(
+    async fn send_completed(
+        mut self,
+        status: &str,
+        summary: &LocalizedText,
+        error: Option<&LocalizedText>,
+    ) -> Result<(), Error> {
+        let event = self.session.build_event("aaep:agent.tool.completed", |out| {
+            member::text_members(
                 out,
                 &[("tool", &self.name), ("tool_call_id", self.call.as_str()), ("status", status)],
             );
-            words.write(out, &self.session.cleaner);
-            words.write_beside_optional(out, &self.session.cleaner, "error_message", error);
-            if words.ours && !self.session.english {
-                english(out);
+            summary.write(out, &self.session.redactor);
+            summary.write_related_optional(out, &self.session.redactor, "error_message", error);
+            if summary.is_library_text && !self.session.is_english {
+                write_english_hint(out);
             }
-            member::millis(out, "duration_ms", self.since.elapsed());
+            member::millis(out, "duration_ms", self.started_at.elapsed());
         });
-        let said = self.session.say(Intent::Complete { call: self.call.clone(), event }).await;
-        // What was refused is still open, and is closed in plain words when it is dropped.
-        self.open = said.is_err();
-        said.map(drop)
+        let result = self.session.send_intent(Intent::Complete { call: self.call.clone(), event }).await;
+        // If the event was rejected, the call is still open, and dropping `self` closes it with a default text.
+        self.is_open = result.is_err();
+        result.map(drop)
     }
 
-    /// There is nothing to close.
-    fn forget(mut self) {
-        self.open = false;
+    /// Marks the call as closed without reporting anything.
+    fn disarm(mut self) {
+        self.is_open = false;
     }
 }
 
-impl Drop for Tool<'_> {
+impl Drop for ToolCall<'_> {
     fn drop(&mut self) {
-        if self.open {
-            let event = left(&self.name, &self.call, LEFT);
+        if self.is_open {
+            let event = abandoned_tool_event(&self.name, &self.call, ABANDONED_TOOL_SUMMARY);
             let intent = Intent::Complete { call: self.call.clone(), event };
-            let session = self.session.started.id.clone();
-            self.session.started.orders.order(Order::Do { session, intent, reply: None });
+            let session = self.session.inner.id.clone();
+            self.session.inner.commands.send(SessionCommand::Submit { session, intent, reply: None });
         }
     }
 }
 
-impl fmt::Debug for Tool<'_> {
+impl fmt::Debug for ToolCall<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} as {}", self.name, self.call)
     }
 }
 
-/// `None` when the time is over.
-async fn within<T>(limit: Option<Duration>, work: impl Future<Output = T>) -> Option<T> {
-    match limit {
+/// Runs `work`. Returns `None` if the time limit is exceeded.
+async fn run_with_timeout<T>(timeout: Option<Duration>, work: impl Future<Output = T>) -> Option<T> {
+    match timeout {
         None => Some(work.await),
-        Some(limit) => tokio::time::timeout(limit, work).await.ok(),
+        Some(timeout) => tokio::time::timeout(timeout, work).await.ok(),
     }
 }

@@ -1,64 +1,72 @@
-//! What the author of a framework that publishes its events can rely on.
+//! The event bridge, for frameworks that publish a stream of events.
 
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream::{self, Stream, StreamExt};
-use sayso::bridge::{Bridge, Denied, Ending, Fault, Reply, Report, Step, Unasked};
-use sayso::{Action, Clarified, Error, HandOff, Progress, Question, Stop, Target};
+use sayso::bridge::{
+    AgentStep, AnswerSender, BridgeEnding, BridgeFault, BridgeReport, Denial, EventBridge, UnconfirmedCall,
+};
+use sayso::{
+    Action, ClarificationAnswer, ClarificationRequest, Error, HandOff, HandOffTarget, ProgressUpdate,
+    StopReason,
+};
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use crate::support::stage::{Stage, told};
+use crate::support::fixture::{HubFixture, event_kinds};
 
-fn sending(to: &str) -> Action {
+fn send_action(to: &str) -> Action {
     Action::new("send", format!(r#"{{"to":"{to}"}}"#))
         .says(format!("Send 5 euro to {to}."))
         .consequence("The money is gone at once.")
         .irreversible()
 }
 
-/// A bridge whose events are steps already, on a session that has started.
-async fn bridged(
-    stage: &mut Stage,
-    bridge: fn(Bridge) -> Bridge,
-) -> (mpsc::UnboundedSender<Step>, JoinHandle<Report>) {
-    let bridge = bridge(Bridge::of(stage.session().await));
+/// Starts a bridge on a session that has started. The framework events are the steps themselves.
+async fn start_bridge(
+    fixture: &mut HubFixture,
+    bridge: fn(EventBridge) -> EventBridge,
+) -> (mpsc::UnboundedSender<AgentStep>, JoinHandle<BridgeReport>) {
+    let bridge = bridge(EventBridge::with_session(fixture.session().await));
     let (steps, mut queue) = mpsc::unbounded_channel();
     let queue = stream::poll_fn(move |context| queue.poll_recv(context));
     (steps, tokio::spawn(bridge.run(queue, |step| [step])))
 }
 
-/// The same for steps that are all there.
-async fn whole<const N: usize>(stage: &mut Stage, steps: [Step; N]) -> Report {
-    Bridge::of(stage.session().await).run(stream::iter([steps]), |steps| steps).await
+/// Runs a complete list of steps on a session that has started.
+async fn run_steps<const N: usize>(fixture: &mut HubFixture, steps: [AgentStep; N]) -> BridgeReport {
+    EventBridge::with_session(fixture.session().await).run(stream::iter([steps]), |steps| steps).await
 }
 
-pub(crate) async fn a_stream_is_told(mut stage: Stage) {
-    let hub = stage.hub.clone();
+pub(crate) async fn a_stream_of_steps_is_reported(mut fixture: HubFixture) {
+    let hub = fixture.hub.clone();
     let steps = [
-        Step::start(hub.session("Pay Ben.")),
-        Step::think("Looking for Ben."),
-        Step::decide("Which of two Bens."),
-        Step::progress(Progress::says("Half done.").percent(50.0)),
-        Step::tool("1", Unasked::new("find").says("Finding Ben.").with("Ben").medium_risk()),
-        Step::done("1", "Ben is found."),
-        Step::tool("2", Unasked::new("find")),
-        Step::failed("2", "He is away."),
-        Step::tool("3", Unasked::new("find")),
-        Step::timed_out("3"),
-        Step::output("Ben "),
-        Step::output("is found."),
-        Step::output_done(),
-        Step::hand_off(HandOff::to(Target::Human, "Only a human may pay.")),
-        Step::cancel("Somebody else goes on."),
+        AgentStep::start(hub.session("Pay Ben.")),
+        AgentStep::think("Looking for Ben."),
+        AgentStep::decide("Which of two Bens."),
+        AgentStep::progress(ProgressUpdate::new("Half done.").percent(50.0)),
+        AgentStep::tool(
+            "1",
+            UnconfirmedCall::new("find").says("Finding Ben.").args_summary("Ben").medium_risk(),
+        ),
+        AgentStep::tool_succeeded("1", "Ben is found."),
+        AgentStep::tool("2", UnconfirmedCall::new("find")),
+        AgentStep::tool_failed("2", "He is away."),
+        AgentStep::tool("3", UnconfirmedCall::new("find")),
+        AgentStep::tool_timed_out("3"),
+        AgentStep::output("Ben "),
+        AgentStep::output("is found."),
+        AgentStep::finish_output(),
+        AgentStep::hand_off(HandOff::new(HandOffTarget::Human, "Only a human may pay.")),
+        AgentStep::cancel("Somebody else goes on."),
     ];
-    let report = Bridge::new().run(stream::iter(steps), Some).await;
-    assert_eq!((report.ending, report.faults), (Ending::AsSaid, vec![]));
-    let heard = stage.person.hears_until("session.cancelled").await;
-    let mut kinds = told(&heard);
+    let report = EventBridge::new().run(stream::iter(steps), Some).await;
+    assert_eq!((report.ending, report.faults), (BridgeEnding::ByAgent, vec![]));
+    let events = fixture.listener.events_until("session.cancelled").await;
+    let mut kinds = event_kinds(&events);
     kinds.dedup();
     let ended = |status: &str| ["calling_tool", "tool.invoked", status, "thinking"].map(str::to_owned);
     let mut expected =
@@ -76,220 +84,248 @@ pub(crate) async fn a_stream_is_told(mut stage: Stage) {
     ];
     expected.extend(rest.map(str::to_owned));
     assert_eq!(kinds, expected);
-    let invoked = heard.iter().find(|event| event["type"] == "aaep:agent.tool.invoked").unwrap();
+    let invoked = events.iter().find(|event| event["type"] == "aaep:agent.tool.invoked").unwrap();
     assert_eq!((&invoked["risk_level"], &invoked["args_summary"]), (&json!("medium"), &json!("Ben")));
 }
 
-pub(crate) async fn a_yes_and_a_no_go_back_to_the_native_side(mut stage: Stage) {
+pub(crate) async fn decisions_are_returned_to_the_framework(mut fixture: HubFixture) {
     for decision in ["accept", "reject"] {
-        let (steps, running) = bridged(&mut stage, |bridge| bridge).await;
-        let (tell, mut told_native) = mpsc::unbounded_channel();
-        let reply = Reply::call(move |verdict| tell.send(verdict).unwrap());
-        steps.send(Step::ask("1", sending("Ben"), reply)).unwrap();
-        stage.person.decides(decision).await;
-        let verdict = told_native.recv().await.unwrap();
-        assert_eq!(verdict.is_ok(), decision == "accept");
-        if let Ok(allowed) = verdict {
-            assert_eq!(allowed.arguments(), Some(r#"{"to":"Ben"}"#));
-            steps.send(Step::done("1", "Sent.")).unwrap();
+        let (steps, running) = start_bridge(&mut fixture, |bridge| bridge).await;
+        let (answer_sender, mut answers) = mpsc::unbounded_channel();
+        let sender = AnswerSender::callback(move |answer| answer_sender.send(answer).unwrap());
+        steps.send(AgentStep::ask("1", send_action("Ben"), sender)).unwrap();
+        fixture.listener.decide_next(decision).await;
+        let answer = answers.recv().await.unwrap();
+        assert_eq!(answer.is_ok(), decision == "accept");
+        if let Ok(permission) = answer {
+            assert_eq!(permission.arguments(), Some(r#"{"to":"Ben"}"#));
+            steps.send(AgentStep::tool_succeeded("1", "Sent.")).unwrap();
         }
-        steps.send(Step::finish("Done.")).unwrap();
+        steps.send(AgentStep::finish("Done.")).unwrap();
         let report = running.await.unwrap();
-        assert_eq!((report.ending, report.faults), (Ending::AsSaid, vec![]));
-        let heard = told(&stage.person.hears_until("session.completed").await);
-        assert_eq!(heard.contains(&"tool.completed success".to_owned()), decision == "accept", "{heard:?}");
+        assert_eq!((report.ending, report.faults), (BridgeEnding::ByAgent, vec![]));
+        let kinds = event_kinds(&fixture.listener.events_until("session.completed").await);
+        assert_eq!(kinds.contains(&"tool.completed success".to_owned()), decision == "accept", "{kinds:?}");
     }
 }
 
-pub(crate) async fn two_questions_at_once_have_their_own_answers(mut stage: Stage) {
-    let (steps, running) = bridged(&mut stage, |bridge| bridge).await;
-    let ((to_ben, ben), (to_ada, ada)) = (Reply::gate(), Reply::gate());
-    steps.send(Step::ask("1", sending("Ben"), to_ben)).unwrap();
-    steps.send(Step::ask("2", sending("Ada"), to_ada)).unwrap();
-    let first = stage.person.hears_until("awaiting.confirmation").await.pop().unwrap();
-    let second = stage.person.hears_until("awaiting.confirmation").await.pop().unwrap();
+pub(crate) async fn concurrent_questions_get_their_own_answers(mut fixture: HubFixture) {
+    let (steps, running) = start_bridge(&mut fixture, |bridge| bridge).await;
+    let ((to_ben, ben), (to_ada, ada)) = (AnswerSender::channel(), AnswerSender::channel());
+    steps.send(AgentStep::ask("1", send_action("Ben"), to_ben)).unwrap();
+    steps.send(AgentStep::ask("2", send_action("Ada"), to_ada)).unwrap();
+    let first = fixture.listener.events_until("awaiting.confirmation").await.pop().unwrap();
+    let second = fixture.listener.events_until("awaiting.confirmation").await.pop().unwrap();
     assert_eq!(first["action"], "Send 5 euro to Ben.");
-    stage.person.answers(&second, "accept").await;
+    fixture.listener.decide(&second, "accept").await;
     assert_eq!(ada.await.unwrap().arguments(), Some(r#"{"to":"Ada"}"#));
-    stage.person.answers(&first, "reject").await;
-    assert!(matches!(ben.await, Err(Denied::Refused(_))));
-    steps.send(Step::done("2", "Sent.")).unwrap();
-    steps.send(Step::finish("Done.")).unwrap();
+    fixture.listener.decide(&first, "reject").await;
+    assert!(matches!(ben.await, Err(Denial::Refused(_))));
+    steps.send(AgentStep::tool_succeeded("2", "Sent.")).unwrap();
+    steps.send(AgentStep::finish("Done.")).unwrap();
     let report = running.await.unwrap();
-    assert_eq!((report.ending, report.faults), (Ending::AsSaid, vec![]));
-    stage.person.hears_until("session.completed").await;
+    assert_eq!((report.ending, report.faults), (BridgeEnding::ByAgent, vec![]));
+    fixture.listener.events_until("session.completed").await;
 }
 
-pub(crate) async fn what_was_meant_goes_back_to_the_native_side(mut stage: Stage) {
-    let (steps, running) = bridged(&mut stage, |bridge| bridge).await;
-    let (reply, gate) = Reply::gate();
-    steps.send(Step::clarify(Question::new("Which Ben?"), reply)).unwrap();
-    stage.person.explains(json!("Ben Okri")).await;
-    assert_eq!(gate.await, Ok(Clarified::Text("Ben Okri".to_owned())));
-    steps.send(Step::finish("Done.")).unwrap();
+pub(crate) async fn clarification_answers_are_returned_to_the_framework(mut fixture: HubFixture) {
+    let (steps, running) = start_bridge(&mut fixture, |bridge| bridge).await;
+    let (sender, answer) = AnswerSender::channel();
+    steps.send(AgentStep::clarify(ClarificationRequest::new("Which Ben?"), sender)).unwrap();
+    fixture.listener.clarify_next(json!("Ben Okri")).await;
+    assert_eq!(answer.await, Ok(ClarificationAnswer::Text("Ben Okri".to_owned())));
+    steps.send(AgentStep::finish("Done.")).unwrap();
     assert_eq!(running.await.unwrap().faults, []);
 }
 
-pub(crate) async fn a_stream_that_stalls_is_closed_honestly(mut stage: Stage) {
-    let (steps, running) = bridged(&mut stage, |bridge| bridge.silence(Duration::from_millis(50))).await;
-    steps.send(Step::tool("1", Unasked::new("look"))).unwrap();
+pub(crate) async fn a_stalled_stream_ends_the_session_with_an_error(mut fixture: HubFixture) {
+    let (steps, running) =
+        start_bridge(&mut fixture, |bridge| bridge.idle_timeout(Duration::from_millis(50))).await;
+    steps.send(AgentStep::tool("1", UnconfirmedCall::new("look"))).unwrap();
     let report = running.await.unwrap();
-    assert_eq!((report.ending, report.faults), (Ending::Stalled, vec![Fault::NeverEnded("1".to_owned())]));
-    assert!(steps.is_closed(), "nobody takes it any more");
-    let heard = stage.person.hears_until("session.errored").await;
-    let expected = ["calling_tool", "tool.invoked", "tool.completed error", "thinking", "session.errored"];
-    assert_eq!(told(&heard), expected);
-    assert_eq!(heard.last().unwrap()["error_code"], "AGENT_LEFT");
-}
-
-pub(crate) async fn the_clock_stands_still_while_a_person_is_asked(mut stage: Stage) {
-    let (steps, running) = bridged(&mut stage, |bridge| bridge.silence(Duration::from_millis(50))).await;
-    let (reply, gate) = Reply::gate();
-    steps.send(Step::ask("1", sending("Ben"), reply)).unwrap();
-    let asked = stage.person.hears_until("awaiting.confirmation").await.pop().unwrap();
-    // The silence that is allowed passes on another bridge, and not on this one.
-    let mut other = stage.hub.session("Something else.").start().await.map(Bridge::of).unwrap();
-    other = other.silence(Duration::from_millis(100));
     assert_eq!(
-        other.run(stream::pending::<Infallible>(), |_| [Step::think("Never.")]).await.ending,
-        Ending::Stalled
+        (report.ending, report.faults),
+        (BridgeEnding::Stalled, vec![BridgeFault::NeverEnded("1".to_owned())])
     );
-    stage.person.answers(&asked, "accept").await;
-    let _ = gate.await.unwrap();
-    assert_eq!(running.await.unwrap().ending, Ending::Stalled);
+    assert!(steps.is_closed(), "the bridge no longer accepts steps");
+    let events = fixture.listener.events_until("session.errored").await;
+    let expected = ["calling_tool", "tool.invoked", "tool.completed error", "thinking", "session.errored"];
+    assert_eq!(event_kinds(&events), expected);
+    assert_eq!(events.last().unwrap()["error_code"], "AGENT_LEFT");
 }
 
-pub(crate) async fn a_stream_that_ends_early_is_closed_honestly(mut stage: Stage) {
-    let report = whole(&mut stage, [Step::tool("1", Unasked::new("look")), Step::output("Ben is ")]).await;
-    assert_eq!(report.ending, Ending::Early);
-    assert!(report.faults.contains(&Fault::NeverEnded("1".to_owned())), "{report:?}");
-    let heard = stage.person.hears_until("session.errored").await;
-    assert_eq!(heard.last().unwrap()["error_code"], "AGENT_LEFT");
+pub(crate) async fn the_idle_timeout_is_paused_while_a_question_is_open(mut fixture: HubFixture) {
+    let (steps, running) =
+        start_bridge(&mut fixture, |bridge| bridge.idle_timeout(Duration::from_millis(50))).await;
+    let (sender, answer) = AnswerSender::channel();
+    steps.send(AgentStep::ask("1", send_action("Ben"), sender)).unwrap();
+    let question = fixture.listener.events_until("awaiting.confirmation").await.pop().unwrap();
+    // Another bridge reaches its longer idle timeout meanwhile. This one does not, because its question is open.
+    let mut other =
+        fixture.hub.session("Something else.").start().await.map(EventBridge::with_session).unwrap();
+    other = other.idle_timeout(Duration::from_millis(100));
+    assert_eq!(
+        other.run(stream::pending::<Infallible>(), |_| [AgentStep::think("Never.")]).await.ending,
+        BridgeEnding::Stalled
+    );
+    fixture.listener.decide(&question, "accept").await;
+    let _ = answer.await.unwrap();
+    assert_eq!(running.await.unwrap().ending, BridgeEnding::Stalled);
 }
 
-pub(crate) async fn a_stream_that_errs_says_why(mut stage: Stage) {
-    let native = stream::iter([Ok("Ben is "), Err("the socket is closed"), Ok("never")]);
-    let report = Bridge::of(stage.session().await)
-        .run(native, |event| {
+pub(crate) async fn an_early_end_of_the_stream_ends_the_session_with_an_error(mut fixture: HubFixture) {
+    let report = run_steps(
+        &mut fixture,
+        [AgentStep::tool("1", UnconfirmedCall::new("look")), AgentStep::output("Ben is ")],
+    )
+    .await;
+    assert_eq!(report.ending, BridgeEnding::StreamEnded);
+    assert!(report.faults.contains(&BridgeFault::NeverEnded("1".to_owned())), "{report:?}");
+    let events = fixture.listener.events_until("session.errored").await;
+    assert_eq!(events.last().unwrap()["error_code"], "AGENT_LEFT");
+}
+
+pub(crate) async fn a_stream_error_is_reported_with_its_reason(mut fixture: HubFixture) {
+    let events = stream::iter([Ok("Ben is "), Err("the socket is closed"), Ok("never")]);
+    let report = EventBridge::with_session(fixture.session().await)
+        .run(events, |event| {
             [match event {
-                Ok(text) => Step::output(text),
-                Err(why) => Step::fail(format!("The model is gone: {why}.")),
+                Ok(text) => AgentStep::output(text),
+                Err(error) => AgentStep::fail(format!("The model is gone: {error}.")),
             }]
         })
         .await;
-    assert_eq!((report.ending, report.faults), (Ending::AsSaid, vec![Fault::AfterEnd("output")]));
-    let heard = stage.person.hears_until("session.errored").await;
-    assert_eq!(heard.last().unwrap()["summary_normal"], "The model is gone: the socket is closed.");
-    let last_chunk = heard.iter().rfind(|event| event["chunk"].is_string()).unwrap();
+    assert_eq!(
+        (report.ending, report.faults),
+        (BridgeEnding::ByAgent, vec![BridgeFault::AfterEnd("output")])
+    );
+    let events = fixture.listener.events_until("session.errored").await;
+    assert_eq!(events.last().unwrap()["summary_normal"], "The model is gone: the socket is closed.");
+    let last_chunk = events.iter().rfind(|event| event["chunk"].is_string()).unwrap();
     assert_eq!(last_chunk["complete"], true);
 }
 
-pub(crate) async fn a_wrong_order_has_its_rule_and_the_rest_goes_on(mut stage: Stage) {
+pub(crate) async fn an_out_of_order_step_is_refused_and_the_rest_continues(mut fixture: HubFixture) {
     let steps = [
-        Step::tool("1", Unasked::new("look")),
-        // The state after a tool is not shown while the tool runs.
-        Step::think("Meanwhile."),
-        Step::done("1", "Seen."),
-        Step::done("1", "Seen."),
-        Step::start(stage.hub.session("Again.")),
-        Step::think("Afterwards."),
-        Step::finish("Done."),
+        AgentStep::tool("1", UnconfirmedCall::new("look")),
+        // A state change out of `calling_tool` is not allowed while the tool runs.
+        AgentStep::think("Meanwhile."),
+        AgentStep::tool_succeeded("1", "Seen."),
+        AgentStep::tool_succeeded("1", "Seen."),
+        AgentStep::start(fixture.hub.session("Again.")),
+        AgentStep::think("Afterwards."),
+        AgentStep::finish("Done."),
     ];
-    let report = whole(&mut stage, steps).await;
-    let [refused, twice, again] = &report.faults[..] else { panic!("{report:?}") };
-    assert_eq!(refused.rules().collect::<Vec<_>>(), ["AAEP-4.3.2-3"]);
-    assert_eq!((twice, again), (&Fault::EndedAgain("1".to_owned()), &Fault::StartedAgain));
-    let heard = told(&stage.person.hears_until("session.completed").await);
-    let one = ["calling_tool", "tool.invoked", "tool.completed success", "thinking"];
-    assert_eq!(heard, [&one[..], &["thinking", "session.completed"]].concat());
+    let report = run_steps(&mut fixture, steps).await;
+    let [refused, ended_twice, started_twice] = &report.faults[..] else { panic!("{report:?}") };
+    assert_eq!(refused.rule_ids().collect::<Vec<_>>(), ["AAEP-4.3.2-3"]);
+    assert_eq!(
+        (ended_twice, started_twice),
+        (&BridgeFault::AlreadyEnded("1".to_owned()), &BridgeFault::AlreadyStarted)
+    );
+    let kinds = event_kinds(&fixture.listener.events_until("session.completed").await);
+    let tool_call = ["calling_tool", "tool.invoked", "tool.completed success", "thinking"];
+    assert_eq!(kinds, [&tool_call[..], &["thinking", "session.completed"]].concat());
 }
 
-pub(crate) async fn bytes_may_be_cut_anywhere(mut stage: Stage) {
-    let mut steps: Vec<_> = "na\u{ef}ve \u{1f600}.".bytes().map(|byte| Step::bytes([byte])).collect();
-    steps.extend([Step::output_done(), Step::bytes(*b"a\xffb\xc3"), Step::finish("Done.")]);
-    let report = Bridge::of(stage.session().await).run(stream::iter(steps), |step| [step]).await;
+pub(crate) async fn output_bytes_may_be_split_anywhere(mut fixture: HubFixture) {
+    let mut steps: Vec<_> =
+        "na\u{ef}ve \u{1f600}.".bytes().map(|byte| AgentStep::output_bytes([byte])).collect();
+    steps.extend([
+        AgentStep::finish_output(),
+        AgentStep::output_bytes(*b"a\xffb\xc3"),
+        AgentStep::finish("Done."),
+    ]);
+    let report =
+        EventBridge::with_session(fixture.session().await).run(stream::iter(steps), |step| [step]).await;
     assert_eq!(report.faults, []);
-    let heard = stage.person.hears_until("session.completed").await;
-    let chunks: String = heard.iter().filter_map(|event| event["chunk"].as_str()).collect();
+    let events = fixture.listener.events_until("session.completed").await;
+    let chunks: String = events.iter().filter_map(|event| event["chunk"].as_str()).collect();
     assert_eq!(chunks, "na\u{ef}ve \u{1f600}.a\u{fffd}b\u{fffd}");
 }
 
-pub(crate) async fn the_persons_stop_drops_the_stream(mut stage: Stage) {
+pub(crate) async fn a_stop_request_drops_the_stream(mut fixture: HubFixture) {
     let alive = Arc::new(());
-    let session = stage.session().await;
+    let session = fixture.session().await;
     let id = session.id().to_owned();
-    let held = alive.clone();
-    let native = stream::pending::<Step>().map(move |step| (held.clone(), step).1);
-    let running = tokio::spawn(run(session, native));
-    stage.person.stops(&id).await;
-    let report = tokio::time::timeout(Duration::from_mins(2), running).await.expect("it is stopped");
-    assert_eq!(report.unwrap().ending, Ending::Stopped(Stop::Person));
+    let guard = alive.clone();
+    let events = stream::pending::<AgentStep>().map(move |step| (guard.clone(), step).1);
+    let running = tokio::spawn(run(session, events));
+    fixture.listener.stop_session(&id).await;
+    let report = tokio::time::timeout(Duration::from_mins(2), running).await.expect("the bridge stops");
+    assert_eq!(report.unwrap().ending, BridgeEnding::Stopped(StopReason::Person));
     assert_eq!(Arc::strong_count(&alive), 1);
 }
 
-async fn run(session: sayso::Session, native: impl Stream<Item = Step>) -> Report {
-    Bridge::of(session).run(native, |step| [step]).await
+async fn run(session: sayso::Session, events: impl Stream<Item = AgentStep>) -> BridgeReport {
+    EventBridge::with_session(session).run(events, |step| [step]).await
 }
 
-pub(crate) async fn steps_after_the_end_are_faults(mut stage: Stage) {
-    let (reply, gate) = Reply::gate();
-    let (tell, mut told_native) = mpsc::unbounded_channel();
-    let called = Reply::call(move |verdict| tell.send(verdict).unwrap());
-    let (first, second) = (Step::ask("1", sending("Ben"), reply), Step::ask("2", sending("Ada"), called));
-    let report = whole(&mut stage, [Step::finish("Done."), Step::finish("Again."), first, second]).await;
-    assert_eq!(report.faults, [Fault::AfterEnd("finish"), Fault::AfterEnd("ask"), Fault::AfterEnd("ask")]);
-    assert_eq!(gate.await.unwrap_err(), Denied::Left);
-    assert_eq!(told_native.recv().await.unwrap().unwrap_err(), Denied::Left);
-    assert_eq!(stage.person.hears().await["summary_normal"], "Done.");
+pub(crate) async fn steps_after_the_end_are_faults(mut fixture: HubFixture) {
+    let (sender, answer) = AnswerSender::channel();
+    let (answer_sender, mut answers) = mpsc::unbounded_channel();
+    let callback = AnswerSender::callback(move |answer| answer_sender.send(answer).unwrap());
+    let (first, second) =
+        (AgentStep::ask("1", send_action("Ben"), sender), AgentStep::ask("2", send_action("Ada"), callback));
+    let report =
+        run_steps(&mut fixture, [AgentStep::finish("Done."), AgentStep::finish("Again."), first, second])
+            .await;
+    assert_eq!(
+        report.faults,
+        [BridgeFault::AfterEnd("finish"), BridgeFault::AfterEnd("ask"), BridgeFault::AfterEnd("ask")]
+    );
+    assert_eq!(answer.await.unwrap_err(), Denial::Abandoned);
+    assert_eq!(answers.recv().await.unwrap().unwrap_err(), Denial::Abandoned);
+    assert_eq!(fixture.listener.next_event().await["summary_normal"], "Done.");
 }
 
-pub(crate) async fn a_session_that_cannot_start_is_told(stage: Stage) {
-    let (reply, gate) = Reply::gate();
-    let steps = [Step::start(stage.hub.session("")), Step::ask("1", sending("Ben"), reply)];
-    let report = Bridge::new().run(stream::iter(steps), |step| [step]).await;
-    assert!(matches!(report.ending, Ending::NotStarted(Error::Unlawful(_))), "{report:?}");
-    assert_eq!(report.faults, [Fault::BeforeStart("ask")]);
-    assert_eq!(gate.await.unwrap_err(), Denied::Left);
+pub(crate) async fn a_failed_start_is_reported(fixture: HubFixture) {
+    let (sender, answer) = AnswerSender::channel();
+    let steps = [AgentStep::start(fixture.hub.session("")), AgentStep::ask("1", send_action("Ben"), sender)];
+    let report = EventBridge::new().run(stream::iter(steps), |step| [step]).await;
+    assert!(matches!(report.ending, BridgeEnding::StartFailed(Error::RuleViolations(_))), "{report:?}");
+    assert_eq!(report.faults, [BridgeFault::BeforeStart("ask")]);
+    assert_eq!(answer.await.unwrap_err(), Denial::Abandoned);
 }
 
-pub(crate) async fn a_panic_while_mapping_is_told(mut stage: Stage) {
-    let bridge = Bridge::of(stage.session().await);
-    let panics = |()| -> [Step; 1] { panic!("on purpose") };
+pub(crate) async fn a_panic_in_the_mapping_is_reported(mut fixture: HubFixture) {
+    let bridge = EventBridge::with_session(fixture.session().await);
+    let panics = |()| -> [AgentStep; 1] { panic!("on purpose") };
     let running = tokio::spawn(bridge.run(stream::iter([()]), panics));
     assert!(running.await.unwrap_err().is_panic());
-    assert_eq!(stage.person.hears().await["error_code"], "AGENT_PANICKED");
+    assert_eq!(fixture.listener.next_event().await["error_code"], "AGENT_PANICKED");
 }
 
-pub(crate) async fn a_question_is_not_left_open_by_the_end(mut stage: Stage) {
-    let (steps, running) = bridged(&mut stage, |bridge| bridge).await;
-    let (reply, gate) = Reply::gate();
-    steps.send(Step::ask("1", sending("Ben"), reply)).unwrap();
-    stage.person.hears_until("awaiting.confirmation").await;
-    steps.send(Step::finish("Never mind.")).unwrap();
-    assert!(gate.await.is_err());
+pub(crate) async fn the_end_of_a_session_withdraws_its_open_question(mut fixture: HubFixture) {
+    let (steps, running) = start_bridge(&mut fixture, |bridge| bridge).await;
+    let (sender, answer) = AnswerSender::channel();
+    steps.send(AgentStep::ask("1", send_action("Ben"), sender)).unwrap();
+    fixture.listener.events_until("awaiting.confirmation").await;
+    steps.send(AgentStep::finish("Never mind.")).unwrap();
+    assert!(answer.await.is_err());
     let report = running.await.unwrap();
-    assert_eq!((report.ending, report.faults), (Ending::AsSaid, vec![]));
-    let heard = told(&stage.person.hears_until("session.completed").await);
-    assert!(!heard.contains(&"tool.invoked".to_owned()), "{heard:?}");
+    assert_eq!((report.ending, report.faults), (BridgeEnding::ByAgent, vec![]));
+    let kinds = event_kinds(&fixture.listener.events_until("session.completed").await);
+    assert!(!kinds.contains(&"tool.invoked".to_owned()), "{kinds:?}");
 }
 
-pub(crate) async fn a_question_that_was_left_behind_an_output_does_not_keep_the_tool_open(mut stage: Stage) {
-    let (steps, running) = bridged(&mut stage, |bridge| bridge).await;
-    let (reply, gate) = Reply::gate();
-    steps.send(Step::tool("1", Unasked::new("look"))).unwrap();
-    steps.send(Step::ask("2", sending("Ben"), reply)).unwrap();
-    stage.person.hears_until("awaiting.confirmation").await;
-    // While the person is asked there is an output; its end cannot be told while the tool runs.
-    steps.send(Step::output("Ben is ")).unwrap();
-    steps.send(Step::progress(Progress::says("It is said."))).unwrap();
-    stage.person.hears_until("progress.updated").await;
-    drop(gate);
-    stage.person.hears_until("state.changed").await;
-    let (reply, gate) = Reply::gate();
-    steps.send(Step::ask("2", sending("Ben"), reply)).unwrap();
+pub(crate) async fn an_abandoned_question_during_output_does_not_keep_the_tool_open(mut fixture: HubFixture) {
+    let (steps, running) = start_bridge(&mut fixture, |bridge| bridge).await;
+    let (sender, answer) = AnswerSender::channel();
+    steps.send(AgentStep::tool("1", UnconfirmedCall::new("look"))).unwrap();
+    steps.send(AgentStep::ask("2", send_action("Ben"), sender)).unwrap();
+    fixture.listener.events_until("awaiting.confirmation").await;
+    // The output starts while the question is open. Its end cannot be reported while the tool runs.
+    steps.send(AgentStep::output("Ben is ")).unwrap();
+    steps.send(AgentStep::progress(ProgressUpdate::new("It is said."))).unwrap();
+    fixture.listener.events_until("progress.updated").await;
+    drop(answer);
+    fixture.listener.events_until("state.changed").await;
+    let (sender, answer) = AnswerSender::channel();
+    steps.send(AgentStep::ask("2", send_action("Ben"), sender)).unwrap();
     drop(steps);
-    assert_eq!(running.await.unwrap().ending, Ending::Early);
-    assert!(gate.await.is_err());
-    let heard = told(&stage.person.hears_until("session.errored").await);
-    assert!(heard.contains(&"tool.completed error".to_owned()), "{heard:?}");
+    assert_eq!(running.await.unwrap().ending, BridgeEnding::StreamEnded);
+    assert!(answer.await.is_err());
+    let kinds = event_kinds(&fixture.listener.events_until("session.errored").await);
+    assert!(kinds.contains(&"tool.completed error".to_owned()), "{kinds:?}");
 }

@@ -1,65 +1,65 @@
-//! What frameworks do, told by callbacks and by a bridge, on a hub in the process and on one behind a socket.
+//! Framework integrations through callbacks and through an event bridge, on an embedded hub and on a remote one.
 
 mod bridge;
 mod callbacks;
-mod whatsoever;
+mod random_scenarios;
 
 macro_rules! on_both {
-    ($room:ident: $($behaviour:ident)*) => {
-        mod $room {
+    ($module:ident: $($behaviour:ident)*) => {
+        mod $module {
             mod embedded {
                 $(#[tokio::test]
                 async fn $behaviour() {
-                    crate::frameworks::$room::$behaviour(crate::support::stage::Stage::new(crate::support::stage::Kind::Embedded).await).await;
+                    crate::frameworks::$module::$behaviour(crate::support::fixture::HubFixture::new(crate::support::fixture::HubKind::Embedded).await).await;
                 })*
             }
             mod client {
                 $(#[tokio::test]
                 async fn $behaviour() {
-                    crate::frameworks::$room::$behaviour(crate::support::stage::Stage::new(crate::support::stage::Kind::Client).await).await;
+                    crate::frameworks::$module::$behaviour(crate::support::fixture::HubFixture::new(crate::support::fixture::HubKind::Client).await).await;
                 })*
             }
         }
     };
 }
 
-/// Each behaviour, under the name of its room.
-mod on {
+/// Each behaviour, under the name of its module.
+mod on_both_hubs {
     on_both! { callbacks:
-        each_callback_is_its_event
-        a_yes_opens_the_gate_after_the_call_was_told
-        a_veto_keeps_the_tool_from_running
-        a_tool_of_which_nothing_is_known_is_asked_for
-        a_plain_thread_waits_at_the_gate
-        ends_that_are_wrong_are_faults_and_are_not_told
-        a_tool_that_never_ends_is_closed_with_the_session
-        nothing_is_taken_after_the_end
-        nothing_is_told_before_the_start
-        a_chain_inside_the_chain_is_not_told
-        a_model_inside_a_tool_is_progress_and_two_models_are_two_outputs
-        a_chain_that_fails_is_told
-        a_narrator_that_is_dropped_ends_its_session
-        the_persons_stop_is_told_to_the_framework
-        a_gate_that_nobody_waits_at_stays_shut
-        a_tools_output_is_told_in_the_authors_words_or_not_at_all
-        long_and_empty_words_are_told
+        each_callback_emits_its_event
+        an_accept_grants_permission_after_the_call_is_announced
+        a_rejected_tool_does_not_run
+        an_unknown_tool_requires_consent
+        a_thread_without_a_runtime_can_wait_for_permission
+        unmatched_ends_are_faults_and_emit_no_events
+        an_unfinished_tool_is_closed_with_the_session
+        callbacks_after_the_end_are_refused
+        callbacks_before_the_start_are_faults
+        nested_chains_are_not_reported
+        a_model_run_inside_a_tool_is_progress_and_each_model_has_its_own_output
+        a_failed_chain_is_reported
+        dropping_the_reporter_ends_its_session
+        a_stop_request_reaches_the_framework
+        a_question_nobody_waits_for_is_withdrawn
+        a_tool_result_is_announced_only_through_its_description
+        long_and_empty_texts_are_accepted
     }
     on_both! { bridge:
-        a_stream_is_told
-        a_yes_and_a_no_go_back_to_the_native_side
-        two_questions_at_once_have_their_own_answers
-        what_was_meant_goes_back_to_the_native_side
-        a_stream_that_stalls_is_closed_honestly
-        the_clock_stands_still_while_a_person_is_asked
-        a_stream_that_ends_early_is_closed_honestly
-        a_stream_that_errs_says_why
-        a_wrong_order_has_its_rule_and_the_rest_goes_on
-        bytes_may_be_cut_anywhere
-        the_persons_stop_drops_the_stream
+        a_stream_of_steps_is_reported
+        decisions_are_returned_to_the_framework
+        concurrent_questions_get_their_own_answers
+        clarification_answers_are_returned_to_the_framework
+        a_stalled_stream_ends_the_session_with_an_error
+        the_idle_timeout_is_paused_while_a_question_is_open
+        an_early_end_of_the_stream_ends_the_session_with_an_error
+        a_stream_error_is_reported_with_its_reason
+        an_out_of_order_step_is_refused_and_the_rest_continues
+        output_bytes_may_be_split_anywhere
+        a_stop_request_drops_the_stream
         steps_after_the_end_are_faults
-        a_session_that_cannot_start_is_told
-        a_panic_while_mapping_is_told
-        a_question_is_not_left_open_by_the_end
-        a_question_that_was_left_behind_an_output_does_not_keep_the_tool_open
+        a_failed_start_is_reported
+        a_panic_in_the_mapping_is_reported
+        the_end_of_a_session_withdraws_its_open_question
+        an_abandoned_question_during_output_does_not_keep_the_tool_open
     }
 }

@@ -9,11 +9,11 @@ use rig_agent::{Agent, AgentBuilder};
 use rig_core::providers::openai::OpenAIConfig;
 use rig_core::serde_json::{Value, json};
 use rig_core::tool::PortableTool;
-use sayso::rig::{Adapter, Error};
-use sayso::{Hub, Stop};
+use sayso::rig::{Adapter, RigError};
+use sayso::{Hub, StopReason};
 
-use crate::support::endpoint::{Endpoint, Reply, Then, text};
-use crate::support::stage::{Kind, Stage, told};
+use crate::support::endpoint::{AfterReply, Endpoint, ScriptedReply, text};
+use crate::support::fixture::{HubFixture, HubKind, event_kinds};
 
 #[derive(rig_core::serde::Deserialize)]
 #[serde(crate = "rig_core::serde")]
@@ -22,7 +22,7 @@ struct Payment {
     euro: u32,
 }
 
-/// Sends money, and counts how often.
+/// Sends money and counts its calls.
 #[derive(Clone, Default)]
 struct Send(Arc<AtomicUsize>);
 
@@ -55,7 +55,7 @@ impl PortableTool for Send {
     }
 }
 
-/// Looks at the sky; needs no consent.
+/// A tool that needs no consent.
 struct Look;
 
 impl PortableTool for Look {
@@ -81,42 +81,42 @@ impl PortableTool for Look {
 }
 
 fn agent(endpoint: &Endpoint, adapter: &Adapter, send: &Send) -> Agent {
-    agent_within(endpoint, adapter, send, Duration::from_mins(2))
+    agent_with_timeout(endpoint, adapter, send, Duration::from_mins(2))
 }
 
-/// One whose tool may take so long.
-fn agent_within(endpoint: &Endpoint, adapter: &Adapter, send: &Send, time: Duration) -> Agent {
+/// Returns an agent whose `send` tool has this timeout.
+fn agent_with_timeout(endpoint: &Endpoint, adapter: &Adapter, send: &Send, timeout: Duration) -> Agent {
     let model = OpenAIConfig::new("sk-test").with_base_url(&endpoint.url).client().chat("test-model");
     let send = adapter
-        .asks(send.clone())
+        .require_consent(send.clone())
         .irreversible()
         .says(|payment| format!("Send {} euro to {}.", payment.euro, payment.to))
         .consequence(|_| "The money is gone at once.".to_owned())
-        .within(time);
+        .timeout(timeout);
     AgentBuilder::new(model).tool(send).tool(Look).default_max_turns(4).build()
 }
 
-async fn until_the_end(stage: &mut Stage) -> Vec<Value> {
-    let mut heard = Vec::new();
+async fn events_until_session_end(fixture: &mut HubFixture) -> Vec<Value> {
+    let mut events = Vec::new();
     loop {
-        let event = stage.person.hears().await;
+        let event = fixture.listener.next_event().await;
         let kind = event["type"].as_str().unwrap().to_owned();
-        heard.push(event);
+        events.push(event);
         if ["completed", "errored", "cancelled"].iter().any(|end| kind == format!("aaep:agent.session.{end}"))
         {
-            return heard;
+            return events;
         }
     }
 }
 
-fn output(heard: &[Value]) -> String {
-    heard.iter().filter_map(|event| event["chunk"].as_str()).collect()
+fn output(events: &[Value]) -> String {
+    events.iter().filter_map(|event| event["chunk"].as_str()).collect()
 }
 
-/// What the model was told of its call.
-fn result(endpoint: &Endpoint) -> String {
-    let asked = endpoint.asked();
-    let last = asked[1].last().clone();
+/// Returns the tool result that the model received.
+fn tool_result(endpoint: &Endpoint) -> String {
+    let requests = endpoint.requests();
+    let last = requests[1].last_message().clone();
     assert_eq!(last["role"], "tool", "{last}");
     last["content"].to_string()
 }
@@ -124,29 +124,33 @@ fn result(endpoint: &Endpoint) -> String {
 const PAY_BEN: &str = r#"{"to":"Ben","euro":5}"#;
 
 #[tokio::test]
-async fn rigs_loop_runs_a_dangerous_tool_once_on_a_yes_and_never_on_a_no() {
+async fn rigs_loop_runs_a_dangerous_tool_once_on_accept_and_never_on_reject() {
     for (decision, runs) in [("accept", 1), ("reject", 0)] {
-        let endpoint = Endpoint::new([Reply::calls("send", PAY_BEN), Reply::says("That was it.")]).await;
-        let mut stage = Stage::new(Kind::Embedded).await;
-        let (adapter, send) = (Adapter::new(&stage.hub), Send::default());
+        let endpoint = Endpoint::new([
+            ScriptedReply::from_tool_call("send", PAY_BEN),
+            ScriptedReply::from_text("That was it."),
+        ])
+        .await;
+        let mut fixture = HubFixture::new(HubKind::Embedded).await;
+        let (adapter, send) = (Adapter::new(&fixture.hub), Send::default());
         let agent = agent(&endpoint, &adapter, &send);
         let listening = async {
-            let asked = stage.person.decides(decision).await;
+            let question = fixture.listener.decide_next(decision).await;
             assert_eq!(
-                (&asked["action"], &asked["irreversible"]),
+                (&question["action"], &question["irreversible"]),
                 (&json!("Send 5 euro to Ben."), &json!(true))
             );
-            until_the_end(&mut stage).await
+            events_until_session_end(&mut fixture).await
         };
-        let (response, heard) = tokio::join!(adapter.prompt(&agent, "Pay Ben."), listening);
+        let (response, events) = tokio::join!(adapter.prompt(&agent, "Pay Ben."), listening);
         assert_eq!(response.unwrap().output(), "That was it.");
         assert_eq!(send.sent(), runs);
-        assert_eq!(output(&heard), "That was it.");
-        let kinds = told(&heard);
+        assert_eq!(output(&events), "That was it.");
+        let kinds = event_kinds(&events);
         assert_eq!(kinds.contains(&"tool.invoked".to_owned()), runs == 1, "{kinds:?}");
         assert_eq!(kinds.contains(&"tool.completed success".to_owned()), runs == 1, "{kinds:?}");
         assert_eq!(kinds.last().unwrap(), "session.completed");
-        let result = result(&endpoint);
+        let result = tool_result(&endpoint);
         let expected =
             if runs == 1 { "5 euro were sent to Ben." } else { "The person refused. The tool was not run." };
         assert!(result.contains(expected), "{result}");
@@ -154,116 +158,140 @@ async fn rigs_loop_runs_a_dangerous_tool_once_on_a_yes_and_never_on_a_no() {
 }
 
 #[tokio::test]
-async fn a_tool_that_asks_does_nothing_without_a_session() {
-    let endpoint = Endpoint::new([Reply::calls("send", PAY_BEN), Reply::says("Then not.")]).await;
+async fn a_tool_with_consent_does_nothing_without_a_session() {
+    let endpoint = Endpoint::new([
+        ScriptedReply::from_tool_call("send", PAY_BEN),
+        ScriptedReply::from_text("Then not."),
+    ])
+    .await;
     let hub = Hub::embedded().agent("bank").open().unwrap();
     let (adapter, send) = (Adapter::new(&hub), Send::default());
     let agent = agent(&endpoint, &adapter, &send);
-    // Rig alone, which nobody hears.
+    // Rig runs without the adapter, so no listener receives anything.
     let response = agent.prompt("Pay Ben.").stream();
     let items: Vec<_> = futures_util::StreamExt::collect(response).await;
     assert!(items.iter().all(Result::is_ok), "{items:?}");
     assert_eq!(send.sent(), 0);
-    assert!(result(&endpoint).contains("Nobody could be asked."), "{}", result(&endpoint));
+    assert!(tool_result(&endpoint).contains("Nobody could be asked."), "{}", tool_result(&endpoint));
 }
 
 #[tokio::test]
-async fn tools_that_need_no_consent_are_told_too() {
+async fn tools_without_consent_are_reported_too() {
     for (arguments, status) in
         [("{}", "tool.completed success"), (r#"{"blind":true}"#, "tool.completed error")]
     {
-        let endpoint = Endpoint::new([Reply::calls("look", arguments), Reply::says("So it is.")]).await;
-        let mut stage = Stage::new(Kind::Embedded).await;
-        let (adapter, send) = (Adapter::new(&stage.hub), Send::default());
+        let endpoint = Endpoint::new([
+            ScriptedReply::from_tool_call("look", arguments),
+            ScriptedReply::from_text("So it is."),
+        ])
+        .await;
+        let mut fixture = HubFixture::new(HubKind::Embedded).await;
+        let (adapter, send) = (Adapter::new(&fixture.hub), Send::default());
         let agent = agent(&endpoint, &adapter, &send);
-        let (response, heard) = tokio::join!(adapter.prompt(&agent, "Look."), until_the_end(&mut stage));
+        let (response, events) =
+            tokio::join!(adapter.prompt(&agent, "Look."), events_until_session_end(&mut fixture));
         assert_eq!(response.unwrap().output(), "So it is.");
-        let mut kinds = told(&heard);
+        let mut kinds = event_kinds(&events);
         kinds.dedup();
-        let at = kinds.iter().position(|kind| kind == "tool.invoked").expect("it is told before");
+        let at = kinds.iter().position(|kind| kind == "tool.invoked").expect("the call is announced first");
         assert_eq!(kinds[at + 1], status);
     }
 }
 
 #[tokio::test]
-async fn what_cannot_be_called_is_told_and_not_done() {
+async fn an_invalid_call_is_reported_and_not_run() {
     let cases = [
-        ("fly", "{}", "does not have"),
-        ("send", "[]", "cannot be used"),
-        ("send", "{", "cannot be used"),
-        ("send", r#"{"to":"Ben"}"#, "cannot be used"),
+        ("fly", "{}", "does not exist"),
+        ("send", "[]", "invalid arguments"),
+        ("send", "{", "invalid arguments"),
+        ("send", r#"{"to":"Ben"}"#, "invalid arguments"),
     ];
-    for (tool, arguments, says) in cases {
-        let endpoint = Endpoint::new([Reply::calls(tool, arguments), Reply::says("I cannot.")]).await;
-        let mut stage = Stage::new(Kind::Embedded).await;
-        let (adapter, send) = (Adapter::new(&stage.hub), Send::default());
+    for (tool, arguments, expected) in cases {
+        let endpoint = Endpoint::new([
+            ScriptedReply::from_tool_call(tool, arguments),
+            ScriptedReply::from_text("I cannot."),
+        ])
+        .await;
+        let mut fixture = HubFixture::new(HubKind::Embedded).await;
+        let (adapter, send) = (Adapter::new(&fixture.hub), Send::default());
         let agent = agent(&endpoint, &adapter, &send);
-        let (response, heard) = tokio::join!(adapter.prompt(&agent, "Go."), until_the_end(&mut stage));
+        let (response, events) =
+            tokio::join!(adapter.prompt(&agent, "Go."), events_until_session_end(&mut fixture));
         assert_eq!(response.unwrap().output(), "I cannot.", "{tool} {arguments}");
         assert_eq!(send.sent(), 0);
-        let mut all = heard.iter().filter_map(|event| event["summary_normal"].as_str());
-        assert!(all.any(|said| said.contains(says)), "{heard:?}");
-        assert!(!told(&heard).contains(&"tool.invoked".to_owned()), "{heard:?}");
+        let mut summaries = events.iter().filter_map(|event| event["summary_normal"].as_str());
+        assert!(summaries.any(|summary| summary.contains(expected)), "{events:?}");
+        assert!(!event_kinds(&events).contains(&"tool.invoked".to_owned()), "{events:?}");
     }
 }
 
 #[tokio::test]
-async fn a_tool_that_hangs_is_told_and_the_loop_goes_on() {
+async fn a_hanging_tool_times_out_and_the_loop_continues() {
     let arguments = r#"{"to":"nobody","euro":5}"#;
-    let endpoint = Endpoint::new([Reply::calls("send", arguments), Reply::says("It hangs.")]).await;
-    let mut stage = Stage::new(Kind::Embedded).await;
-    let (adapter, send) = (Adapter::new(&stage.hub), Send::default());
-    let agent = agent_within(&endpoint, &adapter, &send, Duration::from_millis(200));
+    let endpoint = Endpoint::new([
+        ScriptedReply::from_tool_call("send", arguments),
+        ScriptedReply::from_text("It hangs."),
+    ])
+    .await;
+    let mut fixture = HubFixture::new(HubKind::Embedded).await;
+    let (adapter, send) = (Adapter::new(&fixture.hub), Send::default());
+    let agent = agent_with_timeout(&endpoint, &adapter, &send, Duration::from_millis(200));
     let listening = async {
-        stage.person.decides("accept").await;
-        until_the_end(&mut stage).await
+        fixture.listener.decide_next("accept").await;
+        events_until_session_end(&mut fixture).await
     };
-    let (response, heard) = tokio::join!(adapter.prompt(&agent, "Pay nobody."), listening);
+    let (response, events) = tokio::join!(adapter.prompt(&agent, "Pay nobody."), listening);
     assert_eq!(response.unwrap().output(), "It hangs.");
-    assert!(told(&heard).contains(&"tool.completed timeout".to_owned()), "{heard:?}");
+    assert!(event_kinds(&events).contains(&"tool.completed timeout".to_owned()), "{events:?}");
 }
 
 #[tokio::test]
-async fn an_endpoint_that_fails_and_a_model_that_never_stops_are_told() {
-    let cut = Reply::stream([text("It is ")]).then(Then::Close);
-    let wrong =
-        Reply::status(401, "application/json", "", r#"{"error":{"message":"Incorrect key sk-test."}}"#);
+async fn endpoint_failures_and_endless_tool_calls_are_reported() {
+    let truncated = ScriptedReply::stream([text("It is ")]).and_then(AfterReply::Close);
+    let unauthorized = ScriptedReply::status(
+        401,
+        "application/json",
+        "",
+        r#"{"error":{"message":"Incorrect key sk-test."}}"#,
+    );
     for (reply, code) in [
-        (cut, "MODEL_FAILED"),
-        (wrong, "MODEL_FAILED"),
-        (Reply::calls("look", "{}"), "MODEL_TOO_MANY_ROUNDS"),
+        (truncated, "MODEL_FAILED"),
+        (unauthorized, "MODEL_FAILED"),
+        (ScriptedReply::from_tool_call("look", "{}"), "MODEL_TOO_MANY_ROUNDS"),
     ] {
         let endpoint = Endpoint::new([reply]).await;
-        let mut stage = Stage::new(Kind::Embedded).await;
-        let (adapter, send) = (Adapter::new(&stage.hub), Send::default());
+        let mut fixture = HubFixture::new(HubKind::Embedded).await;
+        let (adapter, send) = (Adapter::new(&fixture.hub), Send::default());
         let agent = agent(&endpoint, &adapter, &send);
-        let (response, heard) = tokio::join!(adapter.prompt(&agent, "Look."), until_the_end(&mut stage));
-        assert!(matches!(response, Err(Error::Run(_))), "{response:?}");
-        assert_eq!(heard.last().unwrap()["error_code"], code);
-        assert!(heard.iter().all(|event| !event.to_string().contains("sk-test")));
+        let (response, events) =
+            tokio::join!(adapter.prompt(&agent, "Look."), events_until_session_end(&mut fixture));
+        assert!(matches!(response, Err(RigError::Run(_))), "{response:?}");
+        assert_eq!(events.last().unwrap()["error_code"], code);
+        assert!(events.iter().all(|event| !event.to_string().contains("sk-test")));
     }
 }
 
 #[tokio::test]
-async fn the_persons_stop_ends_rigs_loop() {
-    let stalls = Reply::stream([text("Once upon a time. It was")]).then(Then::Stall);
-    for (reply, wait) in
-        [(Reply::calls("send", PAY_BEN), "awaiting.confirmation"), (stalls, "output.streaming")]
-    {
+async fn a_stop_request_ends_rigs_loop() {
+    let stalls = ScriptedReply::stream([text("Once upon a time. It was")]).and_then(AfterReply::Stall);
+    for (reply, event) in [
+        (ScriptedReply::from_tool_call("send", PAY_BEN), "awaiting.confirmation"),
+        (stalls, "output.streaming"),
+    ] {
         let endpoint = Endpoint::new([reply]).await;
-        let mut stage = Stage::new(Kind::Embedded).await;
-        let (adapter, send) = (Adapter::new(&stage.hub), Send::default());
+        let mut fixture = HubFixture::new(HubKind::Embedded).await;
+        let (adapter, send) = (Adapter::new(&fixture.hub), Send::default());
         let agent = agent(&endpoint, &adapter, &send);
         let stopping = async {
-            let heard = stage.person.hears_until(wait).await;
-            stage.person.stops(heard[0]["session_id"].as_str().unwrap()).await;
-            until_the_end(&mut stage).await
+            let events = fixture.listener.events_until(event).await;
+            fixture.listener.stop_session(events[0]["session_id"].as_str().unwrap()).await;
+            events_until_session_end(&mut fixture).await
         };
         let running = tokio::time::timeout(Duration::from_mins(2), adapter.prompt(&agent, "Pay Ben."));
-        let (response, heard) = tokio::join!(running, stopping);
+        let (response, events) = tokio::join!(running, stopping);
         let error = response.expect("the stop is noticed").unwrap_err();
-        assert!(matches!(error, Error::Session(sayso::Error::Stopped(Stop::Person))), "{error:?}");
+        assert!(matches!(error, RigError::Session(sayso::Error::Stopped(StopReason::Person))), "{error:?}");
         assert_eq!(send.sent(), 0);
-        assert_eq!(heard.last().unwrap()["cancelled_by"], "user");
+        assert_eq!(events.last().unwrap()["cancelled_by"], "user");
     }
 }

@@ -1,6 +1,6 @@
-//! What the tests share: a hub with a person who listens, and an endpoint that speaks chat completions.
+//! Shared test support: a hub with a listener, and a chat completions endpoint.
 
 #[cfg(any(feature = "openai", feature = "rig-http"))]
-#[allow(dead_code, reason = "the tests of each feature use a part of it")]
+#[allow(dead_code, reason = "the tests of each feature use only a part of it")]
 pub(crate) mod endpoint;
-pub(crate) mod stage;
+pub(crate) mod fixture;

@@ -1,8 +1,8 @@
-//! JSON as AAEP wants it (§3.8): RFC 8259 and nothing else, read without copying, written in the order asked for.
+//! JSON as AAEP requires it (§3.8): strict RFC 8259, parsed without copying, written in the caller's member order.
 //!
-//! [`Tape`] reads one text into a flat list of [`Value`]s that point into it. Reading never fails for what is merely
-//! unwise (a doubled key, a lone surrogate, an integer beyond 2^53): such things are noted in [`Marks`], so that the
-//! rule book can speak of them, and only what is not JSON at all is an error.
+//! [`Tape`] parses a text into a flat list of nodes, and [`JsonValue`]s refer to them. Only invalid JSON is an error.
+//! Questionable input (a duplicate key, a lone surrogate, an integer beyond 2^53) is accepted and noted in [`ParseNotes`],
+//! so that the validation rules can report it.
 //!
 //! ```
 //! let mut tape = seal::json::Tape::default();
@@ -11,18 +11,18 @@
 //! assert_eq!(tool.text().unwrap(), "fetch");
 //! ```
 
-mod node;
+mod document;
 mod number;
-mod read;
-mod scribe;
-mod text;
-mod write;
+mod reader;
+mod tape_writer;
+mod unescape;
+mod writer;
 
-pub use node::{Doc, Kind, Marks, Value};
-pub use number::Number;
-pub(crate) use read::plain_run;
-pub use read::{MAX_DEPTH, Problem, SyntaxError, Tape};
-pub use scribe::{Kept, Scribe};
-pub use text::unescape;
-pub(crate) use write::quote;
-pub use write::{Raw, Writer, object};
+pub use document::{Doc, JsonKind, JsonValue, ParseNotes};
+pub use number::JsonNumber;
+pub(crate) use reader::find_plain_run_end;
+pub use reader::{MAX_DEPTH, SyntaxError, SyntaxErrorKind, Tape};
+pub use tape_writer::{OwnedDoc, TapeWriter};
+pub use unescape::unescape;
+pub(crate) use writer::quote;
+pub use writer::{JsonWriter, RawJson, write_object};

@@ -1,51 +1,51 @@
-//! A JSON number, as it was written.
+//! A JSON number with its source text.
 
-/// A number that was read: its digits as they stood, and what they come to.
+/// A parsed number, with its source text.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Number<'d> {
+pub struct JsonNumber<'d> {
     pub(super) text: &'d str,
-    pub(super) float: bool,
-    pub(super) big: bool,
-    pub(super) huge: bool,
+    pub(super) is_float: bool,
+    pub(super) is_unsafe_integer: bool,
+    pub(super) is_out_of_range: bool,
 }
 
-impl<'d> Number<'d> {
-    /// The digits as they were written.
+impl<'d> JsonNumber<'d> {
+    /// Returns the number as it is written in the source.
     #[inline]
     pub fn source(&self) -> &'d str {
         self.text
     }
 
-    /// Written as an integer: no fraction, no exponent (C-A19).
+    /// Returns whether the number is written as an integer, without a fraction or an exponent (C-A19).
     #[inline]
     pub fn is_integer(&self) -> bool {
-        !self.float
+        !self.is_float
     }
 
-    /// An integer beyond ±2^53 (§3.8).
+    /// Returns whether the number is an integer beyond ±2^53 (§3.8).
     #[inline]
-    pub fn is_big(&self) -> bool {
-        self.big
+    pub fn is_unsafe_integer(&self) -> bool {
+        self.is_unsafe_integer
     }
 
-    /// Beyond the range of a double (§3.8).
+    /// Returns whether the number is beyond the range of a double (§3.8).
     #[inline]
-    pub fn is_huge(&self) -> bool {
-        self.huge
+    pub fn is_out_of_range(&self) -> bool {
+        self.is_out_of_range
     }
 
-    /// The value, where a 64-bit integer holds it exactly; `4.0` is 4.
+    /// Returns the value as an integer, if it is one. `4.0` is the integer 4.
     #[allow(clippy::cast_possible_truncation, reason = "the range is checked")]
     #[inline]
     pub fn as_i64(&self) -> Option<i64> {
-        if !self.float {
+        if !self.is_float {
             return self.text.parse().ok();
         }
         let value = self.as_f64();
         (value.fract() == 0.0 && value.abs() <= 9_007_199_254_740_992.0).then_some(value as i64)
     }
 
-    /// The value as a double; infinite where it does not fit.
+    /// Returns the value as a double. The double is infinite if the number is out of range.
     #[inline]
     pub fn as_f64(&self) -> f64 {
         self.text.parse().unwrap_or(f64::INFINITY)

@@ -1,22 +1,27 @@
-//! RFC 8785 a second time: slow, plain, and derived from ECMAScript's own words.
+//! A second implementation of RFC 8785, which is slow, simple, and derived from the ECMAScript specification.
 
 use std::cmp::Ordering;
 
 use serde_json::Value;
 
-/// The canonical form.
-pub(crate) fn reference(value: &Value) -> String {
+/// Returns the canonical form.
+pub(crate) fn canonicalize_slowly(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
         Value::Bool(value) => value.to_string(),
         Value::Number(number) => reference_number(number.as_f64().expect("within the range of a double")),
         Value::String(text) => reference_text(text),
-        Value::Array(items) => format!("[{}]", items.iter().map(reference).collect::<Vec<_>>().join(",")),
+        Value::Array(items) => {
+            format!("[{}]", items.iter().map(canonicalize_slowly).collect::<Vec<_>>().join(","))
+        }
         Value::Object(members) => {
             let mut members: Vec<(Vec<u16>, String)> = members
                 .iter()
                 .map(|(key, value)| {
-                    (key.encode_utf16().collect(), format!("{}:{}", reference_text(key), reference(value)))
+                    (
+                        key.encode_utf16().collect(),
+                        format!("{}:{}", reference_text(key), canonicalize_slowly(value)),
+                    )
                 })
                 .collect();
             members.sort();
@@ -26,15 +31,15 @@ pub(crate) fn reference(value: &Value) -> String {
     }
 }
 
-/// Takes the member at a path out; whether it was there.
-pub(crate) fn without(value: &mut Value, path: &[&str]) -> bool {
+/// Removes the member at a path. Returns whether it existed.
+pub(crate) fn remove_member(value: &mut Value, path: &[&str]) -> bool {
     match path {
         [] => false,
         [last] => value.as_object_mut().is_some_and(|object| object.remove(*last).is_some()),
         [first, rest @ ..] => value
             .as_object_mut()
             .and_then(|object| object.get_mut(*first))
-            .is_some_and(|inner| without(inner, rest)),
+            .is_some_and(|inner| remove_member(inner, rest)),
     }
 }
 
@@ -55,7 +60,8 @@ fn reference_text(text: &str) -> String {
     format!("\"{escaped}\"")
 }
 
-/// ECMAScript's Number::toString: the fewest digits that read back, the nearest of those, laid out by magnitude.
+/// Formats a number like ECMAScript's Number::toString: with the fewest digits that parse to the value, and among those
+/// the closest ones, in a notation that depends on the magnitude.
 pub(crate) fn reference_number(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
@@ -69,7 +75,7 @@ pub(crate) fn reference_number(value: f64) -> String {
         }
         return format!("{sign}{text}e{exponent:+}");
     }
-    // All the digits that this range could need, with the point put in and what is empty taken away.
+    // Writes all digits that this range could need, inserts the point, and trims the zeros.
     let mut text = "0".repeat(10);
     text.push_str(&digits);
     text.push_str(&"0".repeat(30));
@@ -79,8 +85,8 @@ pub(crate) fn reference_number(value: f64) -> String {
     if text.starts_with('.') { format!("{sign}0{text}") } else { format!("{sign}{text}") }
 }
 
-/// The digits d.ddd and their exponent. Both the text below and the text above are tried at each length, since near a
-/// power of two the nearer one may fail to read back where the farther one does not.
+/// Returns the shortest digits and their exponent. At each length, tries the decimals below and above the value, because
+/// next to a power of two, the closer one may not parse to the value although the other one does.
 fn shortest(value: f64) -> (String, i32) {
     // No double has more than 767 digits.
     let exact = format!("{value:.800e}");
@@ -88,26 +94,26 @@ fn shortest(value: f64) -> (String, i32) {
     let exact = mantissa.replace('.', "");
     let exponent: i32 = exponent.parse().expect("a small number");
     for count in 1..=17 {
-        let (kept, dropped) = exact.split_at(count);
-        let below = (kept.to_owned(), exponent);
-        let above = match (kept.parse::<u64>().expect("17 digits at most") + 1).to_string() {
+        let (leading, dropped) = exact.split_at(count);
+        let below = (leading.to_owned(), exponent);
+        let above = match (leading.parse::<u64>().expect("17 digits at most") + 1).to_string() {
             carried if carried.len() > count => (carried[..count].to_owned(), exponent + 1),
             next => (next, exponent),
         };
-        let reads_back = |(digits, exponent): &(String, i32)| {
+        let parses_back = |(digits, exponent): &(String, i32)| {
             let text = format!("{}.{}e{exponent}", &digits[..1], &digits[1..]);
             text.replace(".e", "e").parse() == Ok(value)
         };
-        // In the middle between the two, the even one is taken (ECMA-262, Number::toString, note 2).
-        let even = kept.ends_with(['0', '2', '4', '6', '8']);
+        // If the value is exactly halfway between the two, the even one is used (ECMA-262, Number::toString, note 2).
+        let even = leading.ends_with(['0', '2', '4', '6', '8']);
         let rest = dropped.trim_end_matches('0').cmp("5");
-        let below_is_nearer = rest.then(if even { Ordering::Less } else { Ordering::Greater }).is_lt();
-        let found = match (reads_back(&below), reads_back(&above)) {
-            (true, above) if below_is_nearer || !above => below,
+        let below_is_closer = rest.then(if even { Ordering::Less } else { Ordering::Greater }).is_lt();
+        let found = match (parses_back(&below), parses_back(&above)) {
+            (true, above) if below_is_closer || !above => below,
             (_, true) => above,
             _ => continue,
         };
         return (found.0.trim_end_matches('0').to_owned(), found.1);
     }
-    unreachable!("17 digits read back")
+    unreachable!("17 digits always parse back to the value")
 }

@@ -1,15 +1,16 @@
-//! A real browser, Debian's Chromium without a window, driven over its own DevTools protocol.
+//! Drives a real browser, Debian's headless Chromium, over its DevTools protocol.
 //!
-//! [`Browser::start`] begins with an empty profile and ends with the value. [`Browser::page`] opens a page with a window of its
-//! own; pages of one browser share their cookies, [`Browser::stranger`] has its own. What a page can do is in `page`, what can
-//! be seen of it as a screen reader would in `tree`, keys in `keys`.
+//! [`Browser::start`] starts it with an empty profile, and dropping the [`Browser`] ends it. [`Browser::page`] opens a
+//! page in its own window. Pages of one browser share their cookies, except for those of
+//! [`Browser::open_isolated_page`]. Page actions are in `open_page`, the screen reader's view in `accessibility_tree`,
+//! and keyboard input in `keys`.
 
+mod accessibility_tree;
 mod base64;
+mod devtools;
+mod emulation;
 mod keys;
-mod line;
-mod media;
-mod page;
-mod tree;
+mod open_page;
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -17,20 +18,20 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-pub use line::PATIENCE;
-pub use media::Look;
-pub use page::Page;
-pub use tree::outline;
+pub use accessibility_tree::outline;
+pub use devtools::BROWSER_TIMEOUT;
+pub use emulation::MediaPreferences;
+pub use open_page::Page;
 
 use crate::cli::binary;
-use line::Line;
+use devtools::DevToolsConnection;
 
-/// Where it knocks for commands, written by it into its profile.
-const DOOR: &str = "DevToolsActivePort";
+/// The file in its profile into which Chromium writes its DevTools address.
+const DEVTOOLS_PORT_FILE: &str = "DevToolsActivePort";
 
-/// What it is told at its start. It runs as root in containers, where its own sandbox cannot; it may reach nothing but
-/// loopback; and pages behind others keep their clocks.
-const FLAGS: [&str; 21] = [
+/// Chromium's flags. The sandbox is off, because it does not work for root in a container. Only loopback addresses can be
+/// reached, and pages in the background keep their timers.
+const CHROMIUM_FLAGS: [&str; 21] = [
     "--headless",
     "--no-sandbox",
     "--remote-debugging-port=0",
@@ -57,7 +58,7 @@ const FLAGS: [&str; 21] = [
 /// A browser that runs until it is dropped.
 pub struct Browser {
     child: Child,
-    line: Line,
+    connection: DevToolsConnection,
     address: String,
     _profile: tempfile::TempDir,
 }
@@ -67,43 +68,43 @@ impl Browser {
         let profile = tempfile::tempdir().unwrap();
         #[allow(clippy::zombie_processes, reason = "it is waited for when the browser is dropped")]
         let mut child = Command::new("chromium")
-            .args(FLAGS)
+            .args(CHROMIUM_FLAGS)
             .arg(format!("--user-data-dir={}", profile.path().display()))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .unwrap_or_else(|error| panic!("chromium: {error}; `cargo xtask browser` installs it"));
-        let (address, path) = door(&mut child, &profile.path().join(DOOR));
-        let line = Line::to(&address, &path);
-        Self { child, line, address, _profile: profile }
+        let (address, path) = read_devtools_address(&mut child, &profile.path().join(DEVTOOLS_PORT_FILE));
+        let connection = DevToolsConnection::connect(&address, &path);
+        Self { child, connection, address, _profile: profile }
     }
 
-    /// A page in a window of its own.
+    /// Opens a page in its own window.
     pub fn page(&mut self) -> Page {
-        self.open(&json!({ "url": "about:blank", "newWindow": true }))
+        self.create_page(&json!({ "url": "about:blank", "newWindow": true }))
     }
 
-    /// A page of somebody who shares nothing with the others.
-    pub fn stranger(&mut self) -> Page {
-        let context = self.line.call("Target.createBrowserContext", &json!({}));
+    /// Opens a page that shares no cookies or storage with other pages.
+    pub fn open_isolated_page(&mut self) -> Page {
+        let context = self.connection.call("Target.createBrowserContext", &json!({}));
         let context = &context["browserContextId"];
-        self.open(&json!({ "url": "about:blank", "newWindow": true, "browserContextId": context }))
+        self.create_page(&json!({ "url": "about:blank", "newWindow": true, "browserContextId": context }))
     }
 
-    fn open(&mut self, how: &serde_json::Value) -> Page {
-        let target = self.line.call("Target.createTarget", how);
+    fn create_page(&mut self, parameters: &serde_json::Value) -> Page {
+        let target = self.connection.call("Target.createTarget", parameters);
         let id = target["targetId"].as_str().unwrap();
-        Page::of(Line::to(&self.address, &format!("/devtools/page/{id}")))
+        Page::new(DevToolsConnection::connect(&self.address, &format!("/devtools/page/{id}")))
     }
 }
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // Asked to, it takes its own processes with it; it is given a moment.
-        self.line.tell("Browser.close", &json!({}));
-        let until = Instant::now() + Duration::from_secs(5);
-        while Instant::now() < until {
+        // Asks the browser to close, so that it ends its own processes, and waits up to 5 seconds.
+        self.connection.send_command("Browser.close", &json!({}));
+        let deadline = Instant::now() + Duration::from_secs(5);
+        while Instant::now() < deadline {
             if matches!(self.child.try_wait(), Ok(Some(_)) | Err(_)) {
                 return;
             }
@@ -114,9 +115,9 @@ impl Drop for Browser {
     }
 }
 
-/// Where its commands go: an address and a path, as soon as both lines are there.
-fn door(child: &mut Child, file: &std::path::Path) -> (String, String) {
-    let until = Instant::now() + PATIENCE;
+/// Waits until Chromium has written both lines of its port file. Returns the DevTools address and path.
+fn read_devtools_address(child: &mut Child, file: &std::path::Path) -> (String, String) {
+    let deadline = Instant::now() + BROWSER_TIMEOUT;
     loop {
         let text = std::fs::read_to_string(file).unwrap_or_default();
         if let Some((port, path)) = text.split_once('\n')
@@ -125,15 +126,15 @@ fn door(child: &mut Child, file: &std::path::Path) -> (String, String) {
             return (format!("127.0.0.1:{port}"), path.trim_end().to_owned());
         }
         if let Ok(Some(status)) = child.try_wait() {
-            panic!("chromium ended with {status} before it could be spoken to");
+            panic!("chromium exited with {status} before it wrote its DevTools address");
         }
-        assert!(Instant::now() < until, "chromium does not say where it can be spoken to");
+        assert!(Instant::now() < deadline, "chromium did not write its DevTools address");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
 
-/// Where pictures go, for a person to look at: `target/browser`.
-pub fn pictures() -> PathBuf {
+/// Returns the folder for screenshots, `target/browser`, and creates it if necessary.
+pub fn screenshot_dir() -> PathBuf {
     let folder = binary().ancestors().nth(2).unwrap().join("browser");
     std::fs::create_dir_all(&folder).unwrap();
     folder

@@ -1,13 +1,15 @@
-//! Agents on a WebSocket: JSON-RPC 2.0, with the same answers as over HTTP.
+//! Agents on a WebSocket: JSON-RPC 2.0, with the same replies as over HTTP.
 //!
-//! - `rpc`: what a message of JSON-RPC is, and what is said to one that is none.
-//! - `method`: which call means what to the hub.
-//! - `socket`: one connection. Calls go to the hub as they come, no more than so many at once; answers go out in the order
-//!   in which the hub settles them, and between them what it tells of the sessions that the connection follows.
+//! - `rpc`: parses JSON-RPC messages and writes responses.
+//! - `methods`: maps methods to hub commands.
+//! - `socket`: one connection. It passes calls to the hub as they arrive, up to a maximum number of calls in flight.
+//!   Responses are sent in the order in which the hub replies, interleaved with notices about the sessions that the
+//!   connection follows.
 //!
-//! A connection follows every session that it starts or names. What it may have missed it is told when it first names one.
+//! A connection follows every session that it starts or mentions in a call. When it first mentions a session, it
+//! receives the notices that it may have missed.
 
-mod method;
+mod methods;
 mod rpc;
 mod socket;
 

@@ -1,174 +1,181 @@
-//! JSON-RPC 2.0: calls in, answers and notifications out.
+//! JSON-RPC 2.0: parses calls, writes responses and notifications.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use aaep::json::{Kind, Tape, Value};
-use hub::command::Command;
+use aaep::json::{JsonKind, JsonValue, Tape};
+use hub::command::HubCommand;
 
-use super::method::command;
-use crate::http::{Response, Status};
-use crate::json_rpc::{self, NULL};
+use super::methods::parse_command;
+use crate::http::{HttpResponse, StatusCode};
+use crate::json_rpc::{self, NULL_ID};
 
-/// What a message holds.
+/// A parsed message.
 #[derive(Debug)]
-pub(super) enum Message {
-    One(Call),
-    /// One message back, when all of it is settled (§6).
-    Batch(Vec<Call>),
+pub(super) enum RpcMessage {
+    Single(RpcCall),
+    /// Several calls. They get one combined response after all of them have been handled (§6).
+    Batch(Vec<RpcCall>),
 }
 
-/// A call, or why it is none.
+/// A call, or the error that it is answered with.
 #[derive(Debug)]
-pub(super) struct Call {
-    /// Its name, as JSON. A notification has none, and no answer.
+pub(super) struct RpcCall {
+    /// The id, as JSON. A notification has none and gets no response.
     pub(super) id: Option<String>,
-    /// What the hub is asked.
-    pub(super) command: Result<Command, Fault>,
+    /// The command for the hub.
+    pub(super) command: Result<HubCommand, RpcError>,
 }
 
-/// Why something is refused: a code of JSON-RPC, and the problem that HTTP would answer.
+/// An error: a JSON-RPC code, and the problem details that the same request would get over HTTP.
 #[derive(Debug)]
-pub(super) struct Fault {
+pub(super) struct RpcError {
     code: i64,
-    problem: Response,
+    problem: HttpResponse,
 }
 
-impl Fault {
-    fn new(code: i64, status: Status, title: &str) -> Self {
-        Self { code, problem: Response::problem(status, title) }
+impl RpcError {
+    fn new(code: i64, status: StatusCode, title: &str) -> Self {
+        Self { code, problem: HttpResponse::problem(status, title) }
     }
 
-    pub(super) fn parse(why: &str) -> Self {
-        Self::new(json_rpc::PARSE_ERROR, Status::BadRequest, why)
+    pub(super) fn parse_error(title: &str) -> Self {
+        Self::new(json_rpc::PARSE_ERROR, StatusCode::BadRequest, title)
     }
 
-    pub(super) fn request(why: &str) -> Self {
-        Self::new(json_rpc::INVALID_REQUEST, Status::BadRequest, why)
+    pub(super) fn invalid_request(title: &str) -> Self {
+        Self::new(json_rpc::INVALID_REQUEST, StatusCode::BadRequest, title)
     }
 
-    pub(super) fn method(name: &str) -> Self {
+    pub(super) fn method_not_found(name: &str) -> Self {
         let name: String = name.chars().take(64).collect();
-        Self::new(json_rpc::METHOD_NOT_FOUND, Status::NotFound, &format!("There is no method {name:?}."))
+        Self::new(json_rpc::METHOD_NOT_FOUND, StatusCode::NotFound, &format!("Unknown method {name:?}."))
     }
 
-    pub(super) fn params(why: &str) -> Self {
-        Self::new(json_rpc::INVALID_PARAMS, Status::BadRequest, why)
+    pub(super) fn invalid_params(title: &str) -> Self {
+        Self::new(json_rpc::INVALID_PARAMS, StatusCode::BadRequest, title)
     }
 
-    /// What the hub answered, if it is no result.
-    pub(super) fn of(problem: Response) -> Self {
+    /// Converts an HTTP problem response to an error.
+    pub(super) fn from_problem(problem: HttpResponse) -> Self {
         let code = match problem.status {
-            Status::BadRequest => json_rpc::INVALID_PARAMS,
-            Status::Forbidden => -32003,
-            Status::NotFound => -32004,
-            Status::Conflict => -32009,
-            Status::UnprocessableContent => -32022,
-            Status::TooManyRequests => -32029,
-            Status::Unavailable => -32053,
+            StatusCode::BadRequest => json_rpc::INVALID_PARAMS,
+            StatusCode::Forbidden => -32003,
+            StatusCode::NotFound => -32004,
+            StatusCode::Conflict => -32009,
+            StatusCode::UnprocessableContent => -32022,
+            StatusCode::TooManyRequests => -32029,
+            StatusCode::ServiceUnavailable => -32053,
             _ => -32603,
         };
         Self { code, problem }
     }
 
-    /// The answer that says so.
-    pub(super) fn answer(&self, id: Option<&str>) -> String {
-        let data = String::from_utf8_lossy(self.problem.content());
-        let title = self.problem.title.as_deref().unwrap_or("It cannot be done.");
-        let data = if data.is_empty() { NULL } else { &*data };
+    /// Writes the error response.
+    pub(super) fn to_response(&self, id: Option<&str>) -> String {
+        let data = String::from_utf8_lossy(self.problem.body_bytes());
+        let title = self.problem.title.as_deref().unwrap_or("The request failed.");
+        let data = if data.is_empty() { NULL_ID } else { &*data };
         let error = json_rpc::error(self.code, title, Some(data));
-        json_rpc::message(&[("id", id.unwrap_or(NULL)), ("error", &error)])
+        json_rpc::message(&[("id", id.unwrap_or(NULL_ID)), ("error", &error)])
     }
 }
 
-/// The answer that something was done.
-pub(super) fn result(id: &str, json: &str) -> String {
+/// Writes a success response.
+pub(super) fn success_response(id: &str, json: &str) -> String {
     json_rpc::message(&[("id", id), ("result", json)])
 }
 
-/// Something that nobody asked for; the method needs no escapes.
+/// Writes a notification. The method name must not contain characters that need escaping in JSON.
 pub(super) fn notification(method: &str, params: &str) -> String {
     json_rpc::message(&[("method", &format!("\"{method}\"")), ("params", params)])
 }
 
-/// All answers of a batch.
-pub(super) fn batch(answers: &[String]) -> String {
-    format!("[{}]", answers.join(","))
+/// Joins the responses of a batch.
+pub(super) fn batch_response(responses: &[String]) -> String {
+    format!("[{}]", responses.join(","))
 }
 
-/// Reads a message; `most` calls at most are taken in a batch.
-pub(super) fn read(text: &str, most: usize) -> Result<Message, Fault> {
+/// Parses a message. A batch may have at most `max_calls` calls.
+pub(super) fn parse_message(text: &str, max_calls: usize) -> Result<RpcMessage, RpcError> {
     let mut tape = Tape::default();
-    let doc = tape.read(text).map_err(|error| Fault::parse(&format!("not JSON: {error}")))?;
+    let doc = tape.read(text).map_err(|error| RpcError::parse_error(&format!("not JSON: {error}")))?;
     let root = doc.root();
-    if root.kind() != Kind::Array {
-        return Ok(Message::One(call(&root)));
+    if root.kind() != JsonKind::Array {
+        return Ok(RpcMessage::Single(parse_call(&root)));
     }
-    match root.items().take(most.saturating_add(1)).count() {
-        0 => Err(Fault::request("A batch has at least one call.")),
-        count if count > most => Err(Fault::request(&format!("A batch has at most {most} calls."))),
-        _ => Ok(Message::Batch(root.items().map(|item| call(&item)).collect())),
+    match root.items().take(max_calls.saturating_add(1)).count() {
+        0 => Err(RpcError::invalid_request("A batch must have at least one call.")),
+        count if count > max_calls => {
+            Err(RpcError::invalid_request(&format!("A batch may have at most {max_calls} calls.")))
+        }
+        _ => Ok(RpcMessage::Batch(root.items().map(|item| parse_call(&item)).collect())),
     }
 }
 
-fn call(value: &Value<'_>) -> Call {
-    if value.kind() != Kind::Object {
-        return Call { id: Some(NULL.to_owned()), command: Err(Fault::request("A call is a JSON object.")) };
+fn parse_call(value: &JsonValue<'_>) -> RpcCall {
+    if value.kind() != JsonKind::Object {
+        return RpcCall {
+            id: Some(NULL_ID.to_owned()),
+            command: Err(RpcError::invalid_request("A call must be a JSON object.")),
+        };
     }
     let id = value.member("id");
-    let named = id.as_ref().is_some_and(json_rpc::is_id);
-    let called = method_and_params(value).and_then(|called| match id {
-        Some(_) if !named => Err(Fault::request("An id is a string, a number or null.")),
-        _ => Ok(called),
+    let has_valid_id = id.as_ref().is_some_and(json_rpc::is_id);
+    let parsed = method_and_params(value).and_then(|parsed| match id {
+        Some(_) if !has_valid_id => {
+            Err(RpcError::invalid_request("The id must be a string, a number or null."))
+        }
+        _ => Ok(parsed),
     });
-    let id = match (id, &called) {
-        (Some(id), _) if named => Some(id.source().to_owned()),
-        // What is no call is told so, with or without a name.
-        (_, Err(_)) => Some(NULL.to_owned()),
+    let id = match (id, &parsed) {
+        (Some(id), _) if has_valid_id => Some(id.source().to_owned()),
+        // An invalid call gets an error response even without an id.
+        (_, Err(_)) => Some(NULL_ID.to_owned()),
         _ => None,
     };
-    Call { id, command: called.and_then(|(method, params)| command(&method, params)) }
+    RpcCall { id, command: parsed.and_then(|(method, params)| parse_command(&method, params)) }
 }
 
-fn method_and_params<'d>(value: &Value<'d>) -> Result<(Cow<'d, str>, Option<Value<'d>>), Fault> {
-    if let Some(name) = doubled(value) {
-        return Err(Fault::request(&format!("{name:?} stands twice.")));
+fn method_and_params<'d>(value: &JsonValue<'d>) -> Result<(Cow<'d, str>, Option<JsonValue<'d>>), RpcError> {
+    if let Some(name) = duplicate_member(value) {
+        return Err(RpcError::invalid_request(&format!("{name:?} appears twice.")));
     }
     if !json_rpc::is_version_2(value) {
-        return Err(Fault::request("jsonrpc is \"2.0\"."));
+        return Err(RpcError::invalid_request("jsonrpc must be \"2.0\"."));
     }
     let Some(method) = value.member("method").and_then(|method| method.text()) else {
-        return Err(Fault::request("A call names its method."));
+        return Err(RpcError::invalid_request("method is required."));
     };
     let params = value.member("params");
-    if params.is_some_and(|params| !matches!(params.kind(), Kind::Object | Kind::Array)) {
-        return Err(Fault::request("params are an object."));
+    if params.is_some_and(|params| !matches!(params.kind(), JsonKind::Object | JsonKind::Array)) {
+        return Err(RpcError::invalid_request("params must be an object."));
     }
     Ok((method, params))
 }
 
-/// A name that stands twice among the members of an object.
-pub(super) fn doubled(value: &Value<'_>) -> Option<String> {
-    let mut names = HashSet::new();
-    let mut all = value.members().filter_map(|(name, _)| name.text());
-    all.find(|name| !names.insert(name.clone())).map(|name| name.chars().take(64).collect())
+/// Returns a member name that occurs twice in an object.
+pub(super) fn duplicate_member(value: &JsonValue<'_>) -> Option<String> {
+    let mut seen = HashSet::new();
+    let mut member_names = value.members().filter_map(|(name, _)| name.text());
+    member_names.find(|name| !seen.insert(name.clone())).map(|name| name.chars().take(64).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The answer to a message that holds no call.
-    fn answer(text: &str) -> String {
-        match read(text, 3) {
-            Err(fault) => fault.answer(None),
-            Ok(Message::One(Call { id, command: Err(fault) })) => fault.answer(id.as_deref()),
+    /// Returns the error response to an invalid message.
+    fn error_response(text: &str) -> String {
+        match parse_message(text, 3) {
+            Err(error) => error.to_response(None),
+            Ok(RpcMessage::Single(RpcCall { id, command: Err(error) })) => error.to_response(id.as_deref()),
             Ok(other) => format!("{other:?}"),
         }
     }
 
     #[test]
-    fn what_is_no_call_is_told_so() {
+    fn an_invalid_call_gets_an_error_response() {
         for (text, code, id) in [
             ("", -32700, "null"),
             ("{", -32700, "null"),
@@ -188,32 +195,34 @@ mod tests {
             (r#"{"jsonrpc":"2.0","method":7}"#, -32600, "null"),
         ] {
             let expected = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":""#);
-            let answer = answer(text);
-            assert!(answer.starts_with(&expected), "{text}: {answer}");
-            assert!(answer.contains(r#""data":{"title":""#), "{answer}");
+            let response = error_response(text);
+            assert!(response.starts_with(&expected), "{text}: {response}");
+            assert!(response.contains(r#""data":{"title":""#), "{response}");
         }
     }
 
     #[test]
-    fn names_come_back_as_they_were_and_notifications_have_none() {
+    fn ids_are_returned_unchanged_and_notifications_have_none() {
         for id in ["1", "1.50", "null", r#""\u0041""#] {
             let text = format!(r#"{{"jsonrpc":"2.0","method":"session.start","id":{id}}}"#);
-            let Ok(Message::One(Call { id: Some(read), command: Ok(_) })) = read(&text, 3) else {
+            let Ok(RpcMessage::Single(RpcCall { id: Some(parsed), command: Ok(_) })) =
+                parse_message(&text, 3)
+            else {
                 panic!("{text}")
             };
-            assert_eq!(read, id);
+            assert_eq!(parsed, id);
         }
-        for (method, is_known) in [("session.start", true), ("a", false)] {
+        for (method, is_valid) in [("session.start", true), ("a", false)] {
             let text = format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#);
-            let Ok(Message::One(call)) = read(&text, 3) else { panic!("{text}") };
-            assert_eq!((call.id, call.command.is_ok()), (None, is_known));
+            let Ok(RpcMessage::Single(call)) = parse_message(&text, 3) else { panic!("{text}") };
+            assert_eq!((call.id, call.command.is_ok()), (None, is_valid));
         }
     }
 
     #[test]
-    fn a_batch_is_its_calls_one_by_one() {
+    fn a_batch_is_parsed_call_by_call() {
         let text = r#"[{"jsonrpc":"2.0","method":"session.start","id":1},7,{"jsonrpc":"2.0","method":"session.start"}]"#;
-        let Ok(Message::Batch(calls)) = read(text, 3) else { panic!() };
+        let Ok(RpcMessage::Batch(calls)) = parse_message(text, 3) else { panic!() };
         let ids: Vec<_> = calls.iter().map(|call| (call.id.as_deref(), call.command.is_ok())).collect();
         assert_eq!(ids, [(Some("1"), true), (Some("null"), false), (None, true)]);
     }

@@ -1,236 +1,250 @@
-//! One WebSocket of an agent, from its request to its end.
+//! An agent's WebSocket connection, from the upgrade request to the close.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
-use aaep::json::Writer;
+use aaep::json::JsonWriter;
 use futures_util::StreamExt;
-use hub::command::{Notice, Reply, RequestId};
+use hub::command::{AgentNotice, HubReply, RequestId};
 use hub::{Principal, Role};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::rpc::{self, Call, Fault, Message};
-use crate::http::{Head, Response, Status};
-use crate::listener::websocket::{accept_key, switch};
-use crate::listener::{Ear, Ending, FAREWELL, Heard, Mouth, Word, hang_up};
-use crate::server::{Limits, Line, Server, Told, response};
+use super::rpc::{self, RpcCall, RpcError, RpcMessage};
+use crate::http::{HttpResponse, RequestHead, StatusCode};
+use crate::message_transport::websocket::{accept_key, switch_protocols};
+use crate::message_transport::{
+    CLOSE_TIMEOUT, DisconnectReason, InboundItem, MessageSink, MessageSource, OutboundItem, lingering_close,
+};
+use crate::server::{AgentConnection, AgentNotification, Server, ServerLimits, reply_to_response};
 
-/// The subprotocol, for those who ask for one.
-const PROTOCOL: &str = "sayso.agent.v1";
-/// Nobody takes longer for one message and is still there.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// The subprotocol. Clients may request it, but need not.
+const SUBPROTOCOL: &str = "sayso.agent.v1";
+/// How long one write may take before the connection is considered lost.
+const WRITE_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// A request to become an agent's WebSocket that was found good.
+/// A valid upgrade request for an agent's WebSocket.
 #[derive(Debug)]
 pub(crate) struct Upgrade {
-    who: Principal,
+    principal: Principal,
     accept: String,
     protocol: Option<&'static str>,
 }
 
 impl Upgrade {
-    /// Reads the request. Who only listens has nothing to say here.
-    pub(crate) fn asked(head: &Head, who: Principal) -> Result<Self, Response> {
-        if matches!(who.role, Role::Listener | Role::Observer) {
-            return Err(Response::problem(Status::Forbidden, "This token is not for that."));
+    /// Validates an upgrade request. Tokens of listeners and observers are rejected.
+    pub(crate) fn from_request(head: &RequestHead, principal: Principal) -> Result<Self, HttpResponse> {
+        if matches!(principal.role, Role::Listener | Role::Observer) {
+            return Err(HttpResponse::problem(StatusCode::Forbidden, "This token does not allow that."));
         }
         let accept = accept_key(head)?;
         let protocol = match head.header("sec-websocket-protocol") {
             None => None,
-            Some(_) if head.lists("sec-websocket-protocol", PROTOCOL) => Some(PROTOCOL),
+            Some(_) if head.list_contains("sec-websocket-protocol", SUBPROTOCOL) => Some(SUBPROTOCOL),
             Some(_) => {
-                let why = format!("The subprotocol here is {PROTOCOL}, or none.");
-                return Err(Response::problem(Status::BadRequest, &why));
+                let title = format!("The subprotocol must be {SUBPROTOCOL} or none.");
+                return Err(HttpResponse::problem(StatusCode::BadRequest, &title));
             }
         };
-        Ok(Self { who, accept, protocol })
+        Ok(Self { principal, accept, protocol })
     }
 }
 
-/// The connection is a WebSocket from here on; `read` is what came after the head.
+/// Runs the WebSocket. `read` holds the bytes that followed the request head.
 pub(crate) async fn run(
     server: &Server,
     upgrade: Upgrade,
     stream: impl AsyncRead + AsyncWrite + Send + Unpin,
     read: Vec<u8>,
 ) {
-    let Upgrade { who, accept, protocol } = upgrade;
-    let Some(socket) = switch(server, &accept, protocol, stream, read).await else { return };
-    let (mut mouth, mut ear) = socket.split();
-    // Every call in flight has a place for its answer.
-    let line = server.bridge.line(server.limits.untold.saturating_add(2 * server.limits.calls).max(1));
-    let mut talk = Talk {
-        line,
-        who: who.clone(),
+    let Upgrade { principal, accept, protocol } = upgrade;
+    let Some(socket) = switch_protocols(server, &accept, protocol, stream, read).await else { return };
+    let (mut sink, mut source) = socket.split();
+    // The queue also has space for the reply to every call in flight.
+    let connection = server.hub.connect_agent(
+        server.limits.queued_notifications.saturating_add(2 * server.limits.calls_in_flight).max(1),
+    );
+    let mut agent_socket = AgentSocket {
+        connection,
+        principal: principal.clone(),
         limits: server.limits,
         calls: HashMap::new(),
         batches: HashMap::new(),
-        bytes: 0,
+        in_flight_bytes: 0,
     };
-    let ending = tokio::select! {
-        ending = talk.converse(&mut ear, &mut mouth) => ending,
-        () = server.dismissed(&who) => Ending::Dismissed,
+    let reason = tokio::select! {
+        reason = agent_socket.run(&mut source, &mut sink) => reason,
+        () = server.wait_for_revocation(&principal) => DisconnectReason::TokenRevoked,
     };
-    drop(talk);
-    let _ = timeout(FAREWELL, mouth.say(Word::End { ending, subscription: None })).await;
-    if let Ok(socket) = ear.reunite(mouth) {
-        hang_up(socket.into_inner()).await;
+    drop(agent_socket);
+    let _ = timeout(CLOSE_TIMEOUT, sink.transmit(OutboundItem::Close { reason, subscription: None })).await;
+    if let Ok(socket) = source.reunite(sink) {
+        lingering_close(socket.into_inner()).await;
     }
 }
 
-/// What is said and in flight on one connection.
-struct Talk {
-    line: Line,
-    who: Principal,
-    limits: Limits,
-    calls: HashMap<RequestId, InFlight>,
-    /// Batches that are not settled, by the first of their calls that went to the hub.
-    batches: HashMap<RequestId, Batch>,
-    /// Of the messages whose calls are in flight.
-    bytes: usize,
+/// The state of one connection.
+struct AgentSocket {
+    connection: AgentConnection,
+    principal: Principal,
+    limits: ServerLimits,
+    calls: HashMap<RequestId, PendingCall>,
+    /// Unfinished batches. The key is the first of the batch's calls that was submitted to the hub.
+    batches: HashMap<RequestId, PendingBatch>,
+    /// Total size of the messages whose calls are in flight, in bytes.
+    in_flight_bytes: usize,
 }
 
-/// A call that the hub has not settled.
-struct InFlight {
+/// A call that the hub has not replied to yet.
+struct PendingCall {
     id: Option<String>,
     bytes: usize,
     batch: Option<RequestId>,
 }
 
-struct Batch {
-    left: usize,
-    answers: Vec<String>,
+struct PendingBatch {
+    remaining: usize,
+    responses: Vec<String>,
 }
 
-impl Talk {
-    async fn converse(&mut self, ear: &mut impl Ear, mouth: &mut impl Mouth) -> Ending {
-        let mut pings = tokio::time::interval(self.limits.ping_time);
+impl AgentSocket {
+    async fn run(
+        &mut self,
+        source: &mut impl MessageSource,
+        sink: &mut impl MessageSink,
+    ) -> DisconnectReason {
+        let mut pings = tokio::time::interval(self.limits.ping_interval);
         pings.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         pings.reset();
-        // The third sign of life that was asked for has its time to come, too.
-        let silence = self.limits.ping_time * 4;
-        let mut until = Instant::now() + silence;
+        // Four intervals, so that the agent has time to answer the third ping.
+        let idle_timeout = self.limits.ping_interval * 4;
+        let mut idle_deadline = Instant::now() + idle_timeout;
         loop {
-            let room = self.calls.len() < self.limits.calls && self.bytes < self.limits.body_bytes;
-            let word = tokio::select! {
+            let can_read = self.calls.len() < self.limits.calls_in_flight
+                && self.in_flight_bytes < self.limits.body_bytes;
+            let item = tokio::select! {
                 biased;
-                told = self.line.told() => {
-                    if !room {
-                        // Nobody was listened to meanwhile.
-                        until = Instant::now() + silence;
+                notification = self.connection.recv() => {
+                    if !can_read {
+                        // Reading was paused, so the agent could not show that it is alive.
+                        idle_deadline = Instant::now() + idle_timeout;
                     }
-                    match told {
-                        None => return Ending::Over,
-                        Some(Told::Notice(notice)) => notified(&notice).map(Word::Aside),
-                        Some(Told::Answer(request, answer)) => self.settle(request, &answer).map(Word::Aside),
+                    match notification {
+                        None => return DisconnectReason::SubscriptionEnded,
+                        Some(AgentNotification::Notice(notice)) => format_notice(&notice).map(OutboundItem::Raw),
+                        Some(AgentNotification::Reply(request, reply)) => self.handle_reply(request, &reply).map(OutboundItem::Raw),
                     }
                 }
-                _ = pings.tick() => Some(Word::Ping),
-                heard = timeout_at(until, ear.hear()), if room => {
-                    until = Instant::now() + silence;
-                    match heard {
-                        Err(_) => return Ending::Silent,
-                        Ok(Heard::End(ending)) => return ending,
-                        Ok(Heard::Message { text, .. }) => match self.take(&text) {
-                            Ok(said) => said.map(Word::Aside),
-                            Err(ending) => return ending,
+                _ = pings.tick() => Some(OutboundItem::Ping),
+                received = timeout_at(idle_deadline, source.receive()), if can_read => {
+                    idle_deadline = Instant::now() + idle_timeout;
+                    match received {
+                        Err(_) => return DisconnectReason::IdleTimeout,
+                        Ok(InboundItem::End(reason)) => return reason,
+                        Ok(InboundItem::Message { text, .. }) => match self.handle_message(&text) {
+                            Ok(response) => response.map(OutboundItem::Raw),
+                            Err(reason) => return reason,
                         },
-                        Ok(Heard::Malformed) => {
-                            Some(Word::Aside(Fault::parse("Messages are UTF-8.").answer(None)))
+                        Ok(InboundItem::Malformed) => {
+                            Some(OutboundItem::Raw(RpcError::parse_error("Messages must be UTF-8.").to_response(None)))
                         }
                         Ok(_) => None,
                     }
                 }
             };
-            if let Some(word) = word
-                && !timeout(PATIENCE, mouth.say(word)).await.unwrap_or(false)
+            if let Some(item) = item
+                && !timeout(WRITE_TIMEOUT, sink.transmit(item)).await.unwrap_or(false)
             {
-                return Ending::Gone;
+                return DisconnectReason::ConnectionLost;
             }
         }
     }
 
-    /// Takes a message; what can be said to it at once is.
-    fn take(&mut self, text: &str) -> Result<Option<String>, Ending> {
-        let (calls, is_batch) = match rpc::read(text, self.limits.calls) {
-            Ok(Message::One(call)) => (vec![call], false),
-            Ok(Message::Batch(calls)) => (calls, true),
-            Err(fault) => return Ok(Some(fault.answer(None))),
+    /// Handles a message. Returns the response if it can be sent immediately, without a reply from the hub.
+    fn handle_message(&mut self, text: &str) -> Result<Option<String>, DisconnectReason> {
+        let (calls, is_batch) = match rpc::parse_message(text, self.limits.calls_in_flight) {
+            Ok(RpcMessage::Single(call)) => (vec![call], false),
+            Ok(RpcMessage::Batch(calls)) => (calls, true),
+            Err(error) => return Ok(Some(error.to_response(None))),
         };
-        let mut answers = Vec::new();
-        let mut asked = Vec::new();
-        for Call { id, command } in calls {
+        let mut responses = Vec::new();
+        let mut submitted = Vec::new();
+        for RpcCall { id, command } in calls {
             match command {
                 Ok(command) => {
-                    asked.push((self.line.ask(&self.who, command).ok_or(Ending::Gone)?, id));
+                    submitted.push((
+                        self.connection
+                            .submit(&self.principal, command)
+                            .ok_or(DisconnectReason::ConnectionLost)?,
+                        id,
+                    ));
                 }
-                Err(fault) => answers.extend(id.map(|id| fault.answer(Some(&id)))),
+                Err(error) => responses.extend(id.map(|id| error.to_response(Some(&id)))),
             }
         }
-        let first = asked.first().map(|(request, _)| *request);
-        let left = asked.len();
+        let first = submitted.first().map(|(request, _)| *request);
+        let remaining = submitted.len();
         let mut bytes = text.len();
-        for (request, id) in asked {
+        for (request, id) in submitted {
             let bytes = std::mem::take(&mut bytes);
-            self.bytes += bytes;
-            self.calls.insert(request, InFlight { id, bytes, batch: first.filter(|_| is_batch) });
+            self.in_flight_bytes += bytes;
+            self.calls.insert(request, PendingCall { id, bytes, batch: first.filter(|_| is_batch) });
         }
         match first {
             Some(first) if is_batch => {
-                self.batches.insert(first, Batch { left, answers });
+                self.batches.insert(first, PendingBatch { remaining, responses });
                 Ok(None)
             }
-            _ => Ok(said(&answers, is_batch)),
+            _ => Ok(join_responses(&responses, is_batch)),
         }
     }
 
-    /// The hub has settled a call; what can be said now is returned.
-    fn settle(&mut self, request: RequestId, answer: &Reply) -> Option<String> {
-        let InFlight { id, bytes, batch } = self.calls.remove(&request)?;
-        self.bytes = self.bytes.saturating_sub(bytes);
-        let answer = id.map(|id| answered(&id, answer));
-        let Some(batch) = batch else { return answer };
-        let whole = self.batches.get_mut(&batch)?;
-        whole.answers.extend(answer);
-        whole.left -= 1;
-        if whole.left > 0 {
+    /// Handles the hub's reply to a call. Returns the response if it is complete. A batch is answered after its last call.
+    fn handle_reply(&mut self, request: RequestId, reply: &HubReply) -> Option<String> {
+        let PendingCall { id, bytes, batch } = self.calls.remove(&request)?;
+        self.in_flight_bytes = self.in_flight_bytes.saturating_sub(bytes);
+        let response = id.map(|id| format_response(&id, reply));
+        let Some(batch) = batch else { return response };
+        let pending = self.batches.get_mut(&batch)?;
+        pending.responses.extend(response);
+        pending.remaining -= 1;
+        if pending.remaining > 0 {
             return None;
         }
-        let whole = self.batches.remove(&batch)?;
-        said(&whole.answers, true)
+        let pending = self.batches.remove(&batch)?;
+        join_responses(&pending.responses, true)
     }
 }
 
-/// Answers, if there are any: to notifications alone nothing is said.
-fn said(answers: &[String], is_batch: bool) -> Option<String> {
-    match answers {
+/// Joins responses. Returns `None` if there are none, because the message contained only notifications.
+fn join_responses(responses: &[String], is_batch: bool) -> Option<String> {
+    match responses {
         [] => None,
-        [answer] if !is_batch => Some(answer.clone()),
-        answers => Some(rpc::batch(answers)),
+        [response] if !is_batch => Some(response.clone()),
+        responses => Some(rpc::batch_response(responses)),
     }
 }
 
-fn answered(id: &str, reply: &Reply) -> String {
+fn format_response(id: &str, reply: &HubReply) -> String {
     match reply.to_json() {
-        Some(json) => rpc::result(id, &json),
-        None => Fault::of(response(reply, Status::Ok)).answer(Some(id)),
+        Some(json) => rpc::success_response(id, &json),
+        None => RpcError::from_problem(reply_to_response(reply, StatusCode::Ok)).to_response(Some(id)),
     }
 }
 
-fn notified(notice: &Notice) -> Option<String> {
-    let mut params = Writer::default();
+fn format_notice(notice: &AgentNotice) -> Option<String> {
+    let mut params = JsonWriter::default();
     params.open_object();
     params.key("session_id");
     let method = match notice {
-        Notice::Resolved { session, token, outcome } => {
+        AgentNotice::QuestionResolved { session, token, outcome } => {
             params.text(session.as_str());
             params.key("reply_token");
             params.text(token.as_str());
             outcome.write(&mut params);
             "session.resolved"
         }
-        Notice::Stopped { session, reason } => {
+        AgentNotice::SessionEnded { session, reason } => {
             params.text(session.as_str());
             params.key("reason");
             params.text(reason.as_str());

@@ -1,11 +1,11 @@
-//! Who is there: bearer tokens, kept as hashes, each with a role and what it may hear; passes, which stand for one
-//! in a browser; attempts that failed.
+//! Authentication: bearer tokens, stored as hashes, each with a role and a scope; session cookies for
+//! browsers; and a limit on failed sign-ins.
 
-mod attempts;
-mod passes;
+mod browser_sessions;
+mod sign_in_limiter;
 mod tokens;
 
-pub(crate) use attempts::Attempts;
-pub(crate) use passes::Pass;
-pub use passes::Passes;
+pub use browser_sessions::BrowserSessions;
+pub(crate) use browser_sessions::SessionCookie;
+pub(crate) use sign_in_limiter::SignInLimiter;
 pub use tokens::{NewToken, TokenError, Tokens};

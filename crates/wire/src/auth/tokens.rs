@@ -1,4 +1,4 @@
-//! Tokens in a file: one a line, its hash and never itself.
+//! The token file: one token per line, stored as a hash.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -6,155 +6,157 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hub::{Principal, Role, Scope};
-use seal::json::{Tape, Writer};
-use seal::private::{self, KeyFileError};
+use seal::json::{JsonWriter, Tape};
+use seal::private_file::{self, KeyFileError};
 use seal::{Digest, Random, base64url};
 use thiserror::Error;
 
-/// All tokens that are known, by their hashes.
+/// All known tokens, by their digests.
 #[derive(Clone, Debug, Default)]
 pub struct Tokens(HashMap<Digest, Principal>);
 
-/// What a new token is for.
+/// The properties of a new token.
 #[derive(Clone, Debug)]
 pub struct NewToken {
-    /// Its name: who has it.
+    /// The name of the token's holder.
     pub name: String,
-    /// What it is for.
+    /// The role of the holder.
     pub role: Role,
-    /// The agent as which it speaks; for agents only, and needed there.
+    /// The id of the agent that the token authenticates. Required for agents and forbidden for other roles.
     pub agent_id: Option<String>,
-    /// What it may hear; not for agents.
+    /// What the holder may hear. Unused for agents.
     pub scope: Scope,
 }
 
-/// Why tokens cannot be read or made.
+/// Why tokens cannot be read or created.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TokenError {
-    /// The file cannot be read or written, or may not be believed.
+    /// The file cannot be read or written, or its permissions are unsafe.
     #[error(transparent)]
     File(#[from] KeyFileError),
-    /// This line is no token.
+    /// This line is not a token.
     #[error("{path}:{1}: not a token", path = .0.display())]
-    Line(PathBuf, usize),
-    /// Nobody can have that name.
-    #[error("{}", no_name(.0))]
-    Name(String),
-    /// A token of that name is there.
-    #[error("there is a token of the name {0:?} already")]
-    Taken(String),
-    /// An agent's token must say which agent, and no other may.
-    #[error("a token for an agent needs --agent-id, and no other token may have one")]
-    AgentId,
+    InvalidLine(PathBuf, usize),
+    /// The name is not allowed.
+    #[error("{}", invalid_name_message(.0))]
+    InvalidName(String),
+    /// A token with this name exists already.
+    #[error("a token named {0:?} already exists")]
+    NameTaken(String),
+    /// An agent's token has no agent id, or another token has one.
+    #[error("--agent-id is required for the role agent, and not allowed for other roles")]
+    AgentIdMismatch,
 }
 
-/// Names of who is let in without a token: by `--open`, as the demo's assistant, as the agent of an embedded hub.
-const RESERVED: [&str; 3] = ["local", "sayso-demo", "sayso-embedded"];
+/// The names of principals that have no token: every client with `--open`, the demo's assistant, and the agent of an
+/// embedded hub.
+const RESERVED_NAMES: [&str; 3] = ["local", "sayso-demo", "sayso-embedded"];
 
-fn no_name(name: &str) -> String {
-    if RESERVED.contains(&name) {
-        return format!("the name {name:?} is kept for agents and listeners that need no token");
+fn invalid_name_message(name: &str) -> String {
+    if RESERVED_NAMES.contains(&name) {
+        return format!("the name {name:?} is reserved");
     }
-    format!("{name:?} is no name: it needs letters, and no line breaks or other control characters")
+    format!("invalid name {name:?}: it must not be empty or contain control characters")
 }
 
-/// No file of tokens is longer.
-const LONGEST: u64 = 16 * 1024 * 1024;
+/// Maximum size of a token file, in bytes.
+const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
 
 impl Tokens {
-    /// Reads a file that only its owner can read.
+    /// Loads a token file. Fails if anyone but its owner can read it.
     pub fn load(path: &Path) -> Result<Self, TokenError> {
-        let text = private::read(path, LONGEST)?;
+        let text = private_file::read(path, MAX_FILE_BYTES)?;
         let mut tokens = Self::default();
         for (line, number) in text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty()) {
-            let (hash, principal) = read(line).ok_or_else(|| TokenError::Line(path.to_owned(), number))?;
-            tokens.0.insert(hash, principal);
+            let (digest, principal) =
+                parse_line(line).ok_or_else(|| TokenError::InvalidLine(path.to_owned(), number))?;
+            tokens.0.insert(digest, principal);
         }
         Ok(tokens)
     }
 
-    /// Who has that token.
+    /// Returns the holder of a token, or `None` if the token is unknown.
     pub fn principal(&self, token: &str) -> Option<&Principal> {
         self.0.get(&Digest::of(token.as_bytes()))
     }
 
-    /// The hash of that token, and who has it.
-    pub(crate) fn known(&self, token: &str) -> Option<(Digest, &Principal)> {
-        let hash = Digest::of(token.as_bytes());
-        self.0.get(&hash).map(|principal| (hash, principal))
+    /// Returns the digest of a token and its holder.
+    pub(crate) fn lookup(&self, token: &str) -> Option<(Digest, &Principal)> {
+        let digest = Digest::of(token.as_bytes());
+        self.0.get(&digest).map(|principal| (digest, principal))
     }
 
-    /// Who has the token with that hash.
-    pub(crate) fn of_hash(&self, hash: &Digest) -> Option<&Principal> {
-        self.0.get(hash)
+    /// Returns the holder of the token with this digest.
+    pub(crate) fn principal_by_digest(&self, digest: &Digest) -> Option<&Principal> {
+        self.0.get(digest)
     }
 
-    /// Whether this one's token holds, and for just that.
-    pub(crate) fn has(&self, who: &Principal) -> bool {
-        who.token.as_ref().and_then(|hash| self.0.get(hash)) == Some(who)
+    /// Returns whether the principal's token is valid and still has the same role and scope.
+    pub(crate) fn is_current(&self, principal: &Principal) -> bool {
+        principal.token_digest.as_ref().and_then(|digest| self.0.get(digest)) == Some(principal)
     }
 
-    /// All who have one.
+    /// Returns the holders of all tokens.
     pub(crate) fn principals(&self) -> Vec<Principal> {
         self.0.values().cloned().collect()
     }
 
-    /// How many there are.
+    /// Returns the number of tokens.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether nobody has one.
+    /// Returns whether there are no tokens.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Makes a token, known from now on; only this once is it seen.
+    /// Creates and adds a token. Returns the token, which is not stored anywhere, and its line for the file.
     pub fn add(&mut self, new: &NewToken, random: &mut impl Random) -> Result<(String, String), TokenError> {
         if (new.role == Role::Agent) != new.agent_id.is_some() {
-            return Err(TokenError::AgentId);
+            return Err(TokenError::AgentIdMismatch);
         }
         if new.name.trim().is_empty()
-            || seal::harmless(&new.name, |_| String::new()) != new.name
-            || RESERVED.contains(&new.name.as_str())
+            || seal::escape_controls(&new.name, |_| String::new()) != new.name
+            || RESERVED_NAMES.contains(&new.name.as_str())
         {
-            return Err(TokenError::Name(new.name.clone()));
+            return Err(TokenError::InvalidName(new.name.clone()));
         }
         if self.0.values().any(|known| *known.name == *new.name) {
-            return Err(TokenError::Taken(new.name.clone()));
+            return Err(TokenError::NameTaken(new.name.clone()));
         }
         let mut secret = [0; 32];
         random.fill(&mut secret);
         let token = format!("sayso_{}", base64url::encode(&secret));
-        let hash = Digest::of(token.as_bytes());
-        let line = write(new, &hash);
-        if let Some((hash, principal)) = read(&line) {
-            self.0.insert(hash, principal);
+        let digest = Digest::of(token.as_bytes());
+        let line = format_line(new, &digest);
+        if let Some((digest, principal)) = parse_line(&line) {
+            self.0.insert(digest, principal);
         }
         Ok((token, line))
     }
 
-    /// Makes a token and appends it to the file, which is made if it is not there.
+    /// Creates a token and appends it to the file, which is created if it does not exist.
     pub fn append(path: &Path, new: &NewToken, random: &mut impl Random) -> Result<String, TokenError> {
         let mut tokens = if path.exists() { Self::load(path)? } else { Self::default() };
         let (token, line) = tokens.add(new, random)?;
-        let wrong = |error| KeyFileError::Io(path.to_owned(), error);
-        let mut file = private::options().append(true).create(true).open(path).map_err(wrong)?;
-        file.write_all(format!("{line}\n").as_bytes()).and_then(|()| file.sync_all()).map_err(wrong)?;
+        let io_error = |error| KeyFileError::Io(path.to_owned(), error);
+        let mut file = private_file::open_options().append(true).create(true).open(path).map_err(io_error)?;
+        file.write_all(format!("{line}\n").as_bytes()).and_then(|()| file.sync_all()).map_err(io_error)?;
         Ok(token)
     }
 }
 
-fn write(new: &NewToken, hash: &Digest) -> String {
-    let mut writer = Writer::default();
+fn format_line(new: &NewToken, digest: &Digest) -> String {
+    let mut writer = JsonWriter::default();
     writer.open_object();
     let mut member = |name: &str, text: &str| {
         writer.key(name).text(text);
     };
     member("name", &new.name);
-    member("role", new.role.word());
-    member("hash", &hash.to_string());
+    member("role", new.role.as_str());
+    member("hash", &digest.to_string());
     if let Some(agent) = &new.agent_id {
         member("agent_id", agent);
     }
@@ -164,7 +166,7 @@ fn write(new: &NewToken, hash: &Digest) -> String {
     writer.finish()
 }
 
-fn read(line: &str) -> Option<(Digest, Principal)> {
+fn parse_line(line: &str) -> Option<(Digest, Principal)> {
     let mut tape = Tape::default();
     let doc = tape.read(line).ok()?;
     let root = doc.root();
@@ -178,16 +180,16 @@ fn read(line: &str) -> Option<(Digest, Principal)> {
         Some(scope) => Scope::read(&scope)?,
         None => Scope::default(),
     };
-    let hash = Digest::parse(&text("hash")?)?;
+    let digest = Digest::parse(&text("hash")?)?;
     let principal = Principal {
         name: Arc::from(&*text("name")?),
         role,
         agent_id,
         scope: Arc::new(scope),
-        open: false,
-        token: Some(hash),
+        is_unauthenticated: false,
+        token_digest: Some(digest),
     };
-    Some((hash, principal))
+    Some((digest, principal))
 }
 
 #[cfg(test)]
@@ -199,58 +201,59 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_seen_once_and_its_hash_is_kept() {
+    fn only_the_hash_of_a_token_is_stored() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tokens");
         let token =
             Tokens::append(&path, &new("bank", Role::Agent, Some("bank")), &mut seal::SystemRandom).unwrap();
-        let ear = Tokens::append(&path, &new("ear", Role::Listener, None), &mut seal::SystemRandom).unwrap();
+        let listener =
+            Tokens::append(&path, &new("ada", Role::Listener, None), &mut seal::SystemRandom).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
-        assert!(!text.contains(&token) && !text.contains(&ear));
+        assert!(!text.contains(&token) && !text.contains(&listener));
         let tokens = Tokens::load(&path).unwrap();
         let bank = tokens.principal(&token).unwrap();
         assert_eq!((bank.role, bank.agent_id.as_deref()), (Role::Agent, Some("bank")));
-        assert_eq!(tokens.principal(&ear).unwrap().role, Role::Listener);
+        assert_eq!(tokens.principal(&listener).unwrap().role, Role::Listener);
         assert!(tokens.principal("sayso_guess").is_none() && tokens.principal("").is_none());
         assert!(matches!(
-            Tokens::append(&path, &new("ear", Role::Observer, None), &mut seal::SystemRandom),
-            Err(TokenError::Taken(_))
+            Tokens::append(&path, &new("ada", Role::Observer, None), &mut seal::SystemRandom),
+            Err(TokenError::NameTaken(_))
         ));
         assert!(matches!(
             Tokens::append(&path, &new("x", Role::Agent, None), &mut seal::SystemRandom),
-            Err(TokenError::AgentId)
+            Err(TokenError::AgentIdMismatch)
         ));
     }
 
     #[cfg(unix)]
     #[test]
-    fn a_file_that_others_can_read_is_refused() {
+    fn a_file_that_others_can_read_is_rejected() {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tokens");
-        Tokens::append(&path, &new("ear", Role::Listener, None), &mut seal::SystemRandom).unwrap();
+        Tokens::append(&path, &new("ada", Role::Listener, None), &mut seal::SystemRandom).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
         assert!(Tokens::load(&path).unwrap_err().to_string().contains("chmod 600"));
     }
 
     #[test]
-    fn a_line_that_is_no_token_is_named() {
+    fn an_invalid_line_is_reported_with_its_number() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tokens");
-        Tokens::append(&path, &new("ear", Role::Listener, None), &mut seal::SystemRandom).unwrap();
+        Tokens::append(&path, &new("ada", Role::Listener, None), &mut seal::SystemRandom).unwrap();
         let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
         file.write_all(b"{\"name\":\"x\",\"role\":\"king\",\"hash\":\"\"}\n").unwrap();
-        assert!(matches!(Tokens::load(&path), Err(TokenError::Line(_, 2))));
+        assert!(matches!(Tokens::load(&path), Err(TokenError::InvalidLine(_, 2))));
     }
 
     #[test]
-    fn a_file_that_is_too_long_lets_nobody_in() {
+    fn a_file_that_is_too_long_is_rejected() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tokens");
-        Tokens::append(&path, &new("ear", Role::Listener, None), &mut seal::SystemRandom).unwrap();
+        Tokens::append(&path, &new("ada", Role::Listener, None), &mut seal::SystemRandom).unwrap();
         let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
-        file.write_all(&vec![b'\n'; usize::try_from(LONGEST).unwrap()]).unwrap();
+        file.write_all(&vec![b'\n'; usize::try_from(MAX_FILE_BYTES).unwrap()]).unwrap();
         assert!(matches!(Tokens::load(&path), Err(TokenError::File(KeyFileError::TooLong(..)))));
     }
 }

@@ -1,4 +1,4 @@
-//! `GET /events`: a stream of unnamed messages, and nothing to ask for first.
+//! `GET /events`: an SSE stream of unnamed messages, without a subscription request.
 
 use std::sync::Arc;
 
@@ -7,92 +7,95 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::bare::Bare;
+use super::implicit_subscription::ImplicitSubscription;
 use super::{Compat, Handover};
-use crate::http::{Response, Status};
-use crate::listener::FAREWELL;
-use crate::observe::Wire;
-use crate::server::{STREAM_HEAD, Server, hung_up, response, written};
+use crate::http::{HttpResponse, StatusCode};
+use crate::message_transport::CLOSE_TIMEOUT;
+use crate::server::{SSE_RESPONSE_HEAD, Server, reply_to_response, wait_for_disconnect, write_with_timeout};
 use crate::sse;
+use crate::telemetry::TransportKind;
 
-/// A stream of the dialect that was let in.
-pub(crate) struct Stream {
-    bare: Bare,
-    place: Place,
-    handed: mpsc::Receiver<Handover>,
+/// An accepted stream of the compat dialect.
+pub(crate) struct CompatStream {
+    implicit: ImplicitSubscription,
+    registration: StreamRegistration,
+    handovers: mpsc::Receiver<Handover>,
 }
 
-/// Among the open streams, until it is dropped.
-struct Place {
+/// Unregisters the open stream when dropped.
+struct StreamRegistration {
     compat: Arc<Compat>,
     id: u64,
 }
 
-impl Drop for Place {
+impl Drop for StreamRegistration {
     fn drop(&mut self) {
-        self.compat.close(self.id);
+        self.compat.unregister_stream(self.id);
     }
 }
 
-impl Stream {
+impl CompatStream {
     pub(super) async fn open(
         server: &Server,
         compat: &Arc<Compat>,
-        who: &Principal,
-    ) -> Result<Self, Response> {
-        let refused = |reply| response(&reply, Status::Ok);
-        let bare = Bare::open(&server.bridge, who, compat.limits).await.map_err(refused)?;
-        let (id, handed) = compat.open(who, &bare.subscription);
-        Ok(Self { bare, place: Place { compat: compat.clone(), id }, handed })
+        principal: &Principal,
+    ) -> Result<Self, HttpResponse> {
+        let rejected = |reply| reply_to_response(&reply, StatusCode::Ok);
+        let implicit =
+            ImplicitSubscription::open(&server.hub, principal, compat.limits).await.map_err(rejected)?;
+        let (id, handovers) = compat.register_stream(principal, &implicit.subscription);
+        Ok(Self { implicit, registration: StreamRegistration { compat: compat.clone(), id }, handovers })
     }
 
-    /// Says what there is to hear, until one of the two ends.
+    /// Writes messages until the subscription or the connection ends.
     pub(crate) async fn run(self, server: &Server, stream: impl AsyncRead + AsyncWrite + Send + Unpin) {
-        let Self { mut bare, place, mut handed } = self;
-        let _here = server.bridge.observe().listens(Wire::Sse);
-        let _talk = server.bridge.talk();
-        let patience = server.limits.message_time;
+        let Self { mut implicit, registration, mut handovers } = self;
+        let _listener_guard = server.hub.telemetry().track_listener(TransportKind::Sse);
+        let _shutdown_guard = server.hub.delay_shutdown();
+        let time_limit = server.limits.message_write_timeout;
         let (mut reader, mut writer) = tokio::io::split(stream);
-        let said = async {
-            if !written(&mut writer, STREAM_HEAD, server.limits.answer_time).await {
+        let writing = async {
+            if !write_with_timeout(&mut writer, SSE_RESPONSE_HEAD, server.limits.response_timeout).await {
                 return;
             }
             loop {
-                let (messages, last) = tokio::select! {
+                let (messages, is_last) = tokio::select! {
                     biased;
-                    Some(Handover { answer, subscription }) = handed.recv() => {
+                    Some(Handover { answer, subscription }) = handovers.recv() => {
                         if let Some(subscription) = subscription {
-                            bare.go_over(&subscription).await;
-                            place.compat.moved(place.id, &bare.subscription);
+                            implicit.switch_subscription(&subscription).await;
+                            registration.compat.set_subscription(registration.id, &implicit.subscription);
                         }
                         (vec![answer], false)
                     }
-                    frame = bare.next() => {
+                    frame = implicit.next() => {
                         let Some(frame) = frame else { return };
-                        let told = bare.tell(&frame);
-                        if let Some(token) = &told.question {
-                            place.compat.told(place.id, token);
+                        let rendered = implicit.render(&frame);
+                        if let Some(token) = &rendered.question {
+                            registration.compat.record_question(registration.id, token);
                         }
-                        (told.messages, told.last)
+                        (rendered.messages, rendered.is_last)
                     }
                 };
-                if !written(&mut writer, lines(&messages).as_bytes(), patience).await || last {
+                if !write_with_timeout(&mut writer, format_messages(&messages).as_bytes(), time_limit).await
+                    || is_last
+                {
                     return;
                 }
             }
         };
         tokio::select! {
-            () = said => {}
-            () = hung_up(&mut reader) => {}
+            () = writing => {}
+            () = wait_for_disconnect(&mut reader) => {}
         }
-        drop(place);
-        bare.close(&bare.subscription).await;
-        let _ = timeout(FAREWELL, writer.shutdown()).await;
+        drop(registration);
+        implicit.close(&implicit.subscription).await;
+        let _ = timeout(CLOSE_TIMEOUT, writer.shutdown()).await;
     }
 }
 
-/// Messages as the dialect frames them; a comment where there is none, as a sign of life.
-fn lines(messages: &[String]) -> String {
+/// Encodes messages as unnamed SSE messages. If there are none, returns a comment, which serves as a heartbeat.
+fn format_messages(messages: &[String]) -> String {
     if messages.is_empty() {
         return sse::HEARTBEAT.to_owned();
     }

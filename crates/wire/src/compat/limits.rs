@@ -1,24 +1,33 @@
-//! What a connection of the dialect may make the hub remember.
+//! Limits on the state that the hub holds for connections of the compat dialect.
 
 use std::time::Duration;
 
-/// What is taken of a connection of the dialect.
+/// Limits of a connection of the compat dialect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Questions that are remembered as told to it; an answer to a forgotten one speaks for its present terms.
-    pub questions: usize,
-    /// Events that are remembered as told, so that a change of terms tells none of them again.
-    pub told: usize,
-    /// Earlier subscriptions that wait for answers; beyond that they do not.
-    pub earlier: usize,
-    /// Answers to a handshake that may wait for their stream.
-    pub answers: usize,
-    /// Whoever posts before its stream is open has so long to open it, and then misses nothing.
-    pub patience: Duration,
+pub struct CompatLimits {
+    /// Maximum number of sent questions that are remembered. A reply to a forgotten question is assigned to the current
+    /// subscription.
+    pub remembered_questions: usize,
+    /// Maximum number of sent event ids that are remembered, so that a change of subscription does not repeat events.
+    pub remembered_events: usize,
+    /// Maximum number of earlier subscriptions that stay open for their open questions. Further ones are closed
+    /// immediately.
+    pub superseded_subscriptions: usize,
+    /// Maximum number of handshake answers that are queued for a stream.
+    pub queued_answers: usize,
+    /// How long a message that starts a session waits for the client's stream to open, so that the client
+    /// misses nothing.
+    pub stream_wait: Duration,
 }
 
-impl Default for Limits {
+impl Default for CompatLimits {
     fn default() -> Self {
-        Self { questions: 64, told: 256, earlier: 16, answers: 16, patience: Duration::from_secs(2) }
+        Self {
+            remembered_questions: 64,
+            remembered_events: 256,
+            superseded_subscriptions: 16,
+            queued_answers: 16,
+            stream_wait: Duration::from_secs(2),
+        }
     }
 }

@@ -1,89 +1,91 @@
-//! `POST /messages` and `POST /sessions`: what a client of the dialect says, on its own.
+//! `POST /messages` and `POST /sessions`.
 
 use std::sync::Arc;
 
-use aaep::json::Writer;
+use aaep::json::JsonWriter;
 use hub::Principal;
-use hub::command::{Command, SubscriberMessage};
+use hub::command::{HubCommand, SubscriberMessage};
 
-use super::words::{self, Words};
-use super::{Compat, bare};
-use crate::http::{Response, Status};
+use super::message_parser::{self, CompatMessage};
+use super::{Compat, implicit_subscription};
+use crate::http::{HttpResponse, StatusCode};
 use crate::server::Server;
 
-/// `POST /messages`: everything that is JSON is taken.
-pub(super) async fn message(
+/// Handles `POST /messages`, which accepts any JSON.
+pub(super) async fn post_message(
     server: &Server,
     compat: &Arc<Compat>,
     body: &[u8],
-    who: &Principal,
-) -> Result<Response, Response> {
-    let text = text(body)?;
-    let words = words::read(&text).ok_or_else(|| bad("The body is not JSON."))?;
-    let bridge = &server.bridge;
-    match words {
-        Words::Request { text, user } => return start(compat, text, user, who).await,
-        Words::Terms => {
-            let handover = bare::terms(bridge, who, &text).await;
-            hand(compat, who, handover).await;
+    principal: &Principal,
+) -> Result<HttpResponse, HttpResponse> {
+    let text = utf8_body(body)?;
+    let message = message_parser::parse(&text).ok_or_else(|| bad_request("The body is not JSON."))?;
+    let hub = &server.hub;
+    match message {
+        CompatMessage::UserInput { text, user } => return start_session(compat, text, user, principal).await,
+        CompatMessage::Subscribe => {
+            let handover = implicit_subscription::subscribe(hub, principal, &text).await;
+            hand_over(compat, principal, handover).await;
         }
-        Words::OtherTerms => {
-            if let Some(handover) = bare::other_terms(bridge, who, &text).await {
-                hand(compat, who, handover).await;
+        CompatMessage::Renegotiate => {
+            if let Some(handover) = implicit_subscription::renegotiate(hub, principal, &text).await {
+                hand_over(compat, principal, handover).await;
             }
         }
-        Words::Close => {
-            bridge.ask(who.clone(), Command::Say { message: SubscriberMessage::parse(&text) }).await;
+        CompatMessage::Close => {
+            hub.ask(principal.clone(), HubCommand::SendMessage { message: SubscriberMessage::parse(&text) })
+                .await;
         }
-        Words::Reply { token } => {
-            let subscription = compat.replier(who, token.as_deref());
-            bare::reply(bridge, who, subscription, text).await;
+        CompatMessage::Reply { token } => {
+            let subscription = compat.subscription_for_reply(principal, token.as_deref());
+            implicit_subscription::send_reply(hub, principal, subscription, text).await;
         }
     }
-    Ok(Response::new(Status::Ok).json(r#"{"status":"received"}"#))
+    Ok(HttpResponse::new(StatusCode::Ok).json(r#"{"status":"received"}"#))
 }
 
-/// `POST /sessions`
-pub(super) async fn session(
+/// Handles `POST /sessions`.
+pub(super) async fn post_session(
     compat: &Arc<Compat>,
     body: &[u8],
-    who: &Principal,
-) -> Result<Response, Response> {
-    let text = text(body)?;
-    let (said, user) =
-        words::session(&text).ok_or_else(|| bad("user_message is a text that says something."))?;
-    start(compat, said, user, who).await
+    principal: &Principal,
+) -> Result<HttpResponse, HttpResponse> {
+    let text = utf8_body(body)?;
+    let (request_text, user) = message_parser::parse_session_request(&text)
+        .ok_or_else(|| bad_request("user_message must be non-empty text."))?;
+    start_session(compat, request_text, user, principal).await
 }
 
-/// A session is started, once somebody hears it.
-async fn start(
+/// Starts a session, after waiting for the client's stream.
+async fn start_session(
     compat: &Compat,
     text: String,
     user: Option<String>,
-    who: &Principal,
-) -> Result<Response, Response> {
-    compat.ear(who).await;
-    let session = compat.start(who, text, user).await?;
-    let mut writer = Writer::default();
+    principal: &Principal,
+) -> Result<HttpResponse, HttpResponse> {
+    compat.wait_for_stream(principal).await;
+    let session = compat.start_session(principal, text, user).await?;
+    let mut writer = JsonWriter::default();
     writer.open_object();
     for (name, text) in [("status", "started"), ("session_id", &session)] {
         writer.key(name).text(text);
     }
     writer.close_object();
-    Ok(Response::new(Status::Created).json(writer.finish()))
+    Ok(HttpResponse::new(StatusCode::Created).json(writer.finish()))
 }
 
-/// The answer goes to the stream of who asked. Where there is none, nobody can have these terms either.
-async fn hand(compat: &Compat, who: &Principal, handover: super::Handover) {
-    if let Some(stream) = compat.newest(who) {
+/// Hands the answer and the new subscription over to the client's newest stream. If the client has no stream, both are
+/// dropped.
+async fn hand_over(compat: &Compat, principal: &Principal, handover: super::Handover) {
+    if let Some(stream) = compat.newest_stream(principal) {
         let _ = stream.send(handover).await;
     }
 }
 
-fn text(body: &[u8]) -> Result<String, Response> {
-    String::from_utf8(body.to_vec()).map_err(|_| bad("The body is not UTF-8."))
+fn utf8_body(body: &[u8]) -> Result<String, HttpResponse> {
+    String::from_utf8(body.to_vec()).map_err(|_| bad_request("The body is not UTF-8."))
 }
 
-fn bad(why: &str) -> Response {
-    Response::problem(Status::BadRequest, why)
+fn bad_request(title: &str) -> HttpResponse {
+    HttpResponse::problem(StatusCode::BadRequest, title)
 }

@@ -1,189 +1,212 @@
-//! The dialect that AAEP's own packages speak, for those who asked for it with `--compat`.
+//! The dialect of AAEP's own packages, enabled with `--compat`.
 //!
-//! They know no handshake, no name for a stream's messages and no subscription to answer for (C-C2). What they say comes down
-//! to the same commands of the hub as everybody's; all that is theirs alone stands here:
+//! The dialect has no handshake, its stream messages have no event names, and its replies have no valid subscription ids
+//! (C-C2). Its messages map to the same hub commands as those of other clients. Everything specific to the dialect is in
+//! this module:
 //!
-//! - `bare`: a connection that hears without having asked, and what is told it twice.
-//! - `kept`: a subscription that was left for other terms, until its questions are answered.
-//! - `limits`: what a connection may make the hub remember.
-//! - `events`: `GET /events`, a stream of unnamed messages.
+//! - `implicit_subscription`: a subscription that the hub creates for a connection that has not requested one.
+//! - `superseded_subscription`: an earlier subscription, which stays open until its questions are answered.
+//! - `limits`: limits on the state that the hub holds for a connection.
+//! - `events`: `GET /events`, an SSE stream of unnamed messages.
 //! - `messages`: `POST /messages` and `POST /sessions`.
 //! - `socket`: `/aaep/v1/ws` without a subprotocol.
-//! - `words`: what a message of the dialect is.
+//! - `message_parser`: parses messages of the dialect.
 
-mod bare;
 mod events;
-mod kept;
+mod implicit_subscription;
 mod limits;
+mod message_parser;
 mod messages;
 mod socket;
-mod words;
+mod superseded_subscription;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use aaep::SubscriptionId;
-pub(crate) use events::Stream;
+pub(crate) use events::CompatStream;
 use hub::Principal;
-pub use limits::Limits;
+pub use limits::CompatLimits;
 pub(crate) use socket::Upgrade;
 use tokio::sync::{Notify, mpsc};
 
-use crate::http::{Head, Method, Response, Status};
+use crate::http::{HttpResponse, Method, RequestHead, StatusCode};
 use crate::server::{Server, StartSession};
 
-/// What the dialect's connections share: an answer comes on another connection than its question went out on.
+/// The state that the dialect's connections share. It is needed because a reply arrives on a different connection than
+/// its question was sent on.
 pub(crate) struct Compat {
-    limits: Limits,
-    start: StartSession,
+    limits: CompatLimits,
+    start_session: StartSession,
     streams: Mutex<Streams>,
-    came: Notify,
+    stream_opened: Notify,
 }
 
 #[derive(Debug, Default)]
 struct Streams {
-    open: Vec<Open>,
-    made: u64,
+    /// The open streams, newest last.
+    open: Vec<OpenStream>,
+    last_id: u64,
 }
 
-/// A stream that is open, the newest last.
 #[derive(Debug)]
-struct Open {
+struct OpenStream {
     id: u64,
     principal: std::sync::Arc<str>,
     subscription: SubscriptionId,
-    /// Questions that it was told, and over which subscription.
+    /// Reply tokens of the questions sent on the stream, each with the subscription that the question was sent to.
     questions: Vec<(String, SubscriptionId)>,
     handover: mpsc::Sender<Handover>,
 }
 
-/// The answer to a handshake, and the subscription that a stream has from then on.
+/// The answer to a subscription request and the new subscription, which are handed over to the client's stream.
 #[derive(Debug)]
 pub(crate) struct Handover {
     answer: String,
     subscription: Option<SubscriptionId>,
 }
 
-/// What a request of the dialect comes to.
-pub(crate) enum Routed {
-    Whole(Response),
-    Stream(Box<Stream>),
-    Socket(Upgrade),
+/// The result of a request of the dialect.
+pub(crate) enum CompatOutcome {
+    Response(HttpResponse),
+    EventStream(Box<CompatStream>),
+    WebSocket(Upgrade),
 }
 
-/// Answers what the dialect alone knows; `None` if that is nothing of it, or if nobody asked for it.
+/// Handles requests that exist only in the dialect. Returns `None` for other requests, or if the dialect is disabled.
 pub(crate) async fn route(
     server: &Server,
-    head: &Head,
+    head: &RequestHead,
     parts: &[&str],
     body: &[u8],
-    who: &Principal,
-) -> Result<Option<Routed>, Response> {
+    principal: &Principal,
+) -> Result<Option<CompatOutcome>, HttpResponse> {
     let Some(compat) = &server.compat else { return Ok(None) };
-    let routed = match (head.method, parts) {
-        (Method::Get, ["events"]) => Routed::Stream(Box::new(Stream::open(server, compat, who).await?)),
-        (Method::Post, ["messages"]) => Routed::Whole(messages::message(server, compat, body, who).await?),
-        (Method::Post, ["sessions"]) => Routed::Whole(messages::session(compat, body, who).await?),
+    let outcome = match (head.method, parts) {
+        (Method::Get, ["events"]) => {
+            CompatOutcome::EventStream(Box::new(CompatStream::open(server, compat, principal).await?))
+        }
+        (Method::Post, ["messages"]) => {
+            CompatOutcome::Response(messages::post_message(server, compat, body, principal).await?)
+        }
+        (Method::Post, ["sessions"]) => {
+            CompatOutcome::Response(messages::post_session(compat, body, principal).await?)
+        }
         (Method::Get, ["aaep", "v1", "ws"]) if head.header("sec-websocket-protocol").is_none() => {
-            Routed::Socket(Upgrade::asked(compat, head, who)?)
+            CompatOutcome::WebSocket(Upgrade::from_request(compat, head, principal)?)
         }
         (_, ["events" | "messages" | "sessions"]) => {
-            let why = "This address takes another method.";
-            return Err(Response::problem(Status::MethodNotAllowed, why));
+            let title = "Method not allowed.";
+            return Err(HttpResponse::problem(StatusCode::MethodNotAllowed, title));
         }
         _ => return Ok(None),
     };
-    Ok(Some(routed))
+    Ok(Some(outcome))
 }
 
 impl Compat {
-    pub(crate) fn new(limits: Limits, start: StartSession) -> Self {
-        Self { limits, start, streams: Mutex::default(), came: Notify::new() }
+    pub(crate) fn new(limits: CompatLimits, start_session: StartSession) -> Self {
+        Self { limits, start_session, streams: Mutex::default(), stream_opened: Notify::new() }
     }
 
-    /// Starts a session for what a person asks for; its id.
-    async fn start(&self, who: &Principal, text: String, user: Option<String>) -> Result<String, Response> {
-        if !who.role.answers() {
-            return Err(Response::problem(Status::Forbidden, "This token is not for that."));
+    /// Starts a session for a person's request. Returns the session id.
+    async fn start_session(
+        &self,
+        principal: &Principal,
+        text: String,
+        user: Option<String>,
+    ) -> Result<String, HttpResponse> {
+        if !principal.role.can_answer() {
+            return Err(HttpResponse::problem(StatusCode::Forbidden, "This token does not allow that."));
         }
-        (self.start)(text, user).await.map_err(|why| Response::problem(Status::Unavailable, &why))
+        (self.start_session)(text, user)
+            .await
+            .map_err(|reason| HttpResponse::problem(StatusCode::ServiceUnavailable, &reason))
     }
 
-    /// A stream is open; its name, and where it is handed answers.
-    fn open(&self, who: &Principal, subscription: &SubscriptionId) -> (u64, mpsc::Receiver<Handover>) {
-        let (handover, handed) = mpsc::channel(self.limits.answers);
-        let mut streams = self.streams();
-        streams.made += 1;
-        let id = streams.made;
-        streams.open.push(Open {
+    /// Registers an open stream. Returns its id and the receiver of handovers.
+    fn register_stream(
+        &self,
+        principal: &Principal,
+        subscription: &SubscriptionId,
+    ) -> (u64, mpsc::Receiver<Handover>) {
+        let (handover, handovers) = mpsc::channel(self.limits.queued_answers);
+        let mut streams = self.lock_streams();
+        streams.last_id += 1;
+        let id = streams.last_id;
+        streams.open.push(OpenStream {
             id,
-            principal: who.name.clone(),
+            principal: principal.name.clone(),
             subscription: subscription.clone(),
             questions: Vec::new(),
             handover,
         });
         drop(streams);
-        self.came.notify_waiters();
-        (id, handed)
+        self.stream_opened.notify_waiters();
+        (id, handovers)
     }
 
-    fn close(&self, id: u64) {
-        self.streams().open.retain(|open| open.id != id);
+    fn unregister_stream(&self, id: u64) {
+        self.lock_streams().open.retain(|open| open.id != id);
     }
 
-    /// A stream has another subscription now.
-    fn moved(&self, id: u64, subscription: &SubscriptionId) {
-        if let Some(open) = self.streams().open.iter_mut().find(|open| open.id == id) {
+    /// Sets the current subscription of a stream.
+    fn set_subscription(&self, id: u64, subscription: &SubscriptionId) {
+        if let Some(open) = self.lock_streams().open.iter_mut().find(|open| open.id == id) {
             open.subscription = subscription.clone();
         }
     }
 
-    /// A stream was told a question, and may answer it.
-    fn told(&self, id: u64, token: &str) {
-        if let Some(open) = self.streams().open.iter_mut().find(|open| open.id == id) {
-            if open.questions.len() >= self.limits.questions {
+    /// Records that a question was sent on a stream, so that the client may answer it.
+    fn record_question(&self, id: u64, token: &str) {
+        if let Some(open) = self.lock_streams().open.iter_mut().find(|open| open.id == id) {
+            if open.questions.len() >= self.limits.remembered_questions {
                 open.questions.remove(0);
             }
             open.questions.push((token.to_owned(), open.subscription.clone()));
         }
     }
 
-    /// For which subscription somebody answers: the one over which the newest of his streams was told the question.
-    fn replier(&self, who: &Principal, token: Option<&str>) -> Option<SubscriptionId> {
-        let streams = self.streams();
-        let mut own = streams.open.iter().rev().filter(|open| open.principal == who.name);
-        let told = own.clone().flat_map(|open| &open.questions).find(|(one, _)| Some(one.as_str()) == token);
-        told.map(|(_, subscription)| subscription).or_else(|| Some(&own.next()?.subscription)).cloned()
+    /// Returns the subscription that a reply belongs to: the one to which the question was sent, on the principal's newest
+    /// stream that has it. If no stream has it, returns the current subscription of the newest stream.
+    fn subscription_for_reply(&self, principal: &Principal, token: Option<&str>) -> Option<SubscriptionId> {
+        let streams = self.lock_streams();
+        let mut own = streams.open.iter().rev().filter(|open| open.principal == principal.name);
+        let received = own
+            .clone()
+            .flat_map(|open| &open.questions)
+            .find(|(question, _)| Some(question.as_str()) == token);
+        received.map(|(_, subscription)| subscription).or_else(|| Some(&own.next()?.subscription)).cloned()
     }
 
-    /// Where the newest stream of somebody is handed answers.
-    fn newest(&self, who: &Principal) -> Option<mpsc::Sender<Handover>> {
-        let streams = self.streams();
-        let own = streams.open.iter().rev().find(|open| open.principal == who.name);
+    /// Returns the handover channel of the principal's newest stream.
+    fn newest_stream(&self, principal: &Principal) -> Option<mpsc::Sender<Handover>> {
+        let streams = self.lock_streams();
+        let own = streams.open.iter().rev().find(|open| open.principal == principal.name);
         own.map(|open| open.handover.clone())
     }
 
-    /// Waits a little until somebody hears.
-    async fn ear(&self, who: &Principal) {
-        let heard = async {
+    /// Waits up to `stream_wait` until the principal has a stream.
+    async fn wait_for_stream(&self, principal: &Principal) {
+        let has_stream = async {
             loop {
-                let mut came = std::pin::pin!(self.came.notified());
-                came.as_mut().enable();
-                if self.newest(who).is_some() {
+                let mut notified = std::pin::pin!(self.stream_opened.notified());
+                notified.as_mut().enable();
+                if self.newest_stream(principal).is_some() {
                     return;
                 }
-                came.await;
+                notified.await;
             }
         };
-        let _ = tokio::time::timeout(self.limits.patience, heard).await;
+        let _ = tokio::time::timeout(self.limits.stream_wait, has_stream).await;
     }
 
-    fn streams(&self) -> MutexGuard<'_, Streams> {
+    fn lock_streams(&self) -> MutexGuard<'_, Streams> {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test says what went wrong by panicking")]
+#[allow(clippy::unwrap_used, reason = "a failed test panics")]
 mod tests {
     use std::time::Duration;
 
@@ -196,49 +219,58 @@ mod tests {
         SubscriptionId::parse(id).unwrap()
     }
 
-    fn dialect(limits: Limits) -> (Compat, Principal) {
-        let start =
-            Box::new(|_, _| Box::pin(async { Err("nobody".to_owned()) }) as crate::server::Handling<_>);
-        (Compat::new(limits, start), Principal::anybody())
+    fn compat_state(limits: CompatLimits) -> (Compat, Principal) {
+        let start_session = Box::new(|_, _| {
+            Box::pin(async { Err("unavailable".to_owned()) }) as crate::server::HandlerFuture<_>
+        });
+        (Compat::new(limits, start_session), Principal::unauthenticated())
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_wish_waits_for_its_stream_and_not_a_moment_longer() {
-        let (compat, who) = dialect(Limits::default());
-        let begun = Instant::now();
-        let mut waits = std::pin::pin!(compat.ear(&who));
-        assert_eq!(waits.as_mut().now_or_never(), None, "nobody hears yet");
-        let other = Principal { name: "somebody else".into(), ..Principal::anybody() };
-        let _theirs = compat.open(&other, &subscription("sub_1"));
-        assert_eq!(waits.as_mut().now_or_never(), None, "somebody else's stream is not his");
-        let (id, _handed) = compat.open(&who, &subscription("sub_2"));
-        assert_eq!(waits.now_or_never(), Some(()), "his stream has come");
-        assert_eq!(compat.ear(&who).now_or_never(), Some(()), "and who comes after it waits for nothing");
-        compat.close(id);
-        assert_eq!(compat.ear(&who).now_or_never(), None, "a stream that is gone hears nothing");
-        assert_eq!(begun.elapsed(), Duration::ZERO);
+    async fn a_request_waits_until_its_stream_opens() {
+        let (compat, principal) = compat_state(CompatLimits::default());
+        let started = Instant::now();
+        let mut waiting = std::pin::pin!(compat.wait_for_stream(&principal));
+        assert_eq!(waiting.as_mut().now_or_never(), None, "no stream is open yet");
+        let other = Principal { name: "somebody else".into(), ..Principal::unauthenticated() };
+        let _other_stream = compat.register_stream(&other, &subscription("sub_1"));
+        assert_eq!(waiting.as_mut().now_or_never(), None, "another principal's stream does not count");
+        let (id, _handovers) = compat.register_stream(&principal, &subscription("sub_2"));
+        assert_eq!(waiting.now_or_never(), Some(()), "the stream has opened");
+        assert_eq!(
+            compat.wait_for_stream(&principal).now_or_never(),
+            Some(()),
+            "a later request does not wait"
+        );
+        compat.unregister_stream(id);
+        assert_eq!(compat.wait_for_stream(&principal).now_or_never(), None, "a closed stream does not count");
+        assert_eq!(started.elapsed(), Duration::ZERO);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_wish_that_nobody_hears_is_granted_after_a_while() {
-        for patience in [Limits::default().patience, Duration::from_secs(7)] {
-            let (compat, who) = dialect(Limits { patience, ..Limits::default() });
-            let begun = Instant::now();
-            compat.ear(&who).await;
-            assert_eq!(begun.elapsed().as_secs(), patience.as_secs());
+    async fn a_request_without_a_stream_proceeds_after_the_wait() {
+        for stream_wait in [CompatLimits::default().stream_wait, Duration::from_secs(7)] {
+            let (compat, principal) = compat_state(CompatLimits { stream_wait, ..CompatLimits::default() });
+            let started = Instant::now();
+            compat.wait_for_stream(&principal).await;
+            assert_eq!(started.elapsed().as_secs(), stream_wait.as_secs());
         }
-        assert_eq!(Limits::default().patience, Duration::from_secs(2));
+        assert_eq!(CompatLimits::default().stream_wait, Duration::from_secs(2));
     }
 
     #[test]
-    fn answers_to_a_handshake_wait_for_their_stream_up_to_the_limit() {
-        for answers in [1, Limits::default().answers] {
-            let (compat, who) = dialect(Limits { answers, ..Limits::default() });
-            let (_, mut handed) = compat.open(&who, &subscription("sub_1"));
-            let stream = compat.newest(&who).unwrap();
+    fn handshake_answers_are_queued_up_to_the_limit() {
+        for answers in [1, CompatLimits::default().queued_answers] {
+            let (compat, principal) =
+                compat_state(CompatLimits { queued_answers: answers, ..CompatLimits::default() });
+            let (_, mut handovers) = compat.register_stream(&principal, &subscription("sub_1"));
+            let stream = compat.newest_stream(&principal).unwrap();
             let answer = || Handover { answer: String::new(), subscription: None };
             assert_eq!((0..100).filter(|_| stream.try_send(answer()).is_ok()).count(), answers);
-            assert!(handed.try_recv().is_ok() && stream.try_send(answer()).is_ok(), "a place is free again");
+            assert!(
+                handovers.try_recv().is_ok() && stream.try_send(answer()).is_ok(),
+                "taking an answer frees a slot"
+            );
         }
     }
 }

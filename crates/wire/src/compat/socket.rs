@@ -4,140 +4,158 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use hub::Principal;
-use hub::command::{Command, SubscriberMessage};
+use hub::command::{HubCommand, SubscriberMessage};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::Compat;
-use super::bare::{self, Bare};
-use super::words::{self, Words};
-use crate::http::{Head, Response};
-use crate::listener::websocket::{accept_key, switch};
-use crate::listener::{Ear, Ending, FAREWELL, Heard, Mouth, Word, hang_up};
-use crate::observe::Wire;
-use crate::server::{Bridge, Server};
+use super::implicit_subscription::{self, ImplicitSubscription};
+use super::message_parser::{self, CompatMessage};
+use crate::http::{HttpResponse, RequestHead};
+use crate::message_transport::websocket::{accept_key, switch_protocols};
+use crate::message_transport::{
+    CLOSE_TIMEOUT, DisconnectReason, InboundItem, MessageSink, MessageSource, OutboundItem, lingering_close,
+};
+use crate::server::{HubHandle, Server};
+use crate::telemetry::TransportKind;
 
-/// A request to become such a WebSocket that was found good.
+/// A valid upgrade request for a WebSocket of the compat dialect.
 pub(crate) struct Upgrade {
     compat: Arc<Compat>,
-    who: Principal,
+    principal: Principal,
     accept: String,
 }
 
 impl Upgrade {
-    pub(super) fn asked(compat: &Arc<Compat>, head: &Head, who: &Principal) -> Result<Self, Response> {
-        Ok(Self { compat: compat.clone(), who: who.clone(), accept: accept_key(head)? })
+    pub(super) fn from_request(
+        compat: &Arc<Compat>,
+        head: &RequestHead,
+        principal: &Principal,
+    ) -> Result<Self, HttpResponse> {
+        Ok(Self { compat: compat.clone(), principal: principal.clone(), accept: accept_key(head)? })
     }
 
-    /// The WebSocket, until it ends; `read` is what came after the head.
+    /// Runs the WebSocket. `read` holds the bytes that followed the request head.
     pub(crate) async fn run(
         self,
         server: &Server,
         stream: impl AsyncRead + AsyncWrite + Send + Unpin,
         read: Vec<u8>,
     ) {
-        let Self { compat, who, accept } = self;
-        let Some(socket) = switch(server, &accept, None, stream, read).await else { return };
-        let (mut mouth, mut ear) = socket.split();
-        let _here = server.bridge.observe().listens(Wire::WebSocket);
-        let _talk = server.bridge.talk();
-        let ending = match Bare::open(&server.bridge, &who, server.limits.dialect).await {
-            Err(_) => Ending::Rejected,
-            Ok(mut bare) => {
-                let ending = converse(server, &compat, &who, &mut bare, &mut ear, &mut mouth).await;
-                bare.close(&bare.subscription).await;
-                ending
+        let Self { compat, principal, accept } = self;
+        let Some(socket) = switch_protocols(server, &accept, None, stream, read).await else { return };
+        let (mut sink, mut source) = socket.split();
+        let _listener_guard = server.hub.telemetry().track_listener(TransportKind::WebSocket);
+        let _shutdown_guard = server.hub.delay_shutdown();
+        let reason = match ImplicitSubscription::open(&server.hub, &principal, server.limits.compat).await {
+            Err(_) => DisconnectReason::Rejected,
+            Ok(mut implicit) => {
+                let reason =
+                    exchange_messages(server, &compat, &principal, &mut implicit, &mut source, &mut sink)
+                        .await;
+                implicit.close(&implicit.subscription).await;
+                reason
             }
         };
-        let _ = timeout(FAREWELL, mouth.say(Word::End { ending, subscription: None })).await;
-        if let Ok(socket) = ear.reunite(mouth) {
-            hang_up(socket.into_inner()).await;
+        let _ =
+            timeout(CLOSE_TIMEOUT, sink.transmit(OutboundItem::Close { reason, subscription: None })).await;
+        if let Ok(socket) = source.reunite(sink) {
+            lingering_close(socket.into_inner()).await;
         }
     }
 }
 
-/// Hears and says, until there is a reason to end.
-async fn converse(
+/// Receives and sends messages until there is a reason to disconnect.
+async fn exchange_messages(
     server: &Server,
     compat: &Compat,
-    who: &Principal,
-    bare: &mut Bare,
-    ear: &mut (impl Ear + Send),
-    mouth: &mut (impl Mouth + Send),
-) -> Ending {
+    principal: &Principal,
+    implicit: &mut ImplicitSubscription,
+    source: &mut (impl MessageSource + Send),
+    sink: &mut (impl MessageSink + Send),
+) -> DisconnectReason {
     let limits = &server.limits;
-    let mut pings = tokio::time::interval(limits.ping_time);
+    let mut pings = tokio::time::interval(limits.ping_interval);
     pings.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     pings.reset();
-    let silence = limits.ping_time * 4;
-    let mut until = Instant::now() + silence;
+    let idle_timeout = limits.ping_interval * 4;
+    let mut idle_deadline = Instant::now() + idle_timeout;
     let mut malformed = 0;
     loop {
-        let (words, last) = tokio::select! {
+        let (items, is_last) = tokio::select! {
             biased;
-            heard = timeout_at(until, ear.hear()) => {
-                until = Instant::now() + silence;
-                let said = match heard {
-                    Err(_) => return Ending::Silent,
-                    Ok(Heard::End(ending)) => return ending,
-                    Ok(Heard::Message { text, .. }) => take(&server.bridge, compat, who, bare, text).await,
-                    Ok(Heard::Malformed) => Err(()),
-                    Ok(Heard::Alive | Heard::Aside(_)) => Ok(None),
+            received = timeout_at(idle_deadline, source.receive()) => {
+                idle_deadline = Instant::now() + idle_timeout;
+                let response = match received {
+                    Err(_) => return DisconnectReason::IdleTimeout,
+                    Ok(InboundItem::End(reason)) => return reason,
+                    Ok(InboundItem::Message { text, .. }) => handle_message(&server.hub, compat, principal, implicit, text).await,
+                    Ok(InboundItem::Malformed) => Err(()),
+                    Ok(InboundItem::Alive | InboundItem::TransportReply(_)) => Ok(None),
                 };
-                if said.is_err() {
+                if response.is_err() {
                     malformed += 1;
-                    if malformed >= limits.malformed {
-                        return Ending::Violation;
+                    if malformed >= limits.malformed_messages {
+                        return DisconnectReason::ProtocolViolation;
                     }
                 }
-                (said.unwrap_or_default().into_iter().map(Word::Aside).collect(), false)
+                (response.unwrap_or_default().into_iter().map(OutboundItem::Raw).collect(), false)
             }
-            frame = bare.next() => {
-                let Some(frame) = frame else { return Ending::Over };
-                let told = bare.tell(&frame);
-                (told.messages.into_iter().map(Word::Aside).collect::<Vec<_>>(), told.last)
+            frame = implicit.next() => {
+                let Some(frame) = frame else { return DisconnectReason::SubscriptionEnded };
+                let rendered = implicit.render(&frame);
+                (rendered.messages.into_iter().map(OutboundItem::Raw).collect::<Vec<_>>(), rendered.is_last)
             }
-            _ = pings.tick() => (vec![Word::Ping], false),
+            _ = pings.tick() => (vec![OutboundItem::Ping], false),
         };
-        for word in words {
-            if !timeout(limits.message_time, mouth.say(word)).await.unwrap_or(false) {
-                return Ending::Gone;
+        for item in items {
+            if !timeout(limits.message_write_timeout, sink.transmit(item)).await.unwrap_or(false) {
+                return DisconnectReason::ConnectionLost;
             }
         }
-        if last {
-            return Ending::Over;
+        if is_last {
+            return DisconnectReason::SubscriptionEnded;
         }
     }
 }
 
-/// A message, and what is said to it at once. An error is no message.
-async fn take(
-    bridge: &Bridge,
+/// Handles a message. Returns the response to send, if any. Fails if the message is not JSON.
+async fn handle_message(
+    hub: &HubHandle,
     compat: &Compat,
-    who: &Principal,
-    bare: &mut Bare,
+    principal: &Principal,
+    implicit: &mut ImplicitSubscription,
     text: String,
 ) -> Result<Option<String>, ()> {
-    Ok(match words::read(&text).ok_or(())? {
-        Words::Request { text, user } => match compat.start(who, text, user).await {
+    Ok(match message_parser::parse(&text).ok_or(())? {
+        CompatMessage::UserInput { text, user } => match compat.start_session(principal, text, user).await {
             Ok(_) => None,
-            // The dialect has no word for it; a problem is what HTTP would answer.
-            Err(problem) => Some(String::from_utf8_lossy(problem.content()).into_owned()),
+            // The dialect has no error message, so the client gets the problem details of the HTTP response.
+            Err(problem) => Some(String::from_utf8_lossy(problem.body_bytes()).into_owned()),
         },
-        Words::Terms => {
-            let handover = bare::terms(bridge, who, &text).await;
+        CompatMessage::Subscribe => {
+            let handover = implicit_subscription::subscribe(hub, principal, &text).await;
             if let Some(subscription) = &handover.subscription {
-                bare.go_over(subscription).await;
+                implicit.switch_subscription(subscription).await;
             }
             Some(handover.answer)
         }
-        Words::OtherTerms => bare::other_terms(bridge, who, &text).await.map(|handover| handover.answer),
-        Words::Close => {
-            bridge.ask(who.clone(), Command::Say { message: SubscriberMessage::parse(&text) }).await;
+        CompatMessage::Renegotiate => {
+            implicit_subscription::renegotiate(hub, principal, &text).await.map(|handover| handover.answer)
+        }
+        CompatMessage::Close => {
+            hub.ask(principal.clone(), HubCommand::SendMessage { message: SubscriberMessage::parse(&text) })
+                .await;
             None
         }
-        Words::Reply { token } => {
-            bare::reply(bridge, who, Some(bare.replier(token.as_deref())), text).await;
+        CompatMessage::Reply { token } => {
+            implicit_subscription::send_reply(
+                hub,
+                principal,
+                Some(implicit.subscription_for_reply(token.as_deref())),
+                text,
+            )
+            .await;
             None
         }
     })

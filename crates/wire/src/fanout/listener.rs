@@ -1,132 +1,143 @@
-//! One listener: what is next for it, and how it is written.
+//! One listener of the fan-out: selects its next frames and writes them.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, IoSlice, Write};
 use std::sync::Arc;
 
-use hub::LaneId;
-use hub::delivery::{Backlog, Cursor, Frame, Lane, Next};
+use hub::DeliveryGroupId;
+use hub::delivery::{Backlog, Cursor, DeliveryQueue, Frame, NextFrame};
 use seal::UnixMillis;
 
-use super::round::Tally;
-use super::{Limits, Sink};
+use super::event_loop::Tally;
+use super::{FanoutLimits, ListenerSink};
 use crate::sse;
 
-/// Who is let go has so many beats to take its last word.
-pub(super) const PATIENCE: u8 = 2;
-/// Who resumes from here has a gap.
-const BEHIND: &str = "behind";
+/// How many heartbeats a closing listener gets to receive its last frames.
+pub(super) const CLOSE_HEARTBEATS: u8 = 2;
+/// The event id that is sent to a listener when it falls behind. Resuming from it yields a gap message.
+const LAGGING_EVENT_ID: &str = "behind";
 
-pub(super) struct Listener {
-    pub(super) lane: LaneId,
+pub(super) struct FanoutListener {
+    pub(super) group: DeliveryGroupId,
     pub(super) cursor: Cursor,
-    pub(super) sink: Sink,
-    /// Taken out of the queue and not yet written whole.
-    in_hand: VecDeque<Arc<Frame>>,
-    /// Bytes of the first of these that are written.
-    written: usize,
-    pub(super) blocked: bool,
-    /// Since then more waits for it than would be joined.
+    pub(super) sink: ListenerSink,
+    /// Frames that were taken from the queue and are not completely written.
+    in_flight: VecDeque<Arc<Frame>>,
+    /// How many bytes of the first in-flight frame have been written.
+    written_bytes: usize,
+    pub(super) is_blocked: bool,
+    /// Since when the listener has been behind by more than the merge limit.
     behind_since: Option<UnixMillis>,
-    /// It does not keep up, and this is what waits for it.
+    /// The backlog of a slow listener.
     backlog: Option<Box<Backlog>>,
-    /// It gets what is its own and nothing else, and is let go after that, or after so many beats.
-    pub(super) leaves_in: Option<u8>,
+    /// Set while the listener is closing. It then gets only its private frames, and is removed when it has received them
+    /// or after this many heartbeats.
+    pub(super) heartbeats_until_close: Option<u8>,
     pub(super) tally: Tally,
 }
 
-pub(super) enum Pumped {
-    Good,
-    Gone,
+pub(super) enum PumpResult {
+    Connected,
+    Disconnected,
     TooSlow,
 }
 
-impl Listener {
-    pub(super) fn new(lane: LaneId, cursor: Cursor, sink: Sink) -> Self {
+impl FanoutListener {
+    pub(super) fn new(group: DeliveryGroupId, cursor: Cursor, sink: ListenerSink) -> Self {
         Self {
-            lane,
+            group,
             cursor,
             sink,
-            in_hand: VecDeque::new(),
-            written: 0,
-            blocked: false,
+            in_flight: VecDeque::new(),
+            written_bytes: 0,
+            is_blocked: false,
             behind_since: None,
             backlog: None,
-            leaves_in: None,
+            heartbeats_until_close: None,
             tally: Tally::default(),
         }
     }
 
-    /// Writes as much as it will take.
-    pub(super) fn pump(&mut self, lane: &Lane, limits: &Limits) -> Pumped {
-        while !self.blocked {
-            let mut bytes: usize = self.in_hand.iter().map(|frame| frame.size()).sum();
-            // For the slow one frame at a time: what is critical waits for all that is taken out.
-            let most = if self.backlog.is_some() { 1 } else { limits.in_hand };
-            let overtakes = !self.cursor.lacks_at_most(lane, limits.in_hand);
-            while bytes < most {
-                match self.next(lane, overtakes) {
-                    Next::Frame(frame) => {
+    /// Writes as much as the sink accepts.
+    pub(super) fn pump(&mut self, queue: &DeliveryQueue, limits: &FanoutLimits) -> PumpResult {
+        while !self.is_blocked {
+            let mut bytes: usize = self.in_flight.iter().map(|frame| frame.size()).sum();
+            // A slow listener gets one frame at a time, because a critical frame must wait for all frames in flight.
+            let max_bytes = if self.backlog.is_some() { 1 } else { limits.in_flight_bytes };
+            let critical_first = !self.cursor.pending_fits_in(queue, limits.in_flight_bytes);
+            while bytes < max_bytes {
+                match self.next(queue, critical_first) {
+                    NextFrame::Frame(frame) => {
                         bytes += frame.size();
-                        self.in_hand.push_back(frame);
+                        self.in_flight.push_back(frame);
                     }
-                    Next::Nothing => break,
-                    Next::TooSlow => return self.let_go(lane),
+                    NextFrame::Empty => break,
+                    NextFrame::Lagged => return self.disconnect_slow(queue),
                 }
             }
-            if self.in_hand.is_empty() {
+            if self.in_flight.is_empty() {
                 self.behind_since = None;
-                return if self.leaves_in.is_some() { Pumped::Gone } else { Pumped::Good };
+                return if self.heartbeats_until_close.is_some() {
+                    PumpResult::Disconnected
+                } else {
+                    PumpResult::Connected
+                };
             }
-            if !self.write() {
-                return Pumped::Gone;
+            if !self.write_in_flight() {
+                return PumpResult::Disconnected;
             }
         }
-        if self.leaves_in.is_some() || self.put_by(lane, limits) { Pumped::Good } else { self.let_go(lane) }
+        if self.heartbeats_until_close.is_some() || self.move_to_backlog(queue, limits) {
+            PumpResult::Connected
+        } else {
+            self.disconnect_slow(queue)
+        }
     }
 
-    /// The next frame for it. What comes out of a backlog has no id: how it was joined, nobody knows after a while.
-    fn next(&mut self, lane: &Lane, overtakes: bool) -> Next {
-        if self.leaves_in.is_some() {
-            return self.cursor.take_own().map_or(Next::Nothing, Next::Frame);
+    /// Returns the next frame. A frame from a backlog has no id, because the merge that produced it cannot be
+    /// reproduced later.
+    fn next(&mut self, queue: &DeliveryQueue, critical_first: bool) -> NextFrame {
+        if self.heartbeats_until_close.is_some() {
+            return self.cursor.take_private().map_or(NextFrame::Empty, NextFrame::Frame);
         }
         let Some(backlog) = &mut self.backlog else {
-            return if overtakes { self.cursor.take(lane) } else { self.cursor.take_in_order(lane) };
+            return if critical_first { self.cursor.take(queue) } else { self.cursor.take_in_order(queue) };
         };
-        if let Some(frame) = self.cursor.take_own().or_else(|| Some(backlog.pull(crate::clock())?.nameless()))
+        if let Some(frame) =
+            self.cursor.take_private().or_else(|| Some(backlog.pull(crate::unix_now())?.without_id()))
         {
-            return Next::Frame(frame);
+            return NextFrame::Frame(frame);
         }
         self.backlog = None;
-        self.cursor.mark().map_or_else(|| self.cursor.take(lane), Next::Frame)
+        self.cursor.resume_point().map_or_else(|| self.cursor.take(queue), NextFrame::Frame)
     }
 
-    /// It takes no more for now. Who is far behind gets a backlog, in which what waits is joined; `false` if even that is
-    /// too long.
-    fn put_by(&mut self, lane: &Lane, limits: &Limits) -> bool {
-        if self.cursor.is_lost(lane) {
+    /// Handles a blocked sink. A listener that is far behind gets a backlog, which merges waiting frames. Returns `false`
+    /// if frames were lost or the backlog is full.
+    fn move_to_backlog(&mut self, queue: &DeliveryQueue, limits: &FanoutLimits) -> bool {
+        if self.cursor.has_lost_frames(queue) {
             return false;
         }
         if self.backlog.is_none() {
-            let behind = self.cursor.behind(lane);
-            if behind <= limits.lanes.merge as u64 {
+            let lag = self.cursor.lag(queue);
+            if lag <= limits.delivery.merge_above_frames as u64 {
                 self.behind_since = None;
                 return true;
             }
-            let now = crate::clock();
+            let now = crate::unix_now();
             let since = *self.behind_since.get_or_insert(now);
-            // A burst is no reason to join, unless the lane would forget what it holds.
-            if u128::from(now.millis_since(since).unsigned_abs()) < limits.burst.as_millis()
-                && lane.share_behind(behind) < 0.25
+            // Frames of a short burst are not merged, unless the queue is about to drop frames.
+            if u128::from(now.millis_since(since).unsigned_abs()) < limits.burst_grace.as_millis()
+                && queue.used_share(lag) < 0.25
             {
                 return true;
             }
             self.behind_since = None;
-            self.backlog = Some(Box::new(Backlog::new(limits.lanes)));
-            self.cursor.give(Arc::new(Frame::mark(BEHIND)));
+            self.backlog = Some(Box::new(Backlog::new(limits.delivery)));
+            self.cursor.push_private(Arc::new(Frame::resume_point(LAGGING_EVENT_ID)));
         }
         let Some(backlog) = &mut self.backlog else { return true };
-        while let Next::Frame(frame) = self.cursor.follow(lane) {
+        while let NextFrame::Frame(frame) = self.cursor.take_from_queue(queue) {
             if !backlog.push(&frame) {
                 return false;
             }
@@ -134,40 +145,42 @@ impl Listener {
         true
     }
 
-    /// It goes over to another lane; who has a backlog takes along what it lacks of the first.
-    pub(super) fn go_over(&mut self, from: &Lane, to: &Lane) {
+    /// Moves the listener to another group. If it has a backlog, the frames still queued in the old group are moved into
+    /// the backlog first.
+    pub(super) fn move_to(&mut self, from: &DeliveryQueue, to: &DeliveryQueue) {
         if let Some(backlog) = &mut self.backlog {
-            while let Next::Frame(frame) = self.cursor.follow(from) {
-                // Whether that is too much, the next round finds out.
+            while let NextFrame::Frame(frame) = self.cursor.take_from_queue(from) {
+                // The next round checks the limit.
                 let _ = backlog.push(&frame);
             }
         }
-        self.cursor.go_over(from, to);
+        self.cursor.move_to(from, to);
     }
 
-    /// It could not keep up. Of what is for it, it gets the frame that is begun and what it is told for farewell.
-    fn let_go(&mut self, lane: &Lane) -> Pumped {
-        self.in_hand.truncate(usize::from(self.written > 0));
+    /// Closes a listener that cannot keep up. It still gets the frame that is partly written, and its private
+    /// frames.
+    fn disconnect_slow(&mut self, queue: &DeliveryQueue) -> PumpResult {
+        self.in_flight.truncate(usize::from(self.written_bytes > 0));
         self.backlog = None;
-        self.cursor = Cursor::at_end(lane);
-        self.leaves_in = Some(PATIENCE);
-        Pumped::TooSlow
+        self.cursor = Cursor::at_end(queue);
+        self.heartbeats_until_close = Some(CLOSE_HEARTBEATS);
+        PumpResult::TooSlow
     }
 
-    fn write(&mut self) -> bool {
+    fn write_in_flight(&mut self) -> bool {
         match &mut self.sink {
-            Sink::Pending => {
-                self.blocked = true;
+            ListenerSink::Pending => {
+                self.is_blocked = true;
                 true
             }
-            Sink::Channel(channel) => {
-                while let Some(frame) = self.in_hand.pop_front() {
+            ListenerSink::Channel(channel) => {
+                while let Some(frame) = self.in_flight.pop_front() {
                     let size = frame.size();
                     match channel.try_send(frame) {
                         Ok(()) => self.tally.add(size),
                         Err(tokio::sync::mpsc::error::TrySendError::Full(frame)) => {
-                            self.in_hand.push_front(frame);
-                            self.blocked = true;
+                            self.in_flight.push_front(frame);
+                            self.is_blocked = true;
                             return true;
                         }
                         Err(tokio::sync::mpsc::error::TrySendError::Closed(_)) => return false,
@@ -175,18 +188,18 @@ impl Listener {
                 }
                 true
             }
-            Sink::Socket(socket) => {
+            ListenerSink::Socket(socket) => {
                 let mut slices = [IoSlice::new(&[]); 64];
                 let mut count = 0;
-                for (slot, frame) in slices.iter_mut().zip(&self.in_hand) {
-                    let from = if count == 0 { self.written } else { 0 };
-                    *slot = IoSlice::new(sse::bytes(frame).get(from..).unwrap_or_default());
+                for (slot, frame) in slices.iter_mut().zip(&self.in_flight) {
+                    let start = if count == 0 { self.written_bytes } else { 0 };
+                    *slot = IoSlice::new(sse::frame_bytes(frame).get(start..).unwrap_or_default());
                     count += 1;
                 }
                 match socket.write_vectored(slices.get(..count).unwrap_or_default()) {
                     Ok(0) => return false,
-                    Ok(written) => self.wrote(written),
-                    Err(error) if error.kind() == ErrorKind::WouldBlock => self.blocked = true,
+                    Ok(written) => self.advance(written),
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => self.is_blocked = true,
                     Err(error) if error.kind() == ErrorKind::Interrupted => {}
                     Err(_) => return false,
                 }
@@ -195,16 +208,16 @@ impl Listener {
         }
     }
 
-    fn wrote(&mut self, bytes: usize) {
-        self.written += bytes;
-        while let Some(frame) = self.in_hand.front() {
-            let length = sse::bytes(frame).len();
-            if self.written < length {
+    fn advance(&mut self, bytes: usize) {
+        self.written_bytes += bytes;
+        while let Some(frame) = self.in_flight.front() {
+            let length = sse::frame_bytes(frame).len();
+            if self.written_bytes < length {
                 return;
             }
-            self.written -= length;
+            self.written_bytes -= length;
             self.tally.add(length);
-            self.in_hand.pop_front();
+            self.in_flight.pop_front();
         }
     }
 }

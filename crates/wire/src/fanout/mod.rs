@@ -1,12 +1,13 @@
-//! Fan-out: one thread that writes to all streaming listeners.
+//! The fan-out: one thread that writes to all streaming listeners.
 //!
-//! After a stream's head is sent, its socket comes here and costs a cursor and a place in the poll from then on. The thread
-//! works in rounds: it takes all orders that have come in, puts their frames on the lanes, and writes to each listener of a
-//! lane that grew as much as its socket takes, many frames in one call. What comes in meanwhile goes out together in the
-//! next round. A socket that takes no more waits for its turn in the poll; nobody waits for it.
+//! After the response head of a stream has been sent, its socket is handed to this thread, where it costs only a cursor
+//! and a poll registration. The thread works in rounds. It processes all queued commands, appends their frames to the
+//! queues of the delivery groups, and writes to each listener of a changed group as much as its socket accepts, with many
+//! frames per system call. Frames that arrive during a round are written together in the next round. A socket that
+//! accepts no more is polled for writability; other listeners do not wait for it.
 
+mod event_loop;
 mod listener;
-mod round;
 #[cfg(test)]
 mod tests;
 
@@ -16,144 +17,151 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use hub::delivery::{Frame, LaneLimits};
-use hub::{LaneId, ListenerId};
+use hub::delivery::{DeliveryLimits, Frame};
+use hub::{DeliveryGroupId, ListenerId};
 use mio::{Poll, Waker};
 
-use crate::observe::Sent;
-use round::{Round, WAKE};
+use crate::telemetry::FanoutCounters;
+use event_loop::{FanoutLoop, WAKE_TOKEN};
 
-/// How far listeners may be behind.
+/// Limits on how far listeners may fall behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// What waits for them.
-    pub lanes: LaneLimits,
-    /// So many bytes at most are taken out of a listener's queue before its socket has taken them: a critical frame waits
-    /// for no more than that.
-    pub in_hand: usize,
-    /// Who catches up within that time is not slow: what waits for it stays as it is.
-    pub burst: Duration,
+pub struct FanoutLimits {
+    /// The limits of the queues.
+    pub delivery: DeliveryLimits,
+    /// Maximum number of bytes that are taken from a listener's queue but not yet written to its socket. A critical frame
+    /// waits for at most this many bytes.
+    pub in_flight_bytes: usize,
+    /// How long a listener may be behind before its waiting frames are merged.
+    pub burst_grace: Duration,
 }
 
-impl Default for Limits {
+impl Default for FanoutLimits {
     fn default() -> Self {
-        LaneLimits::default().into()
+        DeliveryLimits::default().into()
     }
 }
 
-impl From<LaneLimits> for Limits {
-    fn from(lanes: LaneLimits) -> Self {
-        Self { lanes, in_hand: 16 * 1024, burst: Duration::from_millis(500) }
+impl From<DeliveryLimits> for FanoutLimits {
+    fn from(delivery: DeliveryLimits) -> Self {
+        Self { delivery, in_flight_bytes: 16 * 1024, burst_grace: Duration::from_millis(500) }
     }
 }
 
-/// What the thread is told.
+/// A command to the fan-out thread.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Order {
-    /// Frames, each for a lane; lanes come into being by being named.
-    Frames(Vec<(LaneId, Arc<Frame>)>),
-    /// A listener joins a lane, with what is for it alone.
+pub enum FanoutCommand {
+    /// Appends frames to groups. A group is created when it is first named.
+    Frames(Vec<(DeliveryGroupId, Arc<Frame>)>),
+    /// Attaches a listener to a group.
     Attach {
-        /// Which.
+        /// The listener.
         listener: ListenerId,
-        /// Where.
-        lane: LaneId,
-        /// How it is reached.
-        sink: Sink,
-        /// What it is given first.
-        own: Vec<Arc<Frame>>,
-        /// The place in the log from which it would resume, if it knows of none.
-        from: Option<u64>,
+        /// Its group.
+        group: DeliveryGroupId,
+        /// Its sink.
+        sink: ListenerSink,
+        /// Frames for this listener only, which it receives first.
+        private_frames: Vec<Arc<Frame>>,
+        /// The journal position to resume from, for a listener without an event id.
+        resume_position: Option<u64>,
     },
-    /// A listener goes over to another lane; what it has not been given of the old one comes first.
+    /// Moves a listener to another group. It first receives the remaining frames of the old group.
     Move {
-        /// Which.
+        /// The listener.
         listener: ListenerId,
-        /// Where to.
-        lane: LaneId,
+        /// The new group.
+        group: DeliveryGroupId,
     },
-    /// A listener that was attached without a sink has one now.
+    /// Sets the sink of a listener that was attached without one.
     Connect {
-        /// Which.
+        /// The listener.
         listener: ListenerId,
-        /// How it is reached.
-        sink: Sink,
+        /// Its sink.
+        sink: ListenerSink,
     },
-    /// Something for one listener.
-    Give {
-        /// Which.
+    /// Sends a frame to one listener.
+    SendTo {
+        /// The listener.
         listener: ListenerId,
-        /// What.
+        /// The frame.
         frame: Arc<Frame>,
     },
-    /// The listener is to be let go, once it has been given what is its own.
+    /// Closes a listener after it has received its private frames.
     Close(ListenerId),
-    /// The listener behind a channel has taken what was in it, or is gone.
+    /// Reports that a listener has emptied its channel, or has closed it.
     Ready(ListenerId),
-    /// Everybody gets a comment, so that connections do not fall asleep and dead ones are noticed.
+    /// Sends a heartbeat to every listener. Heartbeats keep connections open and detect dead ones.
     Heartbeat,
-    /// Somebody waits until there is no listener any more.
-    Empty(tokio::sync::oneshot::Sender<()>),
-    /// The end.
+    /// Notifies the sender when no listener is left.
+    NotifyWhenEmpty(tokio::sync::oneshot::Sender<()>),
+    /// Stops the thread.
     Stop,
 }
 
 /// How a listener is reached.
 #[derive(Debug)]
-pub enum Sink {
-    /// Not yet: what is for it waits.
+pub enum ListenerSink {
+    /// Not yet connected; frames wait.
     Pending,
-    /// A socket whose stream is SSE.
+    /// A socket with an SSE stream.
     Socket(mio::net::TcpStream),
-    /// Somebody who frames for himself, and says when he can take more.
+    /// A channel to a task that encodes and writes the frames itself, and reports when it is ready for more.
     Channel(tokio::sync::mpsc::Sender<Arc<Frame>>),
 }
 
-/// What the thread tells.
+/// A report of the fan-out thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum News {
-    /// A listener is gone.
-    Gone(ListenerId),
-    /// A listener could not keep up and was let go.
+pub enum FanoutReport {
+    /// A listener disconnected.
+    Disconnected(ListenerId),
+    /// A listener could not keep up and was disconnected.
     TooSlow(ListenerId),
 }
 
-/// A handle to the thread.
+/// A handle to the fan-out thread.
 #[derive(Clone, Debug)]
 pub struct Fanout {
-    orders: Sender<Order>,
+    commands: Sender<FanoutCommand>,
     waker: Arc<Waker>,
-    /// Somebody has woken the thread, and it has not looked since: whatever is ordered meanwhile it finds by itself.
-    woken: Arc<AtomicBool>,
-    sent: Arc<Sent>,
+    /// Whether the thread has been woken and has not read its commands since. If so, it needs no further wake-up to find
+    /// new commands.
+    is_wake_pending: Arc<AtomicBool>,
+    counters: Arc<FanoutCounters>,
 }
 
 impl Fanout {
-    /// Starts the thread. What it has to tell goes to `news`.
+    /// Starts the thread, which passes its reports to `report`.
     pub fn start(
-        limits: impl Into<Limits>,
-        news: impl FnMut(News) + Send + 'static,
+        limits: impl Into<FanoutLimits>,
+        report: impl FnMut(FanoutReport) + Send + 'static,
     ) -> std::io::Result<(Self, JoinHandle<()>)> {
         let poll = Poll::new()?;
-        let waker = Arc::new(Waker::new(poll.registry(), WAKE)?);
-        let (orders, inbox) = channel();
-        let sent: Arc<Sent> = Arc::default();
-        let woken: Arc<AtomicBool> = Arc::default();
-        let thread = Round::new(poll, (inbox, woken.clone()), limits.into(), Box::new(news), sent.clone());
+        let waker = Arc::new(Waker::new(poll.registry(), WAKE_TOKEN)?);
+        let (commands, receiver) = channel();
+        let counters: Arc<FanoutCounters> = Arc::default();
+        let is_wake_pending: Arc<AtomicBool> = Arc::default();
+        let thread = FanoutLoop::new(
+            poll,
+            (receiver, is_wake_pending.clone()),
+            limits.into(),
+            Box::new(report),
+            counters.clone(),
+        );
         let handle = std::thread::Builder::new().name("fan-out".to_owned()).spawn(move || thread.run())?;
-        Ok((Self { orders, waker, woken, sent }, handle))
+        Ok((Self { commands, waker, is_wake_pending, counters }, handle))
     }
 
-    /// What it has done.
-    pub(crate) fn sent(&self) -> Arc<Sent> {
-        self.sent.clone()
+    /// Returns the counters of the fan-out.
+    pub(crate) fn counters(&self) -> Arc<FanoutCounters> {
+        self.counters.clone()
     }
 
-    /// Gives an order. One given after the end is lost, as it should be.
-    pub fn order(&self, order: Order) {
-        if self.orders.send(order).is_ok() && !self.woken.swap(true, Ordering::AcqRel) {
+    /// Sends a command. A command sent after the thread has stopped is ignored.
+    pub fn send(&self, command: FanoutCommand) {
+        if self.commands.send(command).is_ok() && !self.is_wake_pending.swap(true, Ordering::AcqRel) {
             let _ = self.waker.wake();
         }
     }

@@ -1,20 +1,27 @@
-//! The thread on its own.
+//! Tests of the fan-out thread on its own.
 
-#![allow(clippy::unwrap_used, reason = "a test says what went wrong by panicking")]
+#![allow(clippy::unwrap_used, reason = "a failed test panics")]
 
 use std::time::Duration;
 
 use super::*;
 
 #[test]
-fn a_listener_behind_a_channel_that_is_gone_is_missed_at_once() {
-    let (news, told) = channel();
-    let (fanout, _) = Fanout::start(LaneLimits::default(), move |one| news.send(one).unwrap()).unwrap();
+fn a_listener_whose_channel_is_closed_is_reported() {
+    let (report_sender, reports) = channel();
+    let (fanout, _) =
+        Fanout::start(DeliveryLimits::default(), move |report| report_sender.send(report).unwrap()).unwrap();
     let (sender, frames) = tokio::sync::mpsc::channel(1);
     let listener = ListenerId(7);
-    let (lane, sink) = (LaneId(1), Sink::Channel(sender));
-    fanout.order(Order::Attach { listener, lane, sink, own: Vec::new(), from: None });
+    let (group, sink) = (DeliveryGroupId(1), ListenerSink::Channel(sender));
+    fanout.send(FanoutCommand::Attach {
+        listener,
+        group,
+        sink,
+        private_frames: Vec::new(),
+        resume_position: None,
+    });
     drop(frames);
-    fanout.order(Order::Ready(listener));
-    assert_eq!(told.recv_timeout(Duration::from_mins(2)), Ok(News::Gone(listener)));
+    fanout.send(FanoutCommand::Ready(listener));
+    assert_eq!(reports.recv_timeout(Duration::from_mins(2)), Ok(FanoutReport::Disconnected(listener)));
 }

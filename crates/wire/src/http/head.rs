@@ -1,27 +1,27 @@
-//! A request's line and headers.
+//! The request line and headers.
 
 use thiserror::Error;
 
-/// A request up to its body.
+/// A request without its body.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Head {
-    /// What is to be done.
+pub struct RequestHead {
+    /// The method.
     pub method: Method,
-    /// The path of the target, as it was written.
+    /// The path of the request target, as it was sent.
     pub path: String,
-    /// What stood after the question mark.
+    /// The query string.
     pub query: Option<String>,
-    /// How the body ends.
-    pub framing: Framing,
-    /// Whether the connection stays open after the answer.
+    /// How the end of the body is determined.
+    pub framing: BodyFraming,
+    /// Whether the client wants the connection to stay open after the response.
     pub keep_alive: bool,
-    /// Names in lower case, and values.
+    /// Header names in lower case, with their values.
     headers: Vec<(String, String)>,
 }
 
-seal::word_enum! {
-    /// The methods that mean something here; all others are told apart only by being others.
-    Method word {
+seal::string_enum! {
+    /// The request methods that the hub distinguishes.
+    Method {
         /// GET
         Get "GET",
         /// HEAD
@@ -32,51 +32,51 @@ seal::word_enum! {
         Delete "DELETE",
         /// OPTIONS
         Options "OPTIONS",
-        /// Any other.
+        /// Any other method.
         Other "OTHER",
     }
 }
 
-/// How a body ends (RFC 9112 §6.3).
+/// How the end of a body is determined (RFC 9112 §6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Framing {
-    /// There is none.
+pub enum BodyFraming {
+    /// There is no body.
     None,
-    /// After so many bytes.
+    /// The body has this many bytes.
     Length(u64),
-    /// Where its last chunk says so.
+    /// The body is chunked.
     Chunked,
 }
 
-/// Why bytes are no request. The connection is closed after the answer.
+/// Why a request head is rejected. The connection is closed after the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum BadHead {
+pub enum HeadError {
     /// Not HTTP/1.1 or 1.0.
-    #[error("not a request of HTTP/1.1")]
-    Form,
-    /// More headers than are read.
+    #[error("not an HTTP/1.1 request")]
+    Malformed,
+    /// Too many headers.
     #[error("too many headers")]
     TooManyHeaders,
     /// The target is not a path.
-    #[error("the target must be a path that begins with a slash")]
+    #[error("the target must be a path starting with a slash")]
     Target,
-    /// No Host, several, or an empty one.
-    #[error("there must be one Host header")]
+    /// The Host header is missing, empty or repeated.
+    #[error("exactly one Host header is required")]
     Host,
-    /// Two readers could differ about where the body ends.
-    #[error("the length of the body is not clear")]
+    /// The length of the body is ambiguous.
+    #[error("the length of the body is ambiguous")]
     Framing,
-    /// A header that may stand once stands twice.
-    #[error("a header that may stand once stands twice")]
+    /// A header that must be unique is repeated.
+    #[error("a header that must be unique is repeated")]
     Repeated,
-    /// A header has bytes that are no text.
+    /// A header value contains bytes that are not visible ASCII.
     #[error("a header's value must be visible ASCII")]
     Value,
 }
 
-/// Headers that decide something here, and so may stand once only.
-const ONCE: [&str; 11] = [
+/// Headers that the hub acts on, which therefore must not be repeated.
+const SINGLE_HEADERS: [&str; 11] = [
     "authorization",
     "content-length",
     "content-type",
@@ -90,98 +90,102 @@ const ONCE: [&str; 11] = [
     "transfer-encoding",
 ];
 
-impl Head {
-    /// No request has more headers.
-    pub const MOST_HEADERS: usize = 64;
+impl RequestHead {
+    /// Maximum number of headers in a request.
+    pub const MAX_HEADERS: usize = 64;
 
-    /// How many headers it has.
-    pub fn count(&self) -> usize {
+    /// Returns the number of headers.
+    pub fn header_count(&self) -> usize {
         self.headers.len()
     }
 
-    /// Reads a request's head. `None` if it has not ended yet; otherwise also how many bytes it took.
-    pub fn parse(bytes: &[u8]) -> Result<Option<(Self, usize)>, BadHead> {
-        let mut slots = [httparse::EMPTY_HEADER; Self::MOST_HEADERS];
-        let mut request = httparse::Request::new(&mut slots);
-        let used = match request.parse(bytes) {
-            Ok(httparse::Status::Complete(used)) => used,
+    /// Parses a request head. Returns the head and its size in bytes, or `None` if it is incomplete.
+    pub fn parse(bytes: &[u8]) -> Result<Option<(Self, usize)>, HeadError> {
+        let mut header_slots = [httparse::EMPTY_HEADER; Self::MAX_HEADERS];
+        let mut request = httparse::Request::new(&mut header_slots);
+        let consumed = match request.parse(bytes) {
+            Ok(httparse::Status::Complete(consumed)) => consumed,
             Ok(httparse::Status::Partial) => return Ok(None),
-            Err(httparse::Error::TooManyHeaders) => return Err(BadHead::TooManyHeaders),
-            Err(_) => return Err(BadHead::Form),
+            Err(httparse::Error::TooManyHeaders) => return Err(HeadError::TooManyHeaders),
+            Err(_) => return Err(HeadError::Malformed),
         };
         let mut headers = Vec::with_capacity(request.headers.len());
         for header in request.headers.iter() {
-            let visible = |byte: &u8| matches!(byte, b' '..=b'~' | b'\t');
-            if !header.value.iter().all(visible) {
-                return Err(BadHead::Value);
+            let is_visible = |byte: &u8| matches!(byte, b' '..=b'~' | b'\t');
+            if !header.value.iter().all(is_visible) {
+                return Err(HeadError::Value);
             }
             let value = String::from_utf8_lossy(header.value).trim().to_owned();
             headers.push((header.name.to_ascii_lowercase(), value));
         }
-        for name in ONCE {
+        for name in SINGLE_HEADERS {
             if headers.iter().filter(|(key, _)| key == name).count() > 1 {
-                return Err(if name == "host" { BadHead::Host } else { BadHead::Repeated });
+                return Err(if name == "host" { HeadError::Host } else { HeadError::Repeated });
             }
         }
         let target = request.path.unwrap_or("");
         if !target.starts_with('/') || target.contains('#') {
-            return Err(BadHead::Target);
+            return Err(HeadError::Target);
         }
         let (path, query) = match target.split_once('?') {
             Some((path, query)) => (path, Some(query.to_owned())),
             None => (target, None),
         };
-        let modern = request.version == Some(1);
+        let is_http_1_1 = request.version == Some(1);
         let mut head = Self {
             method: Method::parse(request.method.unwrap_or("")).unwrap_or(Method::Other),
             path: path.to_owned(),
             query,
-            framing: Framing::None,
-            keep_alive: modern,
+            framing: BodyFraming::None,
+            keep_alive: is_http_1_1,
             headers,
         };
-        head.framing = head.read_framing(modern)?;
+        head.framing = head.read_framing(is_http_1_1)?;
         if head.header("host").is_none_or(str::is_empty) {
-            return Err(BadHead::Host);
+            return Err(HeadError::Host);
         }
         if let Some(connection) = head.header("connection") {
-            let has = |word: &str| connection.split(',').any(|part| part.trim().eq_ignore_ascii_case(word));
-            head.keep_alive = if has("close") { false } else { modern || has("keep-alive") };
+            let has_option =
+                |option: &str| connection.split(',').any(|part| part.trim().eq_ignore_ascii_case(option));
+            head.keep_alive =
+                if has_option("close") { false } else { is_http_1_1 || has_option("keep-alive") };
         }
-        Ok(Some((head, used)))
+        Ok(Some((head, consumed)))
     }
 
-    /// RFC 9112 §6.3, without its leniencies: a length beside a transfer coding, a coding other than chunked, and a list of
-    /// lengths are refused.
-    fn read_framing(&self, modern: bool) -> Result<Framing, BadHead> {
+    /// Determines the framing strictly by RFC 9112 §6.3. Rejects a length together with a transfer coding, a coding other
+    /// than chunked, and a list of lengths.
+    fn read_framing(&self, is_http_1_1: bool) -> Result<BodyFraming, HeadError> {
         match (self.header("transfer-encoding"), self.header("content-length")) {
-            (None, None) => Ok(Framing::None),
-            (Some(coding), None) if modern && coding.eq_ignore_ascii_case("chunked") => Ok(Framing::Chunked),
-            (None, Some(length)) if length.bytes().all(|byte| byte.is_ascii_digit()) => {
-                length.parse().map(Framing::Length).map_err(|_| BadHead::Framing)
+            (None, None) => Ok(BodyFraming::None),
+            (Some(coding), None) if is_http_1_1 && coding.eq_ignore_ascii_case("chunked") => {
+                Ok(BodyFraming::Chunked)
             }
-            _ => Err(BadHead::Framing),
+            (None, Some(length)) if length.bytes().all(|byte| byte.is_ascii_digit()) => {
+                length.parse().map(BodyFraming::Length).map_err(|_| HeadError::Framing)
+            }
+            _ => Err(HeadError::Framing),
         }
     }
 
-    /// The value of the first header of that name, which is given in lower case.
+    /// Returns the value of the first header with this lower-case name.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// Whether a word stands in the lists of all headers of that name, as it is written here.
-    pub fn lists(&self, name: &str, word: &str) -> bool {
+    /// Returns whether a header with this name contains `item` in its comma-separated list.
+    pub fn list_contains(&self, name: &str, item: &str) -> bool {
         let values = self.headers.iter().filter(|(key, _)| key == name);
-        values.flat_map(|(_, value)| value.split(',')).any(|part| part.trim() == word)
+        values.flat_map(|(_, value)| value.split(',')).any(|part| part.trim() == item)
     }
 
-    /// The bearer token of the Authorization header.
-    pub fn bearer(&self) -> Option<&str> {
+    /// Returns the bearer token of the Authorization header.
+    pub fn bearer_token(&self) -> Option<&str> {
         let (scheme, token) = self.header("authorization")?.split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then(|| token.trim()).filter(|token| !token.is_empty())
     }
 
-    /// A cookie's value.
+    /// Returns a cookie's value.
     pub fn cookie(&self, name: &str) -> Option<&str> {
         self.header("cookie")?.split(';').find_map(|pair| {
             let (key, value) = pair.trim().split_once('=')?;
@@ -189,13 +193,13 @@ impl Head {
         })
     }
 
-    /// The media type of the body, without its parameters, in lower case.
+    /// Returns the media type of the body, without parameters, in lower case.
     pub fn media_type(&self) -> Option<String> {
         let value = self.header("content-type")?;
         Some(value.split(';').next().unwrap_or("").trim().to_ascii_lowercase())
     }
 
-    /// Whether the Accept header names that media type, or there is none, or it takes all.
+    /// Returns whether the Accept header allows this media type. A missing header allows all.
     pub fn accepts(&self, media_type: &str) -> bool {
         let Some(accept) = self.header("accept") else { return true };
         let kind = media_type.split('/').next().unwrap_or("");
@@ -206,19 +210,19 @@ impl Head {
     }
 }
 
-impl Head {
-    /// Whether the Accept header names that media type itself, and does not rate the usual one higher.
-    pub fn prefers(&self, media_type: &str, usual: &str) -> bool {
-        let quality = |wanted: &str| {
+impl RequestHead {
+    /// Returns whether the Accept header names this media type explicitly, with at least the quality of `default`.
+    pub fn prefers(&self, media_type: &str, default: &str) -> bool {
+        let quality = |media_type: &str| {
             self.header("accept")?.split(',').find_map(|range| {
                 let mut parts = range.split(';').map(str::trim);
-                parts.next().filter(|name| name.eq_ignore_ascii_case(wanted))?;
+                parts.next().filter(|name| name.eq_ignore_ascii_case(media_type))?;
                 let quality =
                     parts.find_map(|part| part.strip_prefix("q=").or_else(|| part.strip_prefix("Q=")));
                 Some(quality.map_or(1.0, |quality| quality.parse::<f32>().unwrap_or(0.0)))
             })
         };
-        quality(media_type).is_some_and(|rated| rated > 0.0 && rated >= quality(usual).unwrap_or(0.0))
+        quality(media_type).is_some_and(|value| value > 0.0 && value >= quality(default).unwrap_or(0.0))
     }
 }
 
@@ -226,81 +230,93 @@ impl Head {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Result<Head, BadHead> {
-        Head::parse(text.as_bytes()).map(|parsed| parsed.expect("whole").0)
+    fn parse(text: &str) -> Result<RequestHead, HeadError> {
+        RequestHead::parse(text.as_bytes()).map(|parsed| parsed.expect("a complete head").0)
     }
 
     #[test]
-    fn a_request_is_read() {
+    fn a_request_is_parsed() {
         let text = "POST /aaep/v1/replies?a=1 HTTP/1.1\r\nHost: localhost:8787\r\nContent-Length: 4\r\nAuthorization: Bearer abc\r\nContent-Type: application/json; charset=utf-8\r\nCookie: a=b; sayso=xyz\r\n\r\nbody";
-        let (head, used) = Head::parse(text.as_bytes()).unwrap().unwrap();
-        assert_eq!(&text[used..], "body");
+        let (head, consumed) = RequestHead::parse(text.as_bytes()).unwrap().unwrap();
+        assert_eq!(&text[consumed..], "body");
         assert_eq!(
             (head.method, head.path.as_str(), head.query.as_deref()),
             (Method::Post, "/aaep/v1/replies", Some("a=1"))
         );
-        assert_eq!((head.framing, head.keep_alive), (Framing::Length(4), true));
-        assert_eq!((head.bearer(), head.cookie("sayso")), (Some("abc"), Some("xyz")));
+        assert_eq!((head.framing, head.keep_alive), (BodyFraming::Length(4), true));
+        assert_eq!((head.bearer_token(), head.cookie("sayso")), (Some("abc"), Some("xyz")));
         assert_eq!(head.media_type().as_deref(), Some("application/json"));
     }
 
     #[test]
-    fn a_head_that_has_not_ended_waits_for_more() {
+    fn an_incomplete_head_needs_more_bytes() {
         let text = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
         for end in 0..text.len() {
-            assert_eq!(Head::parse(&text.as_bytes()[..end]), Ok(None), "{end}");
+            assert_eq!(RequestHead::parse(&text.as_bytes()[..end]), Ok(None), "{end}");
         }
     }
 
     #[test]
-    fn what_two_readers_could_understand_differently_is_refused() {
-        for (headers, why) in [
-            ("Content-Length: 1\r\nContent-Length: 1\r\n", BadHead::Repeated),
-            ("Content-Length: 1, 1\r\n", BadHead::Framing),
-            ("Content-Length: +1\r\n", BadHead::Framing),
-            ("Content-Length: -1\r\n", BadHead::Framing),
-            ("Content-Length: 99999999999999999999999\r\n", BadHead::Framing),
-            ("Content-Length: 1\r\nTransfer-Encoding: chunked\r\n", BadHead::Framing),
-            ("Transfer-Encoding: gzip, chunked\r\n", BadHead::Framing),
-            ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", BadHead::Repeated),
-            ("Host: b\r\n", BadHead::Host),
-            ("Authorization: Bearer a\r\nAuthorization: Bearer b\r\n", BadHead::Repeated),
+    fn ambiguous_requests_are_rejected() {
+        for (headers, error) in [
+            ("Content-Length: 1\r\nContent-Length: 1\r\n", HeadError::Repeated),
+            ("Content-Length: 1, 1\r\n", HeadError::Framing),
+            ("Content-Length: +1\r\n", HeadError::Framing),
+            ("Content-Length: -1\r\n", HeadError::Framing),
+            ("Content-Length: 99999999999999999999999\r\n", HeadError::Framing),
+            ("Content-Length: 1\r\nTransfer-Encoding: chunked\r\n", HeadError::Framing),
+            ("Transfer-Encoding: gzip, chunked\r\n", HeadError::Framing),
+            ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", HeadError::Repeated),
+            ("Host: b\r\n", HeadError::Host),
+            ("Authorization: Bearer a\r\nAuthorization: Bearer b\r\n", HeadError::Repeated),
         ] {
-            assert_eq!(parse(&format!("POST / HTTP/1.1\r\nHost: a\r\n{headers}\r\n")), Err(why), "{headers}");
+            assert_eq!(
+                parse(&format!("POST / HTTP/1.1\r\nHost: a\r\n{headers}\r\n")),
+                Err(error),
+                "{headers}"
+            );
         }
-        assert_eq!(parse("GET / HTTP/1.1\r\n\r\n"), Err(BadHead::Host));
-        assert_eq!(parse("GET / HTTP/1.1\r\nHost:\r\n\r\n"), Err(BadHead::Host));
-        assert_eq!(parse("GET http://a/ HTTP/1.1\r\nHost: a\r\n\r\n"), Err(BadHead::Target));
-        assert_eq!(parse("GET / HTTP/2.0\r\nHost: a\r\n\r\n"), Err(BadHead::Form));
-        assert_eq!(parse("GET / HTTP/1.1\r\nHost: a\r\n folded\r\n\r\n"), Err(BadHead::Form));
-        assert_eq!(parse("GET / HTTP/1.1\r\nHost : a\r\n\r\n"), Err(BadHead::Form));
-        assert_eq!(parse("GET / HTTP/1.1\r\nHost: a\u{e9}\r\n\r\n"), Err(BadHead::Value));
-        let many = "X: 1\r\n".repeat(Head::MOST_HEADERS);
-        assert_eq!(parse(&format!("GET / HTTP/1.1\r\nHost: a\r\n{many}\r\n")), Err(BadHead::TooManyHeaders));
+        assert_eq!(parse("GET / HTTP/1.1\r\n\r\n"), Err(HeadError::Host));
+        assert_eq!(parse("GET / HTTP/1.1\r\nHost:\r\n\r\n"), Err(HeadError::Host));
+        assert_eq!(parse("GET http://a/ HTTP/1.1\r\nHost: a\r\n\r\n"), Err(HeadError::Target));
+        assert_eq!(parse("GET / HTTP/2.0\r\nHost: a\r\n\r\n"), Err(HeadError::Malformed));
+        assert_eq!(parse("GET / HTTP/1.1\r\nHost: a\r\n folded\r\n\r\n"), Err(HeadError::Malformed));
+        assert_eq!(parse("GET / HTTP/1.1\r\nHost : a\r\n\r\n"), Err(HeadError::Malformed));
+        assert_eq!(parse("GET / HTTP/1.1\r\nHost: a\u{e9}\r\n\r\n"), Err(HeadError::Value));
+        let many = "X: 1\r\n".repeat(RequestHead::MAX_HEADERS);
+        assert_eq!(
+            parse(&format!("GET / HTTP/1.1\r\nHost: a\r\n{many}\r\n")),
+            Err(HeadError::TooManyHeaders)
+        );
     }
 
     #[test]
-    fn old_clients_close_unless_they_say_otherwise() {
+    fn http_1_0_connections_close_unless_keep_alive_is_requested() {
         assert!(!parse("GET / HTTP/1.0\r\nHost: a\r\n\r\n").unwrap().keep_alive);
         assert!(parse("GET / HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\n\r\n").unwrap().keep_alive);
         assert!(!parse("GET / HTTP/1.1\r\nHost: a\r\nConnection: Close\r\n\r\n").unwrap().keep_alive);
     }
 
     #[test]
-    fn what_is_not_usual_is_given_to_those_who_name_it() {
-        let asks = |accept: &str| {
+    fn the_alternative_media_type_must_be_named_explicitly() {
+        let prefers_jose = |accept: &str| {
             let text = format!("GET / HTTP/1.1\r\nHost: a\r\nAccept: {accept}\r\n\r\n");
             parse(&text).unwrap().prefers("application/jose", "application/json")
         };
         for accept in
             ["application/jose", "Application/JOSE;q=0.1, */*", "application/json;q=0.5,application/jose"]
         {
-            assert!(asks(accept), "{accept}");
+            assert!(prefers_jose(accept), "{accept}");
         }
-        let usual =
-            ["*/*", "application/*", "application/json", "application/jose;q=0", "application/jose;q=x"];
-        for accept in usual.into_iter().chain(["application/jose; q=0.2, application/json; q=0.9"]) {
-            assert!(!asks(accept), "{accept}");
+        for accept in [
+            "*/*",
+            "application/*",
+            "application/json",
+            "application/jose;q=0",
+            "application/jose;q=x",
+            "application/jose; q=0.2, application/json; q=0.9",
+        ] {
+            assert!(!prefers_jose(accept), "{accept}");
         }
         assert!(
             !parse("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -310,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn accept_is_asked_in_its_own_words() {
+    fn accept_matches_exact_types_and_wildcards() {
         let head =
             |accept: &str| parse(&format!("GET / HTTP/1.1\r\nHost: a\r\nAccept: {accept}\r\n\r\n")).unwrap();
         assert!(head("text/html, text/event-stream;q=0.9").accepts("text/event-stream"));

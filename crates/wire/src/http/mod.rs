@@ -1,21 +1,21 @@
-//! HTTP/1.1, as much of it as the hub speaks, and strictly: what two readers could understand differently is refused.
+//! The parts of HTTP/1.1 that the hub needs, implemented strictly: ambiguous requests are rejected.
 //!
-//! - [`Head`]: a request's line and headers out of bytes, and how its body is framed.
-//! - [`Chunks`]: a chunked body, piece by piece.
-//! - [`Query`]: the parameters of a target, each once.
-//! - [`Response`]: a status, headers and a body into bytes.
-//! - `reader`: the requests of a connection, within [`RequestLimits`]. It alone knows connections; the rest is bytes in, values
-//!   out.
+//! - [`RequestHead`]: parses the request line and headers, and determines how the body is framed.
+//! - [`ChunkedDecoder`]: decodes a chunked body incrementally.
+//! - [`Query`]: the query parameters of a request target, each at most once.
+//! - [`HttpResponse`]: a status, headers and a body.
+//! - `request_reader`: reads the requests of a connection, within [`RequestLimits`]. Only this module does
+//!   I/O.
 
-mod chunks;
+mod chunked;
 mod head;
 mod query;
-mod reader;
+mod request_reader;
 mod response;
 
-pub use chunks::{BadChunk, Chunks};
-pub use head::{BadHead, Framing, Head, Method};
-pub use query::{BadQuery, Query};
-pub use reader::RequestLimits;
-pub(crate) use reader::{RequestReader, Unread};
-pub use response::{Response, Status};
+pub use chunked::{ChunkError, ChunkedDecoder};
+pub use head::{BodyFraming, HeadError, Method, RequestHead};
+pub use query::{Query, QueryError};
+pub use request_reader::RequestLimits;
+pub(crate) use request_reader::{ReadError, RequestReader};
+pub use response::{HttpResponse, StatusCode};

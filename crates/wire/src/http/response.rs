@@ -1,13 +1,13 @@
-//! An answer: a status, headers and a body.
+//! An HTTP response: a status, headers and a body.
 
 use std::fmt::Write;
 
-use seal::json::Writer;
+use seal::json::JsonWriter;
 
-/// The statuses that are given here.
+/// The status codes that the hub uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "each is the status of its name")]
-pub enum Status {
+#[allow(missing_docs, reason = "each variant is named after its status")]
+pub enum StatusCode {
     Ok,
     Created,
     NoContent,
@@ -29,13 +29,13 @@ pub enum Status {
     UpgradeRequired,
     TooManyRequests,
     HeadTooLarge,
-    InternalError,
-    Unavailable,
+    InternalServerError,
+    ServiceUnavailable,
 }
 
-impl Status {
-    /// The number and the phrase.
-    pub fn line(self) -> (u16, &'static str) {
+impl StatusCode {
+    /// Returns the number and the reason phrase.
+    pub fn code_and_reason(self) -> (u16, &'static str) {
         match self {
             Self::Ok => (200, "OK"),
             Self::Created => (201, "Created"),
@@ -58,80 +58,84 @@ impl Status {
             Self::UpgradeRequired => (426, "Upgrade Required"),
             Self::TooManyRequests => (429, "Too Many Requests"),
             Self::HeadTooLarge => (431, "Request Header Fields Too Large"),
-            Self::InternalError => (500, "Internal Server Error"),
-            Self::Unavailable => (503, "Service Unavailable"),
+            Self::InternalServerError => (500, "Internal Server Error"),
+            Self::ServiceUnavailable => (503, "Service Unavailable"),
         }
     }
 }
 
-/// An answer that is whole.
+/// A complete response.
 #[derive(Clone, Debug)]
-pub struct Response {
-    /// Its status.
-    pub status: Status,
+pub struct HttpResponse {
+    /// The status.
+    pub status: StatusCode,
     headers: Vec<(&'static str, String)>,
     body: Vec<u8>,
-    /// What is wrong, in a problem.
+    /// The title, if this is a problem details response.
     pub(crate) title: Option<Box<str>>,
 }
 
-impl Response {
-    /// An answer without a body.
-    pub fn new(status: Status) -> Self {
+impl HttpResponse {
+    /// Creates a response without a body.
+    pub fn new(status: StatusCode) -> Self {
         Self { status, headers: Vec::new(), body: Vec::new(), title: None }
     }
 
-    /// With a body of that media type.
+    /// Sets a body with this media type.
     #[must_use]
     pub fn body(mut self, media_type: &str, body: impl Into<Vec<u8>>) -> Self {
         self.body = body.into();
         self.header("Content-Type", media_type)
     }
 
-    /// With a JSON body.
+    /// Sets a JSON body.
     #[must_use]
     pub fn json(self, body: impl Into<Vec<u8>>) -> Self {
         self.body("application/json", body)
     }
 
-    /// The body.
-    pub(crate) fn content(&self) -> &[u8] {
+    /// Returns the body.
+    pub(crate) fn body_bytes(&self) -> &[u8] {
         &self.body
     }
 
-    /// With a header. What could end a header early is left out of its value.
+    /// Adds a header. Control characters are removed from the value, so that it cannot end the header early.
     #[must_use]
     pub fn header(mut self, name: &'static str, value: &str) -> Self {
         self.headers.push((name, value.chars().filter(|letter| !letter.is_control()).collect()));
         self
     }
 
-    /// A problem that a person understands (RFC 9457).
-    pub fn problem(status: Status, title: &str) -> Self {
+    /// Creates a problem details response with a human-readable title (RFC 9457).
+    pub fn problem(status: StatusCode, title: &str) -> Self {
         Self::problem_with(status, title, |_| {})
     }
 
-    /// A problem with members of its own.
-    pub fn problem_with(status: Status, title: &str, more: impl FnOnce(&mut Writer)) -> Self {
-        let mut writer = Writer::default();
+    /// Creates a problem details response with additional members.
+    pub fn problem_with(
+        status: StatusCode,
+        title: &str,
+        write_members: impl FnOnce(&mut JsonWriter),
+    ) -> Self {
+        let mut writer = JsonWriter::default();
         writer.open_object();
         writer.key("title").text(title);
-        writer.key("status").integer(i64::from(status.line().0));
-        more(&mut writer);
+        writer.key("status").integer(i64::from(status.code_and_reason().0));
+        write_members(&mut writer);
         writer.close_object();
         let problem = Self { title: Some(title.into()), ..Self::new(status) };
         problem.body("application/problem+json", writer.finish())
     }
 
-    /// The bytes to send. To a HEAD request, without the body.
+    /// Encodes the response. The response to a HEAD request omits the body.
     pub fn to_bytes(&self, keep_alive: bool, head_only: bool) -> Vec<u8> {
-        let (number, phrase) = self.status.line();
-        let mut head = format!("HTTP/1.1 {number} {phrase}\r\n");
+        let (code, reason) = self.status.code_and_reason();
+        let mut head = format!("HTTP/1.1 {code} {reason}\r\n");
         for (name, value) in &self.headers {
             let _ = write!(head, "{name}: {value}\r\n");
         }
-        let bodiless = matches!(self.status, Status::NoContent | Status::NotModified);
-        if !bodiless {
+        let has_no_body = matches!(self.status, StatusCode::NoContent | StatusCode::NotModified);
+        if !has_no_body {
             let _ = write!(head, "Content-Length: {}\r\n", self.body.len());
         }
         if !self.headers.iter().any(|(name, _)| *name == "Cache-Control") {
@@ -140,7 +144,7 @@ impl Response {
         head.push_str("X-Content-Type-Options: nosniff\r\n");
         head.push_str(if keep_alive { "\r\n" } else { "Connection: close\r\n\r\n" });
         let mut bytes = head.into_bytes();
-        if !head_only && !bodiless {
+        if !head_only && !has_no_body {
             bytes.extend_from_slice(&self.body);
         }
         bytes
@@ -152,16 +156,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_header_cannot_end_early() {
-        let response = Response::new(Status::NoContent).header("Location", "/a\r\nSet-Cookie: b=c");
+    fn a_header_value_cannot_inject_headers() {
+        let response = HttpResponse::new(StatusCode::NoContent).header("Location", "/a\r\nSet-Cookie: b=c");
         let text = String::from_utf8(response.to_bytes(true, false)).unwrap();
         assert!(text.starts_with("HTTP/1.1 204 No Content\r\nLocation: /aSet-Cookie: b=c\r\n"));
         assert!(!text.contains("Content-Length"));
     }
 
     #[test]
-    fn a_problem_says_what_is_wrong() {
-        let response = Response::problem(Status::NotFound, "There is no such session.");
+    fn a_problem_contains_its_title_and_status() {
+        let response = HttpResponse::problem(StatusCode::NotFound, "There is no such session.");
         let text = String::from_utf8(response.to_bytes(false, false)).unwrap();
         assert!(text.contains("application/problem+json") && text.contains("Connection: close"));
         assert!(text.ends_with(r#"{"title":"There is no such session.","status":404}"#));

@@ -1,9 +1,10 @@
-//! A recording, served on a hub's own routes for listeners: whoever subscribes hears it from its start.
+//! Serves a recording on the routes that a hub has for listeners. Every subscriber hears the recording from the start.
 //!
-//! - `player`: a recording in its time, shaped by one listener's terms.
-//! - `routes`: which request means what; `socket`: the same on a WebSocket.
+//! - `player`: plays a recording at the recorded pace, shaped by one listener's terms.
+//! - `routes`: handles HTTP requests.
+//! - `socket`: handles WebSocket connections.
 //!
-//! There is no hub behind it, and nobody who waits: what is answered has no effect, and that is said in the handshake.
+//! There is no hub and no agent, so replies have no effect. A note in the handshake tells the listener.
 
 mod player;
 mod routes;
@@ -18,72 +19,75 @@ use std::time::Duration;
 use aaep::event::{Event, Producer};
 use aaep::message::{Message, SubscriptionRejected, SubscriptionRenegotiate, SubscriptionRequest};
 use aaep::negotiate::{self, Offer, Terms};
-use aaep::shape::Wants;
-use aaep::{Received, SubscriptionId};
+use aaep::shaping::ShapingTerms;
+use aaep::{ParsedDocument, SubscriptionId};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use crate::http::RequestLimits;
 
 /// An event of a recording.
-pub type Recorded = Arc<Received<Event>>;
+pub type RecordedEvent = Arc<ParsedDocument<Event>>;
 
-/// The events of a recording, in their order.
-pub type Events = Box<dyn Iterator<Item = Recorded> + Send>;
+/// The events of a recording, in order.
+pub type RecordedEvents = Box<dyn Iterator<Item = RecordedEvent> + Send>;
 
-/// What is played, and how.
-pub struct Recording {
+/// The recording to play, and its pace.
+pub struct ReplaySource {
     /// Opens the recording at its start.
-    pub open: Box<dyn Fn() -> io::Result<Events> + Send + Sync>,
-    /// How long to wait for what came so many milliseconds later.
-    pub pause: Box<dyn Fn(i64) -> Duration + Send + Sync>,
+    pub open: Box<dyn Fn() -> io::Result<RecordedEvents> + Send + Sync>,
+    /// Maps the time since the start of the recording, in milliseconds, to the delay since the start of the replay.
+    pub delay: Box<dyn Fn(i64) -> Duration + Send + Sync>,
 }
 
-/// How much a replay takes.
+/// The limits of a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Connections at once; further ones are let go.
+pub struct ReplayLimits {
+    /// Maximum number of connections. Further ones are closed.
     pub connections: usize,
-    /// Subscriptions that are known; beyond, a new one is refused.
+    /// Maximum number of subscriptions. Further ones are rejected.
     pub subscriptions: usize,
-    /// How much a request may have. A message on a WebSocket may have as much as a body, and the first may take as long as
-    /// a head.
+    /// The limits of a request. On a WebSocket, a message may be as large as a request body, and the first message may
+    /// take as long as a request head.
     pub requests: RequestLimits,
-    /// How long a listener may take to take one event.
-    pub write_time: Duration,
-    /// How often a quiet stream gives a sign of life.
-    pub alive: Duration,
+    /// How long writing one event may take.
+    pub write_timeout: Duration,
+    /// Interval between heartbeats on a quiet stream.
+    pub heartbeat_interval: Duration,
 }
 
-impl Default for Limits {
+impl Default for ReplayLimits {
     fn default() -> Self {
         Self {
             connections: 256,
             subscriptions: 1000,
-            requests: RequestLimits { body_bytes: 64 * 1024, ..crate::Limits::default().requests() },
-            write_time: Duration::from_mins(1),
-            alive: Duration::from_secs(15),
+            requests: RequestLimits {
+                body_bytes: 64 * 1024,
+                ..crate::ServerLimits::default().request_limits()
+            },
+            write_timeout: Duration::from_mins(1),
+            heartbeat_interval: Duration::from_secs(15),
         }
     }
 }
 
-/// What every listener is told.
-pub const NOTE: &str = "This is a recording: its questions are history and cannot be answered.";
+/// The note that every listener gets in the handshake.
+pub const REPLAY_NOTE: &str = "This is a recording: its questions cannot be answered.";
 
-/// A recording with listeners.
+/// A recording that is served to listeners.
 pub struct Replay {
-    recording: Recording,
-    limits: Limits,
-    /// The hosts under which it may be addressed, with their ports.
+    source: ReplaySource,
+    limits: ReplayLimits,
+    /// The allowed values of the `Host` header: host names with ports.
     hosts: Vec<String>,
-    subscriptions: Mutex<HashMap<SubscriptionId, Arc<Subscription>>>,
+    subscriptions: Mutex<HashMap<SubscriptionId, Arc<ReplaySubscription>>>,
     connections: AtomicUsize,
 }
 
 /// One listener's terms, which may change while it listens.
-struct Subscription {
+struct ReplaySubscription {
     terms: Mutex<Terms>,
-    wants: watch::Sender<Arc<Wants>>,
+    shaping_terms: watch::Sender<Arc<ShapingTerms>>,
 }
 
 impl std::fmt::Debug for Replay {
@@ -93,10 +97,10 @@ impl std::fmt::Debug for Replay {
 }
 
 impl Replay {
-    /// Plays a recording to those who address it by one of these hosts.
-    pub fn new(recording: Recording, limits: Limits, hosts: Vec<String>) -> Self {
+    /// Creates a replay that is served under these hosts.
+    pub fn new(source: ReplaySource, limits: ReplayLimits, hosts: Vec<String>) -> Self {
         Self {
-            recording,
+            source,
             limits,
             hosts,
             subscriptions: Mutex::new(HashMap::new()),
@@ -104,78 +108,81 @@ impl Replay {
         }
     }
 
-    /// Takes connections until the future is dropped.
+    /// Accepts connections until the future is dropped.
     pub async fn serve(self: Arc<Self>, listener: TcpListener) {
         loop {
             let Ok((stream, _)) = listener.accept().await else {
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             };
-            let place = Place(Arc::clone(&self));
+            let slot = ReplayConnectionSlot(Arc::clone(&self));
             if self.connections.fetch_add(1, Ordering::Relaxed) >= self.limits.connections {
                 continue;
             }
             let _ = stream.set_nodelay(true);
-            tokio::spawn(async move { routes::run(&place.0, stream).await });
+            tokio::spawn(async move { routes::run(&slot.0, stream).await });
         }
     }
 
-    /// Answers a request: the subscription and the message, or the refusal.
+    /// Handles a subscription request. Returns the subscription and the answer, or the rejection.
     fn subscribe(
         &self,
         request: &SubscriptionRequest,
-    ) -> Result<(SubscriptionId, Arc<Subscription>, String), SubscriptionRejected> {
+    ) -> Result<(SubscriptionId, Arc<ReplaySubscription>, String), SubscriptionRejected> {
         let id = SubscriptionId::generate(&mut seal::SystemRandom);
-        let (mut accepted, terms) = negotiate::answer(request, &offer(), id.clone())?;
+        let (mut accepted, terms) = negotiate::answer_request(request, &offer(), id.clone())?;
         accepted.negotiation_notes = Some(match accepted.negotiation_notes.take() {
-            Some(notes) => format!("{NOTE} {notes}"),
-            None => NOTE.to_owned(),
+            Some(notes) => format!("{REPLAY_NOTE} {notes}"),
+            None => REPLAY_NOTE.to_owned(),
         });
-        let mut known = self.known();
-        if known.len() >= self.limits.subscriptions {
+        let mut subscriptions = self.lock_subscriptions();
+        if subscriptions.len() >= self.limits.subscriptions {
             let code = aaep::message::ReasonCode::RateLimit;
-            return Err(SubscriptionRejected::new(code, "There are as many listeners as can be."));
+            return Err(SubscriptionRejected::new(code, "There are too many listeners. Try again later."));
         }
-        let wants = watch::Sender::new(Arc::new(Wants::from(&terms)));
-        let subscription = Arc::new(Subscription { terms: Mutex::new(terms), wants });
-        known.insert(id.clone(), Arc::clone(&subscription));
+        let shaping_terms = watch::Sender::new(Arc::new(ShapingTerms::from(&terms)));
+        let subscription = Arc::new(ReplaySubscription { terms: Mutex::new(terms), shaping_terms });
+        subscriptions.insert(id.clone(), Arc::clone(&subscription));
         Ok((id, subscription, Message::SubscriptionAccepted(accepted).to_json()))
     }
 
-    /// New terms for a subscription that is known.
-    fn renegotiate(&self, wish: &SubscriptionRenegotiate) -> Option<Result<String, SubscriptionRejected>> {
-        let subscription = self.known().get(&wish.subscription_id).cloned()?;
+    /// Changes the terms of a subscription. Returns `None` if the subscription does not exist.
+    fn renegotiate(&self, request: &SubscriptionRenegotiate) -> Option<Result<String, SubscriptionRejected>> {
+        let subscription = self.lock_subscriptions().get(&request.subscription_id).cloned()?;
         let mut terms = subscription.terms.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        Some(match negotiate::renegotiate(&terms, wish, &offer()) {
+        Some(match negotiate::renegotiate(&terms, request, &offer()) {
             Ok((accepted, new)) => {
-                subscription.wants.send_replace(Arc::new(Wants::from(&new)));
+                subscription.shaping_terms.send_replace(Arc::new(ShapingTerms::from(&new)));
                 *terms = new;
                 Ok(Message::SubscriptionAccepted(accepted).to_json())
             }
             Err(rejected) => {
                 drop(terms);
-                self.known().remove(&wish.subscription_id);
+                self.lock_subscriptions().remove(&request.subscription_id);
                 Err(rejected)
             }
         })
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, HashMap<SubscriptionId, Arc<Subscription>>> {
+    fn lock_subscriptions(
+        &self,
+    ) -> std::sync::MutexGuard<'_, HashMap<SubscriptionId, Arc<ReplaySubscription>>> {
         self.subscriptions.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 
-/// Who hears questions must say that it can answer; so that is offered, though nobody waits.
+/// Returns the capabilities on offer. Replies are offered although they have no effect, because only listeners that can
+/// reply are sent questions.
 fn offer() -> Offer {
     let mut producer = Producer::new("sayso-replay");
     producer.agent_name = Some("A recording".to_owned());
     Offer::new(producer)
 }
 
-/// A connection's place, which is free again when the connection has ended.
-struct Place(Arc<Replay>);
+/// A connection's slot. Dropping it frees the slot.
+struct ReplayConnectionSlot(Arc<Replay>);
 
-impl Drop for Place {
+impl Drop for ReplayConnectionSlot {
     fn drop(&mut self) {
         self.0.connections.fetch_sub(1, Ordering::Relaxed);
     }
@@ -189,46 +196,46 @@ mod tests {
 
     use super::*;
 
-    fn replay(limits: Limits) -> Replay {
-        let open = || Ok(Box::new(std::iter::empty()) as Events);
-        let recording = Recording { open: Box::new(open), pause: Box::new(|_| Duration::ZERO) };
-        Replay::new(recording, limits, vec!["here".to_owned()])
+    fn replay(limits: ReplayLimits) -> Replay {
+        let open = || Ok(Box::new(std::iter::empty()) as RecordedEvents);
+        let source = ReplaySource { open: Box::new(open), delay: Box::new(|_| Duration::ZERO) };
+        Replay::new(source, limits, vec!["here".to_owned()])
     }
 
     #[test]
-    fn there_are_no_more_subscriptions_than_may_be() {
-        let replay = replay(Limits { subscriptions: 2, ..Limits::default() });
+    fn the_number_of_subscriptions_is_limited() {
+        let replay = replay(ReplayLimits { subscriptions: 2, ..ReplayLimits::default() });
         let request = SubscriptionRequest::new("1.0.0", "test", Capabilities::new());
         let first = replay.subscribe(&request).unwrap();
-        assert!(first.2.contains(NOTE), "{}", first.2);
+        assert!(first.2.contains(REPLAY_NOTE), "{}", first.2);
         assert!(replay.subscribe(&request).is_ok());
-        let refused = replay.subscribe(&request).err().unwrap();
-        assert_eq!(refused.reason_code, ReasonCode::RateLimit);
-        replay.known().remove(&first.0);
+        let rejected = replay.subscribe(&request).err().unwrap();
+        assert_eq!(rejected.reason_code, ReasonCode::RateLimit);
+        replay.lock_subscriptions().remove(&first.0);
         assert!(replay.subscribe(&request).is_ok());
     }
 
     #[tokio::test]
-    async fn there_are_no_more_connections_than_may_be() {
+    async fn the_number_of_connections_is_limited() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let replay = Arc::new(replay(Limits { connections: 1, ..Limits::default() }));
+        let replay = Arc::new(replay(ReplayLimits { connections: 1, ..ReplayLimits::default() }));
         tokio::spawn(replay.serve(listener));
-        // One after the other: the first is answered, so it has its place when the second comes.
-        let ask = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n";
+        // Waits for the first response, so that the first connection holds its slot when the second one arrives.
+        let http_request = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n";
         let mut first = TcpStream::connect(address).await.unwrap();
-        first.write_all(ask).await.unwrap();
-        let mut answer = [0; 12];
-        first.read_exact(&mut answer).await.unwrap();
-        assert_eq!(&answer, b"HTTP/1.1 404");
+        first.write_all(http_request).await.unwrap();
+        let mut status_line = [0; 12];
+        first.read_exact(&mut status_line).await.unwrap();
+        assert_eq!(&status_line, b"HTTP/1.1 404");
         let mut second = TcpStream::connect(address).await.unwrap();
-        let _ = second.write_all(ask).await;
-        assert_eq!(second.read(&mut answer).await.unwrap_or(0), 0, "it was let in");
+        let _ = second.write_all(http_request).await;
+        assert_eq!(second.read(&mut status_line).await.unwrap_or(0), 0, "the second connection is closed");
         drop(first);
         loop {
             let mut third = TcpStream::connect(address).await.unwrap();
-            let _ = third.write_all(ask).await;
-            if third.read_exact(&mut answer).await.is_ok() {
+            let _ = third.write_all(http_request).await;
+            if third.read_exact(&mut status_line).await.is_ok() {
                 break;
             }
         }

@@ -1,133 +1,147 @@
-//! A recording in its time, shaped by one listener's terms.
+//! Plays a recording at the recorded pace, shaped by one listener's terms.
 
 use std::io;
 use std::sync::Arc;
 
-use aaep::Received;
+use aaep::ParsedDocument;
 use aaep::event::Event;
-use aaep::shape::{self, Out, Shaper, Wants};
+use aaep::shaping::{self, OutgoingEvent, Shaper, ShapingTerms};
 use seal::UnixMillis;
 use tokio::sync::watch;
 use tokio::time::{Duration, Instant, sleep_until};
 
-use super::{Events, Recorded, Recording};
-use crate::clock;
+use super::{RecordedEvent, RecordedEvents, ReplaySource};
+use crate::unix_now;
 
-/// Events without a pause between them are given so many at a time, so that others get their turn.
-const TOGETHER: u32 = 64;
+/// Number of events after which the player yields to other tasks.
+const EVENTS_PER_YIELD: u32 = 64;
 
-/// Gives a recording's events when they are due.
+/// Returns a recording's events when they are due.
 pub(super) struct Player<'r> {
-    recording: &'r Recording,
-    events: Events,
-    next: Option<Recorded>,
-    wants: watch::Receiver<Arc<Wants>>,
-    shaper: Shaper<Received<Event>>,
-    /// When playing began, and the recording's time then.
-    begun: Option<(Instant, UnixMillis)>,
-    /// The recording's time. A clock that went back does not take it along.
-    at: UnixMillis,
-    run: u32,
+    source: &'r ReplaySource,
+    events: RecordedEvents,
+    next: Option<RecordedEvent>,
+    shaping_terms: watch::Receiver<Arc<ShapingTerms>>,
+    shaper: Shaper<ParsedDocument<Event>>,
+    /// When the replay started, and the timestamp of the first event.
+    started: Option<(Instant, UnixMillis)>,
+    /// The latest timestamp so far. It never goes back, even if the recorded clock was set back.
+    recording_time: UnixMillis,
+    events_pushed: u32,
 }
 
 impl<'r> Player<'r> {
-    /// From the start.
-    pub(super) fn new(recording: &'r Recording, mut wants: watch::Receiver<Arc<Wants>>) -> io::Result<Self> {
-        let mut events = (recording.open)()?;
-        let shaper = Shaper::new(Arc::clone(&wants.borrow_and_update()), shape::Limits::default());
+    /// Creates a player that starts at the first event.
+    pub(super) fn new(
+        source: &'r ReplaySource,
+        mut shaping_terms: watch::Receiver<Arc<ShapingTerms>>,
+    ) -> io::Result<Self> {
+        let mut events = (source.open)()?;
+        let shaper =
+            Shaper::new(Arc::clone(&shaping_terms.borrow_and_update()), shaping::ShaperLimits::default());
         let next = events.next();
-        Ok(Self { recording, events, next, wants, shaper, begun: None, at: UnixMillis::MIN, run: 0 })
+        Ok(Self {
+            source,
+            events,
+            next,
+            shaping_terms,
+            shaper,
+            started: None,
+            recording_time: UnixMillis::MIN,
+            events_pushed: 0,
+        })
     }
 
-    /// From after the event with this id; from the start if there is none.
-    pub(super) async fn after(
-        recording: &'r Recording,
-        wants: watch::Receiver<Arc<Wants>>,
-        last: &str,
+    /// Creates a player that starts after the event with this id, or at the first event if there is no such event.
+    pub(super) async fn resume_after(
+        source: &'r ReplaySource,
+        shaping_terms: watch::Receiver<Arc<ShapingTerms>>,
+        last_event_id: &str,
     ) -> io::Result<Self> {
-        let mut player = Self::new(recording, wants.clone())?;
-        while player.push() {
-            while let Some(out) = player.shaper.pull(clock()) {
-                if out.event().envelope.event_id.as_str() == last {
+        let mut player = Self::new(source, shaping_terms.clone())?;
+        while player.push_next() {
+            while let Some(outgoing) = player.shaper.pull(unix_now()) {
+                if outgoing.event().envelope.event_id.as_str() == last_event_id {
                     return Ok(player);
                 }
             }
-            player.rest().await;
+            player.yield_periodically().await;
         }
-        Self::new(recording, wants)
+        Self::new(source, shaping_terms)
     }
 
-    /// The next event: its id, and its JSON on one line. It never ends: after the last there is silence. A future that is
-    /// dropped before it is done loses nothing.
+    /// Waits until the next event is due. Returns its id and its JSON on one line. After the last event, waits forever.
+    /// Cancel-safe.
     pub(super) async fn next(&mut self) -> (String, String) {
         loop {
-            if self.wants.has_changed().unwrap_or(false) {
+            if self.shaping_terms.has_changed().unwrap_or(false) {
                 self.renegotiate();
             }
-            if let Some(out) = self.shaper.pull(clock()) {
-                return written(&out);
+            if let Some(outgoing) = self.shaper.pull(unix_now()) {
+                return format_event(&outgoing);
             }
-            let due = self.due();
-            if due.is_some_and(|due| due <= Instant::now()) {
-                self.rest().await;
-                self.push();
+            let due_at = self.next_due();
+            if due_at.is_some_and(|due_at| due_at <= Instant::now()) {
+                self.yield_periodically().await;
+                self.push_next();
                 continue;
             }
-            let held = self.shaper.next_deadline().map(|at| {
-                let millis = at.millis_since(clock()).max(0).unsigned_abs();
+            let shaper_deadline = self.shaper.next_deadline().map(|time| {
+                let millis = time.millis_since(unix_now()).max(0).unsigned_abs();
                 Instant::now() + Duration::from_millis(millis.min(3_600_000))
             });
-            let wake = due.into_iter().chain(held).min();
+            let wake_at = due_at.into_iter().chain(shaper_deadline).min();
             tokio::select! {
-                () = until(wake) => {}
-                Ok(()) = self.wants.changed() => self.renegotiate(),
+                () = sleep_until_some(wake_at) => {}
+                Ok(()) = self.shaping_terms.changed() => self.renegotiate(),
             }
         }
     }
 
     fn renegotiate(&mut self) {
-        let wants = Arc::clone(&self.wants.borrow_and_update());
-        self.shaper.renegotiate(wants);
+        let shaping_terms = Arc::clone(&self.shaping_terms.borrow_and_update());
+        self.shaper.renegotiate(shaping_terms);
     }
 
-    /// When the next event is due; nothing after the last, and while more waits than may.
-    fn due(&mut self) -> Option<Instant> {
-        let next = self.next.as_ref().filter(|_| !self.shaper.is_full())?;
-        let at = next.as_ref().as_ref().envelope.timestamp.unix_millis().max(self.at);
-        let (begun, first) = *self.begun.get_or_insert_with(|| (Instant::now(), at));
-        let pause = (self.recording.pause)(at.millis_since(first));
-        Some(begun.checked_add(pause).unwrap_or_else(|| Instant::now() + Duration::from_hours(24)))
+    /// Returns when the next event is due. Returns `None` after the last event, and while the shaper is over its limit.
+    fn next_due(&mut self) -> Option<Instant> {
+        let next = self.next.as_ref().filter(|_| !self.shaper.is_over_limit())?;
+        let time = next.as_ref().as_ref().envelope.timestamp.unix_millis().max(self.recording_time);
+        let (started, first_time) = *self.started.get_or_insert_with(|| (Instant::now(), time));
+        let delay = (self.source.delay)(time.millis_since(first_time));
+        Some(started.checked_add(delay).unwrap_or_else(|| Instant::now() + Duration::from_hours(24)))
     }
 
-    /// Gives the next event to the shaper; says whether there was one.
-    fn push(&mut self) -> bool {
+    /// Passes the next event to the shaper. Returns whether there was one.
+    fn push_next(&mut self) -> bool {
         let Some(event) = self.next.take() else { return false };
-        self.at = self.at.max(event.as_ref().as_ref().envelope.timestamp.unix_millis());
+        self.recording_time =
+            self.recording_time.max(event.as_ref().as_ref().envelope.timestamp.unix_millis());
         self.shaper.push(&event);
         self.next = self.events.next();
         true
     }
 
-    async fn rest(&mut self) {
-        self.run += 1;
-        if self.run.is_multiple_of(TOGETHER) {
+    async fn yield_periodically(&mut self) {
+        self.events_pushed += 1;
+        if self.events_pushed.is_multiple_of(EVENTS_PER_YIELD) {
             tokio::task::yield_now().await;
         }
     }
 }
 
-async fn until(at: Option<Instant>) {
-    match at {
-        Some(at) => sleep_until(at).await,
+async fn sleep_until_some(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
         None => std::future::pending().await,
     }
 }
 
-fn written(out: &Out<Received<Event>>) -> (String, String) {
-    let id = out.event().envelope.event_id.as_str().to_owned();
-    let json = match out {
-        Out::Same(event) => event.text().replace(['\n', '\r'], " "),
-        Out::Made(event) => event.to_json(),
+fn format_event(outgoing: &OutgoingEvent<ParsedDocument<Event>>) -> (String, String) {
+    let id = outgoing.event().envelope.event_id.as_str().to_owned();
+    let json = match outgoing {
+        OutgoingEvent::Unchanged(event) => event.text().replace(['\n', '\r'], " "),
+        OutgoingEvent::Rewritten(event) => event.to_json(),
     };
     (id, json)
 }
@@ -136,62 +150,62 @@ fn written(out: &Out<Received<Event>>) -> (String, String) {
 mod tests {
     use super::*;
 
-    /// Events at these seconds, each with its number.
-    fn recording(seconds: &'static [i64], pause: fn(i64) -> Duration) -> Recording {
+    /// Creates a recording with events at these seconds, with ids from `evt_0`.
+    fn recording(seconds: &'static [i64], delay: fn(i64) -> Duration) -> ReplaySource {
         let open = move || {
             let events = seconds.iter().enumerate().map(|(number, second)| {
-                let at = aaep::Timestamp::from_unix_millis(UnixMillis::new(1_780_000_000_000 + second * 1000)).unwrap();
+                let time = aaep::Timestamp::from_unix_millis(UnixMillis::new(1_780_000_000_000 + second * 1000)).unwrap();
                 let text = format!(
-                    r#"{{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:agent.state.changed","event_id":"evt_{number}","session_id":"sess_1","timestamp":"{at}","producer":{{"agent_id":"bank"}},"from_state":"idle","to_state":"thinking"}}"#
+                    r#"{{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:agent.state.changed","event_id":"evt_{number}","session_id":"sess_1","timestamp":"{time}","producer":{{"agent_id":"bank"}},"from_state":"idle","to_state":"thinking"}}"#
                 );
-                Arc::new(Received::<Event>::parse(text).unwrap())
+                Arc::new(ParsedDocument::<Event>::parse(text).unwrap())
             });
-            Ok(Box::new(events) as Events)
+            Ok(Box::new(events) as RecordedEvents)
         };
-        Recording { open: Box::new(open), pause: Box::new(pause) }
+        ReplaySource { open: Box::new(open), delay: Box::new(delay) }
     }
 
-    fn wants() -> watch::Receiver<Arc<Wants>> {
-        watch::Sender::new(Arc::new(Wants::default())).subscribe()
+    fn shaping_terms() -> watch::Receiver<Arc<ShapingTerms>> {
+        watch::Sender::new(Arc::new(ShapingTerms::default())).subscribe()
     }
 
-    /// When each of so many came, in seconds since the first.
-    async fn times(mut player: Player<'_>, count: usize) -> Vec<(String, u64)> {
+    /// Returns the ids of the next events, with the seconds since the start.
+    async fn playback_times(mut player: Player<'_>, count: usize) -> Vec<(String, u64)> {
         let mut times = Vec::new();
-        let begun = Instant::now();
+        let started = Instant::now();
         for _ in 0..count {
-            times.push((player.next().await.0, begun.elapsed().as_secs()));
+            times.push((player.next().await.0, started.elapsed().as_secs()));
         }
         times
     }
 
     fn expected(times: &[(usize, u64)]) -> Vec<(String, u64)> {
-        times.iter().map(|(number, at)| (format!("evt_{number}"), *at)).collect()
+        times.iter().map(|(number, time)| (format!("evt_{number}"), *time)).collect()
     }
 
     #[tokio::test(start_paused = true)]
-    async fn events_come_in_their_time_and_a_clock_that_goes_back_holds_nothing_up() {
-        let as_it_was = |millis: i64| Duration::from_millis(millis.unsigned_abs());
-        let recording = recording(&[0, 10, 5, 70, 70], as_it_was);
-        let heard = times(Player::new(&recording, wants()).unwrap(), 5).await;
-        assert_eq!(heard, expected(&[(0, 0), (1, 10), (2, 10), (3, 70), (4, 70)]));
+    async fn events_are_played_on_time_even_if_the_recorded_clock_went_back() {
+        let original_speed = |millis: i64| Duration::from_millis(millis.unsigned_abs());
+        let source = recording(&[0, 10, 5, 70, 70], original_speed);
+        let played = playback_times(Player::new(&source, shaping_terms()).unwrap(), 5).await;
+        assert_eq!(played, expected(&[(0, 0), (1, 10), (2, 10), (3, 70), (4, 70)]));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_speed_divides_every_pause() {
+    async fn the_playback_speed_divides_every_pause() {
         let ten_times = |millis: i64| Duration::from_millis(millis.unsigned_abs() / 10);
-        let recording = recording(&[0, 100, 3600], ten_times);
-        let heard = times(Player::new(&recording, wants()).unwrap(), 3).await;
-        assert_eq!(heard, expected(&[(0, 0), (1, 10), (2, 360)]));
+        let source = recording(&[0, 100, 3600], ten_times);
+        let played = playback_times(Player::new(&source, shaping_terms()).unwrap(), 3).await;
+        assert_eq!(played, expected(&[(0, 0), (1, 10), (2, 360)]));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_comes_back_does_not_wait_for_what_it_has_heard() {
-        let as_it_was = |millis: i64| Duration::from_millis(millis.unsigned_abs());
-        let recording = recording(&[0, 100, 130], as_it_was);
-        let player = Player::after(&recording, wants(), "evt_0").await.unwrap();
-        assert_eq!(times(player, 2).await, expected(&[(1, 0), (2, 30)]));
-        let player = Player::after(&recording, wants(), "evt_gone").await.unwrap();
-        assert_eq!(times(player, 2).await, expected(&[(0, 0), (1, 100)]));
+    async fn a_resumed_player_skips_events_already_played() {
+        let original_speed = |millis: i64| Duration::from_millis(millis.unsigned_abs());
+        let source = recording(&[0, 100, 130], original_speed);
+        let player = Player::resume_after(&source, shaping_terms(), "evt_0").await.unwrap();
+        assert_eq!(playback_times(player, 2).await, expected(&[(1, 0), (2, 30)]));
+        let player = Player::resume_after(&source, shaping_terms(), "evt_gone").await.unwrap();
+        assert_eq!(playback_times(player, 2).await, expected(&[(0, 0), (1, 100)]));
     }
 }

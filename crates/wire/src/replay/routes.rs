@@ -1,4 +1,4 @@
-//! One connection to a recording: requests one after the other, until it becomes a stream or ends.
+//! One connection to a replay. Handles its requests one after the other until it ends or becomes a stream.
 
 use aaep::SubscriptionId;
 use aaep::message::{Message, SubscriptionRejected};
@@ -8,152 +8,171 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::player::Player;
-use super::{Replay, Subscription, socket};
-use crate::http::{Head, Method, Query, RequestReader, Response, Status, Unread};
-use crate::listener::websocket;
-use crate::server::{STREAM_HEAD, check_origin, hung_up, no_token, written};
+use super::{Replay, ReplaySubscription, socket};
+use crate::http::{HttpResponse, Method, Query, ReadError, RequestHead, RequestReader, StatusCode};
+use crate::message_transport::websocket;
+use crate::server::{
+    SSE_RESPONSE_HEAD, check_origin, reject_token_in_query, wait_for_disconnect, write_with_timeout,
+};
 use crate::sse;
 
 pub(super) async fn run(replay: &Replay, mut stream: TcpStream) {
-    let patience = replay.limits.requests.answer_time;
+    let time_limit = replay.limits.requests.response_timeout;
     let mut reader = RequestReader::new(replay.limits.requests);
     loop {
         let (head, body) = match reader.next(&mut stream).await {
             Ok(request) => request,
-            Err(Unread::Ended) => return,
-            Err(Unread::Refused(response)) => {
-                written(&mut stream, &response.to_bytes(false, false), patience).await;
+            Err(ReadError::Closed) => return,
+            Err(ReadError::Rejected(response)) => {
+                write_with_timeout(&mut stream, &response.to_bytes(false, false), time_limit).await;
                 return;
             }
         };
-        let response = match answer(replay, &head, &body) {
-            Reply::Whole(response) => response,
-            Reply::Stream(id, last) => return play(replay, stream, &id, last).await,
-            Reply::Socket(accept) => return socket::run(replay, &accept, stream, reader.rest).await,
+        let response = match handle_request(replay, &head, &body) {
+            ReplayOutcome::Response(response) => response,
+            ReplayOutcome::EventStream(id, last_event_id) => {
+                return stream_events(replay, stream, &id, last_event_id).await;
+            }
+            ReplayOutcome::WebSocket(accept) => {
+                return socket::run(replay, &accept, stream, reader.buffer).await;
+            }
         };
         let bytes = response.to_bytes(head.keep_alive, head.method == Method::Head);
-        if !written(&mut stream, &bytes, patience).await || !head.keep_alive {
+        if !write_with_timeout(&mut stream, &bytes, time_limit).await || !head.keep_alive {
             return;
         }
     }
 }
 
-enum Reply {
-    Whole(Response),
-    Stream(SubscriptionId, Option<String>),
-    Socket(String),
+enum ReplayOutcome {
+    Response(HttpResponse),
+    EventStream(SubscriptionId, Option<String>),
+    WebSocket(String),
 }
 
-fn answer(replay: &Replay, head: &Head, body: &[u8]) -> Reply {
-    let problem = |status, why: &str| Reply::Whole(Response::problem(status, why));
-    if let Err(refused) = check_origin(&replay.hosts, false, head).and_then(|()| no_token(head)) {
-        return Reply::Whole(refused);
+fn handle_request(replay: &Replay, head: &RequestHead, body: &[u8]) -> ReplayOutcome {
+    let problem = |status, title: &str| ReplayOutcome::Response(HttpResponse::problem(status, title));
+    if let Err(response) = check_origin(&replay.hosts, false, head).and_then(|()| reject_token_in_query(head))
+    {
+        return ReplayOutcome::Response(response);
     }
     match (head.method, head.path.as_str()) {
-        (Method::Post, "/aaep/v1/subscriptions") => Reply::Whole(subscribe(replay, body)),
-        (Method::Post, "/aaep/v1/replies") => Reply::Whole(replies(replay, body)),
-        (Method::Get, "/aaep/v1/events") => stream(replay, head),
+        (Method::Post, "/aaep/v1/subscriptions") => ReplayOutcome::Response(subscribe(replay, body)),
+        (Method::Post, "/aaep/v1/replies") => ReplayOutcome::Response(handle_message(replay, body)),
+        (Method::Get, "/aaep/v1/events") => open_event_stream(replay, head),
         (Method::Get, "/aaep/v1/ws") => match websocket::accept_key(head) {
-            Err(response) => Reply::Whole(response),
-            Ok(_) if !head.lists("sec-websocket-protocol", socket::PROTOCOL) => {
-                problem(Status::BadRequest, "The subprotocol here is aaep.v1.")
+            Err(response) => ReplayOutcome::Response(response),
+            Ok(_) if !head.list_contains("sec-websocket-protocol", socket::SUBPROTOCOL) => {
+                problem(StatusCode::BadRequest, "The subprotocol must be aaep.v1.")
             }
-            Ok(accept) => Reply::Socket(accept),
+            Ok(accept) => ReplayOutcome::WebSocket(accept),
         },
         (_, "/aaep/v1/subscriptions" | "/aaep/v1/replies" | "/aaep/v1/events" | "/aaep/v1/ws") => {
-            problem(Status::MethodNotAllowed, "This address takes another method.")
+            problem(StatusCode::MethodNotAllowed, "Method not allowed.")
         }
-        _ => problem(Status::NotFound, "This is a recording; there is nothing else here."),
+        _ => problem(StatusCode::NotFound, "Not found. This server only plays a recording."),
     }
 }
 
-fn subscribe(replay: &Replay, body: &[u8]) -> Response {
-    let Some(Message::SubscriptionRequest(request)) = message(body) else {
-        return Response::problem(Status::BadRequest, "A subscription.request is wanted here.");
+fn subscribe(replay: &Replay, body: &[u8]) -> HttpResponse {
+    let Some(Message::SubscriptionRequest(request)) = parse_message(body) else {
+        return HttpResponse::problem(StatusCode::BadRequest, "The body must be a subscription.request.");
     };
     match replay.subscribe(&request) {
-        Ok((id, _, accepted)) => Response::new(Status::Created)
+        Ok((id, _, accepted)) => HttpResponse::new(StatusCode::Created)
             .json(accepted)
             .header("Location", &format!("/aaep/v1/events?subscription_id={id}")),
-        Err(rejected) => Response::new(Status::Conflict).json(refusal(rejected)),
+        Err(rejected) => HttpResponse::new(StatusCode::Conflict).json(rejected_json(rejected)),
     }
 }
 
-/// What a listener says. Of a reply nothing comes, and as from a hub, nothing is said of it (C-D1).
-fn replies(replay: &Replay, body: &[u8]) -> Response {
+/// Handles a listener's message. A reply has no effect. Its outcome is not reported, as on a hub (C-D1).
+fn handle_message(replay: &Replay, body: &[u8]) -> HttpResponse {
     let mut tape = aaep::json::Tape::default();
     if std::str::from_utf8(body).ok().is_none_or(|text| tape.read(text).is_err()) {
-        return Response::new(Status::BadRequest);
+        return HttpResponse::new(StatusCode::BadRequest);
     }
-    match message(body) {
-        Some(Message::SubscriptionRenegotiate(wish)) => match replay.renegotiate(&wish) {
-            Some(Ok(accepted)) => Response::new(Status::Ok).json(accepted),
-            Some(Err(rejected)) => Response::new(Status::Conflict).json(refusal(rejected)),
-            None => Response::new(Status::NoContent),
+    match parse_message(body) {
+        Some(Message::SubscriptionRenegotiate(request)) => match replay.renegotiate(&request) {
+            Some(Ok(accepted)) => HttpResponse::new(StatusCode::Ok).json(accepted),
+            Some(Err(rejected)) => HttpResponse::new(StatusCode::Conflict).json(rejected_json(rejected)),
+            None => HttpResponse::new(StatusCode::NoContent),
         },
         Some(Message::SubscriptionClose(close)) => {
-            replay.known().remove(&close.subscription_id);
-            Response::new(Status::NoContent)
+            replay.lock_subscriptions().remove(&close.subscription_id);
+            HttpResponse::new(StatusCode::NoContent)
         }
-        _ => Response::new(Status::NoContent),
+        _ => HttpResponse::new(StatusCode::NoContent),
     }
 }
 
-fn stream(replay: &Replay, head: &Head) -> Reply {
+fn open_event_stream(replay: &Replay, head: &RequestHead) -> ReplayOutcome {
     let query = match Query::parse(head.query.as_deref(), &["subscription_id", "last_event_id"]) {
         Ok(query) => query,
-        Err(why) => return Reply::Whole(Response::problem(Status::BadRequest, &format!("{why}."))),
+        Err(error) => {
+            return ReplayOutcome::Response(HttpResponse::problem(
+                StatusCode::BadRequest,
+                &format!("{error}."),
+            ));
+        }
     };
     let id = query.get("subscription_id").and_then(|id| SubscriptionId::parse(id).ok());
-    let Some(id) = id.filter(|id| replay.known().contains_key(id)) else {
-        return Reply::Whole(Response::problem(Status::NotFound, "There is no such subscription."));
+    let Some(id) = id.filter(|id| replay.lock_subscriptions().contains_key(id)) else {
+        return ReplayOutcome::Response(HttpResponse::problem(StatusCode::NotFound, "Unknown subscription."));
     };
-    let last = head.header("last-event-id").or_else(|| query.get("last_event_id"));
-    Reply::Stream(id, last.map(str::to_owned))
+    let last_event_id = head.header("last-event-id").or_else(|| query.get("last_event_id"));
+    ReplayOutcome::EventStream(id, last_event_id.map(str::to_owned))
 }
 
-/// The recording as a stream, until the listener goes.
-async fn play(replay: &Replay, stream: TcpStream, id: &SubscriptionId, last: Option<String>) {
-    let Some(subscription) = replay.known().get(id).cloned() else { return };
+/// Streams the recording until the listener disconnects.
+async fn stream_events(
+    replay: &Replay,
+    stream: TcpStream,
+    id: &SubscriptionId,
+    last_event_id: Option<String>,
+) {
+    let Some(subscription) = replay.lock_subscriptions().get(id).cloned() else { return };
     let (mut reader, mut writer) = stream.into_split();
-    if !written(&mut writer, STREAM_HEAD, replay.limits.write_time).await {
+    if !write_with_timeout(&mut writer, SSE_RESPONSE_HEAD, replay.limits.write_timeout).await {
         return;
     }
     let playing = async {
-        let Ok(mut player) = player(replay, &subscription, last.as_deref()).await else { return };
+        let Ok(mut player) = new_player(replay, &subscription, last_event_id.as_deref()).await else {
+            return;
+        };
         loop {
-            let block = match timeout(replay.limits.alive, player.next()).await {
+            let frame = match timeout(replay.limits.heartbeat_interval, player.next()).await {
                 Ok((id, json)) => Frame::event(&id, &json, 0, false),
                 Err(_) => Frame::heartbeat(),
             };
-            if !written(&mut writer, sse::bytes(&block), replay.limits.write_time).await {
+            if !write_with_timeout(&mut writer, sse::frame_bytes(&frame), replay.limits.write_timeout).await {
                 return;
             }
         }
     };
     tokio::select! {
         () = playing => {}
-        () = hung_up(&mut reader) => {}
+        () = wait_for_disconnect(&mut reader) => {}
     }
     let _ = writer.shutdown().await;
 }
 
-pub(super) async fn player<'r>(
+pub(super) async fn new_player<'r>(
     replay: &'r Replay,
-    subscription: &Subscription,
-    last: Option<&str>,
+    subscription: &ReplaySubscription,
+    last_event_id: Option<&str>,
 ) -> std::io::Result<Player<'r>> {
-    let wants = subscription.wants.subscribe();
-    match last {
-        Some(last) => Player::after(&replay.recording, wants, last).await,
-        None => Player::new(&replay.recording, wants),
+    let shaping_terms = subscription.shaping_terms.subscribe();
+    match last_event_id {
+        Some(last_event_id) => Player::resume_after(&replay.source, shaping_terms, last_event_id).await,
+        None => Player::new(&replay.source, shaping_terms),
     }
 }
 
-fn message(body: &[u8]) -> Option<Message> {
+fn parse_message(body: &[u8]) -> Option<Message> {
     Message::parse(std::str::from_utf8(body).ok()?)
 }
 
-pub(super) fn refusal(rejected: SubscriptionRejected) -> String {
+pub(super) fn rejected_json(rejected: SubscriptionRejected) -> String {
     Message::SubscriptionRejected(rejected).to_json()
 }

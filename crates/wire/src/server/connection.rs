@@ -1,91 +1,100 @@
-//! One connection: requests one after the other, each with its limits, until it becomes a stream or ends.
+//! One connection. Handles its requests one after the other until it ends or becomes a stream.
 
 use std::net::IpAddr;
 
-use super::stream::{Stream, nobody, written};
+use super::stream::{ConnectionStream, report_disconnected, write_with_timeout};
 use super::{Server, routes};
 use crate::agent;
 use crate::compat;
-use crate::http::{Method, RequestReader, Response, Unread};
-use crate::listener::websocket;
+use crate::http::{HttpResponse, Method, ReadError, RequestReader};
+use crate::message_transport::websocket;
 
-/// What a request comes to.
-pub(super) enum HttpReply {
-    /// An answer.
-    Whole(Response),
-    /// From now on the connection is a stream of events.
-    Stream(hub::ListenerId),
-    /// From now on the connection is a WebSocket.
+/// The result of a request.
+pub(super) enum RequestOutcome {
+    /// A complete response.
+    Response(HttpResponse),
+    /// The connection becomes an SSE stream.
+    EventStream(hub::ListenerId),
+    /// The connection becomes a listener's WebSocket.
     WebSocket(websocket::Upgrade),
-    /// From now on the connection is a WebSocket of an agent.
-    Agent(agent::Upgrade),
-    /// From now on the connection speaks a dialect.
-    Compat(Box<compat::Stream>),
-    /// Likewise, on a WebSocket.
-    CompatSocket(compat::Upgrade),
+    /// The connection becomes an agent's WebSocket.
+    AgentWebSocket(agent::Upgrade),
+    /// The connection becomes an SSE stream of the compat dialect.
+    CompatStream(Box<compat::CompatStream>),
+    /// The connection becomes a WebSocket of the compat dialect.
+    CompatWebSocket(compat::Upgrade),
 }
 
-pub(super) async fn run(server: &Server, mut stream: impl Stream, peer: IpAddr) {
-    let mut reader = RequestReader::new(server.limits.requests());
+pub(super) async fn run(server: &Server, mut stream: impl ConnectionStream, peer: IpAddr) {
+    let mut reader = RequestReader::new(server.limits.request_limits());
     loop {
         let (head, body) = match reader.next(&mut stream).await {
             Ok(request) => request,
-            Err(Unread::Ended) => return,
-            Err(Unread::Refused(response)) => return refuse(server, &mut stream, &response).await,
+            Err(ReadError::Closed) => return,
+            Err(ReadError::Rejected(response)) => return reject(server, &mut stream, &response).await,
         };
-        let waits = routes::waits(&head);
+        let is_long_poll = routes::is_long_poll(&head);
         let reply = tokio::select! {
             biased;
-            reply = routes::answer(server, &head, body, peer) => reply,
-            () = reader.hung_up(&mut stream), if waits => return,
+            reply = routes::handle_request(server, &head, body, peer) => reply,
+            () = reader.wait_for_disconnect(&mut stream), if is_long_poll => return,
         };
         match reply {
-            HttpReply::Whole(response) => {
+            RequestOutcome::Response(response) => {
                 let head_only = head.method == Method::Head;
-                if !say(server, &mut stream, &response, head.keep_alive, head_only).await || !head.keep_alive
+                if !write_response(server, &mut stream, &response, head.keep_alive, head_only).await
+                    || !head.keep_alive
                 {
                     return;
                 }
             }
-            HttpReply::WebSocket(upgrade) => {
-                return websocket::run(server, upgrade, stream, reader.rest).await;
+            RequestOutcome::WebSocket(upgrade) => {
+                return websocket::run(server, upgrade, stream, reader.buffer).await;
             }
-            HttpReply::Agent(upgrade) => return agent::run(server, upgrade, stream, reader.rest).await,
-            HttpReply::Compat(bare) => return bare.run(server, stream).await,
-            HttpReply::CompatSocket(upgrade) => return upgrade.run(server, stream, reader.rest).await,
-            HttpReply::Stream(listener) => return become_stream(server, stream, listener).await,
+            RequestOutcome::AgentWebSocket(upgrade) => {
+                return agent::run(server, upgrade, stream, reader.buffer).await;
+            }
+            RequestOutcome::CompatStream(compat) => return compat.run(server, stream).await,
+            RequestOutcome::CompatWebSocket(upgrade) => {
+                return upgrade.run(server, stream, reader.buffer).await;
+            }
+            RequestOutcome::EventStream(listener) => {
+                return start_event_stream(server, stream, listener).await;
+            }
         }
     }
 }
 
-/// Says it; `false` if it was not taken whole, after which nothing more can be said.
-async fn say(
+/// Writes a response. Returns `false` if it was not written completely. If so, the connection is unusable.
+async fn write_response(
     server: &Server,
-    stream: &mut impl Stream,
-    response: &Response,
+    stream: &mut impl ConnectionStream,
+    response: &HttpResponse,
     keep_alive: bool,
     head_only: bool,
 ) -> bool {
-    let said = written(stream, &response.to_bytes(keep_alive, head_only), server.limits.answer_time).await;
+    let was_written =
+        write_with_timeout(stream, &response.to_bytes(keep_alive, head_only), server.limits.response_timeout)
+            .await;
     if !keep_alive {
-        stream.end().await;
+        stream.close_stream().await;
     }
-    said
+    was_written
 }
 
-/// What could not be read is answered, and the connection ends.
-async fn refuse(server: &Server, stream: &mut impl Stream, response: &Response) {
-    server.bridge.observe().unread(response);
-    say(server, stream, response, false, false).await;
+/// Answers an invalid request and closes the connection.
+async fn reject(server: &Server, stream: &mut impl ConnectionStream, response: &HttpResponse) {
+    server.hub.telemetry().record_unreadable(response);
+    write_response(server, stream, response, false, false).await;
 }
 
-pub(crate) const STREAM_HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\nX-Accel-Buffering: no\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n";
+pub(crate) const SSE_RESPONSE_HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\nX-Accel-Buffering: no\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n";
 
-/// The head of a stream is sent, and nothing but events follows it.
-async fn become_stream(server: &Server, mut stream: impl Stream, listener: hub::ListenerId) {
-    if written(&mut stream, STREAM_HEAD, server.limits.answer_time).await {
-        stream.hand_over(server, listener).await;
+/// Sends the response head of an SSE stream and turns the connection into the stream.
+async fn start_event_stream(server: &Server, mut stream: impl ConnectionStream, listener: hub::ListenerId) {
+    if write_with_timeout(&mut stream, SSE_RESPONSE_HEAD, server.limits.response_timeout).await {
+        stream.into_event_stream(server, listener).await;
     } else {
-        nobody(server, listener);
+        report_disconnected(server, listener);
     }
 }

@@ -1,166 +1,172 @@
-//! The server: connections in, requests to the hub, answers and streams out.
+//! The server, which accepts connections, passes requests to the hub, and writes responses and streams.
 //!
-//! - `connection`: one connection, a request at a time, until it becomes a stream or ends.
-//! - `stream`: what it is made of, plain or under TLS.
-//! - `door`: who is let in, and who no more.
-//! - `assets`: files that it gives as they are.
-//! - `routes`: which request means what.
-//! - `sign_in`: a browser's cookie in place of its token.
-//! - `bridge`: requests to the hub and answers back.
-//! - `told`: what a line is told and has not taken.
+//! - `connection`: one connection, which handles one request at a time until it ends or becomes a stream.
+//! - `stream`: the byte stream of a connection, with or without TLS.
+//! - `admission`: the authentication policy, and the handling of changed tokens.
+//! - `assets`: static files.
+//! - `routes`: maps requests to hub commands.
+//! - `sign_in`: browser sign-in, which exchanges a token for a session cookie.
+//! - `hub_handle`: sends commands to the hub and receives its replies.
+//! - `notifications`: the queue of replies and notices for an agent connection.
 
+mod admission;
 mod assets;
-mod bridge;
 mod connection;
-mod door;
+mod hub_handle;
+mod notifications;
 mod routes;
 mod sign_in;
 mod stream;
-mod told;
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+pub use admission::{AuthPolicy, TokenChanges};
 pub use assets::Asset;
-pub use bridge::{Bridge, Line};
-pub(crate) use connection::STREAM_HEAD;
-pub use door::{Changed, Door};
+pub(crate) use connection::SSE_RESPONSE_HEAD;
 use hub::Principal;
-pub use routes::clock;
-pub(crate) use routes::{check_origin, no_token, not_found, response};
-pub(crate) use stream::{hung_up, written};
+pub use hub_handle::{AgentConnection, HubHandle};
+pub use notifications::AgentNotification;
+pub use routes::unix_now;
+pub(crate) use routes::{check_origin, not_found, reject_token_in_query, reply_to_response};
+pub(crate) use stream::{wait_for_disconnect, write_with_timeout};
 use tokio::net::TcpListener;
-pub use told::Told;
 
 use crate::Tls;
-use crate::auth::{Attempts, Passes};
+use crate::auth::{BrowserSessions, SignInLimiter};
 use crate::compat::{self, Compat};
-use crate::http::{Head, RequestLimits, Response};
-use crate::listener::{FAREWELL, UnixSocket, stdio, unix};
+use crate::http::{HttpResponse, RequestHead, RequestLimits};
+use crate::message_transport::{CLOSE_TIMEOUT, UnixSocket, stdio, unix};
 
-/// What a server takes.
+/// The limits of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Connections at once.
+pub struct ServerLimits {
+    /// Maximum number of open connections.
     pub connections: usize,
-    /// Bytes of a request's head.
+    /// Maximum size of a request's head, in bytes.
     pub head_bytes: usize,
-    /// Headers of a request; never more than [`Head::MOST_HEADERS`](crate::http::Head::MOST_HEADERS).
+    /// Maximum number of headers in a request; at most
+    /// [`RequestHead::MAX_HEADERS`](crate::http::RequestHead::MAX_HEADERS).
     pub headers: usize,
-    /// Bytes of a request's body.
+    /// Maximum size of a request's body, in bytes.
     pub body_bytes: usize,
-    /// Bytes of a message on a WebSocket.
+    /// Maximum size of a message on a WebSocket, in bytes.
     pub websocket_bytes: usize,
-    /// Bytes of a message on a Unix socket.
+    /// Maximum size of a message on a Unix socket, in bytes.
     pub unix_bytes: usize,
-    /// Bytes of a line on standard input.
+    /// Maximum length of a line on standard input, in bytes.
     pub stdio_bytes: usize,
-    /// So many things that are no message end a WebSocket or a connection on a Unix socket.
-    pub malformed: usize,
-    /// How long the other side may take to take one message.
-    pub message_time: Duration,
-    /// How often a WebSocket is asked for a sign of life; after three in vain it is let go.
-    pub ping_time: Duration,
-    /// How long a request's head may take, and the first message on a wire of messages.
-    pub head_time: Duration,
-    /// How long a request's body may take.
-    pub body_time: Duration,
-    /// How long the other side may take to take an answer.
-    pub answer_time: Duration,
+    /// Number of malformed messages after which a WebSocket or Unix socket connection is closed.
+    pub malformed_messages: usize,
+    /// How long writing one message may take.
+    pub message_write_timeout: Duration,
+    /// Interval between pings on a WebSocket. After three unanswered pings, the connection is closed.
+    pub ping_interval: Duration,
+    /// How long reading a request's head may take. Also the time limit for the first message on a WebSocket or Unix
+    /// socket.
+    pub head_timeout: Duration,
+    /// How long reading a request's body may take.
+    pub body_timeout: Duration,
+    /// How long writing a response may take.
+    pub response_timeout: Duration,
     /// How long a connection may stay idle between requests.
-    pub idle_time: Duration,
-    /// How long an agent may wait for an answer in one request.
-    pub longest_wait: Duration,
-    /// Calls of an agent's WebSocket that are not answered yet, and calls in one batch; no more is read meanwhile.
-    pub calls: usize,
-    /// What an agent's WebSocket may be told that it has not taken.
-    pub untold: usize,
+    pub idle_timeout: Duration,
+    /// How long one request of an agent may wait for the reply to its question. Longer waits are shortened to this.
+    pub max_reply_wait: Duration,
+    /// Maximum number of unanswered calls on an agent's WebSocket, and of calls in one batch. Reading pauses
+    /// at the limit.
+    pub calls_in_flight: usize,
+    /// Maximum number of queued notifications for an agent's WebSocket.
+    pub queued_notifications: usize,
     /// How long a browser stays signed in.
-    pub sign_in_time: Duration,
-    /// How many attempts to sign in may fail in a minute from one address.
-    pub sign_in_attempts: usize,
-    /// Bytes of a stream that the system takes beyond what it can send at once, where it can be told so.
+    pub sign_in_lifetime: Duration,
+    /// Maximum number of failed sign-in attempts per minute from one address.
+    pub failed_sign_ins_per_minute: usize,
+    /// Maximum number of unsent bytes of a stream in the kernel's send buffer, where the system supports it.
     pub unsent_bytes: usize,
-    /// What a connection of AAEP's own packages may make the hub remember.
-    pub dialect: compat::Limits,
+    /// Limits on the state that the hub holds for connections of AAEP's own packages.
+    pub compat: compat::CompatLimits,
 }
 
-/// The longest event (§3.7), and its wrapping.
-const LONGEST: usize = 1024 * 1024 + 64 * 1024;
+/// The size of the largest event (§3.7), plus 64 KiB for its envelope.
+const MAX_MESSAGE_BYTES: usize = 1024 * 1024 + 64 * 1024;
 
-impl Default for Limits {
+impl Default for ServerLimits {
     fn default() -> Self {
         Self {
             connections: 20_000,
             head_bytes: 16 * 1024,
             headers: 64,
-            body_bytes: LONGEST,
-            websocket_bytes: LONGEST,
-            unix_bytes: LONGEST,
-            stdio_bytes: LONGEST,
-            malformed: 8,
-            message_time: Duration::from_mins(1),
-            ping_time: Duration::from_secs(15),
-            head_time: Duration::from_secs(10),
-            body_time: Duration::from_secs(30),
-            answer_time: Duration::from_secs(30),
-            idle_time: Duration::from_secs(75),
-            longest_wait: Duration::from_mins(5),
-            calls: 64,
-            untold: 1_024,
-            sign_in_time: Duration::from_hours(30 * 24),
-            sign_in_attempts: 10,
+            body_bytes: MAX_MESSAGE_BYTES,
+            websocket_bytes: MAX_MESSAGE_BYTES,
+            unix_bytes: MAX_MESSAGE_BYTES,
+            stdio_bytes: MAX_MESSAGE_BYTES,
+            malformed_messages: 8,
+            message_write_timeout: Duration::from_mins(1),
+            ping_interval: Duration::from_secs(15),
+            head_timeout: Duration::from_secs(10),
+            body_timeout: Duration::from_secs(30),
+            response_timeout: Duration::from_secs(30),
+            idle_timeout: Duration::from_secs(75),
+            max_reply_wait: Duration::from_mins(5),
+            calls_in_flight: 64,
+            queued_notifications: 1_024,
+            sign_in_lifetime: Duration::from_hours(30 * 24),
+            failed_sign_ins_per_minute: 10,
             unsent_bytes: 4 * 1024,
-            dialect: compat::Limits::default(),
+            compat: compat::CompatLimits::default(),
         }
     }
 }
 
-impl Limits {
-    /// Those of a request.
-    pub(crate) fn requests(&self) -> RequestLimits {
+impl ServerLimits {
+    /// Returns the limits of a single request.
+    pub(crate) fn request_limits(&self) -> RequestLimits {
         RequestLimits {
             head_bytes: self.head_bytes,
             headers: self.headers,
             body_bytes: self.body_bytes,
-            head_time: self.head_time,
-            body_time: self.body_time,
-            answer_time: self.answer_time,
-            idle_time: self.idle_time,
+            head_timeout: self.head_timeout,
+            body_timeout: self.body_timeout,
+            response_timeout: self.response_timeout,
+            idle_timeout: self.idle_timeout,
         }
     }
 }
 
-/// What a handler comes to.
-pub type Handling<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+/// The boxed future that a handler returns.
+pub type HandlerFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// Answers requests in place of the server: whoever asks has been admitted, and the body is text.
-pub type Handler = Box<dyn Fn(Principal, String) -> Handling<Response> + Send + Sync>;
+/// Handles requests to one path. The caller is already authenticated, and the body is valid UTF-8.
+pub type Handler = Box<dyn Fn(Principal, String) -> HandlerFuture<HttpResponse> + Send + Sync>;
 
-/// Starts a session for what was asked and by whom; its id, or why none began.
-pub type StartSession = Box<dyn Fn(String, Option<String>) -> Handling<Result<String, String>> + Send + Sync>;
+/// Starts a session from a person's request and optional user id. Returns the session id, or why it did not
+/// start.
+pub type StartSession =
+    Box<dyn Fn(String, Option<String>) -> HandlerFuture<Result<String, String>> + Send + Sync>;
 
-/// What all connections share.
+/// The state that all connections share.
 pub struct Server {
-    /// The way to the hub.
-    pub bridge: Bridge,
-    door: door::Watched,
-    /// How much is taken.
-    pub limits: Limits,
-    /// The hosts under which it may be addressed, with their ports; a request for another is misdirected.
+    /// The handle to the hub.
+    pub hub: HubHandle,
+    auth_policy: admission::SharedAuthPolicy,
+    /// The limits of this server.
+    pub limits: ServerLimits,
+    /// The allowed values of the `Host` header: host names with ports. Requests for other hosts are rejected as
+    /// misdirected.
     pub hosts: Vec<String>,
     /// The manifest, as JSON.
     pub manifest: String,
-    /// The manifest, signed, for those who ask for it so.
+    /// The signed manifest, for clients that request it.
     pub signed_manifest: Option<String>,
     pub(crate) compat: Option<Arc<Compat>>,
     handlers: Vec<(&'static str, Handler)>,
     assets: Vec<Asset>,
     tls: Option<Tls>,
-    passes: Passes,
-    attempts: Mutex<Attempts>,
+    browser_sessions: BrowserSessions,
+    sign_in_limiter: Mutex<SignInLimiter>,
     connections: AtomicUsize,
 }
 
@@ -174,11 +180,17 @@ impl std::fmt::Debug for Server {
 }
 
 impl Server {
-    /// A server over a hub.
-    pub fn new(bridge: Bridge, door: Door, limits: Limits, hosts: Vec<String>, manifest: String) -> Self {
+    /// Creates a server for a hub.
+    pub fn new(
+        hub: HubHandle,
+        policy: AuthPolicy,
+        limits: ServerLimits,
+        hosts: Vec<String>,
+        manifest: String,
+    ) -> Self {
         Self {
-            bridge,
-            door: door::Watched::new(door),
+            hub,
+            auth_policy: admission::SharedAuthPolicy::new(policy),
             limits,
             hosts,
             manifest,
@@ -187,74 +199,74 @@ impl Server {
             handlers: Vec::new(),
             assets: Vec::new(),
             tls: None,
-            passes: Passes::new(&mut seal::SystemRandom),
-            attempts: Mutex::new(Attempts::new(limits.sign_in_attempts)),
+            browser_sessions: BrowserSessions::new(&mut seal::SystemRandom),
+            sign_in_limiter: Mutex::new(SignInLimiter::new(limits.failed_sign_ins_per_minute)),
             connections: AtomicUsize::new(0),
         }
     }
 
-    /// With a signed manifest beside the plain one.
+    /// Also serves the manifest in signed form.
     #[must_use]
     pub fn with_signed_manifest(mut self, signed: String) -> Self {
         self.signed_manifest = Some(signed);
         self
     }
 
-    /// With passes that outlive a restart.
+    /// Replaces the browser sessions, for example by ones that survive a restart.
     #[must_use]
-    pub fn with_passes(mut self, passes: Passes) -> Self {
-        self.passes = passes;
+    pub fn with_browser_sessions(mut self, browser_sessions: BrowserSessions) -> Self {
+        self.browser_sessions = browser_sessions;
         self
     }
 
-    /// With the dialect of AAEP's own packages, which know no handshake and let people ask for something.
+    /// Enables the dialect of AAEP's own packages, which has no handshake and lets people start sessions through `start`.
     #[must_use]
     pub fn with_compat(mut self, start: StartSession) -> Self {
-        self.compat = Some(Arc::new(Compat::new(self.limits.dialect, start)));
+        self.compat = Some(Arc::new(Compat::new(self.limits.compat, start)));
         self
     }
 
-    /// With a handler for `POST` requests to a path.
+    /// Adds a handler for `POST` requests to a path.
     #[must_use]
     pub fn with_handler(mut self, path: &'static str, handler: Handler) -> Self {
         self.handlers.push((path, handler));
         self
     }
 
-    /// The handler that a request is for, and its path.
-    fn handler(&self, head: &Head) -> Option<&(&'static str, Handler)> {
+    /// Returns the handler for a request, with its path.
+    fn handler(&self, head: &RequestHead) -> Option<&(&'static str, Handler)> {
         self.handlers.iter().find(|(path, _)| *path == head.path)
     }
 
-    /// With files to give: the listening page.
+    /// Serves these static files, which make up the listening page.
     #[must_use]
     pub fn with_assets(mut self, assets: Vec<Asset>) -> Self {
         self.assets = assets;
         self
     }
 
-    /// With TLS: whoever connects speaks it, or is let go.
+    /// Enables TLS. Connections that do not use TLS are closed.
     #[must_use]
     pub fn with_tls(mut self, tls: Option<Tls>) -> Self {
         self.tls = tls;
         self
     }
 
-    /// Takes connections until the future is dropped.
+    /// Accepts connections until the future is dropped.
     pub async fn serve(self: Arc<Self>, listener: TcpListener) {
         loop {
             let Ok((stream, peer)) = listener.accept().await else {
-                after_failure().await;
+                back_off_after_accept_error().await;
                 continue;
             };
-            if let Some(place) = self.place() {
+            if let Some(slot) = self.acquire_slot() {
                 let _ = stream.set_nodelay(true);
                 tokio::spawn(async move {
-                    let server = &*place.0;
+                    let server = &*slot.0;
                     let Some(tls) = &server.tls else {
                         return connection::run(server, stream, peer.ip()).await;
                     };
-                    if let Some(stream) = tls.accept(stream, server.limits.head_time).await {
+                    if let Some(stream) = tls.accept(stream, server.limits.head_timeout).await {
                         connection::run(server, stream, peer.ip()).await;
                     }
                 });
@@ -262,46 +274,48 @@ impl Server {
         }
     }
 
-    /// Takes listeners on a Unix socket until the future is dropped. Only our own user is heard.
+    /// Accepts listeners on a Unix socket until the future is dropped. Only processes of the same user are
+    /// accepted.
     pub async fn serve_unix(self: Arc<Self>, socket: UnixSocket) {
         loop {
             let Ok(stream) = socket.accept().await else {
-                after_failure().await;
+                back_off_after_accept_error().await;
                 continue;
             };
-            if let Some(place) = self.place() {
-                tokio::spawn(async move { unix::run(&place.0, stream).await });
+            if let Some(slot) = self.acquire_slot() {
+                tokio::spawn(async move { unix::run(&slot.0, stream).await });
             }
         }
     }
 
-    /// Serves the one listener at the other end of standard input and output, until the input ends.
+    /// Serves a single listener on standard input and output until the input ends.
     pub async fn serve_stdio(&self) {
         stdio::run(self, tokio::io::stdin(), tokio::io::stdout()).await;
     }
 
-    /// A place for one more connection, if there is one.
-    fn place(self: &Arc<Self>) -> Option<Place> {
-        let place = Place(self.clone());
+    /// Reserves a connection slot, if one is free.
+    fn acquire_slot(self: &Arc<Self>) -> Option<ConnectionSlot> {
+        let slot = ConnectionSlot(self.clone());
         let before = self.connections.fetch_add(1, Ordering::Relaxed);
-        let free = before < self.limits.connections;
-        self.bridge.observe().came(free);
-        self.bridge.observe().connections(before + 1);
-        free.then_some(place)
+        let has_free_slot = before < self.limits.connections;
+        self.hub.telemetry().record_connection(has_free_slot);
+        self.hub.telemetry().set_open_connections(before + 1);
+        has_free_slot.then_some(slot)
     }
 }
 
-/// A connection's place, which is free again when the connection has ended.
-struct Place(Arc<Server>);
+/// A connection's slot. Dropping it frees the slot.
+struct ConnectionSlot(Arc<Server>);
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         let before = self.0.connections.fetch_sub(1, Ordering::Relaxed);
-        self.0.bridge.observe().connections(before.saturating_sub(1));
+        self.0.hub.telemetry().set_open_connections(before.saturating_sub(1));
     }
 }
 
-/// Out of descriptors, most likely; others may end meanwhile.
-async fn after_failure() {
+/// Waits before the next accept. The usual cause of the error is a lack of file descriptors, and some may be freed in the
+/// meantime.
+async fn back_off_after_accept_error() {
     tokio::time::sleep(Duration::from_millis(50)).await;
 }

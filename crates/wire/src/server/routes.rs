@@ -1,152 +1,186 @@
-//! Which request means what.
+//! Maps requests to hub commands and static responses.
 
 use std::net::IpAddr;
 
-use aaep::consent::Ignored;
-use aaep::json::Writer;
+use aaep::consent::IgnoreReason;
+use aaep::json::JsonWriter;
 use aaep::message::Message;
 use aaep::rule::Finding;
 use aaep::{ReplyToken, SessionId, SubscriptionId};
-use hub::command::{Command, Reply, SubscriberMessage};
+use hub::command::{HubCommand, HubReply, SubscriberMessage};
 use hub::{Principal, Role};
 use seal::UnixMillis;
 
-use super::connection::HttpReply;
-use super::{Door, Server, assets, sign_in};
+use super::connection::RequestOutcome;
+use super::{AuthPolicy, Server, assets, sign_in};
 use crate::agent;
 use crate::compat;
-use crate::http::{Head, Method, Query, Response, Status};
-use crate::listener::websocket::Upgrade;
-use crate::listener::{refusal, rejected};
-use crate::observe::Exposition;
+use crate::http::{HttpResponse, Method, Query, RequestHead, StatusCode};
+use crate::message_transport::websocket::Upgrade;
+use crate::message_transport::{rejected_message, rejection_of};
+use crate::telemetry::ExpositionFormat;
 
-pub(super) async fn answer(server: &Server, head: &Head, body: Vec<u8>, peer: IpAddr) -> HttpReply {
-    let asked = server.bridge.observe().request(head, server.handler(head).map(|(path, _)| *path));
-    let reply = routed(server, head, body, peer).await.unwrap_or_else(HttpReply::Whole);
-    asked.answered(match &reply {
-        HttpReply::Whole(response) => response.status.line().0,
-        HttpReply::Stream(_) | HttpReply::Compat(_) => 200,
-        HttpReply::WebSocket(_) | HttpReply::Agent(_) | HttpReply::CompatSocket(_) => 101,
+pub(super) async fn handle_request(
+    server: &Server,
+    head: &RequestHead,
+    body: Vec<u8>,
+    peer: IpAddr,
+) -> RequestOutcome {
+    let request = server.hub.telemetry().begin_request(head, server.handler(head).map(|(path, _)| *path));
+    let reply = route(server, head, body, peer).await.unwrap_or_else(RequestOutcome::Response);
+    request.finish(match &reply {
+        RequestOutcome::Response(response) => response.status.code_and_reason().0,
+        RequestOutcome::EventStream(_) | RequestOutcome::CompatStream(_) => 200,
+        RequestOutcome::WebSocket(_)
+        | RequestOutcome::AgentWebSocket(_)
+        | RequestOutcome::CompatWebSocket(_) => 101,
     });
     reply
 }
 
-async fn routed(server: &Server, head: &Head, body: Vec<u8>, peer: IpAddr) -> Result<HttpReply, Response> {
+async fn route(
+    server: &Server,
+    head: &RequestHead,
+    body: Vec<u8>,
+    peer: IpAddr,
+) -> Result<RequestOutcome, HttpResponse> {
     check_origin(&server.hosts, server.tls.is_some(), head)?;
-    no_token(head)?;
-    if let Some(asset) = assets::answer(&server.assets, head) {
-        return asset.map(HttpReply::Whole);
+    reject_token_in_query(head)?;
+    if let Some(asset) = assets::respond(&server.assets, head) {
+        return asset.map(RequestOutcome::Response);
     }
     let parts: Vec<&str> = head.path.split('/').skip(1).collect();
-    let whole = |response| Ok(HttpReply::Whole(response));
+    let respond = |response| Ok(RequestOutcome::Response(response));
     match (head.method, parts.as_slice()) {
         (Method::Get | Method::Head, ["healthz"]) => {
-            return health(server, head).map(HttpReply::Whole);
+            return health_response(server, head).map(RequestOutcome::Response);
         }
         (Method::Get | Method::Head, [".well-known", "aaep-manifest.json"]) => {
-            none(head)?;
-            return whole(manifest(server, head));
+            reject_query(head)?;
+            return respond(manifest_response(server, head));
         }
         (Method::Post, ["login"]) => {
-            none(head)?;
-            return whole(sign_in::login(server, head, &body, peer));
+            reject_query(head)?;
+            return respond(sign_in::login(server, head, &body, peer));
         }
         (Method::Post, ["logout"]) => {
-            none(head)?;
-            return whole(sign_in::logout(server, head));
+            reject_query(head)?;
+            return respond(sign_in::logout(server, head));
         }
-        (_, ["login" | "logout"]) => return Err(another_method()),
+        (_, ["login" | "logout"]) => return Err(method_not_allowed()),
         _ => {}
     }
-    let who = who(server, head).map_err(|refused| match parts.as_slice() {
-        ["aaep", "v1", "subscriptions"] if refused.status == Status::Unauthorized => {
-            let why = rejected("authentication_required", "A token is needed, and this one is not known.");
-            Response::new(Status::Unauthorized).header("WWW-Authenticate", "Bearer").json(why)
+    let principal = authenticate(server, head).map_err(|response| match parts.as_slice() {
+        ["aaep", "v1", "subscriptions"] if response.status == StatusCode::Unauthorized => {
+            let message = rejected_message("authentication_required", "A valid token is required.");
+            HttpResponse::new(StatusCode::Unauthorized).header("WWW-Authenticate", "Bearer").json(message)
         }
-        _ => refused,
+        _ => response,
     })?;
     if let (Method::Get | Method::Head, ["metrics"]) = (head.method, parts.as_slice()) {
-        return metrics(server, head, &who).map(HttpReply::Whole);
+        return metrics_response(server, head, &principal).map(RequestOutcome::Response);
     }
-    if let Some(routed) = compat::route(server, head, &parts, &body, &who).await? {
+    if let Some(routed) = compat::route(server, head, &parts, &body, &principal).await? {
         return Ok(match routed {
-            compat::Routed::Whole(response) => HttpReply::Whole(response),
-            compat::Routed::Stream(stream) => HttpReply::Compat(stream),
-            compat::Routed::Socket(upgrade) => HttpReply::CompatSocket(upgrade),
+            compat::CompatOutcome::Response(response) => RequestOutcome::Response(response),
+            compat::CompatOutcome::EventStream(stream) => RequestOutcome::CompatStream(stream),
+            compat::CompatOutcome::WebSocket(upgrade) => RequestOutcome::CompatWebSocket(upgrade),
         });
     }
     if let (Method::Post, Some((_, handler))) = (head.method, server.handler(head)) {
-        none(head)?;
-        return whole(handler(who, text(body)?).await);
+        reject_query(head)?;
+        return respond(handler(principal, utf8_body(body)?).await);
     }
     let key = head.header("idempotency-key").map(str::to_owned);
-    let (command, made) = match (head.method, parts.as_slice()) {
-        (Method::Get, ["aaep", "v1", "events"]) => return attach(server, head, who).await,
+    let (command, success_status) = match (head.method, parts.as_slice()) {
+        (Method::Get, ["aaep", "v1", "events"]) => return open_event_stream(server, head, principal).await,
         (Method::Get, ["aaep", "v1", "ws"]) => {
-            none(head)?;
-            return Upgrade::asked(head, who).map(HttpReply::WebSocket);
+            reject_query(head)?;
+            return Upgrade::from_request(head, principal).map(RequestOutcome::WebSocket);
         }
         (Method::Post, ["aaep", "v1", "subscriptions"]) => {
-            none(head)?;
-            let subscribe = Command::subscribe(Message::parse(&text(body)?));
-            return whole(subscribed(&server.bridge.ask(who, subscribe).await));
+            reject_query(head)?;
+            let subscribe = HubCommand::subscribe(Message::parse(&utf8_body(body)?));
+            return respond(subscribe_response(&server.hub.ask(principal, subscribe).await));
         }
         (Method::Post, ["aaep", "v1", "replies"]) => {
-            none(head)?;
-            (Command::Say { message: subscriber_message(&text(body)?)? }, Status::Ok)
+            reject_query(head)?;
+            (
+                HubCommand::SendMessage { message: parse_subscriber_message(&utf8_body(body)?)? },
+                StatusCode::Ok,
+            )
         }
         (Method::Get, ["agent", "v1", "ws"]) => {
-            none(head)?;
-            return agent::Upgrade::asked(head, who).map(HttpReply::Agent);
+            reject_query(head)?;
+            return agent::Upgrade::from_request(head, principal).map(RequestOutcome::AgentWebSocket);
         }
         (Method::Post, ["agent", "v1", "sessions"]) => {
-            none(head)?;
-            (Command::Start { body: text(body)?.into(), key }, Status::Created)
+            reject_query(head)?;
+            (HubCommand::Start { body: utf8_body(body)?.into(), idempotency_key: key }, StatusCode::Created)
         }
         (Method::Post, ["agent", "v1", "sessions", session, "events"]) => {
-            none(head)?;
-            let (text, session) = (text(body)?, session_id(session)?);
-            let many = head.media_type().as_deref() == Some("application/x-ndjson");
+            reject_query(head)?;
+            let (text, session) = (utf8_body(body)?, parse_session_id(session)?);
+            let is_ndjson = head.media_type().as_deref() == Some("application/x-ndjson");
             let lines = || text.lines().filter(|line| !line.trim().is_empty()).map(Into::into).collect();
-            let events = if many { lines() } else { vec![text.into()] };
-            (Command::Publish { session, events, key }, Status::Ok)
+            let events = if is_ndjson { lines() } else { vec![text.into()] };
+            (HubCommand::Publish { session, events, idempotency_key: key }, StatusCode::Ok)
         }
         (Method::Post, ["agent", "v1", "sessions", session, "output"]) => {
-            let query = query(head, &["output_id", "language", "content_type", "complete", "stays"])?;
+            let query = parse_query(head, &["output_id", "language", "content_type", "complete", "stays"])?;
             let flag = |name: &str| match query.get(name) {
                 None | Some("false") => Ok(false),
                 Some("true") => Ok(true),
-                Some(_) => Err(Response::problem(Status::BadRequest, &format!("{name} is true or false."))),
+                Some(_) => Err(HttpResponse::problem(
+                    StatusCode::BadRequest,
+                    &format!("{name} must be true or false."),
+                )),
             };
             let (complete, stays) = (flag("complete")?, flag("stays")?);
             let [output_id, language, content_type] =
                 ["output_id", "language", "content_type"].map(|name| query.get(name).map(str::to_owned));
-            let (text, session) = (text(body)?, session_id(session)?);
-            let output =
-                Command::Output { session, output_id, text, language, content_type, complete, stays, key };
-            (output, Status::Ok)
+            let (text, session) = (utf8_body(body)?, parse_session_id(session)?);
+            let output = HubCommand::StreamOutput {
+                session,
+                output_id,
+                text,
+                language,
+                content_type,
+                complete,
+                keeps_state: stays,
+                idempotency_key: key,
+            };
+            (output, StatusCode::Ok)
         }
         (Method::Post, ["agent", "v1", "sessions", session, kind @ ("confirmations" | "clarifications")]) => {
-            none(head)?;
+            reject_query(head)?;
             let (body, session, clarify) =
-                (text(body)?.into(), session_id(session)?, *kind == "clarifications");
-            (Command::Ask { session, body, clarify, key }, Status::Created)
+                (utf8_body(body)?.into(), parse_session_id(session)?, *kind == "clarifications");
+            (
+                HubCommand::Ask { session, body, is_clarification: clarify, idempotency_key: key },
+                StatusCode::Created,
+            )
         }
         (Method::Get, ["agent", "v1", "sessions", session, "replies", token]) => {
-            let query = query(head, &["wait"])?;
-            let seconds: u64 = query
-                .get("wait")
-                .unwrap_or("0")
-                .parse()
-                .map_err(|_| Response::problem(Status::BadRequest, "wait is a number of seconds."))?;
-            let longest = server.limits.longest_wait.as_secs();
-            let until = clock().saturating_add(i64::try_from(seconds.min(longest) * 1000).unwrap_or(0));
-            let (session, token) = (session_id(session)?, reply_token(token)?);
-            (Command::Wait { session, token, until }, Status::Ok)
+            let query = parse_query(head, &["wait"])?;
+            let seconds: u64 = query.get("wait").unwrap_or("0").parse().map_err(|_| {
+                HttpResponse::problem(StatusCode::BadRequest, "wait must be a number of seconds.")
+            })?;
+            let max_seconds = server.limits.max_reply_wait.as_secs();
+            let until =
+                unix_now().saturating_add(i64::try_from(seconds.min(max_seconds) * 1000).unwrap_or(0));
+            let (session, token) = (parse_session_id(session)?, parse_reply_token(token)?);
+            (HubCommand::Wait { session, token, until }, StatusCode::Ok)
         }
         (Method::Delete, ["agent", "v1", "sessions", session, "replies", token]) => {
-            none(head)?;
-            (Command::Withdraw { session: session_id(session)?, token: reply_token(token)? }, Status::Ok)
+            reject_query(head)?;
+            (
+                HubCommand::Withdraw {
+                    session: parse_session_id(session)?,
+                    token: parse_reply_token(token)?,
+                },
+                StatusCode::Ok,
+            )
         }
         (
             _,
@@ -155,196 +189,232 @@ async fn routed(server: &Server, head: &Head, body: Vec<u8>, peer: IpAddr) -> Re
             | ["agent", "v1", "ws"]
             | ["agent", "v1", "sessions", ..],
         ) => {
-            return Err(another_method());
+            return Err(method_not_allowed());
         }
-        _ => return whole(not_found()),
+        _ => return respond(not_found()),
     };
-    if let Command::Wait { .. } = command {
+    if let HubCommand::Wait { .. } = command {
         return tokio::select! {
-            answer = server.bridge.ask(who.clone(), command) => whole(response(&answer, made)),
-            () = server.dismissed(&who) => Err(unknown()),
+            reply = server.hub.ask(principal.clone(), command) => respond(reply_to_response(&reply, success_status)),
+            () = server.wait_for_revocation(&principal) => Err(unauthorized()),
         };
     }
-    whole(response(&server.bridge.ask(who, command).await, made))
+    respond(reply_to_response(&server.hub.ask(principal, command).await, success_status))
 }
 
-/// Whether the hub is alive; with `?ready`, whether it can do its work.
-fn health(server: &Server, head: &Head) -> Result<Response, Response> {
-    let ready = match head.query.as_deref() {
+/// Reports whether the process is alive or, with `?ready`, whether it can store events.
+fn health_response(server: &Server, head: &RequestHead) -> Result<HttpResponse, HttpResponse> {
+    let checks_readiness = match head.query.as_deref() {
         None | Some("") => false,
         Some("ready") => true,
-        Some(_) => return Err(Response::problem(Status::BadRequest, "Only ?ready can be asked here.")),
+        Some(_) => {
+            return Err(HttpResponse::problem(
+                StatusCode::BadRequest,
+                "The only query accepted here is ?ready.",
+            ));
+        }
     };
-    if ready && server.bridge.observe().cannot_store() {
-        let why = "The journal cannot be written, so nothing new is taken. The log says why.";
-        return Err(Response::problem(Status::Unavailable, why));
+    if checks_readiness && server.hub.telemetry().is_storage_failing() {
+        let title = "The journal cannot be written, so no new requests are accepted. See the log.";
+        return Err(HttpResponse::problem(StatusCode::ServiceUnavailable, title));
     }
-    Ok(Response::new(Status::Ok).body("text/plain", "good\n"))
+    Ok(HttpResponse::new(StatusCode::Ok).body("text/plain", "good\n"))
 }
 
-/// The hub's numbers, for whoever runs it.
-fn metrics(server: &Server, head: &Head, who: &Principal) -> Result<Response, Response> {
-    if who.role != Role::Admin {
-        return Err(Response::problem(Status::Forbidden, "Metrics are for the token of an admin."));
+/// Returns the metrics. Only an admin may read them.
+fn metrics_response(
+    server: &Server,
+    head: &RequestHead,
+    principal: &Principal,
+) -> Result<HttpResponse, HttpResponse> {
+    if principal.role != Role::Admin {
+        return Err(HttpResponse::problem(StatusCode::Forbidden, "Metrics require an admin token."));
     }
-    none(head)?;
-    let form = Exposition::accepted(head.header("accept"));
-    Ok(Response::new(Status::Ok).body(form.media_type(), server.bridge.observe().metrics(form)))
+    reject_query(head)?;
+    let format = ExpositionFormat::from_accept(head.header("accept"));
+    Ok(HttpResponse::new(StatusCode::Ok).body(format.media_type(), server.hub.telemetry().metrics(format)))
 }
 
-/// Whether a request may take long: the connection is watched meanwhile, for who hangs up waits no more.
-pub(super) fn waits(head: &Head) -> bool {
+/// Returns whether a request may wait for a reply. During such a request, the server watches the connection and cancels
+/// the wait when the client disconnects.
+pub(super) fn is_long_poll(head: &RequestHead) -> bool {
     head.method == Method::Get
         && head.path.starts_with("/agent/v1/sessions/")
         && head.query.as_deref().is_some_and(|query| query.contains("wait"))
 }
 
-/// JSON, or signed for those who ask for that (C-F6).
-fn manifest(server: &Server, head: &Head) -> Response {
+/// Returns the manifest as JSON, or signed for clients that prefer that (C-F6).
+fn manifest_response(server: &Server, head: &RequestHead) -> HttpResponse {
     let signed =
         server.signed_manifest.as_ref().filter(|_| head.prefers("application/jose", "application/json"));
     match signed {
-        Some(signed) => Response::new(Status::Ok).body("application/jose", signed.clone()),
-        None => Response::new(Status::Ok).json(server.manifest.clone()),
+        Some(signed) => HttpResponse::new(StatusCode::Ok).body("application/jose", signed.clone()),
+        None => HttpResponse::new(StatusCode::Ok).json(server.manifest.clone()),
     }
     .header("Vary", "Accept")
 }
 
-/// The time now, by the machine's clock.
-pub fn clock() -> UnixMillis {
+/// Returns the current time of the system clock.
+pub fn unix_now() -> UnixMillis {
     std::time::SystemTime::now().into()
 }
 
-async fn attach(server: &Server, head: &Head, who: Principal) -> Result<HttpReply, Response> {
-    let query = query(head, &["subscription_id", "last_event_id"])?;
+async fn open_event_stream(
+    server: &Server,
+    head: &RequestHead,
+    principal: Principal,
+) -> Result<RequestOutcome, HttpResponse> {
+    let query = parse_query(head, &["subscription_id", "last_event_id"])?;
     if !head.accepts("text/event-stream") {
-        return Err(Response::problem(Status::NotAcceptable, "This address gives text/event-stream."));
+        return Err(HttpResponse::problem(
+            StatusCode::NotAcceptable,
+            "This address serves text/event-stream only.",
+        ));
     }
     let Some(subscription) = query.get("subscription_id") else {
-        return Err(Response::problem(Status::BadRequest, "subscription_id says which subscription."));
+        return Err(HttpResponse::problem(StatusCode::BadRequest, "subscription_id is required."));
     };
-    let last = head.header("last-event-id").or_else(|| query.get("last_event_id"));
-    let listener = server.bridge.new_listener();
-    let command = Command::Attach {
+    let last_event_id = head.header("last-event-id").or_else(|| query.get("last_event_id"));
+    let listener = server.hub.new_listener_id();
+    let command = HubCommand::Attach {
         subscription: SubscriptionId::parse(subscription).map_err(|_| not_found())?,
-        last_event_id: last.map(str::to_owned),
+        last_event_id: last_event_id.map(str::to_owned),
         listener,
     };
-    match server.bridge.ask(who, command).await {
-        Reply::Done => Ok(HttpReply::Stream(listener)),
-        other => Err(response(&other, Status::Ok)),
+    match server.hub.ask(principal, command).await {
+        HubReply::Done => Ok(RequestOutcome::EventStream(listener)),
+        other => Err(reply_to_response(&other, StatusCode::Ok)),
     }
 }
 
-/// A token in an address is refused, whatever is asked and whoever asks.
-pub(crate) fn no_token(head: &Head) -> Result<(), Response> {
+/// Rejects a token in the query string, on every route and for every caller.
+pub(crate) fn reject_token_in_query(head: &RequestHead) -> Result<(), HttpResponse> {
     if head.query.as_deref().is_some_and(|query| query.contains("token=")) {
-        return Err(Response::problem(
-            Status::BadRequest,
-            "A token in an address is seen by others; use a header.",
+        return Err(HttpResponse::problem(
+            StatusCode::BadRequest,
+            "Do not put a token in the URL, where others can see it. Send it in an Authorization header.",
         ));
     }
     Ok(())
 }
 
-/// Who asks: by token, by cookie, or anybody where nobody is asked.
-fn who(server: &Server, head: &Head) -> Result<Principal, Response> {
-    let door = server.door.borrow();
-    let tokens = match &*door {
-        Door::Open => return Ok(Principal::anybody()),
-        Door::Tokens(tokens) => tokens,
+/// Identifies the caller by its token or cookie. With an open policy, every caller is accepted.
+fn authenticate(server: &Server, head: &RequestHead) -> Result<Principal, HttpResponse> {
+    let policy = server.auth_policy.borrow();
+    let tokens = match &*policy {
+        AuthPolicy::Open => return Ok(Principal::unauthenticated()),
+        AuthPolicy::Tokens(tokens) => tokens,
     };
-    let known = match head.bearer() {
+    let principal = match head.bearer_token() {
         Some(token) => tokens.principal(token).cloned(),
-        None => sign_in::who(server, tokens, head)?,
+        None => sign_in::principal_of_cookie(server, tokens, head)?,
     };
-    known.ok_or_else(unknown)
+    principal.ok_or_else(unauthorized)
 }
 
-fn unknown() -> Response {
-    Response::problem(Status::Unauthorized, "A token is needed, and this one is not known.")
+fn unauthorized() -> HttpResponse {
+    HttpResponse::problem(StatusCode::Unauthorized, "A valid token is required.")
         .header("WWW-Authenticate", "Bearer")
 }
 
-pub(super) fn another_method() -> Response {
-    Response::problem(Status::MethodNotAllowed, "This address takes another method.")
+pub(super) fn method_not_allowed() -> HttpResponse {
+    HttpResponse::problem(StatusCode::MethodNotAllowed, "Method not allowed.")
 }
 
-/// A web page of another origin can neither read nor answer, and nobody can reach the hub under a name that is not its own.
-pub(crate) fn check_origin(hosts: &[String], has_tls: bool, head: &Head) -> Result<(), Response> {
-    let known = |host: &str| hosts.iter().any(|own| own.eq_ignore_ascii_case(host));
-    if !head.header("host").is_some_and(known) {
-        return Err(Response::problem(Status::MisdirectedRequest, "This is not the host of that name."));
+/// Rejects requests from web pages of another origin, and requests with a host name that is not the hub's own.
+pub(crate) fn check_origin(hosts: &[String], has_tls: bool, head: &RequestHead) -> Result<(), HttpResponse> {
+    let is_own_host = |host: &str| hosts.iter().any(|own| own.eq_ignore_ascii_case(host));
+    if !head.header("host").is_some_and(is_own_host) {
+        return Err(HttpResponse::problem(
+            StatusCode::MisdirectedRequest,
+            "This server does not serve that host name.",
+        ));
     }
-    let same = head.header("origin").is_none_or(|origin| {
-        // Without TLS of our own there may be somebody in front who has it.
-        let plain = origin.strip_prefix("http://").filter(|_| !has_tls);
-        plain.or_else(|| origin.strip_prefix("https://")).is_some_and(known)
+    let is_same_origin = head.header("origin").is_none_or(|origin| {
+        // Without TLS, the origin may still be https, because a proxy in front of the hub may provide TLS.
+        let host = origin.strip_prefix("http://").filter(|_| !has_tls);
+        host.or_else(|| origin.strip_prefix("https://")).is_some_and(is_own_host)
     });
-    if same {
+    if is_same_origin {
         Ok(())
     } else {
-        Err(Response::problem(Status::Forbidden, "Pages of another origin are not let in."))
+        Err(HttpResponse::problem(StatusCode::Forbidden, "Requests from other origins are not allowed."))
     }
 }
 
-fn text(body: Vec<u8>) -> Result<String, Response> {
-    String::from_utf8(body).map_err(|_| Response::problem(Status::BadRequest, "The body is not UTF-8."))
+fn utf8_body(body: Vec<u8>) -> Result<String, HttpResponse> {
+    String::from_utf8(body)
+        .map_err(|_| HttpResponse::problem(StatusCode::BadRequest, "The body is not UTF-8."))
 }
 
-/// Not JSON is told; everything about a reply that is JSON is not (C-D1).
-fn subscriber_message(text: &str) -> Result<SubscriberMessage, Response> {
+/// Parses a listener's message. A body that is not JSON is an error. Other faults of a reply are not reported (C-D1).
+fn parse_subscriber_message(text: &str) -> Result<SubscriberMessage, HttpResponse> {
     match SubscriberMessage::parse(text) {
-        SubscriberMessage::Said(Err(Ignored::NotJson)) => Err(Response::new(Status::BadRequest)),
+        SubscriberMessage::Reply(Err(IgnoreReason::NotJson)) => {
+            Err(HttpResponse::new(StatusCode::BadRequest))
+        }
         message => Ok(message),
     }
 }
 
-fn query(head: &Head, known: &[&str]) -> Result<Query, Response> {
+fn parse_query(head: &RequestHead, known: &[&str]) -> Result<Query, HttpResponse> {
     Query::parse(head.query.as_deref(), known)
-        .map_err(|why| Response::problem(Status::BadRequest, &format!("{why}.")))
+        .map_err(|error| HttpResponse::problem(StatusCode::BadRequest, &format!("{error}.")))
 }
 
-fn none(head: &Head) -> Result<(), Response> {
-    query(head, &[]).map(|_| ())
+fn reject_query(head: &RequestHead) -> Result<(), HttpResponse> {
+    parse_query(head, &[]).map(|_| ())
 }
 
-pub(crate) fn not_found() -> Response {
-    Response::problem(Status::NotFound, "There is nothing here for you.")
+pub(crate) fn not_found() -> HttpResponse {
+    HttpResponse::problem(StatusCode::NotFound, "Not found.")
 }
 
-/// The session that an address names; what is no id names none.
-fn session_id(text: &str) -> Result<SessionId, Response> {
+/// Parses a session id from a path. An invalid id is answered with 404, like an unknown one.
+fn parse_session_id(text: &str) -> Result<SessionId, HttpResponse> {
     SessionId::parse(text).map_err(|_| not_found())
 }
 
-fn reply_token(text: &str) -> Result<ReplyToken, Response> {
+fn parse_reply_token(text: &str) -> Result<ReplyToken, HttpResponse> {
     ReplyToken::parse(text).map_err(|_| not_found())
 }
 
-/// A reply of the hub as HTTP gives it.
-pub(crate) fn response(reply: &Reply, made: Status) -> Response {
+/// Converts a reply of the hub to an HTTP response.
+pub(crate) fn reply_to_response(reply: &HubReply, success_status: StatusCode) -> HttpResponse {
     let status = match reply {
-        Reply::Done => return Response::new(Status::NoContent),
-        Reply::Unlawful(findings) => return unlawful(findings),
-        Reply::Malformed(why) => return Response::problem(Status::BadRequest, &why.to_string()),
-        Reply::NotFound => return not_found(),
-        Reply::Forbidden => return Response::problem(Status::Forbidden, "This token is not for that."),
-        Reply::Conflict => {
-            return Response::problem(Status::Conflict, "This Idempotency-Key was used for something else.");
+        HubReply::Done => return HttpResponse::new(StatusCode::NoContent),
+        HubReply::RuleViolations(findings) => return rule_violations(findings),
+        HubReply::Malformed(error) => {
+            return HttpResponse::problem(StatusCode::BadRequest, &error.to_string());
         }
-        Reply::LimitReached(limit) => return Response::problem(Status::TooManyRequests, &limit.to_string()),
-        Reply::Unavailable(why) => return Response::problem(Status::Unavailable, &why.to_string()),
-        Reply::SubscriptionRejected(rejected) => rejection(rejected.reason_code.as_str()),
-        Reply::Subscribed { .. } | Reply::SessionStarted { .. } | Reply::QuestionOpened { .. } => made,
-        _ => Status::Ok,
+        HubReply::NotFound => return not_found(),
+        HubReply::Forbidden => {
+            return HttpResponse::problem(StatusCode::Forbidden, "This token does not allow that.");
+        }
+        HubReply::Conflict => {
+            return HttpResponse::problem(
+                StatusCode::Conflict,
+                "This Idempotency-Key was used for a different request.",
+            );
+        }
+        HubReply::LimitReached(limit) => {
+            return HttpResponse::problem(StatusCode::TooManyRequests, &limit.to_string());
+        }
+        HubReply::Unavailable(reason) => {
+            return HttpResponse::problem(StatusCode::ServiceUnavailable, &reason.to_string());
+        }
+        HubReply::SubscriptionRejected(rejected) => rejection_status(rejected.reason_code.as_str()),
+        HubReply::Subscribed { .. } | HubReply::SessionStarted { .. } | HubReply::QuestionOpened { .. } => {
+            success_status
+        }
+        _ => StatusCode::Ok,
     };
     let Some(json) = reply.to_json() else {
-        return Response::problem(Status::InternalError, "The hub answered something unknown.");
+        return HttpResponse::problem(StatusCode::InternalServerError, "The hub sent an unexpected reply.");
     };
-    let response = Response::new(status).json(json);
+    let response = HttpResponse::new(status).json(json);
     match reply {
-        Reply::Subscribed { accepted, .. } => {
+        HubReply::Subscribed { accepted, .. } => {
             let location = format!("/aaep/v1/events?subscription_id={}", accepted.subscription_id);
             response.header("Location", &location)
         }
@@ -352,32 +422,36 @@ pub(crate) fn response(reply: &Reply, made: Status) -> Response {
     }
 }
 
-/// Every request is answered in AAEP's own words (C-E5).
-fn subscribed(reply: &Reply) -> Response {
-    if let Reply::Subscribed { .. } = reply {
-        return response(reply, Status::Created);
+/// Answers a subscription request with AAEP's own messages (C-E5).
+fn subscribe_response(reply: &HubReply) -> HttpResponse {
+    if let HubReply::Subscribed { .. } = reply {
+        return reply_to_response(reply, StatusCode::Created);
     }
-    let (json, code) = refusal(reply);
-    let status = if matches!(reply, Reply::Malformed(_)) { Status::BadRequest } else { rejection(&code) };
-    let refused = Response::new(status).json(json);
-    // There is no telling when there is room again; a minute is soon enough to ask.
-    if status == Status::TooManyRequests { refused.header("Retry-After", "60") } else { refused }
+    let (json, code) = rejection_of(reply);
+    let status = if matches!(reply, HubReply::Malformed(_)) {
+        StatusCode::BadRequest
+    } else {
+        rejection_status(&code)
+    };
+    let response = HttpResponse::new(status).json(json);
+    // The hub cannot know when a slot for a subscription will be free. A minute is a reasonable interval.
+    if status == StatusCode::TooManyRequests { response.header("Retry-After", "60") } else { response }
 }
 
-/// C-E5
-fn rejection(code: &str) -> Status {
+/// Maps a rejection reason code to a status (C-E5).
+fn rejection_status(code: &str) -> StatusCode {
     match code {
-        "authentication_required" => Status::Unauthorized,
-        "authorization_denied" => Status::Forbidden,
-        "rate_limit" => Status::TooManyRequests,
-        "transport_unavailable" => Status::Unavailable,
-        _ => Status::Conflict,
+        "authentication_required" => StatusCode::Unauthorized,
+        "authorization_denied" => StatusCode::Forbidden,
+        "rate_limit" => StatusCode::TooManyRequests,
+        "transport_unavailable" => StatusCode::ServiceUnavailable,
+        _ => StatusCode::Conflict,
     }
 }
 
-fn unlawful(findings: &[Finding]) -> Response {
-    let title = "This breaks rules of the protocol; nothing was applied.";
-    Response::problem_with(Status::UnprocessableContent, title, |writer: &mut Writer| {
+fn rule_violations(findings: &[Finding]) -> HttpResponse {
+    let title = "The request breaks protocol rules; nothing was applied.";
+    HttpResponse::problem_with(StatusCode::UnprocessableContent, title, |writer: &mut JsonWriter| {
         writer.key("findings");
         writer.open_array();
         for finding in findings {

@@ -1,128 +1,139 @@
-//! Signing in and out: a browser shows its token once and is known by a cookie from then on.
+//! Browser sign-in and sign-out. A browser sends its token once and gets a session cookie for later requests.
 //!
-//! The cookie is a [`Pass`](crate::auth::Passes), never the token. A page of another origin cannot use it: it is
-//! `SameSite=Strict`, and whatever a cookie stands behind that could change something must also say the hub's own origin.
+//! The cookie is a [`SessionCookie`], never the token. A page of another origin cannot use the cookie, because it is
+//! `SameSite=Strict`. In addition, a request that is authenticated by a cookie and could change something must have an
+//! `Origin` header with the hub's own origin.
 
 use std::net::IpAddr;
 use std::sync::PoisonError;
 
-use aaep::json::{Kind, Tape};
+use aaep::json::{JsonKind, Tape};
 use hub::Principal;
 use seal::{SystemRandom, UnixMillis};
 
-use super::routes::clock;
-use super::{Door, Server};
-use crate::auth::{Pass, Tokens};
-use crate::http::{Head, Method, Query, Response, Status};
+use super::routes::unix_now;
+use super::{AuthPolicy, Server};
+use crate::auth::{SessionCookie, Tokens};
+use crate::http::{HttpResponse, Method, Query, RequestHead, StatusCode};
 
-/// The cookie by which a browser is known.
-const COOKIE: &str = "sayso";
+/// The name of the session cookie.
+const COOKIE_NAME: &str = "sayso";
 
-/// `POST /login`: the token in the body, as a form or as JSON.
-pub(super) fn login(server: &Server, head: &Head, body: &[u8], peer: IpAddr) -> Response {
-    let token = match shown(head, body) {
+/// Handles `POST /login`. The token is in the body, as a form or as JSON.
+pub(super) fn login(server: &Server, head: &RequestHead, body: &[u8], peer: IpAddr) -> HttpResponse {
+    let token = match read_token(head, body) {
         Ok(token) => token,
         Err(response) => return response,
     };
-    // Where everybody is let in, there is nothing to remember.
-    let door = server.door.borrow();
-    let Door::Tokens(tokens) = &*door else { return done(head) };
-    let now = clock();
-    let mut attempts = server.attempts.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Err(seconds) = attempts.may(peer, now) {
-        let title = "Too many attempts to sign in have failed; wait a little.";
-        return Response::problem(Status::TooManyRequests, title).header("Retry-After", &seconds.to_string());
+    // With an open policy, no cookie is needed.
+    let policy = server.auth_policy.borrow();
+    let AuthPolicy::Tokens(tokens) = &*policy else { return success_response(head) };
+    let now = unix_now();
+    let mut limiter = server.sign_in_limiter.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Err(seconds) = limiter.check(peer, now) {
+        let title = "Too many failed sign-in attempts; try again later.";
+        return HttpResponse::problem(StatusCode::TooManyRequests, title)
+            .header("Retry-After", &seconds.to_string());
     }
-    let Some((hash, principal)) = tokens.known(&token) else {
-        attempts.failed(peer, now);
-        return Response::problem(Status::Unauthorized, "This token is not known.");
+    let Some((token_digest, principal)) = tokens.lookup(&token) else {
+        limiter.record_failure(peer, now);
+        return HttpResponse::problem(StatusCode::Unauthorized, "This token is not known.");
     };
-    if !principal.role.hears() {
-        return Response::problem(Status::Forbidden, "This token is for an agent, not for a person.");
+    if !principal.role.can_subscribe() {
+        return HttpResponse::problem(StatusCode::Forbidden, "This token is for an agent, not for a person.");
     }
-    let pass = server.passes.give(&hash, now, &mut SystemRandom);
-    done(head).header("Set-Cookie", &cookie(server, &pass, server.limits.sign_in_time.as_secs()))
+    let cookie = server.browser_sessions.issue(&token_digest, now, &mut SystemRandom);
+    success_response(head)
+        .header("Set-Cookie", &set_cookie_value(server, &cookie, server.limits.sign_in_lifetime.as_secs()))
 }
 
-/// `POST /logout`: the pass is void, and the browser forgets it.
-pub(super) fn logout(server: &Server, head: &Head) -> Response {
-    let now = clock();
-    if let Some(pass) = pass(server, head, now) {
-        if let Err(response) = from_our_page(head) {
+/// Handles `POST /logout`. Revokes the cookie and clears it in the browser.
+pub(super) fn logout(server: &Server, head: &RequestHead) -> HttpResponse {
+    let now = unix_now();
+    if let Some(cookie) = verified_cookie(server, head, now) {
+        if let Err(response) = check_same_origin(head) {
             return response;
         }
-        if let Err(error) = server.passes.end(&pass, now, life(server)) {
-            let title = format!("It could not be kept that you signed out: {}.", seal::in_words(&error));
-            return Response::problem(Status::Unavailable, &title)
-                .header("Set-Cookie", &cookie(server, "", 0));
+        if let Err(error) = server.browser_sessions.revoke(&cookie, now, cookie_lifetime_ms(server)) {
+            let title = format!("Cannot record the sign-out: {}.", seal::describe_io_error(&error));
+            return HttpResponse::problem(StatusCode::ServiceUnavailable, &title)
+                .header("Set-Cookie", &set_cookie_value(server, "", 0));
         }
     }
-    done(head).header("Set-Cookie", &cookie(server, "", 0))
+    success_response(head).header("Set-Cookie", &set_cookie_value(server, "", 0))
 }
 
-/// Who is behind the cookie, if there is one and its token is still known.
-pub(super) fn who(server: &Server, tokens: &Tokens, head: &Head) -> Result<Option<Principal>, Response> {
-    let known = pass(server, head, clock()).and_then(|pass| tokens.of_hash(&pass.token).cloned());
-    if known.is_some() {
-        from_our_page(head)?;
+/// Returns the principal of the request's session cookie, if the cookie and its token are valid.
+pub(super) fn principal_of_cookie(
+    server: &Server,
+    tokens: &Tokens,
+    head: &RequestHead,
+) -> Result<Option<Principal>, HttpResponse> {
+    let principal = verified_cookie(server, head, unix_now())
+        .and_then(|cookie| tokens.principal_by_digest(&cookie.token_digest).cloned());
+    if principal.is_some() {
+        check_same_origin(head)?;
     }
-    Ok(known)
+    Ok(principal)
 }
 
-fn pass(server: &Server, head: &Head, now: UnixMillis) -> Option<Pass> {
-    server.passes.read(head.cookie(COOKIE)?, now, life(server))
+fn verified_cookie(server: &Server, head: &RequestHead, now: UnixMillis) -> Option<SessionCookie> {
+    server.browser_sessions.verify(head.cookie(COOKIE_NAME)?, now, cookie_lifetime_ms(server))
 }
 
-fn life(server: &Server) -> i64 {
-    i64::try_from(server.limits.sign_in_time.as_millis()).unwrap_or(i64::MAX)
+fn cookie_lifetime_ms(server: &Server) -> i64 {
+    i64::try_from(server.limits.sign_in_lifetime.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// A browser sends the cookie along whoever had the idea. What could change something, or opens a way to, must say that a
-/// page of ours had it; that its origin is ours was looked at before.
-fn from_our_page(head: &Head) -> Result<(), Response> {
-    let harmless = matches!(head.method, Method::Get | Method::Head) && head.header("upgrade").is_none();
-    let other = head.header("sec-fetch-site").is_some_and(|site| !matches!(site, "same-origin" | "none"));
-    if other || !harmless && head.header("origin").is_none() {
-        let title = "With a cookie, only pages of this hub are let in, and they must say their origin.";
-        return Err(Response::problem(Status::Forbidden, title));
+/// Checks that a request with a cookie comes from the hub's own page, because browsers may attach cookies no matter which
+/// page caused the request. Requests that can change something and WebSocket upgrades must have an `Origin` header.
+/// `check_origin` has already checked its value.
+fn check_same_origin(head: &RequestHead) -> Result<(), HttpResponse> {
+    let is_read_only = matches!(head.method, Method::Get | Method::Head) && head.header("upgrade").is_none();
+    let is_cross_site =
+        head.header("sec-fetch-site").is_some_and(|site| !matches!(site, "same-origin" | "none"));
+    if is_cross_site || !is_read_only && head.header("origin").is_none() {
+        let title = "Requests with a cookie must come from this hub's pages and send an Origin header.";
+        return Err(HttpResponse::problem(StatusCode::Forbidden, title));
     }
     Ok(())
 }
 
-/// The token that stands in the body.
-fn shown(head: &Head, body: &[u8]) -> Result<String, Response> {
-    let bad = |why: &str| Response::problem(Status::BadRequest, why);
-    let text = std::str::from_utf8(body).map_err(|_| bad("The body is not UTF-8."))?;
+/// Reads the token from the body.
+fn read_token(head: &RequestHead, body: &[u8]) -> Result<String, HttpResponse> {
+    let bad_request = |title: &str| HttpResponse::problem(StatusCode::BadRequest, title);
+    let text = std::str::from_utf8(body).map_err(|_| bad_request("The body is not UTF-8."))?;
     let token = if is_form(head) {
-        let form = Query::parse(Some(text.trim_end()), &["token"]).map_err(|why| bad(&format!("{why}.")))?;
+        let form = Query::parse(Some(text.trim_end()), &["token"])
+            .map_err(|error| bad_request(&format!("{error}.")))?;
         form.get("token").map(str::to_owned)
     } else if head.media_type().as_deref() == Some("application/json") {
         let mut tape = Tape::default();
-        let root = tape.read(text).map_err(|_| bad("The body is not JSON."))?.root();
-        let member = if root.kind() == Kind::Object { root.member("token") } else { None };
+        let root = tape.read(text).map_err(|_| bad_request("The body is not JSON."))?.root();
+        let member = if root.kind() == JsonKind::Object { root.member("token") } else { None };
         member.and_then(|token| token.text()).map(std::borrow::Cow::into_owned)
     } else {
-        let title =
-            "Sign in with a form or with JSON: application/x-www-form-urlencoded or application/json.";
-        return Err(Response::problem(Status::UnsupportedMediaType, title));
+        let title = "The body must be application/x-www-form-urlencoded or application/json.";
+        return Err(HttpResponse::problem(StatusCode::UnsupportedMediaType, title));
     };
-    token.ok_or_else(|| bad("The body says the token: token=… or {\"token\":…}."))
+    token.ok_or_else(|| bad_request("The body must contain the token: token=… or {\"token\":…}."))
 }
 
-fn is_form(head: &Head) -> bool {
+fn is_form(head: &RequestHead) -> bool {
     head.media_type().as_deref() == Some("application/x-www-form-urlencoded")
 }
 
-/// A form goes on to the page; a script has what it wanted.
-fn done(head: &Head) -> Response {
+/// Returns the response to a successful sign-in or sign-out: a redirect to the page if a form was sent, otherwise no
+/// content.
+fn success_response(head: &RequestHead) -> HttpResponse {
     if is_form(head) {
-        Response::new(Status::SeeOther).header("Location", "/")
+        HttpResponse::new(StatusCode::SeeOther).header("Location", "/")
     } else {
-        Response::new(Status::NoContent)
+        HttpResponse::new(StatusCode::NoContent)
     }
 }
 
-fn cookie(server: &Server, value: &str, seconds: u64) -> String {
+fn set_cookie_value(server: &Server, value: &str, seconds: u64) -> String {
     let secure = if server.tls.is_some() { "; Secure" } else { "" };
-    format!("{COOKIE}={value}; HttpOnly; SameSite=Strict; Path=/; Max-Age={seconds}{secure}")
+    format!("{COOKIE_NAME}={value}; HttpOnly; SameSite=Strict; Path=/; Max-Age={seconds}{secure}")
 }

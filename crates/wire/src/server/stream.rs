@@ -1,4 +1,4 @@
-//! What a connection is made of, plain or under TLS, and how it becomes a stream of events.
+//! The byte stream of a connection, with or without TLS, and its conversion to an SSE stream.
 
 use std::time::Duration;
 
@@ -9,101 +9,105 @@ use tokio::time::timeout;
 use tokio_rustls::server::TlsStream;
 
 use super::Server;
-use crate::fanout::Sink;
-use crate::inbox::Inbox;
-use crate::observe::Wire;
+use crate::fanout::ListenerSink;
+use crate::outbound_queue::OutboundQueue;
 use crate::sse;
+use crate::telemetry::TransportKind;
 
-/// Bytes both ways.
-pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Sized + Unpin {
-    /// From here on it hears events, and nothing else; the head is sent.
-    fn hand_over(self, server: &Server, listener: ListenerId) -> impl Future<Output = ()> + Send;
+/// A bidirectional byte stream.
+pub(super) trait ConnectionStream: AsyncRead + AsyncWrite + Send + Sized + Unpin {
+    /// Turns the connection into an SSE stream, after the response head was sent.
+    fn into_event_stream(self, server: &Server, listener: ListenerId) -> impl Future<Output = ()> + Send;
 
-    /// The last word has been said.
-    fn end(&mut self) -> impl Future<Output = ()> + Send;
+    /// Closes the write side after the last response.
+    fn close_stream(&mut self) -> impl Future<Output = ()> + Send;
 }
 
-impl Stream for TcpStream {
-    /// The socket goes to the fan-out: from then on it costs no task.
-    async fn hand_over(self, server: &Server, listener: ListenerId) {
+impl ConnectionStream for TcpStream {
+    /// Hands the socket to the fan-out, so that the stream needs no task.
+    async fn into_event_stream(self, server: &Server, listener: ListenerId) {
         match self.into_std() {
             Ok(socket) => {
-                // Whatever lies in the system's buffer can no longer be overtaken by what is critical.
+                // Keeps the kernel's send buffer small, because critical events cannot overtake bytes that are already in
+                // it.
                 #[cfg(any(target_os = "linux", target_os = "android"))]
                 let _ = u32::try_from(server.limits.unsent_bytes)
-                    .map(|most| socket2::SockRef::from(&socket).set_tcp_notsent_lowat(most));
-                server.bridge.connect(listener, Sink::Socket(mio::net::TcpStream::from_std(socket)));
+                    .map(|limit| socket2::SockRef::from(&socket).set_tcp_notsent_lowat(limit));
+                server
+                    .hub
+                    .connect_listener(listener, ListenerSink::Socket(mio::net::TcpStream::from_std(socket)));
             }
-            Err(_) => nobody(server, listener),
+            Err(_) => report_disconnected(server, listener),
         }
     }
 
-    async fn end(&mut self) {}
+    async fn close_stream(&mut self) {}
 }
 
-/// A channel that nobody reads is how the fan-out learns that the listener is gone.
-pub(super) fn nobody(server: &Server, listener: ListenerId) {
-    let (inbox, sink) = Inbox::new(&server.bridge, listener);
-    server.bridge.connect(listener, sink);
-    drop(inbox);
+/// Reports a listener as disconnected, by connecting it to a channel that is already closed.
+pub(super) fn report_disconnected(server: &Server, listener: ListenerId) {
+    let (queue, sink) = OutboundQueue::new(&server.hub, listener);
+    server.hub.connect_listener(listener, sink);
+    drop(queue);
 }
 
-/// So many bytes go into one write, where there are as many.
-const TOGETHER: usize = 16 * 1024;
-/// Nobody takes longer for one write and is still there.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// Maximum number of bytes in one write.
+const MAX_WRITE_BYTES: usize = 16 * 1024;
+/// How long one write may take before the connection is considered lost.
+const WRITE_TIMEOUT: Duration = Duration::from_mins(1);
 
-impl Stream for TlsStream<TcpStream> {
-    /// What is written must be sealed first, so it stays a task.
-    async fn hand_over(self, server: &Server, listener: ListenerId) {
-        let _here = server.bridge.observe().listens(Wire::Sse);
-        let (mut inbox, sink) = Inbox::new(&server.bridge, listener);
-        server.bridge.connect(listener, sink);
+impl ConnectionStream for TlsStream<TcpStream> {
+    /// Writes frames in this task, because the bytes must be encrypted first.
+    async fn into_event_stream(self, server: &Server, listener: ListenerId) {
+        let _listener_guard = server.hub.telemetry().track_listener(TransportKind::Sse);
+        let (mut queue, sink) = OutboundQueue::new(&server.hub, listener);
+        server.hub.connect_listener(listener, sink);
         let (mut reader, mut writer) = tokio::io::split(self);
         let writing = async {
-            while let Some(frame) = inbox.next().await {
-                let mut bytes = sse::bytes(&frame).to_vec();
-                while bytes.len() < TOGETHER
-                    && let Some(frame) = inbox.at_hand()
+            while let Some(frame) = queue.next().await {
+                let mut bytes = sse::frame_bytes(&frame).to_vec();
+                while bytes.len() < MAX_WRITE_BYTES
+                    && let Some(frame) = queue.try_next()
                 {
-                    bytes.extend_from_slice(sse::bytes(&frame));
+                    bytes.extend_from_slice(sse::frame_bytes(&frame));
                 }
-                if !written(&mut writer, &bytes, PATIENCE).await {
+                if !write_with_timeout(&mut writer, &bytes, WRITE_TIMEOUT).await {
                     return;
                 }
             }
-            let _ = timeout(super::FAREWELL, writer.shutdown()).await;
+            let _ = timeout(super::CLOSE_TIMEOUT, writer.shutdown()).await;
         };
         tokio::select! {
             () = writing => {}
-            () = hung_up(&mut reader) => {}
+            () = wait_for_disconnect(&mut reader) => {}
         }
     }
 
-    /// TLS has a word for it, without which the other side cannot tell an end from a cut.
-    async fn end(&mut self) {
-        let _ = timeout(super::FAREWELL, self.shutdown()).await;
+    /// Sends the TLS `close_notify` alert, without which the client cannot tell an end from a truncation.
+    async fn close_stream(&mut self) {
+        let _ = timeout(super::CLOSE_TIMEOUT, self.shutdown()).await;
     }
 }
 
-/// Whether all of it was written in time.
-pub(crate) async fn written(
+/// Writes all bytes. Returns whether that succeeded within the time limit.
+pub(crate) async fn write_with_timeout(
     stream: &mut (impl AsyncWrite + Unpin),
     bytes: &[u8],
-    patience: Duration,
+    time_limit: Duration,
 ) -> bool {
     let write = async {
         stream.write_all(bytes).await?;
         stream.flush().await
     };
-    timeout(patience, write).await.is_ok_and(|written| written.is_ok())
+    timeout(time_limit, write).await.is_ok_and(|result| result.is_ok())
 }
 
-/// A listener of SSE has nothing to say; that it hangs up is what there is to hear. A flood is a reason to part, too.
-pub(crate) async fn hung_up(reader: &mut (impl AsyncRead + Unpin)) {
-    let mut heard = [0; 512];
+/// Waits until the client disconnects. SSE clients send nothing, so this also returns when a client floods the
+/// connection.
+pub(crate) async fn wait_for_disconnect(reader: &mut (impl AsyncRead + Unpin)) {
+    let mut buffer = [0; 512];
     for _ in 0..16 {
-        if reader.read(&mut heard).await.unwrap_or(0) == 0 {
+        if reader.read(&mut buffer).await.unwrap_or(0) == 0 {
             return;
         }
     }

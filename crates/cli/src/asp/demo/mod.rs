@@ -1,100 +1,107 @@
-//! `sayso asp demo`: two agents in one process, through the whole life of a session.
+//! `sayso asp demo`: runs two agents in one process through a complete session.
 //!
-//! - `cast`: who they are, and the randomness that makes them.
-//! - `stage`: carries messages from one to the other, moves the clock, tells what happens.
-//! - `scenario`: what they say to each other.
+//! - `actors`: the agents, their keys and cards, and the random source.
+//! - `simulation`: delivers messages, advances the clock and narrates.
+//! - `scenario`: the messages of each scenario.
 
-mod cast;
+mod actors;
 mod scenario;
-mod stage;
+mod simulation;
 
 use std::path::PathBuf;
 
-use cast::{Cast, Source};
+use actors::{Actors, RandomSource};
 use scenario::Scenario;
 use seal::UnixMillis;
 
-use super::file::{self, Stop};
-use crate::Outcome;
-use crate::print::{print, tell};
+use super::transcript_file::{self, CommandError};
+use crate::ExitStatus;
+use crate::output::{print_stderr, print_stdout};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// What happens between the two.
+    /// Scenario to run.
     #[arg(long, value_enum, value_name = "NAME", default_value_t = Scenario::Agreed)]
     scenario: Scenario,
-    /// Writes the messages into this file as they were sent, one a line, and the cards beside it.
+    /// Write the messages to this file as they were sent, one per line, and the cards next to it.
     #[arg(long, value_name = "FILE")]
     transcript: Option<PathBuf>,
-    /// Where the agents' cards go; beside the transcript if not said.
+    /// File for the agents' cards. Default: next to the transcript.
     #[arg(long, value_name = "FILE")]
     cards: Option<PathBuf>,
-    /// Makes the run the same every time: keys, names and times follow from the number.
+    /// Make the run reproducible: keys, ids and times are derived from this number.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 }
 
-/// With a seed, every session begins on the same morning.
+/// The start time of every session with a seed.
 const SEEDED_START: UnixMillis = UnixMillis::new(1_767_603_600_000);
 
-pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
     let start = match arguments.seed {
         Some(_) => SEEDED_START,
         None => std::time::SystemTime::now().into(),
     };
-    let mut source = arguments.seed.map_or(Source::System, Source::seeded);
-    let played = Cast::new(&mut source).map_err(|error| error.to_string()).and_then(|cast| {
-        let played = scenario::play(arguments.scenario, &cast, &mut source, start)?;
-        Ok((cast, played))
+    let mut source = arguments.seed.map_or(RandomSource::System, RandomSource::seeded);
+    let result = Actors::new(&mut source).map_err(|error| error.to_string()).and_then(|actors| {
+        let result = scenario::run_scenario(arguments.scenario, &actors, &mut source, start)?;
+        Ok((actors, result))
     });
-    let (cast, played) = played.map_err(|why| format!("the demo could not go on: {why}"))?;
+    let (actors, result) = result.map_err(|error| format!("the demo failed: {error}"))?;
     let mut lines = vec![
-        "Two agents deal with each other by npayload ASP; every message is signed, proven and linked."
-            .to_owned(),
+        "Two agents negotiate with npayload ASP. Every message is signed, carries a proof, and is linked to the one before it.".to_owned(),
         "Marisol's buyer wants menus in braille; the Braille Press prints them. The clock is simulated."
             .to_owned(),
     ];
-    lines.extend(played.told.iter().cloned());
-    let hints = write(arguments, &cast, &played)?;
-    let printed = print(&(lines.join("\n") + "\n"));
+    lines.extend(result.narration.iter().cloned());
+    let hints = write_files(arguments, &actors, &result)?;
+    let printed = print_stdout(&(lines.join("\n") + "\n"));
     for hint in &hints {
-        tell(hint);
+        print_stderr(hint);
     }
     Ok(printed)
 }
 
-/// Writes the files that were asked for; returns what to say about them.
-fn write(arguments: &Arguments, cast: &Cast, played: &scenario::Played) -> Result<Vec<String>, Stop> {
+/// Writes the requested files. Returns hints about them for the user.
+fn write_files(
+    arguments: &Arguments,
+    actors: &Actors,
+    result: &scenario::ScenarioResult,
+) -> Result<Vec<String>, CommandError> {
     let lines = |messages: &[String]| messages.join("\n") + "\n";
-    let beside = arguments.transcript.as_ref().map(|path| path.with_extension("cards.json"));
-    let cards = arguments.cards.as_ref().or(beside.as_ref());
+    let default_cards = arguments.transcript.as_ref().map(|path| path.with_extension("cards.json"));
+    let cards = arguments.cards.as_ref().or(default_cards.as_ref());
     if [arguments.transcript.as_ref(), cards].into_iter().flatten().any(|path| path.as_os_str() == "-") {
-        return Err(Stop::failed("the transcript and the cards go into files, not to standard output"));
+        return Err(CommandError::cannot_run(
+            "the transcript and the cards cannot be written to standard output",
+        ));
     }
     if let (Some(transcript), Some(cards)) = (&arguments.transcript, cards)
-        && file::is_same(transcript, cards)
+        && transcript_file::is_same_file(transcript, cards)
     {
-        return Err(Stop::failed("the transcript and the cards cannot go into the same file"));
+        return Err(CommandError::cannot_run("the transcript and the cards cannot be the same file"));
     }
     let mut hints = Vec::new();
     let mut delegate = None;
     if let Some(path) = &arguments.transcript {
-        file::write(path, &lines(&played.messages))?;
-        if let Some(messages) = &played.delegate {
+        transcript_file::write_file(path, &lines(&result.messages))?;
+        if let Some(messages) = &result.delegate_messages {
             let path = path.with_extension("delegate.jsonl");
-            file::write(&path, &lines(messages))?;
-            delegate = Some(file::name(&path));
+            transcript_file::write_file(&path, &lines(messages))?;
+            delegate = Some(transcript_file::display_name(&path));
         }
     }
     if let Some(path) = cards {
-        file::write(path, &cast.cards_json(played.delegate.is_some()))?;
+        transcript_file::write_file(path, &actors.cards_json(result.delegate_messages.is_some()))?;
     }
     if let (Some(transcript), Some(cards)) = (&arguments.transcript, cards) {
-        let (transcript, cards) = (file::name(transcript), file::name(cards));
+        let (transcript, cards) =
+            (transcript_file::display_name(transcript), transcript_file::display_name(cards));
         hints.push(format!("Check it: sayso asp verify {transcript} --cards {cards}"));
         if matches!(arguments.scenario, Scenario::InvitationTimeout | Scenario::EscalationTimeout) {
             hints.push(
-                "A transcript holds messages only: verify will call this session still open.".to_owned(),
+                "A transcript contains only messages, so verify will report this session as still open."
+                    .to_owned(),
             );
         }
         hints.extend(delegate.map(|delegate| {

@@ -1,244 +1,267 @@
-//! What the agents say to each other.
+//! The scenarios: the messages that the agents exchange.
 
-use asp::machine::Role::{Invited, Inviter};
-use asp::machine::State;
 use asp::message::{
-    Accept, Authority, Clarify, Close, Commit, CommitTerms, Constraints, Counter, Delegate, Escalate, Escrow,
-    Inform, InformType, Millis, Obligation, Observe, Penalties, Percent, Propose, Query, Reject, Seconds,
-    Urgency, Withdraw,
+    Accept, Authority, Clarify, Close, Commit, CommitTerms, Constraints, Counter, Delegate, DurationMillis,
+    DurationSeconds, Escalate, Escrow, Inform, InformType, Obligation, Observe, Penalties, Percent, Propose,
+    Query, Reject, Urgency, Withdraw,
 };
+use asp::state_machine::Role::{Invited, Inviter};
+use asp::state_machine::State;
 use asp::{Amount, CommitmentId, Currency, ProposalId, QueryId, Reference};
 use seal::Timestamp;
-use seal::json::Raw;
+use seal::json::RawJson;
 use seal::{Random, UnixMillis};
 
-use super::cast::{Cast, Source};
-use super::stage::{Stage, Stopped};
+use super::actors::{Actors, RandomSource};
+use super::simulation::{ScenarioError, Simulation};
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Scenario {
-    /// The whole life: invitation, counters, a question, a commitment, a person asked, work, an end in order.
+    /// A complete session: invitation, counter-offers, a question, a commitment, a decision by a person, work and an orderly close.
     Agreed,
     /// The invitation is rejected.
     Rejected,
-    /// The commitment is countered, and another one is agreed to.
+    /// The commitment is countered, and a different one is agreed.
     Countered,
     /// Nobody answers the invitation.
     InvitationTimeout,
     /// The person who is asked does not answer.
     EscalationTimeout,
-    /// The commitment is taken back before it binds.
+    /// The commitment is withdrawn before it is accepted.
     Withdrawn,
-    /// One side leaves with its work undone.
+    /// One side leaves without doing its work.
     UnilateralClose,
-    /// A part is handed to a third agent, which has a session of its own.
+    /// Part of the work is delegated to a third agent, in a separate session.
     Delegated,
 }
 
-/// What was said: in the session, and in the delegate's own where there is one.
-pub(super) struct Played {
-    pub(super) told: Vec<String>,
+/// The messages and narration of a scenario, and the messages of the delegate's session if there is one.
+pub(super) struct ScenarioResult {
+    pub(super) narration: Vec<String>,
     pub(super) messages: Vec<String>,
-    pub(super) delegate: Option<Vec<String>>,
+    pub(super) delegate_messages: Option<Vec<String>>,
 }
 
-pub(super) fn play(
+pub(super) fn run_scenario(
     scenario: Scenario,
-    cast: &Cast,
-    source: &mut Source,
+    actors: &Actors,
+    source: &mut RandomSource,
     start: UnixMillis,
-) -> Result<Played, Stopped> {
+) -> Result<ScenarioResult, ScenarioError> {
     let mut delegate = None;
-    let mut stage = Stage::new(cast, &cast.buyer, &cast.press, source, start)?;
-    stage.ledger.credit(cast.buyer.agent(), &amount("1000.00")?, &euro()?).map_err(|why| why.to_string())?;
-    let invitation = invite(&mut stage, "40 menus in braille")?;
+    let mut simulation = Simulation::new(actors, &actors.buyer, &actors.press, source, start)?;
+    simulation
+        .ledger
+        .credit(actors.buyer.agent(), &amount("1000.00")?, &euro()?)
+        .map_err(|error| error.to_string())?;
+    let invitation = invite(&mut simulation, "40 menus in braille")?;
     match scenario {
-        Scenario::Agreed => agreed(&mut stage, &invitation)?,
+        Scenario::Agreed => agreed(&mut simulation, &invitation)?,
         Scenario::Rejected => {
             let reason = "the machines are booked until March";
-            stage.say(Invited, reject("capacity_unavailable", reason, &Reference::from(&invitation)))?;
+            simulation
+                .send(Invited, reject("capacity_unavailable", reason, &Reference::from(&invitation)))?;
         }
-        Scenario::Countered => countered(&mut stage, &invitation)?,
-        Scenario::InvitationTimeout => stage.wait(30),
+        Scenario::Countered => countered(&mut simulation, &invitation)?,
+        Scenario::InvitationTimeout => simulation.advance_clock(30),
         Scenario::EscalationTimeout => {
-            commit_is_pending(&mut stage, &invitation)?;
-            stage.say(Invited, escalate("480.00 EUR is below the price list", Some(600)))?;
-            stage.wait(600);
+            reach_pending_commit(&mut simulation, &invitation)?;
+            simulation.send(Invited, escalate("480.00 EUR is below the price list", Some(600)))?;
+            simulation.advance_clock(600);
         }
         Scenario::Withdrawn => {
-            let commitment = commit_is_pending(&mut stage, &invitation)?;
-            let mut withdraw = Withdraw::new("the bistro changes its menu first");
+            let commitment = reach_pending_commit(&mut simulation, &invitation)?;
+            let mut withdraw = Withdraw::new("the bistro wants to change its menu first");
             withdraw.reference = Some(Reference::from(&commitment));
-            stage.say(Inviter, withdraw)?;
+            simulation.send(Inviter, withdraw)?;
         }
         Scenario::UnilateralClose => {
-            let commitment = commit_is_pending(&mut stage, &invitation)?;
-            stage.say(Invited, accept(Reference::from(&commitment), None))?;
-            stage.wait(3 * 60);
-            stage
-                .say(Invited, inform(InformType::Progress, &[("note", "plates are being made")], Some(20)))?;
-            stage.say(Invited, close(Close::UNILATERAL, Some("the press is sold and stops all work")))?;
+            let commitment = reach_pending_commit(&mut simulation, &invitation)?;
+            simulation.send(Invited, accept(Reference::from(&commitment), None))?;
+            simulation.advance_clock(3 * 60);
+            simulation.send(
+                Invited,
+                inform(InformType::Progress, &[("note", "plates are being made")], Some(20)),
+            )?;
+            simulation.send(
+                Invited,
+                close(Close::UNILATERAL_REASON, Some("the press has been sold and is stopping all work")),
+            )?;
         }
-        Scenario::Delegated => delegate = Some(delegated(&mut stage, &invitation, cast)?),
+        Scenario::Delegated => delegate = Some(delegated(&mut simulation, &invitation, actors)?),
     }
-    Ok(Played { messages: stage.messages, told: stage.told, delegate })
+    Ok(ScenarioResult {
+        messages: simulation.messages,
+        narration: simulation.narration,
+        delegate_messages: delegate,
+    })
 }
 
-fn agreed(stage: &mut Stage<'_>, invitation: &ProposalId) -> Result<(), Stopped> {
-    introduce(stage, invitation)?;
-    let first = propose(stage, "40 menus in braille", &[("price", "400.00 EUR"), ("delivery", "in 7 days")])?;
+fn agreed(simulation: &mut Simulation<'_>, invitation: &ProposalId) -> Result<(), ScenarioError> {
+    introduce(simulation, invitation)?;
+    let first =
+        propose(simulation, "40 menus in braille", &[("price", "400.00 EUR"), ("delivery", "in 7 days")])?;
     let terms = [("price", "520.00 EUR"), ("delivery", "in 7 days")];
-    let second = counter(stage, Invited, Reference::from(&first), "40 menus in braille", &terms)?;
+    let second = counter(simulation, Invited, Reference::from(&first), "40 menus in braille", &terms)?;
     let terms = [("price", "480.00 EUR"), ("delivery", "in 10 days")];
-    let third = counter(stage, Inviter, Reference::from(&second), "40 menus in braille", &terms)?;
-    stage.say(
+    let third = counter(simulation, Inviter, Reference::from(&second), "40 menus in braille", &terms)?;
+    simulation.send(
         Invited,
         question(&Reference::from(&third), "Do you want contracted or uncontracted braille?"),
     )?;
-    stage.say(
+    simulation.send(
         Inviter,
         answer(&Reference::from(&third), "Uncontracted; many guests read it for the first time."),
     )?;
-    stage.say(Invited, accept(Reference::from(&third), Some("on these terms we can commit")))?;
-    let commitment = commit(stage, "480.00", Some(&third))?;
-    stage.say(Invited, escalate("480.00 EUR is below the price list; may I agree?", Some(900)))?;
-    stage.wait(240);
-    stage.tell("Jonas, who runs the press, has heard the terms and says yes.");
+    simulation.send(Invited, accept(Reference::from(&third), Some("on these terms we can commit")))?;
+    let commitment = commit(simulation, "480.00", Some(&third))?;
+    simulation.send(Invited, escalate("480.00 EUR is below the price list; may I agree?", Some(900)))?;
+    simulation.advance_clock(240);
+    simulation.narrate("Jonas, who runs the press, has heard the terms and says yes.");
     let mut resolution =
         inform(InformType::Resolution, &[("decision", "agree to 480.00 EUR this once")], None);
     resolution.resolved_by = Some("Jonas".to_owned());
-    stage.say(Invited, resolution)?;
-    stage.say(Invited, accept(Reference::from(&commitment), None))?;
-    work_and_close(stage)
+    simulation.send(Invited, resolution)?;
+    simulation.send(Invited, accept(Reference::from(&commitment), None))?;
+    work_and_close(simulation)
 }
 
-fn countered(stage: &mut Stage<'_>, invitation: &ProposalId) -> Result<(), Stopped> {
-    let commitment = commit_is_pending(stage, invitation)?;
+fn countered(simulation: &mut Simulation<'_>, invitation: &ProposalId) -> Result<(), ScenarioError> {
+    let commitment = reach_pending_commit(simulation, invitation)?;
     let terms = [("price", "500.00 EUR"), ("delivery", "in 7 days")];
     let counter =
-        counter(stage, Invited, Reference::from(&commitment), "40 menus in braille, sooner", &terms)?;
-    stage.say(Inviter, accept(Reference::from(&counter), None))?;
-    let commitment = commit(stage, "500.00", Some(&counter))?;
-    stage.say(Invited, accept(Reference::from(&commitment), None))?;
-    work_and_close(stage)
+        counter(simulation, Invited, Reference::from(&commitment), "40 menus in braille, sooner", &terms)?;
+    simulation.send(Inviter, accept(Reference::from(&counter), None))?;
+    let commitment = commit(simulation, "500.00", Some(&counter))?;
+    simulation.send(Invited, accept(Reference::from(&commitment), None))?;
+    work_and_close(simulation)
 }
 
 fn delegated<'s>(
-    stage: &mut Stage<'s>,
+    simulation: &mut Simulation<'s>,
     invitation: &ProposalId,
-    cast: &'s Cast,
-) -> Result<Vec<String>, Stopped> {
-    introduce(stage, invitation)?;
-    let first = propose(stage, "40 menus in braille, proofread", &[("price", "560.00 EUR")])?;
-    let delegation = reference(stage, "del")?;
-    let (reader, scope) = (cast.reader.agent().clone(), "proofread the braille of the menu");
+    actors: &'s Actors,
+) -> Result<Vec<String>, ScenarioError> {
+    introduce(simulation, invitation)?;
+    let first = propose(simulation, "40 menus in braille, proofread", &[("price", "560.00 EUR")])?;
+    let delegation = reference(simulation, "del")?;
+    let (reader, scope) = (actors.reader.agent().clone(), "proofread the braille of the menu");
     let mut delegate = Delegate::new(delegation.clone(), reader, scope, Authority::Advisory);
     delegate.protocol = Some("asp".to_owned());
-    stage.say(Invited, delegate)?;
-    stage.tell("The Braille Press opens a session of its own with the proofreader.");
-    let now = stage.now;
-    let (messages, told, later) = {
-        let mut side = Stage::new(cast, &cast.press, &cast.reader, stage.source(), now)?;
-        let invitation = invite(&mut side, "proofreading a menu")?;
-        introduce(&mut side, &invitation)?;
-        let query =
-            QueryId::parse(&format!("qry_{}", letters(side.source()))).map_err(|why| why.to_string())?;
-        let mut asked = Query::new(query.clone(), "review", "is the braille of this menu sound?");
-        asked.parameters = Some(object(&[("pages", "6")])?);
-        side.say(Inviter, asked)?;
-        side.wait(600);
+    simulation.send(Invited, delegate)?;
+    simulation.narrate("The Braille Press opens a separate session with the proofreader.");
+    let now = simulation.now;
+    let (messages, narration, ended_at) = {
+        let mut delegate_session =
+            Simulation::new(actors, &actors.press, &actors.reader, simulation.source(), now)?;
+        let invitation = invite(&mut delegate_session, "proofreading a menu")?;
+        introduce(&mut delegate_session, &invitation)?;
+        let query = QueryId::parse(&format!("qry_{}", random_hex(delegate_session.source())))
+            .map_err(|error| error.to_string())?;
+        let mut request = Query::new(query.clone(), "review", "is the braille of this menu correct?");
+        request.parameters = Some(object(&[("pages", "6")])?);
+        delegate_session.send(Inviter, request)?;
+        delegate_session.advance_clock(600);
         let mut found = inform(InformType::Answer, &[("finding", "two prices run into the next line")], None);
         found.in_reply_to = Some(Reference::from(&query));
-        side.say(Invited, found)?;
+        delegate_session.send(Invited, found)?;
         let mut remark = Observe::new("the layout of page 3");
         remark.data = Some(object(&[("remark", "a wider margin would help")])?);
-        side.say(Invited, remark)?;
-        side.say(Inviter, close("answered", None))?;
-        (side.messages, side.told, side.now)
+        delegate_session.send(Invited, remark)?;
+        delegate_session.send(Inviter, close("answered", None))?;
+        (delegate_session.messages, delegate_session.narration, delegate_session.now)
     };
-    stage.told.extend(told);
-    stage.wait(later.millis_since(stage.now).max(0) / 1000);
-    stage.tell("Back in the first session.");
-    let mut report =
-        inform(InformType::Answer, &[("finding", "two prices to be moved; then it is sound")], None);
+    simulation.narration.extend(narration);
+    simulation.advance_clock(ended_at.millis_since(simulation.now).max(0) / 1000);
+    simulation.narrate("Back in the first session.");
+    let mut report = inform(InformType::Answer, &[("finding", "correct once two prices are moved")], None);
     report.in_reply_to = Some(delegation);
-    stage.say(Invited, report)?;
-    stage.say(Invited, accept(Reference::from(&first), None))?;
-    let commitment = commit(stage, "560.00", Some(&first))?;
-    stage.say(Invited, accept(Reference::from(&commitment), None))?;
-    work_and_close(stage)?;
+    simulation.send(Invited, report)?;
+    simulation.send(Invited, accept(Reference::from(&first), None))?;
+    let commitment = commit(simulation, "560.00", Some(&first))?;
+    simulation.send(Invited, accept(Reference::from(&commitment), None))?;
+    work_and_close(simulation)?;
     Ok(messages)
 }
 
-/// From the invitation to a COMMIT that waits for its answer.
-fn commit_is_pending(stage: &mut Stage<'_>, invitation: &ProposalId) -> Result<CommitmentId, Stopped> {
-    introduce(stage, invitation)?;
+/// Runs the session up to a COMMIT that has not been answered yet.
+fn reach_pending_commit(
+    simulation: &mut Simulation<'_>,
+    invitation: &ProposalId,
+) -> Result<CommitmentId, ScenarioError> {
+    introduce(simulation, invitation)?;
     let terms = [("price", "480.00 EUR"), ("delivery", "in 10 days")];
-    let first = propose(stage, "40 menus in braille", &terms)?;
-    stage.say(Invited, accept(Reference::from(&first), None))?;
-    commit(stage, "480.00", Some(&first))
+    let first = propose(simulation, "40 menus in braille", &terms)?;
+    simulation.send(Invited, accept(Reference::from(&first), None))?;
+    commit(simulation, "480.00", Some(&first))
 }
 
-fn invite(stage: &mut Stage<'_>, subject: &str) -> Result<ProposalId, Stopped> {
-    let id = proposal_id(stage, "inv_")?;
-    let terms = Raw::parse(r#"{"schemas":["urn:asp:negotiation:v1"],"proposed_duration":3600}"#);
-    let terms = terms.map_err(|why| why.to_string())?;
-    let mut body = Propose::new(id.clone(), Propose::INVITATION, subject, terms);
-    // Thirty seconds after it is sent, which is two seconds from now.
-    body.valid_until = Timestamp::from_unix_millis(stage.now + 32_000);
-    stage.say(Inviter, body)?;
+fn invite(simulation: &mut Simulation<'_>, subject: &str) -> Result<ProposalId, ScenarioError> {
+    let id = proposal_id(simulation, "inv_")?;
+    let terms = RawJson::parse(r#"{"schemas":["urn:asp:negotiation:v1"],"proposed_duration":3600}"#);
+    let terms = terms.map_err(|error| error.to_string())?;
+    let mut body = Propose::new(id.clone(), Propose::INVITATION_TYPE, subject, terms);
+    // The deadline is thirty seconds after sending, and sending takes two seconds.
+    body.valid_until = Timestamp::from_unix_millis(simulation.now + 32_000);
+    simulation.send(Inviter, body)?;
     Ok(id)
 }
 
-fn introduce(stage: &mut Stage<'_>, invitation: &ProposalId) -> Result<(), Stopped> {
-    stage.say(Invited, accept(Reference::from(invitation), None))?;
+fn introduce(simulation: &mut Simulation<'_>, invitation: &ProposalId) -> Result<(), ScenarioError> {
+    simulation.send(Invited, accept(Reference::from(invitation), None))?;
     for role in [Inviter, Invited] {
         let mut identity = inform(InformType::Identity, &[], None);
-        identity.card = Raw::parse(stage.actor(role).card().as_str()).ok();
-        stage.say(role, identity)?;
+        identity.card = RawJson::parse(simulation.actor(role).card().as_str()).ok();
+        simulation.send(role, identity)?;
     }
     Ok(())
 }
 
-fn propose(stage: &mut Stage<'_>, subject: &str, terms: &[(&str, &str)]) -> Result<ProposalId, Stopped> {
-    let id = proposal_id(stage, "")?;
+fn propose(
+    simulation: &mut Simulation<'_>,
+    subject: &str,
+    terms: &[(&str, &str)],
+) -> Result<ProposalId, ScenarioError> {
+    let id = proposal_id(simulation, "")?;
     let mut body = Propose::new(id.clone(), "service-agreement", subject, object(terms)?);
-    body.valid_until = Timestamp::from_unix_millis(stage.now + 1_200_000);
+    body.valid_until = Timestamp::from_unix_millis(simulation.now + 1_200_000);
     let mut constraints = Constraints::new();
-    constraints.max_response_time_ms = Millis::new(60_000);
-    stage.say_within(Inviter, body, Some(constraints))?;
+    constraints.max_response_time_ms = DurationMillis::new(60_000);
+    simulation.send_with_constraints(Inviter, body, Some(constraints))?;
     Ok(id)
 }
 
 fn counter(
-    stage: &mut Stage<'_>,
-    role: asp::machine::Role,
+    simulation: &mut Simulation<'_>,
+    role: asp::state_machine::Role,
     counters: Reference,
     subject: &str,
     terms: &[(&str, &str)],
-) -> Result<ProposalId, Stopped> {
-    let id = proposal_id(stage, "")?;
+) -> Result<ProposalId, ScenarioError> {
+    let id = proposal_id(simulation, "")?;
     let mut body = Counter::new(id.clone(), counters, subject, object(terms)?);
-    body.valid_until = Timestamp::from_unix_millis(stage.now + 1_200_000);
-    stage.say(role, body)?;
+    body.valid_until = Timestamp::from_unix_millis(simulation.now + 1_200_000);
+    simulation.send(role, body)?;
     Ok(id)
 }
 
 fn commit(
-    stage: &mut Stage<'_>,
+    simulation: &mut Simulation<'_>,
     price: &str,
     proposal: Option<&ProposalId>,
-) -> Result<CommitmentId, Stopped> {
-    let id =
-        CommitmentId::parse(&format!("cmt_{}", letters(stage.source()))).map_err(|why| why.to_string())?;
-    let now = stage.now;
+) -> Result<CommitmentId, ScenarioError> {
+    let id = CommitmentId::parse(&format!("cmt_{}", random_hex(simulation.source())))
+        .map_err(|error| error.to_string())?;
+    let now = simulation.now;
     let due = |minutes: i64| {
-        Timestamp::from_unix_millis(now + minutes * 60_000).ok_or_else(|| "no such time".to_owned())
+        Timestamp::from_unix_millis(now + minutes * 60_000)
+            .ok_or_else(|| "the due time is out of range".to_owned())
     };
-    let (buyer, press) = (stage.actor(Inviter).agent().clone(), stage.actor(Invited).agent().clone());
+    let (buyer, press) =
+        (simulation.actor(Inviter).agent().clone(), simulation.actor(Invited).agent().clone());
     let mut terms = CommitTerms::new([
-        Obligation::new(press, "print and hand over 40 menus", due(7 * 24 * 60)?),
-        Obligation::new(buyer, "send the text and take the menus in", due(8 * 24 * 60)?),
+        Obligation::new(press, "print and deliver 40 menus", due(7 * 24 * 60)?),
+        Obligation::new(buyer, "send the text and accept the delivery", due(8 * 24 * 60)?),
     ]);
     let mut penalties = Penalties::new();
     penalties.late_fulfillment = Some("5 percent of the escrow for each day".to_owned());
@@ -250,20 +273,24 @@ fn commit(
     body.deadline = Some(due(8 * 24 * 60)?);
     body.escrow = Some(escrow);
     body.proposal_id = proposal.cloned();
-    stage.say(Inviter, body)?;
+    simulation.send(Inviter, body)?;
     Ok(id)
 }
 
-fn work_and_close(stage: &mut Stage<'_>) -> Result<(), Stopped> {
-    debug_assert_eq!(stage.state(), State::Executing);
-    stage.wait(10 * 60);
-    stage.say(Invited, inform(InformType::Progress, &[("note", "20 of 40 menus are printed")], Some(50)))?;
-    stage.wait(10 * 60);
-    stage
-        .say(Invited, inform(InformType::Result, &[("delivered", "40 menus, bound, in one parcel")], None))?;
-    stage.say(Inviter, inform(InformType::Result, &[("received", "40 menus, and they read well")], None))?;
-    stage.say(Invited, close("fulfilled", Some("40 menus in braille, printed and delivered")))?;
-    stage.say(Inviter, close("fulfilled", None))
+fn work_and_close(simulation: &mut Simulation<'_>) -> Result<(), ScenarioError> {
+    debug_assert_eq!(simulation.state(), State::Executing);
+    simulation.advance_clock(10 * 60);
+    simulation
+        .send(Invited, inform(InformType::Progress, &[("note", "20 of 40 menus are printed")], Some(50)))?;
+    simulation.advance_clock(10 * 60);
+    simulation.send(
+        Invited,
+        inform(InformType::Result, &[("delivered", "40 menus, bound, in one parcel")], None),
+    )?;
+    simulation
+        .send(Inviter, inform(InformType::Result, &[("received", "40 menus, and they read well")], None))?;
+    simulation.send(Invited, close("fulfilled", Some("40 menus in braille, printed and delivered")))?;
+    simulation.send(Inviter, close("fulfilled", None))
 }
 
 fn accept(reference: Reference, note: Option<&str>) -> Accept {
@@ -278,9 +305,9 @@ fn reject(code: &str, reason: &str, reference: &Reference) -> Reject {
     reject
 }
 
-fn inform(kind: InformType, told: &[(&str, &str)], percent: Option<u8>) -> Inform {
+fn inform(kind: InformType, data: &[(&str, &str)], percent: Option<u8>) -> Inform {
     let mut inform = Inform::new(kind);
-    inform.data = object(told).ok().filter(|_| !told.is_empty());
+    inform.data = object(data).ok().filter(|_| !data.is_empty());
     inform.percent = percent.and_then(Percent::new);
     inform
 }
@@ -299,7 +326,7 @@ fn answer(about: &Reference, text: &str) -> Clarify {
 
 fn escalate(reason: &str, timeout: Option<u32>) -> Escalate {
     let mut escalate = Escalate::new(reason, Urgency::High);
-    escalate.timeout = timeout.and_then(Seconds::new);
+    escalate.timeout = timeout.and_then(DurationSeconds::new);
     escalate.handler = Some("Jonas".to_owned());
     escalate
 }
@@ -310,29 +337,31 @@ fn close(reason: &str, summary: Option<&str>) -> Close {
     close
 }
 
-fn object(members: &[(&str, &str)]) -> Result<Raw, Stopped> {
-    let text = seal::json::object(|writer| writer.texts(members.iter().copied()));
-    Raw::parse(&text).map_err(|why| why.to_string())
+fn object(members: &[(&str, &str)]) -> Result<RawJson, ScenarioError> {
+    let text = seal::json::write_object(|writer| writer.text_members(members.iter().copied()));
+    RawJson::parse(&text).map_err(|error| error.to_string())
 }
 
-fn amount(text: &str) -> Result<Amount, Stopped> {
-    Amount::parse(text).map_err(|why| why.to_string())
+fn amount(text: &str) -> Result<Amount, ScenarioError> {
+    Amount::parse(text).map_err(|error| error.to_string())
 }
 
-fn euro() -> Result<Currency, Stopped> {
-    Currency::parse("EUR").map_err(|why| why.to_string())
+fn euro() -> Result<Currency, ScenarioError> {
+    Currency::parse("EUR").map_err(|error| error.to_string())
 }
 
-fn proposal_id(stage: &mut Stage<'_>, mark: &str) -> Result<ProposalId, Stopped> {
-    ProposalId::parse(&format!("prop_{mark}{}", letters(stage.source()))).map_err(|why| why.to_string())
+fn proposal_id(simulation: &mut Simulation<'_>, id_prefix: &str) -> Result<ProposalId, ScenarioError> {
+    ProposalId::parse(&format!("prop_{id_prefix}{}", random_hex(simulation.source())))
+        .map_err(|error| error.to_string())
 }
 
-fn reference(stage: &mut Stage<'_>, prefix: &str) -> Result<Reference, Stopped> {
-    Reference::parse(&format!("{prefix}_{}", letters(stage.source()))).map_err(|why| why.to_string())
+fn reference(simulation: &mut Simulation<'_>, prefix: &str) -> Result<Reference, ScenarioError> {
+    Reference::parse(&format!("{prefix}_{}", random_hex(simulation.source())))
+        .map_err(|error| error.to_string())
 }
 
-/// Sixteen hexadecimal digits.
-fn letters(source: &mut Source) -> String {
+/// Returns sixteen random hexadecimal digits.
+fn random_hex(source: &mut RandomSource) -> String {
     let mut bytes = [0; 8];
     source.fill(&mut bytes);
     format!("{:016x}", u64::from_be_bytes(bytes))

@@ -1,49 +1,49 @@
-//! `sayso asp trace`: the states of a session, line by line or as a picture.
+//! `sayso asp trace`: the states of a session, as text or as an SVG.
 
 mod svg;
 
 use std::path::PathBuf;
 
-use asp::machine::{Role, State};
 use asp::message::{Authenticator, Body, Envelope};
-use asp::session::{Effect, Incoming, Judgement, Party, Rules, Session, Step};
-use asp::{AgentUri, Level, Limits, SessionId};
+use asp::session::{AspSession, Effect, IncomingMessage, Party, ReceiverChecks, SessionRules, Transition};
+use asp::state_machine::{Role, State};
+use asp::{AgentUri, AspLimits, ConformanceLevel, SessionId};
 use seal::UnixMillis;
 
-use super::file::Stop;
-use super::{file, story};
-use crate::Outcome;
-use crate::print::{print, printable, tell};
+use super::transcript_file::CommandError;
+use super::{narration, transcript_file};
+use crate::ExitStatus;
+use crate::output::{print_stderr, print_stdout, printable};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The transcript: one message a line; - reads standard input.
+    /// Transcript with one message per line; - reads standard input.
     file: PathBuf,
-    /// Draws a picture into this file as well.
+    /// Also draw the session as SVG into this file.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// The longest transcript that is read, in bytes.
+    /// Maximum size of the transcript, in bytes.
     #[arg(long, value_name = "N", default_value_t = 1 << 30)]
     max_bytes: u64,
 }
 
-struct Moment {
+struct TraceEntry {
     at: UnixMillis,
     line: u64,
-    /// `None` for what no message did, and for what neither side sent.
+    /// `None` for timeouts and for messages from neither side.
     sender: Option<Role>,
     label: String,
     text: String,
     from: State,
     to: State,
-    /// Why it is not lawful, if it is not.
+    /// Why the step is invalid, if it is.
     fault: Option<String>,
 }
 
-impl Moment {
-    fn who(&self) -> &'static str {
+impl TraceEntry {
+    fn sender_name(&self) -> &'static str {
         match (self.sender, &self.fault) {
-            (Some(role), _) => role.word(),
+            (Some(role), _) => role.as_str(),
             (None, Some(_)) => "somebody else",
             (None, None) => "nobody",
         }
@@ -53,76 +53,79 @@ impl Moment {
 struct Trace {
     id: SessionId,
     parties: [AgentUri; 2],
-    moments: Vec<Moment>,
-    session: Session,
+    entries: Vec<TraceEntry>,
+    session: AspSession,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
-    if arguments.svg.as_ref().is_some_and(|svg| file::is_same(svg, &arguments.file)) {
-        return Err(Stop::failed("--svg would overwrite the transcript"));
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
+    if arguments.svg.as_ref().is_some_and(|svg| transcript_file::is_same_file(svg, &arguments.file)) {
+        return Err(CommandError::cannot_run("--svg would overwrite the transcript"));
     }
-    let bytes = file::read(&arguments.file, arguments.max_bytes, file::MORE)?;
-    let name = file::name(&arguments.file);
-    let (trace, faults) = follow(&bytes, &name);
+    let bytes = transcript_file::read(&arguments.file, arguments.max_bytes, transcript_file::MAX_BYTES_HINT)?;
+    let name = transcript_file::display_name(&arguments.file);
+    let (trace, faults) = build_trace(&bytes, &name);
     let Some(trace) = trace else {
-        let nothing = format!("{name}:1: error there is no message in it");
-        return Err(Stop::fault(if faults.is_empty() { nothing } else { faults.join("\n") }));
+        let empty = format!("{name}:1: error: the transcript contains no messages");
+        return Err(CommandError::fault(if faults.is_empty() { empty } else { faults.join("\n") }));
     };
     if let Some(path) = &arguments.svg {
-        file::write(path, &svg::draw(&trace))?;
+        transcript_file::write_file(path, &svg::draw(&trace))?;
     }
-    let unlawful = trace.moments.iter().any(|moment| moment.fault.is_some());
-    let mut text = lines(&trace);
+    let has_invalid_step = trace.entries.iter().any(|entry| entry.fault.is_some());
+    let mut text = format_trace(&trace);
     for fault in &faults {
         text += fault;
         text.push('\n');
     }
-    let printed = print(&text);
-    tell(
-        "Only the moves are checked here. sayso asp verify checks the chain, the signatures and the proofs.",
+    let printed = print_stdout(&text);
+    print_stderr(
+        "Only state transitions were checked. sayso asp verify checks the hash chain, the signatures and the proofs.",
     );
-    Ok(if unlawful || !faults.is_empty() { printed.max(Outcome::Faults) } else { printed })
+    Ok(if has_invalid_step || !faults.is_empty() { printed.max(ExitStatus::FaultsFound) } else { printed })
 }
 
-/// Follows the messages by their own times; lines that are no messages are noted and passed over.
-fn follow(bytes: &[u8], name: &str) -> (Option<Trace>, Vec<String>) {
+/// Applies the messages in file order, and the timeouts that expire before each one. Lines that are not messages are reported and skipped.
+fn build_trace(bytes: &[u8], name: &str) -> (Option<Trace>, Vec<String>) {
     let mut authenticator = Authenticator::default();
     let mut trace: Option<Trace> = None;
     let mut faults = Vec::new();
-    for (line, text) in file::lines(bytes) {
-        let envelope = file::text(text)
-            .and_then(|text| authenticator.read_unproven(text).map_err(|why| why.to_string()));
+    for (line, text) in transcript_file::numbered_lines(bytes) {
+        let envelope = transcript_file::line_text(text)
+            .and_then(|text| authenticator.parse_unauthenticated(text).map_err(|reason| reason.to_string()));
         match (envelope, &mut trace) {
-            (Ok(envelope), Some(trace)) => trace.take(line, &envelope),
-            (Ok(envelope), none) => none.insert(Trace::beginning(&envelope, bytes)).take(line, &envelope),
-            (Err(why), _) => faults.push(format!("{name}:{line}: error {}", printable(&why))),
+            (Ok(envelope), Some(trace)) => trace.add_message(line, &envelope),
+            (Ok(envelope), empty_trace) => {
+                empty_trace.insert(Trace::from_first_message(&envelope, bytes)).add_message(line, &envelope);
+            }
+            (Err(reason), _) => faults.push(format!("{name}:{line}: error: {}", printable(&reason))),
         }
     }
     (trace, faults)
 }
 
 impl Trace {
-    /// Whoever speaks first invites; whom, the first message says, or else the first that somebody else sent.
-    fn beginning(first: &Envelope, bytes: &[u8]) -> Self {
+    /// The first sender is the inviter. The invited agent is the recipient of the first message, else the first other sender.
+    fn from_first_message(first: &Envelope, bytes: &[u8]) -> Self {
         let inviter = first.sender.agent_id.clone();
         let invited = match &first.recipient {
             Some(recipient) => recipient.0.clone(),
             None => another_sender(bytes, &inviter).unwrap_or_else(|| inviter.clone()),
         };
-        // Without cards the levels are not known; the trace shows what the messages say.
-        let party = |agent: &AgentUri| Party { agent: agent.clone(), level: Level::Full };
-        let session = Session::new(party(&inviter), party(&invited), Rules::default(), &Limits::default());
-        Self { id: first.session_id, parties: [inviter, invited], moments: Vec::new(), session }
+        // Without cards the conformance levels are unknown, so the highest is assumed.
+        let party = |agent: &AgentUri| Party { agent: agent.clone(), level: ConformanceLevel::Full };
+        let session =
+            AspSession::new(party(&inviter), party(&invited), SessionRules::default(), &AspLimits::default());
+        Self { id: first.session_id, parties: [inviter, invited], entries: Vec::new(), session }
     }
 
-    fn take(&mut self, line: u64, envelope: &Envelope) {
+    fn add_message(&mut self, line: u64, envelope: &Envelope) {
         let at = envelope.timestamp.unix_millis();
         while let Some(due) = self.session.next_deadline().filter(|due| *due <= at) {
-            let steps = self.session.wake(due);
-            for step in &steps {
-                self.passed(line, due, step);
+            let transitions = self.session.handle_timeout(due);
+            for transition in &transitions {
+                self.add_timeout(line, due, transition);
             }
-            if steps.is_empty() {
+            if transitions.is_empty() {
                 break;
             }
         }
@@ -132,29 +135,31 @@ impl Trace {
             _ if envelope.session_id != self.id => Some("it belongs to another session".to_owned()),
             None => Some(format!("{} is not in this session", envelope.sender.agent_id)),
             Some(sender) => {
-                let message = Incoming {
+                let message = IncomingMessage {
                     sender,
                     body: &envelope.body,
-                    at,
-                    answer_within: None,
-                    judgement: Judgement::default(),
+                    sent_at: at,
+                    response_timeout_ms: None,
+                    checks: ReceiverChecks::default(),
                 };
-                self.session.feed(&message).err().map(|refusal| refusal.to_string())
+                self.session.handle_message(&message).err().map(|refusal| refusal.to_string())
             }
         };
-        self.moments.push(Moment {
+        self.entries.push(TraceEntry {
             at,
             line,
             sender,
             label: label(&envelope.body),
-            text: story::act(&envelope.body, from, "the other side", |agent| self.name(agent)),
+            text: narration::describe_message(&envelope.body, from, "the other side", |agent| {
+                self.name(agent)
+            }),
             from,
             to: self.session.state(),
             fault,
         });
     }
 
-    /// A short name for the sides, whose long ones stand in the first line.
+    /// Returns a short name for an agent. The full names are in the first line of the trace.
     fn name(&self, agent: &AgentUri) -> String {
         match &self.parties {
             [inviter, _] if inviter == agent => "the inviter".to_owned(),
@@ -163,19 +168,19 @@ impl Trace {
         }
     }
 
-    fn passed(&mut self, line: u64, at: UnixMillis, step: &Step) {
-        let timer = step.effects.iter().find_map(|effect| match effect {
-            Effect::Expired { timer, .. } => Some(*timer),
+    fn add_timeout(&mut self, line: u64, at: UnixMillis, transition: &Transition) {
+        let timer = transition.effects.iter().find_map(|effect| match effect {
+            Effect::TimerExpired { timer, .. } => Some(*timer),
             _ => None,
         });
-        self.moments.push(Moment {
+        self.entries.push(TraceEntry {
             at,
             line,
             sender: None,
             label: "timeout".to_owned(),
             text: timer.map_or_else(String::new, |timer| format!("the {timer} time ran out")),
-            from: step.from,
-            to: step.to,
+            from: transition.from,
+            to: transition.to,
             fault: None,
         });
     }
@@ -183,37 +188,41 @@ impl Trace {
 
 fn another_sender(bytes: &[u8], inviter: &AgentUri) -> Option<AgentUri> {
     let mut authenticator = Authenticator::default();
-    let texts = file::lines(bytes).filter_map(|(_, line)| file::text(line).ok());
-    let mut senders = texts.filter_map(|text| Some(authenticator.read_unproven(text).ok()?.sender.agent_id));
+    let texts =
+        transcript_file::numbered_lines(bytes).filter_map(|(_, line)| transcript_file::line_text(line).ok());
+    let mut senders =
+        texts.filter_map(|text| Some(authenticator.parse_unauthenticated(text).ok()?.sender.agent_id));
     senders.find(|sender| sender != inviter)
 }
 
 fn label(body: &Body) -> String {
     match body {
-        Body::Inform(inform) => format!("INFORM {}", inform.kind.word()),
-        other => other.performative().word().to_owned(),
+        Body::Inform(inform) => format!("INFORM {}", inform.kind.as_str()),
+        other => other.performative().as_str().to_owned(),
     }
 }
 
-fn lines(trace: &Trace) -> String {
+fn format_trace(trace: &Trace) -> String {
     let [inviter, invited] = &trace.parties;
-    let mut lines = vec![format!("{inviter} invites, {invited} is invited.")];
-    for moment in &trace.moments {
-        let who = moment.who();
-        let (line, clock, label) = (moment.line, story::clock(moment.at), &moment.label);
-        let states = if moment.fault.is_some() {
-            format!("{} refuses it", moment.from)
-        } else if moment.from == moment.to {
-            format!("{} stays", moment.from)
+    let mut lines = vec![format!("{inviter} (inviter) invites {invited} (invited).")];
+    for entry in &trace.entries {
+        let sender = entry.sender_name();
+        let (line, clock, label) = (entry.line, narration::format_clock(entry.at), &entry.label);
+        let states = if entry.fault.is_some() {
+            format!("refused in {}", entry.from)
+        } else if entry.from == entry.to {
+            format!("still {}", entry.from)
         } else {
-            format!("{} to {}", moment.from, moment.to)
+            format!("{} to {}", entry.from, entry.to)
         };
-        let fault = moment.fault.as_ref().map(|why| format!(" Not lawful: {why}.")).unwrap_or_default();
-        let what = story::sentence(&moment.text);
-        lines.push(format!("{line}. {clock} {who} {label}: {states}. {what}{fault}"));
+        let fault = entry.fault.as_ref().map(|reason| format!(" Not allowed: {reason}.")).unwrap_or_default();
+        let text = narration::to_sentence(&entry.text);
+        lines.push(format!("{line}. {clock} {sender} {label}: {states}. {text}{fault}"));
     }
     match trace.session.outcome() {
-        Some(outcome) => lines.extend(story::outcome(outcome, &trace.session, |agent| trace.name(agent))),
+        Some(outcome) => {
+            lines.extend(narration::describe_outcome(outcome, &trace.session, |agent| trace.name(agent)));
+        }
         None => lines.push(format!("The session is still open: {}.", trace.session.state())),
     }
     lines.iter().map(|line| printable(line) + "\n").collect()

@@ -1,13 +1,13 @@
-//! The picture: a line for each side, an arrow for each message, and a band that shows the state.
+//! The SVG diagram: a lifeline for each agent, an arrow for each message, and a band that shows the state.
 
 use std::fmt::Write;
 
-use asp::machine::{Role, State};
+use asp::state_machine::{Role, State};
 
-use super::{Moment, Trace};
-use crate::asp::story;
-use crate::picture::{escape, escape_lines, short, wrapped};
-use crate::print::{many, printable};
+use super::{Trace, TraceEntry};
+use crate::asp::narration;
+use crate::output::{pluralize, printable};
+use crate::svg_text::{escape_xml, escape_xml_lines, truncate, wrap};
 
 const WIDTH: i32 = 1120;
 const BAND: i32 = 24;
@@ -16,15 +16,15 @@ const LEFT: i32 = 300;
 const RIGHT: i32 = 620;
 const TEXT: i32 = 660;
 const TOP: i32 = 96;
-const STEP: i32 = 44;
-/// In a line of the text.
-const LETTERS: usize = 66;
+const ROW_HEIGHT: i32 = 44;
+/// Maximum number of characters in a line of text.
+const TEXT_WIDTH_CHARS: usize = 66;
 
 pub(super) fn draw(trace: &Trace) -> String {
-    let rows = i32::try_from(trace.moments.len()).unwrap_or(i32::MAX / STEP - 10);
-    let height = TOP + rows * STEP + 40;
+    let rows = i32::try_from(trace.entries.len()).unwrap_or(i32::MAX / ROW_HEIGHT - 10);
+    let height = TOP + rows * ROW_HEIGHT + 40;
     let mut out = String::new();
-    let (steps, state) = (many(trace.moments.len() as u64, "step"), trace.session.state());
+    let (steps, state) = (pluralize(trace.entries.len() as u64, "step"), trace.session.state());
     let ended = if trace.session.outcome().is_some() { "ended" } else { "still open:" };
     let title = format!("An ASP session in {steps}, {ended} {state}");
     let _ = write!(
@@ -49,8 +49,8 @@ text, .tip {{ fill: #f2f2f5 }} .soft {{ fill: #b4b4c0 }} .bad, .tip.no {{ fill: 
 </defs>
 <rect class="paper" width="100%" height="100%"/>
 "#,
-        // The same in words, for those who do not see it: of a picture, nothing else is read out.
-        escape_lines(&super::lines(trace))
+        // The text alternative, for people who cannot see the diagram.
+        escape_xml_lines(&super::format_trace(trace))
     );
     for (role, x) in [(Role::Inviter, LEFT), (Role::Invited, RIGHT)] {
         let agent = trace.session.party(role).agent.to_string();
@@ -58,35 +58,35 @@ text, .tip {{ fill: #f2f2f5 }} .soft {{ fill: #b4b4c0 }} .bad, .tip.no {{ fill: 
         let _ = writeln!(
             out,
             r#"<text class="soft" x="{x}" y="54" text-anchor="middle">{}<title>{}</title></text>"#,
-            escape(&short(&agent, 44)),
-            escape(&agent)
+            escape_xml(&truncate(&agent, 44)),
+            escape_xml(&agent)
         );
         let _ = writeln!(out, r#"<line class="life" x1="{x}" y1="66" x2="{x}" y2="{}"/>"#, height - 24);
     }
     let _ = writeln!(out, r#"<text class="name" x="{BAND}" y="34">state</text>"#);
-    band(&mut out, trace);
-    for (moment, row) in trace.moments.iter().zip(0..) {
-        arrow(&mut out, moment, TOP + row * STEP);
+    draw_state_band(&mut out, trace);
+    for (entry, row) in trace.entries.iter().zip(0..) {
+        draw_arrow(&mut out, entry, TOP + row * ROW_HEIGHT);
     }
     out.push_str("</svg>\n");
     out
 }
 
-/// One box for each stretch in one state; a message moves at its own height.
-fn band(out: &mut String, trace: &Trace) {
+/// Draws one box per period in a state. A box starts at the row of the message that changed the state.
+fn draw_state_band(out: &mut String, trace: &Trace) {
     let mut from = 66;
-    let mut state = trace.moments.first().map_or(State::Idle, |moment| moment.from);
-    let mut stretches = Vec::new();
-    for (moment, row) in trace.moments.iter().zip(0..) {
-        if moment.to != state {
-            let at = TOP + row * STEP;
-            stretches.push((state, from, at));
-            (state, from) = (moment.to, at);
+    let mut state = trace.entries.first().map_or(State::Idle, |entry| entry.from);
+    let mut periods = Vec::new();
+    for (entry, row) in trace.entries.iter().zip(0..) {
+        if entry.to != state {
+            let at = TOP + row * ROW_HEIGHT;
+            periods.push((state, from, at));
+            (state, from) = (entry.to, at);
         }
     }
-    let end = TOP + i32::try_from(trace.moments.len()).unwrap_or(0) * STEP;
-    stretches.push((state, from, end.max(from + 26)));
-    for (state, from, to) in stretches {
+    let end = TOP + i32::try_from(trace.entries.len()).unwrap_or(0) * ROW_HEIGHT;
+    periods.push((state, from, end.max(from + 26)));
+    for (state, from, to) in periods {
         let (height, colour) = ((to - from - 2).max(2), colour(state));
         let _ = writeln!(
             out,
@@ -101,9 +101,9 @@ fn band(out: &mut String, trace: &Trace) {
     }
 }
 
-fn arrow(out: &mut String, moment: &Moment, y: i32) {
-    let (class, tip) = if moment.fault.is_some() { ("arrow no", "tip-no") } else { ("arrow", "tip") };
-    match moment.sender {
+fn draw_arrow(out: &mut String, entry: &TraceEntry, y: i32) {
+    let (class, tip) = if entry.fault.is_some() { ("arrow no", "tip-no") } else { ("arrow", "tip") };
+    match entry.sender {
         Some(sender) => {
             let (from, to) = match sender {
                 Role::Inviter => (LEFT, RIGHT - 3),
@@ -119,7 +119,7 @@ fn arrow(out: &mut String, moment: &Moment, y: i32) {
         }
     }
     let middle = i32::midpoint(LEFT, RIGHT);
-    let label = escape(&moment.label);
+    let label = escape_xml(&entry.label);
     let _ =
         writeln!(out, r#"<text class="name" x="{middle}" y="{}" text-anchor="middle">{label}</text>"#, y - 7);
     let _ = writeln!(
@@ -127,24 +127,24 @@ fn arrow(out: &mut String, moment: &Moment, y: i32) {
         r#"<text class="soft" x="{}" y="{}">{}</text>"#,
         LEFT - 108,
         y + 4,
-        story::clock(moment.at)
+        narration::format_clock(entry.at)
     );
-    let (class, text) = match &moment.fault {
-        Some(why) => ("soft bad", format!("not lawful: {why}")),
-        None => ("soft", moment.text.clone()),
+    let (class, text) = match &entry.fault {
+        Some(reason) => ("soft bad", format!("not allowed: {reason}")),
+        None => ("soft", entry.text.clone()),
     };
-    // Spelled out before it is measured.
+    // Escaping changes the width, so it comes before measuring.
     let text = printable(&text);
-    // What does not fit stands in the title.
-    let lines = wrapped(&text, LETTERS, 2);
+    // The tooltip has the full text.
+    let lines = wrap(&text, TEXT_WIDTH_CHARS, 2);
     let first = if lines.len() > 1 { y - 4 } else { y + 4 };
-    let _ = write!(out, "<g><title>{}</title>", escape(&text));
+    let _ = write!(out, "<g><title>{}</title>", escape_xml(&text));
     for (line, at) in lines.iter().zip(0..) {
         let _ = write!(
             out,
             r#"<text class="{class}" x="{TEXT}" y="{}">{}</text>"#,
             first + at * 16,
-            escape(line)
+            escape_xml(line)
         );
     }
     out.push_str("</g>\n");

@@ -1,27 +1,27 @@
-//! All that the assistant says. Nothing of it is done, and nothing here says that it was.
+//! All texts of the demo agent. Every text makes clear that nothing real happens.
 //!
-//! - `started`: what a session says first.
-//! - `common`: what every scene may say.
-//! - `talk`: answers in words, and what can be asked for.
-//! - `account`: the demonstration account.
-//! - `errands`: what is asked before it is done.
-//! - `weather`: the weather, and the question for a place.
-//! - `endings`: scenes that end otherwise.
+//! - `session_start`: the first text of a session.
+//! - `common`: texts that every scene may use.
+//! - `simple_answers`: a greeting, the possible requests, an explanation.
+//! - `account`: the balance of the demo account.
+//! - `confirmed_actions`: actions that need consent.
+//! - `weather`: the weather, and the question about a place.
+//! - `unsuccessful`: a missing tool, a hand-off, a cancellation.
 //!
-//! What a request named stands in `{amount}`, `{whom}` and `{place}`.
+//! The placeholders `{amount}`, `{exact}`, `{euros}`, `{recipient}` and `{place}` stand for details of the request.
 
 mod account;
 mod common;
-mod endings;
-mod errands;
-mod started;
-mod talk;
+mod confirmed_actions;
+mod session_start;
+mod simple_answers;
+mod unsuccessful;
 mod weather;
 
 pub(super) use account::*;
 pub(super) use common::*;
-pub(super) use endings::*;
-pub(super) use errands::*;
-pub(super) use started::started;
-pub(super) use talk::*;
+pub(super) use confirmed_actions::*;
+pub(super) use session_start::session_started;
+pub(super) use simple_answers::*;
+pub(super) use unsuccessful::*;
 pub(super) use weather::*;

@@ -1,212 +1,212 @@
-//! The one table of keys.
+//! The table of all configuration keys.
 
 use super::Config;
-use super::value::{DAY, GIB, HOUR, Kind, MIB, MINUTE, Place, SECOND};
+use super::value::{DAY, FieldRef, GIB, HOUR, MIB, MINUTE, SECOND, ValueKind};
 
-/// A setting: what it is called, what may stand there, what it means, and where it goes.
-pub(super) struct Key {
-    /// `section.name`, or `name` alone.
+/// A configuration key: its name, the values it accepts, its description, and the field that holds it.
+pub(super) struct ConfigKey {
+    /// `section.name`, or `name` without a section.
     pub(super) name: &'static str,
-    pub(super) kind: Kind,
-    pub(super) meaning: &'static str,
-    pub(super) place: for<'c> fn(&'c mut Config) -> Place<'c>,
+    pub(super) kind: ValueKind,
+    pub(super) description: &'static str,
+    pub(super) field: for<'c> fn(&'c mut Config) -> FieldRef<'c>,
 }
 
-impl Key {
-    pub(super) fn named(name: &str) -> Option<&'static Self> {
+impl ConfigKey {
+    pub(super) fn find(name: &str) -> Option<&'static Self> {
         KEYS.iter().find(|key| key.name == name)
     }
 
-    /// `hub.lease` is `--hub-lease`.
+    /// Returns the name of the flag: `hub.lease` is set by `--hub-lease`.
     pub(super) fn flag(&self) -> String {
         self.name.replace(['.', '_'], "-")
     }
 
-    /// `hub.lease` is `SAYSO_HUB_LEASE`.
+    /// Returns the name of the environment variable: `hub.lease` is set by `SAYSO_HUB_LEASE`.
     pub(super) fn variable(&self) -> String {
         format!("SAYSO_{}", self.name.replace('.', "_").to_ascii_uppercase())
     }
 
-    /// Whether it is a number that something is held to.
+    /// Returns whether the key is a numeric limit.
     pub(super) fn is_limit(&self) -> bool {
-        matches!(self.kind, Kind::Count(..) | Kind::Bytes(..) | Kind::Time(..))
+        matches!(self.kind, ValueKind::Count(..) | ValueKind::Bytes(..) | ValueKind::Time(..))
     }
 }
 
-use Kind::{Address, Bytes, Count, Flag, List, Path, Time};
+use ValueKind::{Address, Bytes, Count, Flag, List, Path, Time};
 
-/// Declares the table: each key with the values that it takes, the field that holds it, and its meaning.
+/// Declares the table: each key with its accepted values, the field that holds it, and its description.
 macro_rules! keys {
-    ($($name:literal: $kind:expr => $place:ident($($field:ident).+), $meaning:literal;)*) => {
-        pub(super) static KEYS: &[Key] = &[$(
-            Key { name: $name, kind: $kind, meaning: $meaning, place: |config| Place::$place(&mut config.$($field).+) },
+    ($($name:literal: $kind:expr => $variant:ident($($field:ident).+), $description:literal;)*) => {
+        pub(super) static KEYS: &[ConfigKey] = &[$(
+            ConfigKey { name: $name, kind: $kind, description: $description, field: |config| FieldRef::$variant(&mut config.$($field).+) },
         )*];
     };
 }
 
 keys! {
     "listen": Address => Address(listen),
-        "Where to listen; port 0 picks one.";
+        "Address to listen on; port 0 picks a free port.";
     "data": Path => Path(data),
-        "The folder for what is kept.";
+        "Data folder: journal, keys and tokens.";
     "memory": Flag => Flag(memory),
-        "Keeps everything in memory: what is said is gone when the hub stops.";
-    "tokens": Path => MaybePath(tokens),
-        "The file of tokens; in the data folder if not said.";
+        "Keep everything in memory; all data is lost when the hub stops.";
+    "tokens": Path => OptionalPath(tokens),
+        "Token file; by default it is in the data folder.";
     "open": Flag => Flag(open),
-        "Lets everybody in, without a token. On loopback only.";
+        "Accept everybody without a token. Loopback only.";
     "host": List => List(host),
-        "Other hosts under which it may be addressed, with their ports.";
-    "tls_cert": Path => MaybePath(tls_cert),
-        "The certificate for TLS, with those above it: a file of PEM.";
-    "tls_key": Path => MaybePath(tls_key),
-        "The certificate's private key: a file of PEM.";
-    "unix": Path => MaybePath(unix),
-        "Also takes listeners on a Unix socket, or with usual where they look for it; only the same user is heard.";
+        "Host name, with port, under which clients may also address the hub. Can be repeated.";
+    "tls_cert": Path => OptionalPath(tls_cert),
+        "TLS certificate chain, a PEM file.";
+    "tls_key": Path => OptionalPath(tls_key),
+        "Private key of the TLS certificate, a PEM file.";
+    "unix": Path => OptionalPath(unix),
+        "Also accept listeners on this Unix socket; \"usual\" means the socket where listeners look by default. Only the same user can connect.";
     "stdio": Flag => Flag(stdio),
-        "Also takes one listener on standard input and output, as JSON-RPC; ends when the input does.";
+        "Also accept one listener on standard input and output, as JSON-RPC; exit when the input ends.";
     "compat": Flag => Flag(compat),
-        "Also speaks the dialect of AAEP's own packages, which know no handshake; with the demo's assistant. On loopback only.";
+        "Also serve the routes of AAEP's published packages, which have no handshake, with the demo's agent. Loopback only.";
     "demo_agent": Flag => Flag(demo_agent),
-        "Has the demo's assistant at hand: POST /demo asks it.";
+        "Run the demo's agent, which answers POST /demo.";
     "threads": Count(1, 64) => Size(threads),
-        "Threads that serve connections.";
+        "Number of threads that serve connections.";
 
     "http.connections": Count(1, 1_000_000) => Size(wire.connections),
-        "Connections at once, of all kinds.";
+        "Maximum number of open connections of all kinds.";
     "http.head_bytes": Bytes(256, MIB) => Size(wire.head_bytes),
-        "Bytes of a request's head.";
-    "http.headers": Count(1, wire::http::Head::MOST_HEADERS as u64) => Size(wire.headers),
-        "Headers of a request.";
+        "Maximum size of a request head.";
+    "http.headers": Count(1, wire::http::RequestHead::MAX_HEADERS as u64) => Size(wire.headers),
+        "Maximum number of headers in a request.";
     "http.body_bytes": Bytes(256, GIB) => Size(wire.body_bytes),
-        "Bytes of a request's body.";
-    "http.head_time": Time(50, HOUR) => Time(wire.head_time),
-        "How long a request's head may take, and the first message on a WebSocket or Unix socket.";
-    "http.body_time": Time(50, HOUR) => Time(wire.body_time),
-        "How long a request's body may take.";
-    "http.answer_time": Time(50, HOUR) => Time(wire.answer_time),
-        "How long the other side may take to take an answer.";
-    "http.idle_time": Time(50, DAY) => Time(wire.idle_time),
+        "Maximum size of a request body.";
+    "http.head_timeout": Time(50, HOUR) => Time(wire.head_timeout),
+        "Time limit for receiving a request head, or the first message on a WebSocket or Unix socket.";
+    "http.body_timeout": Time(50, HOUR) => Time(wire.body_timeout),
+        "Time limit for receiving a request body.";
+    "http.response_timeout": Time(50, HOUR) => Time(wire.response_timeout),
+        "Time limit for sending a response.";
+    "http.idle_timeout": Time(50, DAY) => Time(wire.idle_timeout),
         "How long a connection may stay idle between requests.";
-    "http.longest_wait": Time(SECOND, DAY) => Time(wire.longest_wait),
+    "http.max_wait": Time(SECOND, DAY) => Time(wire.max_reply_wait),
         "How long one request may wait for a person's answer.";
     "http.heartbeat": Time(50, HOUR) => Time(heartbeat),
-        "How often a stream of events gives a sign of life.";
+        "Interval between heartbeats on an event stream.";
 
-    "sign_in.time": Time(SECOND, 366 * DAY) => Time(wire.sign_in_time),
+    "sign_in.lifetime": Time(SECOND, 366 * DAY) => Time(wire.sign_in_lifetime),
         "How long a browser stays signed in.";
-    "sign_in.attempts": Count(1, 1_000_000) => Size(wire.sign_in_attempts),
-        "Attempts to sign in that may fail in a minute from one address.";
+    "sign_in.attempts": Count(1, 1_000_000) => Size(wire.failed_sign_ins_per_minute),
+        "Maximum number of failed sign-in attempts per minute and address.";
 
-    "agents.calls": Count(1, 65_536) => Size(wire.calls),
-        "Calls of an agent's WebSocket that are not answered yet, and calls in one batch.";
-    "agents.untold": Count(1, 1_000_000) => Size(wire.untold),
-        "What an agent's WebSocket may be told that it has not taken, before it is closed.";
+    "agents.calls_in_flight": Count(1, 65_536) => Size(wire.calls_in_flight),
+        "Maximum number of unanswered calls on an agent's WebSocket, and of calls in one batch.";
+    "agents.queued_notifications": Count(1, 1_000_000) => Size(wire.queued_notifications),
+        "Maximum number of notifications queued for an agent's WebSocket before it is closed.";
 
     "messages.websocket_bytes": Bytes(256, GIB) => Size(wire.websocket_bytes),
-        "Bytes of a message on a WebSocket.";
+        "Maximum size of a WebSocket message.";
     "messages.unix_bytes": Bytes(256, GIB) => Size(wire.unix_bytes),
-        "Bytes of a message on a Unix socket.";
+        "Maximum size of a message on a Unix socket.";
     "messages.stdio_bytes": Bytes(256, GIB) => Size(wire.stdio_bytes),
-        "Bytes of a line on standard input.";
-    "messages.malformed": Count(1, 1_000_000) => Size(wire.malformed),
-        "So many things that are no message end a WebSocket or a connection on a Unix socket.";
-    "messages.ping_time": Time(50, HOUR) => Time(wire.ping_time),
-        "How often a WebSocket is asked for a sign of life; after three in vain it is let go.";
-    "messages.write_time": Time(50, HOUR) => Time(wire.message_time),
-        "How long the other side may take to take one message.";
+        "Maximum length of a line on standard input.";
+    "messages.malformed": Count(1, 1_000_000) => Size(wire.malformed_messages),
+        "Number of malformed messages after which a WebSocket or Unix socket connection is closed.";
+    "messages.ping_interval": Time(50, HOUR) => Time(wire.ping_interval),
+        "Interval between WebSocket pings; after three unanswered pings the connection is closed.";
+    "messages.write_timeout": Time(50, HOUR) => Time(wire.message_write_timeout),
+        "Time limit for sending one message.";
 
-    "dialect.questions": Count(1, 65_536) => Size(wire.dialect.questions),
-        "Questions that are remembered as told to a connection of compat; an answer to a forgotten one speaks for its present terms.";
-    "dialect.told": Count(1, 1_000_000) => Size(wire.dialect.told),
-        "Events that are remembered as told to a connection of compat, so that a change of terms tells none of them again.";
-    "dialect.earlier": Count(1, 1_000) => Size(wire.dialect.earlier),
-        "Earlier subscriptions that a connection of compat keeps for the questions that they were told.";
-    "dialect.answers": Count(1, 65_536) => Size(wire.dialect.answers),
-        "Answers to a handshake that wait for a stream of compat; who asks for more waits.";
-    "dialect.patience": Time(0, HOUR) => Time(wire.dialect.patience),
-        "How long a wish that comes before its stream of compat waits for it.";
+    "compat_limits.remembered_questions": Count(1, 65_536) => Size(wire.compat.remembered_questions),
+        "Questions remembered per compat connection; an answer to any other question counts for the current subscription.";
+    "compat_limits.remembered_events": Count(1, 1_000_000) => Size(wire.compat.remembered_events),
+        "Event ids remembered per compat connection, so that a new subscription does not repeat them.";
+    "compat_limits.superseded_subscriptions": Count(1, 1_000) => Size(wire.compat.superseded_subscriptions),
+        "Earlier subscriptions a compat connection keeps because their questions are still open.";
+    "compat_limits.queued_answers": Count(1, 65_536) => Size(wire.compat.queued_answers),
+        "Handshake answers queued for a compat stream; further requests wait.";
+    "compat_limits.stream_wait": Time(0, HOUR) => Time(wire.compat.stream_wait),
+        "How long a compat request waits for its event stream to connect.";
 
     "demo.sessions": Count(1, 10_000) => Size(demo.sessions),
-        "Sessions of the demo's assistant at once.";
-    "demo.wishes": Count(1, 65_536) => Size(demo.wishes),
-        "Requests that wait until the demo's assistant looks at them.";
-    "demo.time": Time(SECOND, DAY) => Time(demo.time),
-        "How long a person has for an answer to the demo's assistant.";
+        "Maximum number of concurrent sessions of the demo's agent.";
+    "demo.queued_requests": Count(1, 65_536) => Size(demo.queued_requests),
+        "Maximum number of requests queued for the demo's agent.";
+    "demo.answer_timeout": Time(SECOND, DAY) => Time(demo.answer_timeout),
+        "How long a person has to answer the demo's agent.";
 
     "hub.sessions": Count(1, 10_000_000) => Size(hub.sessions),
-        "Open sessions.";
+        "Maximum number of open sessions.";
     "hub.subscriptions": Count(1, 10_000_000) => Size(hub.subscriptions),
-        "Open subscriptions.";
+        "Maximum number of open subscriptions.";
     "hub.subscriptions_per_principal": Count(1, 10_000_000) => Size(hub.subscriptions_per_principal),
-        "Open subscriptions of one token; with open only the number in all counts.";
+        "Maximum number of open subscriptions per token; with --open only the total counts.";
     "hub.criticals_per_minute": Count(1, 1_000_000) => Size(hub.criticals_per_minute),
-        "Critical events of one agent for one person in a minute, beside its questions.";
+        "Maximum number of critical events per minute from one agent to one person, not counting questions.";
     "hub.questions_per_minute": Count(1, 1_000_000) => Size(hub.questions_per_minute),
-        "Questions of one agent to one person in a minute.";
-    "hub.waits_of_principal": Count(1, 1_000_000) => Size(hub.waits_of_principal),
-        "Waits for an answer that one token may have.";
-    "hub.followers": Count(1, 65_536) => Size(hub.followers),
-        "WebSockets of agents that follow one session.";
-    "hub.events_in_request": Count(1, 100_000) => Size(hub.events_in_request),
-        "Events in one request.";
-    "hub.open_in_session": Count(1, 65_536) => Size(hub.open_in_session),
-        "Tools, outputs and questions that are open in one session, each.";
-    "hub.lease": Time(100, 7 * DAY) => Millis(hub.lease),
-        "How long an agent counts as there without a sign of life.";
-    "hub.attach_window": Time(0, DAY) => Millis(hub.attach_window),
-        "How long a subscription waits for its first connection; with 0 it has none but on wires that listen at once.";
-    "hub.resume_window": Time(0, DAY) => Millis(hub.resume_window),
+        "Maximum number of questions per minute from one agent to one person.";
+    "hub.waits_per_principal": Count(1, 1_000_000) => Size(hub.waits_per_principal),
+        "Maximum number of concurrent waits for an answer per token.";
+    "hub.followers": Count(1, 65_536) => Size(hub.followers_per_session),
+        "Maximum number of agent WebSockets that follow one session.";
+    "hub.events_per_request": Count(1, 100_000) => Size(hub.events_per_request),
+        "Maximum number of events in one request.";
+    "hub.open_items_per_session": Count(1, 65_536) => Size(hub.open_per_session),
+        "Maximum number of open tools, of open outputs and of open questions in one session.";
+    "hub.lease": Time(100, 7 * DAY) => Millis(hub.lease_ms),
+        "How long a session stays open after its agent was last heard from.";
+    "hub.attach_window": Time(0, DAY) => Millis(hub.attach_window_ms),
+        "How long a new subscription waits for its first connection. With 0, only transports that connect while they subscribe work.";
+    "hub.resume_window": Time(0, DAY) => Millis(hub.resume_window_ms),
         "How long a subscription outlives its connection.";
-    "hub.replay": Count(0, 1_000_000) => Size(hub.replay),
-        "Events replayed to a listener that returns.";
-    "hub.requests_in_turn": Count(1, 65_536) => Size(hub.requests_in_turn),
-        "Requests that are written to the disk together.";
-    "hub.longest_sleep": Time(10, MINUTE) => Millis(hub.longest_sleep),
-        "The clock is looked at so often at least, so that one that jumps keeps nobody waiting.";
+    "hub.replay": Count(0, 1_000_000) => Size(hub.max_replay_events),
+        "Maximum number of events replayed to a listener that reconnects.";
+    "hub.requests_per_batch": Count(1, 65_536) => Size(hub.requests_per_turn),
+        "Maximum number of requests written to disk in one batch.";
+    "hub.max_sleep": Time(10, MINUTE) => Millis(hub.max_sleep_ms),
+        "Maximum time between two readings of the clock, which bounds the effect of a clock jump.";
 
-    "questions.open_in_session": Count(1, 65_536) => Size(hub.questions.open_in_session),
-        "Open questions of one session.";
-    "questions.open_of_agent": Count(1, 65_536) => Size(hub.questions.open_of_agent),
-        "Open questions of one agent.";
-    "questions.open_in_all": Count(1, 10_000_000) => Size(hub.questions.open_in_all),
-        "Open questions in all.";
-    "questions.resolved_in_session": Count(1, 65_536) => Size(hub.questions.resolved_in_session),
-        "Resolved questions that a session keeps whole; no call can be made on an older one.";
+    "questions.open_per_session": Count(1, 65_536) => Size(hub.questions.max_open_per_session),
+        "Maximum number of open questions per session.";
+    "questions.open_per_agent": Count(1, 65_536) => Size(hub.questions.max_open_per_agent),
+        "Maximum number of open questions per agent.";
+    "questions.open_total": Count(1, 10_000_000) => Size(hub.questions.max_open_total),
+        "Maximum number of open questions in total.";
+    "questions.resolved_per_session": Count(1, 65_536) => Size(hub.questions.max_resolved_per_session),
+        "Maximum number of resolved questions that a session keeps; a tool call cannot use the answer to an older one.";
 
-    "shape.text_bytes": Bytes(64, 16_384) => Size(hub.shape.text),
-        "Bytes of text that are held of one output, waiting for the end of a sentence.";
-    "shape.outputs": Count(1, 65_536) => Size(hub.shape.outputs),
-        "Outputs of which text is held for a listener.";
-    "shape.events": Count(1, 1_000_000) => Size(hub.shape.events),
-        "Events that are held for a listener's rate and pace.";
+    "shape.text_bytes": Bytes(64, 16_384) => Size(hub.shaping.max_text_bytes),
+        "Bytes of one output that are held back until the end of a sentence.";
+    "shape.outputs": Count(1, 65_536) => Size(hub.shaping.max_held_outputs),
+        "Maximum number of outputs per listener whose text is held back.";
+    "shape.events": Count(1, 1_000_000) => Size(hub.shaping.max_held_events),
+        "Maximum number of events held back per listener because of its rate and pacing.";
 
-    "lanes.frames": Count(1, 10_000_000) => Size(fanout.lanes.frames),
-        "Frames that a listener may be behind.";
-    "lanes.merge": Count(1, 10_000_000) => Size(fanout.lanes.merge),
-        "Frames that a listener may be behind before what waits for it is joined.";
-    "lanes.burst": Time(0, HOUR) => Time(fanout.burst),
-        "How long a listener may be so far behind before what waits for it is joined.";
-    "lanes.unsent_bytes": Bytes(1, GIB) => Size(wire.unsent_bytes),
-        "Bytes of a stream that the system takes beyond what it can send at once (Linux).";
-    "lanes.bytes": Bytes(1024, 64 * GIB) => Size(fanout.lanes.bytes),
-        "Bytes that a listener may be behind.";
-    "lanes.in_hand": Bytes(1, GIB) => Size(fanout.in_hand),
-        "Bytes taken out of a listener's queue before its socket has them; what is critical waits for no more.";
+    "delivery.frames": Count(1, 10_000_000) => Size(fanout.delivery.frames),
+        "Maximum number of frames queued for a listener.";
+    "delivery.merge_threshold": Count(1, 10_000_000) => Size(fanout.delivery.merge_above_frames),
+        "Number of queued frames above which text and progress are merged.";
+    "delivery.merge_delay": Time(0, HOUR) => Time(fanout.burst_grace),
+        "How long a listener may stay above delivery.merge_threshold before its frames are merged.";
+    "delivery.unsent_bytes": Bytes(1, GIB) => Size(wire.unsent_bytes),
+        "Unsent bytes the operating system may buffer per stream (Linux).";
+    "delivery.bytes": Bytes(1024, 64 * GIB) => Size(fanout.delivery.bytes),
+        "Maximum number of bytes queued for a listener.";
+    "delivery.in_flight_bytes": Bytes(1, GIB) => Size(fanout.in_flight_bytes),
+        "Bytes taken from a listener's queue but not yet written; a critical event waits for at most this many.";
 
-    "journal.most_bytes": Bytes(256 * 1024, 1 << 50) => MaybeSize(journal.most_bytes),
-        "How large the journal's file may get; beyond that nothing more is taken.";
+    "journal.max_bytes": Bytes(256 * 1024, 1 << 50) => OptionalSize(journal.max_bytes),
+        "Maximum size of the journal file; beyond it the hub accepts nothing more.";
 
-    "retention.events": Time(SECOND, 36_500 * DAY) => MaybeMillis(hub.retention.events),
-        "How old events of ended sessions may get, and the record of refused attempts.";
-    "retention.decisions": Time(SECOND, 36_500 * DAY) => MaybeMillis(hub.retention.decisions),
-        "How old decisions and their receipts may get once their session has ended.";
-    "retention.keys": Time(SECOND, 36_500 * DAY) => MaybeMillis(hub.retention.keys),
-        "How old idempotency keys may get.";
-    "retention.bytes": Bytes(1024, 1 << 50) => MaybeSize(hub.retention.bytes),
-        "How much the journal keeps; beyond that the oldest events of ended sessions go.";
-    "retention.step": Count(1, 100_000) => Size(hub.retention.step),
-        "How many rows of a kind are looked at in one step, for which everybody else waits.";
-    "retention.every": Time(100, DAY) => Millis(hub.trim_every),
-        "How often is looked for what may be forgotten.";
+    "retention.events": Time(SECOND, 36_500 * DAY) => OptionalMillis(hub.retention.max_event_age_ms),
+        "Maximum age of events of ended sessions, and of the record of refused replies.";
+    "retention.decisions": Time(SECOND, 36_500 * DAY) => OptionalMillis(hub.retention.max_decision_age_ms),
+        "Maximum age of decisions and receipts of ended sessions.";
+    "retention.keys": Time(SECOND, 36_500 * DAY) => OptionalMillis(hub.retention.max_key_age_ms),
+        "Maximum age of idempotency keys.";
+    "retention.bytes": Bytes(1024, 1 << 50) => OptionalSize(hub.retention.max_bytes),
+        "Size of the journal beyond which the oldest events of ended sessions are deleted.";
+    "retention.rows_per_step": Count(1, 100_000) => Size(hub.retention.max_rows_per_step),
+        "Rows of each kind examined per deletion step; all other work waits during a step.";
+    "retention.interval": Time(100, DAY) => Millis(hub.trim_interval_ms),
+        "How often the hub looks for data to delete.";
 }

@@ -1,4 +1,4 @@
-//! Where values come from, the weakest first: default, file, environment, flag.
+//! The sources of values, lowest precedence first: default, file, environment, flag.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -6,28 +6,28 @@ use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgAction, ArgMatches, Command, Error};
 
-use super::keys::{KEYS, Key};
-use super::value::{Found, Kind};
-use super::{Config, file};
+use super::keys::{ConfigKey, KEYS};
+use super::value::{RawValue, ValueKind};
+use super::{Config, toml_file};
 
-/// The variable that names the file.
-const CONFIG: &str = "SAYSO_CONFIG";
-/// Variables that are for the tests of this project.
-const TESTS: &str = "SAYSO_TEST_";
-/// Where the hub is and how to be let in, for agents and listeners: they are ours too, and no settings of a hub.
-const OTHERS: [&str; 2] = ["SAYSO_URL", "SAYSO_TOKEN"];
-/// The file that is read from the data folder if none is named.
-const FILE: &str = "sayso.toml";
+/// The variable that names the configuration file.
+const CONFIG_VARIABLE: &str = "SAYSO_CONFIG";
+/// Prefix of the variables that this project's tests use.
+const TEST_VARIABLE_PREFIX: &str = "SAYSO_TEST_";
+/// Variables for agents and listeners (address of the hub, token). They are not settings of the hub.
+const CLIENT_VARIABLES: [&str; 2] = ["SAYSO_URL", "SAYSO_TOKEN"];
+/// The configuration file in the data folder. It is read if no other file is given.
+const DEFAULT_FILE_NAME: &str = "sayso.toml";
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Origin {
+pub(super) enum ValueOrigin {
     Default,
     File(PathBuf, usize),
     Environment(String),
     Flag(String),
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for ValueOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => f.write_str("default"),
@@ -38,8 +38,8 @@ impl fmt::Display for Origin {
     }
 }
 
-impl Origin {
-    fn layer(&self) -> u8 {
+impl ValueOrigin {
+    fn precedence(&self) -> u8 {
         match self {
             Self::Default => 0,
             Self::File(..) => 1,
@@ -50,27 +50,27 @@ impl Origin {
 }
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Flags(Vec<(&'static str, Vec<OsString>)>);
+pub(crate) struct ConfigFlags(Vec<(&'static str, Vec<OsString>)>);
 
-impl clap::Args for Flags {
+impl clap::Args for ConfigFlags {
     fn augment_args(command: Command) -> Command {
         let defaults = Config::default();
         command.args(KEYS.iter().map(|key| {
             let arg = Arg::new(key.name).long(key.flag()).value_parser(clap::value_parser!(OsString));
-            let mut help = key.meaning.to_owned();
-            if !matches!(key.kind, Kind::Flag | Kind::List)
-                && let Some(default) = key.shown(&defaults)
+            let mut help = key.description.trim_end_matches('.').to_owned();
+            if !matches!(key.kind, ValueKind::Flag | ValueKind::List)
+                && let Some(default) = key.to_toml(&defaults)
             {
                 help = format!("{help} [default: {}]", default.trim_matches('"'));
             }
             let arg = match key.kind {
-                Kind::Address => arg.value_name("ADDR"),
-                Kind::Path => arg.value_name("PATH"),
-                Kind::List => arg.value_name("HOST").action(ArgAction::Append),
-                Kind::Count(..) => arg.value_name("COUNT"),
-                Kind::Bytes(..) => arg.value_name("BYTES"),
-                Kind::Time(..) => arg.value_name("DURATION"),
-                Kind::Flag => arg
+                ValueKind::Address => arg.value_name("ADDR"),
+                ValueKind::Path => arg.value_name("PATH"),
+                ValueKind::List => arg.value_name("HOST").action(ArgAction::Append),
+                ValueKind::Count(..) => arg.value_name("COUNT"),
+                ValueKind::Bytes(..) => arg.value_name("BYTES"),
+                ValueKind::Time(..) => arg.value_name("DURATION"),
+                ValueKind::Flag => arg
                     .value_name("BOOL")
                     .num_args(0..=1)
                     .require_equals(true)
@@ -87,7 +87,7 @@ impl clap::Args for Flags {
     }
 }
 
-impl clap::FromArgMatches for Flags {
+impl clap::FromArgMatches for ConfigFlags {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         let mut flags = Self::default();
         flags.update_from_arg_matches(matches)?;
@@ -96,104 +96,123 @@ impl clap::FromArgMatches for Flags {
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
         for key in KEYS {
-            if let Some(words) = matches.get_many::<OsString>(key.name) {
-                self.0.push((key.name, words.cloned().collect()));
+            if let Some(values) = matches.get_many::<OsString>(key.name) {
+                self.0.push((key.name, values.cloned().collect()));
             }
         }
         Ok(())
     }
 }
 
-/// What is in force, and why.
-pub(crate) struct Loaded {
+/// The effective configuration, with the source of each value.
+pub(crate) struct LoadedConfig {
     pub(crate) config: Config,
-    origins: Vec<Origin>,
+    origins: Vec<ValueOrigin>,
 }
 
-impl Loaded {
-    /// Puts the layers on each other. `named` is the file that a flag names.
-    pub(crate) fn new(flags: &Flags, named: Option<&Path>) -> Result<Self, String> {
-        let variables = variables()?;
-        let mut outer = Self::default();
-        outer.add_outer(&variables, flags)?;
+impl LoadedConfig {
+    /// Merges all sources. `named_file` is the file named by `--config`.
+    pub(crate) fn load(flags: &ConfigFlags, named_file: Option<&Path>) -> Result<Self, String> {
+        let variables = hub_variables()?;
+        let mut overrides = Self::default();
+        overrides.add_environment_and_flags(&variables, flags)?;
         let mut loaded = Self::default();
-        let by_variable =
-            variables.iter().find(|(name, _)| name == CONFIG).map(|(_, value)| PathBuf::from(value));
-        if let Some(path) = named.map(Path::to_owned).or(by_variable) {
+        let file_from_environment =
+            variables.iter().find(|(name, _)| name == CONFIG_VARIABLE).map(|(_, value)| PathBuf::from(value));
+        if let Some(path) = named_file.map(Path::to_owned).or(file_from_environment) {
             loaded.add_file(&path, true)?;
-        } else if !outer.config.memory {
-            loaded.add_file(&outer.config.data.join(FILE), false)?;
+        } else if !overrides.config.memory {
+            loaded.add_file(&overrides.config.data.join(DEFAULT_FILE_NAME), false)?;
         }
-        loaded.add_outer(&variables, flags)?;
-        loaded.check()?;
+        loaded.add_environment_and_flags(&variables, flags)?;
+        loaded.check_consistency()?;
         Ok(loaded)
     }
 
-    pub(super) fn origin(&self, name: &str) -> &Origin {
+    pub(super) fn origin(&self, name: &str) -> &ValueOrigin {
         let at = KEYS.iter().position(|key| key.name == name);
-        at.and_then(|at| self.origins.get(at)).unwrap_or(&Origin::Default)
+        at.and_then(|at| self.origins.get(at)).unwrap_or(&ValueOrigin::Default)
     }
 
-    fn add_file(&mut self, path: &Path, named: bool) -> Result<(), String> {
-        let Some(text) = file::read(path)? else {
-            return if named { Err(format!("{}: there is no such file", path.display())) } else { Ok(()) };
+    fn add_file(&mut self, path: &Path, is_named: bool) -> Result<(), String> {
+        let Some(text) = toml_file::read(path)? else {
+            return if is_named { Err(format!("{}: file not found", path.display())) } else { Ok(()) };
         };
-        let parsed = file::parse(&text, &mut |entry| {
-            let key = Key::named(&entry.name).ok_or_else(|| {
-                let begins = format!("{}.", entry.name);
-                if KEYS.iter().any(|key| key.name.starts_with(&begins)) {
-                    return format!("{} is a section: its keys stand below [{}]", entry.name, entry.name);
+        let parsed = toml_file::parse(&text, &mut |entry| {
+            let key = ConfigKey::find(&entry.name).ok_or_else(|| {
+                let prefix = format!("{}.", entry.name);
+                if KEYS.iter().any(|key| key.name.starts_with(&prefix)) {
+                    return format!("{} is a section; put its keys below [{}]", entry.name, entry.name);
                 }
-                let near = nearest(&entry.name, KEYS.iter().map(|key| key.name.to_owned()));
-                format!("there is no key {}{near}", crate::print::printable(&entry.name))
+                let hint = suggest(&entry.name, KEYS.iter().map(|key| key.name.to_owned()));
+                format!("unknown key {}{hint}", crate::output::printable(&entry.name))
             })?;
-            if !named && key.name == "data" {
-                return Err("data: this file was found in the data folder, and cannot say where that is; name it with --config".to_owned());
+            if !is_named && key.name == "data" {
+                return Err("data: a file inside the data folder cannot set it; use --config FILE or --data"
+                    .to_owned());
             }
-            self.put(key, &entry.found, Origin::File(path.to_owned(), entry.line))
-                .map_err(|why| format!("{}: {why}", key.name))
+            self.set_value(key, &entry.value, ValueOrigin::File(path.to_owned(), entry.line))
+                .map_err(|error| format!("{}: {error}", key.name))
         });
-        parsed.map_err(|(line, why)| format!("{}:{line}: {why}", path.display()))
+        parsed.map_err(|(line, error)| format!("{}:{line}: {error}", path.display()))
     }
 
-    fn add_outer(&mut self, variables: &[(String, OsString)], flags: &Flags) -> Result<(), String> {
-        for (name, value) in variables.iter().filter(|(name, _)| name != CONFIG) {
+    fn add_environment_and_flags(
+        &mut self,
+        variables: &[(String, OsString)],
+        flags: &ConfigFlags,
+    ) -> Result<(), String> {
+        for (name, value) in variables.iter().filter(|(name, _)| name != CONFIG_VARIABLE) {
             let key = KEYS.iter().find(|key| key.variable() == *name).ok_or_else(|| {
-                let near = nearest(name, KEYS.iter().map(Key::variable).chain([CONFIG.to_owned()]));
-                format!("{}: there is no such setting{near}", crate::print::printable(name))
+                let hint =
+                    suggest(name, KEYS.iter().map(ConfigKey::variable).chain([CONFIG_VARIABLE.to_owned()]));
+                format!("{}: unknown setting{hint}", crate::output::printable(name))
             })?;
-            self.put(key, &Found::Words(vec![value.as_os_str()]), Origin::Environment(name.clone()))
-                .map_err(|why| format!("{name}: {why}"))?;
+            self.set_value(
+                key,
+                &RawValue::Strings(vec![value.as_os_str()]),
+                ValueOrigin::Environment(name.clone()),
+            )
+            .map_err(|error| format!("{name}: {error}"))?;
         }
-        for (key, words) in flags.0.iter().filter_map(|(name, words)| Some((Key::named(name)?, words))) {
-            let words = words.iter().map(OsString::as_os_str).collect::<Vec<&OsStr>>();
-            self.put(key, &Found::Words(words), Origin::Flag(key.flag()))
-                .map_err(|why| format!("--{}: {why}", key.flag()))?;
+        for (key, values) in
+            flags.0.iter().filter_map(|(name, values)| Some((ConfigKey::find(name)?, values)))
+        {
+            let values = values.iter().map(OsString::as_os_str).collect::<Vec<&OsStr>>();
+            self.set_value(key, &RawValue::Strings(values), ValueOrigin::Flag(key.flag()))
+                .map_err(|error| format!("--{}: {error}", key.flag()))?;
         }
         Ok(())
     }
 
-    fn put(&mut self, key: &Key, found: &Found<'_>, origin: Origin) -> Result<(), String> {
-        key.set(&mut self.config, found)?;
+    fn set_value(
+        &mut self,
+        key: &ConfigKey,
+        value: &RawValue<'_>,
+        origin: ValueOrigin,
+    ) -> Result<(), String> {
+        key.set(&mut self.config, value)?;
         let at = KEYS.iter().position(|other| other.name == key.name);
-        if let Some(place) = at.and_then(|at| self.origins.get_mut(at)) {
-            *place = origin;
+        if let Some(current) = at.and_then(|at| self.origins.get_mut(at)) {
+            *current = origin;
         }
         Ok(())
     }
 
-    /// What one value means for another.
-    fn check(&mut self) -> Result<(), String> {
+    /// Rejects values that contradict each other.
+    fn check_consistency(&mut self) -> Result<(), String> {
         let config = &self.config;
         let (memory, data) = (self.origin("memory"), self.origin("data"));
-        if config.memory && memory.layer() <= data.layer() {
+        if config.memory && memory.precedence() <= data.precedence() {
             return Err(format!(
-                "{memory}: everything is kept in memory, so {data} says nothing; give one of them"
+                "{memory}: everything is kept in memory, so {data} has no effect; use only one of them"
             ));
         }
         if config.open && config.tokens.is_some() {
             let (open, tokens) = (self.origin("open"), self.origin("tokens"));
-            return Err(format!("{open}: everybody is let in, so {tokens} says nothing; give one of them"));
+            return Err(format!(
+                "{open}: everybody is accepted, so {tokens} has no effect; use only one of them"
+            ));
         }
         for (given, missing, name) in [
             (&config.tls_cert, &config.tls_key, ["tls_cert", "tls_key"]),
@@ -201,36 +220,39 @@ impl Loaded {
         ] {
             if given.is_some() && missing.is_none() {
                 let (origin, [_, other]) = (self.origin(name[0]), name);
-                return Err(format!("{origin}: TLS needs --{} too", other.replace('_', "-")));
+                return Err(format!("{origin}: TLS also needs --{}", other.replace('_', "-")));
             }
         }
-        if let (Some(keep), Some(most)) = (config.hub.retention.bytes, config.journal.most_bytes)
-            && keep > most
+        if let (Some(retained), Some(maximum)) = (config.hub.retention.max_bytes, config.journal.max_bytes)
+            && retained > maximum
         {
-            let (keeps, mosts) = (self.origin("retention.bytes"), self.origin("journal.most_bytes"));
+            let (retained, maximum) = (self.origin("retention.bytes"), self.origin("journal.max_bytes"));
             return Err(format!(
-                "{keeps}: retention.bytes is more than journal.most_bytes of {mosts}, so nothing would be forgotten in time"
+                "{retained}: retention.bytes is more than journal.max_bytes ({maximum}), so the journal would be full before anything is deleted"
             ));
         }
         Ok(())
     }
 }
 
-impl Default for Loaded {
+impl Default for LoadedConfig {
     fn default() -> Self {
-        Self { config: Config::default(), origins: vec![Origin::Default; KEYS.len()] }
+        Self { config: Config::default(), origins: vec![ValueOrigin::Default; KEYS.len()] }
     }
 }
 
-/// The variables that are for us, by name.
-fn variables() -> Result<Vec<(String, OsString)>, String> {
+/// Returns the hub's environment variables, sorted by name.
+fn hub_variables() -> Result<Vec<(String, OsString)>, String> {
     let mut variables = Vec::new();
     for (name, value) in std::env::vars_os() {
         let lossy = name.to_string_lossy();
-        if lossy.starts_with("SAYSO_") && !lossy.starts_with(TESTS) && !OTHERS.contains(&&*lossy) {
+        if lossy.starts_with("SAYSO_")
+            && !lossy.starts_with(TEST_VARIABLE_PREFIX)
+            && !CLIENT_VARIABLES.contains(&&*lossy)
+        {
             let name = name
                 .to_str()
-                .ok_or_else(|| format!("{}: there is no such setting", crate::print::printable(&lossy)))?;
+                .ok_or_else(|| format!("{}: unknown setting", crate::output::printable(&lossy)))?;
             variables.push((name.to_owned(), value));
         }
     }
@@ -238,17 +260,17 @@ fn variables() -> Result<Vec<(String, OsString)>, String> {
     Ok(variables)
 }
 
-/// A hint at what may have been meant.
-fn nearest(name: &str, known: impl Iterator<Item = String>) -> String {
-    let found = known.map(|known| (distance(name, &known), known)).min();
-    match found {
+/// Returns a hint: the most similar known name, or how to list all.
+fn suggest(name: &str, known: impl Iterator<Item = String>) -> String {
+    let value = known.map(|known| (edit_distance(name, &known), known)).min();
+    match value {
         Some((distance, known)) if distance <= (name.len() / 4).min(3) => format!("; did you mean {known}?"),
-        _ => "; sayso serve --print-config shows all".to_owned(),
+        _ => "; sayso serve --print-config lists all keys".to_owned(),
     }
 }
 
-/// How many characters must be put in, taken out or replaced.
-fn distance(one: &str, other: &str) -> usize {
+/// Returns the Levenshtein distance: the number of inserted, deleted or replaced characters.
+fn edit_distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();
     for (above, c) in one.chars().enumerate() {
@@ -270,28 +292,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_is_found_by_what_must_be_changed() {
+    fn edit_distance_counts_insertions_deletions_and_replacements() {
         for (one, other, expected) in
             [("", "abc", 3), ("abc", "abc", 0), ("lease", "leese", 1), ("kitten", "sitting", 3)]
         {
-            assert_eq!(distance(one, other), expected, "{one} {other}");
-            assert_eq!(distance(other, one), expected, "{other} {one}");
+            assert_eq!(edit_distance(one, other), expected, "{one} {other}");
+            assert_eq!(edit_distance(other, one), expected, "{other} {one}");
         }
     }
 
     #[test]
-    fn names_are_one_to_one_and_defaults_are_within_their_bounds() {
+    fn flags_and_variables_are_unique_and_defaults_are_valid() {
         let mut names: Vec<_> = KEYS.iter().flat_map(|key| [key.flag(), key.variable()]).collect();
         names.sort();
         names.dedup();
         assert_eq!(names.len(), 2 * KEYS.len());
         for key in KEYS {
             let mut config = Config::default();
-            if let Some(shown) = key.shown(&config) {
+            if let Some(shown) = key.to_toml(&config) {
                 let text = format!("{} = {shown}", key.name);
-                let set = file::parse(&text, &mut |entry| key.set(&mut config, &entry.found));
+                let set = toml_file::parse(&text, &mut |entry| key.set(&mut config, &entry.value));
                 assert_eq!(set, Ok(()), "{text}");
-                assert_eq!(key.shown(&config), Some(shown));
+                assert_eq!(key.to_toml(&config), Some(shown));
             }
         }
     }

@@ -1,15 +1,15 @@
 //! The configuration of `sayso serve`: every setting and every limit, each under one key.
 //!
-//! - `keys`: the one table of keys. Flags, names in the environment, the reader of files and the documentation come from it.
-//! - `value`: how a value is written, and read.
-//! - `layers`: where values come from, the weakest first: default, file, environment, flag.
-//! - `file`: a file's keys with their lines.
-//! - `print`: what is in force, and what there is.
+//! - `keys`: the table of keys. Flags, environment variables, the file format and the documentation are derived from it.
+//! - `value`: parsing and formatting of values.
+//! - `layers`: the sources of values, lowest precedence first: default, file, environment, flag.
+//! - `toml_file`: reads a TOML file as keys with line numbers.
+//! - `print`: `--print-config` and the table of `docs/configuration.md`.
 
-mod file;
 mod keys;
 mod layers;
 mod print;
+mod toml_file;
 mod value;
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -17,11 +17,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::demo;
-pub(super) use layers::{Flags, Loaded};
-pub(super) use print::list;
+pub(super) use layers::{ConfigFlags, LoadedConfig};
+pub(super) use print::key_table_markdown;
 
 seal::defaults! {
-    /// What is in force.
+    /// The effective configuration.
     #[derive(Clone, Debug)]
     pub(super) struct Config {
         pub(super) listen: SocketAddr = (Ipv4Addr::LOCALHOST, 8787).into(),
@@ -38,10 +38,10 @@ seal::defaults! {
         pub(super) demo_agent: bool = false,
         pub(super) threads: usize = 2,
         pub(super) heartbeat: Duration = Duration::from_secs(15),
-        pub(super) hub: hub::Limits = hub::Limits::default(),
-        pub(super) wire: wire::Limits = wire::Limits::default(),
-        pub(super) fanout: wire::fanout::Limits = wire::fanout::Limits::default(),
-        pub(super) journal: journal::Settings = journal::Settings::default(),
-        pub(super) demo: demo::Limits = demo::Limits::default(),
+        pub(super) hub: hub::HubLimits = hub::HubLimits::default(),
+        pub(super) wire: wire::ServerLimits = wire::ServerLimits::default(),
+        pub(super) fanout: wire::fanout::FanoutLimits = wire::fanout::FanoutLimits::default(),
+        pub(super) journal: journal::SqliteSettings = journal::SqliteSettings::default(),
+        pub(super) demo: demo::DemoLimits = demo::DemoLimits::default(),
     }
 }

@@ -1,23 +1,24 @@
-//! What is in force, and what there is.
+//! Prints the effective configuration, and the table of all keys.
 
 use std::fmt::Write;
 
 use super::keys::KEYS;
-use super::{Config, Loaded};
+use super::{Config, LoadedConfig};
 
-impl Loaded {
-    /// The configuration as a file that would make it so, with where each value came from.
-    pub(crate) fn print(&self) -> String {
-        let mut out = String::from("# What is in force; after each value, where it came from.\n");
+impl LoadedConfig {
+    /// Returns the configuration as a TOML file, with the source of each value as a comment.
+    pub(crate) fn to_toml(&self) -> String {
+        let mut out =
+            String::from("# The effective configuration. The comment after each value names its source.\n");
         let mut section = "";
         for key in KEYS {
-            let (of, name) = key.name.split_once('.').unwrap_or(("", key.name));
-            if of != section {
-                section = of;
+            let (key_section, name) = key.name.split_once('.').unwrap_or(("", key.name));
+            if key_section != section {
+                section = key_section;
                 let _ = writeln!(out, "\n[{section}]");
             }
-            let origin = crate::print::printable(&self.origin(key.name).to_string());
-            let _ = match key.shown(&self.config) {
+            let origin = crate::output::printable(&self.origin(key.name).to_string());
+            let _ = match key.to_toml(&self.config) {
                 Some(value) => writeln!(out, "{name} = {value} # {origin}"),
                 None => writeln!(out, "# {name} is not set"),
             };
@@ -26,14 +27,14 @@ impl Loaded {
     }
 }
 
-/// All keys as the table of `docs/configuration.md`.
-pub(crate) fn list() -> String {
+/// Returns all keys as the Markdown table of `docs/configuration.md`.
+pub(crate) fn key_table_markdown() -> String {
     let config = Config::default();
-    let mut out = String::from("| key | default | least, most | meaning |\n|---|---|---|---|\n");
+    let mut out = String::from("| key | default | range | meaning |\n|---|---|---|---|\n");
     for key in KEYS {
-        let default = key.shown(&config).map_or_else(String::new, |value| format!("`{value}`"));
-        let range = key.kind.range().map_or_else(String::new, |(least, most)| format!("{least}, {most}"));
-        let _ = writeln!(out, "| `{}` | {default} | {range} | {} |", key.name, key.meaning);
+        let default = key.to_toml(&config).map_or_else(String::new, |value| format!("`{value}`"));
+        let range = key.kind.range().map_or_else(String::new, |(min, max)| format!("{min} to {max}"));
+        let _ = writeln!(out, "| `{}` | {default} | {range} | {} |", key.name, key.description);
     }
     out
 }

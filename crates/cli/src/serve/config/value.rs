@@ -1,4 +1,4 @@
-//! How a value is written, and read.
+//! Parsing and formatting of configuration values.
 
 use std::ffi::OsStr;
 use std::net::SocketAddr;
@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::Config;
-use super::keys::Key;
+use super::keys::ConfigKey;
 
-/// Times are in milliseconds.
+// Durations are in milliseconds.
 pub(super) const SECOND: u64 = 1000;
 pub(super) const MINUTE: u64 = 60 * SECOND;
 pub(super) const HOUR: u64 = 60 * MINUTE;
@@ -16,9 +16,9 @@ pub(super) const DAY: u64 = 24 * HOUR;
 pub(super) const MIB: u64 = 1 << 20;
 pub(super) const GIB: u64 = 1 << 30;
 
-/// What may stand there; numbers with the least and the most.
+/// The type of a value; numbers with their minimum and maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ValueKind {
     Address,
     Path,
     Flag,
@@ -29,79 +29,81 @@ pub(super) enum Kind {
     Time(u64, u64),
 }
 
-pub(super) enum Place<'c> {
+/// A reference to the field that holds a value, by the field's type.
+pub(super) enum FieldRef<'c> {
     Address(&'c mut SocketAddr),
     Path(&'c mut PathBuf),
-    MaybePath(&'c mut Option<PathBuf>),
+    OptionalPath(&'c mut Option<PathBuf>),
     Flag(&'c mut bool),
     List(&'c mut Vec<String>),
     Size(&'c mut usize),
-    MaybeSize(&'c mut Option<u64>),
+    OptionalSize(&'c mut Option<u64>),
     Time(&'c mut Duration),
     Millis(&'c mut i64),
-    MaybeMillis(&'c mut Option<i64>),
+    OptionalMillis(&'c mut Option<i64>),
 }
 
+/// A value as it was written, before it is parsed for its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Found<'f> {
-    /// In the environment or a flag, where everything is a word.
-    Words(Vec<&'f OsStr>),
-    /// A text in a file.
+pub(super) enum RawValue<'f> {
+    /// From the environment or a flag, where every value is a string.
+    Strings(Vec<&'f OsStr>),
+    /// A string in a file.
     Text(&'f str),
-    /// A whole number in a file, unless it is too large for any use.
+    /// An integer in a file; `None` if it is negative or too large.
     Integer(Option<u64>),
     Flag(bool),
     List(Vec<&'f str>),
-    /// Something that stands nowhere here, by its name.
+    /// A TOML type that no key accepts, by its name.
     Other(&'static str),
 }
 
 const UNITS_OF_TIME: [(&str, u64); 5] = [("d", DAY), ("h", HOUR), ("m", MINUTE), ("s", SECOND), ("ms", 1)];
 const UNITS_OF_BYTES: [(&str, u64); 4] = [("TiB", 1 << 40), ("GiB", GIB), ("MiB", MIB), ("KiB", 1024)];
 
-impl Kind {
-    /// What would be right.
-    fn right(self, optional: bool) -> String {
+impl ValueKind {
+    /// Describes the accepted values.
+    fn expected(self, optional: bool) -> String {
         let or_none = if optional { ", or none" } else { "" };
-        let range = |least, most| format!("from {} to {}", self.number(least), self.number(most));
+        let range = |min, max| format!("from {} to {}", self.format_number(min), self.format_number(max));
         match self {
-            Self::Address => "an address with its port, such as 127.0.0.1:8787".to_owned(),
+            Self::Address => "an address with a port, such as 127.0.0.1:8787".to_owned(),
             Self::Path => "a path".to_owned(),
             Self::Flag => "true or false".to_owned(),
-            Self::List => "a list of texts, such as [\"hub.example:8787\"]".to_owned(),
-            Self::Count(least, most) => format!("a whole number {}{or_none}", range(least, most)),
-            Self::Bytes(least, most) => {
-                format!("a number of bytes such as 65536, 64KiB or 1MiB, {}{or_none}", range(least, most))
+            Self::List => "a list of strings, such as [\"hub.example:8787\"]".to_owned(),
+            Self::Count(min, max) => format!("a whole number {}{or_none}", range(min, max)),
+            Self::Bytes(min, max) => {
+                format!("a number of bytes such as 65536, 64KiB or 1MiB, {}{or_none}", range(min, max))
             }
-            Self::Time(least, most) => {
-                format!("a duration such as 250ms, 30s, 5m, 12h or 7d, {}{or_none}", range(least, most))
+            Self::Time(min, max) => {
+                format!("a duration such as 250ms, 30s, 5m, 12h or 7d, {}{or_none}", range(min, max))
             }
         }
     }
 
     pub(super) fn range(self) -> Option<(String, String)> {
-        let (Self::Count(least, most) | Self::Bytes(least, most) | Self::Time(least, most)) = self else {
+        let (Self::Count(min, max) | Self::Bytes(min, max) | Self::Time(min, max)) = self else {
             return None;
         };
-        Some((self.number(least), self.number(most)))
+        Some((self.format_number(min), self.format_number(max)))
     }
 
-    /// How a number of this kind is written: in the largest unit that leaves nothing over.
-    pub(super) fn number(self, number: u64) -> String {
+    /// Formats a number in the largest unit that divides it.
+    pub(super) fn format_number(self, number: u64) -> String {
         let units: &[(&str, u64)] = match self {
             Self::Time(..) => &UNITS_OF_TIME,
             Self::Bytes(..) => &UNITS_OF_BYTES,
             _ => &[],
         };
-        let fits = |unit: &&(&str, u64)| number >= unit.1 && number.is_multiple_of(unit.1);
-        match units.iter().find(fits) {
+        let divides = |unit: &&(&str, u64)| number >= unit.1 && number.is_multiple_of(unit.1);
+        match units.iter().find(divides) {
             Some((name, unit)) => format!("{}{name}", number / unit),
             None if matches!(self, Self::Time(..)) => format!("{number}ms"),
             None => number.to_string(),
         }
     }
 
-    fn read_number(self, text: &str) -> Option<u64> {
+    fn parse_number(self, text: &str) -> Option<u64> {
         let text = text.trim();
         let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
         let (digits, unit) = text.split_at(end);
@@ -117,77 +119,79 @@ impl Kind {
     }
 }
 
-impl Key {
-    /// Puts a value where it goes. The error says what would be right.
-    pub(super) fn set(&self, config: &mut Config, found: &Found<'_>) -> Result<(), String> {
-        let place = (self.place)(config);
-        let optional = matches!(place, Place::MaybeSize(_) | Place::MaybeMillis(_));
-        let wrong = || format!("{} is not {}", found.shown(), self.kind.right(optional));
-        match place {
-            Place::Address(to) => *to = found.text().and_then(crate::way::socket).ok_or_else(wrong)?,
-            Place::Path(to) => *to = found.path().ok_or_else(wrong)?,
-            Place::MaybePath(to) => *to = Some(found.path().ok_or_else(wrong)?),
-            Place::Flag(to) => *to = found.flag().ok_or_else(wrong)?,
-            Place::List(to) => *to = found.list().ok_or_else(wrong)?,
-            Place::MaybeSize(to) if found.text() == Some("none") => *to = None,
-            Place::MaybeMillis(to) if found.text() == Some("none") => *to = None,
-            number => {
-                let found = found.number(self.kind).ok_or_else(wrong)?;
-                number.store(found).ok_or_else(wrong)?;
+impl ConfigKey {
+    /// Parses a value and stores it in its field. The error describes the accepted values.
+    pub(super) fn set(&self, config: &mut Config, raw: &RawValue<'_>) -> Result<(), String> {
+        let field = (self.field)(config);
+        let optional = matches!(field, FieldRef::OptionalSize(_) | FieldRef::OptionalMillis(_));
+        let invalid = || format!("{} is not {}", raw.describe(), self.kind.expected(optional));
+        match field {
+            FieldRef::Address(target) => {
+                *target = raw.text().and_then(crate::hub_args::parse_listen_address).ok_or_else(invalid)?;
+            }
+            FieldRef::Path(target) => *target = raw.path().ok_or_else(invalid)?,
+            FieldRef::OptionalPath(target) => *target = Some(raw.path().ok_or_else(invalid)?),
+            FieldRef::Flag(target) => *target = raw.flag().ok_or_else(invalid)?,
+            FieldRef::List(target) => *target = raw.list().ok_or_else(invalid)?,
+            FieldRef::OptionalSize(target) if raw.text() == Some("none") => *target = None,
+            FieldRef::OptionalMillis(target) if raw.text() == Some("none") => *target = None,
+            field => {
+                let number = raw.number(self.kind).ok_or_else(invalid)?;
+                field.store(number).ok_or_else(invalid)?;
             }
         }
         Ok(())
     }
 
-    /// The value as a file would have it; `None` if there is none.
-    pub(super) fn shown(&self, config: &Config) -> Option<String> {
+    /// Returns the value in TOML syntax; `None` if it is not set.
+    pub(super) fn to_toml(&self, config: &Config) -> Option<String> {
         let mut config = config.clone();
         let number = |number: u64| match self.kind {
-            Kind::Count(..) => number.to_string(),
+            ValueKind::Count(..) => number.to_string(),
             kind => {
-                let text = kind.number(number);
-                if text.bytes().all(|byte| byte.is_ascii_digit()) { text } else { quoted(&text) }
+                let text = kind.format_number(number);
+                if text.bytes().all(|byte| byte.is_ascii_digit()) { text } else { toml_string(&text) }
             }
         };
-        let none = || quoted("none");
+        let none = || toml_string("none");
         let millis = |millis: i64| number(u64::try_from(millis).unwrap_or(0));
-        Some(match (self.place)(&mut config) {
-            Place::Address(address) => quoted(&address.to_string()),
-            Place::Path(path) => quoted(&path.to_string_lossy()),
-            Place::MaybePath(path) => quoted(&path.as_ref()?.to_string_lossy()),
-            Place::Flag(flag) => flag.to_string(),
-            Place::List(list) => {
-                format!("[{}]", list.iter().map(|one| quoted(one)).collect::<Vec<_>>().join(", "))
+        Some(match (self.field)(&mut config) {
+            FieldRef::Address(address) => toml_string(&address.to_string()),
+            FieldRef::Path(path) => toml_string(&path.to_string_lossy()),
+            FieldRef::OptionalPath(path) => toml_string(&path.as_ref()?.to_string_lossy()),
+            FieldRef::Flag(flag) => flag.to_string(),
+            FieldRef::List(list) => {
+                format!("[{}]", list.iter().map(|item| toml_string(item)).collect::<Vec<_>>().join(", "))
             }
-            Place::Size(size) => number(*size as u64),
-            Place::MaybeSize(size) => size.map_or_else(none, number),
-            Place::Time(time) => number(u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
-            Place::Millis(time) => millis(*time),
-            Place::MaybeMillis(time) => time.map_or_else(none, millis),
+            FieldRef::Size(size) => number(*size as u64),
+            FieldRef::OptionalSize(size) => size.map_or_else(none, number),
+            FieldRef::Time(time) => number(u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
+            FieldRef::Millis(time) => millis(*time),
+            FieldRef::OptionalMillis(time) => time.map_or_else(none, millis),
         })
     }
 }
 
-impl Place<'_> {
+impl FieldRef<'_> {
     fn store(self, number: u64) -> Option<()> {
         match self {
-            Self::Size(to) => *to = usize::try_from(number).ok()?,
-            Self::MaybeSize(to) => *to = Some(number),
-            Self::Time(to) => *to = Duration::from_millis(number),
-            Self::Millis(to) => *to = i64::try_from(number).ok()?,
-            Self::MaybeMillis(to) => *to = Some(i64::try_from(number).ok()?),
+            Self::Size(target) => *target = usize::try_from(number).ok()?,
+            Self::OptionalSize(target) => *target = Some(number),
+            Self::Time(target) => *target = Duration::from_millis(number),
+            Self::Millis(target) => *target = i64::try_from(number).ok()?,
+            Self::OptionalMillis(target) => *target = Some(i64::try_from(number).ok()?),
             _ => return None,
         }
         Some(())
     }
 }
 
-impl Found<'_> {
+impl RawValue<'_> {
     fn text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
-            Self::Words(words) => match words.as_slice() {
-                [word] => word.to_str(),
+            Self::Strings(values) => match values.as_slice() {
+                [value] => value.to_str(),
                 _ => None,
             },
             _ => None,
@@ -196,8 +200,8 @@ impl Found<'_> {
 
     fn path(&self) -> Option<PathBuf> {
         let path = match self {
-            Self::Words(words) => PathBuf::from(words.first()?),
-            found => PathBuf::from(found.text()?),
+            Self::Strings(values) => PathBuf::from(values.first()?),
+            raw => PathBuf::from(raw.text()?),
         };
         (!path.as_os_str().is_empty()).then_some(path)
     }
@@ -205,18 +209,18 @@ impl Found<'_> {
     fn flag(&self) -> Option<bool> {
         match self {
             Self::Flag(flag) => Some(*flag),
-            Self::Words(_) => self.text()?.parse().ok(),
+            Self::Strings(_) => self.text()?.parse().ok(),
             _ => None,
         }
     }
 
-    /// Words are parted by commas, too.
+    /// Returns a list. Strings are also split at commas.
     fn list(&self) -> Option<Vec<String>> {
         let texts: Vec<&str> = match self {
             Self::List(texts) => texts.clone(),
-            Self::Words(words) => {
-                let words: Option<Vec<&str>> = words.iter().map(|word| word.to_str()).collect();
-                words?.into_iter().flat_map(|word| word.split(',')).collect()
+            Self::Strings(values) => {
+                let values: Option<Vec<&str>> = values.iter().map(|value| value.to_str()).collect();
+                values?.into_iter().flat_map(|value| value.split(',')).collect()
             }
             _ => return None,
         };
@@ -224,26 +228,27 @@ impl Found<'_> {
         texts.iter().all(|text| !text.is_empty()).then_some(texts)
     }
 
-    fn number(&self, kind: Kind) -> Option<u64> {
+    fn number(&self, kind: ValueKind) -> Option<u64> {
         let number = match (self, kind) {
-            // A bare number is no duration: nobody would know of what.
-            (Self::Integer(number), Kind::Count(..) | Kind::Bytes(..)) => (*number)?,
-            (Self::Words(_), _) | (Self::Text(_), Kind::Bytes(..) | Kind::Time(..)) => {
-                kind.read_number(self.text()?)?
+            // A number without a unit is not a duration.
+            (Self::Integer(number), ValueKind::Count(..) | ValueKind::Bytes(..)) => (*number)?,
+            (Self::Strings(_), _) | (Self::Text(_), ValueKind::Bytes(..) | ValueKind::Time(..)) => {
+                kind.parse_number(self.text()?)?
             }
             _ => return None,
         };
-        let (Kind::Count(least, most) | Kind::Bytes(least, most) | Kind::Time(least, most)) = kind else {
+        let (ValueKind::Count(min, max) | ValueKind::Bytes(min, max) | ValueKind::Time(min, max)) = kind
+        else {
             return None;
         };
-        (least..=most).contains(&number).then_some(number)
+        (min..=max).contains(&number).then_some(number)
     }
 
-    /// For an error.
-    fn shown(&self) -> String {
+    /// Describes the value in an error message.
+    fn describe(&self) -> String {
         let text = match self {
-            Self::Words(words) => {
-                words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(", ")
+            Self::Strings(values) => {
+                values.iter().map(|value| value.to_string_lossy()).collect::<Vec<_>>().join(", ")
             }
             Self::Text(text) => (*text).to_owned(),
             Self::Integer(Some(number)) => return number.to_string(),
@@ -252,12 +257,12 @@ impl Found<'_> {
             Self::List(_) => return "a list".to_owned(),
             Self::Other(name) => return (*name).to_owned(),
         };
-        format!("\"{}\"", crate::print::printable(&text))
+        format!("\"{}\"", crate::output::printable(&text))
     }
 }
 
-/// A text as TOML writes it.
-pub(super) fn quoted(text: &str) -> String {
+/// Formats a string in TOML syntax.
+pub(super) fn toml_string(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
         match c {
@@ -274,11 +279,11 @@ pub(super) fn quoted(text: &str) -> String {
 mod tests {
     use super::*;
 
-    const TIME: Kind = Kind::Time(0, u64::MAX);
-    const BYTES: Kind = Kind::Bytes(0, u64::MAX);
+    const TIME: ValueKind = ValueKind::Time(0, u64::MAX);
+    const BYTES: ValueKind = ValueKind::Bytes(0, u64::MAX);
 
     #[test]
-    fn numbers_are_read_as_they_are_written() {
+    fn numbers_with_units_are_parsed_and_formatted() {
         for (kind, text, number) in [
             (TIME, "300s", Some(300_000)),
             (TIME, "5m", Some(300_000)),
@@ -297,12 +302,12 @@ mod tests {
             (BYTES, "1MB", None),
             (BYTES, "1k", None),
             (BYTES, "99999999999999TiB", None),
-            (Kind::Count(0, 9), "7", Some(7)),
-            (Kind::Count(0, 9), "7s", None),
-            (Kind::Count(0, 9), "+7", None),
-            (Kind::Count(0, 9), "", None),
+            (ValueKind::Count(0, 9), "7", Some(7)),
+            (ValueKind::Count(0, 9), "7s", None),
+            (ValueKind::Count(0, 9), "+7", None),
+            (ValueKind::Count(0, 9), "", None),
         ] {
-            assert_eq!(kind.read_number(text), number, "{text}");
+            assert_eq!(kind.parse_number(text), number, "{text}");
         }
         for (kind, number, text) in [
             (TIME, 300_000, "5m"),
@@ -311,8 +316,8 @@ mod tests {
             (BYTES, 1_114_112, "1088KiB"),
             (BYTES, 1000, "1000"),
         ] {
-            assert_eq!(kind.number(number), text);
-            assert_eq!(kind.read_number(text), Some(number));
+            assert_eq!(kind.format_number(number), text);
+            assert_eq!(kind.parse_number(text), Some(number));
         }
     }
 }

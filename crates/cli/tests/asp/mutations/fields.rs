@@ -1,31 +1,35 @@
-//! Exhaustive: at every level of every message, every member and item changed in each of several ways, taken away,
-//! renamed and doubled, and one more put in.
+//! Exhaustive: at every level of every message, each member and item is changed in several ways, removed, renamed and
+//! duplicated, and one member is added.
 
 use asp::message::Authenticator;
 use serde_json::{Map, Value, json};
 
 use super::every_message;
 
-/// All places in a value, as pointers; the root is the empty one.
-fn places(value: &Value, here: &str, found: &mut Vec<String>) {
-    found.push(here.to_owned());
+/// Collects the JSON pointers of all values; the root is the empty pointer.
+fn collect_pointers(value: &Value, pointer: &str, pointers: &mut Vec<String>) {
+    pointers.push(pointer.to_owned());
     match value {
         Value::Object(members) => {
             for (name, value) in members {
-                places(value, &format!("{here}/{}", name.replace('~', "~0").replace('/', "~1")), found);
+                collect_pointers(
+                    value,
+                    &format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1")),
+                    pointers,
+                );
             }
         }
         Value::Array(items) => {
             for (item, at) in items.iter().zip(0..) {
-                places(item, &format!("{here}/{at}"), found);
+                collect_pointers(item, &format!("{pointer}/{at}"), pointers);
             }
         }
         _ => {}
     }
 }
 
-/// Other values than this one.
-fn others(value: &Value) -> Vec<Value> {
+/// Returns values that differ from this one.
+fn other_values(value: &Value) -> Vec<Value> {
     let mut others =
         vec![json!(null), json!(true), json!(0), json!(""), json!([]), json!({}), json!([value])];
     match value {
@@ -44,7 +48,7 @@ fn others(value: &Value) -> Vec<Value> {
                 json!(number.to_string()),
             ]);
         }
-        Value::Bool(word) => others.push(json!(!word)),
+        Value::Bool(flag) => others.push(json!(!flag)),
         Value::Object(members) => {
             let mut more = members.clone();
             more.insert("zzz".to_owned(), json!(1));
@@ -61,80 +65,84 @@ fn others(value: &Value) -> Vec<Value> {
     others
 }
 
-/// 81 and 81.0 are one number to JSON, and to RFC 8785.
-fn is_same(one: &Value, other: &Value) -> bool {
-    one == other
-        || matches!((one.as_f64(), other.as_f64()), (Some(one), Some(other)) if (one - other).abs() < 1e-9)
+/// Whether two values are the same. 81 and 81.0 are one number in JSON and in RFC 8785.
+fn is_same(left: &Value, other: &Value) -> bool {
+    left == other
+        || matches!((left.as_f64(), other.as_f64()), (Some(left), Some(other)) if (left - other).abs() < 1e-9)
 }
 
-/// Every object in it with one member taken away, or renamed.
-fn without_each(value: &Value, place: &str) -> Vec<Value> {
-    let Some(Value::Object(members)) = value.pointer(place) else { return Vec::new() };
+/// Returns variants of the object at `pointer`, each with one member removed or renamed.
+fn with_members_removed_or_renamed(value: &Value, pointer: &str) -> Vec<Value> {
+    let Some(Value::Object(members)) = value.pointer(pointer) else { return Vec::new() };
     let mut changed = Vec::new();
     for name in members.keys() {
-        let mut less = members.clone();
-        let member = less.remove(name).unwrap();
-        changed.push(less.clone());
-        less.insert(format!("{name}2"), member);
-        changed.push(less);
+        let mut removed = members.clone();
+        let member = removed.remove(name).unwrap();
+        changed.push(removed.clone());
+        removed.insert(format!("{name}2"), member);
+        changed.push(removed);
     }
-    changed.into_iter().map(|members: Map<_, _>| put(value, place, Value::Object(members))).collect()
+    changed
+        .into_iter()
+        .map(|members: Map<_, _>| with_value_at(value, pointer, Value::Object(members)))
+        .collect()
 }
 
-fn put(value: &Value, place: &str, new: Value) -> Value {
+fn with_value_at(value: &Value, pointer: &str, new: Value) -> Value {
     let mut changed = value.clone();
-    *changed.pointer_mut(place).unwrap() = new;
+    *changed.pointer_mut(pointer).unwrap() = new;
     changed
 }
 
-/// The message with a member doubled, at the front of its object; `serde_json` cannot hold such.
-fn doubled(text: &str, value: &Value, place: &str) -> Vec<String> {
-    let Some(Value::Object(members)) = value.pointer(place) else { return Vec::new() };
+/// Returns the message as text with one member duplicated at the front of its object. `serde_json` cannot represent that.
+fn with_duplicate_member(text: &str, value: &Value, pointer: &str) -> Vec<String> {
+    let Some(Value::Object(members)) = value.pointer(pointer) else { return Vec::new() };
     let member = |name: &str, value: &Value| format!("{}:{value},", json!(name));
-    let name = place.rsplit('/').next().unwrap();
-    let head = if place.is_empty() { "{".to_owned() } else { format!("\"{name}\":{{") };
+    let name = pointer.rsplit('/').next().unwrap();
+    let head = if pointer.is_empty() { "{".to_owned() } else { format!("\"{name}\":{{") };
     let Some(at) = text.find(&head).map(|at| at + head.len()) else { return Vec::new() };
-    let put = |more: String| format!("{}{more}{}", &text[..at], &text[at..]);
+    let insert = |more: String| format!("{}{more}{}", &text[..at], &text[at..]);
     members
         .iter()
-        .flat_map(|(name, value)| [put(member(name, value)), put(member(name, &json!("other")))])
-        .chain([put("\"zzz\":1,\"zzz\":1,".to_owned())])
+        .flat_map(|(name, value)| [insert(member(name, value)), insert(member(name, &json!("other")))])
+        .chain([insert("\"zzz\":1,\"zzz\":1,".to_owned())])
         .collect()
 }
 
 #[test]
-fn every_changed_missing_renamed_added_or_doubled_member_is_detected() {
+fn every_changed_removed_renamed_added_or_duplicated_member_is_detected() {
     let mut authenticator = Authenticator::default();
     let mut count = [0_u32; 3];
     for (chain, at) in every_message() {
-        let text = &chain.talk.messages[at];
+        let text = &chain.transcript.messages[at];
         let value: Value = serde_json::from_str(text).unwrap();
-        let respelled = value.to_string();
+        let reserialized = value.to_string();
         assert!(
-            chain.takes(&mut authenticator, at, respelled.as_bytes()),
-            "the order of members is no change"
+            chain.accepts(&mut authenticator, at, reserialized.as_bytes()),
+            "the order of members does not matter"
         );
-        let mut found = Vec::new();
-        places(&value, "", &mut found);
-        for place in &found {
-            let changed =
-                others(value.pointer(place).unwrap()).into_iter().map(|new| put(&value, place, new));
-            let less = without_each(&value, place);
-            let doubled = doubled(text, &value, place);
+        let mut pointers = Vec::new();
+        collect_pointers(&value, "", &mut pointers);
+        for pointer in &pointers {
+            let changed = other_values(value.pointer(pointer).unwrap())
+                .into_iter()
+                .map(|new| with_value_at(&value, pointer, new));
+            let removed = with_members_removed_or_renamed(&value, pointer);
+            let duplicated = with_duplicate_member(text, &value, pointer);
             let kinds: [Vec<String>; 3] = [
                 changed.map(|value| value.to_string()).collect(),
-                less.iter().map(ToString::to_string).collect(),
-                doubled,
+                removed.iter().map(ToString::to_string).collect(),
+                duplicated,
             ];
             for (texts, count) in kinds.iter().zip(&mut count) {
                 for mutant in texts {
-                    let taken = chain.takes(&mut authenticator, at, mutant.as_bytes());
-                    assert!(!taken, "{} line {}, {place}: {mutant}", chain.talk.name, at + 1);
+                    let is_accepted = chain.accepts(&mut authenticator, at, mutant.as_bytes());
+                    assert!(!is_accepted, "{} line {}, {pointer}: {mutant}", chain.transcript.name, at + 1);
                     *count += 1;
                 }
             }
         }
     }
-    let [changed, less, doubled] = count;
-    println!("{changed} members changed or added, {less} taken away or renamed, {doubled} doubled");
+    let [changed, removed, duplicated] = count;
+    println!("{changed} members changed or added, {removed} removed or renamed, {duplicated} duplicated");
 }

@@ -1,73 +1,82 @@
-//! Changing, dropping, doubling or swapping any message of a transcript is detected; dropping the last one cannot be, and is
-//! reported as a session still open.
+//! Changing, dropping, duplicating or swapping any message of a transcript is detected. Dropping the last message cannot be
+//! detected, but the session is then reported as still open.
 //!
-//! What is exhaustive is so over all transcripts of the demo (one seed), and is done here with the parts that
-//! `sayso asp verify` is made of, so that a mutation costs one message and not a process: `Authenticator` and `Record`. A
-//! message that stands at the same place in several transcripts, after the same messages, is mutated once. A sample of each
-//! kind goes through the binary, which must name the right line (`binary`). Each file says what it covers; every test
-//! prints how many mutations it made.
+//! Exhaustive tests cover all transcripts of the demo with one seed. They run in process with the parts of `sayso asp verify`,
+//! `Authenticator` and `SessionRecord`, so that a mutation costs one message instead of a process. A message that has
+//! the same position and the same predecessors in several transcripts is mutated once. A sample of each kind runs through
+//! the binary, which must name the right line (`through_binary`). Each file says what it covers, and every test prints how
+//! many mutations it made.
 
-mod binary;
-mod bits;
+mod bit_flips;
 mod fields;
-mod grafts;
-mod keys;
-mod order;
-mod tails;
+mod reordering;
+mod spliced_messages;
+mod through_binary;
+mod truncation;
+mod wrong_keys;
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use asp::message::{Authenticator, Cards, Sealed};
-use asp::session::{Judgement, Rules};
-use asp::{Admission, Card, Limits, Record};
+use asp::message::{AuthenticatedMessage, Authenticator, PinnedCards};
+use asp::session::{ReceiverChecks, SessionRules};
+use asp::{Admission, AgentCard, AspLimits, SessionRecord};
 
-use crate::asp::talk::{DEMOS, Talk};
+use crate::asp::transcripts::{DEMOS, TestTranscript};
 
-/// A transcript that verifies, taken apart.
-struct Chain {
-    talk: Talk,
-    cards: Cards,
-    messages: Vec<Sealed>,
-    /// The record before each message, and after the last.
-    before: Vec<Record>,
+/// A transcript that verifies, with its parsed messages.
+struct TranscriptChain {
+    transcript: TestTranscript,
+    cards: PinnedCards,
+    messages: Vec<AuthenticatedMessage>,
+    /// The record before each message, and after the last one.
+    records_before: Vec<SessionRecord>,
 }
 
-/// Those of the demo.
-static CHAINS: LazyLock<Vec<Chain>> = LazyLock::new(|| DEMOS.iter().map(Chain::of).collect());
+/// The chains of all demo transcripts.
+static CHAINS: LazyLock<Vec<TranscriptChain>> =
+    LazyLock::new(|| DEMOS.iter().map(TranscriptChain::of).collect());
 
-impl Chain {
-    fn of(talk: &Talk) -> Self {
-        let cards = Cards::new(talk.each_card().iter().map(|card| Card::parse(card).unwrap()));
+impl TranscriptChain {
+    fn of(transcript: &TestTranscript) -> Self {
+        let cards =
+            PinnedCards::new(transcript.each_card().iter().map(|card| AgentCard::parse(card).unwrap()));
         let mut authenticator = Authenticator::default();
-        let open = |text: &String| authenticator.open(text, &cards, &Limits::default()).unwrap();
-        let messages: Vec<_> = talk.messages.iter().map(open).collect();
-        let mut before = vec![begun(&messages[0], &cards).unwrap()];
+        let authenticate =
+            |text: &String| authenticator.authenticate(text, &cards, &AspLimits::default()).unwrap();
+        let messages: Vec<_> = transcript.messages.iter().map(authenticate).collect();
+        let mut records_before = vec![start_record(&messages[0], &cards).unwrap()];
         for (message, number) in messages.iter().zip(1..) {
-            let mut record = before[number - 1].clone();
-            assert!(is_taken(&mut record, message), "{} {number}", talk.name);
-            before.push(record);
+            let mut record = records_before[number - 1].clone();
+            assert!(is_accepted(&mut record, message), "{} {number}", transcript.name);
+            records_before.push(record);
         }
-        Self { talk: talk.clone(), cards, messages, before }
+        Self { transcript: transcript.clone(), cards, messages, records_before }
     }
 
-    /// Whether this line would be taken in the place of message `at`.
-    fn takes(&self, authenticator: &mut Authenticator, at: usize, line: &[u8]) -> bool {
+    /// Whether this line would be accepted in place of message `at`.
+    fn accepts(&self, authenticator: &mut Authenticator, at: usize, line: &[u8]) -> bool {
         let Ok(text) = std::str::from_utf8(line) else { return false };
-        let Ok(message) = authenticator.open(text, &self.cards, &Limits::default()) else { return false };
-        let record = if at == 0 { begun(&message, &self.cards) } else { Some(self.before[at].clone()) };
-        record.is_some_and(|mut record| is_taken(&mut record, &message))
+        let Ok(message) = authenticator.authenticate(text, &self.cards, &AspLimits::default()) else {
+            return false;
+        };
+        let record =
+            if at == 0 { start_record(&message, &self.cards) } else { Some(self.records_before[at].clone()) };
+        record.is_some_and(|mut record| is_accepted(&mut record, &message))
     }
 
-    /// The first of these messages that is not taken, counted from 0.
-    fn first_bad<'m>(&self, messages: impl IntoIterator<Item = &'m Sealed>) -> Option<usize> {
+    /// Returns the index of the first rejected message, from 0.
+    fn first_rejected<'m>(
+        &self,
+        messages: impl IntoIterator<Item = &'m AuthenticatedMessage>,
+    ) -> Option<usize> {
         let mut record = None;
         for (message, at) in messages.into_iter().zip(0..) {
             if record.is_none() {
-                record = begun(message, &self.cards);
+                record = start_record(message, &self.cards);
             }
             let Some(record) = &mut record else { return Some(at) };
-            if !is_taken(record, message) {
+            if !is_accepted(record, message) {
                 return Some(at);
             }
         }
@@ -75,18 +84,19 @@ impl Chain {
     }
 }
 
-fn begun(first: &Sealed, cards: &Cards) -> Option<Record> {
-    Record::beginning(&first.envelope, cards, Rules::default(), &Limits::default()).ok()
+fn start_record(first: &AuthenticatedMessage, cards: &PinnedCards) -> Option<SessionRecord> {
+    SessionRecord::from_invitation(&first.envelope, cards, SessionRules::default(), &AspLimits::default())
+        .ok()
 }
 
-fn is_taken(record: &mut Record, message: &Sealed) -> bool {
-    matches!(record.admit(message, Judgement::default(), None), Admission::Taken(_))
+fn is_accepted(record: &mut SessionRecord, message: &AuthenticatedMessage) -> bool {
+    matches!(record.admit(message, ReceiverChecks::default(), None), Admission::Accepted(_))
 }
 
-/// Every message of every transcript, once: its chain and its place.
-fn every_message() -> Vec<(&'static Chain, usize)> {
+/// Every distinct message of all transcripts, as its chain and index.
+fn every_message() -> Vec<(&'static TranscriptChain, usize)> {
     let mut seen = HashSet::new();
     let all = CHAINS.iter().flat_map(|chain| (0..chain.messages.len()).map(move |at| (chain, at)));
-    // A message names the hash of all before it, so the same text has the same past.
-    all.filter(|(chain, at)| seen.insert(chain.talk.messages[*at].as_str())).collect()
+    // A message contains the hash of all messages before it, so equal texts have equal histories.
+    all.filter(|(chain, at)| seen.insert(chain.transcript.messages[*at].as_str())).collect()
 }

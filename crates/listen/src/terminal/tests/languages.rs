@@ -1,50 +1,53 @@
-//! What is typed in other languages than English: understood, and never taken for a yes by mistake.
+//! Input in languages other than English is understood, and never mistaken for a yes.
 
 use proptest::prelude::*;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-use super::{ALONE, CHOICES, GRAVE, LIGHT, WITH_REQUESTS, WORDS, YES_NO, ear_in, sent_in};
-use crate::terminal::conversation::{Act, take};
+use super::{
+    CHOICES, FREE_TEXT, HIGH_RISK, LOW_RISK, WITH_REQUESTS, WITHOUT_REQUESTS, YES_NO,
+    sent_message_in_language, subscriber_in_language,
+};
+use crate::terminal::input_handler::{TerminalAction, handle_line};
 
 const ACCEPT: &str = r#""decision":"accept""#;
 const REJECT: &str = r#""decision":"reject""#;
 
 #[test]
-fn spanish_words_answer_and_order() {
+fn spanish_answers_and_commands_are_understood() {
     let table: &[(&[&str], &str, Option<&str>)] = &[
-        (&[GRAVE], "sí", Some(ACCEPT)),
-        (&[GRAVE], "Sí.", Some(ACCEPT)),
-        (&[GRAVE], "¡Sí!", Some(ACCEPT)),
-        (&[GRAVE], "si", Some(ACCEPT)),
-        (&[GRAVE], "aceptar 1", Some(ACCEPT)),
-        (&[GRAVE], "1 aceptar", Some(ACCEPT)),
-        (&[GRAVE], "responder sí", Some(ACCEPT)),
-        (&[GRAVE], "yes", Some(ACCEPT)),
-        (&[GRAVE], "no", Some(REJECT)),
-        (&[GRAVE], "rechazar", Some(REJECT)),
-        (&[GRAVE], "s", None),
-        (&[GRAVE], "y", None),
-        (&[GRAVE], "1", None),
-        (&[GRAVE], "", None),
-        (&[GRAVE], "sí no", None),
-        (&[GRAVE], "así", None),
-        (&[GRAVE], "sí, por favor", None),
-        (&[GRAVE], "claro", None),
-        (&[LIGHT], "s", Some(ACCEPT)),
-        (&[LIGHT], "y", None),
-        (&[LIGHT], "1", Some(ACCEPT)),
-        (&[LIGHT], "2", Some(REJECT)),
-        (&[LIGHT, LIGHT], "sí", None),
-        (&[LIGHT, LIGHT], "sí 2", Some(r#""reply_token":"rpl_1","decision":"accept""#)),
-        (&[GRAVE], "más tiempo", Some("deadline.extend")),
-        (&[GRAVE], "mas tiempo 1", Some("deadline.extend")),
-        (&[GRAVE], "parar", Some("session.stop")),
-        (&[GRAVE], "parar todo", Some("session.stop")),
-        (&[GRAVE], "estado", None),
-        (&[WORDS], "Lagos", Some(r#""response":"Lagos""#)),
-        (&[WORDS], "responder parar", Some(r#""response":"parar""#)),
-        (&[WORDS], "responder 1 5 euros", Some(r#""response":"5 euros""#)),
+        (&[HIGH_RISK], "sí", Some(ACCEPT)),
+        (&[HIGH_RISK], "Sí.", Some(ACCEPT)),
+        (&[HIGH_RISK], "¡Sí!", Some(ACCEPT)),
+        (&[HIGH_RISK], "si", Some(ACCEPT)),
+        (&[HIGH_RISK], "aceptar 1", Some(ACCEPT)),
+        (&[HIGH_RISK], "1 aceptar", Some(ACCEPT)),
+        (&[HIGH_RISK], "responder sí", Some(ACCEPT)),
+        (&[HIGH_RISK], "yes", Some(ACCEPT)),
+        (&[HIGH_RISK], "no", Some(REJECT)),
+        (&[HIGH_RISK], "rechazar", Some(REJECT)),
+        (&[HIGH_RISK], "s", None),
+        (&[HIGH_RISK], "y", None),
+        (&[HIGH_RISK], "1", None),
+        (&[HIGH_RISK], "", None),
+        (&[HIGH_RISK], "sí no", None),
+        (&[HIGH_RISK], "así", None),
+        (&[HIGH_RISK], "sí, por favor", None),
+        (&[HIGH_RISK], "claro", None),
+        (&[LOW_RISK], "s", Some(ACCEPT)),
+        (&[LOW_RISK], "y", None),
+        (&[LOW_RISK], "1", Some(ACCEPT)),
+        (&[LOW_RISK], "2", Some(REJECT)),
+        (&[LOW_RISK, LOW_RISK], "sí", None),
+        (&[LOW_RISK, LOW_RISK], "sí 2", Some(r#""reply_token":"rpl_1","decision":"accept""#)),
+        (&[HIGH_RISK], "más tiempo", Some("deadline.extend")),
+        (&[HIGH_RISK], "mas tiempo 1", Some("deadline.extend")),
+        (&[HIGH_RISK], "parar", Some("session.stop")),
+        (&[HIGH_RISK], "parar todo", Some("session.stop")),
+        (&[HIGH_RISK], "estado", None),
+        (&[FREE_TEXT], "Lagos", Some(r#""response":"Lagos""#)),
+        (&[FREE_TEXT], "responder parar", Some(r#""response":"parar""#)),
+        (&[FREE_TEXT], "responder 1 5 euros", Some(r#""response":"5 euros""#)),
         (&[CHOICES], "2", Some(r#""response":"b""#)),
         (&[YES_NO], "sí", Some(r#""response":true"#)),
         (&[YES_NO], "Sí.", Some(r#""response":true"#)),
@@ -52,51 +55,51 @@ fn spanish_words_answer_and_order() {
         (&[YES_NO], "quizás", None),
     ];
     for (questions, line, expected) in table {
-        let told = sent_in("es", questions, line, ALONE);
+        let sent = sent_message_in_language("es", questions, line, WITHOUT_REQUESTS);
         match expected {
             Some(part) => {
-                assert!(told.as_ref().is_some_and(|told| told.contains(part)), "{line:?}: {told:?}");
+                assert!(sent.as_ref().is_some_and(|sent| sent.contains(part)), "{line:?}: {sent:?}");
             }
-            None => assert_eq!(told, None, "{line:?} to {questions:?}"),
+            None => assert_eq!(sent, None, "{line:?} to {questions:?}"),
         }
     }
 }
 
 #[test]
-fn yoruba_words_answer_and_order() {
+fn yoruba_answers_and_commands_are_understood() {
     let table: &[(&[&str], &str, Option<&str>)] = &[
-        (&[GRAVE], "bẹ́ẹ̀ni", Some(ACCEPT)),
-        (&[GRAVE], "Bẹ́ẹ̀ ni.", Some(ACCEPT)),
-        (&[GRAVE], "beeni 1", Some(ACCEPT)),
-        (&[GRAVE], "bẹẹni", Some(ACCEPT)),
-        (&[GRAVE], "bẹ̀ẹ́ni", None),
-        (&[GRAVE], "sí", None),
-        (&[GRAVE], "gbà", None),
-        (&[GRAVE], "y", None),
-        (&[LIGHT], "y", Some(ACCEPT)),
-        (&[GRAVE], "rárá", Some(REJECT)),
-        (&[GRAVE], "beeko", Some(REJECT)),
-        (&[GRAVE], "àkókò sí i", Some("deadline.extend")),
-        (&[GRAVE], "akoko si i 1", Some("deadline.extend")),
-        (&[GRAVE], "dúró", Some("session.stop")),
-        (&[WORDS], "dáhùn dúró", Some(r#""response":"dúró""#)),
+        (&[HIGH_RISK], "bẹ́ẹ̀ni", Some(ACCEPT)),
+        (&[HIGH_RISK], "Bẹ́ẹ̀ ni.", Some(ACCEPT)),
+        (&[HIGH_RISK], "beeni 1", Some(ACCEPT)),
+        (&[HIGH_RISK], "bẹẹni", Some(ACCEPT)),
+        (&[HIGH_RISK], "bẹ̀ẹ́ni", None),
+        (&[HIGH_RISK], "sí", None),
+        (&[HIGH_RISK], "gbà", None),
+        (&[HIGH_RISK], "y", None),
+        (&[LOW_RISK], "y", Some(ACCEPT)),
+        (&[HIGH_RISK], "rárá", Some(REJECT)),
+        (&[HIGH_RISK], "beeko", Some(REJECT)),
+        (&[HIGH_RISK], "àkókò sí i", Some("deadline.extend")),
+        (&[HIGH_RISK], "akoko si i 1", Some("deadline.extend")),
+        (&[HIGH_RISK], "dúró", Some("session.stop")),
+        (&[FREE_TEXT], "dáhùn dúró", Some(r#""response":"dúró""#)),
         (&[YES_NO], "bẹ́ẹ̀ ni", Some(r#""response":true"#)),
         (&[YES_NO], "rara", Some(r#""response":false"#)),
     ];
     for (questions, line, expected) in table {
-        let told = sent_in("yo", questions, line, ALONE);
+        let sent = sent_message_in_language("yo", questions, line, WITHOUT_REQUESTS);
         match expected {
             Some(part) => {
-                assert!(told.as_ref().is_some_and(|told| told.contains(part)), "{line:?}: {told:?}");
+                assert!(sent.as_ref().is_some_and(|sent| sent.contains(part)), "{line:?}: {sent:?}");
             }
-            None => assert_eq!(told, None, "{line:?} to {questions:?}"),
+            None => assert_eq!(sent, None, "{line:?} to {questions:?}"),
         }
     }
 }
 
-/// What may be a yes, without its marks; the second are short ones. Written down here once more, so that a word that slips
-/// into a language's list is seen.
-fn affirmative(language: &str) -> (&'static [&'static str], &'static [&'static str]) {
+/// The words that may count as a yes, without diacritics; the second list has the short ones. The list is repeated
+/// here to detect a word that is added to a language by mistake.
+fn accepted_yes_words(language: &str) -> (&'static [&'static str], &'static [&'static str]) {
     match language {
         "es" => (&["yes", "accept", "si", "aceptar", "acepto"], &["s", "1"]),
         "yo" => (&["yes", "accept", "beeni", "bee ni"], &["y", "1"]),
@@ -104,8 +107,8 @@ fn affirmative(language: &str) -> (&'static [&'static str], &'static [&'static s
     }
 }
 
-/// In small letters, without marks, the number of the question and the signs of who speaks instead of typing.
-fn bare(line: &str) -> String {
+/// Converts a line to lowercase and removes diacritics, the question's number and the punctuation of dictation.
+fn normalize_line(line: &str) -> String {
     let small: String = line.to_lowercase().nfd().filter(|letter| !is_combining_mark(*letter)).collect();
     let words: Vec<String> = small
         .split_whitespace()
@@ -124,7 +127,7 @@ fn bare(line: &str) -> String {
     }
 }
 
-fn piece() -> impl Strategy<Value = String> {
+fn word_strategy() -> impl Strategy<Value = String> {
     let words = proptest::sample::select(vec![
         "yes",
         "no",
@@ -177,27 +180,27 @@ fn piece() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn nothing_but_a_yes_is_a_yes(
+    fn only_an_explicit_yes_counts_as_a_yes(
         language in proptest::sample::select(vec!["en", "es", "yo"]),
-        pieces in proptest::collection::vec(piece(), 0..4),
+        words in proptest::collection::vec(word_strategy(), 0..4),
         upper in any::<bool>(),
         requests in any::<bool>(),
     ) {
-        let line = pieces.join(" ");
+        let line = words.join(" ");
         let line = if upper { line.to_uppercase() } else { line };
-        let around = if requests { WITH_REQUESTS } else { ALONE };
-        let (whole, short) = affirmative(language);
-        let bare = bare(&line);
-        for (question, may) in [(GRAVE, whole.contains(&bare.as_str())),
-            (LIGHT, whole.contains(&bare.as_str()) || short.contains(&bare.as_str()))] {
-            let accepted = take(&mut ear_in(language, &[question]), &line, around, super::NOW)
+        let context = if requests { WITH_REQUESTS } else { WITHOUT_REQUESTS };
+        let (whole, short) = accepted_yes_words(language);
+        let normalized = normalize_line(&line);
+        for (question, may_accept) in [(HIGH_RISK, whole.contains(&normalized.as_str())),
+            (LOW_RISK, whole.contains(&normalized.as_str()) || short.contains(&normalized.as_str()))] {
+            let accepted = handle_line(&mut subscriber_in_language(language, &[question]), &line, context, super::NOW)
                 .into_iter()
-                .any(|act| matches!(act, Act::Send { message, .. } if message.contains(ACCEPT)));
-            prop_assert!(may || !accepted, "{line:?} in {language}");
+                .any(|action| matches!(action, TerminalAction::Send { message, .. } if message.contains(ACCEPT)));
+            prop_assert!(may_accept || !accepted, "{line:?} in {language}");
         }
-        // And with two open, a yes without a number is for neither.
-        let several = sent_in(language, &[LIGHT, LIGHT], &line, around);
-        let names_one = line.split_whitespace().any(|word| word.contains(['1', '2']));
-        prop_assert!(names_one || several.is_none_or(|told| !told.contains(ACCEPT)), "{line:?} in {language}");
+        // With two open questions, a yes without a number is for neither.
+        let several = sent_message_in_language(language, &[LOW_RISK, LOW_RISK], &line, context);
+        let has_number = line.split_whitespace().any(|word| word.contains(['1', '2']));
+        prop_assert!(has_number || several.is_none_or(|sent| !sent.contains(ACCEPT)), "{line:?} in {language}");
     }
 }

@@ -1,77 +1,83 @@
-//! After a loss and a return, one sentence says what was missed: whatever came, and also where nothing of it is said.
+//! After a reconnect, one sentence tells the person whether anything was missed, even if no missed event is announced.
 
 use std::time::Duration;
 
 use aaep::SubscriptionId;
 use tokio::time::advance;
 
-use super::latency::{Screen, event, talk};
-use crate::client::{Heard, Lost, Why};
-use crate::terminal::talk::Talk;
+use super::latency::{CapturedOutput, event, new_listener};
+use crate::client::{ConnectionError, ConnectionEvent, ConnectionLoss};
+use crate::terminal::listener::TerminalListener;
 
-const ASKED: &str = r#""action":"A","consequence":"C","default_decision":"reject","reply_token":"rpl_1","timeout_seconds":300"#;
-const WAITS: &str = r#""from_state":"awaiting_input","to_state":"awaiting_input""#;
-const THINKS: &str = r#""from_state":"idle","to_state":"thinking""#;
-const NOT_KEPT: &str = "notice: Connected again, but what was said meanwhile was not kept for you.";
+const CONFIRMATION: &str = r#""action":"A","consequence":"C","default_decision":"reject","reply_token":"rpl_1","timeout_seconds":300"#;
+const STATE_WAITING: &str = r#""from_state":"awaiting_input","to_state":"awaiting_input""#;
+const STATE_THINKING: &str = r#""from_state":"idle","to_state":"thinking""#;
+const RECONNECTED_WITH_LOSS: &str = "notice: Reconnected, but what you missed was not stored.";
 
-/// The connection is lost, comes back with these events, and is caught up: what is said of it.
-async fn returns(talk: &mut Talk<Screen>, screen: &Screen, resumed: bool, events: Vec<Heard>) -> Vec<String> {
-    talk.hear(Heard::Lost(Lost::Unreachable(Why::Cut)));
-    talk.look();
-    screen.lines();
+/// Loses the connection, reconnects with these events and catches up. Returns the printed lines.
+async fn reconnect(
+    listener: &mut TerminalListener<CapturedOutput>,
+    output: &CapturedOutput,
+    resumed: bool,
+    events: Vec<ConnectionEvent>,
+) -> Vec<String> {
+    listener
+        .handle_event(ConnectionEvent::Lost(ConnectionLoss::Unreachable(ConnectionError::ConnectionReset)));
+    listener.poll();
+    output.lines();
     let subscription = SubscriptionId::parse("sub_1").ok();
-    talk.hear(Heard::Open { subscription, notes: None, resumed });
+    listener.handle_event(ConnectionEvent::Open { subscription, notes: None, resumed });
     for event in events {
-        talk.hear(event);
+        listener.handle_event(event);
     }
-    talk.look();
+    listener.poll();
     advance(Duration::from_secs(6)).await;
-    talk.look();
-    screen.lines()
+    listener.poll();
+    output.lines()
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_missed_only_what_is_not_said_is_told_that_nothing_was() {
-    let (mut talk, screen) = talk(None);
-    talk.hear(event(1, "awaiting.confirmation", ASKED));
-    let again = returns(&mut talk, &screen, true, vec![event(2, "state.changed", WAITS)]).await;
-    let [back, nothing, open] = &again[..] else { panic!("{again:#?}") };
-    assert_eq!([back, nothing], ["notice: Connected again.", "notice: Nothing was said meanwhile."]);
+async fn if_no_missed_event_is_announced_the_person_hears_that_nothing_was_missed() {
+    let (mut listener, output) = new_listener(None);
+    listener.handle_event(event(1, "awaiting.confirmation", CONFIRMATION));
+    let lines = reconnect(&mut listener, &output, true, vec![event(2, "state.changed", STATE_WAITING)]).await;
+    let [connected, nothing, open] = &lines[..] else { panic!("{lines:#?}") };
+    assert_eq!([connected, nothing], ["notice: Reconnected.", "notice: You missed nothing."]);
     assert!(open.starts_with("ask: Question 1 from bank is still open"), "{open}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_was_away_for_too_long_is_told_what_still_holds() {
-    let (mut talk, screen) = talk(None);
-    talk.hear(event(1, "awaiting.confirmation", ASKED));
-    let known = || vec![event(1, "awaiting.confirmation", ASKED)];
-    let again = returns(&mut talk, &screen, false, known()).await;
-    let [not_kept, follows, open] = &again[..] else { panic!("{again:#?}") };
-    assert_eq!([not_kept, follows], [NOT_KEPT, "notice: What holds now follows."]);
+async fn after_a_long_absence_the_current_status_is_announced() {
+    let (mut listener, output) = new_listener(None);
+    listener.handle_event(event(1, "awaiting.confirmation", CONFIRMATION));
+    let known = || vec![event(1, "awaiting.confirmation", CONFIRMATION)];
+    let lines = reconnect(&mut listener, &output, false, known()).await;
+    let [not_kept, follows, open] = &lines[..] else { panic!("{lines:#?}") };
+    assert_eq!([not_kept, follows], [RECONNECTED_WITH_LOSS, "notice: Here is how things stand."]);
     assert!(open.starts_with("ask: Question 1 from bank is still open"), "{open}");
-    // There is no question any more that would tell what holds.
-    talk.typed("yes");
-    let again = returns(&mut talk, &screen, false, known()).await;
-    let waits = "status: Session 1, bank. It has not said what it does.";
-    assert_eq!(again, [NOT_KEPT, "notice: What holds now follows.", waits]);
+    // No open question describes the situation any more.
+    listener.handle_line("yes");
+    let lines = reconnect(&mut listener, &output, false, known()).await;
+    let waits = "status: Session 1, bank. It has not said what it is doing.";
+    assert_eq!(lines, [RECONNECTED_WITH_LOSS, "notice: Here is how things stand.", waits]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_held_before_a_loss_is_said_after_it_only_if_it_holds() {
-    let (mut one, screen) = talk(None);
-    one.hear(event(1, "state.changed", THINKS));
-    let again = returns(&mut one, &screen, true, vec![]).await;
-    let nothing = "notice: Nothing was said meanwhile.";
-    assert_eq!(again, ["notice: Connected again.", nothing, "agent: bank is thinking."]);
-    let (mut other, screen) = talk(None);
-    other.hear(event(1, "state.changed", THINKS));
+async fn announcements_held_before_a_loss_are_made_only_if_still_true() {
+    let (mut one, output) = new_listener(None);
+    one.handle_event(event(1, "state.changed", STATE_THINKING));
+    let lines = reconnect(&mut one, &output, true, vec![]).await;
+    let nothing = "notice: You missed nothing.";
+    assert_eq!(lines, ["notice: Reconnected.", nothing, "agent: bank is thinking."]);
+    let (mut other, output) = new_listener(None);
+    other.handle_event(event(1, "state.changed", STATE_THINKING));
     let decides = r#""from_state":"thinking","to_state":"deciding""#;
-    let again = returns(&mut other, &screen, true, vec![event(2, "state.changed", decides)]).await;
-    let follows = "notice: What was said meanwhile follows.";
-    assert_eq!(again, ["notice: Connected again.", follows, "agent: bank is deciding what to do."]);
-    let (mut anew, screen) = talk(None);
-    anew.hear(event(1, "state.changed", THINKS));
-    let again = returns(&mut anew, &screen, false, vec![]).await;
-    assert_eq!(again[..2], [NOT_KEPT, "notice: No agent is at work."]);
-    assert!(!again.iter().any(|line| line.contains("thinking")), "{again:#?}");
+    let lines = reconnect(&mut other, &output, true, vec![event(2, "state.changed", decides)]).await;
+    let follows = "notice: Here is what you missed.";
+    assert_eq!(lines, ["notice: Reconnected.", follows, "agent: bank is deciding what to do."]);
+    let (mut anew, output) = new_listener(None);
+    anew.handle_event(event(1, "state.changed", STATE_THINKING));
+    let lines = reconnect(&mut anew, &output, false, vec![]).await;
+    assert_eq!(lines[..2], [RECONNECTED_WITH_LOSS, "notice: No agent is working."]);
+    assert!(!lines.iter().any(|line| line.contains("thinking")), "{lines:#?}");
 }

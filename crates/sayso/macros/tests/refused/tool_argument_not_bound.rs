@@ -1,4 +1,4 @@
-//! An answer is bound to what it can be bound to.
+//! An argument must have a type to which an answer can be bound.
 
 struct Connection;
 

@@ -1,4 +1,4 @@
-//! A tool waits.
+//! A tool must be async.
 
 #[sayso::tool]
 fn pay() -> Result<(), String> {

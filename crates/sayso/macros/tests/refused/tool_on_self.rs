@@ -1,4 +1,4 @@
-//! No answer is bound to what a method is called on.
+//! A method that needs consent must skip `self`.
 
 struct Bank;
 

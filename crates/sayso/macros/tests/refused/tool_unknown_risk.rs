@@ -1,4 +1,4 @@
-//! There are three risks.
+//! The risk must be low, medium or high.
 
 #[sayso::tool(risk = "huge")]
 async fn pay() -> Result<(), String> {

@@ -1,4 +1,4 @@
-//! Whether a tool failed must be told.
+//! A tool must return a `Result`.
 
 #[sayso::tool]
 async fn pay() {}

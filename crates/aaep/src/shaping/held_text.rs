@@ -1,0 +1,275 @@
+//! The text of one output, held until it can be split.
+
+use std::sync::Arc;
+
+use super::code_spans::{self, CodeContext};
+use super::held_event::{
+    OutgoingEvent, assign_text_id, code_point_count, has_same_attributes, update_direction,
+};
+use super::text_boundaries::{self, CutGranularity, CutSearch, PendingText, contains_blank_line};
+use crate::event::{CoalesceHint, Event, OutputStreaming, Payload};
+use crate::id::OutputId;
+use seal::{Digest, Timestamp};
+
+/// How text is split for one subscription.
+#[derive(Clone, Debug)]
+pub(super) struct TextCutter {
+    pub(super) granularity: CutGranularity,
+    /// Maximum number of bytes in one event.
+    pub(super) max_bytes: usize,
+    pub(super) cuts_sentences: bool,
+    pub(super) cuts_paragraphs: bool,
+    /// Whether the hint of a chunk is trusted to describe its end.
+    pub(super) trusts_hints: bool,
+    /// The digest of the terms, which is part of the ids of rewritten events.
+    pub(super) terms_digest: Digest,
+}
+
+/// The held text of one output.
+#[derive(Clone, Debug)]
+pub(super) struct HeldText<T> {
+    output: Option<OutputId>,
+    agent: Box<str>,
+    held: String,
+    /// The length of the held text in characters.
+    length: u64,
+    /// The position of the first held character.
+    position: u64,
+    context: CodeContext,
+    /// Whether a new cut is possible only after a chunk that passes
+    /// [`text_boundaries::may_create_cut`].
+    is_settled: bool,
+    /// The chunk that starts where the held text starts.
+    first: Option<Arc<T>>,
+    /// The latest chunk, and its offset in the held text.
+    last: Arc<T>,
+    last_offset: Option<usize>,
+    /// The log position of the chunk at the start of the held text, or of an earlier one.
+    pub(super) first_position: u64,
+}
+
+/// Most sentences have fewer bytes, so the buffer rarely has to grow.
+const INITIAL_CAPACITY: usize = 256;
+
+impl<T: AsRef<Event>> HeldText<T> {
+    pub(super) fn new(source: &Arc<T>, chunk: &OutputStreaming, first_position: u64) -> Self {
+        Self {
+            output: chunk.output_id.clone(),
+            agent: (**source).as_ref().envelope.producer.agent_id.as_str().into(),
+            held: String::with_capacity(INITIAL_CAPACITY),
+            length: 0,
+            position: chunk.position,
+            context: CodeContext::default(),
+            is_settled: true,
+            first: None,
+            last: Arc::clone(source),
+            last_offset: None,
+            first_position,
+        }
+    }
+
+    pub(super) fn belongs_to(&self, event: &Event, chunk: &OutputStreaming) -> bool {
+        self.output == chunk.output_id
+            && (self.output.is_some() || *self.agent == *event.envelope.producer.agent_id)
+    }
+
+    /// Returns whether no text is held and no code fence is open.
+    pub(super) fn is_empty(&self) -> bool {
+        self.held.is_empty() && self.context.fence.is_none()
+    }
+
+    /// Returns whether the held text starts with the latest chunk or inside it.
+    pub(super) fn begins_with_last(&self) -> bool {
+        self.last_offset.is_none_or(|at| at == 0)
+    }
+
+    /// Restarts the search for cuts after the boundaries changed.
+    pub(super) fn reset_search(&mut self) {
+        self.is_settled = false;
+    }
+
+    /// Adds the next chunk, and releases the text up to the last boundary.
+    pub(super) fn push_chunk(
+        &mut self,
+        source: &Arc<T>,
+        chunk: &OutputStreaming,
+        cutter: &TextCutter,
+        released: &mut Vec<OutgoingEvent<T>>,
+    ) {
+        let event = (**source).as_ref();
+        let time = event.envelope.timestamp;
+        let expected = self.position + self.length;
+        if expected != chunk.position || !has_same_attributes((*self.last).as_ref(), event) {
+            self.flush(cutter, time, released);
+            self.position = chunk.position;
+        }
+        self.last_offset = Some(self.held.len());
+        if self.held.is_empty() {
+            self.first = Some(Arc::clone(source));
+        }
+        self.last = Arc::clone(source);
+        self.held.push_str(&chunk.chunk);
+        self.length += code_point_count(&chunk.chunk);
+        if text_boundaries::may_create_cut(&chunk.chunk, cutter.granularity) {
+            self.is_settled = false;
+        }
+        self.release_cuts(chunk.complete, cutter, time, released);
+        if chunk.complete {
+            released.push(self.release(self.held.len(), CoalesceHint::Completion, true, cutter, time));
+        } else if cutter.trusts_hints
+            && matches!(chunk.coalesce_hint, Some(CoalesceHint::Sentence | CoalesceHint::Paragraph))
+        {
+            self.flush(cutter, time, released);
+        }
+    }
+
+    /// Releases all held text, even if it does not end at a boundary.
+    pub(super) fn flush(
+        &mut self,
+        cutter: &TextCutter,
+        time: Timestamp,
+        released: &mut Vec<OutgoingEvent<T>>,
+    ) {
+        self.release_cuts(false, cutter, time, released);
+        if !self.held.is_empty() {
+            released.push(self.release(self.held.len(), CoalesceHint::None, false, cutter, time));
+        }
+    }
+
+    /// Releases held text that is complete, because the agent continues with something else.
+    pub(super) fn flush_complete(
+        &mut self,
+        cutter: &TextCutter,
+        time: Timestamp,
+        released: &mut Vec<OutgoingEvent<T>>,
+    ) {
+        if !self.held.is_empty() && self.pending_text(self.held.len(), false).is_complete(cutter.granularity)
+        {
+            let hint = self.boundary_hint(self.held.len(), cutter);
+            released.push(self.release(self.held.len(), hint, false, cutter, time));
+        }
+    }
+
+    fn pending_text(&self, length: usize, is_ended: bool) -> PendingText<'_> {
+        let event = (*self.last).as_ref();
+        let language = match &event.payload {
+            Payload::OutputStreaming(chunk) => chunk.language.as_deref(),
+            _ => None,
+        };
+        let hints = event.envelope.localization_hints.as_ref();
+        let language = language.or_else(|| hints?.primary_language.as_deref()).unwrap_or_default();
+        PendingText {
+            text: self.held.get(..length).unwrap_or(&self.held),
+            context: self.context,
+            language,
+            is_ended,
+        }
+    }
+
+    fn release_cuts(
+        &mut self,
+        is_ended: bool,
+        cutter: &TextCutter,
+        time: Timestamp,
+        released: &mut Vec<OutgoingEvent<T>>,
+    ) {
+        loop {
+            let exceeds_limit = self.held.len() > cutter.max_bytes;
+            if self.is_settled && !exceeds_limit && !is_ended {
+                return;
+            }
+            // Text beyond the limit is ignored, so that the cuts do not depend on how the text is
+            // divided into chunks.
+            let length =
+                if exceeds_limit { self.held.floor_char_boundary(cutter.max_bytes) } else { self.held.len() };
+            let pending = self.pending_text(length, is_ended && !exceeds_limit);
+            let (at, hint) = match pending.first_cut(cutter.granularity) {
+                CutSearch::At(at) => (at, self.boundary_hint(at, cutter)),
+                CutSearch::Nothing { .. } if exceeds_limit => (pending.forced_cut(), CoalesceHint::None),
+                CutSearch::Nothing { is_settled } => {
+                    self.is_settled = is_settled;
+                    return;
+                }
+            };
+            if at == 0 {
+                // The limit is smaller than one character.
+                self.is_settled = true;
+                return;
+            }
+            released.push(self.release(at, hint, false, cutter, time));
+            self.is_settled = false;
+        }
+    }
+
+    /// Returns the widest requested boundary at this position.
+    fn boundary_hint(&self, at: usize, cutter: &TextCutter) -> CoalesceHint {
+        let before = &self.held[..at];
+        let space = &before[before.trim_end().len()..];
+        match cutter.granularity {
+            _ if cutter.cuts_paragraphs && contains_blank_line(space) => CoalesceHint::Paragraph,
+            CutGranularity::Word
+                if cutter.cuts_sentences && self.pending_text(self.held.len(), false).ends_sentence(at) =>
+            {
+                CoalesceHint::Sentence
+            }
+            CutGranularity::Word => CoalesceHint::Word,
+            CutGranularity::Sentence => CoalesceHint::Sentence,
+            CutGranularity::Paragraph => CoalesceHint::Paragraph,
+            CutGranularity::Completion => CoalesceHint::None,
+        }
+    }
+
+    fn release(
+        &mut self,
+        at: usize,
+        hint: CoalesceHint,
+        complete: bool,
+        cutter: &TextCutter,
+        time: Timestamp,
+    ) -> OutgoingEvent<T> {
+        self.context = code_spans::context_after(&self.held[..at], self.context);
+        let text = &self.held[..at];
+        let (position, length) = (self.position, code_point_count(text));
+        self.position += length;
+        self.length -= length;
+        let unchanged = self.first.take().filter(|source| match &(**source).as_ref().payload {
+            Payload::OutputStreaming(chunk) => {
+                chunk.chunk == *text
+                    && chunk.position == position
+                    && chunk.complete == complete
+                    && chunk.coalesce_hint.as_ref() == Some(&hint)
+            }
+            _ => false,
+        });
+        let text = if unchanged.is_none() { text.to_owned() } else { String::new() };
+        // `drain` keeps the buffer's capacity for the next text.
+        self.held.drain(..at);
+        self.last_offset = self.last_offset.and_then(|last| last.checked_sub(at));
+        if self.last_offset == Some(0) && !self.held.is_empty() {
+            self.first = Some(Arc::clone(&self.last));
+        }
+        if let Some(source) = unchanged {
+            return OutgoingEvent::Unchanged(source);
+        }
+        let Event { envelope, payload } = (*self.last).as_ref();
+        let payload = match payload {
+            Payload::OutputStreaming(last) => Payload::OutputStreaming(OutputStreaming {
+                chunk: text,
+                position,
+                complete,
+                coalesce_hint: Some(hint),
+                output_id: last.output_id.clone(),
+                content_type: last.content_type.clone(),
+                language: last.language.clone(),
+                other: last.other.clone(),
+            }),
+            // Unreachable, because only output is held.
+            other => other.clone(),
+        };
+        let mut event = Event { envelope: envelope.clone(), payload };
+        event.envelope.timestamp = time;
+        update_direction(&mut event);
+        assign_text_id(&mut event, &cutter.terms_digest);
+        OutgoingEvent::Rewritten(Box::new(event))
+    }
+}

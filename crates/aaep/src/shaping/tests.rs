@@ -1,0 +1,167 @@
+//! Tests of text boundaries in several languages.
+
+use super::code_spans::CodeContext;
+use super::text_boundaries::{CutGranularity, CutSearch, PendingText};
+
+/// Splits a text and joins the parts with `|`.
+fn cut(text: &str, granularity: CutGranularity, language: &str) -> String {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while let CutSearch::At(at) =
+        (PendingText { text: rest, context: CodeContext::default(), language, is_ended: true })
+            .first_cut(granularity)
+    {
+        parts.push(&rest[..at]);
+        rest = &rest[at..];
+    }
+    parts.push(rest);
+    parts.join("|")
+}
+
+/// Asserts that each text is split exactly at its `|` marks.
+fn assert_cuts(granularity: CutGranularity, language: &str, texts: &[&str]) {
+    for expected in texts {
+        assert_eq!(cut(&expected.replace('|', ""), granularity, language), *expected, "{language}");
+    }
+}
+
+#[test]
+fn english_sentences_are_split() {
+    assert_cuts(
+        CutGranularity::Sentence,
+        "en-US",
+        &[
+            "3.14 is pi. |Next",
+            "Done. |Sent. |Next",
+            "It costs $3.50 today. |It was $1,000.50 before.",
+            "Dr. Smith met Mr. Jones and Mrs. Brown. |They talked.",
+            "Use a tool, e.g. Hammer. |Or i.e. This one.",
+            "The U.S. Army. |Hm",
+            "J. R. R. Tolkien wrote it. |Yes.",
+            "See https://example.org/a.b?c=d&e=1.2! |Then write to a.b@example.org. |Bye.",
+            "Version 1.2.3 is out. |So is v2.0.",
+            "He said \"Go.\" |Then he left. |(Really!) |Yes?",
+            "Wait... what? |Well... |What",
+            "Really?! |Yes!!! |Ok",
+            "No. |Then see No. 5 and Fig. 3. |End",
+            "1. First\n|2. Second",
+            "A line that\ngoes on. |Next",
+            "# Title\n|Text begins. |Here",
+            "Run `a. B` now. |Then `x? Y`. |End",
+            "Before.\n|```\nlet a = 1. Two\n\nB. C\n```\n|After. |End",
+            "Etc. and so on, etc. |The end",
+            "The file main.rs is there. |Open config.toml!",
+            "😀 Nice. |👩‍👩‍👧 Family. |End",
+            "Done.\n\n|Next.   |Two",
+        ],
+    );
+}
+
+#[test]
+fn spanish_sentences_are_split() {
+    assert_cuts(
+        CutGranularity::Sentence,
+        "es",
+        &[
+            "El Sr. García y la Sra. López llegaron. |¿Quién es? |¡Nadie!",
+            "Vive en EE. UU. Hoy trabaja. |Sí.",
+            "Son 3,50 €. |Ud. Paga.",
+            "Use p. ej. Madrid. |Fin.",
+        ],
+    );
+}
+
+#[test]
+fn german_sentences_are_split() {
+    assert_cuts(
+        CutGranularity::Sentence,
+        "de-DE",
+        &[
+            "Das ist z. B. Berlin. |Oder z.B. Hamburg. |Ende",
+            "Am 3. Mai kam Dr. Weber. |Er blieb bis zum 12. Juni. |Gut.",
+            "Es war 1990. |Danach nicht.",
+            "Hr. Müller, d. h. Karl, kommt. |„Wirklich?“ |Ja.",
+        ],
+    );
+}
+
+#[test]
+fn yoruba_sentences_are_split() {
+    assert_cuts(
+        CutGranularity::Sentence,
+        "yo",
+        &[
+            "Mo ń wá ìròyìn náà. |Ó ti parí, ẹ ṣé. |Èwo ni ẹ fẹ́? |Mo fẹ́ràn rẹ̀. |Ẹ kú àárọ̀",
+            "Mo rí ọ. |Ó dára.",
+        ],
+    );
+}
+
+#[test]
+fn chinese_and_japanese_sentences_are_split() {
+    assert_cuts(
+        CutGranularity::Sentence,
+        "zh",
+        &[
+            "你好。|今天天气很好！|你要去吗？|好的",
+            "他说：“走吧。”|然后他走了。|完",
+            "价格是3.5元。|很便宜。",
+        ],
+    );
+    assert_cuts(CutGranularity::Sentence, "ja", &["終わりです。|次へ。|はい"]);
+}
+
+#[test]
+fn hindi_sentences_are_split() {
+    assert_cuts(CutGranularity::Sentence, "hi", &["मैं आ रहा हूँ। |आप कैसे हैं? |डॉ. शर्मा यहाँ हैं। |ठीक॥ |अच्छा"]);
+}
+
+#[test]
+fn arabic_sentences_are_split() {
+    assert_cuts(
+        CutGranularity::Sentence,
+        "ar",
+        &["جارٍ البحث. |أي حساب تقصد؟ |د. أحمد هنا. |تم الأمر!", "یہ ہے۔ |ٹھیک"],
+    );
+}
+
+#[test]
+fn words_keep_their_punctuation_and_their_parts() {
+    assert_cuts(
+        CutGranularity::Word,
+        "en",
+        &[
+            "Hello, |world! |It's |3.14 |or |well-known; |see |https://a.b/c?d=e |now",
+            "Run |`a b` |now",
+            "👩‍👩‍👧 |family",
+        ],
+    );
+    assert_cuts(CutGranularity::Word, "zh", &["你|好，|世|界。|再|见"]);
+}
+
+#[test]
+fn paragraphs_end_with_a_blank_line() {
+    assert_cuts(
+        CutGranularity::Paragraph,
+        "en",
+        &["One. Two.\nThree.\n\n|Four.\r\n\r\n|Five\n \n\n|Six", "Text\n\n|```\na\n\nb\n```\n\n|End"],
+    );
+    assert_cuts(CutGranularity::Completion, "en", &["One.\n\nTwo."]);
+}
+
+#[test]
+fn a_cut_is_found_only_when_no_following_text_can_change_it() {
+    let first_cut = |text| {
+        PendingText { text, context: CodeContext::default(), language: "en", is_ended: false }
+            .first_cut(CutGranularity::Sentence)
+    };
+    for undecided in
+        ["Done", "Done.", "Done. ", "Done. (", "Done. 5", "It is $3.", "Run `a. B", "```\na. B\n"]
+    {
+        assert!(matches!(first_cut(undecided), CutSearch::Nothing { .. }), "{undecided}");
+    }
+    assert_eq!(first_cut("Done. N"), CutSearch::At(6));
+    assert_eq!(first_cut("Done. (N"), CutSearch::At(6));
+    assert_eq!(first_cut("Done. (n"), CutSearch::Nothing { is_settled: true });
+    assert_eq!(first_cut("Run `a. B` now"), CutSearch::Nothing { is_settled: true });
+}

@@ -1,0 +1,402 @@
+//! Random histories of questions, answers, listeners, time and crashes, checked against a second, naive
+//! implementation.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::BuildHasherDefault;
+
+use aaep::consent::{
+    ConsentLimits, ConsentOutcome, GuardedCall, Question, QuestionAnswer, QuestionRegistry, Resolution,
+    ResolvedBy, StagedChange,
+};
+use aaep::event::Decision;
+use proptest::prelude::*;
+use seal::UnixMillis;
+use serde_json::json;
+
+use super::consent_hub::*;
+use crate::support::byte_choices::Choices;
+use crate::support::decisions;
+use testing::property::cases;
+
+const LISTENERS: [&str; 3] = ["ada", "bob", "cleo"];
+const RESUME_WINDOW_MS: i64 = 20_000;
+
+/// What the observer has recorded about one question.
+#[derive(Debug)]
+struct ObservedQuestion {
+    session: usize,
+    irreversible: bool,
+    accept_by_default: bool,
+    timeout_ms: i64,
+    asked_at: UnixMillis,
+    deadline: UnixMillis,
+    entitled: BTreeSet<usize>,
+    /// Until when listeners may reconnect after a crash before the question counts as unanswerable.
+    grace_until: UnixMillis,
+    resolved: Option<(bool, ResolvedBy)>,
+    is_spent: bool,
+}
+
+/// The state of a listener's subscription.
+#[derive(Debug)]
+enum SubscriptionLink {
+    Open,
+    Lost(UnixMillis),
+    Closed,
+}
+
+struct RandomHistory {
+    hub: ConsentHub,
+    now: UnixMillis,
+    observed: BTreeMap<u8, ObservedQuestion>,
+    links: [SubscriptionLink; 3],
+    is_ended: [bool; 2],
+}
+
+impl RandomHistory {
+    fn new() -> Self {
+        let links = [SubscriptionLink::Open, SubscriptionLink::Open, SubscriptionLink::Open];
+        let hub = ConsentHub::with(&LISTENERS);
+        Self { hub, now: T0, observed: BTreeMap::new(), links, is_ended: [false; 2] }
+    }
+
+    fn is_live(&self, listener: usize) -> bool {
+        match self.links[listener] {
+            SubscriptionLink::Open => true,
+            SubscriptionLink::Lost(until) => self.now < until,
+            SubscriptionLink::Closed => false,
+        }
+    }
+
+    fn is_open(&self, n: u8) -> bool {
+        self.observed.get(&n).is_some_and(|observed_question| {
+            observed_question.resolved.is_none() && !self.is_ended[observed_question.session]
+        })
+    }
+
+    /// Performs one random action. `Err` is a violated invariant.
+    fn step(&mut self, choices: &mut Choices<'_>) -> Result<(), TestCaseError> {
+        let n = u8::try_from(choices.below(6)).unwrap();
+        let listener = choices.below(3);
+        match choices.below(14) {
+            0 | 1 => self.ask(n, choices),
+            2..=4 => self.reply(n, listener, choices),
+            5 => self.extend(n, listener),
+            6 => {
+                self.now += choices.pick(&[1, 3000, 9999, 35_000, 63_000]);
+                Ok(())
+            }
+            7 => self.change_subscription(listener, choices),
+            8 => self.cancel(n),
+            9 if choices.below(4) == 0 => self.end(listener, choices),
+            10 | 11 => self.spend(n, choices),
+            12 => {
+                self.crash();
+                Ok(())
+            }
+            13 => self.wake(),
+            _ => Ok(()),
+        }
+    }
+
+    fn ask(&mut self, n: u8, choices: &mut Choices<'_>) -> Result<(), TestCaseError> {
+        let (irreversible, accept_by_default) =
+            [(true, false), (false, true), (false, false)][choices.below(3)];
+        let timeout_seconds = [10, 70][choices.below(2)];
+        let session = choices.below(2);
+        let id = [SESSION, OTHER_SESSION][session];
+        let base = if irreversible { confirmation(n) } else { harmless_confirmation(n) };
+        let event = with(
+            base,
+            &json!({
+                "timestamp": format_timestamp(self.now.get()), "timeout_seconds": timeout_seconds, "session_id": id,
+                "default_decision": if accept_by_default { "accept" } else { "reject" },
+            }),
+        );
+        let listeners: Vec<usize> = (0..3).filter(|_| choices.below(2) == 0).collect();
+        let names: Vec<&str> = listeners.iter().map(|listener| LISTENERS[*listener]).collect();
+        let before = self.hub.registry.clone();
+        let result = self.hub.try_ask(&event, &names, self.now);
+        let is_valid = !self.observed.contains_key(&n) && !self.is_ended[session];
+        prop_assert_eq!(result.is_ok(), is_valid, "{:?}", result);
+        let Ok(outcomes) = result else {
+            prop_assert!(self.hub.registry == before);
+            return Ok(());
+        };
+        let timeout_ms = timeout_seconds * 1000;
+        let entitled = listeners.into_iter().filter(|listener| self.is_live(*listener)).collect();
+        let observed_question = ObservedQuestion {
+            session,
+            irreversible,
+            accept_by_default,
+            timeout_ms,
+            asked_at: self.now,
+            deadline: self.now + timeout_ms,
+            entitled,
+            grace_until: UnixMillis::MIN,
+            resolved: None,
+            is_spent: false,
+        };
+        self.observed.insert(n, observed_question);
+        let is_unreachable = !self.can_answer(n);
+        prop_assert_eq!(resolutions(&outcomes).len(), usize::from(is_unreachable));
+        self.check_outcomes(&outcomes)
+    }
+
+    fn can_answer(&self, n: u8) -> bool {
+        let observed_question = &self.observed[&n];
+        observed_question.entitled.iter().any(|listener| match self.links[*listener] {
+            SubscriptionLink::Open => true,
+            SubscriptionLink::Lost(until) => self.now < until && !observed_question.accept_by_default,
+            SubscriptionLink::Closed => false,
+        })
+    }
+
+    fn reply(&mut self, n: u8, listener: usize, choices: &mut Choices<'_>) -> Result<(), TestCaseError> {
+        let sender = if choices.below(5) == 0 { choices.below(3) } else { listener };
+        let decision = ["accept", "reject"][choices.below(2)];
+        let is_late = choices.below(6) == 0;
+        let deadline = self.observed.get(&n).map_or(self.now, |observed_question| observed_question.deadline);
+        let at = if is_late { deadline } else { self.now };
+        let is_valid = self.is_open(n)
+            && self.now < deadline
+            && at < deadline
+            && sender == listener
+            && self.is_live(listener)
+            && self.observed[&n].entitled.contains(&listener);
+        let before = self.hub.registry.clone();
+        let text = reply(n, LISTENERS[listener], decision, at);
+        if choices.below(8) == 0 {
+            // The journal is full, so the reply must have no effect.
+            if let Ok(staged) = stage_message(&mut self.hub.registry, LISTENERS[sender], &text, self.now) {
+                self.hub.registry.abandon(staged);
+            }
+            prop_assert!(self.hub.registry == before);
+            return Ok(());
+        }
+        let result = self.hub.send(LISTENERS[sender], &text, self.now);
+        prop_assert_eq!(
+            result.is_ok(),
+            is_valid,
+            "{:?} to {:?} at {}",
+            result,
+            self.observed.get(&n),
+            self.now - T0
+        );
+        let Ok(outcomes) = result else {
+            prop_assert!(self.hub.registry == before, "a refused reply changes nothing");
+            return Ok(());
+        };
+        let resolved = resolution(&outcomes);
+        prop_assert_eq!(
+            (resolved.is_accepted(), resolved.resolved_by),
+            (decision == "accept", ResolvedBy::Reply)
+        );
+        self.check_outcomes(&outcomes)
+    }
+
+    fn extend(&mut self, n: u8, listener: usize) -> Result<(), TestCaseError> {
+        let before = self.hub.registry.clone();
+        let result =
+            self.hub.send(LISTENERS[listener], &extend(n, LISTENERS[listener], None, self.now), self.now);
+        let can_extend =
+            self.is_open(n) && self.is_live(listener) && self.observed[&n].entitled.contains(&listener);
+        let now = self.now;
+        let observed_question = self
+            .observed
+            .get_mut(&n)
+            .filter(|observed_question| can_extend && now < observed_question.deadline);
+        let extensible = observed_question.filter(|observed_question| {
+            observed_question.deadline < observed_question.asked_at + 10 * observed_question.timeout_ms
+        });
+        prop_assert_eq!(result.is_ok(), extensible.is_some());
+        match extensible {
+            Some(observed_question) => observed_question.deadline += observed_question.timeout_ms,
+            None => prop_assert!(self.hub.registry == before),
+        }
+        Ok(())
+    }
+
+    fn wake(&mut self) -> Result<(), TestCaseError> {
+        let outcomes = self.hub.wake(self.now);
+        self.check_outcomes(&outcomes)?;
+        for (n, observed_question) in &self.observed {
+            prop_assert!(
+                !self.is_open(*n) || self.now < observed_question.deadline,
+                "{} is past its deadline",
+                n
+            );
+            let is_unreachable = !self.can_answer(*n) && self.now >= observed_question.grace_until;
+            prop_assert!(!self.is_open(*n) || !is_unreachable, "nobody can answer {}", n);
+        }
+        let next = self.hub.registry.next_deadline();
+        prop_assert!(next.is_none_or(|next| next > self.now), "a deadline is left in the past");
+        prop_assert!(self.hub.wake(self.now).is_empty(), "a second wake must do nothing");
+        Ok(())
+    }
+
+    fn change_subscription(
+        &mut self,
+        listener: usize,
+        choices: &mut Choices<'_>,
+    ) -> Result<(), TestCaseError> {
+        let id = sub(LISTENERS[listener]);
+        let (is_live, choice) = (self.is_live(listener), choices.below(4));
+        let staged = match choice {
+            0 if is_live => {
+                self.links[listener] = SubscriptionLink::Closed;
+                self.hub.registry.subscription_closed(&id, self.now)
+            }
+            1 | 2 if matches!(self.links[listener], SubscriptionLink::Open) => {
+                self.links[listener] = SubscriptionLink::Lost(self.now + RESUME_WINDOW_MS);
+                self.hub.registry.subscription_lost(&id, self.now, RESUME_WINDOW_MS)
+            }
+            _ => {
+                let resumed = self.hub.registry.subscription_resumed(&id, self.now);
+                prop_assert_eq!(resumed, is_live);
+                if is_live {
+                    self.links[listener] = SubscriptionLink::Open;
+                }
+                StagedChange::default()
+            }
+        };
+        let outcomes = self.hub.commit(staged);
+        self.check_outcomes(&outcomes)
+    }
+
+    fn cancel(&mut self, n: u8) -> Result<(), TestCaseError> {
+        let can_cancel = self.is_open(n) && self.now < self.observed[&n].deadline;
+        let cancelled = self.hub.registry.cancel_question(&token(n), self.now);
+        prop_assert_eq!(cancelled.is_ok(), can_cancel);
+        let outcomes = cancelled.map(|staged| self.hub.commit(staged)).unwrap_or_default();
+        self.check_outcomes(&outcomes)
+    }
+
+    fn end(&mut self, listener: usize, choices: &mut Choices<'_>) -> Result<(), TestCaseError> {
+        let outcomes = if choices.below(2) == 0 {
+            let stopped = self.hub.send(LISTENERS[listener], &stop(LISTENERS[listener], self.now), self.now);
+            prop_assert_eq!(stopped.is_ok(), self.is_live(listener) && !self.is_ended[0]);
+            let Ok(outcomes) = stopped else { return Ok(()) };
+            outcomes
+        } else {
+            let staged = self.hub.registry.end_session(&session(), self.now);
+            self.hub.commit(staged)
+        };
+        self.check_outcomes(&outcomes)?;
+        let is_resolved = |question: &ObservedQuestion| question.session == 1 || question.resolved.is_some();
+        prop_assert!((0..6).all(|n| self.observed.get(&n).is_none_or(is_resolved)));
+        self.is_ended[0] = true;
+        Ok(())
+    }
+
+    fn spend(&mut self, n: u8, choices: &mut Choices<'_>) -> Result<(), TestCaseError> {
+        let session = choices.below(2);
+        let irreversible = choices.below(2) == 0;
+        let id = aaep::SessionId::parse([SESSION, OTHER_SESSION][session]).unwrap();
+        let token = token(n);
+        let call = GuardedCall { irreversible, ..call(&id, Some(&token), None) };
+        let is_covered = self.observed.get(&n).is_some_and(|observed_question| {
+            let by_reply = observed_question.resolved == Some((true, ResolvedBy::Reply));
+            let is_accepted = observed_question.resolved.is_some_and(|(accepted, _)| accepted);
+            let is_sufficient =
+                if irreversible { by_reply && observed_question.irreversible } else { is_accepted };
+            observed_question.session == session
+                && !self.is_ended[session]
+                && is_sufficient
+                && !observed_question.is_spent
+        });
+        let before = self.hub.registry.clone();
+        let result = self.hub.spend(&call);
+        prop_assert_eq!(result.is_ok(), is_covered, "{:?} on {:?}", result, self.observed.get(&n));
+        match self.observed.get_mut(&n) {
+            Some(observed_question) if is_covered => observed_question.is_spent = true,
+            _ => prop_assert!(self.hub.registry == before),
+        }
+        Ok(())
+    }
+
+    /// Restarts the hub. The listeners that were connected reconnect.
+    fn crash(&mut self) {
+        let records: Vec<String> = self.hub.registry.questions().map(Question::to_record).collect();
+        let questions = records.iter().map(|record| Question::parse_record(record).unwrap());
+        let hasher = BuildHasherDefault::default();
+        let mut registry = QuestionRegistry::restore(
+            ConsentLimits::default(),
+            hasher,
+            questions,
+            self.now,
+            RESUME_WINDOW_MS,
+        );
+        for observed_question in self.observed.values_mut() {
+            observed_question.grace_until = self.now + RESUME_WINDOW_MS;
+        }
+        for (name, link) in LISTENERS.iter().zip(&mut self.links) {
+            match link {
+                SubscriptionLink::Open => assert!(registry.subscription_opened(&sub(name), name)),
+                _ => *link = SubscriptionLink::Closed,
+            }
+        }
+        // The journal knows which sessions have ended.
+        if self.is_ended[0] {
+            let session_questions =
+                self.observed.iter().filter(|(_, observed_question)| observed_question.session == 0);
+            registry.restore_ended_session(&session(), session_questions.map(|(n, _)| token(*n)));
+        }
+        self.hub = ConsentHub { registry };
+    }
+
+    /// Records the resolutions and checks them against the invariants.
+    fn check_outcomes(&mut self, outcomes: &[ConsentOutcome]) -> Result<(), TestCaseError> {
+        for resolution in resolutions(outcomes) {
+            self.check_resolution(&resolution)?;
+        }
+        Ok(())
+    }
+
+    fn check_resolution(&mut self, resolution: &Resolution) -> Result<(), TestCaseError> {
+        let n = (0..6).find(|n| token(*n) == resolution.token).unwrap();
+        let (is_reachable, is_in_grace) = (self.can_answer(n), self.now < self.observed[&n].grace_until);
+        let observed_question = self.observed.get_mut(&n).unwrap();
+        prop_assert!(observed_question.resolved.is_none(), "resolved twice");
+        let accepted = resolution.answer == QuestionAnswer::Decision(Decision::Accept);
+        match resolution.resolved_by {
+            ResolvedBy::Reply => {}
+            ResolvedBy::Timeout => {
+                prop_assert!(
+                    self.now >= observed_question.deadline && accepted == observed_question.accept_by_default
+                );
+            }
+            ResolvedBy::Closure => {
+                prop_assert!(
+                    !is_reachable && !is_in_grace && accepted == observed_question.accept_by_default
+                );
+            }
+            ResolvedBy::Unreachable => {
+                prop_assert!(!is_reachable && accepted == observed_question.accept_by_default);
+            }
+            _ => prop_assert!(!accepted),
+        }
+        prop_assert!(
+            !(observed_question.irreversible && accepted && resolution.resolved_by != ResolvedBy::Reply),
+            "nothing irreversible is accepted by default"
+        );
+        observed_question.resolved = Some((accepted, resolution.resolved_by));
+        Ok(())
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(600))]
+
+    #[test]
+    fn a_naive_implementation_agrees_with_the_registry(bytes in decisions(400)) {
+        let mut choices = Choices::new(&bytes);
+        let mut history = RandomHistory::new();
+        for _ in 0..60 {
+            history.step(&mut choices)?;
+        }
+        history.now += 100_000_000;
+        history.wake()?;
+        prop_assert!((0..6).all(|n| !history.is_open(n)), "every question is resolved at the end");
+    }
+}

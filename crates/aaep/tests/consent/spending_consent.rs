@@ -1,0 +1,188 @@
+//! Spending consent: an acceptance permits one call, of the action that was asked about, in the same session (decisions 5 and 6;
+//! C-B1 to C-B3).
+
+use aaep::SessionId;
+use aaep::consent::{ConsentOutcome, GuardedCall, QuestionStatus, SpendError};
+use serde_json::json;
+
+use super::consent_hub::*;
+
+const BEN_ARGUMENTS: &str = r#"{"to":"Ben","amount":500}"#;
+
+/// A hub with question 1 about a transfer to Ben, and this decision on it.
+fn hub_with_transfer(decision: Option<&str>) -> ConsentHub {
+    let mut hub = ConsentHub::with(&["ada"]);
+    hub.ask(&bound(confirmation(1), "transfer", BEN_ARGUMENTS), &["ada"]);
+    if let Some(decision) = decision {
+        hub.answer("ada", 1, decision, T0 + 1).unwrap();
+    }
+    hub
+}
+
+#[test]
+fn an_acceptance_covers_exactly_its_call_once() {
+    for names_token in [true, false] {
+        let mut hub = hub_with_transfer(Some("accept"));
+        let (session, token) = (session(), token(1));
+        let call = call(&session, names_token.then_some(&token), Some(r#"{ "amount": 500.0, "to": "Ben" }"#));
+        let outcomes = hub.spend(&call).unwrap();
+        let [ConsentOutcome::ConsentSpent(spent)] = &outcomes[..] else { panic!("{outcomes:?}") };
+        assert_eq!(
+            (&spent.token, spent.digest),
+            (&token, hub.registry.question(&token).unwrap().action_digest())
+        );
+        assert_eq!(hub.spend(&call).unwrap_err(), SpendError::AlreadySpent);
+    }
+}
+
+#[test]
+fn any_other_call_is_refused_and_spends_nothing() {
+    let other = SessionId::parse(OTHER_SESSION).unwrap();
+    let session = session();
+    let (one, nine) = (token(1), token(9));
+    let transfer_to_ben = call(&session, Some(&one), Some(BEN_ARGUMENTS));
+    let cases = [
+        (None, transfer_to_ben, SpendError::Undecided, "AAEP-6.1-1"),
+        (Some("reject"), transfer_to_ben, SpendError::Refused { modified: false }, "AAEP-4.5.3-1"),
+        (
+            Some("accept"),
+            GuardedCall { session_id: &other, ..transfer_to_ben },
+            SpendError::WrongSession,
+            "AAEP-4.3.1-3",
+        ),
+        (
+            Some("accept"),
+            GuardedCall { session_id: &other, token: None, ..transfer_to_ben },
+            SpendError::NotAsked,
+            "AAEP-4.3.1-3",
+        ),
+        (
+            Some("accept"),
+            GuardedCall { token: Some(&nine), ..transfer_to_ben },
+            SpendError::NotAsked,
+            "AAEP-4.3.1-3",
+        ),
+        (
+            Some("accept"),
+            GuardedCall { tool: "delete", ..transfer_to_ben },
+            SpendError::WrongAction,
+            "AAEP-4.3.1-3",
+        ),
+        (
+            Some("accept"),
+            GuardedCall { arguments: Some(r#"{"to":"Ben","amount":5000}"#), ..transfer_to_ben },
+            SpendError::WrongAction,
+            "AAEP-4.3.1-3",
+        ),
+        (
+            Some("accept"),
+            GuardedCall { arguments: None, ..transfer_to_ben },
+            SpendError::WrongAction,
+            "AAEP-4.3.1-3",
+        ),
+    ];
+    for (decision, call, reason, rule) in cases {
+        let mut hub = hub_with_transfer(decision);
+        let before = hub.registry.clone();
+        let refused = hub.registry.spend(&call).unwrap_err();
+        assert_eq!(refused, reason, "{call:?}");
+        assert_eq!(refused.rule(true).id(), rule);
+        assert!(hub.registry == before, "{call:?}");
+    }
+    let with_duplicate_key = GuardedCall { arguments: Some(r#"{"to":"Ben","to":"Eve"}"#), ..transfer_to_ben };
+    assert!(matches!(
+        hub_with_transfer(Some("accept")).registry.spend(&with_duplicate_key),
+        Err(SpendError::InvalidAction(_))
+    ));
+}
+
+#[test]
+fn accepting_a_modified_action_covers_nothing() {
+    let mut hub = hub_with_transfer(None);
+    let text = reply_with(1, "ada", "accept", T0 + 1, &json!({"modified_action": {"amount": 50}}));
+    hub.send("ada", &text, T0 + 1).unwrap();
+    let refused = hub.registry.spend(&call(&session(), Some(&token(1)), Some(BEN_ARGUMENTS))).unwrap_err();
+    assert_eq!((refused.rule(true).id(), refused), ("AAEP-6.3.2-1", SpendError::Refused { modified: true }));
+}
+
+#[test]
+fn an_acceptance_without_a_bound_action_covers_one_call_of_its_session() {
+    let mut hub = ConsentHub::with(&["ada"]);
+    hub.ask(&confirmation(1), &["ada"]);
+    hub.answer("ada", 1, "accept", T0 + 1).unwrap();
+    assert!(hub.spend(&call(&session(), None, Some(BEN_ARGUMENTS))).is_ok());
+    assert_eq!(hub.spend(&call(&session(), None, None)).unwrap_err(), SpendError::AlreadySpent);
+}
+
+#[test]
+fn a_default_acceptance_covers_nothing_irreversible() {
+    let mut hub = ConsentHub::with(&["ada"]);
+    hub.ask(&with(harmless_confirmation(1), &json!({"irreversible": null, "reversibility": null})), &["ada"]);
+    hub.wake(T0 + 30_000);
+    assert_eq!(
+        hub.registry.question(&token(1)).unwrap().status,
+        QuestionStatus::Accepted { by_default: true }
+    );
+    let session = session();
+    let irreversible = call(&session, None, None);
+    assert_eq!(hub.registry.spend(&irreversible).unwrap_err(), SpendError::DefaultOnly);
+    assert!(hub.spend(&GuardedCall { irreversible: false, ..irreversible }).is_ok());
+}
+
+#[test]
+fn consent_to_a_reversible_action_does_not_cover_an_irreversible_one() {
+    let mut hub = ConsentHub::with(&["ada"]);
+    hub.ask(&harmless_confirmation(1), &["ada"]);
+    hub.answer("ada", 1, "accept", T0 + 1).unwrap();
+    assert_eq!(
+        hub.registry.spend(&call(&session(), None, None)).unwrap_err(),
+        SpendError::DeclaredReversible
+    );
+}
+
+#[test]
+fn the_most_specific_acceptance_is_spent_first() {
+    let mut hub = ConsentHub::with(&["ada"]);
+    hub.ask(&confirmation(1), &["ada"]);
+    hub.ask(&bound(confirmation(2), "transfer", BEN_ARGUMENTS), &["ada"]);
+    hub.answer("ada", 1, "accept", T0 + 1).unwrap();
+    hub.answer("ada", 2, "accept", T0 + 1).unwrap();
+    let spent: Vec<_> = (0..2)
+        .map(|_| match &hub.spend(&call(&session(), None, Some(BEN_ARGUMENTS))).unwrap()[..] {
+            [ConsentOutcome::ConsentSpent(spent)] => spent.token.clone(),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(spent, [token(2), token(1)]);
+}
+
+#[test]
+fn an_acceptance_with_a_call_id_covers_only_that_call() {
+    let event = with(
+        confirmation(1),
+        &json!({
+            "@context": ["https://aaep-protocol.org/context/v1", "urn:sayso:context:v1"],
+            "extensions": {"sayso": {"tool_call_id": "call_7"}},
+        }),
+    );
+    let mut hub = ConsentHub::with(&["ada"]);
+    hub.ask(&event, &["ada"]);
+    hub.answer("ada", 1, "accept", T0 + 1).unwrap();
+    let session = session();
+    let call_seven = GuardedCall { call_id: Some("call_7"), ..call(&session, None, None) };
+    assert_eq!(
+        hub.registry.spend(&GuardedCall { call_id: Some("call_8"), ..call_seven }).unwrap_err(),
+        SpendError::WrongAction
+    );
+    assert!(hub.spend(&call_seven).is_ok());
+}
+
+#[test]
+fn a_clarification_is_not_consent() {
+    let mut hub = ConsentHub::with(&["ada"]);
+    hub.ask(&clarification(1), &["ada"]);
+    hub.send("ada", &response(1, "ada", &json!("accept"), T0 + 1), T0 + 1).unwrap();
+    for token in [None, Some(&token(1))] {
+        assert_eq!(hub.registry.spend(&call(&session(), token, None)).unwrap_err(), SpendError::NotAsked);
+    }
+}

@@ -1,0 +1,125 @@
+//! Staging and committing are two steps. A staged question cannot be decided again, and an abandoned change
+//! has no effect.
+
+use aaep::consent::{AskError, IgnoreReason, ResolvedBy, SpendError};
+
+use super::consent_hub::*;
+
+fn hub_with_question() -> ConsentHub {
+    let mut hub = ConsentHub::with(&["ada", "bob"]);
+    hub.ask(&confirmation(1), &["ada", "bob"]);
+    hub
+}
+
+#[test]
+fn the_first_of_two_replies_in_a_batch_counts() {
+    let mut hub = hub_with_question();
+    let first = stage_message(&mut hub.registry, "ada", &reply(1, "ada", "reject", T0 + 1), T0 + 1).unwrap();
+    let second = stage_message(&mut hub.registry, "bob", &reply(1, "bob", "accept", T0 + 1), T0 + 1);
+    assert_eq!(second.unwrap_err(), IgnoreReason::Pending);
+    let extension = stage_message(&mut hub.registry, "bob", &extend(1, "bob", None, T0 + 1), T0 + 1);
+    assert_eq!(extension.unwrap_err(), IgnoreReason::Pending);
+    assert_eq!(hub.registry.cancel_question(&token(1), T0 + 1).unwrap_err(), IgnoreReason::Pending);
+    assert!(hub.registry.handle_deadlines(T0 + 200_000).is_empty(), "the deadline does not decide it either");
+    assert_eq!(hub.registry.next_deadline(), None);
+    assert!(hub.registry.question(&token(1)).unwrap().is_open(), "nothing takes effect before the commit");
+    assert!(!resolution(&hub.commit(first)).is_accepted());
+}
+
+#[test]
+fn an_abandoned_change_has_no_effect() {
+    let mut hub = hub_with_question();
+    let before = hub.registry.clone();
+    let staged_reply =
+        stage_message(&mut hub.registry, "ada", &reply(1, "ada", "accept", T0 + 1), T0 + 1).unwrap();
+    hub.registry.abandon(staged_reply);
+    let stopped = stage_message(&mut hub.registry, "ada", &stop("ada", T0 + 1), T0 + 1).unwrap();
+    hub.registry.abandon(stopped);
+    let staged_question = hub.registry.ask(&parse_event(&confirmation(2)), [sub("ada")], T0).unwrap();
+    hub.registry.abandon(staged_question);
+    let staged_timeouts = hub.registry.handle_deadlines(T0 + 180_000);
+    assert_eq!(staged_timeouts.resolutions().count(), 1);
+    hub.registry.abandon(staged_timeouts);
+    assert!(hub.registry == before);
+    assert!(hub.answer("ada", 1, "accept", T0 + 2).is_ok());
+}
+
+#[test]
+fn a_staged_question_is_visible_to_the_next_question() {
+    let mut hub = ConsentHub::with(&["ada"]);
+    let first = hub.registry.ask(&parse_event(&confirmation(1)), [sub("ada")], T0).unwrap();
+    let repeated = hub.registry.ask(&parse_event(&confirmation(1)), [sub("ada")], T0).unwrap_err();
+    assert_eq!(repeated, AskError::TokenUsed);
+    let same_action = with(confirmation(2), &serde_json::json!({"action": confirmation(1)["action"]}));
+    let same_action = hub.registry.ask(&parse_event(&same_action), [sub("ada")], T0).unwrap_err();
+    assert_eq!(same_action, AskError::DuplicateQuestion(token(1)));
+    let early = stage_message(&mut hub.registry, "ada", &reply(1, "ada", "accept", T0), T0).unwrap_err();
+    assert_eq!(early, IgnoreReason::UnknownToken, "the question has not been sent yet");
+    hub.commit(first);
+    assert!(hub.answer("ada", 1, "accept", T0).is_ok());
+}
+
+#[test]
+fn an_acceptance_is_spent_once_within_a_batch() {
+    let mut hub = hub_with_question();
+    hub.answer("ada", 1, "accept", T0 + 1).unwrap();
+    let session = session();
+    let first = hub.registry.spend(&call(&session, None, None)).unwrap();
+    assert_eq!(hub.registry.spend(&call(&session, None, None)).unwrap_err(), SpendError::AlreadySpent);
+    hub.registry.abandon(first);
+    assert!(hub.spend(&call(&session, None, None)).is_ok());
+}
+
+#[test]
+fn an_uncommitted_acceptance_covers_nothing() {
+    let mut hub = hub_with_question();
+    let staged = stage_message(&mut hub.registry, "ada", &reply(1, "ada", "accept", T0 + 1), T0 + 1).unwrap();
+    assert_eq!(hub.registry.spend(&call(&session(), None, None)).unwrap_err(), SpendError::Undecided);
+    hub.commit(staged);
+    assert!(hub.spend(&call(&session(), None, None)).is_ok());
+}
+
+#[test]
+fn a_stop_applies_to_staged_changes() {
+    let mut hub = hub_with_question();
+    hub.ask(&confirmation(2), &["ada"]);
+    hub.answer("ada", 2, "accept", T0 + 1).unwrap();
+    let asking = hub.registry.ask(&parse_event(&confirmation(3)), [sub("ada")], T0).unwrap();
+    let extension = stage_message(&mut hub.registry, "ada", &extend(1, "ada", None, T0 + 2), T0 + 2).unwrap();
+    let stopped = stage_message(&mut hub.registry, "ada", &stop("ada", T0 + 3), T0 + 3).unwrap();
+    let refused: Vec<_> = stopped.resolutions().map(|it| (it.token.clone(), it.resolved_by)).collect();
+    assert_eq!(refused.len(), 2);
+    assert!(
+        refused.contains(&(token(1), ResolvedBy::Stopped))
+            && refused.contains(&(token(3), ResolvedBy::Stopped))
+    );
+    assert_eq!(
+        hub.registry.spend(&call(&session(), Some(&token(2)), None)).unwrap_err(),
+        SpendError::SessionEnded
+    );
+    hub.commit(asking);
+    hub.commit(extension);
+    let reply_before_commit =
+        stage_message(&mut hub.registry, "ada", &reply(1, "ada", "accept", T0 + 4), T0 + 4);
+    assert_eq!(reply_before_commit.unwrap_err(), IgnoreReason::Pending, "the stop is still staged");
+    hub.commit(stopped);
+    assert_eq!(hub.wake(T0 + 9_000_000), []);
+    assert_eq!(hub.answer("ada", 3, "accept", T0 + 5).unwrap_err(), IgnoreReason::AlreadyResolved);
+}
+
+#[test]
+fn an_acceptance_just_before_a_stop_covers_nothing() {
+    let mut hub = hub_with_question();
+    let acceptance =
+        stage_message(&mut hub.registry, "ada", &reply(1, "ada", "accept", T0 + 1), T0 + 1).unwrap();
+    let stopped = stage_message(&mut hub.registry, "bob", &stop("bob", T0 + 1), T0 + 1).unwrap();
+    assert_eq!(stopped.resolutions().count(), 0, "the question already has an answer");
+    // The order of the commits does not matter.
+    hub.commit(stopped);
+    hub.commit(acceptance);
+    assert_eq!(
+        hub.registry.spend(&call(&session(), Some(&token(1)), None)).unwrap_err(),
+        SpendError::SessionEnded
+    );
+    assert_eq!(hub.registry.questions().count(), 0);
+}

@@ -1,0 +1,265 @@
+//! Texts with a known meaning, classified by hand. Generated documents consist of them, and the predicates
+//! look them up. Therefore the expectations do not come from the code under test.
+
+/// The class of a timestamp in an event (§3.2.5, C-A6). All except `Invalid` are RFC 3339.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum TimeClass {
+    Valid,
+    /// A fraction that has neither 0, 3 nor 6 digits.
+    FractionDigits,
+    /// A lowercase t or z.
+    LowercaseLetters,
+    /// Second 60 on a day without a leap second.
+    NoLeapSecond,
+    /// A placeholder that is not a real time.
+    Placeholder,
+    Invalid,
+}
+
+pub(crate) const TIMES: &[(&str, TimeClass)] = &[
+    ("2026-05-24T14:22:11.342Z", TimeClass::Valid),
+    ("2026-05-24T14:22:11Z", TimeClass::Valid),
+    ("2026-05-24T14:22:11.342001Z", TimeClass::Valid),
+    ("2026-05-24T15:22:11.342+01:00", TimeClass::Valid),
+    ("2026-05-24T14:22:11-11:59", TimeClass::Valid),
+    ("2026-05-24T14:22:11-00:00", TimeClass::Valid),
+    ("2024-02-29T00:00:00.000Z", TimeClass::Valid),
+    ("2016-12-31T23:59:60.500Z", TimeClass::Valid),
+    ("2017-01-01T05:29:60+05:30", TimeClass::Valid),
+    ("2026-05-24T14:22:11.1Z", TimeClass::FractionDigits),
+    ("2026-05-24T14:22:11.12Z", TimeClass::FractionDigits),
+    ("2026-05-24T14:22:11.1234Z", TimeClass::FractionDigits),
+    ("2026-05-24T14:22:11.12345+01:00", TimeClass::FractionDigits),
+    ("2026-05-24T14:22:11.1234567Z", TimeClass::FractionDigits),
+    ("2026-05-24T14:22:11.123456789Z", TimeClass::FractionDigits),
+    ("2026-05-24T14:22:11.1234567891Z", TimeClass::FractionDigits),
+    ("2026-05-24T14:22:11.123456789123456789Z", TimeClass::FractionDigits),
+    ("2026-05-24t14:22:11.342Z", TimeClass::LowercaseLetters),
+    ("2026-05-24T14:22:11.342z", TimeClass::LowercaseLetters),
+    ("2026-05-24t14:22:11z", TimeClass::LowercaseLetters),
+    ("2026-05-24T23:59:60Z", TimeClass::NoLeapSecond),
+    ("2026-06-30T23:59:60.000Z", TimeClass::NoLeapSecond),
+    ("2027-01-01T00:59:60+01:00", TimeClass::NoLeapSecond),
+    ("1970-01-01T00:00:00.000Z", TimeClass::Placeholder),
+    ("0001-01-01T00:00:00Z", TimeClass::Placeholder),
+    ("0000-01-01T00:00:00Z", TimeClass::Placeholder),
+    ("1969-07-20T20:17:40.000Z", TimeClass::Placeholder),
+    ("9999-12-31T23:59:59.999Z", TimeClass::Placeholder),
+    ("", TimeClass::Invalid),
+    ("May 24, 2026 14:22:11", TimeClass::Invalid),
+    ("2026-05-24", TimeClass::Invalid),
+    ("2026-05-24 14:22:11Z", TimeClass::Invalid),
+    ("2026-05-24T14:22:11", TimeClass::Invalid),
+    ("2026-05-24T14:22Z", TimeClass::Invalid),
+    ("2026-05-24T14:22:11.Z", TimeClass::Invalid),
+    ("2026-05-24T14:22:11,342Z", TimeClass::Invalid),
+    ("2026-05-24T14:22:11.342", TimeClass::Invalid),
+    ("2026-05-24T14:22:11.342Z\n", TimeClass::Invalid),
+    (" 2026-05-24T14:22:11.342Z", TimeClass::Invalid),
+    ("2026-05-24T14:22:11+0100", TimeClass::Invalid),
+    ("2026-05-24T14:22:11+01", TimeClass::Invalid),
+    ("2026-05-24T14:22:11+24:00", TimeClass::Invalid),
+    ("2026-05-24T14:22:11+01:60", TimeClass::Invalid),
+    ("2026-05-24T14:22:11\u{2212}01:00", TimeClass::Invalid),
+    ("2026-05-24T24:00:00Z", TimeClass::Invalid),
+    ("2026-05-24T14:60:00Z", TimeClass::Invalid),
+    ("2026-05-24T14:22:61Z", TimeClass::Invalid),
+    ("2026-05-24T14:22:60Z", TimeClass::Invalid),
+    ("2026-02-30T14:22:11Z", TimeClass::Invalid),
+    ("2025-02-29T14:22:11Z", TimeClass::Invalid),
+    ("2100-02-29T14:22:11Z", TimeClass::Invalid),
+    ("2026-00-10T14:22:11Z", TimeClass::Invalid),
+    ("2026-13-10T14:22:11Z", TimeClass::Invalid),
+    ("2026-05-00T14:22:11Z", TimeClass::Invalid),
+    ("26-05-24T14:22:11Z", TimeClass::Invalid),
+    ("+2026-05-24T14:22:11Z", TimeClass::Invalid),
+    ("\u{FF12}026-05-24T14:22:11Z", TimeClass::Invalid),
+];
+
+/// The class of a type that is not a core type in its compact form (§3.2.2).
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum TypeClass {
+    /// In AAEP's own namespace, but not one of the twelve core types.
+    Reserved,
+    /// `prefix:name`. The prefix must be declared.
+    Prefixed,
+    /// A full URI. Some vocabulary must be declared.
+    Uri,
+    /// `prefix:name` with a reserved prefix.
+    ReservedPrefix,
+    /// A non-empty string in neither form.
+    Malformed,
+    Empty,
+}
+
+pub(crate) const TYPES: &[(&str, TypeClass)] = &[
+    ("aaep:agent.purple.flamingo", TypeClass::Reserved),
+    ("aaep:producer.manifest", TypeClass::Reserved),
+    ("aaep:", TypeClass::Reserved),
+    ("aaep:agent.State.changed", TypeClass::Reserved),
+    ("aaep:agent.state.changed ", TypeClass::Reserved),
+    ("https://aaep-protocol.org/types/agent.purple.flamingo", TypeClass::Reserved),
+    ("https://aaep-protocol.org/vocab/v1#agent.purple.flamingo", TypeClass::Reserved),
+    ("medai:patient.consulted", TypeClass::Prefixed),
+    ("m:patient", TypeClass::Prefixed),
+    ("https://example.org/types/v1/patient", TypeClass::Uri),
+    ("urn:example:patient:v1", TypeClass::Uri),
+    ("tag:example.org,2026:patient", TypeClass::Uri),
+    ("rdf:type", TypeClass::ReservedPrefix),
+    ("xsd:string", TypeClass::ReservedPrefix),
+    ("agent.state.changed", TypeClass::Malformed),
+    ("medai:", TypeClass::Malformed),
+    (":patient", TypeClass::Malformed),
+    ("https://example.org/a type", TypeClass::Malformed),
+    ("subscription.renamed", TypeClass::Malformed),
+    ("Confirmation.Reply", TypeClass::Malformed),
+    ("clarification.replies", TypeClass::Malformed),
+    ("true", TypeClass::Malformed),
+    ("odd", TypeClass::Malformed),
+    ("", TypeClass::Empty),
+];
+
+/// Valid tags of RFC 5646.
+pub(crate) const TAGS: &[&str] = &[
+    "en",
+    "EN-us",
+    "yo-NG",
+    "haw",
+    "es-419",
+    "zh-Hans",
+    "zh-Hant-TW",
+    "zh-yue",
+    "de-CH-1901",
+    "sl-rozaj-biske",
+    "en-u-ca-buddhist",
+    "en-a-bbb-x-a",
+    "x-private",
+    "i-klingon",
+    "en-GB-oed",
+    "ar-aao",
+];
+/// Tags that the published pattern accepts and RFC 5646 does not (C-A15).
+pub(crate) const LOOSE_TAGS: &[&str] = &[
+    "a-1",
+    "e",
+    "english",
+    "klingon",
+    "en-1",
+    "en-a",
+    "en-x",
+    "abcd",
+    "en-Latn-Latn",
+    "x",
+    "en-US-GB",
+    "true",
+];
+/// Tags that both the published pattern and RFC 5646 reject.
+pub(crate) const INVALID_TAGS: &[&str] =
+    &["", "en_US", "en-", "-en", "en--US", "en US", "en-US\n", "é", "419", "languages9", "en-abcdefghi", "*"];
+
+/// Texts that contain a secret (§10.2.2).
+pub(crate) const SECRETS: &[&str] = &[
+    "Using sk-abc123def456ghi789jkl for it.",
+    "token ghp_0123456789abcdefghij0123456789abcdef.",
+    "AKIAIOSFODNN7EXAMPLE is the key.",
+    "Authorization: Bearer abcdef0123456789abcdef.",
+    "password=swordfish",
+    "password: hunter2!",
+    "eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJ4In0.c2ln.",
+    "-----BEGIN RSA PRIVATE KEY-----.",
+    "card 4111 1111 1111 1111 was charged.",
+];
+/// Texts of both directions without direction marks (§11.4.2).
+pub(crate) const MIXED_DIRECTION_TEXTS: &[&str] = &["Shalom שלום.", "كلمة word.", "قال hello لها."];
+/// Other texts for people. Each ends a sentence.
+pub(crate) const TEXTS: &[&str] = &[
+    "All is well.",
+    "x.",
+    "!",
+    "Ẹ ku àárọ̀. Ṣé o sun re?",
+    "שלום.",
+    "\u{2067}שלום\u{2069} and goodbye.",
+    "risk-free task-1: your password was changed.",
+    "A tab\tand\nlines.\r\n",
+    "a \"quoted\" \\ slash.",
+    "nul \u{0} and escape \u{1b}[31m.",
+    "e\u{301} is not composed.",
+    "\u{301} has no base.",
+    "👩‍👩‍👧‍👦.",
+    "<b>bold</b>.",
+    "order 1234567890123456 has shipped.",
+    "你好。",
+];
+/// Texts that end before their sentence does (C-J7).
+pub(crate) const FRAGMENTS: &[&str] = &["You should", "save,", "mor", "half a word-", "(in brackets)", " x "];
+
+/// Valid and invalid URIs (RFC 3986). The schemas and the rules must agree on all of them.
+pub(crate) const URIS: &[&str] = &[
+    "https://example.org/a/b?c=d#e",
+    "https://example.org",
+    "http://[::1]:8080/x?y=%20#z",
+    "http://[v1.a:b]/",
+    "http://user:pw@host:80/",
+    "http://127.0.0.1:/",
+    "queue://customer-service/advisor",
+    "urn:example:a:b",
+    "mailto:a@b.example",
+    "file:///etc/x",
+    "tel:+1-816-555-1212",
+    "a:",
+    "A+.-9:b",
+    "x://",
+    "http://a//b",
+    "http://a/?/?",
+    "http://a/b;c=1,2",
+    "http://a/(b)'*!$&",
+    "data:text/plain,hello",
+    "http://999.999.999.999/",
+    "http://a:99999/",
+    "http://%41/",
+    "http://a#?/",
+    "http:/x",
+    "http:x",
+    "http:?",
+    "",
+    "/relative/path",
+    "relative",
+    "//example.org/x",
+    "#fragment",
+    "example.org",
+    "1a:x",
+    "-a:x",
+    "a b:c",
+    ":x",
+    "://x",
+    "https://a b/",
+    "https://a/ b",
+    "https://a/\n",
+    "https://a/%",
+    "https://a/%2",
+    "https://a/%zz",
+    "https://a/<x>",
+    "https://a/{x}",
+    "https://a/\"x\"",
+    "https://a/b|c",
+    "https://a/b\\c",
+    "https://a/b^c",
+    "https://a/`",
+    "https://a/[x]",
+    "https://a?[x]",
+    "https://é.example/",
+    "https://a/é",
+    "http://[::g]/",
+    "http://[::1",
+    "http://::1]/",
+    "http://[]/",
+    "http://[::1]x/",
+    "http://[v.a]/",
+    "http://[v1.]/",
+    "http://[fe80::1%25en1]/",
+    "http://a:b/",
+    "http://a@b@c/",
+    "http://a#b#c",
+    "http://a/\u{0}",
+    "http://a/\u{7f}",
+];

@@ -1,0 +1,512 @@
+//! The state machine of one session: which events it accepts and rejects, and which items are pending.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::BuildHasherDefault;
+
+use aaep::event::{AgentState, Decision};
+use aaep::message::{ConfirmationReply, DeadlineExtend, Message, SessionStop};
+use aaep::recording::{InputPosition, RecordingChecker, RecordingLimits, SequenceMode};
+use aaep::rule::{Findings, ValidationMode};
+use aaep::session::{
+    Confirmation, DeadlineExtension, PendingItem, ReportedResolution, SessionEnd, SessionEvent,
+    SessionEventBody, SessionMachine,
+};
+use aaep::{ReplyToken, SessionId, SubscriptionId, Timestamp};
+use seal::UnixMillis;
+
+const TOKEN: &str = "rpl_4f8a2e7d9c1b6a3f";
+/// The timeout of the questions in these tests, in seconds.
+const TIMEOUT_SECONDS: u64 = 30;
+
+#[test]
+fn a_rejected_event_leaves_the_session_unchanged() {
+    let mut session = started_session();
+    apply_ok(&mut session, &at(1, state("idle", "thinking")));
+    apply_ok(&mut session, &at(2, invoked("fetch", Some("call_1"))));
+    let before = format!("{session:?}");
+    for (body, rule) in [
+        (SessionEventBody::Started, "AAEP-4.1-1"),
+        (state("dreaming", "thinking"), "AAEP-4.2.1-5"),
+        (invoked("fetch", Some("call_1")), "AAEP-4.3.1-4"),
+        (completed("another", Some("call_1")), "AAEP-4.3.2-2"),
+        (irreversible("transfer", None), "AAEP-4.3.1-3"),
+        (chunk(None, 5, false), "AAEP-4.3.3-2"),
+        (SessionEventBody::Completed, "AAEP-9.3.1-4"),
+    ] {
+        assert_eq!(broken_rule(&mut session, &at(3, body)), rule);
+        assert_eq!(format!("{session:?}"), before, "after {rule}");
+    }
+    assert_eq!(
+        broken_rule(
+            &mut session,
+            &at(0, SessionEventBody::ProgressUpdated { percent: None, deadline_extension: None })
+        ),
+        "AAEP-3.2.5-7"
+    );
+    assert_eq!(format!("{session:?}"), before);
+    apply_ok(&mut session, &at(3, completed("fetch", Some("call_1"))));
+}
+
+#[test]
+fn pending_items_lists_what_is_open() {
+    let mut session = SessionMachine::new("sess_1");
+    assert_eq!(session.pending_items(), [PendingItem::Start]);
+    apply_ok(&mut session, &at(0, SessionEventBody::Started));
+    assert_eq!(session.pending_items(), [PendingItem::End]);
+    apply_ok(&mut session, &at(1, question(TOKEN)));
+    apply_ok(&mut session, &at(2, invoked("fetch", Some("call_1"))));
+    apply_ok(&mut session, &at(3, chunk(Some("out_1"), 0, false)));
+    let answer = PendingItem::Answer {
+        token: TOKEN.into(),
+        text: "Send the money".into(),
+        deadline: Some(moment(31).unix_millis()),
+    };
+    let tool = PendingItem::Tool { tool: "fetch".into(), call_id: Some("call_1".into()) };
+    let output = PendingItem::Output { output_id: Some("out_1".into()) };
+    assert_eq!(session.pending_items(), [answer, tool.clone(), output.clone(), PendingItem::End]);
+    assert!(has_open_question(&session));
+
+    reply(&mut session, Decision::Accept, 4);
+    let follow_up = PendingItem::ResolutionNotice { token: TOKEN.into() };
+    assert_eq!(session.pending_items(), [follow_up, tool, output, PendingItem::End]);
+    assert!(!has_open_question(&session));
+
+    apply_ok(&mut session, &at(5, state("idle", "writing_output")));
+    apply_ok(&mut session, &at(6, completed("fetch", Some("call_1"))));
+    apply_ok(&mut session, &at(7, chunk(Some("out_1"), 4, true)));
+    assert_eq!(session.pending_items(), [PendingItem::End]);
+    apply_ok(&mut session, &at(8, SessionEventBody::Completed));
+    assert_eq!(session.pending_items(), []);
+    assert_eq!(session.end(), Some(SessionEnd::Completed));
+}
+
+#[test]
+fn a_question_past_its_deadline_counts_as_refused() {
+    let mut session = session_with_question();
+    let act = irreversible("transfer", None);
+    assert_eq!(broken_rule(&mut session, &at(29, act.clone())), "AAEP-6.1-1");
+    assert_eq!(broken_rule(&mut session, &at(31, act)), "AAEP-4.5.3-1");
+}
+
+#[test]
+fn an_extension_moves_the_deadline() {
+    let mut session = session_with_question();
+    extend(&mut session, 10, Some(60));
+    assert_eq!(deadline(&session), moment(1 + 30 + 60).unix_millis());
+    reply(&mut session, Decision::Accept, 80);
+    apply_ok(&mut session, &at(81, state("awaiting_input", "calling_tool")));
+    apply_ok(&mut session, &at(82, irreversible("transfer", None)));
+}
+
+#[test]
+fn an_extension_without_seconds_adds_the_original_timeout() {
+    let mut session = session_with_question();
+    extend(&mut session, 10, None);
+    assert_eq!(deadline(&session), moment(1 + 30 + 30).unix_millis());
+}
+
+#[test]
+fn extensions_are_capped_at_ten_times_the_original_timeout() {
+    let mut session = session_with_question();
+    extend(&mut session, 10, Some(864_000));
+    extend(&mut session, 11, None);
+    assert_eq!(deadline(&session), moment(1 + 10 * 30).unix_millis());
+}
+
+#[test]
+fn an_extension_after_the_deadline_has_no_effect() {
+    let mut session = session_with_question();
+    extend(&mut session, 31, Some(60));
+    assert_eq!(deadline(&session), moment(31).unix_millis());
+}
+
+#[test]
+fn a_stop_refuses_open_questions() {
+    let mut session = session_with_question();
+    session.apply_stop();
+    assert!(!has_open_question(&session));
+    assert_eq!(
+        session.pending_items(),
+        [PendingItem::ResolutionNotice { token: TOKEN.into() }, PendingItem::End]
+    );
+    assert_eq!(broken_rule(&mut session, &at(2, irreversible("transfer", None))), "AAEP-4.5.3-1");
+    apply_ok(&mut session, &at(3, SessionEventBody::Cancelled));
+}
+
+#[test]
+fn a_stop_in_a_recording_refuses_only_the_questions_of_its_session() {
+    let mut recording = recording();
+    for session in ["sess_1", "sess_2"] {
+        check_ok(&mut recording, &in_session(session, at(0, SessionEventBody::Started)));
+    }
+    check_ok(&mut recording, &in_session("sess_1", at(1, question("rpl_aaaaaaaaaaaaaaa1"))));
+    check_ok(&mut recording, &in_session("sess_2", at(1, question("rpl_aaaaaaaaaaaaaaa2"))));
+    let stop = SessionStop::new(SessionId::parse("sess_1").unwrap(), subscription(), moment(2));
+    let mut findings = Findings::new(ValidationMode::Strict);
+    recording.check_message(&Message::SessionStop(stop), InputPosition::default(), &mut findings);
+    assert_eq!(findings.list(), []);
+    let mut open: Vec<_> =
+        recording.pending_items().map(|(it, _)| (it.id().to_owned(), has_open_question(it))).collect();
+    open.sort();
+    assert_eq!(open, [("sess_1".to_owned(), false), ("sess_2".to_owned(), true)]);
+}
+
+#[test]
+fn open_items_beyond_the_limit_are_rejected() {
+    let mut session = SessionMachine::new("sess_1").with_max_open(2);
+    apply_ok(&mut session, &at(0, SessionEventBody::Started));
+    apply_ok(&mut session, &at(1, invoked("fetch", Some("call_1"))));
+    apply_ok(&mut session, &at(2, invoked("fetch", Some("call_2"))));
+    let third_call = at(3, invoked("fetch", Some("call_3")));
+    assert_eq!(broken_rule(&mut session, &third_call), "AAEP-3.9-9");
+    assert_eq!(session.pending_items().len(), 3, "a rejected event changes nothing");
+
+    let mut findings = Findings::new(ValidationMode::Strict);
+    session.apply(&third_call, &mut findings);
+    session.apply(&at(4, SessionEventBody::Started), &mut findings);
+    let rules: Vec<_> = findings.list().iter().map(|finding| finding.rule.id()).collect();
+    assert_eq!(
+        rules.iter().filter(|rule| **rule == "AAEP-3.9-9").count(),
+        1,
+        "reported once, then ignored: {rules:?}"
+    );
+    assert!(!session.is_open());
+}
+
+#[test]
+fn each_kind_of_open_item_counts_against_the_limit() {
+    let tokens = ["rpl_aaaaaaaaaaaaaaa1", "rpl_aaaaaaaaaaaaaaa2"];
+    let outputs = ["out_1", "out_2"];
+    let agents = ["planner", "payments"];
+    for kind in 0..3 {
+        let mut session = SessionMachine::new("sess_1").with_max_open(1);
+        apply_ok(&mut session, &at(0, SessionEventBody::Started));
+        let event = |which: usize| match kind {
+            0 => at(1, question(tokens[which])),
+            1 => at(1, chunk(Some(outputs[which]), 0, false)),
+            _ => by_agent(agents[which], at(1, state("idle", "thinking"))),
+        };
+        apply_ok(&mut session, &event(0));
+        // The second question is about the same action, which breaks a rule of its own.
+        let findings = session.try_apply(&event(1)).unwrap_err();
+        assert!(findings.iter().any(|finding| finding.rule.id() == "AAEP-3.9-9"), "{findings:?}");
+    }
+}
+
+#[test]
+fn each_producer_has_its_own_state_chain() {
+    let mut session = started_session();
+    apply_ok(&mut session, &by_agent("planner", at(1, state("idle", "thinking"))));
+    apply_ok(&mut session, &by_agent("payments", at(2, state("idle", "calling_tool"))));
+    apply_ok(&mut session, &by_agent("planner", at(3, state("thinking", "deciding"))));
+    assert_eq!(session.state_of("planner"), Some(&AgentState::Deciding));
+    assert_eq!(session.state_of("payments"), Some(&AgentState::CallingTool));
+    assert_eq!(session.state_of("nobody"), None);
+    let wrong_chain = by_agent("payments", at(4, state("deciding", "idle")));
+    assert_eq!(broken_rule(&mut session, &wrong_chain), "AAEP-4.2.1-5");
+    let wrong_start = by_agent("third", at(4, state("thinking", "idle")));
+    assert_eq!(broken_rule(&mut session, &wrong_start), "AAEP-4.2.1-4");
+}
+
+#[test]
+fn a_producer_waits_only_for_its_own_tools() {
+    let mut session = started_session();
+    apply_ok(&mut session, &by_agent("planner", at(1, state("idle", "calling_tool"))));
+    apply_ok(&mut session, &by_agent("payments", at(1, state("idle", "calling_tool"))));
+    apply_ok(&mut session, &by_agent("payments", at(2, invoked("pay", Some("call_1")))));
+    apply_ok(&mut session, &by_agent("planner", at(3, state("calling_tool", "thinking"))));
+    let early = by_agent("payments", at(4, state("calling_tool", "thinking")));
+    assert_eq!(broken_rule(&mut session, &early), "AAEP-4.3.2-3");
+}
+
+#[test]
+fn an_acceptance_is_spent_by_one_call() {
+    let mut session = session_with_question();
+    reply(&mut session, Decision::Accept, 2);
+    apply_ok(&mut session, &at(3, state("awaiting_input", "calling_tool")));
+    apply_ok(&mut session, &at(4, irreversible("transfer", Some("call_1"))));
+    apply_ok(&mut session, &at(5, completed("transfer", Some("call_1"))));
+    assert_eq!(broken_rule(&mut session, &at(6, irreversible("transfer", Some("call_2")))), "AAEP-4.3.1-3");
+}
+
+#[test]
+fn a_late_acceptance_does_not_permit_the_call() {
+    let mut session = session_with_question();
+    reply(&mut session, Decision::Accept, 31);
+    assert!(has_open_question(&session), "a late reply has no effect");
+    apply_ok(&mut session, &at(20, state("awaiting_input", "calling_tool")));
+    assert_eq!(broken_rule(&mut session, &at(21, irreversible("transfer", None))), "AAEP-4.5.3-1");
+}
+
+#[test]
+fn a_late_reply_cannot_be_reported_as_an_acceptance() {
+    let mut session = session_with_question();
+    reply(&mut session, Decision::Accept, 31);
+    assert_eq!(
+        broken_rule(&mut session, &reporting_resolution(40, "calling_tool", "accept", "reply")),
+        "AAEP-2.2.14-2"
+    );
+    apply_ok(&mut session, &reporting_resolution(40, "thinking", "reject", "timeout"));
+}
+
+#[test]
+fn a_reported_decision_must_match_the_reply() {
+    for (decision, reported, rule) in
+        [(Decision::Accept, "reject", "AAEP-9.4.1-3"), (Decision::Reject, "accept", "AAEP-4.5.3-1")]
+    {
+        let mut session = session_with_question();
+        reply(&mut session, decision, 2);
+        assert_eq!(broken_rule(&mut session, &reporting_resolution(3, "thinking", reported, "reply")), rule);
+        assert_eq!(broken_rule(&mut session, &reporting_resolution(40, "thinking", reported, "reply")), rule);
+    }
+}
+
+#[test]
+fn a_refused_call_cannot_be_made_later() {
+    let mut session = started_session();
+    apply_ok(&mut session, &at(1, state("idle", "awaiting_input")));
+    let mut confirmation_event = confirmation(TOKEN);
+    confirmation_event.call_id = Some("call_7");
+    apply_ok(&mut session, &at(1, SessionEventBody::Confirmation(Box::new(confirmation_event))));
+    reply(&mut session, Decision::Reject, 2);
+    apply_ok(&mut session, &at(3, state("awaiting_input", "thinking")));
+    apply_ok(&mut session, &at(4, state("thinking", "calling_tool")));
+    assert_eq!(broken_rule(&mut session, &at(5, invoked("transfer", Some("call_7")))), "AAEP-4.5.3-1");
+    apply_ok(&mut session, &at(5, invoked("transfer", Some("call_8"))));
+}
+
+#[test]
+fn a_huge_timeout_does_not_overflow() {
+    let mut session = started_session();
+    let mut confirmation_event = confirmation(TOKEN);
+    confirmation_event.timeout_seconds = u64::MAX;
+    apply_ok(&mut session, &at(1, SessionEventBody::Confirmation(Box::new(confirmation_event))));
+    extend(&mut session, 2, Some(u64::MAX));
+    reply(&mut session, Decision::Accept, 3);
+    apply_ok(&mut session, &at(4, irreversible("transfer", None)));
+}
+
+#[test]
+fn a_token_cannot_be_reused_in_another_session() {
+    let mut recording = recording();
+    for session in ["sess_1", "sess_2"] {
+        check_ok(&mut recording, &in_session(session, at(0, SessionEventBody::Started)));
+    }
+    check_ok(&mut recording, &in_session("sess_1", at(1, question(TOKEN))));
+    check_ok(&mut recording, &in_session("sess_1", at(2, SessionEventBody::Cancelled)));
+    let mut findings = Findings::new(ValidationMode::Strict);
+    recording.check_event(
+        &in_session("sess_2", at(3, question(TOKEN))),
+        InputPosition::default(),
+        &mut findings,
+    );
+    let rules: Vec<_> = findings.list().iter().map(|finding| finding.rule.id()).collect();
+    assert!(rules.contains(&"AAEP-6.2.2-1"), "{rules:?}");
+}
+
+#[test]
+fn a_reported_extension_moves_the_deadline() {
+    let extension_until = |second, until| {
+        let deadline_extension = Some(DeadlineExtension { token: TOKEN, deadline: moment(until) });
+        at(second, SessionEventBody::ProgressUpdated { percent: None, deadline_extension })
+    };
+    let deadline = |session: &SessionMachine| session.deadline_of(TOKEN);
+    let late_report = reporting_resolution(31, "thinking", "reject", "timeout");
+    let mut session = session_with_question();
+    apply_ok(&mut session.clone(), &late_report);
+    apply_ok(&mut session, &extension_until(3, 91));
+    assert_eq!(deadline(&session), Some(moment(91).unix_millis()));
+    assert_eq!(broken_rule(&mut session, &late_report), "AAEP-6.4-1", "the deadline has not passed");
+    apply_ok(&mut session, &extension_until(4, 5));
+    assert_eq!(deadline(&session), Some(moment(91).unix_millis()), "never earlier");
+    apply_ok(&mut session, &extension_until(5, 1_000_000));
+    assert_eq!(deadline(&session), Some(moment(1 + 10 * TIMEOUT_SECONDS).unix_millis()), "ten times at most");
+    apply_ok(&mut session, &reporting_resolution(200, "thinking", "accept", "reply"));
+    let mut session = session_with_question();
+    apply_ok(&mut session, &reporting_resolution(3, "thinking", "reject", "reply"));
+    apply_ok(&mut session, &extension_until(4, 91));
+    assert_eq!(broken_rule(&mut session, &at(5, irreversible("transfer", None))), "AAEP-4.5.3-1");
+}
+
+#[test]
+fn child_sessions_are_listed_while_they_are_open() {
+    let mut recording = recording();
+    check_ok(&mut recording, &in_session("sess_1", at(0, SessionEventBody::Started)));
+    for child in ["sess_2", "sess_3"] {
+        let mut event = in_session(child, at(1, SessionEventBody::Started));
+        event.parent_session_id = Some("sess_1");
+        check_ok(&mut recording, &event);
+    }
+    let children = |recording: &TestRecording, parent: &str| {
+        let mut ids: Vec<_> = recording.children_of(parent).map(|session| session.id().to_owned()).collect();
+        ids.sort();
+        ids
+    };
+    assert_eq!(children(&recording, "sess_1"), ["sess_2", "sess_3"]);
+    assert!(children(&recording, "sess_2").is_empty());
+    check_ok(&mut recording, &in_session("sess_2", at(2, SessionEventBody::Completed)));
+    assert_eq!(children(&recording, "sess_1"), ["sess_3"]);
+    check_ok(&mut recording, &in_session("sess_1", at(3, SessionEventBody::Cancelled)));
+    assert_eq!(children(&recording, "sess_1"), ["sess_3"], "a child may outlive its parent");
+}
+
+// Helpers that create the events above.
+
+type TestRecording = RecordingChecker<BuildHasherDefault<DefaultHasher>>;
+
+/// Returns a timestamp, in seconds after the start of the session.
+fn moment(second: u64) -> Timestamp {
+    let start = Timestamp::parse("2026-05-24T14:22:11.000Z").unwrap();
+    let millis = start.unix_millis() + i64::try_from(second).unwrap() * 1000;
+    Timestamp::from_unix_millis(millis).unwrap()
+}
+
+fn at(second: u64, body: SessionEventBody<&'static str>) -> SessionEvent<&'static str> {
+    SessionEvent {
+        event_id: None,
+        session_id: "sess_1",
+        agent_id: "planner",
+        timestamp: Some(moment(second)),
+        sequence_number: None,
+        parent_session_id: None,
+        reported_resolution: None,
+        body,
+    }
+}
+
+fn by_agent(agent: &'static str, event: SessionEvent<&'static str>) -> SessionEvent<&'static str> {
+    SessionEvent { agent_id: agent, ..event }
+}
+
+fn in_session(session: &'static str, event: SessionEvent<&'static str>) -> SessionEvent<&'static str> {
+    SessionEvent { session_id: session, ..event }
+}
+
+/// Returns the state change that leaves awaiting_input and reports how the question was resolved.
+fn reporting_resolution(
+    second: u64,
+    to: &'static str,
+    decision: &'static str,
+    resolved_by: &'static str,
+) -> SessionEvent<&'static str> {
+    let resolution =
+        ReportedResolution { token: TOKEN, decision: Some(decision), resolved_by: Some(resolved_by) };
+    SessionEvent { reported_resolution: Some(resolution), ..at(second, state("awaiting_input", to)) }
+}
+
+fn state(from: &'static str, to: &'static str) -> SessionEventBody<&'static str> {
+    SessionEventBody::StateChanged { from: AgentState::parse(from), to: AgentState::parse(to) }
+}
+
+fn invoked(tool: &'static str, call: Option<&'static str>) -> SessionEventBody<&'static str> {
+    SessionEventBody::ToolInvoked { tool, call_id: call, high_risk: false, irreversible: false, digest: None }
+}
+
+fn irreversible(tool: &'static str, call: Option<&'static str>) -> SessionEventBody<&'static str> {
+    SessionEventBody::ToolInvoked { tool, call_id: call, high_risk: true, irreversible: true, digest: None }
+}
+
+fn completed(tool: &'static str, call: Option<&'static str>) -> SessionEventBody<&'static str> {
+    SessionEventBody::ToolCompleted { tool, call_id: call }
+}
+
+/// Returns a chunk of four characters.
+fn chunk(output: Option<&'static str>, position: u64, complete: bool) -> SessionEventBody<&'static str> {
+    SessionEventBody::OutputStreaming {
+        output_id: output,
+        position,
+        code_points: 4,
+        complete,
+        coalesce_hint: None,
+    }
+}
+
+fn confirmation(token: &'static str) -> Confirmation<&'static str> {
+    Confirmation {
+        token,
+        action: "Send the money",
+        timeout_seconds: TIMEOUT_SECONDS,
+        accept_by_default: false,
+        irreversible: Some(true),
+        may_accept: true,
+        may_reject: true,
+        tool: None,
+        call_id: None,
+        digest: None,
+    }
+}
+
+fn question(token: &'static str) -> SessionEventBody<&'static str> {
+    SessionEventBody::Confirmation(Box::new(confirmation(token)))
+}
+
+fn started_session() -> SessionMachine {
+    let mut session = SessionMachine::new("sess_1");
+    apply_ok(&mut session, &at(0, SessionEventBody::Started));
+    session
+}
+
+/// Returns a session in which a question was asked at second 1, open until second 31.
+fn session_with_question() -> SessionMachine {
+    let mut session = started_session();
+    apply_ok(&mut session, &at(1, state("idle", "awaiting_input")));
+    apply_ok(&mut session, &at(1, question(TOKEN)));
+    session
+}
+
+fn apply_ok(session: &mut SessionMachine, event: &SessionEvent<&str>) {
+    if let Err(findings) = session.try_apply(event) {
+        panic!("{:?} was rejected: {findings:#?}", event.body);
+    }
+}
+
+/// Returns the first rule that a rejected event breaks.
+fn broken_rule(session: &mut SessionMachine, event: &SessionEvent<&str>) -> &'static str {
+    let findings = session.try_apply(event).expect_err("the event should be rejected");
+    let first_error = findings.iter().find(|finding| finding.severity == aaep::rule::Severity::Error);
+    first_error.expect("a rejection contains an error").rule.id()
+}
+
+fn reply(session: &mut SessionMachine, decision: Decision, second: u64) {
+    let reply = ConfirmationReply::new(token(), decision, subscription(), moment(second));
+    let mut findings = Findings::new(ValidationMode::Strict);
+    session.apply_confirmation_reply(&reply, &mut findings);
+    assert!(!findings.has_error(), "{:?}", findings.list());
+}
+
+fn extend(session: &mut SessionMachine, second: u64, seconds: Option<u64>) {
+    let mut request = DeadlineExtend::new(token(), subscription(), moment(second));
+    request.seconds = seconds;
+    session.apply_deadline_extension(&request);
+}
+
+fn has_open_question(session: &SessionMachine) -> bool {
+    session.pending_items().iter().any(|pending| matches!(pending, PendingItem::Answer { .. }))
+}
+
+/// Returns the deadline of the open question.
+fn deadline(session: &SessionMachine) -> UnixMillis {
+    let pending = session.pending_items();
+    let Some(PendingItem::Answer { deadline: Some(deadline), .. }) = pending.first() else {
+        panic!("no question is open: {pending:?}")
+    };
+    *deadline
+}
+
+fn token() -> ReplyToken {
+    ReplyToken::parse(TOKEN).unwrap()
+}
+
+fn subscription() -> SubscriptionId {
+    SubscriptionId::parse("sub_8a4f2c9d").unwrap()
+}
+
+fn recording() -> TestRecording {
+    RecordingChecker::new(SequenceMode::Always, RecordingLimits::default(), BuildHasherDefault::default())
+}
+
+fn check_ok(recording: &mut TestRecording, event: &SessionEvent<&str>) {
+    let mut findings = Findings::new(ValidationMode::Strict);
+    recording.check_event(event, InputPosition::default(), &mut findings);
+    assert!(!findings.has_error(), "{:?}", findings.list());
+}

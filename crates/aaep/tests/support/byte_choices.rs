@@ -1,0 +1,36 @@
+//! A source of decisions that reads one byte for each.
+
+/// Returns decisions until the bytes are used up. After that, every decision is the first and simplest
+/// option.
+pub(crate) struct Choices<'c> {
+    bytes: std::slice::Iter<'c, u8>,
+}
+
+impl<'c> Choices<'c> {
+    pub(crate) fn new(bytes: &'c [u8]) -> Self {
+        Self { bytes: bytes.iter() }
+    }
+
+    /// Returns a number below `limit`, which is at most 256.
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
+        self.bytes.next().map_or(0, |byte| usize::from(*byte) % limit)
+    }
+
+    /// Returns a number below `limit`, which may be larger than 256.
+    pub(crate) fn below_large(&mut self, limit: usize) -> usize {
+        (self.below(256) << 16 | self.below(256) << 8 | self.below(256)) % limit.max(1)
+    }
+
+    pub(crate) fn flip(&mut self) -> bool {
+        self.below(2) == 1
+    }
+
+    /// Returns true once in `times` calls on average.
+    pub(crate) fn one_in(&mut self, times: usize) -> bool {
+        self.below(times) == times - 1
+    }
+
+    pub(crate) fn pick<T: Copy>(&mut self, options: &[T]) -> T {
+        options[self.below(options.len())]
+    }
+}

@@ -1,0 +1,253 @@
+//! The rows of a transition table, and their evaluation.
+
+use std::borrow::Cow;
+
+use super::facts::{Fact, Facts};
+use super::state::{AnyStateReading, State, Timer};
+use crate::Performative;
+use crate::error::RejectCode;
+
+/// An input of the state machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Trigger {
+    /// A message arrives.
+    Message(Performative),
+    /// A timer expires.
+    TimerExpired(Timer),
+    /// A participant's message links to a hash that the chain never had (D7).
+    BrokenChain,
+}
+
+/// The result of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TransitionTarget {
+    /// Moves to this state.
+    Move(State),
+    /// Accepts the message and keeps the state.
+    Stay,
+    /// Returns to the state before the escalation.
+    Return,
+    /// Refuses the message.
+    Refuse(RejectCode),
+}
+
+/// An action of a row, besides its state change. The session turns each action into an effect with details.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TransitionAction {
+    /// Opens the session's channel.
+    OpenChannel,
+    /// Starts a timer.
+    StartTimer(Timer),
+    /// Stops a timer.
+    StopTimer(Timer),
+    /// Pauses the other timers while a third party decides.
+    PauseTimers,
+    /// Resumes the paused timers.
+    ResumeTimers,
+    /// Records that the invitation was accepted.
+    NoteInvitationAccepted,
+    /// Records that the sender has identified itself.
+    NoteIdentity,
+    /// Records that both sides have identified themselves.
+    RecordIdentities,
+    /// Enables the performatives of each side's level.
+    EnablePerformatives,
+    /// Opens the proposal of the message.
+    OpenProposal,
+    /// Closes the proposal that the message refers to.
+    CloseProposal,
+    /// Records the commitment of the message as pending.
+    RecordPending,
+    /// Drops the pending commitment.
+    DropPending,
+    /// Makes the pending commitment binding.
+    BindCommitment,
+    /// Holds the money in escrow.
+    ActivateEscrow,
+    /// Records a work report.
+    NoteWorkReport,
+    /// Records that the sender asks to close.
+    NoteCloseRequest,
+    /// Notifies the handler of the escalation.
+    NotifyHandler,
+    /// Ends the session: determines the outcome, releases the escrow and lets each side learn from the session.
+    EndSession,
+}
+
+impl TransitionAction {
+    /// Returns a short description for documentation.
+    pub fn description(self) -> Cow<'static, str> {
+        match self {
+            Self::OpenChannel => "open the channel".into(),
+            Self::StartTimer(timer) => format!("start the {timer} timer").into(),
+            Self::StopTimer(timer) => format!("stop the {timer} timer").into(),
+            Self::PauseTimers => "pause the other timers".into(),
+            Self::ResumeTimers => "resume the other timers".into(),
+            Self::NoteInvitationAccepted => "note that the invitation is accepted".into(),
+            Self::NoteIdentity => "note the identity".into(),
+            Self::RecordIdentities => "record both identities".into(),
+            Self::EnablePerformatives => "enable the performatives of each level".into(),
+            Self::OpenProposal => "open the proposal".into(),
+            Self::CloseProposal => "close the proposal that the message names".into(),
+            Self::RecordPending => "record the pending commitment".into(),
+            Self::DropPending => "drop the pending commitment".into(),
+            Self::BindCommitment => "record the agreement".into(),
+            Self::ActivateEscrow => "activate escrow".into(),
+            Self::NoteWorkReport => "note the work report".into(),
+            Self::NoteCloseRequest => "note the close request".into(),
+            Self::NotifyHandler => "notify the handler".into(),
+            Self::EndSession => "determine the outcome, release escrow, learn".into(),
+        }
+    }
+}
+
+/// A fact that a row requires, and the code of the refusal if the requirement is not met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Requirement {
+    /// The fact.
+    pub fact: Fact,
+    /// Whether the fact must hold (`true`) or must not hold (`false`).
+    pub must_hold: bool,
+    /// The code of the refusal.
+    pub code: RejectCode,
+}
+
+/// One row of a transition table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TransitionRow {
+    /// Its number on the page; 0 if the page gives none.
+    pub number: u8,
+    /// The states it applies to.
+    pub from: &'static [State],
+    /// The input it applies to.
+    pub trigger: Trigger,
+    /// The facts that select this row among the rows of its cell.
+    pub conditions: &'static [(Fact, bool)],
+    /// Its requirements, in the order in which they are checked.
+    pub requirements: &'static [Requirement],
+    /// Its result.
+    pub target: TransitionTarget,
+    /// Its actions.
+    pub actions: &'static [TransitionAction],
+    /// Whether the page's list of performatives for the state contains this row's performative (D3).
+    pub is_listed: bool,
+}
+
+impl TransitionRow {
+    pub(crate) const fn new(number: u8, from: &'static [State], trigger: Trigger) -> Self {
+        Self {
+            number,
+            from,
+            trigger,
+            conditions: &[],
+            requirements: &[],
+            target: TransitionTarget::Stay,
+            actions: &[],
+            is_listed: true,
+        }
+    }
+
+    pub(crate) const fn when(mut self, conditions: &'static [(Fact, bool)]) -> Self {
+        self.conditions = conditions;
+        self
+    }
+
+    pub(crate) const fn needs(mut self, requirements: &'static [Requirement]) -> Self {
+        self.requirements = requirements;
+        self
+    }
+
+    pub(crate) const fn to(mut self, state: State) -> Self {
+        self.target = TransitionTarget::Move(state);
+        self
+    }
+
+    pub(crate) const fn back(mut self) -> Self {
+        self.target = TransitionTarget::Return;
+        self
+    }
+
+    pub(crate) const fn refused(mut self, code: RejectCode) -> Self {
+        self.target = TransitionTarget::Refuse(code);
+        self
+    }
+
+    pub(crate) const fn does(mut self, actions: &'static [TransitionAction]) -> Self {
+        self.actions = actions;
+        self
+    }
+
+    /// Restricts the row to [`AnyStateReading::EveryLiveState`].
+    pub(crate) const fn unlisted(mut self) -> Self {
+        self.is_listed = false;
+        self
+    }
+}
+
+/// The result of evaluating one cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Evaluation<'t> {
+    /// This row applies.
+    Matched(&'t TransitionRow),
+    /// Refused with this code. The requirement is `None` if no row matched.
+    Refused(RejectCode, Option<Requirement>),
+}
+
+/// A transition table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TransitionTable(Cow<'static, [TransitionRow]>);
+
+impl TransitionTable {
+    /// Creates a table from rows. The protocol's own is [`super::PROTOCOL_TABLE`]; tests use others to show that a
+    /// wrong table is detected.
+    pub const fn new(rows: Cow<'static, [TransitionRow]>) -> Self {
+        Self(rows)
+    }
+
+    /// Returns the rows.
+    pub fn rows(&self) -> &[TransitionRow] {
+        &self.0
+    }
+
+    /// Evaluates a cell: finds the first row whose conditions hold, then checks its requirements.
+    pub fn evaluate(
+        &self,
+        reading: AnyStateReading,
+        state: State,
+        trigger: Trigger,
+        facts: Facts,
+    ) -> Evaluation<'_> {
+        let row = self
+            .matching_rows(reading, state, trigger)
+            .find(|row| row.conditions.iter().all(|(fact, holds)| facts.has(*fact) == *holds));
+        let Some(row) = row else { return Evaluation::Refused(RejectCode::InvalidStateTransition, None) };
+        match row.requirements.iter().find(|requirement| facts.has(requirement.fact) != requirement.must_hold)
+        {
+            Some(requirement) => Evaluation::Refused(requirement.code, Some(*requirement)),
+            None => Evaluation::Matched(row),
+        }
+    }
+
+    /// Returns the rows of one cell.
+    pub fn matching_rows(
+        &self,
+        reading: AnyStateReading,
+        state: State,
+        trigger: Trigger,
+    ) -> impl Iterator<Item = &TransitionRow> {
+        self.0
+            .iter()
+            .filter(move |row| row.trigger == trigger && row.from.contains(&state))
+            .filter(move |row| row.is_listed || reading == AnyStateReading::EveryLiveState)
+    }
+
+    /// Returns the performatives that have at least one row in that state.
+    pub fn allowed_performatives(&self, reading: AnyStateReading, state: State) -> Vec<Performative> {
+        Performative::ALL
+            .into_iter()
+            .filter(|performative| {
+                self.matching_rows(reading, state, Trigger::Message(*performative)).next().is_some()
+            })
+            .collect()
+    }
+}

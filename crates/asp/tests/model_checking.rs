@@ -1,0 +1,134 @@
+//! The exhaustive model: two real sessions, every message that either side could send, every timer, and a broken
+//! chain.
+//!
+//! Bounds: two proposals, two commitments (one with an escrow), two escalations, all four timers, in both readings of "any state". A
+//! message is delivered to both sessions at the same moment, and time passes only when a timer expires (an abstract
+//! tick). Therefore the number of model states is finite, and all are visited. An observer that knows the messages but not
+//! the table checks the invariants ([`invariants`]); the second invariant is computed on the explored graph ([`graph`]). For
+//! each invariant, broken copies of the table show that a violation is detected ([`broken_tables`]).
+//!
+//! `cargo test -p asp --test all model -- --nocapture` prints the number of model states.
+
+mod broken_tables;
+mod graph;
+mod invariants;
+mod model_messages;
+mod model_state;
+
+use std::collections::BTreeSet;
+
+use asp::ConformanceLevel::{Minimal, Standard};
+use asp::state_machine::{AnyStateReading, PROTOCOL_TABLE, TransitionTable};
+use invariants::Invariant;
+use model_state::{ModelBounds, SessionModel};
+use stateright::{Checker, Model};
+
+/// The bounds that the decisions state.
+const FULL: ModelBounds = ModelBounds {
+    proposals: 2,
+    commits: 2,
+    escalations: 2,
+    allows_crossing: false,
+    levels: &[[Standard, Standard]],
+};
+
+/// Smaller bounds, but messages cross with expiring timers, between sides of all levels (D12).
+const CROSSING: ModelBounds = ModelBounds {
+    proposals: 1,
+    commits: 1,
+    escalations: 1,
+    allows_crossing: true,
+    levels: &[[Standard, Standard], [Minimal, Standard], [Standard, Minimal], [Minimal, Minimal]],
+};
+
+#[test]
+fn the_invariants_hold_with_every_live_state() {
+    assert_every_row_was_used(&check_invariants(AnyStateReading::EveryLiveState, FULL, 30_000));
+}
+
+#[test]
+fn the_invariants_hold_with_the_listed_states_only() {
+    assert_every_row_was_used(&check_invariants(AnyStateReading::ListedOnly, FULL, 27_000));
+}
+
+#[test]
+fn the_invariants_hold_when_messages_cross_with_timers_at_every_level() {
+    check_invariants(AnyStateReading::EveryLiveState, CROSSING, 4200);
+    check_invariants(AnyStateReading::ListedOnly, CROSSING, 3800);
+}
+
+#[test]
+fn each_broken_table_violates_exactly_one_invariant() {
+    let mut shown = BTreeSet::new();
+    for broken_table in broken_tables::all() {
+        let bounds = ModelBounds { proposals: 1, commits: broken_table.commits, escalations: 1, ..FULL };
+        let checker = explore(broken_table.tables, AnyStateReading::EveryLiveState, bounds);
+        let found = violated_invariants(&checker);
+        println!("{}\n  violated by: {}", broken_table.invariant.description(), broken_table.description);
+        assert_eq!(found, BTreeSet::from([broken_table.invariant]), "{}", broken_table.description);
+        shown.insert(broken_table.invariant);
+    }
+    assert_eq!(shown, BTreeSet::from(Invariant::ALL));
+}
+
+/// Visits all model states, and fails with the path to the first violation. The number of states must not shrink below
+/// the known one, because a smaller model proves less.
+fn check_invariants(
+    reading: AnyStateReading,
+    bounds: ModelBounds,
+    min_states: usize,
+) -> impl Checker<SessionModel> {
+    let label = format!("{reading:?} reading, {bounds:?}, all timers as ticks");
+    let checker = explore([&PROTOCOL_TABLE; 2], reading, bounds);
+    let (state_count, step_count) = (checker.unique_state_count(), checker.state_count());
+    println!("{label}: {state_count} states, {step_count} steps");
+    if let Some((invariant, path)) = checker.discoveries().into_iter().next() {
+        let events = path.into_actions().into_iter();
+        let path: Vec<_> = events.map(|event| checker.model().description(event)).collect();
+        panic!("{invariant}\n  {}", path.join("\n  "));
+    }
+    let graph = checker.model().graph();
+    assert_eq!(graph.len(), state_count, "the graph contains exactly the checked states");
+    assert!(state_count >= min_states, "the model has shrunk to {state_count} states");
+    assert!(
+        graph.states_without_terminal().is_empty(),
+        "no terminal state reachable: {:#?}",
+        graph.states_without_terminal().first()
+    );
+    assert!(
+        graph.deadlocked_states().is_empty(),
+        "no timer and no allowed message: {:#?}",
+        graph.deadlocked_states().first()
+    );
+    drop(graph);
+    checker
+}
+
+fn explore(
+    tables: [&'static TransitionTable; 2],
+    reading: AnyStateReading,
+    bounds: ModelBounds,
+) -> impl Checker<SessionModel> {
+    SessionModel::new(tables, reading, bounds).checker().threads(2).spawn_bfs().join()
+}
+
+/// Returns the invariants that are violated in the explored states.
+fn violated_invariants(checker: &impl Checker<SessionModel>) -> BTreeSet<Invariant> {
+    let found = checker.discoveries();
+    let graph = checker.model().graph();
+    let has_no_way_out = !graph.states_without_terminal().is_empty() || !graph.deadlocked_states().is_empty();
+    let is_violated = |invariant: &Invariant| match invariant {
+        Invariant::TerminalReachable => has_no_way_out,
+        _ => found.contains_key(invariant.description()),
+    };
+    Invariant::ALL.into_iter().filter(is_violated).collect()
+}
+
+fn assert_every_row_was_used(checker: &impl Checker<SessionModel>) {
+    let model = checker.model();
+    let rows = PROTOCOL_TABLE
+        .rows()
+        .iter()
+        .filter(|row| row.is_listed || model.reading == AnyStateReading::EveryLiveState);
+    assert_eq!(model.graph().unused_rows(rows), []);
+}

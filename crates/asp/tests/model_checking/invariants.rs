@@ -1,0 +1,161 @@
+//! The invariants, checked by an observer that knows the messages and never consults the table.
+
+use asp::message::{Body, InformType};
+use asp::state_machine::{Role, State};
+use asp::{Commitment, CommitmentId, Reference};
+
+use super::model_messages::ModelMessage;
+use super::model_state::ModelState;
+
+/// The properties of the decisions, by number. The second is computed on the complete graph. The seventh is not
+/// in this list; `transcript/tampering.rs` tests it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Invariant {
+    TerminalIsFinal,
+    TerminalReachable,
+    CommitmentBeforeExecuting,
+    EscalationReturns,
+    RefusalChangesNothing,
+    SidesAgree,
+    SingleAcceptedCommitment,
+}
+
+impl Invariant {
+    pub(crate) const ALL: [Self; 7] = [
+        Self::TerminalIsFinal,
+        Self::TerminalReachable,
+        Self::CommitmentBeforeExecuting,
+        Self::EscalationReturns,
+        Self::RefusalChangesNothing,
+        Self::SidesAgree,
+        Self::SingleAcceptedCommitment,
+    ];
+
+    pub(crate) fn description(self) -> &'static str {
+        match self {
+            Self::TerminalIsFinal => "1: nothing leaves CLOSED or FAILED",
+            Self::TerminalReachable => {
+                "2: from every live state a terminal one can be reached, by a timer or an allowed message"
+            }
+            Self::CommitmentBeforeExecuting => {
+                "3: EXECUTING is entered only by an ACCEPT of the one pending COMMIT of the other side"
+            }
+            Self::EscalationReturns => "4: an escalation returns to the state it left, or ends the session",
+            Self::RefusalChangesNothing => "5: a refused message changes nothing",
+            Self::SidesAgree => "6: both sides are in the same state after the same input",
+            Self::SingleAcceptedCommitment => "8: there are never two accepted commitments at the same time",
+        }
+    }
+}
+
+/// What an observer knows from the messages alone.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct ObserverState {
+    pub(crate) escalations: usize,
+    /// The state and commitment before the escalation, during one.
+    before_escalation: Option<(State, Option<Commitment>)>,
+    /// Commitments that are not answered yet.
+    pending: Vec<(CommitmentId, Role)>,
+    accepted: Vec<CommitmentId>,
+}
+
+impl ObserverState {
+    /// Returns the observer's state after a message that both sides accepted, given the state and commitment before
+    /// it.
+    pub(crate) fn after(
+        &self,
+        message: &ModelMessage,
+        state: State,
+        commitment: Option<&Commitment>,
+    ) -> Self {
+        let mut observer = self.clone();
+        match &message.body {
+            Body::Commit(body) => observer.pending.push((body.commitment_id.clone(), message.sender)),
+            Body::Accept(body) => {
+                let answered = observer.take_answered(Some(&body.reference));
+                observer.accepted.extend(answered.map(|(id, _)| id));
+            }
+            Body::Reject(body) => drop(observer.take_answered(body.reference.as_ref())),
+            Body::Counter(body) => drop(observer.take_answered(Some(&body.counters))),
+            Body::Escalate(_) => {
+                observer.escalations += 1;
+                observer.before_escalation = Some((state, commitment.cloned()));
+            }
+            _ => {}
+        }
+        observer
+    }
+
+    pub(crate) fn forget_escalation_unless(&mut self, is_escalated: bool) {
+        if !is_escalated {
+            self.before_escalation = None;
+        }
+    }
+
+    /// Removes and returns the commitment that an answer refers to, or the last one if it names none.
+    fn take_answered(&mut self, reference: Option<&Reference>) -> Option<(CommitmentId, Role)> {
+        let matches = |id: &CommitmentId| reference.is_none_or(|reference| reference.as_str() == id.as_str());
+        let index = self.pending.iter().rposition(|(id, _)| matches(id))?;
+        Some(self.pending.remove(index))
+    }
+
+    /// Returns whether this message accepts the only pending commitment, and the other side sent that commitment.
+    fn accepts_only_pending(&self, message: &ModelMessage) -> bool {
+        match (&message.body, &*self.pending) {
+            (Body::Accept(body), [(id, sender)]) => {
+                body.reference.as_str() == id.as_str() && *sender == message.sender.other()
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Returns the invariants that were violated between two states. `message` is one that both sides accepted.
+pub(crate) fn violated_invariants(
+    before: &ModelState,
+    after: &ModelState,
+    message: Option<&ModelMessage>,
+) -> Vec<Invariant> {
+    let mut violated = Vec::new();
+    let mut check = |invariant, holds: bool| {
+        if !holds && !violated.contains(&invariant) {
+            violated.push(invariant);
+        }
+    };
+    for (old, new) in before.sessions.iter().zip(&after.sessions) {
+        let (from, to) = (old.state(), new.state());
+        let before_escalation = before.observer.before_escalation.as_ref();
+        if from.is_terminal() {
+            check(Invariant::TerminalIsFinal, message.is_none() && old == new);
+            continue;
+        }
+        if to == State::Executing && from != State::Executing {
+            let resumes = from == State::Escalated
+                && before_escalation.is_some_and(|(state, _)| *state == State::Executing)
+                && message.is_some_and(is_resolution);
+            check(
+                Invariant::CommitmentBeforeExecuting,
+                resumes || message.is_some_and(|message| before.observer.accepts_only_pending(message)),
+            );
+        }
+        if from == State::Escalated && to != State::Escalated {
+            let returns = before_escalation
+                .is_some_and(|(state, commitment)| *state == to && commitment.as_ref() == new.commitment());
+            check(Invariant::EscalationReturns, returns || to.is_terminal());
+        }
+    }
+    if after.late_timer.is_none() {
+        let [first, second] = &after.sessions;
+        check(Invariant::SidesAgree, first.state() == second.state());
+        check(
+            Invariant::SidesAgree,
+            first.commitment() == second.commitment() && first.outcome() == second.outcome(),
+        );
+    }
+    check(Invariant::SingleAcceptedCommitment, after.observer.accepted.len() <= 1);
+    violated
+}
+
+fn is_resolution(message: &ModelMessage) -> bool {
+    matches!(&message.body, Body::Inform(body) if body.kind == InformType::Resolution)
+}

@@ -1,0 +1,177 @@
+//! Two participants over an unreliable network that delays, duplicates and, if requested, reorders messages.
+
+use std::collections::VecDeque;
+
+use asp::ReceiveOutcome;
+use asp::message::Body;
+use asp::session::SessionEnding;
+use asp::state_machine::{Role, State};
+use proptest::prelude::*;
+
+use super::participant_pair::{A, B, ParticipantPair};
+use crate::support::bodies::{
+    accept, close, commit, counter, escalate, inform, observe, propose, query, reject, withdraw,
+};
+use testing::property::cases;
+
+/// An event on the network.
+#[derive(Clone, Debug)]
+enum NetworkEvent {
+    /// A side sends a message, if it is allowed.
+    Send(Role, usize),
+    /// The oldest message to this side arrives. The flag is whether the receiver considers the escrow covered.
+    Deliver(Role, bool),
+    /// A message that already arrived at this side arrives again.
+    Duplicate(Role, usize),
+    /// A message to this side overtakes earlier ones.
+    Overtake(Role, usize),
+}
+
+fn events(allow_overtaking: bool) -> impl Strategy<Value = Vec<NetworkEvent>> {
+    let role = || prop_oneof![Just(A), Just(B)];
+    let overtake_weight = u32::from(allow_overtaking);
+    let event = prop_oneof![
+        5 => (role(), 0..64_usize).prop_map(|(role, choice)| NetworkEvent::Send(role, choice)),
+        4 => (role(), prop::bool::weighted(0.8)).prop_map(|(role, funded)| NetworkEvent::Deliver(role, funded)),
+        2 => (role(), 0..64_usize).prop_map(|(role, choice)| NetworkEvent::Duplicate(role, choice)),
+        overtake_weight => (role(), 0..64_usize).prop_map(|(role, choice)| NetworkEvent::Overtake(role, choice)),
+    ];
+    proptest::collection::vec(event, 4..26)
+}
+
+struct UnreliableNetwork {
+    pair: ParticipantPair,
+    /// The messages in transit to each side.
+    in_flight: [VecDeque<String>; 2],
+    /// The messages that arrived at each side.
+    arrived: [Vec<String>; 2],
+    sent_count: usize,
+    delivered_count: usize,
+}
+
+impl UnreliableNetwork {
+    fn run(events: &[NetworkEvent]) -> Self {
+        let mut network = Self {
+            pair: ParticipantPair::conversing(),
+            in_flight: Default::default(),
+            arrived: Default::default(),
+            sent_count: 0,
+            delivered_count: 0,
+        };
+        for event in events {
+            network.pair.now += 100;
+            network.pair.checks.is_funded = true;
+            match event {
+                NetworkEvent::Send(role, choice) => network.send(*role, *choice),
+                NetworkEvent::Deliver(to, funded) => {
+                    network.pair.checks.is_funded = *funded;
+                    network.deliver_next(*to);
+                }
+                NetworkEvent::Duplicate(to, choice) => {
+                    let arrived = &network.arrived[index(*to)];
+                    if let Some(text) = arrived.get(choice % arrived.len().max(1)).cloned() {
+                        network.deliver(*to, &text);
+                    }
+                }
+                NetworkEvent::Overtake(to, choice) => {
+                    let in_flight = &mut network.in_flight[index(*to)];
+                    if let Some(text) = in_flight.remove(choice % in_flight.len().max(1)) {
+                        network.arrived[index(*to)].push(text.clone());
+                        network.deliver(*to, &text);
+                    }
+                }
+            }
+        }
+        // Finally everything arrives, and the exchange must end.
+        network.pair.checks.is_funded = true;
+        while network.in_flight.iter().any(|in_flight| !in_flight.is_empty()) {
+            assert!(network.delivered_count < 400, "the participants keep answering each other");
+            network.deliver_next(A);
+            network.deliver_next(B);
+        }
+        network
+    }
+
+    fn send(&mut self, role: Role, choice: usize) {
+        let number = self.sent_count;
+        let body: Body = match choice % 16 {
+            0 | 1 => observe(&format!("{number}")),
+            2 | 3 => query(&format!("qry_{number}")),
+            4 | 5 => propose(&format!("prop_{number}")),
+            6 => accept(&format!("prop_{}", choice % (number + 1))),
+            7 => reject(&format!("prop_{}", choice % (number + 1))),
+            8 => counter(&format!("prop_{number}"), &format!("prop_{}", choice % (number + 1))),
+            9 | 10 => commit(&format!("cmt_{number}")),
+            11 | 12 => match self.pair.snapshot(role).0.commitment() {
+                Some(pending) => accept(pending.commit().commitment_id.as_str()),
+                None => inform("progress"),
+            },
+            13 => match self.pair.snapshot(role).0.state() {
+                State::Escalated => inform("resolution"),
+                _ => escalate(),
+            },
+            14 => inform("result"),
+            _ if choice > 48 => withdraw(),
+            _ => close("enough"),
+        };
+        self.sent_count += 1;
+        if let Ok(sent) = self.pair.try_send(role, body) {
+            self.in_flight[index(role.other())].push_back(sent.text.to_string());
+        }
+    }
+
+    fn deliver_next(&mut self, to: Role) {
+        if let Some(text) = self.in_flight[index(to)].pop_front() {
+            self.arrived[index(to)].push(text.clone());
+            self.deliver(to, &text);
+        }
+    }
+
+    fn deliver(&mut self, to: Role, text: &str) {
+        self.delivered_count += 1;
+        let outcome = self.pair.deliver(to, text);
+        assert!(!matches!(outcome, ReceiveOutcome::Dropped(_)), "{outcome:?}");
+        if let ReceiveOutcome::Refused { reject: Some(reject), .. } = outcome {
+            self.in_flight[index(to.other())].push_back(reject.to_string());
+        }
+    }
+
+    fn is_broken(&mut self) -> bool {
+        [A, B].into_iter().any(|role| {
+            let (session, _) = self.pair.snapshot(role);
+            session.outcome().is_some_and(|outcome| outcome.ending == SessionEnding::BrokenChain)
+        })
+    }
+}
+
+fn index(role: Role) -> usize {
+    usize::from(role == B)
+}
+
+proptest! {
+    #![proptest_config(cases(40))]
+
+    /// Each sender's messages arrive in order, with delays and duplicates. After all have arrived, both sides have the
+    /// same transcript and state, and no chain is broken.
+    #[test]
+    fn delays_and_duplicates_lead_to_one_transcript(events in events(false)) {
+        let mut network = UnreliableNetwork::run(&events);
+        prop_assert!(!network.is_broken());
+        network.pair.assert_agreement();
+        // The session can continue.
+        let states = network.pair.states();
+        if states == [State::Conversing; 2] {
+            network.pair.send_and_deliver(A, observe("still here"));
+            network.pair.send_and_deliver(B, observe("me too"));
+        }
+    }
+
+    /// If messages overtake each other, a chain may break (D7) and the session fails; otherwise both sides agree.
+    #[test]
+    fn with_reordering_both_sides_agree_or_the_session_fails(events in events(true)) {
+        let mut network = UnreliableNetwork::run(&events);
+        if !network.is_broken() {
+            network.pair.assert_agreement();
+        }
+    }
+}

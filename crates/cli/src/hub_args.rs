@@ -1,0 +1,134 @@
+//! Arguments for commands that connect to a hub (address, token, certificates), and helpers for runtimes and signals.
+
+use std::borrow::Cow;
+#[cfg(unix)]
+use std::future::poll_fn;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+#[cfg(unix)]
+use std::task::Poll;
+
+use client::Url;
+use listen::client::{Address, AddressError};
+#[cfg(unix)]
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::output::{describe_io_error, print_stderr, printable};
+
+#[derive(clap::Args)]
+pub(crate) struct HubArgs {
+    /// Address of the hub, as the hub prints it: http://HOST:PORT or https://HOST:PORT. HOST:PORT is enough on this machine.
+    url: String,
+    /// Access token. Other users of this machine can see it in the process list; SAYSO_TOKEN and --token-file avoid that.
+    #[arg(long, value_name = "TOKEN", conflicts_with = "token_file")]
+    token: Option<String>,
+    /// File that contains the access token.
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// PEM file with certificates to trust for https, in addition to those of the system.
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
+}
+
+impl HubArgs {
+    /// Returns the hub's address with the token, or an error message.
+    pub(crate) fn address(&self) -> Result<Address, String> {
+        self.with_trusted_ca(Address::parse(&self.url()?, read_token(self)?.as_deref()))
+    }
+
+    /// Like [`Self::address`], but accepts every transport, for commands that only listen.
+    pub(crate) fn any_transport_address(&self) -> Result<Address, String> {
+        self.with_trusted_ca(Address::parse_any_transport(&self.url()?, read_token(self)?.as_deref()))
+    }
+
+    /// Returns the complete URL. An address without a scheme is accepted only on this machine, where `http` is safe.
+    fn url(&self) -> Result<Cow<'_, str>, String> {
+        let url = &self.url;
+        if url.contains("://") || url.starts_with("unix:") || url.starts_with('/') {
+            return Ok(url.into());
+        }
+        let http = format!("http://{url}");
+        if Url::parse(&http).is_ok_and(|url| url.is_loopback()) {
+            print_stderr(&format!("using {http} for {url}"));
+            return Ok(http.into());
+        }
+        let url = printable(url);
+        Err(format!("{url} has no scheme: write https://{url}, or http://{url} if the hub has no TLS"))
+    }
+
+    fn with_trusted_ca(&self, address: Result<Address, AddressError>) -> Result<Address, String> {
+        let address = address.map_err(|why| why.to_string())?;
+        let Some(path) = &self.ca else { return Ok(address) };
+        let text = std::fs::read(path).map_err(|error| cannot_read(path, &error))?;
+        address.with_certificates(&text).map_err(|why| why.to_string())
+    }
+}
+
+/// Parses the address to listen on: an IP address with a port, or `localhost:PORT`.
+pub(crate) fn parse_listen_address(text: &str) -> Option<SocketAddr> {
+    let port = text.strip_prefix("localhost:").map(str::parse);
+    let local = |port: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    port.map_or_else(|| text.parse().ok(), |port| port.ok().map(local))
+}
+
+/// Like [`parse_listen_address`], as a `clap` value parser.
+pub(crate) fn listen_address_arg(text: &str) -> Result<SocketAddr, &'static str> {
+    parse_listen_address(text).ok_or("write an address with its port, such as 127.0.0.1:8787")
+}
+
+/// Builds a runtime with `threads` worker threads; with 0, the caller's thread does all the work.
+pub(crate) fn build_runtime(threads: usize) -> Result<tokio::runtime::Runtime, String> {
+    let built = match threads {
+        0 => tokio::runtime::Builder::new_current_thread().enable_all().build(),
+        threads => tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build(),
+    };
+    built.map_err(|error| format!("cannot start: {}", describe_io_error(&error)))
+}
+
+/// Completes at SIGINT, SIGTERM or SIGHUP. Signals are caught from this call on, even before the first poll.
+#[cfg(unix)]
+pub(crate) fn shutdown_signal() -> impl Future<Output = ()> {
+    wait_for_signal([SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()])
+}
+
+/// Completes at the first of these signals. Signals are caught from this call on, even before the first poll.
+#[cfg(unix)]
+pub(crate) fn wait_for_signal<const N: usize>(kinds: [SignalKind; N]) -> impl Future<Output = ()> {
+    let signals: Result<Vec<_>, _> = kinds.into_iter().map(signal).collect();
+    async {
+        let Ok(mut signals) = signals else { return std::future::pending().await };
+        poll_fn(|context| {
+            let received = signals.iter_mut().any(|one| one.poll_recv(context).is_ready());
+            if received { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+    }
+}
+
+/// Completes when Ctrl-C is pressed.
+#[cfg(not(unix))]
+pub(crate) async fn shutdown_signal() {
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Returns the token from the arguments, else from the environment.
+fn read_token(hub: &HubArgs) -> Result<Option<String>, String> {
+    if let Some(token) = &hub.token {
+        return Ok(Some(token.clone()));
+    }
+    if let Some(path) = &hub.token_file {
+        let text = std::fs::read_to_string(path).map_err(|error| cannot_read(path, &error))?;
+        let token = text.trim();
+        if token.is_empty() {
+            return Err(format!("{} contains no token", path.display()));
+        }
+        return Ok(Some(token.to_owned()));
+    }
+    Ok(std::env::var("SAYSO_TOKEN").ok().filter(|token| !token.is_empty()))
+}
+
+fn cannot_read(path: &Path, error: &std::io::Error) -> String {
+    format!("cannot read {}: {}", path.display(), describe_io_error(error))
+}

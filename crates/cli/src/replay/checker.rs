@@ -1,0 +1,80 @@
+//! Checks a recording item by item and in order, on one thread, with the same rules as `sayso validate`.
+
+use std::hash::RandomState;
+
+use aaep::check::{CheckedDocument, Validator};
+use aaep::json::Tape;
+use aaep::recording::{InputPosition, RecordingChecker, RecordingLimits, SequenceMode};
+use aaep::rule::{Finding, Findings, ValidationMode};
+
+use crate::validate;
+use crate::validate::item_reader::{MAX_ITEM_BYTES, RecordingItem};
+
+pub(super) struct ReplayChecker {
+    validator: Validator,
+    findings: Findings,
+    recording: RecordingChecker<RandomState>,
+    pub(super) events: u64,
+    items: u64,
+}
+
+impl ReplayChecker {
+    pub(super) fn new() -> Self {
+        Self {
+            validator: Validator::new(),
+            findings: Findings::new(ValidationMode::Strict),
+            recording: RecordingChecker::new(
+                SequenceMode::Auto,
+                RecordingLimits::default(),
+                RandomState::new(),
+            ),
+            events: 0,
+            items: 0,
+        }
+    }
+
+    /// Checks an item alone and in sequence. Returns what it is, and the findings.
+    pub(super) fn check_item<'d>(
+        &mut self,
+        item: &'d RecordingItem,
+        tape: &'d mut Tape,
+    ) -> (CheckedDocument<'d>, Vec<Finding>) {
+        self.items += 1;
+        let checked = self.validate_item(item, tape);
+        let position = InputPosition { input: 0, line: item.line };
+        match &checked {
+            CheckedDocument::Event(event) => {
+                self.events += 1;
+                self.recording.check_event(&event.borrow(), position, &mut self.findings);
+            }
+            CheckedDocument::Message(message) => {
+                self.recording.check_message(message, position, &mut self.findings);
+            }
+            CheckedDocument::InvalidReply(token) => self.recording.note_invalid_reply(token),
+            CheckedDocument::EventWithoutSession(_) => self.events += 1,
+            _ => {}
+        }
+        (checked, self.findings.take())
+    }
+
+    fn validate_item<'d>(&mut self, item: &'d RecordingItem, tape: &'d mut Tape) -> CheckedDocument<'d> {
+        match &item.bytes {
+            Ok(bytes) => validate::check_bytes(bytes, tape, &mut self.validator, &mut self.findings),
+            Err(error) => {
+                error.add_finding(MAX_ITEM_BYTES, &mut self.findings);
+                CheckedDocument::NoEffect
+            }
+        }
+    }
+
+    /// Finishes the check. Returns a finding, with its line, for everything that is still open, and the number of sessions.
+    pub(super) fn finish(mut self) -> (Vec<(u64, Finding)>, u64) {
+        if self.items == 0 {
+            Validator::report_empty_input(&mut self.findings);
+            return (self.findings.take().into_iter().map(|finding| (1, finding)).collect(), 0);
+        }
+        let unfinished =
+            self.recording.finish().into_iter().map(|(position, finding)| (position.line, finding)).collect();
+        (unfinished, self.recording.session_count())
+    }
+}

@@ -1,0 +1,277 @@
+//! The diagram of one session.
+
+use std::fmt::Write;
+
+use aaep::event::AgentState;
+
+use super::lane_spans::{LaneSpan, LaneSpans, MAX_TRACKS};
+use super::{HEADING_HEIGHT, WIDTH};
+use crate::output::capitalize;
+use crate::replay::timeline::{
+    LaneChange, RuleViolation, TimelineEntry, TimelineLane, format_offset, short_name,
+};
+use crate::replay::trace;
+use crate::svg_text::{escape_xml, escape_xml_lines, truncate, wrap};
+
+#[derive(Default)]
+pub(super) struct SessionDiagram {
+    rows: Vec<DiagramRow>,
+    /// The rows in which the state changed, and the new state.
+    states: Vec<(usize, String)>,
+    tools: LaneSpans,
+    outputs: LaneSpans,
+    questions: LaneSpans,
+    ended_at_row: Option<usize>,
+}
+
+struct DiagramRow {
+    time: String,
+    lane: TimelineLane,
+    key: String,
+    text: String,
+    /// The full text, shown as a tooltip.
+    title: String,
+    /// How many output chunks or progress events were merged into the row.
+    merged_entries: u64,
+    violations: Vec<String>,
+}
+
+const TIME: i32 = 24;
+const STATE: i32 = 124;
+const STATE_WIDTH: i32 = 140;
+const TOOLS: i32 = 288;
+const OUTPUT: i32 = 598;
+const QUESTIONS: i32 = 868;
+/// Distance between two tracks.
+const TRACK: i32 = 10;
+const LINE: i32 = 17;
+/// Padding around the rules of a step.
+const FRAME: i32 = 8;
+/// Characters per line in the lanes for tools, output and questions.
+const LANE_TEXT_CHARS: [usize; 3] = [37, 31, 44];
+const RULE_TEXT_CHARS: usize = 112;
+/// Further lines are only in the tooltip.
+const MAX_LINES_PER_ROW: usize = 3;
+
+impl SessionDiagram {
+    /// Merges an entry into the last row if the entry continues that row, so that a long output is one row. Returns whether it did.
+    pub(super) fn merge_into_last(&mut self, entry: &TimelineEntry) -> bool {
+        let Some(row) = self.rows.last_mut() else { return false };
+        let continues = match entry.lane {
+            TimelineLane::Output => entry.change != LaneChange::Begins,
+            TimelineLane::Progress => true,
+            _ => false,
+        };
+        let is_merged = continues
+            && row.lane == entry.lane
+            && row.key == entry.key
+            && row.violations.is_empty()
+            && !entry.violations.iter().any(|violation| violation.is_error)
+            && entry.resolved_question.is_none();
+        if is_merged {
+            row.merged_entries += 1;
+            row.text = format!("{} ({} chunks)", entry.text, row.merged_entries);
+            if entry.change == LaneChange::Ends {
+                self.outputs.end(&entry.key, self.rows.len());
+            }
+        }
+        is_merged
+    }
+
+    pub(super) fn add(&mut self, entry: &TimelineEntry) {
+        let row = self.rows.len();
+        let lane = match entry.lane {
+            TimelineLane::Tool => Some(&mut self.tools),
+            TimelineLane::Output => Some(&mut self.outputs),
+            TimelineLane::Question => Some(&mut self.questions),
+            _ => None,
+        };
+        if let Some(lane) = lane {
+            match entry.change {
+                LaneChange::Begins => lane.begin(&entry.key, row),
+                LaneChange::Continues if !lane.is_open(&entry.key) => lane.begin(&entry.key, row),
+                LaneChange::Ends => {
+                    if !lane.is_open(&entry.key) {
+                        lane.begin(&entry.key, row);
+                    }
+                    lane.end(&entry.key, row + 1);
+                }
+                LaneChange::Continues | LaneChange::Instant => {}
+            }
+        }
+        if entry.lane == TimelineLane::State {
+            self.states.push((row, short_name(&entry.key)));
+        }
+        if entry.lane == TimelineLane::Session {
+            self.states.push((row, entry.key.clone()));
+            if entry.change == LaneChange::Ends {
+                self.ended_at_row = Some(row);
+                for lane in [&mut self.tools, &mut self.outputs, &mut self.questions] {
+                    lane.end_all(row);
+                }
+            }
+        }
+        if let Some(token) = &entry.resolved_question {
+            self.questions.end(token, row + 1);
+        }
+        // The band shows the state; the outcome of a question is shown beside it.
+        let (lane, text) = match (entry.lane, &entry.outcome) {
+            (TimelineLane::State | TimelineLane::Session, Some(outcome)) => {
+                (TimelineLane::Answer, outcome.clone())
+            }
+            (TimelineLane::State | TimelineLane::Session, None) => (entry.lane, String::new()),
+            (lane, _) => (lane, entry.text.clone()),
+        };
+        self.rows.push(DiagramRow {
+            time: format_offset(entry.offset_ms),
+            lane,
+            key: entry.key.clone(),
+            title: trace::format_entry(entry),
+            text,
+            merged_entries: 1,
+            violations: error_texts(&entry.violations),
+        });
+    }
+
+    /// Draws the session from `top` on. Returns the y coordinate of its end.
+    pub(super) fn draw(&self, name: &str, top: i32, out: &mut String) -> i32 {
+        let _ = writeln!(out, r#"<line class="line" x1="0" y1="{top}" x2="{WIDTH}" y2="{top}"/>"#);
+        let _ = writeln!(
+            out,
+            r#"<text class="name" x="{TIME}" y="{}">{}</text>"#,
+            top + 30,
+            escape_xml(&capitalize(name))
+        );
+        let lanes = [
+            (TIME, "Time"),
+            (STATE, "State"),
+            (TOOLS, "Tools"),
+            (OUTPUT, "Output and progress"),
+            (QUESTIONS, "Questions and answers"),
+        ];
+        // Items without a session have no lanes.
+        for (x, heading) in lanes.into_iter().filter(|_| !self.states.is_empty() || self.has_lanes()) {
+            let _ = writeln!(out, r#"<text class="head" x="{x}" y="{}">{heading}</text>"#, top + 56);
+        }
+        let mut row_tops = Vec::with_capacity(self.rows.len() + 1);
+        let mut y = top + HEADING_HEIGHT;
+        for row in &self.rows {
+            row_tops.push(y);
+            y += row.height();
+        }
+        row_tops.push(y);
+        self.draw_state_bands(&row_tops, out);
+        for (lane, x) in [(&self.tools, TOOLS), (&self.outputs, OUTPUT), (&self.questions, QUESTIONS)] {
+            for span in &lane.spans {
+                draw_span(span, x, &row_tops, out);
+            }
+        }
+        for (row, y) in self.rows.iter().zip(&row_tops) {
+            row.draw(*y, out);
+        }
+        y + 16
+    }
+
+    fn has_lanes(&self) -> bool {
+        self.rows.iter().any(|row| !matches!(row.lane, TimelineLane::Listener | TimelineLane::Other))
+    }
+
+    /// Draws one box per period in a state.
+    fn draw_state_bands(&self, row_tops: &[i32], out: &mut String) {
+        let ends = self.states.iter().skip(1).map(|(row, _)| *row).chain([self.rows.len()]);
+        for ((row, state), end) in self.states.iter().zip(ends) {
+            let (Some(from), Some(to)) = (row_tops.get(*row), row_tops.get(end)) else { continue };
+            let class = if state == AgentState::AwaitingInput.as_str() { "wait" } else { "band" };
+            let _ = writeln!(
+                out,
+                r#"<rect class="{class}" x="{STATE}" y="{from}" width="{STATE_WIDTH}" height="{}" rx="3"/><text class="band-text" x="{}" y="{}">{}</text>"#,
+                to - from - 2,
+                STATE + 8,
+                from + 15,
+                escape_xml(&truncate(state, 18))
+            );
+        }
+    }
+}
+
+impl DiagramRow {
+    fn wrapped_text(&self) -> (i32, Vec<String>) {
+        let (x, max_chars) = match self.lane {
+            TimelineLane::Output | TimelineLane::Progress => (OUTPUT, LANE_TEXT_CHARS[1]),
+            TimelineLane::Question | TimelineLane::Answer | TimelineLane::Handoff => {
+                (QUESTIONS, LANE_TEXT_CHARS[2])
+            }
+            _ => (TOOLS, LANE_TEXT_CHARS[0]),
+        };
+        (
+            x + TRACK * i32::try_from(MAX_TRACKS).unwrap_or(0) + 4,
+            wrap(&self.text, max_chars, MAX_LINES_PER_ROW),
+        )
+    }
+
+    fn wrapped_rules(&self) -> impl Iterator<Item = String> {
+        self.violations.iter().flat_map(|text| wrap(text, RULE_TEXT_CHARS, MAX_LINES_PER_ROW))
+    }
+
+    fn height(&self) -> i32 {
+        let lines = self.wrapped_text().1.len().max(1) + self.wrapped_rules().count();
+        let frame = if self.violations.is_empty() { 0 } else { FRAME };
+        LINE * i32::try_from(lines).unwrap_or(0) + 9 + frame
+    }
+
+    fn draw(&self, y: i32, out: &mut String) {
+        let (x, lines) = self.wrapped_text();
+        let _ = write!(out, "<g><title>{}</title>", escape_xml_lines(&self.title));
+        let _ =
+            write!(out, r#"<text class="soft" x="{TIME}" y="{}">{}</text>"#, y + 15, escape_xml(&self.time));
+        let mut at = y + 15;
+        for line in &lines {
+            let _ = write!(out, r#"<text x="{x}" y="{at}">{}</text>"#, escape_xml(line));
+            at += LINE;
+        }
+        let rules: Vec<_> = self.wrapped_rules().collect();
+        if !rules.is_empty() {
+            at += FRAME / 2;
+            let x = TOOLS + TRACK * i32::try_from(MAX_TRACKS).unwrap_or(0) + 4;
+            // An opaque box, so that the text is readable over the bars.
+            let _ = write!(
+                out,
+                r#"<rect class="paper flaw" x="{}" y="{}" width="{}" height="{}" rx="3"/>"#,
+                x - 6,
+                at - 12,
+                WIDTH - x - 10,
+                LINE * i32::try_from(rules.len()).unwrap_or(0) + 1
+            );
+            for line in rules {
+                let _ = write!(out, r#"<text class="bad" x="{x}" y="{at}">{}</text>"#, escape_xml(&line));
+                at += LINE;
+            }
+        }
+        out.push_str("</g>\n");
+    }
+}
+
+fn draw_span(span: &LaneSpan, x: i32, row_tops: &[i32], out: &mut String) {
+    let end = span.end.unwrap_or(row_tops.len() - 1);
+    let (Some(from), Some(to)) = (row_tops.get(span.start), row_tops.get(end)) else { return };
+    let class = if span.end.is_some() { "bar" } else { "bar open" };
+    let x = x + TRACK * i32::try_from(span.track).unwrap_or(0);
+    let height = (to - from - 4).max(4);
+    let suffix = if span.end.is_some() { "" } else { " and has no end in this recording" };
+    let _ = writeln!(
+        out,
+        r#"<rect class="{class}" x="{x}" y="{}" width="6" height="{height}" rx="2"><title>{} starts here{suffix}</title></rect>"#,
+        from + 1,
+        escape_xml(&short_name(&span.key))
+    );
+}
+
+/// Returns a text for every violated rule. Warnings are only in the tooltip, because every step may have one.
+fn error_texts(violation: &[RuleViolation]) -> Vec<String> {
+    let errors = violation.iter().filter(|violation| violation.is_error);
+    errors
+        .map(|violation| {
+            format!("{}: {} {}", capitalize(violation.severity_label()), violation.rule, violation.message)
+        })
+        .collect()
+}

@@ -1,0 +1,65 @@
+//! The sequential part: reports the workers' findings in order, and checks the rules that span several items.
+
+use std::hash::RandomState;
+
+use aaep::recording::{InputPosition, RecordingChecker, RecordingLimits, SequenceMode};
+use aaep::rule::{Findings, ValidationMode};
+
+use super::report::ValidationReport;
+use super::workers::{CheckedBlock, CheckedKind};
+
+/// Checks the order of events in one input.
+pub(super) struct SequenceChecker {
+    recording: RecordingChecker<RandomState>,
+    findings: Findings,
+    lines: u64,
+    events: u64,
+}
+
+impl SequenceChecker {
+    pub(super) fn new(
+        sequence: SequenceMode,
+        limits: RecordingLimits,
+        validation_mode: ValidationMode,
+    ) -> Self {
+        let recording = RecordingChecker::new(sequence, limits, RandomState::new());
+        Self { recording, findings: Findings::new(validation_mode), lines: 0, events: 0 }
+    }
+
+    pub(super) fn check_block(&mut self, block: &CheckedBlock, report: &mut ValidationReport) {
+        for checked in &block.items {
+            let line = self.lines + checked.line;
+            let mut event_id = None;
+            let position = InputPosition { input: 0, line };
+            match &checked.item {
+                CheckedKind::Event(event) => {
+                    self.events += 1;
+                    let event = event.map(&mut |span| block.text(*span));
+                    event_id = event.event_id;
+                    self.recording.check_event(&event, position, &mut self.findings);
+                }
+                CheckedKind::Message(message) => {
+                    self.recording.check_message(message, position, &mut self.findings);
+                }
+                CheckedKind::WithoutSession(id) => {
+                    self.events += 1;
+                    event_id = id.map(|id| block.text(id));
+                }
+                CheckedKind::InvalidReply(token) => self.recording.note_invalid_reply(block.text(*token)),
+                CheckedKind::Unreadable => {}
+            }
+            for finding in checked.findings.iter().chain(self.findings.list()) {
+                report.add_finding(line, finding, event_id);
+            }
+            self.findings.take();
+        }
+        self.lines += block.lines;
+    }
+
+    pub(super) fn finish(mut self, report: &mut ValidationReport) {
+        for (position, finding) in self.recording.finish() {
+            report.add_finding(position.line, &finding, None);
+        }
+        report.add_counts(self.events, self.recording.session_count());
+    }
+}

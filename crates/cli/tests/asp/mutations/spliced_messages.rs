@@ -1,0 +1,188 @@
+//! Exhaustive: replaces every member of a message by the same member of every other message of the transcript, including
+//! proofs, signatures and hashes, alone and together. Also puts messages of other sessions in place of, or before, every
+//! message.
+//!
+//! Two transcripts of one seed share a session until they diverge. At the fork, the first message of either branch is
+//! valid, because its sender did sign it after the same messages. This is another history and not a mutation. The tests show
+//! that the exchange is detected if a later message of the original branch remains.
+
+use asp::AspLimits;
+use asp::message::{AuthenticatedMessage, Authenticator};
+use serde_json::Value;
+
+use super::{CHAINS, TranscriptChain};
+use crate::asp::transcripts::{OTHER_DEMOS, scripted_transcript};
+
+const SEALS: [&str; 4] =
+    ["/sender/dpopProof", "/integrity/hash", "/integrity/signature", "/integrity/previousHash"];
+
+/// The members outside `content`, whose parts are covered by `fields`.
+const POINTERS: [&str; 18] = [
+    "/version",
+    "/messageId",
+    "/sessionId",
+    "/sequenceNumber",
+    "/timestamp",
+    "/sender",
+    "/sender/agentId",
+    "/sender/orgId",
+    "/sender/trustScore",
+    "/recipient",
+    "/performative",
+    "/content",
+    "/content/body",
+    "/integrity",
+    SEALS[0],
+    SEALS[1],
+    SEALS[2],
+    SEALS[3],
+];
+
+#[test]
+fn no_member_of_one_message_is_accepted_in_another() {
+    let mut authenticator = Authenticator::default();
+    let (mut single, mut together) = (0, 0);
+    for chain in CHAINS.iter() {
+        let values: Vec<Value> =
+            chain.transcript.messages.iter().map(|text| serde_json::from_str(text).unwrap()).collect();
+        for (at, own) in values.iter().enumerate() {
+            for other in values.iter().filter(|other| *other != own) {
+                let splice = |pointers: &[&str]| {
+                    let mut spliced = own.clone();
+                    for pointer in pointers {
+                        if let Some(new) = other.pointer(pointer) {
+                            *spliced.pointer_mut(pointer).unwrap() = new.clone();
+                        }
+                    }
+                    (spliced != *own).then(|| spliced.to_string())
+                };
+                for pointer in POINTERS {
+                    let Some(mutant) = splice(&[pointer]) else { continue };
+                    let is_accepted = chain.accepts(&mut authenticator, at, mutant.as_bytes());
+                    assert!(
+                        !is_accepted,
+                        "{} line {}: {pointer} of another message",
+                        chain.transcript.name,
+                        at + 1
+                    );
+                    single += 1;
+                }
+                for pointers in [&SEALS[..2], &SEALS[1..3], &SEALS[..3], &SEALS[..]] {
+                    let Some(mutant) = splice(pointers) else { continue };
+                    let is_accepted = chain.accepts(&mut authenticator, at, mutant.as_bytes());
+                    assert!(
+                        !is_accepted,
+                        "{} line {}: {pointers:?} of another message",
+                        chain.transcript.name,
+                        at + 1
+                    );
+                    together += 1;
+                }
+            }
+        }
+    }
+    println!("{single} members and {together} sets of seals copied from another message");
+}
+
+/// Puts a foreign message in place of each message, and before it.
+fn splice_everywhere(chain: &TranscriptChain, foreign: &AuthenticatedMessage) -> usize {
+    let valid: Vec<&AuthenticatedMessage> = chain.messages.iter().collect();
+    for at in 0..valid.len() {
+        for replaces in [false, true] {
+            let mut messages = valid.clone();
+            if replaces {
+                messages[at] = foreign;
+            } else {
+                messages.insert(at, foreign);
+            }
+            let rejected = chain.first_rejected(messages.iter().copied());
+            // Another session may start here. The following messages are then checked against that session.
+            let starts_session = at == 0 && foreign.envelope.integrity.previous_hash == seal::Digest::ZERO;
+            match rejected {
+                Some(rejected) => {
+                    assert!(
+                        rejected == at || (starts_session && rejected == 1),
+                        "{} {at}: {rejected}",
+                        chain.transcript.name
+                    );
+                }
+                None => {
+                    assert!(replaces && starts_session && valid.len() == 1, "{} {at}", chain.transcript.name);
+                }
+            }
+        }
+    }
+    2 * valid.len()
+}
+
+#[test]
+fn messages_of_other_sessions_of_the_same_agents_are_detected_at_every_position() {
+    let own = TranscriptChain::of(&scripted_transcript(&[], 1));
+    let other = TranscriptChain::of(&scripted_transcript(&[], 2));
+    let mut count = 0;
+    for foreign in &other.messages {
+        count += splice_everywhere(&own, foreign);
+    }
+    // The demo's press has two sessions with the same keys.
+    let by_name = |name| CHAINS.iter().find(|chain| chain.transcript.name == name).unwrap();
+    let (first, second) = (by_name("delegated"), by_name("delegate"));
+    for (chain, other) in [(first, second), (second, first)] {
+        for foreign in &other.messages {
+            count += splice_everywhere(chain, foreign);
+        }
+    }
+    println!("{count} foreign messages inserted");
+}
+
+#[test]
+fn messages_of_another_seed_are_detected_at_every_position() {
+    let mut authenticator = Authenticator::default();
+    let mut count = 0;
+    for chain in CHAINS.iter() {
+        for text in OTHER_DEMOS.iter().flat_map(|transcript| &transcript.messages) {
+            // The agents have the same names but other keys, so no message is authentic at any position.
+            assert!(authenticator.authenticate(text, &chain.cards, &AspLimits::default()).is_err());
+            count += 1;
+        }
+    }
+    println!("{count} messages of another seed tried, each for every position");
+}
+
+#[test]
+fn another_branch_of_the_same_session_is_detected_by_later_messages() {
+    let (mut count, mut forks) = (0, 0);
+    for chain in CHAINS.iter() {
+        let valid: Vec<&AuthenticatedMessage> = chain.messages.iter().collect();
+        let session = chain.messages[0].envelope.session_id;
+        let is_branch = |other: &&TranscriptChain| {
+            other.transcript.name != chain.transcript.name && other.messages[0].envelope.session_id == session
+        };
+        for other in CHAINS.iter().filter(is_branch) {
+            for foreign in other.messages.iter().filter(|one| valid.iter().all(|own| own.text != one.text)) {
+                for at in 0..valid.len() {
+                    let mut messages = valid.clone();
+                    messages[at] = foreign;
+                    let fork = foreign.envelope.integrity.previous_hash
+                        == valid[at].envelope.integrity.previous_hash;
+                    let expected = if !fork {
+                        Some(at)
+                    } else if at + 1 < valid.len() {
+                        Some(at + 1)
+                    } else {
+                        None
+                    };
+                    forks += usize::from(fork);
+                    assert_eq!(
+                        chain.first_rejected(messages.iter().copied()),
+                        expected,
+                        "{}: message {at} replaced by one of {}",
+                        chain.transcript.name,
+                        other.transcript.name
+                    );
+                    count += 1;
+                }
+            }
+        }
+    }
+    println!("{count} messages replaced by those of another branch, {forks} of them at a fork");
+}

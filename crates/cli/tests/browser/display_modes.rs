@@ -1,0 +1,125 @@
+//! Forced colours, reduced motion, 400 percent zoom, right-to-left text and verbosity.
+
+use serde_json::json;
+
+use crate::answering::{DIALOG, wait_for_question};
+use crate::listening_page::{open_listening_page, tab_to, wait_for_announcement};
+use crate::page_state_checks::assert_no_accessibility_violations;
+use testing::chromium::{Browser, MediaPreferences, Page};
+use testing::hub::HubProcess;
+
+fn assert_fits(page: &mut Page, name: &str) {
+    let find_overflow = "[...document.querySelectorAll('*')].filter((element) => element.getBoundingClientRect().right > innerWidth + 1 && !element.closest('.skip')).map((element) => element.outerHTML.slice(0, 80))";
+    let overflow = page.evaluate(find_overflow);
+    assert_eq!(overflow, json!([]), "{name}");
+    assert_eq!(page.evaluate("document.documentElement.scrollWidth <= innerWidth"), true, "{name}");
+    page.screenshot(name);
+    assert_no_accessibility_violations(page, name);
+}
+
+#[test]
+#[ignore = "needs a browser: cargo xtask browser"]
+fn at_400_percent_zoom_nothing_is_cut_off_and_answers_are_reachable() {
+    let (hub, mut browser) = (HubProcess::start_in_memory_with(&["--demo-agent"]), Browser::start());
+    let mut page = open_listening_page(&hub, &mut browser);
+    page.set_window(1280, 1024, 400);
+    assert_fits(&mut page, "zoomed-idle");
+    let session = hub.client().start_session();
+    hub.client().ask_confirmation(&session);
+    wait_for_question(&mut page);
+    assert_fits(&mut page, "zoomed-confirmation");
+    for name in ["No, reject it", "Yes, accept it", "More time", "Stop the agent", "Answer later"] {
+        tab_to(&mut page, &format!("button \"{name}\""));
+        let is_visible = "(() => { const box = document.activeElement.getBoundingClientRect();
+            return box.top >= 0 && box.bottom <= innerHeight && box.left >= 0 && box.right <= innerWidth; })()";
+        assert_eq!(page.evaluate(is_visible), true, "{name} is visible when it has the focus");
+    }
+}
+
+#[test]
+#[ignore = "needs a browser: cargo xtask browser"]
+fn forced_colours_keep_the_dialog_border_and_reduced_motion_stops_animation() {
+    let (hub, mut browser) = (HubProcess::start_in_memory_with(&["--demo-agent"]), Browser::start());
+    let mut page = open_listening_page(&hub, &mut browser);
+    let session = hub.client().start_session();
+    hub.client().ask_confirmation(&session);
+    wait_for_question(&mut page);
+    page.set_media_preferences(MediaPreferences { forced_colours: true, ..MediaPreferences::DARK });
+    page.screenshot("forced-colours");
+    let border = page.evaluate(&format!(
+        "getComputedStyle({DIALOG}).borderTopStyle + getComputedStyle({DIALOG}).borderTopWidth"
+    ));
+    assert_eq!(border, "solid3px", "the border remains without colours and shadows");
+    page.set_media_preferences(MediaPreferences { reduced_motion: true, ..MediaPreferences::LIGHT });
+    let count_animated = "[...document.querySelectorAll('*')].filter((element) => { const style = getComputedStyle(element); return style.transitionDuration != '0s' || style.animationName != 'none'; }).length";
+    assert_eq!(page.evaluate(count_animated), 0);
+    assert!(page.take_errors().is_empty());
+}
+
+#[test]
+#[ignore = "needs a browser: cargo xtask browser"]
+fn right_to_left_text_keeps_its_direction() {
+    let (hub, mut browser) = (HubProcess::start_in_memory(), Browser::start());
+    let mut page = open_listening_page(&hub, &mut browser);
+    let client = hub.client();
+    let hints = json!({ "primary_language": "ar", "text_direction": "rtl" });
+    let started = json!({ "summary_normal": "تحويل المال.", "localization_hints": hints }).to_string();
+    let session = client.post("/agent/v1/sessions", &started).json_str("session_id");
+    let question = json!({
+        "action": "أرسل 5 يورو إلى بن.", "consequence": "لا يمكن التراجع.", "risk_level": "high", "irreversible": true,
+        "timeout_seconds": 600, "default_decision": "reject", "summary_normal": "هل أرسل 5 يورو؟", "localization_hints": hints,
+    });
+    let answer = client.post(&format!("/agent/v1/sessions/{session}/confirmations"), &question.to_string());
+    assert_eq!(answer.status, 201, "{answer:?}");
+    wait_for_question(&mut page);
+    let directions = page.evaluate(&format!(
+        "[...{DIALOG}.querySelectorAll('[lang=ar]')].map((element) => [element.dir, getComputedStyle(element).direction])"
+    ));
+    assert_eq!(directions, json!([["rtl", "rtl"], ["rtl", "rtl"]]));
+    assert_fits(&mut page, "right-to-left");
+}
+
+#[test]
+#[ignore = "needs a browser: cargo xtask browser"]
+fn verbosity_can_be_changed_and_an_invalid_pace_is_reported() {
+    let (hub, mut browser) = (HubProcess::start_in_memory(), Browser::start());
+    let mut page = open_listening_page(&hub, &mut browser);
+    let client = hub.client();
+    let session = client.start_session();
+    wait_for_announcement(&mut page, "Moving money.");
+    let invoke_tool = |id: &str| {
+        let event = json!({ "type": "aaep:agent.tool.invoked", "tool": "look", "tool_call_id": format!("call_{id}"), "risk_level": "low",
+            "summary_terse": format!("Short {id}."), "summary_normal": format!("Of usual length {id}."), "summary_detailed": format!("At great length {id}.") });
+        let answer = client.post(&format!("/agent/v1/sessions/{session}/events"), &event.to_string());
+        assert_eq!(answer.status, 200, "{answer:?}");
+    };
+    let calling = json!({ "type": "aaep:agent.state.changed", "to_state": "calling_tool", "summary_normal": "Calling." });
+    assert_eq!(
+        client.post(&format!("/agent/v1/sessions/{session}/events"), &calling.to_string()).status,
+        200
+    );
+    invoke_tool("one");
+    wait_for_announcement(&mut page, "Of usual length one.");
+    for (key, summary) in [("ArrowUp", "Short two."), ("End", "At great length three.")] {
+        tab_to(&mut page, "combobox \"Level of detail\"");
+        page.run_script("document.getElementById('settings-result').textContent = ''");
+        page.press(key);
+        page.wait_until(
+            "document.getElementById('settings-result').textContent == 'The hub now uses these settings.'",
+        );
+        invoke_tool(summary.split([' ', '.']).rev().nth(1).unwrap());
+        wait_for_announcement(&mut page, summary);
+    }
+    page.run_script("document.getElementById('settings-result').textContent = ''");
+    tab_to(&mut page, "spinbutton \"Speech rate, in words per minute\"");
+    page.press("Control+a");
+    page.type_text("20");
+    page.press("Tab");
+    page.wait_until(
+        "document.getElementById('pace-error').textContent == 'The speech rate is a number from 50 to 1000.'",
+    );
+    assert_no_accessibility_violations(&mut page, "invalid pace");
+    // The settings survive a reload.
+    page.reload();
+    page.wait_until("document.getElementById('verbosity').value == 'detailed'");
+}

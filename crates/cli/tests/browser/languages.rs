@@ -1,0 +1,92 @@
+//! The page in other languages: all texts are localized, and `lang` attributes mark the language of each text.
+
+use serde_json::json;
+
+use crate::answering::{DIALOG, wait_for_question};
+use crate::listening_page::{announcements, open_listening_page, tab_to, wait_for_announcement};
+use crate::page_state_checks::check_state;
+use testing::chromium::{Browser, Page};
+use testing::hub::HubProcess;
+
+/// Selects a language in the settings.
+fn choose_language(page: &mut Page, tag: &str) {
+    let choose = "const select = document.getElementById('language'); select.value = TAG; \
+                  select.dispatchEvent(new Event('change', { bubbles: true }));";
+    page.run_script(&format!("{{ {} }}", choose.replace("TAG", &json!(tag).to_string())));
+    page.wait_until(&format!("document.documentElement.lang == {}", json!(tag)));
+}
+
+/// Returns texts that contain an English word but are not marked as English or as of unknown language.
+fn unmarked_english_texts(page: &mut Page) -> serde_json::Value {
+    page.evaluate(
+        r#"(() => {
+            const words = /\b(the|is|are|was|not|and|you|your|with|what|how|question|answer|session|agent|listening|connected|stop|time)\b/i;
+            const found = [];
+            const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+            for (let node = walk.nextNode(); node !== null; node = walk.nextNode()) {
+                const within = node.parentElement;
+                if (within.closest("noscript, script, [hidden]") !== null) continue;
+                const lang = within.closest("[lang]").lang;
+                if (words.test(node.data) && !["", "en"].includes(lang)) found.push(`${lang}: ${node.data}`);
+            }
+            return found;
+        })()"#,
+    )
+}
+
+#[test]
+#[ignore = "needs a browser: cargo xtask browser"]
+fn a_spanish_session_is_localized_and_marked_with_its_language() {
+    let (hub, mut browser) = (HubProcess::start_in_memory_with(&["--demo-agent"]), Browser::start());
+    let mut page = open_listening_page(&hub, &mut browser);
+    choose_language(&mut page, "es");
+    wait_for_announcement(&mut page, "El centro usa ahora estos ajustes.");
+    assert_eq!(page.evaluate("document.title"), "Escuchando a sus agentes");
+    assert_eq!(unmarked_english_texts(&mut page), json!([]));
+    check_state(&mut page, "idle-es");
+    tab_to(&mut page, "textbox \"¿Qué debe hacer el asistente de la demostración?\"");
+    page.type_text("transfiere 250 euros a Ben");
+    page.press("Enter");
+    wait_for_question(&mut page);
+    assert_eq!(unmarked_english_texts(&mut page), json!([]));
+    let languages = page.evaluate(&format!(
+        "[...new Set([...{DIALOG}.querySelectorAll('span[lang]')].map((element) => element.lang))]"
+    ));
+    assert_eq!(languages, json!(["es", ""]), "the texts of the question and the name of the agent");
+    check_state(&mut page, "confirmation-es");
+    tab_to(&mut page, "button \"Sí, aceptarlo\"");
+    page.press("Enter");
+    wait_for_announcement(&mut page, "Terminado:");
+    let expected = [
+        "El centro usa ahora estos ajustes.",
+        "Demo assistant ha empezado: Preparando una transferencia de demostración.",
+        "Usted ha aceptado esto: Transferir 250 euros de la cuenta de demostración a Ben.",
+    ];
+    assert_eq!(announcements(&mut page).get(..3).unwrap(), expected);
+    assert_eq!(unmarked_english_texts(&mut page), json!([]));
+    check_state(&mut page, "accepted-es");
+    // Log entries keep their language and its mark. Everything else changes.
+    choose_language(&mut page, "en");
+    assert_eq!(page.text("#log-title").as_deref(), Some("Log"));
+    let log_label = page.evaluate(
+        "[...document.querySelectorAll('#log-list .category')].map((element) => [element.lang, element.textContent])[0]",
+    );
+    assert_eq!(log_label, json!(["es", "sesión:"]));
+    assert_eq!(page.text("#no-sessions").as_deref(), Some("No agent is working now. These have ended:"));
+    assert_eq!(page.text("#session-list li p").as_deref(), Some("Finished."));
+    page.reload();
+    page.wait_until("document.getElementById('connection').textContent == 'Connected.'");
+}
+
+#[test]
+#[ignore = "needs a browser: cargo xtask browser"]
+fn the_yoruba_page_survives_a_reload() {
+    let (hub, mut browser) = (HubProcess::start_in_memory(), Browser::start());
+    let mut page = open_listening_page(&hub, &mut browser);
+    choose_language(&mut page, "yo");
+    assert_eq!(unmarked_english_texts(&mut page), json!([]));
+    page.reload();
+    page.wait_until("document.getElementById('connection').textContent == 'Ìsopọ̀ wà.'");
+    assert_eq!(page.text("#questions-title").as_deref(), Some("Àwọn ìbéèrè"));
+    assert_eq!(unmarked_english_texts(&mut page), json!([]));
+}

@@ -1,0 +1,116 @@
+//! Replies to agents that are not connected. Listeners are told that the action may not be performed.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::serve::agent_websocket::AgentWebSocket;
+use testing::http::EventStream;
+use testing::hub::HubProcess;
+use testing::messages::{CONFIRMATION_BODY, REPLY_CAPABILITIES};
+
+/// Starts a hub without heartbeats, so that a test that waits for a missing event fails.
+fn start(folder: &Path) -> HubProcess {
+    let data = folder.to_str().unwrap();
+    let extra_args = ["--demo-agent", "--http-heartbeat", "1h"];
+    HubProcess::start(&[&["--open", "--listen", "127.0.0.1:0", "--data", data], &extra_args[..]].concat())
+}
+
+/// Returns the next event that matches, with its id.
+fn read_until(stream: &mut EventStream, matches: impl Fn(&str, &Value) -> bool) -> (String, Value) {
+    loop {
+        let (kind, id, event) = stream.next();
+        if matches(&kind, &event) {
+            return (id, event);
+        }
+    }
+}
+
+fn is_resolution_of(event: &Value, token: &str) -> bool {
+    event["extensions"]["sayso"]["reply_token"] == json!(token)
+        && event["extensions"]["sayso"]["decision"].is_string()
+}
+
+#[test]
+fn a_demo_question_ends_when_its_process_is_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut hub = start(folder.path());
+    let client = hub.client();
+    let subscription = client.subscribe(REPLY_CAPABILITIES);
+    let mut stream = client.open_event_stream(&subscription, None);
+    client.post("/demo", r#"{"text":"Send 50 euro to Ben"}"#);
+    let (last, question) = read_until(&mut stream, |kind, _| kind == "awaiting.confirmation");
+    let token = question["reply_token"].as_str().unwrap();
+    hub.kill();
+
+    let hub = start(folder.path());
+    let client = hub.client();
+    assert_eq!(client.reply(&subscription, token, "accept").status, 204);
+    let mut stream = client.open_event_stream(&subscription, Some(&last));
+    let (_, ended) = read_until(&mut stream, |kind, _| kind == "session.errored");
+    assert_eq!((&ended["error_code"], &ended["error_category"]), (&json!("AGENT_GONE"), &json!("unknown")));
+    assert_eq!(ended["summary_normal"], "The agent stopped responding, so its session was ended.");
+    let metrics = client.get("/metrics").body;
+    assert!(!metrics.contains(r#"verdict="applied""#), "{metrics}");
+}
+
+#[test]
+fn an_accept_for_a_disconnected_agent_is_announced_as_such() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut hub = start(folder.path());
+    let subscription = hub.client().subscribe(REPLY_CAPABILITIES);
+    let mut stream = hub.client().open_event_stream(&subscription, None);
+    let mut agent = AgentWebSocket::open(&hub);
+    let session = agent.start();
+    let tokens = ["Ben", "Cem", "Dot"].map(|name| {
+        let mut question: Value = serde_json::from_str(&CONFIRMATION_BODY.replace("Ben", name)).unwrap();
+        (question["session_id"], question["arguments"]["to"]) = (json!(session), json!(name));
+        agent.call_ok("session.ask", &question)["reply_token"].as_str().unwrap().to_owned()
+    });
+    let [accepted, rejected, last_token] = &tokens;
+    let (mut last, _) = read_until(&mut stream, |_, event| event["reply_token"] == json!(last_token));
+    hub.kill();
+
+    let hub = start(folder.path());
+    let client = hub.client();
+    let mut stream = client.open_event_stream(&subscription, Some(&last));
+    let announces_absence = |event: &Value| {
+        event["summary_normal"]
+            .as_str()
+            .is_some_and(|summary| summary.starts_with("The agent is not connected"))
+    };
+    assert_eq!(client.reply(&subscription, accepted, "accept").status, 204);
+    read_until(&mut stream, |_, event| is_resolution_of(event, accepted));
+    last = read_until(&mut stream, |_, event| announces_absence(event)).0;
+    assert!(!last.is_empty());
+
+    // A reject does not cause this announcement, because the agent has nothing to do. Neither does a reply to an agent that
+    // has reconnected.
+    assert_eq!(client.reply(&subscription, rejected, "reject").status, 204);
+    read_until(&mut stream, |_, event| is_resolution_of(event, rejected));
+    let mut agent = AgentWebSocket::open(&hub);
+    agent.call_ok("session.follow", &json!({"session_id": session}));
+    assert_eq!(client.reply(&subscription, last_token, "accept").status, 204);
+    let mut notified = vec![];
+    read_until(&mut stream, |_, event| {
+        assert!(!announces_absence(event), "{event}");
+        is_resolution_of(event, last_token)
+    });
+    agent.call_ok(
+        "session.event",
+        &json!({"session_id": session, "event": {
+            "type": "aaep:agent.session.completed", "summary_normal": "Done."
+        }}),
+    );
+    read_until(&mut stream, |kind, event| {
+        assert!(!announces_absence(event), "{event}");
+        kind == "session.completed"
+    });
+    for _ in 0..3 {
+        notified.push(agent.next_notification()["params"]["reply_token"].as_str().unwrap().to_owned());
+    }
+    notified.sort();
+    let mut expected = tokens.to_vec();
+    expected.sort();
+    assert_eq!(notified, expected);
+}

@@ -1,0 +1,170 @@
+//! The hub is killed repeatedly at random moments under load. Nothing acknowledged is lost, nothing is decided twice,
+//! and no irreversible action is allowed without a recorded accept.
+//!
+//! The default is 20 kills. `KILLS=200` runs the long form. Each kill happens after a random number of acknowledged events. The
+//! seed is printed.
+
+use std::collections::HashSet;
+use std::sync::mpsc::channel;
+
+use testing::http::TestClient;
+use testing::hub::HubProcess;
+use testing::messages::REPLY_CAPABILITIES;
+
+/// Everything that the hub has acknowledged.
+#[derive(Default)]
+struct AcknowledgedState {
+    events: Vec<String>,
+    /// Questions whose acceptance was acknowledged.
+    accepted: Vec<String>,
+    /// Questions that nobody answered.
+    unanswered: Vec<String>,
+    /// Questions whose acceptance was used by an acknowledged tool call.
+    spent: Vec<String>,
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_after_repeated_kills() {
+    let kills: u64 = std::env::var("KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(20);
+    let seed: u64 = std::env::var("PROPERTY_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(7);
+    println!("{kills} kills, seed {seed}");
+    let folder = tempfile::tempdir().unwrap();
+    let mut random = seed;
+    let mut acknowledged = AcknowledgedState::default();
+    let mut totals = (0, 0);
+    let (mut session, mut subscription, mut first) = (String::new(), String::new(), String::new());
+    for round in 0..kills {
+        let mut hub = HubProcess::start_on_disk(folder.path());
+        let client = hub.client();
+        if round % 5 == 0 {
+            subscription = client.subscribe(REPLY_CAPABILITIES);
+            let mut stream = client.open_event_stream(&subscription, None);
+            session = client.start_session();
+            first = loop {
+                let (kind, id, event) = stream.next();
+                if kind == "session.started" && event["session_id"] == session.as_str() {
+                    break id;
+                }
+            };
+            totals = (totals.0 + acknowledged.accepted.len(), totals.1 + acknowledged.spent.len());
+            acknowledged = AcknowledgedState::default();
+        } else {
+            assert_acknowledged(&client, &session, &subscription, &first, &acknowledged);
+        }
+        let _stream = client.open_event_stream(&subscription, None);
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let kill_after = acknowledged.events.len() + usize::try_from(random >> 60).unwrap() + 1;
+        let (kill, kill_requested) = channel::<()>();
+        std::thread::scope(|scope| {
+            let hub_to_kill = &mut hub;
+            let killer = scope.spawn(move || {
+                let _ = kill_requested.recv();
+                hub_to_kill.kill();
+            });
+            let mut kill_signal = Some(kill);
+            while run_step(&client, &session, &subscription, &mut acknowledged).is_some() {
+                if acknowledged.events.len() >= kill_after {
+                    kill_signal = None;
+                }
+            }
+            drop(kill_signal);
+            killer.join().unwrap();
+        });
+    }
+    let hub = HubProcess::start_on_disk(folder.path());
+    assert_acknowledged(&hub.client(), &session, &subscription, &first, &acknowledged);
+    println!("{} answers and {} calls were acknowledged", totals.0, totals.1);
+    assert!(totals.0 > 3 && totals.1 > 1, "too little was acknowledged for a meaningful test");
+}
+
+/// Publishes an event, sometimes asks a question, and records what was acknowledged. Returns `None` if the hub is gone.
+fn run_step(
+    client: &TestClient,
+    session: &str,
+    subscription: &str,
+    acknowledged: &mut AcknowledgedState,
+) -> Option<()> {
+    let path = |rest: &str| format!("/agent/v1/sessions/{session}/{rest}");
+    let progress =
+        r#"{"type":"aaep:agent.progress.updated","progress":{"percent":5},"summary_normal":"Working."}"#;
+    let published = client.try_send("POST", &path("events"), progress)?;
+    assert_eq!(published.status, 200, "{published:?}");
+    let ids: serde_json::Value = serde_json::from_str(&published.body).ok()?;
+    acknowledged
+        .events
+        .extend(ids["event_ids"].as_array()?.iter().filter_map(|id| id.as_str().map(str::to_owned)));
+    if acknowledged.events.len().is_multiple_of(4) {
+        let asked = client.try_send("POST", &path("confirmations"), &question(acknowledged.events.len()))?;
+        if asked.status == 429 {
+            return Some(());
+        }
+        assert_eq!(asked.status, 201, "{asked:?}");
+        let token = asked.json_str("reply_token");
+        if acknowledged.events.len().is_multiple_of(8) {
+            acknowledged.unanswered.push(token);
+            return Some(());
+        }
+        let replied = client.try_reply(subscription, &token, "accept")?;
+        assert_eq!(replied.status, 204);
+        acknowledged.accepted.push(token.clone());
+        let call = format!(
+            r#"{{"type":"aaep:agent.tool.invoked","tool":"send","tool_call_id":"call_{0}","risk_level":"high","irreversible":true,"summary_normal":"Sending.","reply_token":"{token}","arguments":{{"amount":"{0}.00"}}}}"#,
+            acknowledged.events.len()
+        );
+        let called = client.try_send("POST", &path("events"), &call)?;
+        assert_eq!(called.status, 200, "{called:?}");
+        acknowledged.spent.push(token);
+        let done = format!(
+            r#"{{"type":"aaep:agent.tool.completed","tool":"send","tool_call_id":"call_{}","status":"success","summary_normal":"Sent."}}"#,
+            acknowledged.events.len()
+        );
+        client.try_send("POST", &path("events"), &done)?;
+    }
+    Some(())
+}
+
+fn question(amount: usize) -> String {
+    format!(
+        r#"{{"action":"Send {amount} euro to Ben.","consequence":"It cannot be undone.","irreversible":true,"risk_level":"high","timeout_seconds":600,"default_decision":"reject","summary_normal":"May I send {amount} euro to Ben?","tool":"send","arguments":{{"amount":"{amount}.00"}}}}"#
+    )
+}
+
+/// Asserts that everything acknowledged is still stored.
+fn assert_acknowledged(
+    client: &TestClient,
+    session: &str,
+    subscription: &str,
+    first: &str,
+    acknowledged: &AcknowledgedState,
+) {
+    let path = |token: &str| format!("/agent/v1/sessions/{session}/replies/{token}");
+    for token in &acknowledged.accepted {
+        assert_eq!(
+            client.get(&path(token)).json_str("decision"),
+            "accept",
+            "an acknowledged accept was lost"
+        );
+    }
+    for token in &acknowledged.unanswered {
+        assert_eq!(
+            client.get(&path(token)).json_str("status"),
+            "pending",
+            "a question that nobody answered was decided"
+        );
+    }
+    for token in &acknowledged.spent {
+        let call = format!(
+            r#"{{"type":"aaep:agent.tool.invoked","tool":"send","tool_call_id":"call_again","risk_level":"high","irreversible":true,"summary_normal":"Sending.","reply_token":"{token}","arguments":{{"amount":"4.00"}}}}"#
+        );
+        let again = client.post(&format!("/agent/v1/sessions/{session}/events"), &call);
+        assert_eq!(again.status, 422, "an accept can be used only once: {again:?}");
+    }
+    let mut missing: HashSet<&str> = acknowledged.events.iter().map(String::as_str).collect();
+    let mut stream = client.open_event_stream(subscription, Some(first));
+    let mut seen = HashSet::new();
+    while !missing.is_empty() {
+        let (_, id, _) = stream.next();
+        assert!(seen.insert(id.clone()), "delivered twice: {id}");
+        missing.remove(id.as_str());
+    }
+}

@@ -1,0 +1,294 @@
+//! Agent connections and the sessions they follow.
+//!
+//! A connection that follows a session receives a notice when a question is resolved or the session ends. While a
+//! session has a follower, its agent counts as present (decision 16).
+
+use std::collections::HashSet;
+
+use aaep::event::{CancelledBy, Event, Payload};
+use aaep::{ReplyToken, SessionId};
+use journal::Position;
+use rustc_hash::FxHashMap;
+
+use super::sessions::AGENT_GONE_CODE;
+use super::{Core, Deferred, PostCommit, TurnContext};
+use crate::command::{
+    AgentNotice, EndReason, HubCommand, HubReply, LimitReached, QuestionOutcome, RequestId,
+};
+use crate::{AgentConnectionId, Principal};
+
+#[derive(Default)]
+pub(super) struct AgentConnections {
+    followers: FxHashMap<SessionId, Vec<AgentConnectionId>>,
+    followed_sessions: FxHashMap<AgentConnectionId, HashSet<SessionId>>,
+}
+
+impl AgentConnections {
+    pub(super) fn followers_of(&self, session: &SessionId) -> &[AgentConnectionId] {
+        self.followers.get(session).map_or(&[], Vec::as_slice)
+    }
+
+    fn follow(&mut self, connection: AgentConnectionId, session: &SessionId) {
+        if self.followed_sessions.entry(connection).or_default().insert(session.clone()) {
+            self.followers.entry(session.clone()).or_default().push(connection);
+        }
+    }
+
+    /// Removes a session that ended.
+    pub(super) fn remove_session(&mut self, session: &SessionId) {
+        for connection in self.followers.remove(session).unwrap_or_default() {
+            if let Some(sessions) = self.followed_sessions.get_mut(&connection) {
+                sessions.remove(session);
+                if sessions.is_empty() {
+                    self.followed_sessions.remove(&connection);
+                }
+            }
+        }
+    }
+
+    /// Removes a closed connection, and returns the sessions it followed.
+    pub(super) fn remove_connection(&mut self, connection: AgentConnectionId) -> HashSet<SessionId> {
+        let sessions = self.followed_sessions.remove(&connection).unwrap_or_default();
+        for session in &sessions {
+            if let Some(connections) = self.followers.get_mut(session) {
+                connections.retain(|other| *other != connection);
+                if connections.is_empty() {
+                    self.followers.remove(session);
+                }
+            }
+        }
+        sessions
+    }
+
+    /// Removes sessions that no longer exist after a turn was discarded.
+    pub(super) fn retain_sessions(&mut self, exists: impl Fn(&SessionId) -> bool) {
+        let ended: Vec<_> = self.followers.keys().filter(|session| !exists(session)).cloned().collect();
+        for session in ended {
+            self.remove_session(&session);
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.followed_sessions.len()
+    }
+}
+
+impl Core {
+    /// Handles a command on an agent connection, which follows the command's session from then on.
+    pub(super) fn handle_on_connection(
+        &mut self,
+        id: RequestId,
+        principal: &Principal,
+        connection: AgentConnectionId,
+        command: &HubCommand,
+        context: &TurnContext,
+    ) -> Result<Option<HubReply>, Deferred> {
+        if let Some(session) = session_of(command)
+            && let Err(refusal) = self.follow_and_renew_lease(principal, connection, session, context)
+        {
+            return Ok(Some(refusal));
+        }
+        let on_connection = TurnContext { connection: Some(connection), ..*context };
+        let reply = self.handle(id, principal, command, &on_connection)?;
+        match (&reply, command) {
+            (Some(HubReply::SessionStarted { session_id }), _) => {
+                if let Err(refusal) = self.follow_and_renew_lease(principal, connection, session_id, context)
+                {
+                    return Ok(Some(refusal));
+                }
+            }
+            (
+                Some(HubReply::QuestionOpened { reply_token, .. }),
+                HubCommand::Ask { session, idempotency_key: Some(_), .. },
+            ) => {
+                self.notify_if_resolved(connection, session, reply_token);
+            }
+            _ => {}
+        }
+        Ok(reply)
+    }
+
+    /// Handles `session.follow`.
+    pub(super) fn follow_session(&mut self, principal: &Principal, session: &SessionId) -> HubReply {
+        let Some(live) = self.owned_session(principal, session) else { return HubReply::NotFound };
+        HubReply::SessionFollowed { session_id: live.id.clone(), state: live.state().clone() }
+    }
+
+    /// Makes a connection follow a session, if the session belongs to its principal. The first time, the connection
+    /// receives the notices it may have missed.
+    fn follow_and_renew_lease(
+        &mut self,
+        principal: &Principal,
+        connection: AgentConnectionId,
+        session: &SessionId,
+        context: &TurnContext,
+    ) -> Result<(), HubReply> {
+        let lease_until = context.now.saturating_add(self.limits.lease_ms);
+        let Some(live) = self.owned_session(principal, session) else {
+            self.notify_already_ended(principal, connection, session);
+            return Ok(());
+        };
+        live.lease_until = live.lease_until.max(lease_until);
+        let id = live.id.clone();
+        let followers = self.agent_connections.followers_of(session);
+        if followers.contains(&connection) {
+            return Ok(());
+        }
+        if followers.len() >= self.limits.followers_per_session {
+            return Err(LimitReached::Followers.into());
+        }
+        self.agent_connections.follow(connection, session);
+        let unspent = |status| {
+            !matches!(status, aaep::consent::QuestionStatus::Open | aaep::consent::QuestionStatus::Spent)
+        };
+        let resolved: Vec<_> = self
+            .questions
+            .session_questions(&id)
+            .filter(|question| unspent(question.status))
+            .map(|question| question.token.clone())
+            .collect();
+        for token in resolved {
+            self.notify_stored_decision(connection, &id, &token);
+        }
+        // Questions that were resolved in this turn, before the connection followed the session.
+        let same_turn = self.staged.resolved.iter().filter(|(_, asking_session, _)| *asking_session == id);
+        let same_turn =
+            same_turn.map(|(token, _, outcome)| (connection, resolved_notice(&id, token, outcome.clone())));
+        self.staged.notices.extend(same_turn);
+        Ok(())
+    }
+
+    /// Notifies all followers of a session that a question is resolved, once that is stored.
+    pub(super) fn notify_followers(
+        &mut self,
+        session: &SessionId,
+        token: &ReplyToken,
+        outcome: &QuestionOutcome,
+    ) {
+        for connection in self.agent_connections.followers_of(session) {
+            self.staged.notices.push((*connection, resolved_notice(session, token, outcome.clone())));
+        }
+    }
+
+    /// Notifies the followers of a session that it ended in this turn, except the connection that ended it.
+    pub(super) fn notify_session_end(&mut self, session: &SessionId, context: &TurnContext) {
+        let reason = self.staged.post_commit.iter().rev().find_map(|action| match action {
+            PostCommit::Event { committed, .. } if committed.event.envelope.session_id == *session => {
+                end_reason(&committed.event)
+            }
+            _ => None,
+        });
+        let reason = reason.unwrap_or(EndReason::Unknown);
+        for connection in self
+            .agent_connections
+            .followers_of(session)
+            .iter()
+            .filter(|connection| Some(**connection) != context.connection)
+        {
+            let notice = AgentNotice::SessionEnded { session: session.clone(), reason };
+            self.staged.notices.push((*connection, notice));
+        }
+        self.staged.ended_sessions.push(session.clone());
+    }
+
+    /// Repeats the notice if a question, asked again with the same idempotency key, is already resolved.
+    fn notify_if_resolved(&mut self, connection: AgentConnectionId, session: &SessionId, token: &ReplyToken) {
+        if self.questions.question(token).is_some_and(aaep::consent::Question::is_open) {
+            return;
+        }
+        self.notify_stored_decision(connection, session, token);
+    }
+
+    fn notify_stored_decision(
+        &mut self,
+        connection: AgentConnectionId,
+        session: &SessionId,
+        token: &ReplyToken,
+    ) {
+        let already_staged = |(target, notice): &(AgentConnectionId, AgentNotice)| {
+            *target == connection
+                && matches!(notice, AgentNotice::QuestionResolved { token: resolved, .. } if resolved == token)
+        };
+        if self.staged.notices.iter().any(already_staged) {
+            return;
+        }
+        // If the journal cannot be read now, this notice is not sent. The agent can query the question with GET.
+        if let Ok(Some(decision)) = self.journal.decision(token.as_str())
+            && decision.session == session.as_str()
+        {
+            self.staged
+                .notices
+                .push((connection, resolved_notice(session, token, QuestionOutcome::from_stored(&decision))));
+        }
+    }
+
+    /// Notifies a connection that a session of its principal has already ended.
+    fn notify_already_ended(
+        &mut self,
+        principal: &Principal,
+        connection: AgentConnectionId,
+        session: &SessionId,
+    ) {
+        if principal.can_publish()
+            && let Ok(Some(stored)) = self.journal.session(session.as_str())
+            && stored.is_ended
+            && stored.session.principal == *principal.name
+        {
+            let reason = self.last_event(session).as_ref().and_then(end_reason).unwrap_or(EndReason::Unknown);
+            let notice = AgentNotice::SessionEnded { session: session.clone(), reason };
+            self.staged.notices.push((connection, notice));
+        }
+    }
+
+    /// Finds the last event of a session by binary search, because the journal only reads forwards.
+    fn last_event(&mut self, session: &SessionId) -> Option<Event> {
+        let (mut from, mut to) = (0, self.last_position);
+        let mut last = None;
+        while from < to {
+            let middle = from + (to - from) / 2;
+            match self.journal.session_events(session.as_str(), Position::new(middle), 1).ok()?.pop() {
+                Some(event) => {
+                    from = event.position.get();
+                    last = Some(event);
+                }
+                None => to = middle,
+            }
+        }
+        Event::parse(std::str::from_utf8(&last?.body).ok()?)
+    }
+}
+
+/// Returns why a session ended, from its last event.
+fn end_reason(event: &Event) -> Option<EndReason> {
+    match &event.payload {
+        Payload::SessionCompleted(_) => Some(EndReason::Completed),
+        Payload::SessionErrored(errored) if errored.error_code.as_deref() == Some(AGENT_GONE_CODE) => {
+            Some(EndReason::AgentGone)
+        }
+        Payload::SessionErrored(_) => Some(EndReason::Errored),
+        Payload::SessionCancelled(cancelled) => Some(match cancelled.cancelled_by {
+            CancelledBy::User => EndReason::User,
+            CancelledBy::Producer => EndReason::Producer,
+            CancelledBy::Timeout => EndReason::Timeout,
+            CancelledBy::System => EndReason::System,
+            _ => EndReason::Unknown,
+        }),
+        _ => None,
+    }
+}
+
+fn resolved_notice(session: &SessionId, token: &ReplyToken, outcome: QuestionOutcome) -> AgentNotice {
+    AgentNotice::QuestionResolved { session: session.clone(), token: token.clone(), outcome }
+}
+
+fn session_of(command: &HubCommand) -> Option<&SessionId> {
+    match command {
+        HubCommand::Publish { session, .. }
+        | HubCommand::StreamOutput { session, .. }
+        | HubCommand::Ask { session, .. }
+        | HubCommand::Follow { session }
+        | HubCommand::Wait { session, .. }
+        | HubCommand::Withdraw { session, .. } => Some(session),
+        _ => None,
+    }
+}

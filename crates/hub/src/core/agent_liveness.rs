@@ -1,0 +1,101 @@
+//! Whether a session's agent is present, and what listeners learn if it is not.
+
+use aaep::consent::{GuardedCall, QuestionAnswer, QuestionStatus, Resolution, ResolvedBy};
+use aaep::{ReplyToken, SessionId};
+use seal::UnixMillis;
+
+use super::hub_messages::{self, SessionEnd};
+use super::{Core, TurnContext};
+use crate::command::RequestId;
+
+/// How long an agent counts as present after a single request, in milliseconds.
+const REQUEST_PRESENCE_MS: i64 = 10_000;
+
+impl Core {
+    /// Marks the sessions of this owner as orphaned, because their agents ran in the previous process. From the next
+    /// turn on, these agents count as gone.
+    pub fn orphan_sessions_of(&mut self, owner: &str, now: UnixMillis) {
+        let orphaned: Vec<_> = self
+            .sessions
+            .iter()
+            .filter(|(_, live)| *live.owner == *owner)
+            .map(|(id, _)| id.clone())
+            .collect();
+        for id in orphaned {
+            self.expire_lease(&id, now);
+            self.orphans.insert(id);
+        }
+    }
+
+    /// Ends the lease of a session now.
+    pub(super) fn expire_lease(&mut self, id: &SessionId, now: UnixMillis) {
+        let Some(live) = self.sessions.get_mut(id) else { return };
+        self.lease_checks.remove(&(live.lease_check_at, id.clone()));
+        (live.lease_until, live.lease_check_at) = (now, now);
+        self.lease_checks.insert((now, id.clone()));
+    }
+
+    /// Whether no connection follows the session, no request waits for the question, and the agent sent no request
+    /// recently.
+    pub(super) fn is_agent_away(
+        &self,
+        session: &SessionId,
+        token: &ReplyToken,
+        context: &TurnContext,
+    ) -> bool {
+        let is_recent = |at: UnixMillis| context.now.millis_since(at) <= REQUEST_PRESENCE_MS;
+        self.agent_connections.followers_of(session).is_empty()
+            && !self.pending_waits.has_waiter(token)
+            && self.sessions.get(session).is_some_and(|live| !live.last_seen.is_some_and(is_recent))
+    }
+
+    /// Removes a wait whose client disconnected.
+    pub(super) fn cancel_wait(&mut self, request: RequestId) {
+        let token = self.pending_waits.token_of(request).cloned();
+        self.pending_waits.remove(request);
+        let question = token.and_then(|token| self.questions.question(&token));
+        if let Some(live) = question.and_then(|question| self.sessions.get_mut(&question.session_id)) {
+            live.last_seen = None;
+        }
+    }
+
+    /// Tells listeners that the agent has not received the answer yet, so that a person who accepted does not think
+    /// that the action was performed.
+    pub(super) fn announce_agent_away(&mut self, resolution: &Resolution, context: &TurnContext) {
+        let is_rejected =
+            matches!(resolution.answer, QuestionAnswer::Decision(_)) && !resolution.is_accepted();
+        if resolution.resolved_by != ResolvedBy::Reply || is_rejected {
+            return;
+        }
+        self.announce(&resolution.session_id, hub_messages::agent_away_event(), context);
+    }
+
+    /// Ends a session whose agent is gone.
+    pub(super) fn end_abandoned_session(&mut self, id: &SessionId, context: &TurnContext) {
+        let Some(live) = self.sessions.get(id) else { return };
+        let end = SessionEnd::AgentGone {
+            has_open_tool: live.machine.open_tools().next().is_some(),
+            has_unused_consent: self.has_unused_consent(&live.id),
+        };
+        self.end_session_with(id, end, context);
+    }
+
+    /// Whether a person accepted an action that the agent has not reported starting.
+    pub(super) fn has_unused_consent(&self, session: &SessionId) -> bool {
+        let is_used =
+            |token| self.sessions.get(session).is_some_and(|live| live.used_consents.contains(token));
+        let is_accepted = |status| matches!(status, QuestionStatus::Accepted { .. });
+        self.questions
+            .session_questions(session)
+            .any(|question| is_accepted(question.status) && !is_used(&question.token))
+    }
+
+    /// Records that a call which did not need consent was covered by one.
+    pub(super) fn record_consent_use(&mut self, call: &GuardedCall<'_>) {
+        if let Some(token) = self.questions.find_covering(call).cloned()
+            && let Some(live) = self.sessions.get_mut(call.session_id)
+        {
+            live.used_consents.push(token);
+        }
+    }
+}

@@ -1,0 +1,391 @@
+//! Asking questions, deciding them and waiting for answers.
+
+use aaep::consent::{
+    AskError, BoundAction, ConsentOutcome, QuestionStatus, Resolution, ResolvedBy, StagedChange,
+};
+use aaep::event::{AgentState, Event, EventType};
+use aaep::json::{JsonKind, Tape};
+use aaep::rule::Finding;
+use aaep::{ReplyToken, SessionId, SubscriptionId};
+use seal::{Digest, UnixMillis};
+
+use super::hub_messages::{self, SessionEnd};
+use super::notifications;
+use super::publish::{EventDraft, EventOrigin};
+use super::{Core, OwnedEntry, PostCommit, TurnContext};
+use crate::Principal;
+use crate::command::{
+    HubReply, LimitReached, MalformedRequest, QuestionOutcome, RequestBody, RequestId, TurnOutput,
+};
+use crate::compose::SaysoExtension;
+use crate::reply::answer_code;
+
+impl Core {
+    /// Handles `POST /agent/v1/sessions/{id}/confirmations` and `…/clarifications`.
+    pub(super) fn ask(
+        &mut self,
+        principal: &Principal,
+        session: &SessionId,
+        body: &RequestBody,
+        is_clarification: bool,
+        key: Option<&str>,
+        context: &TurnContext,
+    ) -> HubReply {
+        let keyed_request = key.map(|key| {
+            let parts =
+                [session.as_str().as_bytes(), body.source().as_bytes(), &[u8::from(is_clarification)]];
+            (key, Digest::of_parts(parts))
+        });
+        if let Some(reply) = self.idempotent_reply(principal, keyed_request.as_ref()) {
+            return reply;
+        }
+        let Some(live) = self.owned_session(principal, session) else { return HubReply::NotFound };
+        live.last_seen = Some(context.now);
+        let limit_key = live.rate_limit_key();
+        let max = self.limits.questions_per_minute;
+        if !self.question_limiter.allows_one_more(&limit_key, max, context.now) {
+            return LimitReached::QuestionsPerMinute { max }.into();
+        }
+        match self.open_question(session, body, is_clarification, context) {
+            Ok((reply_token, deadline)) => {
+                self.question_limiter.try_acquire(&limit_key, 1, max, context.now);
+                let reply = HubReply::QuestionOpened { reply_token, deadline };
+                self.store_idempotent_reply(principal, keyed_request.as_ref(), &reply, context);
+                reply
+            }
+            Err(refusal) => refusal,
+        }
+    }
+
+    fn open_question(
+        &mut self,
+        session: &SessionId,
+        body: &RequestBody,
+        is_clarification: bool,
+        context: &TurnContext,
+    ) -> Result<(ReplyToken, UnixMillis), HubReply> {
+        let mut tape = Tape::default();
+        let doc = body.doc(&mut tape)?;
+        let root = doc.root();
+        if root.kind() != JsonKind::Object {
+            return Err(MalformedRequest::QuestionNotObject.into());
+        }
+        let mut random = [0; 16];
+        self.fill_random(&mut random);
+        let token =
+            ReplyToken::generate(&mut |bytes: &mut [u8]| bytes.copy_from_slice(&random[..bytes.len()]));
+        let tool = root.member("tool").and_then(|tool| tool.text());
+        let binding = match (&tool, root.member("arguments")) {
+            (Some(tool), Some(arguments)) => {
+                let action =
+                    BoundAction::new(tool, arguments.source()).map_err(MalformedRequest::InvalidAction)?;
+                Some(SaysoExtension::Call { tool, digest: Some(action.digest()) })
+            }
+            (Some(tool), None) => Some(SaysoExtension::Call { tool, digest: None }),
+            (None, Some(_)) => return Err(MalformedRequest::NoTool.into()),
+            (None, None) => None,
+        };
+        let kind =
+            if is_clarification { EventType::AwaitingClarification } else { EventType::AwaitingConfirmation };
+        let draft = EventDraft {
+            doc: &doc,
+            origin: EventOrigin::Question(&kind, &token),
+            extension: binding.as_ref(),
+        };
+        let mut savepoint = self.create_savepoint(true);
+        if let Some(live) = self.sessions.get(session) {
+            savepoint.save_machine(live);
+        }
+        let staged = self.stage_question(session, &draft, context);
+        match staged {
+            Ok(deadline) => Ok((token, deadline)),
+            Err(reply) => {
+                self.roll_back(session, savepoint);
+                Err(reply)
+            }
+        }
+    }
+
+    fn stage_question(
+        &mut self,
+        session: &SessionId,
+        draft: &EventDraft<'_>,
+        context: &TurnContext,
+    ) -> Result<UnixMillis, HubReply> {
+        let is_waiting =
+            self.sessions.get(session).is_some_and(|live| *live.state() == AgentState::AwaitingInput);
+        if !is_waiting {
+            let state_change =
+                hub_messages::state_changed_event(&mut self.scratch, None, &AgentState::AwaitingInput);
+            self.emit_hub_event(session, state_change, None, context)?;
+        }
+        self.emit_draft(session, draft, None, context)?;
+        let Some(PostCommit::Event { committed, agent, person }) = self.staged.post_commit.last() else {
+            return Err(HubReply::NotFound);
+        };
+        let (committed, agent, person) = (committed.clone(), agent.clone(), person.clone());
+        let repliers = self.find_repliers(&committed.event, &agent, person.as_deref());
+        let change = self
+            .questions
+            .ask(&committed.event, repliers, context.now)
+            .map_err(|error| question_refusal(&error))?;
+        let deadline = change.outcomes().iter().find_map(|outcome| match outcome {
+            ConsentOutcome::Opened(opened) => Some(opened.deadline),
+            _ => None,
+        });
+        self.stage_question_change(change, context);
+        Ok(deadline.unwrap_or(UnixMillis::MAX))
+    }
+
+    /// Returns the subscriptions that receive this question and may answer it.
+    fn find_repliers(&self, event: &Event, agent: &str, person: Option<&str>) -> Vec<SubscriptionId> {
+        let is_confirmation = matches!(event.payload, aaep::event::Payload::AwaitingConfirmation(_));
+        self.subscriptions
+            .values()
+            .filter(|subscription| subscription.scope.covers(agent, person))
+            .filter(|subscription| {
+                if is_confirmation {
+                    subscription.shaping_terms.answers_confirmations
+                } else {
+                    subscription.shaping_terms.answers_clarifications
+                }
+            })
+            .map(|subscription| subscription.id.clone())
+            .collect()
+    }
+
+    /// Stages changes to questions: the entries for the ledger, and the events about them.
+    pub(super) fn stage_question_change(&mut self, change: StagedChange, context: &TurnContext) {
+        if change.is_empty() {
+            return;
+        }
+        for outcome in change.outcomes() {
+            match outcome {
+                ConsentOutcome::Opened(opened) => {
+                    let record = change.questions().iter().find(|question| question.token == opened.token);
+                    self.staged.writes.push(OwnedEntry::QuestionOpened {
+                        token: opened.token.clone(),
+                        session: opened.session_id.clone(),
+                        deadline: opened.deadline,
+                        record: record.map(aaep::consent::Question::to_record).unwrap_or_default(),
+                    });
+                }
+                ConsentOutcome::Resolved(resolution) => self.stage_resolution(resolution),
+                ConsentOutcome::DeadlineExtended(extended) => {
+                    self.staged.writes.push(OwnedEntry::DeadlineMoved {
+                        token: extended.token.clone(),
+                        deadline: extended.deadline,
+                    });
+                }
+                ConsentOutcome::ConsentSpent(spent) => self.staged.writes.push(OwnedEntry::DecisionSpent {
+                    token: spent.token.clone(),
+                    call: spent.digest.map(|digest| digest.to_string()).unwrap_or_default(),
+                    at: context.now,
+                }),
+                _ => {}
+            }
+        }
+        let outcomes: Vec<_> = change.outcomes().to_vec();
+        self.staged.post_commit.push(PostCommit::ApplyQuestionChange(change));
+        for outcome in outcomes {
+            match outcome {
+                ConsentOutcome::Resolved(resolution) => self.announce_resolution(&resolution, context),
+                ConsentOutcome::Reminder(reminder) => {
+                    self.announce(&reminder.session_id, notifications::reminder_event(&reminder), context);
+                }
+                ConsentOutcome::DeadlineExtended(extended) => {
+                    let event = notifications::deadline_extended_event(&extended, context.now);
+                    self.announce(&extended.session_id, event, context);
+                }
+                ConsentOutcome::SessionStopped(stopped) => {
+                    let has_unused_consent = self.has_unused_consent(&stopped.session_id);
+                    self.end_session_with(
+                        &stopped.session_id,
+                        SessionEnd::Stopped { has_unused_consent },
+                        context,
+                    );
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn stage_resolution(&mut self, resolution: &Resolution) {
+        self.staged.writes.push(OwnedEntry::QuestionDecided {
+            token: resolution.token.clone(),
+            decision: answer_code(&resolution.answer).to_owned(),
+            by: resolution.resolved_by,
+            receipt: resolution.receipt().to_json().to_owned(),
+            at: resolution.resolved_at,
+        });
+    }
+
+    /// Stages the event about a resolved question, and ends the agent's wait for it.
+    fn announce_resolution(&mut self, resolution: &Resolution, context: &TurnContext) {
+        let outcome = QuestionOutcome::from_resolution(resolution);
+        let is_away = self.is_agent_away(&resolution.session_id, &resolution.token, context);
+        self.notify_followers(&resolution.session_id, &resolution.token, &outcome);
+        self.pending_waits.resolve(&resolution.token, &HubReply::QuestionResolved(outcome.clone()));
+        self.staged.resolved.push((resolution.token.clone(), resolution.session_id.clone(), outcome));
+        let session = &resolution.session_id;
+        let has_open_question = self.has_open_question(&resolution.session_id);
+        let Some(live) = self.sessions.get_mut(session).filter(|live| live.machine.is_open()) else { return };
+        if resolution.resolved_by == ResolvedBy::Timeout
+            && let Some(deadline) = live.machine.deadline_of(resolution.token.as_str())
+        {
+            // If the clock went back, the deadline that listeners know would still be in the future (§6.4).
+            live.last_timestamp = live.last_timestamp.max(deadline);
+        }
+        let to = match () {
+            () if has_open_question => AgentState::AwaitingInput,
+            () if live.machine.open_tools().next().is_none() => AgentState::Thinking,
+            () => AgentState::CallingTool,
+        };
+        self.announce(session, notifications::resolution_event(resolution, &to), context);
+        if is_away {
+            self.announce_agent_away(resolution, context);
+        }
+    }
+
+    /// Whether a session has an open question after this turn.
+    fn has_open_question(&self, session: &aaep::SessionId) -> bool {
+        let is_resolved =
+            |token: &ReplyToken| self.staged.resolved.iter().any(|(resolved, ..)| resolved == token);
+        let mut open_questions =
+            self.questions.session_questions(session).filter(|question| question.is_open());
+        let mut new_tokens = self.staged.writes.iter().filter_map(|write| match write {
+            OwnedEntry::QuestionOpened { token, session: asking_session, .. }
+                if asking_session == session =>
+            {
+                Some(token)
+            }
+            _ => None,
+        });
+        open_questions.any(|question| !is_resolved(&question.token))
+            || new_tokens.any(|token| !is_resolved(token))
+    }
+
+    /// Handles `GET /agent/v1/sessions/{id}/replies/{token}`: replies immediately if the question is resolved;
+    /// otherwise as soon as it is resolved or the wait ends.
+    pub(super) fn wait(
+        &mut self,
+        request: RequestId,
+        principal: &Principal,
+        session: &SessionId,
+        token: &ReplyToken,
+        until: UnixMillis,
+        context: &TurnContext,
+    ) -> Option<HubReply> {
+        let until = until.min(context.now.saturating_add(self.limits.max_wait_ms));
+        let owned = self.owned_session(principal, session).map(|live| {
+            live.lease_until = live.lease_until.max(until.max(context.now).saturating_add(1000));
+            live.last_seen = Some(until.max(context.now));
+        });
+        // If the question was resolved in this turn, the registry learns that only after the commit. This reply is also
+        // sent only then.
+        let resolved_now = self.staged.resolved.iter().find(|(resolved, ..)| resolved == token);
+        if let Some((_, asking_session, outcome)) = resolved_now {
+            return Some(if asking_session == session && owned.is_some() {
+                HubReply::QuestionResolved(outcome.clone())
+            } else {
+                HubReply::NotFound
+            });
+        }
+        match self.questions.question(token) {
+            Some(question) if question.session_id != *session => return Some(HubReply::NotFound),
+            Some(question) if question.is_open() && owned.is_some() => {
+                if until <= context.now {
+                    return Some(HubReply::QuestionPending);
+                }
+                if self.pending_waits.count_for_principal(&principal.name) >= self.limits.waits_per_principal
+                {
+                    return Some(LimitReached::Waits.into());
+                }
+                self.pending_waits.insert(request, until, token.clone(), principal.name.clone());
+                return None;
+            }
+            _ => {}
+        }
+        let owned = match owned {
+            Some(()) => Ok(true),
+            None => self.owns_ended_session(principal, session),
+        };
+        let decision =
+            owned.and_then(|owned| if owned { self.journal.decision(token.as_str()) } else { Ok(None) });
+        Some(match decision {
+            Ok(Some(decision)) if decision.session == session.as_str() => {
+                HubReply::QuestionResolved(QuestionOutcome::from_stored(&decision))
+            }
+            Ok(_) => HubReply::NotFound,
+            Err(error) => error.into(),
+        })
+    }
+
+    /// Handles `DELETE /agent/v1/sessions/{id}/replies/{token}`: replies with the outcome, like a wait.
+    pub(super) fn withdraw(
+        &mut self,
+        request: RequestId,
+        principal: &Principal,
+        session: &SessionId,
+        token: &ReplyToken,
+        context: &TurnContext,
+    ) -> Option<HubReply> {
+        if self.owned_session(principal, session).is_some()
+            && self.questions.question(token).is_some_and(|question| question.session_id == *session)
+            // If the question is already resolved, or was resolved in this turn, that outcome counts.
+            && let Ok(change) = self.questions.cancel_question(token, context.now)
+        {
+            self.stage_question_change(change, context);
+        }
+        self.wait(request, principal, session, token, context.now, context)
+    }
+
+    /// Whether an ended session belonged to this principal. Having the same agent name is not enough.
+    fn owns_ended_session(
+        &mut self,
+        principal: &Principal,
+        session: &SessionId,
+    ) -> Result<bool, journal::JournalError> {
+        if !principal.can_publish() || self.sessions.contains_key(session) {
+            return Ok(false);
+        }
+        let stored = self.journal.session(session.as_str())?;
+        Ok(stored.is_some_and(|stored| stored.session.principal == *principal.name))
+    }
+
+    pub(super) fn expire_waits(&mut self, context: &TurnContext) {
+        if self.pending_waits.next_deadline().is_some_and(|at| at <= context.now) {
+            self.pending_waits.expire(context.now, &HubReply::QuestionPending);
+        }
+    }
+
+    pub(super) fn push_wait_replies(&mut self, outputs: &mut Vec<TurnOutput>) {
+        let replies = self.pending_waits.take_ready();
+        outputs.extend(replies.into_iter().map(|(request, reply)| TurnOutput::Reply(request, reply)));
+    }
+}
+
+fn question_refusal(error: &AskError) -> HubReply {
+    match (error, error.rule()) {
+        (AskError::TooMany(_), _) => LimitReached::Questions(error.clone()).into(),
+        (AskError::RuleViolations(findings), _) => HubReply::RuleViolations(findings.clone()),
+        (_, Some(rule)) => HubReply::RuleViolations(vec![violation(rule, "", error.to_string())]),
+        _ => MalformedRequest::InvalidQuestion(error.clone()).into(),
+    }
+}
+
+/// Creates an error finding for a broken rule.
+pub(super) fn violation(rule: aaep::rule::Rule, pointer: &str, actual: String) -> Finding {
+    Finding { rule, severity: aaep::rule::Severity::Error, pointer: pointer.to_owned(), actual }
+}
+
+/// Returns the status of a decided question, according to the ledger.
+pub(super) fn status_of(decision: &journal::stored::StoredDecision) -> QuestionStatus {
+    if decision.spent_on.is_some() {
+        QuestionStatus::Spent
+    } else if decision.decision == "accept" {
+        QuestionStatus::Accepted { by_default: decision.decided_by != "reply" }
+    } else {
+        QuestionStatus::Refused { modified: false }
+    }
+}

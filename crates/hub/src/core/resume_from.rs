@@ -1,0 +1,76 @@
+//! Where a new subscription resumes: the extension `capabilities.sayso` of a request.
+//!
+//! A closed subscription cannot be resumed (C-C17). A client that opens a new one names the event to resume after.
+//! The reply says whether that event is still stored.
+
+use aaep::json::{JsonValue, RawJson, Tape, TapeWriter};
+use aaep::message::Capabilities;
+
+/// The name of the extension that only this hub understands.
+const EXTENSION_NAME: &str = "sayso";
+
+/// The extension's content: what the client requests, or what the hub grants.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct ResumeFrom {
+    /// Whether the hub sends resume points, on wires whose events do not carry their log position.
+    pub(super) sends_resume_points: bool,
+    /// The event to resume after.
+    pub(super) after: Option<Box<str>>,
+}
+
+impl ResumeFrom {
+    /// Takes the extension out of the AAEP capabilities.
+    pub(super) fn take_from(capabilities: &mut Capabilities) -> Self {
+        let Some(requested) = capabilities.other.take(EXTENSION_NAME) else { return Self::default() };
+        let mut tape = Tape::default();
+        tape.read(requested.as_str()).map(|doc| Self::read(&doc.root())).unwrap_or_default()
+    }
+
+    fn read(requested: &JsonValue<'_>) -> Self {
+        let after = requested.member("after").and_then(|id| id.text());
+        Self {
+            sends_resume_points: requested.member("places").and_then(|value| value.as_bool()) == Some(true),
+            after: after.map(|id| id.into_owned().into_boxed_str()),
+        }
+    }
+
+    /// Adds the extension to the granted capabilities, unless it is empty.
+    pub(super) fn grant(&self, honored: &mut Capabilities) {
+        if *self == Self::default() {
+            return;
+        }
+        let mut granted = TapeWriter::default();
+        granted.open_object();
+        if self.sends_resume_points {
+            granted.key("places");
+            granted.boolean(true);
+        }
+        if let Some(after) = &self.after {
+            granted.key("after");
+            granted.text(after);
+        }
+        granted.close_object();
+        if let Ok(granted) = granted.doc() {
+            honored.other.set(EXTENSION_NAME, RawJson::from_value(&granted.root()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_true_requests_resume_points_and_a_grant_round_trips() {
+        for (requested, sends_resume_points) in
+            [(r#"{"places":true}"#, true), (r#"{"places":1}"#, false), ("{}", false)]
+        {
+            let mut capabilities = Capabilities::new();
+            capabilities.other.set(EXTENSION_NAME, RawJson::parse(requested).unwrap());
+            let resume_from = ResumeFrom::take_from(&mut capabilities);
+            assert_eq!(resume_from, ResumeFrom { sends_resume_points, after: None }, "{requested}");
+            resume_from.grant(&mut capabilities);
+            assert_eq!(ResumeFrom::take_from(&mut capabilities), resume_from, "{requested}");
+        }
+    }
+}

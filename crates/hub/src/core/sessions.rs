@@ -1,0 +1,345 @@
+//! Starting and ending sessions, leases, and idempotency keys.
+
+use std::sync::Arc;
+
+use aaep::event::{AgentState, EventType};
+use aaep::json::{JsonKind, JsonValue, JsonWriter, OwnedDoc, Tape, TapeWriter};
+use aaep::session::SessionMachine;
+use aaep::{ReplyToken, SessionId};
+use journal::DamageLocation;
+use seal::{Digest, UnixMillis};
+
+use super::hub_messages::SessionEnd;
+use super::notifications::HubEvent;
+use super::output;
+use super::publish::EventBatch;
+use super::restore::unreadable;
+use super::{Core, OwnedEntry, TurnContext};
+use crate::command::{HubReply, LimitReached, MalformedRequest, RequestBody};
+use crate::{AgentConnectionId, Principal};
+
+/// The error code of a session that the hub ended because its agent disappeared.
+pub(super) const AGENT_GONE_CODE: &str = "AGENT_GONE";
+
+/// An open session.
+pub(super) struct LiveSession {
+    pub(super) id: SessionId,
+    /// The principal that started it; only this principal may publish in it.
+    pub(super) owner: Arc<str>,
+    pub(super) agent: Arc<str>,
+    /// The person it is for, if given.
+    pub(super) person: Option<Arc<str>>,
+    /// The producer of its events.
+    pub(super) producer: OwnedDoc,
+    /// Localization hints for events that have none.
+    pub(super) hints: Option<OwnedDoc>,
+    pub(super) machine: SessionMachine,
+    /// The latest timestamp of its events, in milliseconds since 1970.
+    pub(super) last_timestamp: UnixMillis,
+    /// When the agent counts as gone, unless a connection follows the session. Normally this time only moves forward.
+    pub(super) lease_until: UnixMillis,
+    /// When the agent last sent a request; `None` if that is unknown, or if the agent has disconnected since.
+    pub(super) last_seen: Option<UnixMillis>,
+    /// When its lease is checked next.
+    pub(super) lease_check_at: UnixMillis,
+    /// Consents that covered a call which did not need consent.
+    pub(super) used_consents: Vec<ReplyToken>,
+}
+
+/// An idempotency key, and the digest of its request.
+pub(super) type KeyedRequest<'k> = (&'k str, Digest);
+
+impl Core {
+    /// Handles `POST /agent/v1/sessions`.
+    pub(super) fn start_session(
+        &mut self,
+        principal: &Principal,
+        body: &RequestBody,
+        key: Option<&str>,
+        context: &TurnContext,
+    ) -> HubReply {
+        if !principal.can_publish() {
+            return HubReply::Forbidden;
+        }
+        let keyed_request = key.map(|key| (key, Digest::of(body.source().as_bytes())));
+        if let Some(reply) = self.idempotent_reply(principal, keyed_request.as_ref()) {
+            return reply;
+        }
+        if self.sessions.len() >= self.limits.sessions {
+            return LimitReached::Sessions.into();
+        }
+        let mut tape = Tape::default();
+        let doc = match body.doc(&mut tape) {
+            Ok(doc) if doc.root().kind() == JsonKind::Object => doc,
+            Ok(_) => return MalformedRequest::SessionNotObject.into(),
+            Err(error) => return error.into(),
+        };
+        let root = doc.root();
+        let Some((agent, producer)) = read_producer(&root, principal) else {
+            return MalformedRequest::InvalidProducer.into();
+        };
+        let Ok(id) = SessionId::parse(&self.new_id("sess_", context)) else { return HubReply::NotFound };
+        let person = requested_by(&root);
+        let hints = root.member("localization_hints").and_then(|hints| OwnedDoc::read(hints.source()).ok());
+        let live = LiveSession {
+            machine: SessionMachine::new(id.as_str()).with_max_open(self.limits.open_per_session),
+            id: id.clone(),
+            owner: principal.name.clone(),
+            agent,
+            person,
+            producer,
+            hints,
+            last_timestamp: UnixMillis::MIN,
+            lease_until: context.now.saturating_add(self.limits.lease_ms),
+            last_seen: Some(context.now),
+            lease_check_at: context.now.saturating_add(self.limits.lease_ms),
+            used_consents: Vec::new(),
+        };
+        self.staged.writes.push(OwnedEntry::SessionOpened {
+            id: id.clone(),
+            agent: (&*live.agent).into(),
+            principal: (&*live.owner).into(),
+            lease_expires_at: live.lease_until,
+            record: live.to_record(),
+        });
+        self.lease_checks.insert((live.lease_until, id.clone()));
+        self.sessions.insert(id.clone(), live);
+        let event = started_event(&root);
+        match self.emit(&id, EventBatch::FromHub(vec![event]), context) {
+            Ok(_) => {
+                let reply = HubReply::SessionStarted { session_id: id };
+                self.store_idempotent_reply(principal, keyed_request.as_ref(), &reply, context);
+                reply
+            }
+            Err(reply) => {
+                self.forget_session(&id);
+                self.staged.writes.retain(
+                    |write| !matches!(write, OwnedEntry::SessionOpened { id: opened, .. } if *opened == id),
+                );
+                reply
+            }
+        }
+    }
+
+    /// Removes a session.
+    pub(super) fn forget_session(&mut self, id: &SessionId) {
+        if let Some(live) = self.sessions.remove(id) {
+            self.lease_checks.remove(&(live.lease_check_at, id.clone()));
+        }
+    }
+
+    /// Returns the session if it belongs to this principal.
+    pub(super) fn owned_session(
+        &mut self,
+        principal: &Principal,
+        session: &SessionId,
+    ) -> Option<&mut LiveSession> {
+        self.sessions
+            .get_mut(session)
+            .filter(|live| principal.can_publish() && *live.owner == *principal.name)
+    }
+
+    /// Ends sessions whose agents are gone (decision 16).
+    pub(super) fn expire_leases(&mut self, context: &TurnContext) {
+        let mut due = Vec::new();
+        while self.lease_checks.first().is_some_and(|(at, _)| *at <= context.now)
+            && let Some((_, id)) = self.lease_checks.pop_first()
+        {
+            due.push(id);
+        }
+        for id in due {
+            let Some(live) = self.sessions.get_mut(&id) else { continue };
+            if live.lease_until <= context.now && self.agent_connections.followers_of(&id).is_empty() {
+                self.end_abandoned_session(&id, context);
+            }
+            let Some(live) = self.sessions.get_mut(&id) else { continue };
+            if live.lease_until <= context.now {
+                // Either a connection keeps the session alive, or the session could not be ended. The hub checks it
+                // again after another lease.
+                live.lease_until = context.now.saturating_add(self.limits.lease_ms.max(1));
+            }
+            live.lease_check_at = live.lease_until;
+            self.lease_checks.insert((live.lease_until, id));
+        }
+    }
+
+    /// Removes a closed agent connection. The sessions that it followed stay open for at least one more lease.
+    pub(super) fn disconnect_agent(&mut self, connection: AgentConnectionId, context: &TurnContext) {
+        let lease_until = context.now.saturating_add(self.limits.lease_ms);
+        for session in self.agent_connections.remove_connection(connection) {
+            if let Some(live) = self.sessions.get_mut(&session) {
+                live.lease_until = live.lease_until.max(lease_until);
+                live.last_seen = None;
+            }
+        }
+    }
+
+    /// Ends a session on behalf of its agent. Closes open tools and outputs first, because otherwise the end would
+    /// break the rules.
+    pub(super) fn end_session_with(&mut self, id: &SessionId, end: SessionEnd, context: &TurnContext) {
+        let Some(live) = self.sessions.get(id) else { return };
+        let mut tools: Vec<_> = live.machine.open_tools().collect();
+        tools.sort_unstable();
+        let mut outputs: Vec<_> = live.machine.open_outputs().collect();
+        outputs.sort_unstable();
+        let mut events: Vec<_> =
+            tools.into_iter().map(|(tool, call)| end.tool_completed_event(tool, call)).collect();
+        events.extend(outputs.into_iter().map(|(id, position)| output::closing_chunk(id, position)));
+        events.push(end.final_event());
+        let result = self.emit(id, EventBatch::FromHub(events), context).map(drop);
+        self.log_if_rejected(id, result);
+    }
+
+    /// Returns the stored reply for an idempotency key, if the key was used.
+    pub(super) fn idempotent_reply(
+        &mut self,
+        principal: &Principal,
+        keyed_request: Option<&KeyedRequest<'_>>,
+    ) -> Option<HubReply> {
+        let (key, request) = keyed_request?;
+        let stored_reply = |digest: &[u8], response: &[u8]| {
+            if digest != request.as_bytes() {
+                return HubReply::Conflict;
+            }
+            HubReply::from_journal(response)
+                .unwrap_or_else(|| unreadable(DamageLocation::IdempotencyKey, key).into())
+        };
+        for write in &self.staged.writes {
+            if let OwnedEntry::ResponseStored { principal: owner, key: used_key, request, response, .. } =
+                write
+                && (**owner == *principal.name && **used_key == **key)
+            {
+                return Some(stored_reply(request, response.as_bytes()));
+            }
+        }
+        match self.journal.stored_response(&principal.name, key) {
+            Ok(stored) => stored.map(|stored| stored_reply(&stored.request, &stored.response)),
+            Err(error) => Some(error.into()),
+        }
+    }
+
+    /// Stores the reply for an idempotency key.
+    pub(super) fn store_idempotent_reply(
+        &mut self,
+        principal: &Principal,
+        keyed_request: Option<&KeyedRequest<'_>>,
+        reply: &HubReply,
+        context: &TurnContext,
+    ) {
+        if let Some((key, request)) = keyed_request
+            && let Some(response) = reply.to_json()
+        {
+            self.staged.writes.push(OwnedEntry::ResponseStored {
+                principal: (&*principal.name).into(),
+                key: (*key).into(),
+                request: request.as_bytes().to_vec(),
+                response,
+                at: context.now,
+            });
+        }
+    }
+}
+
+impl LiveSession {
+    /// Returns the state that the agent declared last.
+    pub(super) fn state(&self) -> &AgentState {
+        self.machine.declared_state_of(&self.agent)
+    }
+
+    /// Returns the key under which the session's agent and person are rate limited.
+    pub(super) fn rate_limit_key(&self) -> String {
+        format!("{}\u{1f}{}", self.agent, self.person.as_deref().unwrap_or_default())
+    }
+
+    /// Returns what a restart needs to restore the session, besides its events.
+    fn to_record(&self) -> String {
+        let mut writer = JsonWriter::default();
+        writer.open_object();
+        writer.key("producer");
+        writer.raw(self.producer.source());
+        if let Some(hints) = &self.hints {
+            writer.key("hints");
+            writer.raw(hints.source());
+        }
+        if let Some(person) = &self.person {
+            writer.key("person");
+            writer.text(person);
+        }
+        writer.close_object();
+        writer.finish()
+    }
+
+    /// Creates a session from its stored record; its events are replayed later.
+    pub(super) fn from_stored(
+        stored: &journal::stored::OpenSession,
+        max_open: usize,
+        lease_until: UnixMillis,
+    ) -> Option<Self> {
+        let record = std::str::from_utf8(&stored.record).ok()?;
+        let mut tape = Tape::default();
+        let doc = tape.read(record).ok()?;
+        let root = doc.root();
+        Some(Self {
+            id: SessionId::parse(&stored.id).ok()?,
+            owner: stored.principal.as_str().into(),
+            agent: stored.agent.as_str().into(),
+            person: match root.member("person") {
+                Some(person) => Some(Arc::from(&*person.text()?)),
+                None => None,
+            },
+            producer: OwnedDoc::read(root.member("producer")?.source()).ok()?,
+            hints: root.member("hints").map(|hints| OwnedDoc::read(hints.source())).transpose().ok()?,
+            machine: SessionMachine::new(&stored.id).with_max_open(max_open),
+            last_timestamp: UnixMillis::MIN,
+            lease_until,
+            last_seen: None,
+            lease_check_at: lease_until,
+            used_consents: Vec::new(),
+        })
+    }
+}
+
+/// Returns the person that a session is for, from its start event.
+pub(super) fn requested_by(root: &JsonValue<'_>) -> Option<Arc<str>> {
+    let person = root.member("requested_by")?.text()?;
+    Some(Arc::from(person.strip_prefix("user:").unwrap_or(&person)))
+}
+
+/// Returns the session's agent, and the `producer` for its events. If the principal may publish only as one agent, it
+/// is that agent. Otherwise it is the agent that the request names, or `local`.
+fn read_producer(root: &JsonValue<'_>, principal: &Principal) -> Option<(Arc<str>, OwnedDoc)> {
+    let given = root.member("producer");
+    if given.is_some_and(|given| given.kind() != JsonKind::Object) {
+        return None;
+    }
+    if let Some(given) = given
+        && let Some(agent) = given.member("agent_id")
+    {
+        let agent = agent.text()?;
+        let allowed = principal.agent_id.as_deref().is_none_or(|token_agent| token_agent == agent);
+        return if allowed { Some((Arc::from(&*agent), OwnedDoc::read(given.source()).ok()?)) } else { None };
+    }
+    let agent: Arc<str> = principal.agent_id.clone().unwrap_or_else(|| "local".into());
+    let mut producer = TapeWriter::default();
+    producer.open_object();
+    producer.key("agent_id");
+    producer.text(&agent);
+    for (name, value) in given.iter().flat_map(JsonValue::members) {
+        producer.copy_key(&name);
+        producer.copy(&value);
+    }
+    producer.close_object();
+    Some((agent, OwnedDoc::from_doc(&producer.doc().ok()?)))
+}
+
+/// Creates the event that starts a session: the request without the members that the hub sets.
+fn started_event(root: &JsonValue<'_>) -> HubEvent {
+    HubEvent::new(TapeWriter::default(), &EventType::SessionStarted, &[], |out| {
+        for (name, value) in root.members() {
+            if !["type", "producer"].iter().any(|hub_member| name.is_text(hub_member)) {
+                out.copy_key(&name);
+                out.copy(&value);
+            }
+        }
+    })
+}

@@ -1,0 +1,339 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { MAX_QUESTIONS, MAX_REMEMBERED_IDS, MAX_SESSIONS, Subscriber } from "../subscriber.js";
+import { joinParts } from "../wording.js";
+import { confirmation, event, receive, loggedTexts, now, advance, resolution, announcedTexts, started } from "./samples.js";
+
+test("a duplicate event is ignored", () => {
+  const subscriber = new Subscriber();
+  const start = started();
+  assert.deepEqual(announcedTexts(receive(subscriber, start)), ["Bank has started: Paying Ben."]);
+  assert.deepEqual(receive(subscriber, start, { ...start }), []);
+  for (let more = 0; more < MAX_REMEMBERED_IDS + 10; more += 1) receive(subscriber, event("progress.updated", { progress: { percent: 1 } }));
+  assert.equal(announcedTexts(receive(subscriber, start)).length, 1, "the number of remembered ids is bounded");
+});
+
+test("malformed events are ignored", () => {
+  const subscriber = new Subscriber();
+  for (const odd of [{}, { type: 1 }, { event_id: "evt_x" }, { type: "aaep:agent.state.changed", event_id: 7 }]) {
+    assert.deepEqual(subscriber.receive(odd, 0), []);
+  }
+  for (const type of ["awaiting.confirmation", "awaiting.clarification", "tool.completed", "output.streaming", "progress.updated", "session.errored"]) {
+    subscriber.receive({ type: `aaep:agent.${type}`, event_id: `evt_${type}`, progress: null, producer: [], choices: 1, extensions: 3 }, 0);
+  }
+  assert.equal(subscriber.questions.size, 0, "a question without a token cannot be answered");
+});
+
+test("a question announces its action, consequence, risk, time limit and default", () => {
+  const subscriber = new Subscriber();
+  const effects = receive(subscriber, started(), confirmation());
+  const question = effects.find((effect) => effect.opened).opened;
+  assert.equal(
+    joinParts(question.text),
+    "Send 5 euro to Ben. The money is gone. High risk. This cannot be undone. You have 2 minutes. Without an answer, it will not be done.",
+  );
+  const { announce } = effects.find((effect) => effect.announce?.questionToken);
+  assert.equal(announce.questionToken, "rpl_1");
+  assert.equal(announce.critical, true);
+});
+
+test("a settled question is removed and its outcome is announced once", () => {
+  const cases = [
+    [{ decision: "accept", by: "reply" }, "accept", "You accepted this: Send 5 euro to Ben."],
+    [{ decision: "reject", by: "reply" }, "reject", "You rejected this: Send 5 euro to Ben."],
+    [{ decision: "reject", by: "reply" }, "accept", "Someone else rejected this: Send 5 euro to Ben."],
+    [{ decision: "accept", by: "reply" }, undefined, "Someone else accepted this: Send 5 euro to Ben."],
+    [{ decision: "reject", by: "timeout" }, undefined, "Nobody answered in time, so this was rejected: Send 5 euro to Ben."],
+    [{ decision: "reject", by: "closure" }, undefined, "Nobody was left to answer, so this was rejected: Send 5 euro to Ben."],
+    [{ decision: "reject", by: "witchcraft" }, undefined, "This was rejected: Send 5 euro to Ben."],
+    [{ decision: "reject", by: "cancelled" }, undefined, "This question was withdrawn: Send 5 euro to Ben."],
+  ];
+  for (const [sayso, sentAnswer, expected] of cases) {
+    const subscriber = new Subscriber();
+    receive(subscriber, started(), confirmation());
+    if (sentAnswer !== undefined) subscriber.questions.get("rpl_1").sentAnswer = sentAnswer;
+    const effects = receive(subscriber, resolution({ reply_token: "rpl_1", ...sayso }));
+    assert.deepEqual(announcedTexts(effects), [expected]);
+    assert.equal(effects.filter((effect) => effect.settled).length, 1);
+    assert.equal(subscriber.questions.size, 0);
+    const { announce } = effects.find((effect) => effect.announce);
+    assert.deepEqual([announce.critical, announce.first], [true, sentAnswer !== undefined]);
+  }
+});
+
+test("an answer settles only its own question", () => {
+  const subscriber = new Subscriber();
+  receive(subscriber, started(), confirmation(), confirmation({ reply_token: "rpl_2", action: "Send 6." }), confirmation({ reply_token: "rpl_3" }));
+  receive(subscriber, resolution({ reply_token: "rpl_2", decision: "reject", by: "reply" }));
+  assert.deepEqual([...subscriber.questions.keys()], ["rpl_1", "rpl_3"]);
+  receive(subscriber, resolution({ reply_token: "rpl_nobody", decision: "accept", by: "reply" }));
+  assert.equal(subscriber.questions.size, 2);
+});
+
+test("the end of a session withdraws only its own questions", () => {
+  for (const end of ["session.errored", "session.cancelled", "session.completed"]) {
+    const subscriber = new Subscriber();
+    receive(subscriber, started(), confirmation(), started({ session_id: "sess_2" }), confirmation({ session_id: "sess_2", reply_token: "rpl_2" }));
+    const effects = receive(subscriber, event(end, { summary_normal: "Over." }));
+    assert.ok(announcedTexts(effects).some((text) => text.includes("This question was withdrawn: Send 5 euro to Ben.")), end);
+    assert.deepEqual([...subscriber.questions.keys()], ["rpl_2"]);
+  }
+});
+
+test("the number of questions is bounded, and an excess question is announced", () => {
+  const subscriber = new Subscriber();
+  for (let number = 0; number < MAX_QUESTIONS; number += 1) receive(subscriber, confirmation({ reply_token: `rpl_n${number}` }));
+  const effects = receive(subscriber, confirmation({ reply_token: "rpl_more" }));
+  assert.equal(subscriber.questions.size, MAX_QUESTIONS);
+  assert.match(announcedTexts(effects)[0], /More than 4096 questions are open/);
+  assert.equal(effects.find((effect) => effect.announce).announce.critical, true);
+});
+
+test("the number of sessions is bounded, and open sessions are kept", () => {
+  const subscriber = new Subscriber();
+  receive(subscriber, started({ session_id: "sess_on" }));
+  for (let number = 0; number < 2 * MAX_SESSIONS; number += 1) {
+    receive(subscriber, started({ session_id: `sess_n${number}` }), event("session.completed", { session_id: `sess_n${number}`, summary_normal: "Done." }));
+  }
+  assert.ok(subscriber.sessions.size <= MAX_SESSIONS);
+  assert.ok(subscriber.sessions.has("sess_on"));
+});
+
+test("output is held until a boundary and announced once", () => {
+  const subscriber = new Subscriber();
+  const outputEvent = (chunk, hint, more) => event("output.streaming", { chunk, coalesce_hint: hint, output_id: "out_1", complete: false, ...more });
+  receive(subscriber, started());
+  const effects = receive(subscriber, outputEvent("Hel", "none"), outputEvent("lo ", "word"), outputEvent("there.", "sentence"), outputEvent("B", "none"), outputEvent("ye", "none", { complete: true }));
+  assert.deepEqual(announcedTexts(effects), ["Hello there.", "Bye"]);
+  assert.deepEqual(loggedTexts(effects), ["Hello there.", "Bye"]);
+});
+
+test("outputs of two agents are not mixed", () => {
+  const subscriber = new Subscriber();
+  const outputEvent = (session, chunk, hint) => event("output.streaming", { session_id: session, chunk, coalesce_hint: hint, output_id: "out_1", complete: false });
+  receive(subscriber, outputEvent("sess_a", "To ", "none"), outputEvent("sess_b", "For ", "none"));
+  assert.match(announcedTexts(receive(subscriber, outputEvent("sess_a", "Ada.", "sentence")))[0], /To Ada\.$/);
+  assert.match(announcedTexts(receive(subscriber, outputEvent("sess_b", "Ben.", "sentence")))[0], /For Ben\.$/);
+  assert.deepEqual(receive(subscriber, outputEvent("sess_b", " ", "sentence")).filter((effect) => effect.announce ?? effect.log), [], "blank output is not announced");
+});
+
+test("held output is bounded", () => {
+  const subscriber = new Subscriber();
+  const outputEvent = () => event("output.streaming", { chunk: "x".repeat(1000), coalesce_hint: "none", output_id: "out_1", complete: false });
+  const texts = Array.from({ length: 20 }, () => announcedTexts(receive(subscriber, outputEvent()))).flat();
+  assert.deepEqual(texts.map((text) => text.length), [17000]);
+});
+
+test("every kind of critical event is announced as critical", () => {
+  for (const type of ["session.errored", "tool.completed", "handoff.requested", "output.streaming"]) {
+    for (const urgency of ["critical", "normal"]) {
+      const effects = receive(new Subscriber(), event(type, { summary_normal: "Broken.", chunk: "Broken.", urgency }));
+      const { announce } = effects.find((effect) => effect.announce);
+      assert.equal(announce.critical, urgency === "critical", type);
+    }
+  }
+});
+
+test("the agent is named when several sessions are open", () => {
+  const subscriber = new Subscriber();
+  const tool = (session, name) => event("tool.invoked", { session_id: session, tool: "x", summary_normal: "Looking.", producer: { agent_id: name, agent_name: name } });
+  const start = (session, name, title) => started({ session_id: session, summary_normal: title, producer: { agent_id: name, agent_name: name } });
+  receive(subscriber, start("sess_1", "Bank", "Paying Ben."));
+  assert.deepEqual(announcedTexts(receive(subscriber, tool("sess_1", "Bank"))), ["Tool: Looking."]);
+  receive(subscriber, start("sess_2", "Post", "Writing to Ann."));
+  assert.deepEqual(announcedTexts(receive(subscriber, tool("sess_1", "Bank"), tool("sess_2", "Post"))), ["Bank: Tool: Looking.", "Post: Tool: Looking."]);
+  receive(subscriber, start("sess_3", "Post", "Writing to Chi."));
+  assert.deepEqual(announcedTexts(receive(subscriber, tool("sess_2", "Post"))), ["Post: Writing to Ann. Tool: Looking."], "the session title distinguishes agents with the same name");
+  receive(subscriber, event("session.completed", { session_id: "sess_2" }), event("session.completed", { session_id: "sess_3" }));
+  assert.deepEqual(announcedTexts(receive(subscriber, tool("sess_1", "Bank"))), ["Tool: Looking."]);
+});
+
+test("a state is announced only if it lasts and nothing else replaces it", () => {
+  const subscriber = new Subscriber();
+  const state = (from, to) => event("state.changed", { from_state: from, to_state: to });
+  const effects = receive(subscriber, started(), state("idle", "thinking"));
+  const { announce } = effects.find((effect) => effect.announce?.key?.startsWith("state"));
+  assert.ok(announce.notBefore > now() && announce.isState);
+  assert.deepEqual(receive(subscriber, event("tool.invoked", { tool: "pay", summary_normal: "Paying." })).filter((effect) => effect.dropStates).map((effect) => effect.dropStates), ["sess_1"]);
+  subscriber.quiet = true;
+  const quiet = receive(subscriber, state("thinking", "frobnicating_now")).find((effect) => effect.announce).announce;
+  assert.equal(joinParts(quiet.parts), "State frobnicating now.");
+  assert.ok(quiet.notBefore >= now() + 30000, "quiet mode delays a state but does not drop it");
+  assert.deepEqual(announcedTexts(receive(subscriber, state("x", "awaiting_input"))), [], "the question itself is announced next");
+});
+
+test("an unknown event type is announced in one line", () => {
+  const subscriber = new Subscriber();
+  const effects = receive(subscriber, { ...event("x"), type: "med:dose.given", summary_normal: "Ten milligrams." }, { ...event("x"), type: "med:dose.given" });
+  assert.deepEqual(announcedTexts(effects), ["med dose given: Ten milligrams.", "med dose given: something this page does not know."]);
+});
+
+test("missed events are summarized in one sentence, and questions are announced immediately", () => {
+  const subscriber = new Subscriber();
+  receive(subscriber, started());
+  subscriber.startCatchUp("resumed", 0);
+  const meanwhile = Array.from({ length: 12 }, (_, number) => event("output.streaming", { chunk: `Sentence ${number}.`, complete: false }));
+  const effects = receive(subscriber, ...meanwhile, confirmation());
+  assert.equal(loggedTexts(effects).length, 13, "the log has every event");
+  assert.deepEqual(effects.filter((effect) => effect.announce).map((effect) => effect.announce.questionToken), ["rpl_1"]);
+  assert.deepEqual(announcedTexts(subscriber.endCatchUp(0)), ["You missed 12 messages in 1 session. They are in the log."]);
+  assert.deepEqual(subscriber.endCatchUp(0), []);
+});
+
+test("a late join announces open sessions, and a snapshot closes what it does not list", () => {
+  const subscriber = new Subscriber();
+  const snapshot = (session, more) => event("state.changed", { session_id: session, from_state: "thinking", to_state: "thinking", ...more });
+  subscriber.startCatchUp("first", 0);
+  receive(subscriber, snapshot("sess_a"), confirmation({ session_id: "sess_a", reply_token: "rpl_a" }), snapshot("sess_b"));
+  assert.deepEqual(announcedTexts(subscriber.endCatchUp(0)), ["A session of Bank is running. Thinking."], "a question replaces the state of its session");
+  receive(subscriber, confirmation({ session_id: "sess_a", reply_token: "rpl_b" }));
+  subscriber.startCatchUp("snapshot", 0);
+  receive(subscriber, snapshot("sess_c"), confirmation({ session_id: "sess_a", reply_token: "rpl_b" }));
+  const effects = subscriber.endCatchUp(0);
+  assert.deepEqual([...subscriber.questions.keys()], ["rpl_b"]);
+  assert.ok(announcedTexts(effects).some((text) => text.startsWith("This question was decided while you were not connected:")));
+});
+
+test("events during the first catch-up are announced, and many sessions are counted", () => {
+  const subscriber = new Subscriber();
+  subscriber.startCatchUp("first", 0);
+  const snapshots = [1, 2, 3, 4, 5].map((number) => event("state.changed", { session_id: `sess_n${number}`, from_state: "idle", to_state: "idle" }));
+  assert.deepEqual(announcedTexts(receive(subscriber, ...snapshots)), []);
+  const more = Array.from({ length: 6 }, (_, number) => event("tool.invoked", { session_id: "sess_n1", tool: "x", summary_normal: `Tool ${number}.` }));
+  assert.equal(announcedTexts(receive(subscriber, ...more)).length, 6);
+  assert.deepEqual(announcedTexts(subscriber.endCatchUp(0)), ["4 sessions are running. See the list of sessions."], "the tool events already announced the fifth session");
+});
+
+test("the hub's clock is derived from timestamps despite delayed events", () => {
+  const subscriber = new Subscriber();
+  const at = (time) => ({ ...event("progress.updated", { progress: { percent: 1 } }), timestamp: new Date(time).toISOString() });
+  subscriber.receive(at(50_000), 90_000);
+  subscriber.receive(at(60_000), 65_000);
+  subscriber.receive(at(10_000), 65_000);
+  assert.equal(subscriber.hubTime(65_000), 60_000);
+});
+
+test("a producer's text keeps its language and direction and is sanitized", () => {
+  const subscriber = new Subscriber();
+  const arabic = started({ summary_normal: "مرحبا \u202eabc\u0007\u001b[2J", localization_hints: { primary_language: "ar", text_direction: "rtl" } });
+  const [, , text] = subscriber.receive(arabic, 0).find((effect) => effect.announce).announce.parts;
+  assert.deepEqual([text.lang, text.dir], ["ar", "rtl"]);
+  assert.doesNotMatch(text.text, /[\u202a-\u202e\u0000-\u0008\u001b]/);
+  const odd = started({ localization_hints: { primary_language: '"><script>', text_direction: "sideways" } });
+  const [name, , part] = subscriber.receive(odd, 0).find((effect) => effect.announce).announce.parts;
+  assert.deepEqual([part.lang, part.dir], ["", "auto"]);
+  assert.deepEqual([name.text, name.dir], ["Bank", "auto"], "a name has its own direction");
+});
+
+test("messages of the hub are announced", () => {
+  const subscriber = new Subscriber();
+  assert.deepEqual(announcedTexts(subscriber.receiveMessage({ type: "sayso:gap", reason_message: "Some is lost." }, 0)), ["Some is lost."]);
+  assert.deepEqual(loggedTexts(subscriber.receiveMessage({ type: "subscription.close", reason_code: "slow_consumer" }, 0)), ["The hub ended this connection."]);
+  assert.deepEqual(subscriber.receiveMessage({ type: "something.else" }, 0), []);
+});
+
+test("the log does not repeat its category", () => {
+  const subscriber = new Subscriber();
+  const effects = receive(subscriber, event("tool.invoked", { tool: "x", summary_normal: "Looking." }), event("session.errored", { summary_normal: "Broken." }));
+  assert.deepEqual(loggedTexts(effects), ["Looking.", "Broken."]);
+  assert.deepEqual(announcedTexts(effects), ["Tool: Looking.", "Error: Broken."]);
+});
+
+test("the summary follows the verbosity", () => {
+  const subscriber = new Subscriber();
+  for (const [verbosity, expected] of [["terse", "Short."], ["normal", "Middling."], ["detailed", "At length."]]) {
+    subscriber.verbosity = verbosity;
+    const effects = receive(subscriber, event("tool.invoked", { tool: "x", summary_terse: "Short.", summary_normal: "Middling.", summary_detailed: "At length." }));
+    assert.deepEqual(announcedTexts(effects), [`Tool: ${expected}`]);
+  }
+});
+
+test("deadline reminders are announced even in quiet mode", () => {
+  const subscriber = new Subscriber();
+  subscriber.quiet = true;
+  const reminder = (token) =>
+    event("progress.updated", {
+      progress: { description: "x" },
+      summary_normal: "You have 60 seconds left to answer.",
+      ...(token === undefined ? {} : { extensions: { sayso: { reminds_of: token } } }),
+    });
+  receive(subscriber, started());
+  assert.deepEqual(announcedTexts(receive(subscriber, reminder("rpl_1"))), [], "the question is not open");
+  receive(subscriber, confirmation(), confirmation({ reply_token: "rpl_2", action: "Write to Ann." }));
+  assert.deepEqual(announcedTexts(receive(subscriber, reminder("rpl_1"))), ["You have 60 seconds left to answer. Send 5 euro to Ben."]);
+  assert.deepEqual(announcedTexts(receive(subscriber, reminder("rpl_2"))), ["You have 60 seconds left to answer. Write to Ann."]);
+  assert.deepEqual(announcedTexts(receive(subscriber, reminder(undefined))), [], "the text alone could come from an agent");
+  subscriber.recordSentAnswer("rpl_1", "accept");
+  assert.deepEqual(announcedTexts(receive(subscriber, reminder("rpl_1"))), [], "the question is answered");
+});
+
+const moreTime = (until, more) =>
+  event("progress.updated", {
+    progress: { description: "x" },
+    summary_normal: "There is more time.",
+    extensions: { sayso: { extended: "rpl_1", deadline: new Date(until).toISOString() } },
+    ...more,
+  });
+
+test("an extension applies to every listener and is announced once", () => {
+  const subscriber = new Subscriber();
+  receive(subscriber, started(), confirmation());
+  const { askedAt, deadline } = subscriber.questions.get("rpl_1");
+  assert.equal(deadline, askedAt + 120000);
+  const effects = receive(subscriber, moreTime(askedAt + 241000));
+  assert.deepEqual(announcedTexts(effects), ["This question has more time. You have about 4 minutes left to answer: Send 5 euro to Ben."]);
+  assert.deepEqual(loggedTexts(effects), announcedTexts(effects));
+  assert.equal(effects.filter((effect) => effect.extended?.deadline === askedAt + 241000).length, 1);
+  assert.deepEqual(announcedTexts(receive(subscriber, moreTime(askedAt + 241000))), [], "an extension is announced once");
+  assert.deepEqual(announcedTexts(receive(subscriber, moreTime(askedAt + 1000))), [], "a deadline never becomes earlier");
+  assert.equal(subscriber.questions.get("rpl_1").deadline, askedAt + 241000);
+  subscriber.questions.get("rpl_1").extensionRequested = true;
+  assert.deepEqual(announcedTexts(receive(subscriber, moreTime(askedAt + 365000))), ["More time was added. You have about 6 minutes left."]);
+  assert.equal(subscriber.questions.get("rpl_1").extensionRequested, false);
+  const forged = moreTime(askedAt + 999000, { extensions: { other: { extended: "rpl_1", deadline: "2099-01-01T00:00:00Z" } } });
+  receive(subscriber, forged, moreTime(0, { extensions: { sayso: { extended: "rpl_1", deadline: "never" } } }));
+  assert.equal(subscriber.questions.get("rpl_1").deadline, askedAt + 365000, "only the hub's extension counts");
+});
+
+test("after a late join the remaining time is announced", () => {
+  const subscriber = new Subscriber();
+  const question = confirmation();
+  const askedAt = Date.parse(question.timestamp);
+  advance(150);
+  receive(subscriber, event("state.changed", { from_state: "awaiting_input", to_state: "awaiting_input" }));
+  assert.deepEqual(announcedTexts(receive(subscriber, moreTime(askedAt + 240000))), []);
+  const [text] = announcedTexts(receive(subscriber, question));
+  assert.ok(text.endsWith("You have 88 seconds. Without an answer, it will not be done."), text);
+});
+
+test("open questions are announced again after an announced connection loss", () => {
+  const subscriber = new Subscriber();
+  receive(subscriber, started(), confirmation());
+  const lostAt = now();
+  const reconnect = (mode, wasLossAnnounced, ...events) => {
+    subscriber.startCatchUp(mode, lostAt, wasLossAnnounced);
+    const effects = receive(subscriber, ...events);
+    return announcedTexts([...effects, ...subscriber.endCatchUp(lostAt)]);
+  };
+  assert.deepEqual(reconnect("resumed", true), ["This question is still open: Send 5 euro to Ben. You have about 2 minutes left."]);
+  assert.deepEqual(reconnect("resumed", false), [], "the loss was not announced");
+  const [asked, ...rest] = reconnect("resumed", true, confirmation({ reply_token: "rpl_2", action: "Write to Ann." }));
+  assert.ok(asked.startsWith("Write to Ann."), asked);
+  assert.equal(rest.length, 1, "a question asked meanwhile is announced on its own");
+  assert.deepEqual(reconnect("resumed", true), ["2 questions are still open. They are in the list of questions."]);
+  subscriber.recordSentAnswer("rpl_1", "accept");
+  assert.match(reconnect("resumed", true)[0], /^This question is still open: Write to Ann\./);
+  const settled = reconnect("resumed", true, resolution({ reply_token: "rpl_2", decision: "reject", by: "reply" }));
+  assert.deepEqual(settled, ["Someone else rejected this: Write to Ann."]);
+});
+
+test("the page uses its own text for a state instead of the hub's", () => {
+  const subscriber = new Subscriber();
+  receive(subscriber, started());
+  const state = (sayso) =>
+    event("state.changed", { from_state: "idle", to_state: "thinking", summary_normal: "The hub's words.", extensions: { sayso } });
+  assert.deepEqual(announcedTexts(receive(subscriber, state({ words: "hub" }))), ["Thinking."]);
+  assert.deepEqual(announcedTexts(receive(subscriber, state({ reply_token: "rpl_9", by: "reply" }))), ["Thinking."]);
+  assert.deepEqual(announcedTexts(receive(subscriber, state({}))), ["The hub's words."]);
+});

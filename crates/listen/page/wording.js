@@ -1,0 +1,166 @@
+// Turns events into text: a list of parts, each with its language and direction. Text of the producer and of the page never share a part.
+
+import { phrases } from "./phrases.js";
+
+/** Creates a part with a text of the page, in the current language. */
+export function ownText(text) {
+  return { text, lang: phrases.lang };
+}
+
+/** Creates a part with a text of the page that the next part continues. */
+export function ownLeadIn(text) {
+  return { text, lang: phrases.lang, separator: " " };
+}
+
+/** Creates a part with a text of the hub, which is in English. */
+export function hubText(text) {
+  return { text: sanitize(String(text)), lang: "en" };
+}
+
+/** Creates a part with the message of an error, which comes from the page or from the hub. */
+export function errorText(error) {
+  return error.fromHub ? hubText(error.message) : ownText(error.message);
+}
+
+/** Creates a part for a name inside a text of the page. Its language is unknown, so the browser detects its direction. */
+export function nameText(text, separator = " ") {
+  return { text, lang: "", dir: "auto", separator };
+}
+
+/** Creates a part with a text of the producer, in the language that the event states. */
+export function producerText(event, text, language) {
+  const hints = asObject(event.localization_hints);
+  const direction = ["ltr", "rtl"].includes(hints.text_direction) ? hints.text_direction : "auto";
+  return { text: sanitize(String(text)), lang: languageTag(language) ?? languageTag(hints.primary_language) ?? "", dir: direction };
+}
+
+/**
+ * Removes characters that could mislead a reader or listener: control characters, and marks that override the text direction.
+ * Isolate marks stay, because texts that mix languages need them.
+ */
+export function sanitize(text) {
+  return text
+    .replace(/\r\n?/g, "\n")
+    .replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2028\u2029\ufeff]/g, " ")
+    .replace(/[\u{e0000}-\u{e007f}]/gu, "");
+}
+
+/** Joins parts into one string. */
+export function joinParts(parts) {
+  return parts.map((part, index) => part.text + (index + 1 < parts.length ? separatorAfter(part) : "")).join("");
+}
+
+/** Returns the separator after a part. After a part without final punctuation, it is a full stop, so that voices do not run the parts together. */
+export function separatorAfter({ text, separator }) {
+  return separator ?? (/[\p{P}\s]$/u.test(text) ? " " : ". ");
+}
+
+/** Merges the parts into one if all of them are in one language. */
+export function mergeParts(parts) {
+  const isOneLanguage = parts.every((part) => part.lang === parts[0].lang && part.dir === undefined);
+  return isOneLanguage ? [{ ...parts[0], text: joinParts(parts) }] : parts;
+}
+
+/** Returns the event's summary for a verbosity, or the nearest one that it has. */
+export function summaryText(event, verbosity = event.verbosity) {
+  const order = { terse: ["terse", "normal", "detailed"], detailed: ["detailed", "normal", "terse"] };
+  for (const length of order[verbosity] ?? ["normal", "terse", "detailed"]) {
+    const text = event[`summary_${length}`];
+    if (typeof text === "string" && text.trim() !== "") return text;
+  }
+  return undefined;
+}
+
+/** Returns the label of a state. An unknown state is labelled with its name. */
+export function stateLabel(name) {
+  if (Object.hasOwn(phrases.states, name)) return phrases.states[name];
+  return phrases.unknownState(sanitize(String(name)).replaceAll("_", " "));
+}
+
+/** Returns the agent's name, or its id if it has no name. */
+export function agentName(event) {
+  const producer = asObject(event.producer);
+  return sanitize(String(producer.agent_name || producer.agent_id || phrases.unnamedAgent));
+}
+
+/** Returns the event type without its prefix, whether compact or a URL. */
+export function eventKind(event) {
+  const type = String(event.type ?? "");
+  return type.replace(/^https:\/\/aaep-protocol\.org\/types\//, "").replace(/^aaep:/, "").replace(/^agent\./, "");
+}
+
+/** Describes an event that is not a question. Returns no parts if there is nothing to announce. */
+export function describeEvent(event, verbosity) {
+  const text = isHubWording(event) ? undefined : summaryText(event, verbosity);
+  const summary = text === undefined ? [] : [producerText(event, text)];
+  const summaryOr = (fallback) => (summary.length > 0 ? summary : [ownText(fallback)]);
+  const tool = sanitize(String(event.tool ?? "")).replaceAll("_", " ");
+  switch (eventKind(event)) {
+    case "session.started":
+      return [nameText(agentName(event)), ownText(phrases.hasStarted), ...summaryOr(phrases.newSession)];
+    case "session.completed":
+      return [ownText(phrases.finished), ...summaryOr(phrases.sessionComplete)];
+    case "session.errored": {
+      const hint = event.remediation_hint ? [ownText(phrases.whatYouCanDo), producerText(event, event.remediation_hint)] : [];
+      return [ownText(phrases.error), ...summaryOr(phrases.sessionFailed), ...hint];
+    }
+    case "session.cancelled":
+      return [ownText(cancelledLabel(event.cancelled_by)), ...summary];
+    case "state.changed":
+      return summaryOr(`${stateLabel(event.to_state)}.`);
+    case "progress.updated":
+      return summary.length > 0 ? summary : progressParts(event);
+    case "tool.invoked":
+      return [ownText(phrases.tool), ...summaryOr(phrases.usingTool(tool))];
+    case "tool.completed":
+      return toolCompletedParts(event, tool, summary);
+    case "output.streaming":
+      return [producerText(event, event.chunk ?? "", event.language)];
+    case "handoff.requested":
+      return [ownText(phrases.handingOver), ...(summary.length > 0 ? summary : [producerText(event, event.reason ?? "")])];
+    default:
+      return [ownText(phrases.unknownEvent(sanitize(eventKind(event)).replaceAll(/[._:]/g, " "))), ...summaryOr(phrases.unknownEventSummary)];
+  }
+}
+
+/** Whether the summary of a state change comes from the hub. The page then uses its own text. */
+function isHubWording(event) {
+  const { words, reply_token } = asObject(asObject(event.extensions).sayso);
+  return eventKind(event) === "state.changed" && (words === "hub" || reply_token !== undefined);
+}
+
+/** Returns a duration as text. */
+export function formatDuration(seconds) {
+  const total = Math.max(0, Math.round(seconds));
+  if (total < 120) return phrases.seconds(total);
+  const minutes = Math.round(total / 60);
+  return minutes < 120 ? phrases.minutes(minutes) : phrases.hours(Math.round(minutes / 60));
+}
+
+function toolCompletedParts(event, tool, summary) {
+  if (event.status === "success") return summary.length > 0 ? [ownText(phrases.tool), ...summary] : [ownText(phrases.toolDone(tool))];
+  const failure = event.status === "timeout" ? phrases.toolTimedOut(tool) : phrases.toolFailed(tool);
+  const message = event.error_message ? [producerText(event, event.error_message)] : [];
+  return [ownText(failure), ...summary, ...message];
+}
+
+function progressParts(event) {
+  const progress = asObject(event.progress);
+  if (progress.description) return [producerText(event, progress.description)];
+  const steps = Number.isFinite(progress.step) && Number.isFinite(progress.total_steps);
+  if (steps) return [ownText(phrases.stepOf(progress.step, progress.total_steps))];
+  return Number.isFinite(progress.percent) ? [ownText(phrases.percent(Math.round(progress.percent)))] : [];
+}
+
+function cancelledLabel(by) {
+  return Object.hasOwn(phrases.cancelled, by) ? phrases.cancelled[by] : phrases.cancelled.other;
+}
+
+/** Returns the language tag if it is well-formed. */
+function languageTag(language) {
+  return typeof language === "string" && /^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$/.test(language) ? language : undefined;
+}
+
+export function asObject(value) {
+  return value !== null && typeof value === "object" && !Array.isArray(value) ? value : {};
+}

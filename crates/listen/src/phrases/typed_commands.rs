@@ -1,0 +1,156 @@
+//! The words that a person can type, in each language.
+
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+use super::{Phrases, en};
+
+/// The words for each command, in lowercase and with all diacritics.
+#[derive(Debug)]
+pub(crate) struct CommandWords {
+    /// Whole words. None of them has another meaning in a language that is understood together with this one.
+    pub(super) yes: &'static [&'static str],
+    /// Short forms, which are not enough for an irreversible action.
+    pub(super) yes_short: &'static [&'static str],
+    pub(super) no: &'static [&'static str],
+    /// The words in front of a text answer.
+    pub(super) answer: &'static [&'static str],
+    pub(super) more_time: &'static [&'static str],
+    pub(super) details: &'static [&'static str],
+    pub(super) repeat: &'static [&'static str],
+    pub(super) status: &'static [&'static str],
+    pub(super) stop: &'static [&'static str],
+    /// The words after "stop" that mean every session.
+    pub(super) all: &'static [&'static str],
+    pub(super) quieter: &'static [&'static str],
+    pub(super) louder: &'static [&'static str],
+    pub(super) hush: &'static [&'static str],
+    pub(super) faster: &'static [&'static str],
+    pub(super) slower: &'static [&'static str],
+    pub(super) quit: &'static [&'static str],
+    pub(super) help: &'static [&'static str],
+    /// Words that are a command in English but have another meaning in this language. They are not commands here.
+    pub(super) excluded: &'static [&'static str],
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TypedCommand {
+    /// A yes or a no. `whole` means a whole word, not a single letter.
+    Decision {
+        yes: bool,
+        whole: bool,
+    },
+    MoreTime,
+    Details,
+    Repeat,
+    Status,
+    Stop,
+    Quieter,
+    Louder,
+    Hush,
+    Faster,
+    Slower,
+    Quit,
+    Help,
+}
+
+impl Phrases {
+    /// Returns the command for these words, in this language or in English. Diacritics may be omitted but not wrong.
+    pub(crate) fn parse_command(&self, words: &str) -> Option<TypedCommand> {
+        let words = words.to_lowercase();
+        let own = self.commands.find(&words);
+        let command = own.or_else(|| en::ENGLISH.commands.find(&words));
+        let command = command.filter(|_| !self.commands.excluded.contains(&words.as_str()));
+        command.or_else(|| self.parse_foreign_decision(&words))
+    }
+
+    /// Returns the text after the word for `answer`, if the line starts with that word.
+    pub(crate) fn strip_answer_word<'t>(&self, line: &'t str) -> Option<&'t str> {
+        let (first, rest) = line.split_once(char::is_whitespace)?;
+        let first = first.to_lowercase();
+        let known = self.commands.answer.iter().chain(en::ENGLISH.commands.answer);
+        known
+            .into_iter()
+            .any(|word| matches_typed(word, &first))
+            .then(|| rest.trim())
+            .filter(|rest| !rest.is_empty())
+    }
+
+    pub(crate) fn is_all(&self, words: &str) -> bool {
+        let words = words.to_lowercase();
+        self.commands.all.iter().chain(en::ENGLISH.commands.all).any(|word| matches_typed(word, &words))
+    }
+
+    /// Parses a yes or a no of any language, if the person's language is English.
+    fn parse_foreign_decision(&self, words: &str) -> Option<TypedCommand> {
+        if self.tag != en::ENGLISH.tag {
+            return None;
+        }
+        Self::all().find_map(|other| {
+            let known = |list: &[&str]| list.iter().any(|word| matches_typed(word, words));
+            if known(other.commands.yes) {
+                Some(TypedCommand::Decision { yes: true, whole: true })
+            } else if known(other.commands.no) {
+                Some(TypedCommand::Decision { yes: false, whole: true })
+            } else {
+                None
+            }
+        })
+    }
+}
+
+impl CommandWords {
+    fn find(&self, words: &str) -> Option<TypedCommand> {
+        self.word_lists()
+            .into_iter()
+            .find(|(list, _)| list.iter().any(|word| matches_typed(word, words)))
+            .map(|(_, command)| command)
+    }
+
+    /// Returns all word lists with their commands. The words for no come first, so that an ambiguous word would mean no.
+    pub(super) fn word_lists(&self) -> [(&'static [&'static str], TypedCommand); 15] {
+        let decision = |yes, whole| TypedCommand::Decision { yes, whole };
+        [
+            (self.no, decision(false, true)),
+            (self.yes_short, decision(true, false)),
+            (self.yes, decision(true, true)),
+            (self.more_time, TypedCommand::MoreTime),
+            (self.details, TypedCommand::Details),
+            (self.repeat, TypedCommand::Repeat),
+            (self.status, TypedCommand::Status),
+            (self.stop, TypedCommand::Stop),
+            (self.quieter, TypedCommand::Quieter),
+            (self.louder, TypedCommand::Louder),
+            (self.hush, TypedCommand::Hush),
+            (self.faster, TypedCommand::Faster),
+            (self.slower, TypedCommand::Slower),
+            (self.quit, TypedCommand::Quit),
+            (self.help, TypedCommand::Help),
+        ]
+    }
+}
+
+/// Whether a typed text matches a word: the letters are the same, and the text has no diacritic that the word lacks. People
+/// often omit diacritics, but a different diacritic makes a different word.
+pub(super) fn matches_typed(word: &str, typed: &str) -> bool {
+    let mut typed = typed.nfd().peekable();
+    let mut word = word.nfd().peekable();
+    loop {
+        let (letter, other) = (word.next(), typed.next());
+        if letter != other {
+            return false;
+        }
+        if letter.is_none() {
+            return true;
+        }
+        let mut marks = Vec::new();
+        while let Some(mark) = word.next_if(|next| is_combining_mark(*next)) {
+            marks.push(mark);
+        }
+        while let Some(mark) = typed.next_if(|next| is_combining_mark(*next)) {
+            if !marks.contains(&mark) {
+                return false;
+            }
+        }
+    }
+}

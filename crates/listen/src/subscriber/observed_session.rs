@@ -1,0 +1,180 @@
+//! The state of one session.
+
+use std::collections::VecDeque;
+
+use aaep::event::{Event, OutputStreaming};
+use aaep::{OutputId, SessionId};
+use seal::UnixMillis;
+
+use crate::{Announcement, Phrases};
+
+/// A session that the listener observes.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ObservedSession {
+    /// The number by which the person refers to it. Numbers are not reused.
+    pub number: u32,
+    /// Its id.
+    pub id: SessionId,
+    /// The agent's display name.
+    pub agent_name: String,
+    /// The latest activity of the agent, as text.
+    pub activity: String,
+    /// The start of the first text about the task, without a full stop. Empty if there was none.
+    pub topic: String,
+    pub(super) is_ended: bool,
+    /// Whether the person has stopped it. If so, only its end is announced.
+    pub(super) is_stopping: bool,
+    /// When the session counts as ended, unless one of its events arrives first.
+    pub(super) stale_at: Option<UnixMillis>,
+    pub(super) last_event_at: UnixMillis,
+    /// When something about it was last announced.
+    pub(super) last_announced_at: UnixMillis,
+    /// The highest sequence number received.
+    pub(super) last_sequence_number: Option<u64>,
+    pub(super) disorder_reported: bool,
+    /// The position in an output before which text is missing.
+    pub(super) gap_position: Option<u64>,
+    /// A state that will be announced if it lasts.
+    pub(super) held_state: Option<(UnixMillis, Announcement)>,
+    /// Recently announced texts about states.
+    pub(super) recent_states: VecDeque<(UnixMillis, String)>,
+    pub(super) held_progress: Option<(UnixMillis, Announcement)>,
+    pub(super) last_progress: Option<(UnixMillis, String)>,
+    outputs: VecDeque<OutputCursor>,
+}
+
+impl ObservedSession {
+    pub(super) fn new(phrases: &Phrases, number: u32, event: &Event, now: UnixMillis) -> Self {
+        Self {
+            number,
+            id: event.envelope.session_id.clone(),
+            agent_name: super::wording::agent_name(phrases, event),
+            activity: String::new(),
+            topic: String::new(),
+            is_ended: false,
+            is_stopping: false,
+            stale_at: None,
+            last_event_at: now,
+            last_announced_at: now,
+            last_sequence_number: None,
+            disorder_reported: false,
+            gap_position: None,
+            held_state: None,
+            recent_states: VecDeque::new(),
+            held_progress: None,
+            last_progress: None,
+            outputs: VecDeque::new(),
+        }
+    }
+
+    /// Marks the session as ended and discards its held announcements.
+    pub(super) fn end(&mut self) {
+        self.is_ended = true;
+        self.discard_held();
+    }
+
+    pub(super) fn discard_held(&mut self) {
+        (self.held_state, self.held_progress) = (None, None);
+    }
+
+    /// Sets the topic unless it is known.
+    pub(super) fn set_topic(&mut self, text: &str) {
+        if self.topic.is_empty() {
+            self.topic = super::wording::topic_excerpt(text);
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn output_count(&self) -> usize {
+        self.outputs.len()
+    }
+
+    /// Records a chunk. Returns how many of its bytes were received before, and whether text before it is missing.
+    pub(super) fn track_chunk(
+        &mut self,
+        agent: &str,
+        chunk: &OutputStreaming,
+        limit: usize,
+    ) -> (usize, bool) {
+        let known = self.outputs.iter().position(|output| {
+            output.id == chunk.output_id && (output.id.is_some() || *output.agent == *agent)
+        });
+        let at = known.unwrap_or_else(|| {
+            if self.outputs.len() >= limit {
+                self.outputs.pop_front();
+            }
+            self.outputs.push_back(OutputCursor::new(agent, chunk));
+            self.outputs.len() - 1
+        });
+        let Some(output) = self.outputs.get_mut(at) else { return (0, false) };
+        let missing = chunk.position > output.next_position && !output.gap_reported;
+        output.gap_reported |= missing;
+        let repeated = output.repeated_bytes(chunk);
+        output.advance(chunk, repeated);
+        if chunk.complete && chunk.output_id.is_none() {
+            self.outputs.remove(at);
+        }
+        (repeated, missing)
+    }
+}
+
+/// Tracks which part of an output was received.
+#[derive(Clone, Debug)]
+struct OutputCursor {
+    id: Option<OutputId>,
+    agent: Box<str>,
+    /// The next expected position, in code points.
+    next_position: u64,
+    /// The end of the received text.
+    tail: String,
+    /// Whether the gap was announced.
+    gap_reported: bool,
+}
+
+/// Maximum number of bytes stored from the end of an output, to detect repeated text. It equals the maximum size of a chunk.
+const MAX_TAIL_BYTES: usize = 16_384;
+
+impl OutputCursor {
+    fn new(agent: &str, chunk: &OutputStreaming) -> Self {
+        // A late joiner is informed about the missing start by the session's catch-up, so it is not reported as a gap.
+        Self {
+            id: chunk.output_id.clone(),
+            agent: agent.into(),
+            next_position: chunk.position,
+            tail: String::new(),
+            gap_reported: false,
+        }
+    }
+
+    /// Returns how many bytes of a chunk were received before. Position and text must both match, because the position alone could
+    /// be wrong.
+    fn repeated_bytes(&self, chunk: &OutputStreaming) -> usize {
+        let Some(overlap) = self.next_position.checked_sub(chunk.position).filter(|overlap| *overlap > 0)
+        else {
+            return 0;
+        };
+        let overlap = usize::try_from(overlap).unwrap_or(usize::MAX);
+        let bytes = chunk.chunk.char_indices().nth(overlap).map_or(chunk.chunk.len(), |(at, _)| at);
+        let (repeated, _) = chunk.chunk.split_at(bytes);
+        let from_end = overlap;
+        let tail_at = self.tail.char_indices().rev().nth(from_end.saturating_sub(1)).map(|(at, _)| at);
+        let received = tail_at.and_then(|at| self.tail.get(at..));
+        if received.is_some_and(|received| received.starts_with(repeated)) { bytes } else { 0 }
+    }
+
+    fn advance(&mut self, chunk: &OutputStreaming, repeated: usize) {
+        let new = chunk.chunk.get(repeated..).unwrap_or_default();
+        let end =
+            chunk.position.saturating_add(u64::try_from(chunk.chunk.chars().count()).unwrap_or(u64::MAX));
+        if repeated == 0 && chunk.position != self.next_position {
+            self.tail.clear();
+        }
+        self.tail.push_str(new);
+        if self.tail.len() > MAX_TAIL_BYTES {
+            let from = self.tail.ceil_char_boundary(self.tail.len() - MAX_TAIL_BYTES);
+            self.tail.drain(..from);
+        }
+        self.next_position = if repeated > 0 { self.next_position.max(end) } else { end };
+    }
+}

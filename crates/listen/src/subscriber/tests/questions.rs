@@ -1,0 +1,259 @@
+//! Questions, answers and outcomes.
+
+use super::*;
+
+#[test]
+fn a_question_is_announced_answered_and_settled() {
+    let mut harness = SubscriberHarness::new();
+    assert_eq!(
+        harness.ask_confirmation("rpl_1"),
+        [
+            "ask: Question 1 from Bank: May I pay Ben?",
+            "ask: What it wants to do: Send 5 euro to Ben.",
+            "ask: Result: It is gone.",
+            "ask: High risk. This cannot be undone.",
+            "ask: You have 2 minutes. Without an answer, it will not be done.",
+            "ask: Type the whole word yes or no.",
+        ]
+    );
+    let reply = harness.subscriber.answer_confirmation(1, Decision::Accept, harness.now).unwrap();
+    assert_eq!(
+        reply,
+        r#"{"type":"confirmation.reply","reply_token":"rpl_1","decision":"accept","subscription_id":"sub_1","timestamp":"2026-05-24T14:00:00.000Z"}"#
+    );
+    assert_eq!(
+        harness.receive("state.changed", &resolution("rpl_1", "accept", "reply")),
+        ["answer: Your answer to question 1 was received: it may go ahead."]
+    );
+    assert!(harness.subscriber.questions().next().is_none());
+    assert_eq!(harness.ask_confirmation("rpl_1"), ["answer: Bank asked something that is already decided."]);
+}
+
+#[test]
+fn a_late_answer_is_reported_as_too_late() {
+    for (decision, outcome, text) in
+        [(Decision::Reject, "accept", "it may go ahead"), (Decision::Accept, "reject", "it will not be done")]
+    {
+        let mut harness = SubscriberHarness::new();
+        harness.ask_confirmation("rpl_1");
+        harness.subscriber.answer_confirmation(1, decision, harness.now).unwrap();
+        assert_eq!(
+            harness.receive("state.changed", &resolution("rpl_1", outcome, "reply")),
+            [format!("answer: Someone else answered question 1 first: {text}. Your answer came too late.")]
+        );
+    }
+}
+
+#[test]
+fn a_request_that_did_not_reach_the_hub_is_not_awaited() {
+    for (is_reached, expected_count) in [(true, 1), (false, 0)] {
+        let mut harness = SubscriberHarness::new();
+        harness.ask_confirmation("rpl_1");
+        harness.subscriber.request_more_time(1, harness.now).unwrap();
+        if !is_reached {
+            harness.subscriber.clear_pending_requests();
+        }
+        let lines = harness.advance(20_000);
+        assert_eq!(
+            lines.iter().filter(|line| line.contains("did not give question 1 more time")).count(),
+            expected_count,
+            "{lines:?}"
+        );
+    }
+}
+
+#[test]
+fn the_risk_and_reversibility_are_announced_as_far_as_known() {
+    for (members, expected) in [
+        ("", "The agent does not say how risky this is. It may not be possible to undo this."),
+        (r#","risk_level":"low","irreversible":false"#, "Low risk. This can be undone."),
+        (
+            r#","risk_level":"medium","reversibility":"reversible_with_effort""#,
+            "Medium risk. This is hard to undo.",
+        ),
+        (r#","risk_level":"high","reversibility":"irreversible""#, "High risk. This cannot be undone."),
+        // Of two contradicting statements, the worse one counts.
+        (
+            r#","risk_level":"low","reversibility":"reversible","irreversible":true"#,
+            "Low risk. This cannot be undone.",
+        ),
+    ] {
+        let mut harness = SubscriberHarness::new();
+        let question = format!(
+            r#""action":"A","consequence":"C","reply_token":"rpl_1","timeout_seconds":60,"default_decision":"reject"{members}"#
+        );
+        let lines = harness.receive("awaiting.confirmation", &question);
+        assert!(lines.contains(&format!("ask: {expected}")), "{lines:#?}");
+    }
+}
+
+#[test]
+fn that_it_cannot_be_undone_is_said_once() {
+    for (action, consequence, told) in [
+        ("Send it.", "It cannot be undone.", "ask: High risk."),
+        ("Send it. This cannot be undone.", "It is gone.", "ask: High risk."),
+        ("Send it.", "This cannot be undone easily.", "ask: High risk. This cannot be undone."),
+        ("Send it.", "It can be undone.", "ask: High risk. This cannot be undone."),
+        ("Send it.", "No se puede deshacer.", "ask: High risk. This cannot be undone."),
+    ] {
+        let mut harness = SubscriberHarness::new();
+        let question = format!(
+            r#""action":"{action}","consequence":"{consequence}","reply_token":"rpl_1","timeout_seconds":60,"default_decision":"reject","risk_level":"high","irreversible":true"#
+        );
+        let lines = harness.receive("awaiting.confirmation", &question);
+        assert_eq!(
+            lines[..2],
+            [format!("ask: Question 1 from Bank: {action}"), format!("ask: Result: {consequence}")]
+        );
+        assert_eq!(lines[2], told, "{lines:#?}");
+    }
+}
+
+#[test]
+fn a_sentence_that_ends_with_a_tone_mark_is_ended_too() {
+    let mut harness = SubscriberHarness::new();
+    harness
+        .subscriber
+        .set_preferences(Preferences { languages: vec!["yo".to_owned()], ..Preferences::default() });
+    let lines = harness.ask_confirmation("rpl_1");
+    assert!(lines.contains(&"ask: Ewu rẹ̀ pọ̀. A kò lè dá èyí padà.".to_owned()), "{lines:#?}");
+}
+
+#[test]
+fn the_outcome_of_a_question_is_announced() {
+    for (by, expected) in [
+        ("reply", "answer: Question 1 was answered elsewhere: it will not be done."),
+        ("timeout", "answer: Nobody answered question 1 in time: it will not be done."),
+        ("closure", "answer: Nobody was left to answer question 1: it will not be done."),
+        ("cancelled", "answer: Question 1 was withdrawn: it will not be done."),
+    ] {
+        let mut harness = SubscriberHarness::new();
+        harness.ask_confirmation("rpl_1");
+        assert_eq!(harness.receive("state.changed", &resolution("rpl_1", "reject", by)), [expected]);
+    }
+    let mut harness = SubscriberHarness::new();
+    harness.ask_confirmation("rpl_1");
+    assert_eq!(
+        harness.receive("session.cancelled", r#""cancelled_by":"user","summary_normal":"Stopped.""#),
+        [
+            "answer: Question 1 was withdrawn, because its session has ended.",
+            "session: Bank was stopped by a person. Stopped."
+        ]
+    );
+    // Other producers only show that the agent continues.
+    let mut harness = SubscriberHarness::new();
+    harness.ask_confirmation("rpl_1");
+    assert_eq!(
+        harness.receive("state.changed", r#""from_state":"awaiting_input","to_state":"thinking""#),
+        ["answer: Question 1 is closed: Bank continues without your answer."]
+    );
+    let mut harness = SubscriberHarness::new();
+    harness.ask_confirmation("rpl_1");
+    assert_eq!(
+        harness.advance(200_000).last().unwrap(),
+        "answer: Time is up for question 1. Without an answer, it will not be done."
+    );
+}
+
+#[test]
+fn an_answer_without_a_number_needs_an_unambiguous_question() {
+    let mut harness = SubscriberHarness::new();
+    assert!(harness.subscriber.unambiguous_question(harness.now).is_none());
+    harness.ask_confirmation("rpl_1");
+    assert_eq!(harness.subscriber.unambiguous_question(harness.now).unwrap().number, 1);
+    let event = harness.event_in_session("sess_2", "awaiting.confirmation", &confirmation("rpl_2"));
+    assert!(harness.receive_text(&event)[0].starts_with("ask: In session 2: Question 2 from Bank"));
+    assert!(harness.subscriber.unambiguous_question(harness.now).is_none());
+    // The first question closes by itself. A yes for it must not answer the second.
+    harness.receive("state.changed", &resolution("rpl_1", "reject", "reply"));
+    assert!(harness.subscriber.unambiguous_question(harness.now).is_none());
+    harness.advance(answer::UNEXPECTED_CLOSE_GUARD_MS);
+    assert_eq!(harness.subscriber.unambiguous_question(harness.now).unwrap().number, 2);
+    assert_eq!(
+        harness.subscriber.answer_confirmation(1, Decision::Accept, harness.now),
+        Err(AnswerError::NotOpen)
+    );
+    assert!(
+        harness.subscriber.answer_confirmation(2, Decision::Accept, harness.now).unwrap().contains("rpl_2")
+    );
+}
+
+#[test]
+fn clarifications_accept_only_their_response_kinds() {
+    let mut harness = SubscriberHarness::new();
+    let ask = |token: &str, more: &str| {
+        format!(r#""question":"Which?","reply_token":"{token}","timeout_seconds":60{more}"#)
+    };
+    let choices = r#","choices":[{"value":"a","label":"The first"},{"value":"b","label":"The second"}]"#;
+    let lines = harness.receive("awaiting.clarification", &ask("rpl_1", choices));
+    assert_eq!(lines[1..3], ["ask: Choice 1: The first.", "ask: Choice 2: The second."]);
+    assert_eq!(
+        harness.subscriber.answer_clarification(1, "3", harness.now),
+        Err(AnswerError::UnsupportedAnswer)
+    );
+    assert!(
+        harness
+            .subscriber
+            .answer_clarification(1, "the SECOND", harness.now)
+            .unwrap()
+            .contains(r#""response":"b""#)
+    );
+    for (number, kinds, input, json) in [
+        (2, r#"["yes_no"]"#, "no", "false"),
+        (3, r#"["numeric"]"#, "2.5", "2.5"),
+        (4, r#"["freetext"]"#, " Lagos ", "\"Lagos\""),
+    ] {
+        harness.receive(
+            "awaiting.clarification",
+            &ask(&format!("rpl_{number}"), &format!(r#","accepted_response_kinds":{kinds}"#)),
+        );
+        assert_eq!(
+            harness.subscriber.answer_clarification(number, "", harness.now),
+            Err(AnswerError::UnsupportedAnswer)
+        );
+        let reply = harness.subscriber.answer_clarification(number, input, harness.now).unwrap();
+        assert!(reply.contains(&format!(r#""response":{json},"#)), "{reply}");
+    }
+}
+
+#[test]
+fn a_wrong_local_clock_does_not_prevent_an_answer() {
+    for ahead in [-3_600_000, 3_600_000] {
+        let mut harness = SubscriberHarness::new();
+        let event = harness.event("awaiting.confirmation", &confirmation("rpl_1"));
+        harness.now += ahead;
+        let lines = harness.receive_text(&event);
+        assert!(
+            lines.contains(&"ask: You have 2 minutes. Without an answer, it will not be done.".to_owned()),
+            "{lines:?}"
+        );
+        let reply = harness.subscriber.answer_confirmation(1, Decision::Reject, harness.now).unwrap();
+        assert!(reply.contains("2026-05-24T14:00:00.000Z"), "{reply}");
+    }
+}
+
+#[test]
+fn each_of_several_questions_says_how_to_answer_it() {
+    let mut harness = SubscriberHarness::new();
+    let first = harness.ask_confirmation("rpl_1").pop().unwrap();
+    assert_eq!(first, "ask: Type the whole word yes or no.");
+    let second = harness.ask_confirmation("rpl_2").pop().unwrap();
+    assert_eq!(second, "ask: 2 questions are open. Type yes 2 or no 2, in whole words.");
+    let low_risk = confirmation("rpl_3")
+        .replace(r#""risk_level":"high","irreversible":true"#, r#""risk_level":"low","irreversible":false"#);
+    let third = harness.receive("awaiting.confirmation", &low_risk).pop().unwrap();
+    assert_eq!(third, "ask: 3 questions are open. Type yes 3 or no 3.");
+    let choices = r#""question":"Which?","reply_token":"rpl_4","timeout_seconds":120,"choices":[{"value":"a","label":"A"}],"accepted_response_kinds":["multiple_choice","freetext"]"#;
+    let fourth = harness.receive("awaiting.clarification", choices).pop().unwrap();
+    let options = "the number of a choice, or your own answer.";
+    assert_eq!(fourth, format!("ask: 4 questions are open. Type answer 4, then {options}"));
+    // The first question is now one of several. The last open one is the only one again.
+    let last_line = |harness: &SubscriberHarness, number| {
+        harness.subscriber.repeat_question(number, harness.now).unwrap().lines().last().unwrap()
+    };
+    assert!(last_line(&harness, 1).starts_with("ask: 4 questions are open. Type yes 1 or no 1"));
+    for number in [1, 2, 3] {
+        harness.subscriber.answer_confirmation(number, Decision::Reject, harness.now).unwrap();
+    }
+    assert_eq!(last_line(&harness, 4), format!("ask: Type {options}"));
+}

@@ -1,0 +1,252 @@
+//! Sessions, states, tools and languages.
+
+use super::*;
+
+#[test]
+fn a_session_is_announced_in_sentences() {
+    let mut harness = SubscriberHarness::new();
+    assert_eq!(
+        harness.receive("session.started", r#""summary_normal":"Paying Ben","summary_terse":"Pay""#),
+        ["session: Bank has started. Paying Ben."]
+    );
+    assert!(harness.receive("state.changed", r#""from_state":"idle","to_state":"thinking""#).is_empty());
+    assert_eq!(
+        harness.receive("tool.invoked", r#""tool":"send","summary_normal":"Sending.""#),
+        ["tool: Sending."]
+    );
+    assert_eq!(
+        harness.receive("tool.completed", r#""tool":"send","status":"error","error_message":"No money""#),
+        ["tool: The tool send failed. No money."]
+    );
+    assert_eq!(
+        harness.receive(
+            "session.errored",
+            r#""error_category":"requires_user","summary_normal":"It failed","remediation_hint":"Put money in""#
+        ),
+        ["error: Bank has failed. It failed. You need to do something first. What you can do: Put money in."]
+    );
+    assert!(harness.subscriber.sessions().next().is_none());
+}
+
+#[test]
+fn each_kind_of_end_has_its_own_text() {
+    let mut harness = SubscriberHarness::new();
+    let mut end = |session: &str, kind: &str, rest: &str| {
+        let event =
+            harness.event_in_session(session, kind, &format!(r#""summary_normal":"It is over."{rest}"#));
+        harness.receive_text(&event).concat()
+    };
+    assert_eq!(end("sess_1", "session.completed", ""), "session: Bank has finished. It is over.");
+    assert_eq!(
+        end("sess_2", "session.cancelled", r#","cancelled_by":"timeout""#),
+        "session: Bank was stopped because it ran out of time. It is over."
+    );
+    assert_eq!(
+        end("sess_3", "session.errored", r#","error_category":"transient""#),
+        "error: Bank has failed. It is over. Trying again may work."
+    );
+}
+
+#[test]
+fn own_text_is_localized_and_agent_text_in_another_language_is_quoted() {
+    let mut harness = SubscriberHarness::new();
+    harness
+        .subscriber
+        .set_preferences(Preferences { languages: vec!["es".to_owned()], ..Preferences::default() });
+    let event = harness.event("session.started", r#""summary_normal":"Paying Ben""#);
+    harness.subscriber.receive(&event, harness.now);
+    let announcement = harness.subscriber.next_announcement(harness.now).unwrap();
+    assert_eq!(announcement.text, "Bank ha empezado. Paying Ben.");
+    assert_eq!(announcement.language.as_deref(), Some("en"));
+    assert_eq!(announcement.quotes, Some(vec!["Paying Ben".to_owned()]));
+    let event = harness.event("awaiting.confirmation", &confirmation("rpl_1"));
+    harness.subscriber.receive(&event, harness.now);
+    let question = harness.subscriber.next_announcement(harness.now).unwrap();
+    let repeated = harness.subscriber.repeat_question(1, harness.now).unwrap();
+    assert_eq!((&question.text, &question.quotes), (&repeated.text, &repeated.quotes));
+    let quotes = question.quotes.unwrap();
+    for quote in ["May I pay Ben?", "Send 5 euro to Ben", "It is gone."] {
+        assert!(
+            question.text.contains(quote) && quotes.iter().any(|one| one == quote),
+            "{quote}: {quotes:?}"
+        );
+    }
+    let english = SubscriberHarness::new().receive("session.started", r#""summary_normal":"Paying Ben""#);
+    assert_eq!(english, ["session: Bank has started. Paying Ben."]);
+}
+
+#[test]
+fn a_translated_summary_in_the_persons_language_is_preferred() {
+    let mut subscriber = Subscriber::new(
+        Preferences { languages: vec!["es".to_owned()], ..Preferences::default() },
+        SubscriberLimits::default(),
+    );
+    let mut harness = SubscriberHarness::new();
+    let both = r#""tool":"t","summary_normal":"Looking.","summary_normal_es":"Buscando.""#;
+    subscriber.receive(&harness.event("tool.invoked", both), START_TIME);
+    let announcement = subscriber.next_announcement(START_TIME).unwrap();
+    assert_eq!((announcement.text.as_str(), announcement.language.as_deref()), ("Buscando.", Some("es")));
+    // Without a translation, the text is announced as it is.
+    subscriber
+        .receive(&harness.event("tool.invoked", r#""tool":"t","summary_normal":"Looking.""#), START_TIME);
+    let announcement = subscriber.next_announcement(START_TIME).unwrap();
+    assert_eq!((announcement.text.as_str(), announcement.language.as_deref()), ("Looking.", Some("en")));
+    let arabic = harness
+        .event("tool.invoked", r#""tool":"t","summary_normal":"جارٍ البحث.""#)
+        .replace(r#""primary_language":"en""#, r#""primary_language":"ar","text_direction":"rtl""#);
+    subscriber.receive(&arabic, START_TIME);
+    let announcement = subscriber.next_announcement(START_TIME).unwrap();
+    assert_eq!(
+        (announcement.text.as_str(), announcement.direction),
+        ("جارٍ البحث.", aaep::event::TextDirection::RightToLeft)
+    );
+}
+
+#[test]
+fn events_in_the_wrong_order_are_reported_once() {
+    let mut harness = SubscriberHarness::new();
+    let call =
+        |number: u32| format!(r#""sequence_number":{number},"tool":"t","summary_normal":"Call {number}.""#);
+    assert_eq!(harness.receive("tool.invoked", &call(2)), ["tool: Call 2."]);
+    assert_eq!(
+        harness.receive("tool.invoked", &call(1)),
+        ["notice: Some events in this session arrived out of order.", "tool: Call 1."]
+    );
+    assert_eq!(harness.receive("tool.invoked", &call(0)), ["tool: Call 0."]);
+}
+
+#[test]
+fn a_repeated_event_is_announced_once() {
+    let mut harness = SubscriberHarness::new();
+    let event = harness.event("tool.invoked", r#""tool":"send","summary_normal":"Sending.""#);
+    assert_eq!(harness.receive_text(&event), ["tool: Sending."]);
+    assert!(harness.receive_text(&event).is_empty());
+}
+
+#[test]
+fn unknown_events_and_states_are_announced() {
+    let mut harness = SubscriberHarness::new();
+    let purple = harness.event("purple", r#""summary_normal":"Hm.""#);
+    assert_eq!(
+        harness.receive_text(&purple),
+        ["notice: Bank sent an event of the unknown type aaep:agent.purple. It says: Hm."]
+    );
+    assert_eq!(
+        harness.receive("awaiting.confirmation", r#""action":"Boil the sea.""#),
+        [
+            "error: Bank sent an event of type aaep:agent.awaiting.confirmation that could not be read. It says: Boil the sea."
+        ]
+    );
+    harness.receive("state.changed", r#""from_state":"idle","to_state":"purple_flamingo""#);
+    assert_eq!(harness.advance(STATE_HOLD_MS), ["agent: Bank is in the state purple_flamingo."]);
+    assert_eq!(harness.receive_text("{"), ["error: A message could not be read and was skipped."]);
+    assert_eq!(
+        harness.receive_text(r#"{"type":"odd\u001b[2J"}"#),
+        ["error: An event of type odd\\u{1b}[2J could not be read."]
+    );
+}
+
+#[test]
+fn a_state_is_announced_if_it_lasts_and_flapping_is_suppressed() {
+    let mut harness = SubscriberHarness::new();
+    harness.receive("state.changed", r#""from_state":"idle","to_state":"thinking""#);
+    assert!(harness.advance(STATE_HOLD_MS - 1).is_empty());
+    assert_eq!(harness.advance(1), ["agent: Bank is thinking."]);
+    let mut lines = Vec::new();
+    for turn in 0..40 {
+        let (from, to) = if turn % 2 == 0 { ("thinking", "deciding") } else { ("deciding", "thinking") };
+        lines
+            .extend(harness.receive("state.changed", &format!(r#""from_state":"{from}","to_state":"{to}""#)));
+        lines.extend(harness.advance(1000));
+    }
+    // Reduced, but not silent for ever.
+    assert!((1..=3).contains(&lines.len()), "{lines:?}");
+}
+
+#[test]
+fn detailed_verbosity_announces_every_state() {
+    let mut harness = SubscriberHarness::with(Verbosity::Detailed, SubscriberLimits::default());
+    assert_eq!(
+        harness
+            .receive("state.changed", r#""from_state":"idle","to_state":"thinking","summary_normal":"Hm.""#),
+        ["agent: Hm."]
+    );
+    assert_eq!(
+        harness.receive("progress.updated", r#""progress":{"percent":40,"step":2,"total_steps":5}"#),
+        ["progress: Step 2 of 5. 40 percent."]
+    );
+}
+
+#[test]
+fn frequent_progress_is_reduced_to_the_latest() {
+    let mut harness = SubscriberHarness::new();
+    let lines: Vec<_> = (0..100)
+        .flat_map(|percent| {
+            let mut lines =
+                harness.receive("progress.updated", &format!(r#""progress":{{"percent":{percent}}}"#));
+            lines.extend(harness.advance(100));
+            lines
+        })
+        .collect();
+    assert_eq!(lines, ["progress: 0 percent.", "progress: 49 percent.", "progress: 99 percent."]);
+    assert!(harness.advance(PROGRESS_INTERVAL_MS).is_empty());
+}
+
+#[test]
+fn text_that_a_summary_contains_is_not_repeated() {
+    let mut harness = SubscriberHarness::new();
+    assert_eq!(
+        harness.receive("tool.completed", r#""tool":"send_email","status":"error","summary_normal":"Send email failed: no paper","error_message":"no paper""#),
+        ["tool: Send email failed: no paper."]
+    );
+    assert_eq!(
+        harness.receive(
+            "tool.completed",
+            r#""tool":"send_email","status":"error","summary_normal":"Alas","error_message":"no paper""#
+        ),
+        ["tool: The tool send email failed. Alas. no paper."]
+    );
+    for summary in ["Send 5 euro to Ben It is gone.", "May I send 5 euro to Ben? It cannot be undone."] {
+        let mut harness = SubscriberHarness::new();
+        let lines = harness
+            .receive("awaiting.confirmation", &confirmation("rpl_1").replace("May I pay Ben?", summary));
+        let told = ["ask: Question 1 from Bank: Send 5 euro to Ben.", "ask: Result: It is gone."];
+        assert_eq!(lines.get(..2).unwrap(), told, "{summary}");
+    }
+    // One word more, and all of it is said.
+    for summary in
+        ["May I send 50 euro to Ben?", "May I not send 5 euro to Ben?", "May I send 5 euro to Bob?"]
+    {
+        let mut harness = SubscriberHarness::new();
+        let lines = harness
+            .receive("awaiting.confirmation", &confirmation("rpl_1").replace("May I pay Ben?", summary));
+        let told = [
+            format!("ask: Question 1 from Bank: {summary}"),
+            "ask: What it wants to do: Send 5 euro to Ben.".to_owned(),
+            "ask: Result: It is gone.".to_owned(),
+        ];
+        assert_eq!(lines.get(..3).unwrap(), told);
+    }
+    let same = confirmation("rpl_1").replace("It is gone.", "Send 5 euro to Ben");
+    let lines = SubscriberHarness::new().receive("awaiting.confirmation", &same).join("\n");
+    assert_eq!(lines.matches("Send 5 euro to Ben").count(), 1, "{lines}");
+}
+
+#[test]
+fn after_a_stop_only_the_end_of_the_session_is_announced() {
+    let mut harness = SubscriberHarness::with(Verbosity::Detailed, SubscriberLimits::default());
+    harness.receive("session.started", r#""summary_normal":"Hello.""#);
+    let thinks = r#""from_state":"idle","to_state":"thinking""#;
+    let decides = r#""from_state":"thinking","to_state":"deciding""#;
+    harness.subscriber.stop_session(&SessionId::parse("sess_1").unwrap(), harness.now).unwrap();
+    assert_eq!(harness.receive("state.changed", thinks), [""; 0]);
+    // The stop did not arrive, so the agent continues.
+    harness.subscriber.clear_pending_requests();
+    assert_eq!(harness.receive("state.changed", decides), ["agent: Bank is deciding what to do."]);
+    harness.subscriber.stop_session(&SessionId::parse("sess_1").unwrap(), harness.now).unwrap();
+    let stopped = r#""cancelled_by":"user","summary_normal":"Stopped.""#;
+    assert_eq!(
+        harness.receive("session.cancelled", stopped),
+        ["session: Bank was stopped by a person. Stopped."]
+    );
+}

@@ -1,0 +1,478 @@
+//! A terminal listener: handles events, typed lines and announcements.
+
+use std::io::Write;
+use std::time::{Duration, SystemTime};
+
+use aaep::event::{Decision, ResponseKind, Urgency};
+use aaep::{SessionId, SubscriptionId};
+use seal::UnixMillis;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::input_handler::{self, InputContext, TerminalAction};
+use super::reconnect::CatchUp;
+use super::speech_output::SpeechOutput;
+use super::{AutoAnswerMode, TerminalError, TerminalHooks, TerminalSettings, subscription_terms, transcript};
+use crate::client::{self, ConnectionEvent, ConnectionLoss};
+use crate::{Announcement, AnnouncementKind, ManifestStatus, Preferences, QuestionBody, Subscriber};
+
+/// How often to check whether the synthesizer is idle.
+const SPEECH_POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// How long speaking the reason for quitting may take.
+const FINAL_SPEECH_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long each step of the shutdown may take. Waiting for pending sends is one of them.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The outcome of a send: the question that it answered, and the result.
+pub(super) type SendOutcome = (Option<u32>, Result<(), client::SendError>);
+
+pub(super) struct TerminalListener<W> {
+    subscriber: Subscriber,
+    speech: SpeechOutput,
+    requests: Option<mpsc::Sender<String>>,
+    is_understood: Option<fn(&str) -> bool>,
+    ready: Option<oneshot::Sender<()>>,
+    subscription_id: Option<SubscriptionId>,
+    has_hub: bool,
+    /// The rate that the hub was asked for, in events per second.
+    requested_rate: Option<u64>,
+    /// Whether the connection is lost, which has been announced.
+    is_disconnected: bool,
+    /// The catch-up phase, for a short time after a reconnect.
+    catch_up: Option<CatchUp>,
+    /// The session whose end makes the listener quit.
+    pub(super) quit_after: Option<SessionId>,
+    /// Waiters for the end of a session, or for its next question.
+    pub(super) session_waiters: Vec<(SessionId, oneshot::Sender<bool>)>,
+    pub(super) is_over: bool,
+    pub(super) pending_sends: JoinSet<SendOutcome>,
+    preference_updates: watch::Sender<Preferences>,
+    settings: TerminalSettings,
+    output: W,
+}
+
+impl<W: Write> TerminalListener<W> {
+    pub(super) fn new(
+        settings: TerminalSettings,
+        hooks: TerminalHooks,
+        preference_updates: watch::Sender<Preferences>,
+        output: W,
+    ) -> Self {
+        let subscriber = Subscriber::new(settings.preferences.clone(), settings.limits);
+        Self {
+            speech: SpeechOutput::new(
+                hooks.synthesizer,
+                settings.limits.queued_announcements,
+                subscriber.phrases(),
+            ),
+            subscriber,
+            requests: hooks.requests,
+            is_understood: hooks.is_understood,
+            ready: hooks.ready,
+            subscription_id: None,
+            has_hub: true,
+            requested_rate: settings.preferences.max_events_per_second,
+            is_disconnected: false,
+            catch_up: None,
+            quit_after: None,
+            session_waiters: Vec::new(),
+            is_over: false,
+            pending_sends: JoinSet::new(),
+            preference_updates,
+            settings,
+            output,
+        }
+    }
+
+    pub(super) fn handle_event(&mut self, event: ConnectionEvent) -> Option<TerminalError> {
+        let phrases = self.subscriber.phrases();
+        match event {
+            ConnectionEvent::Open { subscription, notes, resumed } => {
+                match &subscription {
+                    Some(subscription) => self.subscriber.set_subscription(subscription.clone()),
+                    // The producer has no subscriptions, but a reply must name one.
+                    None => {
+                        self.subscriber.set_subscription(SubscriptionId::generate(&mut seal::SystemRandom));
+                    }
+                }
+                if subscription.is_none() {
+                    self.settings.address = self.settings.address.clone().without_hub();
+                }
+                self.has_hub = subscription.is_some();
+                self.subscription_id = subscription;
+                if self.is_disconnected {
+                    self.catch_up = Some(CatchUp::new(resumed, &self.subscriber)).filter(|_| self.has_hub);
+                }
+                if self.is_disconnected && !resumed && self.has_hub {
+                    self.subscriber.begin_gap_recovery(now());
+                }
+                let text = match (std::mem::take(&mut self.is_disconnected), resumed) {
+                    (false, _) if self.settings.auto_answer != AutoAnswerMode::Off => {
+                        phrases.listening_only(&self.settings.address.url())
+                    }
+                    (false, _) => phrases.listening(&self.settings.address.url()),
+                    (true, true) => phrases.reconnected.to_owned(),
+                    (true, false) => phrases.reconnected_with_loss.to_owned(),
+                };
+                self.announce(&Announcement::new(AnnouncementKind::Notice, text));
+                if let Some(notes) = notes {
+                    self.announce(&Announcement::new(
+                        AnnouncementKind::Notice,
+                        phrases.hub_says(&crate::sanitize(&notes, true)),
+                    ));
+                }
+                if self.settings.address.is_unencrypted() {
+                    self.announce(&Announcement::new(
+                        AnnouncementKind::Notice,
+                        phrases.connection_unencrypted,
+                    ));
+                }
+                if !self.has_hub {
+                    self.announce(&Announcement::new(AnnouncementKind::Notice, phrases.producer_without_hub));
+                }
+                if let Some(ready) = self.ready.take() {
+                    let _ = ready.send(());
+                }
+            }
+            ConnectionEvent::Subscribed { request, accepted } => self.apply_terms(&request, &accepted),
+            ConnectionEvent::ManifestChecked(status) => self.apply_manifest_status(status),
+            ConnectionEvent::RequestReduced(reason) => {
+                let text = format!("{} {}", reason.describe(phrases), phrases.smaller_request_sent);
+                self.announce(&Announcement::new(AnnouncementKind::Notice, text));
+            }
+            ConnectionEvent::Text(text) => {
+                if let Some(catch_up) = &mut self.catch_up {
+                    catch_up.receive(&text);
+                }
+                self.subscriber.receive(&text, now());
+            }
+            ConnectionEvent::MessageTooLong => {
+                self.announce(&Announcement::new(AnnouncementKind::Error, phrases.message_too_long));
+            }
+            ConnectionEvent::Lost(loss) => {
+                self.catch_up = None;
+                self.subscriber.suspend_held();
+                if !std::mem::replace(&mut self.is_disconnected, true) {
+                    let reason = loss.error().describe(phrases);
+                    let text = phrases.connection_lost(&reason);
+                    self.announce(&Announcement::new(AnnouncementKind::Notice, text));
+                }
+            }
+            ConnectionEvent::Ended(ConnectionLoss::Refused(reason)) => {
+                return Some(TerminalError(reason.describe(phrases)));
+            }
+            ConnectionEvent::Ended(ConnectionLoss::Unreachable(reason)) => {
+                return Some(TerminalError(
+                    phrases.cannot_reach(&self.settings.address.url(), &reason.describe(phrases)),
+                ));
+            }
+        }
+        None
+    }
+
+    /// Announces the terms that apply now.
+    fn apply_terms(&mut self, request: &str, accepted: &str) {
+        let summary = subscription_terms::summarize_terms(
+            request,
+            accepted,
+            self.subscriber.preferences(),
+            self.subscriber.phrases(),
+        );
+        self.requested_rate = summary.requested_rate;
+        for text in summary.notices {
+            self.announce(&Announcement::new(AnnouncementKind::Notice, text));
+        }
+    }
+
+    /// Reports the hub's identity. Without a trusted key, the person did not ask for a check, so the status is printed but not
+    /// spoken. An invalid manifest is always announced.
+    fn apply_manifest_status(&mut self, status: ManifestStatus) {
+        let has_trusted_keys =
+            self.settings.manifest_policy.as_ref().is_some_and(|policy| policy.trusted_keys.is_some());
+        let sentence = status.describe(self.subscriber.phrases());
+        if status.is_invalid() {
+            self.announce(&Announcement::new(AnnouncementKind::Error, sentence));
+        } else if has_trusted_keys {
+            self.announce(&Announcement::new(AnnouncementKind::Notice, sentence));
+        } else {
+            self.print(&Announcement::new(AnnouncementKind::Notice, sentence));
+        }
+        self.subscriber.set_manifest_status(status);
+    }
+
+    pub(super) fn handle_line(&mut self, line: &str) {
+        // An empty line stops speech. If nothing is being spoken, the person hears that an empty line does not answer a question.
+        if line.trim().is_empty() && self.speech.stop_current() {
+            return;
+        }
+        // Somebody is typing, so reconnect now.
+        if self.is_disconnected {
+            self.settings.address.retry_now();
+        }
+        let context = InputContext {
+            request_filter: self.requests.as_ref().map(|_| self.is_understood.unwrap_or(|_| true)),
+            has_speech: self.speech.has_synthesizer(),
+            has_hub: self.has_hub,
+            is_disconnected: self.is_disconnected,
+        };
+        let actions = input_handler::handle_line(&mut self.subscriber, line, context, now());
+        for action in actions {
+            match action {
+                TerminalAction::Request(text) => {
+                    if let Some(requests) = &self.requests
+                        && requests.try_send(text).is_err()
+                    {
+                        self.announce(&Announcement::new(
+                            AnnouncementKind::Error,
+                            self.subscriber.phrases().too_many_requests,
+                        ));
+                    }
+                }
+                action => self.perform(action),
+            }
+        }
+    }
+
+    fn perform(&mut self, action: TerminalAction) {
+        let phrases = self.subscriber.phrases();
+        match action {
+            TerminalAction::Say(announcement) => self.announce_reply(&announcement),
+            TerminalAction::Send { message, question } => {
+                if let Some(number) = question.filter(|_| self.settings.auto_answer == AutoAnswerMode::None) {
+                    self.subscriber.undo_answer(number);
+                    return self.announce(&Announcement::new(
+                        AnnouncementKind::Error,
+                        phrases.auto_none_sends_nothing,
+                    ));
+                }
+                if let Some(number) = question {
+                    self.speech.cancel_question(number);
+                }
+                let address = self.settings.address.clone();
+                self.pending_sends.spawn(async move { (question, client::send(&address, &message).await) });
+            }
+            TerminalAction::SetPreferences(preferences) => {
+                if let Some(subscription) = &self.subscription_id {
+                    // A rate that was too high is not requested again.
+                    let requested =
+                        Preferences { max_events_per_second: self.requested_rate, ..preferences.clone() };
+                    let message = client::renegotiate_message(subscription, &requested);
+                    self.perform(TerminalAction::Send { message, question: None });
+                }
+                let _ = self.preference_updates.send(preferences.clone());
+                self.subscriber.set_preferences(preferences);
+            }
+            TerminalAction::Hush => {
+                let text = self.speech.stop_and_clear(phrases);
+                self.print(&Announcement::new(AnnouncementKind::Status, text));
+            }
+            TerminalAction::ChangeRate { faster } => {
+                let text = match self.speech.change_rate(faster) {
+                    Some(rate) => phrases.speech_rate_is(&rate.to_string()),
+                    None if self.speech.has_synthesizer() => phrases.speech_rate_at_limit.to_owned(),
+                    None => phrases.speech_off.to_owned(),
+                };
+                self.announce_reply(&Announcement::new(AnnouncementKind::Status, text));
+            }
+            TerminalAction::Quit => self.quit(),
+            TerminalAction::Request(_) => {}
+        }
+    }
+
+    pub(super) fn handle_send_outcome(&mut self, (question, result): SendOutcome) {
+        let Err(client::SendError(reason)) = result else { return };
+        let reason = reason.describe(self.subscriber.phrases());
+        let text = if let Some(number) = question {
+            self.subscriber.undo_answer(number);
+            self.subscriber.phrases().answer_not_sent(number, &reason)
+        } else {
+            self.subscriber.clear_pending_requests();
+            self.subscriber.phrases().request_not_sent(&reason)
+        };
+        self.announce(&Announcement::new(AnnouncementKind::Error, text));
+    }
+
+    /// Speaks the reason for quitting. The caller prints it.
+    pub(super) async fn speak_failure(&mut self, reason: &str) {
+        let mut announcement = Announcement::new(AnnouncementKind::Error, reason);
+        announcement.urgency = Urgency::Critical;
+        self.speech.enqueue(&announcement);
+        let speech_done = async {
+            while self.speech.is_busy() {
+                self.speech.poll();
+                sleep(SPEECH_POLL_INTERVAL).await;
+            }
+        };
+        let _ = timeout(FINAL_SPEECH_TIMEOUT, speech_done).await;
+    }
+
+    /// Quits, and tells the person what continues.
+    pub(super) fn quit(&mut self) {
+        if std::mem::replace(&mut self.is_over, true) {
+            return;
+        }
+        // A program that accepts requests exits together with its listener, and announces that itself.
+        let announces_stop = self.requests.is_none();
+        let text = input_handler::goodbye_text(&self.subscriber, announces_stop);
+        if !text.is_empty() {
+            self.print(&Announcement::new(AnnouncementKind::Notice, text));
+        }
+    }
+
+    /// Waits for pending sends, then closes the subscription.
+    pub(super) async fn shut_down(&mut self) {
+        self.speech.stop_current();
+        let deliver = async {
+            while let Some(outcome) = self.pending_sends.join_next().await {
+                if let Ok(outcome) = outcome {
+                    self.handle_send_outcome(outcome);
+                }
+            }
+        };
+        let _ = timeout(SHUTDOWN_TIMEOUT, deliver).await;
+        if let Some(subscription) = self.subscription_id.take() {
+            let message = client::close_message(&subscription);
+            let _ = timeout(SHUTDOWN_TIMEOUT, client::send(&self.settings.address, &message)).await;
+        }
+        let fall_silent = async {
+            while !self.speech.is_idle() {
+                sleep(SPEECH_POLL_INTERVAL).await;
+            }
+        };
+        let _ = timeout(SHUTDOWN_TIMEOUT, fall_silent).await;
+    }
+
+    /// Returns when to poll next if nothing arrives.
+    pub(super) fn next_poll(&mut self) -> Instant {
+        let hour = Duration::from_hours(1);
+        let due = self.subscriber.next_deadline().map(|at| at.millis_since(now()).max(0));
+        let due = due.map_or(hour, |millis| Duration::from_millis(millis.unsigned_abs()).min(hour));
+        let poll_at =
+            Instant::now() + if self.speech.is_busy() { due.min(SPEECH_POLL_INTERVAL) } else { due };
+        self.catch_up.as_ref().map_or(poll_at, |catch_up| poll_at.min(catch_up.due_at()))
+    }
+
+    pub(super) fn poll(&mut self) {
+        self.announce_pending();
+        if self.catch_up.as_ref().is_some_and(|catch_up| catch_up.due_at() <= Instant::now()) {
+            self.finish_catch_up();
+        }
+        if let Some(session) = &self.quit_after
+            && self.subscriber.has_ended(session)
+        {
+            self.is_over = true;
+        }
+        let subscriber = &self.subscriber;
+        let has_question = |session: &SessionId| {
+            subscriber.questions().any(|question| question.session_id == *session && !question.is_answered)
+        };
+        let notified = self
+            .session_waiters
+            .extract_if(.., |(session, _)| subscriber.has_ended(session) || has_question(session));
+        for (session, waiter) in notified {
+            let _ = waiter.send(subscriber.has_ended(&session));
+        }
+        while let Some(notice) = self.speech.take_notice() {
+            self.announce(&Announcement::new(AnnouncementKind::Notice, notice));
+        }
+        self.speech.poll();
+    }
+
+    fn announce_pending(&mut self) {
+        while let Some(announcement) = self.subscriber.next_announcement(now()) {
+            if let Some(introduction) = self
+                .catch_up
+                .as_mut()
+                .and_then(|catch_up| catch_up.take_introduction(self.subscriber.phrases()))
+            {
+                self.announce(&introduction);
+            }
+            self.announce(&announcement);
+            if announcement.kind == AnnouncementKind::Ask
+                && let Some(number) = announcement.question_number
+            {
+                self.auto_answer(number);
+            }
+        }
+    }
+
+    /// Finishes catching up. All missed events were received, so held announcements that remain are still true.
+    fn finish_catch_up(&mut self) {
+        if self.catch_up.as_ref().is_some_and(CatchUp::has_received) {
+            self.subscriber.release_held(now());
+            self.announce_pending();
+        }
+        let Some(catch_up) = self.catch_up.take() else { return };
+        for announcement in catch_up.finish(&self.subscriber, now()) {
+            self.announce(&announcement);
+        }
+        self.subscriber.release_held(now());
+        self.announce_pending();
+    }
+
+    /// Answers a question automatically, with `--auto`.
+    fn auto_answer(&mut self, number: u32) {
+        let decision = match self.settings.auto_answer {
+            AutoAnswerMode::Off | AutoAnswerMode::None => return,
+            AutoAnswerMode::Accept => Decision::Accept,
+            AutoAnswerMode::Reject => Decision::Reject,
+        };
+        let accepts = decision == Decision::Accept;
+        let phrases = self.subscriber.phrases();
+        let yes_or_no = if accepts { phrases.yes } else { phrases.no };
+        let Some(question) = self.subscriber.questions().find(|question| question.number == number) else {
+            return;
+        };
+        if question.is_answered {
+            return;
+        }
+        let (message, answer) = match &question.body {
+            QuestionBody::Confirmation { .. } => {
+                (self.subscriber.answer_confirmation(number, decision, now()), yes_or_no.to_owned())
+            }
+            QuestionBody::Clarification { choices, default_response: default, .. } => {
+                let answer = match choices.first() {
+                    Some((_, label)) if accepts => label.clone(),
+                    _ if question.accepts(&ResponseKind::YesNo) => yes_or_no.to_owned(),
+                    _ => default.clone().unwrap_or_default(),
+                };
+                (self.subscriber.answer_clarification(number, &answer, now()), answer)
+            }
+        };
+        if let Ok(message) = message {
+            let text = phrases.auto_answered(number, &answer);
+            self.announce(&Announcement::new(AnnouncementKind::Answer, text));
+            self.perform(TerminalAction::Send { message, question: Some(number) });
+        } else {
+            let text = phrases.auto_not_answered(number);
+            self.announce(&Announcement::new(AnnouncementKind::Answer, text));
+        }
+    }
+
+    pub(super) fn announce(&mut self, announcement: &Announcement) {
+        self.print(announcement);
+        self.speech.enqueue(announcement);
+    }
+
+    fn announce_reply(&mut self, announcement: &Announcement) {
+        self.print(announcement);
+        self.speech.enqueue_requested(announcement);
+    }
+
+    fn print(&mut self, announcement: &Announcement) {
+        let text = if self.settings.json {
+            transcript::format_json(announcement, &self.subscriber)
+        } else {
+            transcript::format_lines(announcement)
+        };
+        // The reader of the output has closed it.
+        if self.output.write_all(text.as_bytes()).and_then(|()| self.output.flush()).is_err() {
+            self.is_over = true;
+        }
+    }
+}
+
+fn now() -> UnixMillis {
+    SystemTime::now().into()
+}

@@ -1,7 +1,0 @@
-//! A consent is not copied.
-
-fn twice(granted: sayso::Granted) -> (sayso::Granted, sayso::Granted) {
-    (granted.clone(), granted)
-}
-
-fn main() {}

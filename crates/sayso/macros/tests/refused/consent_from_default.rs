@@ -1,0 +1,5 @@
+//! A consent has no default value.
+
+fn main() {
+    let _: sayso::Granted = Default::default();
+}

@@ -1,7 +1,0 @@
-//! …nor read from somewhere.
-
-fn found(text: &str) -> Option<sayso::Granted> {
-    serde_json::from_str(text).ok()
-}
-
-fn main() {}

@@ -1,0 +1,8 @@
+//! A tool that does not ask for consent has no consequence.
+
+#[sayso::tool(risk = "medium", action = "Pay.", consequence = "It is gone.")]
+async fn pay() -> Result<(), String> {
+    Ok(())
+}
+
+fn main() {}

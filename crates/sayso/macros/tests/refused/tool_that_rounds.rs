@@ -1,8 +1,0 @@
-//! What is said is what is done.
-
-#[sayso::tool(irreversible, action = "Pay {amount:.0}.", consequence = "It is gone.")]
-async fn pay(amount: f64) -> Result<(), String> {
-    Ok(())
-}
-
-fn main() {}

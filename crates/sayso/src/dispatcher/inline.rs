@@ -1,0 +1,97 @@
+//! A dispatcher that runs on the caller's thread. The caller runs the dispatcher and the hub's turn itself, so the reply is ready when
+//! the call returns. A background thread receives what the hub sends on its own, and drains the transport at the end.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::Context;
+
+use tokio::sync::mpsc;
+
+use super::command_queue::{CommandHandler, WeakCommandQueue};
+use super::sessions::PendingReply;
+use super::{Dispatcher, SessionCommand};
+use crate::transport::embedded::EmbeddedTransport;
+
+/// A dispatcher for a hub that replies synchronously.
+pub(crate) struct InlineDispatcher(Mutex<InlineState>);
+
+struct InlineState {
+    dispatcher: Dispatcher,
+    transport: EmbeddedTransport,
+}
+
+impl InlineDispatcher {
+    pub(crate) fn new(transport: EmbeddedTransport, commands: WeakCommandQueue) -> Arc<Self> {
+        Arc::new_cyclic(|this: &Weak<Self>| {
+            let dispatcher = Dispatcher::new(commands.with_inline(this.clone()));
+            Self(Mutex::new(InlineState { dispatcher, transport }))
+        })
+    }
+
+    /// Runs until no more commands can arrive and everything is sent.
+    pub(crate) async fn run(self: Arc<Self>, mut receiver: mpsc::UnboundedReceiver<SessionCommand>) {
+        let (mut is_open, mut is_disconnected) = (true, false);
+        while is_open || self.lock().dispatcher.has_pending_calls() {
+            tokio::select! {
+                command = receiver.recv(), if is_open => match command {
+                    Some(command) => self.handle(command),
+                    None => is_open = false,
+                },
+                disconnected = self.receive(), if !is_disconnected => is_disconnected = disconnected,
+            }
+            let is_flushed = self.lock().dispatcher.is_flushed();
+            if is_flushed {
+                self.drain().await;
+                self.lock().dispatcher.notify_flushed();
+            }
+        }
+        self.drain().await;
+    }
+
+    /// Receives what the hub sends on its own. Returns whether the hub is disconnected.
+    async fn receive(&self) -> bool {
+        let poll = |context: &mut Context<'_>| {
+            self.with_dispatcher(|dispatcher, transport| {
+                transport.poll_receive(context).map(|message| match message {
+                    Some(message) => dispatcher.receive(message),
+                    None => dispatcher.disconnect(),
+                })
+            })
+        };
+        std::future::poll_fn(poll).await;
+        self.lock().dispatcher.is_disconnected()
+    }
+
+    /// Runs a function on the dispatcher, then everything that follows from it.
+    fn with_dispatcher<R>(&self, work: impl FnOnce(&mut Dispatcher, &mut EmbeddedTransport) -> R) -> R {
+        let mut state = self.lock();
+        let InlineState { dispatcher, transport } = &mut *state;
+        let result = work(dispatcher, transport);
+        loop {
+            dispatcher.send_outgoing(transport);
+            match transport.try_receive() {
+                Some(message) => dispatcher.receive(message),
+                None => break,
+            }
+        }
+        let replies = dispatcher.take_replies();
+        drop(state);
+        replies.for_each(PendingReply::deliver);
+        result
+    }
+
+    async fn drain(&self) {
+        let drain = self.lock().transport.drain_future();
+        drain.await;
+    }
+
+    /// Locks the state. A poisoned lock is ignored, because the panic concerned only the caller's own command.
+    fn lock(&self) -> MutexGuard<'_, InlineState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl CommandHandler for InlineDispatcher {
+    fn handle(&self, command: SessionCommand) {
+        self.with_dispatcher(|dispatcher, _| dispatcher.handle(command));
+    }
+}

@@ -1,0 +1,95 @@
+//! The dispatcher, which sends the commands of all sessions of a hub.
+//!
+//! Sessions send commands. Each session has at most one call in flight; the others wait in order. The dispatcher,
+//! not the agent's futures, records what is open in a session, as soon as the hub has replied. It can therefore always end a session
+//! correctly, even if the agent drops its futures.
+//!
+//! - `sessions`: the dispatcher itself. Commands and hub messages go in, calls and replies come out.
+//! - `thread`: runs the dispatcher on a thread of its own, for hubs that reply asynchronously.
+//! - `inline`: runs the dispatcher on the caller's thread, for a hub in this process that replies synchronously.
+//! - `command_queue`: sends commands to either.
+
+mod command_queue;
+#[cfg(feature = "embedded")]
+mod inline;
+mod sessions;
+mod thread;
+
+use std::time::Instant;
+
+use aaep::SessionId;
+use tokio::sync::{oneshot, watch};
+
+#[cfg(feature = "client")]
+pub(crate) use command_queue::dispatcher_gone;
+pub(crate) use command_queue::{CommandQueue, MAX_EVENT_BYTES};
+#[cfg(feature = "embedded")]
+pub(crate) use inline::InlineDispatcher;
+pub(crate) use sessions::Dispatcher;
+pub(crate) use thread::run;
+
+use crate::abandon::AbandonReason;
+use crate::error::{Error, StopReason};
+use crate::member::Document;
+use crate::redact::CountingRedactor;
+use crate::session_state::{FinalEvent, Intent};
+use crate::transport::CallReply;
+
+/// Receives the result of a command: the hub's reply or, for a question, its outcome.
+pub(crate) type ReplySender = oneshot::Sender<Result<CallReply, Error>>;
+
+type StartReplySender = oneshot::Sender<Result<OpenSession, Error>>;
+
+/// A command to the dispatcher.
+pub(crate) enum SessionCommand {
+    /// Starts a session.
+    Start { body: Document, redactor: CountingRedactor, reply: StartReplySender },
+    /// Reports or asks something in a session.
+    Submit { session: SessionId, intent: Intent, reply: Option<ReplySender> },
+    /// Withdraws the questions of a session whose answers nobody is waiting for.
+    Withdraw { session: SessionId },
+    /// Notifies the sender when all earlier commands are done.
+    Flush(oneshot::Sender<()>),
+}
+
+/// A started session. Dropping it ends the session.
+pub(crate) struct OpenSession {
+    pub(crate) id: SessionId,
+    pub(crate) stop: watch::Receiver<Option<StopReason>>,
+    pub(crate) commands: CommandQueue,
+    pub(crate) started_at: Instant,
+    /// Whether the agent has ended the session or is about to.
+    pub(crate) is_ended: bool,
+}
+
+impl Drop for OpenSession {
+    fn drop(&mut self) {
+        if self.is_ended {
+            return;
+        }
+        self.commands.send(SessionCommand::Submit {
+            session: self.id.clone(),
+            intent: abandon_intent(),
+            reply: None,
+        });
+    }
+}
+
+/// Withdraws a question when the caller stops waiting.
+pub(crate) struct QuestionGuard<'s>(pub(crate) &'s OpenSession);
+
+impl Drop for QuestionGuard<'_> {
+    fn drop(&mut self) {
+        self.0.commands.send(SessionCommand::Withdraw { session: self.0.id.clone() });
+    }
+}
+
+/// Returns the end of a session that its agent abandoned.
+fn abandon_intent() -> Intent {
+    let reason = if std::thread::panicking() { AbandonReason::Panicked } else { AbandonReason::Dropped };
+    Intent::End { final_event: FinalEvent::Abandoned(reason), open_tool_summary: ABANDONED_TOOL_SUMMARY }
+}
+
+/// The text for a tool call that the agent abandoned.
+pub(crate) const ABANDONED_TOOL_SUMMARY: &str =
+    "The agent did not wait for the tool to finish, so its outcome is unknown.";

@@ -1,0 +1,374 @@
+//! The dispatcher itself. [`Dispatcher::handle`] and [`Dispatcher::receive`] are its inputs. After either of them,
+//! [`Dispatcher::send_outgoing`] sends the resulting calls, and [`Dispatcher::take_replies`] returns the replies to deliver.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Instant;
+
+use aaep::{ReplyToken, SessionId};
+use rustc_hash::FxHashMap;
+use tokio::sync::{oneshot, watch};
+
+use super::command_queue::WeakCommandQueue;
+use super::{
+    ABANDONED_TOOL_SUMMARY, OpenSession, ReplySender, SessionCommand, StartReplySender, abandon_intent,
+};
+use crate::abandon::AbandonReason;
+use crate::error::{Error, MalformedInput, StopReason, UnreachableReason};
+use crate::redact::CountingRedactor;
+use crate::session_state::{FinalEvent, Intent, SessionState};
+use crate::transport::{CallNumber, CallReply, HubCall, HubMessage, Transport};
+
+/// The dispatcher of all sessions of a hub.
+pub(crate) struct Dispatcher {
+    commands: WeakCommandQueue,
+    last_call_number: CallNumber,
+    sessions: FxHashMap<SessionId, SessionEntry>,
+    pending_calls: FxHashMap<CallNumber, PendingCall>,
+    /// Open questions, by their reply tokens.
+    open_questions: HashMap<ReplyToken, (SessionId, Option<ReplySender>)>,
+    flush_waiters: Vec<oneshot::Sender<()>>,
+    /// Whether the connection to the hub is lost.
+    is_disconnected: bool,
+    /// Calls to send to the hub next.
+    outgoing_calls: Vec<(CallNumber, HubCall)>,
+    /// Sessions that are over and no longer followed.
+    ended_sessions: Vec<SessionId>,
+    replies: Vec<PendingReply>,
+}
+
+/// The result of a command. It is delivered when the dispatcher is unlocked, because the recipient may send a command immediately.
+pub(super) enum PendingReply {
+    Submit(ReplySender, Result<CallReply, Error>),
+    Start(StartReplySender, Result<OpenSession, Error>),
+}
+
+impl PendingReply {
+    pub(super) fn deliver(self) {
+        match self {
+            Self::Submit(reply, result) => drop(reply.send(result)),
+            // If nobody is waiting for the session, `send` returns it. Dropping it ends the session.
+            Self::Start(reply, result) => drop(reply.send(result)),
+        }
+    }
+}
+
+struct SessionEntry {
+    state: SessionState,
+    queue: VecDeque<QueuedIntent>,
+    is_busy: bool,
+    is_over: bool,
+    stop: watch::Sender<Option<StopReason>>,
+}
+
+struct QueuedIntent {
+    intent: Intent,
+    reply: Option<ReplySender>,
+}
+
+enum PendingCall {
+    Start(CountingRedactor, StartReplySender),
+    Intent(SessionId, QueuedIntent),
+}
+
+impl Dispatcher {
+    pub(crate) fn new(commands: WeakCommandQueue) -> Self {
+        Self {
+            commands,
+            last_call_number: 0,
+            sessions: FxHashMap::default(),
+            pending_calls: FxHashMap::default(),
+            open_questions: HashMap::new(),
+            flush_waiters: Vec::new(),
+            is_disconnected: false,
+            outgoing_calls: Vec::new(),
+            ended_sessions: Vec::new(),
+            replies: Vec::new(),
+        }
+    }
+
+    /// Sends the outgoing calls over the transport.
+    pub(super) fn send_outgoing(&mut self, transport: &mut impl Transport) {
+        for (number, call) in self.outgoing_calls.drain(..) {
+            transport.send(number, call);
+        }
+        for session in self.ended_sessions.drain(..) {
+            transport.unfollow(&session);
+        }
+    }
+
+    /// Returns the replies since the last call. One reply is the usual case, and then the vector's memory is reused.
+    pub(super) fn take_replies(&mut self) -> impl Iterator<Item = PendingReply> + use<> {
+        let (one, many) = match self.replies.len() {
+            0 | 1 => (self.replies.pop(), Vec::new()),
+            _ => (None, std::mem::take(&mut self.replies)),
+        };
+        one.into_iter().chain(many)
+    }
+
+    /// Whether replies are outstanding.
+    pub(super) fn has_pending_calls(&self) -> bool {
+        !self.pending_calls.is_empty() && !self.is_disconnected
+    }
+
+    pub(super) fn is_disconnected(&self) -> bool {
+        self.is_disconnected
+    }
+
+    /// Whether somebody is waiting for a flush and every call is answered.
+    pub(super) fn is_flushed(&self) -> bool {
+        self.pending_calls.is_empty() && !self.flush_waiters.is_empty()
+    }
+
+    pub(super) fn notify_flushed(&mut self) {
+        for waiter in self.flush_waiters.drain(..) {
+            let _ = waiter.send(());
+        }
+    }
+
+    pub(super) fn handle(&mut self, command: SessionCommand) {
+        match command {
+            SessionCommand::Start { reply, .. } if self.is_disconnected => {
+                self.replies.push(PendingReply::Start(reply, Err(connection_lost())));
+            }
+            SessionCommand::Start { body, redactor, reply } => {
+                self.last_call_number += 1;
+                self.pending_calls.insert(self.last_call_number, PendingCall::Start(redactor, reply));
+                self.outgoing_calls.push((self.last_call_number, HubCall::Start { body }));
+            }
+            SessionCommand::Submit { session, intent, reply } => {
+                let Some(entry) = self.sessions.get_mut(&session).filter(|entry| !entry.is_over) else {
+                    let error = if self.is_disconnected {
+                        connection_lost()
+                    } else {
+                        Error::Stopped(StopReason::Other)
+                    };
+                    return self.reply(reply, Err(error));
+                };
+                entry.queue.push_back(QueuedIntent { intent, reply });
+                self.send_next(&session);
+            }
+            SessionCommand::Withdraw { session } => self.withdraw(&session),
+            SessionCommand::Flush(reply) => self.flush_waiters.push(reply),
+        }
+    }
+
+    /// Sends the next queued intents of a session, unless one of its calls is in flight.
+    fn send_next(&mut self, session: &SessionId) {
+        let Some(entry) = self.sessions.get_mut(session) else { return };
+        while !entry.is_busy
+            && let Some(queued) = entry.queue.pop_front()
+        {
+            let mut queued = match entry.state.prerequisite(&queued.intent) {
+                None => queued,
+                Some(intent) => {
+                    entry.queue.push_front(queued);
+                    QueuedIntent { intent, reply: None }
+                }
+            };
+            let Some(call) = entry.state.build_hub_call(&mut queued.intent) else {
+                self.replies
+                    .extend(queued.reply.map(|reply| PendingReply::Submit(reply, Ok(CallReply::Done))));
+                continue;
+            };
+            entry.is_busy = true;
+            self.last_call_number += 1;
+            self.pending_calls.insert(self.last_call_number, PendingCall::Intent(session.clone(), queued));
+            self.outgoing_calls.push((self.last_call_number, call));
+        }
+    }
+
+    /// Removes or withdraws the questions whose answers nobody is waiting for.
+    fn withdraw(&mut self, session: &SessionId) {
+        let Some(entry) = self.sessions.get_mut(session) else { return };
+        let is_abandoned =
+            |reply: &Option<ReplySender>| reply.as_ref().is_some_and(oneshot::Sender::is_closed);
+        entry
+            .queue
+            .retain(|queued| !(matches!(queued.intent, Intent::Ask { .. }) && is_abandoned(&queued.reply)));
+        for (token, (owner, reply)) in &mut self.open_questions {
+            if owner == session && is_abandoned(reply) {
+                *reply = None;
+                // It goes before everything queued since, because a session with an open question cannot be finished.
+                entry.queue.push_front(QueuedIntent {
+                    intent: Intent::Withdraw { token: token.clone() },
+                    reply: None,
+                });
+            }
+        }
+        self.send_next(session);
+    }
+
+    pub(super) fn receive(&mut self, message: HubMessage) {
+        match message {
+            HubMessage::Reply(number, result) => match self.pending_calls.remove(&number) {
+                Some(PendingCall::Start(redactor, reply)) => self.on_session_started(redactor, reply, result),
+                Some(PendingCall::Intent(session, queued)) => self.on_reply(&session, queued, result),
+                None => {}
+            },
+            HubMessage::Resolved { token, outcome } => {
+                if let Some((session, reply)) = self.open_questions.remove(&token) {
+                    if let Some(entry) = self.sessions.get_mut(&session) {
+                        entry.state.resolve_question(outcome.is_accepted);
+                    }
+                    self.reply(reply, Ok(CallReply::QuestionResolved(outcome)));
+                }
+            }
+            HubMessage::Stopped { session, stop } => self.stop_session(&session, stop),
+        }
+    }
+
+    fn on_session_started(
+        &mut self,
+        redactor: CountingRedactor,
+        reply: StartReplySender,
+        result: Result<CallReply, Error>,
+    ) {
+        let id = match result {
+            Ok(CallReply::SessionStarted(id)) => id,
+            Ok(other) => {
+                let error =
+                    Error::Malformed(MalformedInput::Hub(format!("the hub sent no session id: {other:?}")));
+                return self.replies.push(PendingReply::Start(reply, Err(error)));
+            }
+            Err(error) => return self.replies.push(PendingReply::Start(reply, Err(error))),
+        };
+        let (stop_sender, stop) = watch::channel(None);
+        let state = SessionState::new(id.clone(), redactor);
+        let entry =
+            SessionEntry { state, queue: VecDeque::new(), is_busy: false, is_over: false, stop: stop_sender };
+        self.sessions.insert(id.clone(), entry);
+        if let Some(commands) = self.commands.upgrade() {
+            let session = OpenSession { id, stop, commands, started_at: Instant::now(), is_ended: false };
+            self.replies.push(PendingReply::Start(reply, Ok(session)));
+        } else {
+            let (session, intent) = (id, abandon_intent());
+            self.handle(SessionCommand::Submit { session, intent, reply: None });
+        }
+    }
+
+    fn on_reply(&mut self, session: &SessionId, queued: QueuedIntent, result: Result<CallReply, Error>) {
+        let Some(entry) = self.sessions.get_mut(session) else {
+            return self.reply(queued.reply, result);
+        };
+        entry.is_busy = false;
+        match (&result, &queued.intent) {
+            (Ok(call_reply), intent) => {
+                entry.state.apply(intent);
+                if matches!(intent, Intent::End { .. }) {
+                    self.end_session(session, StopReason::Other);
+                } else if matches!(intent, Intent::Ask { .. })
+                    && let CallReply::QuestionOpened(token) = call_reply
+                {
+                    self.open_questions.insert(token.clone(), (session.clone(), queued.reply));
+                    return self.withdraw(session);
+                } else if let Intent::Withdraw { token } = intent
+                    && self.open_questions.remove(token).is_some()
+                {
+                    // The reply contains the outcome, so the next intent need not wait for the notification of it.
+                    entry.state.resolve_question(
+                        matches!(call_reply, CallReply::QuestionResolved(outcome) if outcome.is_accepted),
+                    );
+                }
+            }
+            (Err(Error::Stopped(_)), _) => self.suspend(session),
+            // The agent is gone or assumes that it has ended the session, so the dispatcher ends it on the agent's behalf.
+            (Err(_), Intent::End { final_event, .. })
+                if !matches!(final_event, FinalEvent::Abandoned(AbandonReason::FinalEventRejected)) =>
+            {
+                let intent = Intent::End {
+                    final_event: FinalEvent::Abandoned(AbandonReason::FinalEventRejected),
+                    open_tool_summary: ABANDONED_TOOL_SUMMARY,
+                };
+                entry.queue.push_front(QueuedIntent { intent, reply: None });
+            }
+            // This end was rejected too. The hub ends the session when its lease expires.
+            (Err(_), Intent::End { .. }) => self.end_session(session, StopReason::Other),
+            // Held-back text must be sent before the next intent. If that fails, the next intent fails.
+            (Err(error), Intent::Output { .. }) if queued.reply.is_none() => {
+                // The intent that required this output may have been withdrawn, and the next one may not require it.
+                let dependent =
+                    entry.queue.front().filter(|next| entry.state.prerequisite(&next.intent).is_some());
+                match dependent.map(|next| matches!(next.intent, Intent::End { .. })) {
+                    // A session is ended in any case.
+                    Some(true) => entry.state.discard_output(),
+                    Some(false) => {
+                        if let Some(next) = entry.queue.pop_front() {
+                            let error_reply = Err(error.clone());
+                            self.reply(next.reply, error_reply);
+                        }
+                    }
+                    None => {}
+                }
+            }
+            (Err(_), _) => {}
+        }
+        self.reply(queued.reply, result);
+        self.send_next(session);
+    }
+
+    /// Ends a session that somebody other than its agent has stopped.
+    fn stop_session(&mut self, session: &SessionId, stop: StopReason) {
+        if let Some(entry) = self.sessions.get(session) {
+            entry.stop.send_replace(Some(stop));
+        }
+        self.end_session(session, stop);
+    }
+
+    /// Suspends a session that the hub no longer knows. The reason follows in a notification; until then nothing is sent.
+    fn suspend(&mut self, session: &SessionId) {
+        let Some(entry) = self.sessions.get_mut(session) else { return };
+        entry.is_over = true;
+        for queued in std::mem::take(&mut entry.queue) {
+            self.reply(queued.reply, Err(Error::Stopped(StopReason::Other)));
+        }
+    }
+
+    /// Removes a session that is over and fails everything that is still waiting.
+    fn end_session(&mut self, session: &SessionId, stop: StopReason) {
+        let Some((id, entry)) = self.sessions.remove_entry(session) else { return };
+        let redacted = entry.state.redaction_count();
+        if redacted > 0 {
+            tracing::info!(session = %id, redacted, "secrets were removed from what people heard");
+        }
+        self.ended_sessions.push(id.clone());
+        for queued in entry.queue {
+            self.reply(queued.reply, Err(Error::Stopped(stop)));
+        }
+        let tokens: Vec<_> = self
+            .open_questions
+            .iter()
+            .filter(|(_, (owner, _))| *owner == id)
+            .map(|(token, _)| token.clone())
+            .collect();
+        for token in tokens {
+            if let Some((_, reply)) = self.open_questions.remove(&token) {
+                self.reply(reply, Err(Error::Stopped(stop)));
+            }
+        }
+    }
+
+    fn reply(&mut self, reply: Option<ReplySender>, result: Result<CallReply, Error>) {
+        self.replies.extend(reply.map(|reply| PendingReply::Submit(reply, result)));
+    }
+
+    /// Handles the loss of the connection to the hub.
+    pub(super) fn disconnect(&mut self) {
+        self.is_disconnected = true;
+        for call in std::mem::take(&mut self.pending_calls).into_values() {
+            match call {
+                PendingCall::Start(_, reply) => {
+                    self.replies.push(PendingReply::Start(reply, Err(connection_lost())));
+                }
+                PendingCall::Intent(_, queued) => self.reply(queued.reply, Err(connection_lost())),
+            }
+        }
+        let sessions: Vec<_> = self.sessions.keys().cloned().collect();
+        for session in sessions {
+            self.stop_session(&session, StopReason::Unreachable);
+        }
+    }
+}
+
+fn connection_lost() -> Error {
+    Error::Unreachable(UnreachableReason::ConnectionLost)
+}

@@ -1,0 +1,246 @@
+//! Progress, hand-offs and state changes.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use seal::json::TapeWriter;
+
+use crate::argument::BoundValue;
+use crate::consent::Risk;
+use crate::error::Error;
+use crate::localized_text::{LocalizedText, RedactedText};
+use crate::member;
+use crate::redact::CountingRedactor;
+
+/// A progress update (§4.2.2).
+///
+/// ```
+/// let half = sayso::ProgressUpdate::new("Half of the pages are read.").percent(50.0);
+/// let third = sayso::ProgressUpdate::new("Comparing prices.").step(3, 7);
+/// # let _ = (half, third);
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a builder does nothing by itself"]
+pub struct ProgressUpdate {
+    summary: LocalizedText,
+    percent: Option<f64>,
+    step: Option<(u64, u64)>,
+    eta: Option<Duration>,
+}
+
+impl ProgressUpdate {
+    /// Creates a progress update with this text.
+    pub fn new(summary: impl Into<LocalizedText>) -> Self {
+        Self { summary: summary.into(), percent: None, step: None, eta: None }
+    }
+
+    setters! {
+        /// Sets the progress in percent.
+        percent(percent: f64) => percent = Some(percent);
+
+        /// Sets the current step, counted from 1, and the number of steps.
+        step(step: u64, of: u64) => step = Some((step, of));
+
+        /// Sets the estimated remaining time.
+        eta(eta: Duration) => eta = Some(eta);
+    }
+
+    pub(super) fn write(&self, out: &mut TapeWriter, redactor: &CountingRedactor) {
+        let numbers = |out: &mut TapeWriter| {
+            if let Some(percent) = self.percent {
+                out.key("percent").number(percent);
+            }
+            if let Some((step, of)) = self.step {
+                member::count(out, "step", step);
+                member::count(out, "total_steps", of);
+            }
+        };
+        write_progress(&self.summary.redacted(redactor), numbers, out, redactor);
+        member::optional_millis(out, "eta_ms", self.eta);
+    }
+}
+
+/// Writes progress as numbers and text.
+pub(super) fn write_progress(
+    summary: &RedactedText<'_>,
+    numbers: impl FnOnce(&mut TapeWriter),
+    out: &mut TapeWriter,
+    redactor: &CountingRedactor,
+) {
+    out.key("progress").open_object();
+    numbers(out);
+    match truncate_short_field(summary.normal()) {
+        Cow::Borrowed(unchanged) => member::text(out, "description", unchanged),
+        // Truncation can create a text that looks like a secret, so it is redacted again.
+        Cow::Owned(truncated) => redactor.write(out, "description", &truncated),
+    }
+    out.close_object();
+    summary.write(out);
+}
+
+/// The recipient of a hand-off (§4.4.3).
+///
+/// ```
+/// # let _ =
+/// sayso::HandOff::new(sayso::HandOffTarget::EscalationQueue, "The order is stuck.")
+/// # ;
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HandOffTarget {
+    /// A person.
+    Human,
+    /// A specialised agent.
+    SpecialistAgent,
+    /// A queue from which anybody responsible can pick it up.
+    EscalationQueue,
+}
+
+/// A request that somebody else take over (§4.4.3).
+///
+/// ```
+/// use sayso::{HandOff, HandOffTarget, LocalizedText};
+/// let reason = LocalizedText::new("The refund is above what I may decide.")
+///     .in_language("es", "El reembolso supera lo que puedo decidir.");
+/// let hand_off = HandOff::new(HandOffTarget::Human, reason);
+/// # let _ = hand_off;
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a builder does nothing by itself"]
+pub struct HandOff {
+    target: HandOffTarget,
+    reason: LocalizedText,
+    summary: Option<LocalizedText>,
+    target_uri: Option<String>,
+    context: Option<BoundValue>,
+    urgency: Option<Risk>,
+}
+
+impl HandOff {
+    /// Creates a hand-off to a target, with the reason.
+    pub fn new(target: HandOffTarget, reason: impl Into<LocalizedText>) -> Self {
+        Self { target, reason: reason.into(), summary: None, target_uri: None, context: None, urgency: None }
+    }
+
+    setters! {
+        /// Sets the summary. The default is the reason.
+        summary(summary: impl Into<LocalizedText>) => summary = Some(summary.into());
+
+        /// Sets the URI of the exact recipient.
+        target_uri(uri: impl Into<String>) => target_uri = Some(uri.into());
+
+        /// Sets an object with the information that the recipient needs. Secrets are removed from its texts.
+        packaged_context(context: impl Into<BoundValue>) => context = Some(context.into());
+
+        /// Sets how urgently the recipient should act.
+        urgency(urgency: Risk) => urgency = Some(urgency);
+    }
+
+    pub(super) fn context(&self) -> Result<Option<String>, Error> {
+        self.context.clone().map(BoundValue::into_json).transpose()
+    }
+
+    pub(super) fn write(&self, out: &mut TapeWriter, context: Option<&str>, redactor: &CountingRedactor) {
+        let target = match self.target {
+            HandOffTarget::Human => "human",
+            HandOffTarget::SpecialistAgent => "specialist_agent",
+            HandOffTarget::EscalationQueue => "escalation_queue",
+        };
+        member::text(out, "target_kind", target);
+        match &self.summary {
+            None => {
+                let reason = self.reason.redacted(redactor);
+                reason.write_as(out, "reason");
+                reason.write(out);
+            }
+            Some(summary) => {
+                summary.write_related(out, redactor, "reason", &self.reason);
+                summary.write(out, redactor);
+            }
+        }
+        member::optional_text(out, "urgency_for_handoff", self.urgency.map(Risk::as_str));
+        member::optional_text(out, "target_uri", self.target_uri.as_deref());
+        if let Some(context) = context {
+            member::json(out, "packaged_context", context, redactor);
+        }
+    }
+}
+
+/// A state change with a text (§4.2.1).
+///
+/// ```
+/// use sayso::{ReportedState, StateChange};
+/// let change = StateChange::new(ReportedState::Thinking, "Comparing prices.").expected_duration(std::time::Duration::from_secs(20));
+/// # let _ = change;
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a builder does nothing by itself"]
+pub struct StateChange {
+    pub(super) state: ReportedState,
+    pub(super) summary: LocalizedText,
+    pub(super) expected_duration: Option<Duration>,
+}
+
+impl StateChange {
+    /// Creates a change to this state, with a text.
+    pub fn new(state: ReportedState, summary: impl Into<LocalizedText>) -> Self {
+        Self { state, summary: summary.into(), expected_duration: None }
+    }
+
+    setters! {
+        /// Sets how long the state is expected to last.
+        expected_duration(duration: Duration) => expected_duration = Some(duration);
+    }
+}
+
+/// The state of an agent (§4.2.1).
+///
+/// ```
+/// # testing::run_example!(hub, session, {
+/// session.change_state(sayso::StateChange::new(sayso::ReportedState::WritingOutput, "The answer follows.")).await?;
+/// session.output("It is raining.").await?;
+/// # session.finish("It is raining.").await?;
+/// # });
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ReportedState {
+    /// The agent is thinking: [`Session::think`](crate::Session::think).
+    Thinking,
+    /// The agent is deciding what to do: [`Session::decide`](crate::Session::decide).
+    Deciding,
+    /// The agent is using tools.
+    CallingTool,
+    /// The agent is writing an output.
+    WritingOutput,
+    /// The agent is handing off to somebody else.
+    HandingOff,
+    /// The agent is idle.
+    Idle,
+}
+
+impl ReportedState {
+    /// Converts the state to the protocol's type.
+    pub(super) fn to_protocol_state(self) -> aaep::event::AgentState {
+        use aaep::event::AgentState;
+        match self {
+            Self::Thinking => AgentState::Thinking,
+            Self::Deciding => AgentState::Deciding,
+            Self::CallingTool => AgentState::CallingTool,
+            Self::WritingOutput => AgentState::WritingOutput,
+            Self::HandingOff => AgentState::HandingOff,
+            Self::Idle => AgentState::Idle,
+        }
+    }
+}
+
+/// Truncates a text to the 1,000 characters that a short field of the protocol may have.
+pub(crate) fn truncate_short_field(text: &str) -> Cow<'_, str> {
+    const MAX_SHORT_FIELD_CHARS: usize = 1000;
+    if text.len() <= MAX_SHORT_FIELD_CHARS {
+        return text.into();
+    }
+    match text.char_indices().nth(MAX_SHORT_FIELD_CHARS) {
+        None => text.into(),
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()).into(),
+    }
+}

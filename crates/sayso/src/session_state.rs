@@ -1,0 +1,374 @@
+//! The open tools, outputs and questions of a session, and the events that an intent of the agent requires: state changes, and
+//! whatever must be closed first.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use aaep::event::AgentState;
+use aaep::{ReplyToken, SessionId, ToolCallId};
+use seal::json::TapeWriter;
+
+use crate::abandon::AbandonReason;
+use crate::member::{self, Document};
+use crate::redact::{CountingRedactor, StreamRedactor};
+use crate::transport::HubCall;
+use crate::utf8::Utf8Decoder;
+
+/// Something that an agent wants to report or ask.
+#[derive(Debug)]
+pub(crate) enum Intent {
+    /// The agent is in another state. While a question is open the state is `awaiting_input`, and `progress_event` is sent instead.
+    State { to: AgentState, event: Document, progress_event: Document },
+    /// An event that does not change the state. It becomes `None` when it is sent.
+    Event(Option<Document>),
+    /// A tool call starts; `spends_consent` says whether it uses a consent.
+    Invoke { call: ToolCallId, tool: String, event: Document, spends_consent: bool },
+    /// A tool call ends.
+    Complete { call: ToolCallId, event: Document },
+    /// Text of the model, its format if that is not the default, and whether it is the last piece.
+    Output { text: OutputPiece, format: Option<Arc<OutputFormat>>, is_complete: bool },
+    /// A question.
+    Ask { body: Document, is_clarification: bool },
+    /// A question is withdrawn because nobody waits for its answer.
+    Withdraw { token: ReplyToken },
+    /// Somebody else should take over.
+    HandOff(Document),
+    /// The end of the session. `open_tool_summary` is reported for tools that are still open.
+    End { final_event: FinalEvent, open_tool_summary: &'static str },
+}
+
+/// The last event of a session.
+#[derive(Debug)]
+pub(crate) enum FinalEvent {
+    /// Written by the agent.
+    ByAgent(Document),
+    /// Written by the library because the agent abandoned the session.
+    Abandoned(AbandonReason),
+}
+
+impl Intent {
+    /// Marks the output as complete.
+    pub(crate) const FINISH_OUTPUT: Self =
+        Self::Output { text: OutputPiece::EMPTY, format: None, is_complete: true };
+
+    /// Returns the approximate size, in bytes.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::State { event, progress_event, .. } => {
+                event.source().len().max(progress_event.source().len())
+            }
+            Self::Event(Some(event))
+            | Self::HandOff(event)
+            | Self::Invoke { event, .. }
+            | Self::Complete { event, .. }
+            | Self::End { final_event: FinalEvent::ByAgent(event), .. } => event.source().len(),
+            Self::Event(None) | Self::End { final_event: FinalEvent::Abandoned(_), .. } => 0,
+            Self::Ask { body, .. } => body.source().len(),
+            Self::Output { text: OutputPiece::Text(text), .. } => text.len(),
+            Self::Output { text: OutputPiece::Bytes(bytes), .. } => bytes.len(),
+            Self::Withdraw { token } => token.as_str().len(),
+        }
+    }
+}
+
+/// The language and media type of an output, if it is not plain text in the session's language.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct OutputFormat {
+    pub(crate) language: Option<String>,
+    pub(crate) content_type: Option<String>,
+}
+
+impl OutputFormat {
+    pub(crate) fn new(language: Option<String>, content_type: Option<String>) -> Option<Arc<Self>> {
+        let is_default = language.is_none() && content_type.is_none();
+        (!is_default).then(|| Arc::new(Self { language, content_type }))
+    }
+}
+
+/// A piece of an output.
+#[derive(Debug)]
+pub(crate) enum OutputPiece {
+    Text(String),
+    /// UTF-8, split anywhere.
+    Bytes(Vec<u8>),
+}
+
+impl OutputPiece {
+    const EMPTY: Self = Self::Text(String::new());
+
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Text(text) => text.is_empty(),
+            Self::Bytes(bytes) => bytes.is_empty(),
+        }
+    }
+}
+
+/// The agent's view of a session. It determines which events to send; the hub validates them.
+#[derive(Debug)]
+pub(crate) struct SessionState {
+    session: SessionId,
+    state: AgentState,
+    /// Whether the agent entered the state explicitly, with its own text. If so, only the agent changes it again; the library does not.
+    is_state_explicit: bool,
+    /// The number of open questions.
+    open_questions: usize,
+    /// Whether one question was resolved while another is still open. A tool call that it permitted may then change the state from
+    /// `awaiting_input`.
+    is_partly_answered: bool,
+    /// The number of consents that were given and not used since.
+    unused_grants: usize,
+    /// Open tool calls and their tools.
+    open_tools: BTreeMap<ToolCallId, String>,
+    is_output_open: bool,
+    /// The format of the open output.
+    format: Option<Arc<OutputFormat>>,
+    /// The number of completed outputs, from which output ids are derived.
+    completed_outputs: u64,
+    /// Holds the start of an incomplete character.
+    utf8_decoder: Utf8Decoder,
+    /// Holds the end of the output while it may be part of a secret.
+    stream_redactor: StreamRedactor,
+    redactor: CountingRedactor,
+}
+
+impl SessionState {
+    pub(crate) fn new(session: SessionId, redactor: CountingRedactor) -> Self {
+        Self {
+            session,
+            state: AgentState::Idle,
+            is_state_explicit: false,
+            open_questions: 0,
+            is_partly_answered: false,
+            unused_grants: 0,
+            open_tools: BTreeMap::new(),
+            is_output_open: false,
+            format: None,
+            completed_outputs: 0,
+            utf8_decoder: Utf8Decoder::default(),
+            stream_redactor: StreamRedactor::default(),
+            redactor,
+        }
+    }
+
+    /// Returns how many secrets were removed.
+    pub(crate) fn redaction_count(&self) -> u64 {
+        self.redactor.count()
+    }
+
+    /// Returns what must be sent before this intent. An open output is completed when the agent does something else.
+    pub(crate) fn prerequisite(&self, intent: &Intent) -> Option<Intent> {
+        let interrupts_output = match intent {
+            Intent::Output { text, format, .. } => !text.is_empty() && *format != self.format,
+            Intent::Event(_) | Intent::Complete { .. } | Intent::Withdraw { .. } => false,
+            _ => true,
+        };
+        if !interrupts_output
+            || !(self.is_output_open || !self.stream_redactor.is_empty() || !self.utf8_decoder.is_empty())
+        {
+            return None;
+        }
+        // The end of an output changes the state, which is not allowed while a tool runs. So tools are closed first.
+        if let Intent::End { open_tool_summary, .. } = intent
+            && let Some((call, tool)) = self.open_tools.first_key_value()
+        {
+            return Some(Intent::Complete {
+                call: call.clone(),
+                event: abandoned_tool_event(tool, call, open_tool_summary),
+            });
+        }
+        Some(Intent::FINISH_OUTPUT)
+    }
+
+    /// Discards the open output, because its end cannot be reported.
+    pub(crate) fn discard_output(&mut self) {
+        (self.is_output_open, self.stream_redactor, self.utf8_decoder) =
+            (false, StreamRedactor::default(), Utf8Decoder::default());
+    }
+
+    /// Returns the hub call for an intent, or `None` if there is nothing to send. An event that changes no state is moved out of
+    /// its intent, because it is never needed again.
+    pub(crate) fn build_hub_call(&mut self, intent: &mut Intent) -> Option<HubCall> {
+        let session = self.session.clone();
+        let mut events = Vec::new();
+        match intent {
+            Intent::Output { text, format, is_complete } => {
+                if !text.is_empty() {
+                    self.format.clone_from(format);
+                }
+                let mut text = match text {
+                    OutputPiece::Text(text) => self.utf8_decoder.push_text(text),
+                    OutputPiece::Bytes(bytes) => self.utf8_decoder.push(bytes).into(),
+                };
+                if *is_complete && let Some(replacement) = self.utf8_decoder.finish() {
+                    text.to_mut().push_str(replacement);
+                }
+                let text = self.stream_redactor.push(&text, *is_complete, &self.redactor);
+                let is_empty = text.is_empty() && !(*is_complete && self.is_output_open);
+                let output_id = format!("out_{}", self.completed_outputs + 1);
+                let (format, is_complete, keeps_state) =
+                    (self.format.clone(), *is_complete, self.keeps_writing_state());
+                return (!is_empty).then_some(HubCall::Output {
+                    session,
+                    output_id,
+                    text,
+                    format,
+                    is_complete,
+                    keeps_state,
+                });
+            }
+            Intent::Ask { body, is_clarification } => {
+                return Some(HubCall::Ask {
+                    session,
+                    body: body.clone(),
+                    is_clarification: *is_clarification,
+                });
+            }
+            Intent::Withdraw { token } => return Some(HubCall::Withdraw { session, token: token.clone() }),
+            Intent::State { event, progress_event, .. } => {
+                events.push(if self.open_questions > 0 { progress_event } else { event }.clone());
+            }
+            Intent::Event(event) => events.extend(event.take()),
+            Intent::Invoke { event, .. } => {
+                events.extend(if self.is_partly_answered && self.state != AgentState::CallingTool {
+                    Some(state_changed_event(&AgentState::CallingTool))
+                } else {
+                    self.state_change_to(&AgentState::CallingTool)
+                });
+                events.push(event.clone());
+            }
+            Intent::Complete { call, event } => {
+                if !self.open_tools.contains_key(call) {
+                    return None;
+                }
+                events.push(event.clone());
+                if self.open_tools.len() == 1
+                    && self.state == AgentState::CallingTool
+                    && !self.is_state_explicit
+                {
+                    events.push(state_changed_event(if self.open_questions > 0 {
+                        &AgentState::AwaitingInput
+                    } else {
+                        &AgentState::Thinking
+                    }));
+                }
+            }
+            Intent::HandOff(event) => {
+                events.extend(self.state_change_to(&AgentState::HandingOff));
+                events.push(event.clone());
+            }
+            Intent::End { final_event, open_tool_summary } => {
+                events.extend(
+                    self.open_tools
+                        .iter()
+                        .map(|(call, tool)| abandoned_tool_event(tool, call, open_tool_summary)),
+                );
+                events.push(match final_event {
+                    FinalEvent::ByAgent(event) => event.clone(),
+                    FinalEvent::Abandoned(abandon_reason) => abandon_reason.to_event(self.unused_grants > 0),
+                });
+            }
+        }
+        (!events.is_empty()).then_some(HubCall::Events { session, events })
+    }
+
+    /// Updates the state after the hub has accepted an intent.
+    pub(crate) fn apply(&mut self, intent: &Intent) {
+        let has_open_question = self.open_questions > 0;
+        match intent {
+            Intent::State { to, .. } if !has_open_question => {
+                (self.state, self.is_state_explicit) = (to.clone(), true);
+            }
+            Intent::Invoke { call, tool, spends_consent, .. } => {
+                self.open_tools.insert(call.clone(), tool.clone());
+                self.unused_grants = self.unused_grants.saturating_sub(usize::from(*spends_consent));
+                if (!has_open_question || self.is_partly_answered) && self.state != AgentState::CallingTool {
+                    (self.state, self.is_state_explicit) = (AgentState::CallingTool, false);
+                }
+            }
+            Intent::Complete { call, .. } => {
+                self.open_tools.remove(call);
+                if self.open_tools.is_empty()
+                    && self.state == AgentState::CallingTool
+                    && !self.is_state_explicit
+                {
+                    self.state = self.default_state();
+                }
+            }
+            Intent::Output { is_complete, .. } => {
+                self.is_output_open = !is_complete;
+                self.completed_outputs += u64::from(*is_complete);
+                if !has_open_question && !self.keeps_writing_state() {
+                    (self.state, self.is_state_explicit) =
+                        (if *is_complete { AgentState::Thinking } else { AgentState::WritingOutput }, false);
+                }
+            }
+            Intent::Ask { .. } => {
+                self.open_questions += 1;
+                self.is_partly_answered = false;
+                (self.state, self.is_state_explicit) = (AgentState::AwaitingInput, false);
+            }
+            Intent::HandOff(_) if !has_open_question => self.state = AgentState::HandingOff,
+            Intent::End { .. } => self.open_tools.clear(),
+            Intent::State { .. } | Intent::Event(_) | Intent::Withdraw { .. } | Intent::HandOff(_) => {}
+        }
+    }
+
+    /// Records that a question is resolved, and whether it was accepted. The hub has already announced this and the next state.
+    pub(crate) fn resolve_question(&mut self, is_accepted: bool) {
+        self.open_questions = self.open_questions.saturating_sub(1);
+        self.unused_grants += usize::from(is_accepted);
+        self.is_partly_answered = self.open_questions > 0;
+        (self.state, self.is_state_explicit) = (self.default_state(), false);
+    }
+
+    /// Whether the end of an output does not change the state, because the agent entered it explicitly.
+    fn keeps_writing_state(&self) -> bool {
+        self.is_state_explicit && self.state == AgentState::WritingOutput
+    }
+
+    /// Returns the state that follows from what is open.
+    fn default_state(&self) -> AgentState {
+        match () {
+            () if self.open_questions > 0 => AgentState::AwaitingInput,
+            () if self.open_tools.is_empty() => AgentState::Thinking,
+            () => AgentState::CallingTool,
+        }
+    }
+
+    /// Returns a state change if the state differs. While a question is open there is none, because leaving `awaiting_input` would mean
+    /// that the question is resolved.
+    fn state_change_to(&self, to: &AgentState) -> Option<Document> {
+        (self.open_questions == 0 && self.state != *to).then(|| state_changed_event(to))
+    }
+}
+
+fn state_changed_event(to: &AgentState) -> Document {
+    member::object(|out| {
+        out.plain_member("type", "aaep:agent.state.changed");
+        out.plain_member("urgency", "normal");
+        member::text(out, "to_state", to.as_str());
+    })
+}
+
+/// Builds the completion of a tool call that the agent abandoned.
+pub(crate) fn abandoned_tool_event(tool: &str, call: &ToolCallId, reason: &str) -> Document {
+    let members = [
+        ("type", "aaep:agent.tool.completed"),
+        ("urgency", "normal"),
+        ("tool", tool),
+        ("tool_call_id", call.as_str()),
+        ("status", "error"),
+        ("summary_normal", reason),
+        ("error_message", reason),
+    ];
+    member::object(|out| {
+        member::text_members(out, &members);
+        write_english_hint(out);
+    })
+}
+
+/// Marks the event's text as English, the language of the library's own texts.
+pub(crate) fn write_english_hint(out: &mut TapeWriter) {
+    out.key("localization_hints").object(|out| out.plain_member("primary_language", "en"));
+}

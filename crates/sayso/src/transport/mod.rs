@@ -1,0 +1,120 @@
+//! Transports to a hub. Each call carries a number and gets a reply with that number. In between, the hub sends notifications
+//! about sessions. A reply arrives before the notifications that its call causes.
+//!
+//! - `websocket`: over a WebSocket to a `sayso serve`.
+//! - `embedded`: to a hub in this process.
+
+#[cfg(feature = "embedded")]
+pub(crate) mod embedded;
+#[cfg(feature = "client")]
+pub(crate) mod websocket;
+
+use std::future::Future;
+use std::sync::Arc;
+
+use aaep::message::ClarificationResponse;
+use aaep::{ReplyToken, SessionId};
+
+use crate::consent::ResolvedBy;
+use crate::error::{Error, StopReason};
+use crate::member::Document;
+use crate::session_state::OutputFormat;
+
+/// The number of a call.
+pub(crate) type CallNumber = u64;
+
+/// A transport to a hub.
+pub(crate) trait Transport: Send + 'static {
+    /// Sends a call. Its reply carries this number.
+    fn send(&mut self, number: CallNumber, call: HubCall);
+
+    /// Stops following a session that is over.
+    fn unfollow(&mut self, session: &SessionId);
+
+    /// Returns the next message, or `None` if there will be no more. It is cancel-safe.
+    fn receive(&mut self) -> impl Future<Output = Option<HubMessage>> + Send;
+
+    /// Waits until everything that was sent has arrived. Nothing is sent afterwards.
+    fn drain(&mut self) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
+}
+
+/// A call to the hub.
+#[derive(Clone, Debug)]
+pub(crate) enum HubCall {
+    Start {
+        body: Document,
+    },
+    Events {
+        session: SessionId,
+        events: Vec<Document>,
+    },
+    Output {
+        session: SessionId,
+        output_id: String,
+        text: String,
+        format: Option<Arc<OutputFormat>>,
+        is_complete: bool,
+        keeps_state: bool,
+    },
+    Ask {
+        session: SessionId,
+        body: Document,
+        is_clarification: bool,
+    },
+    Withdraw {
+        session: SessionId,
+        token: ReplyToken,
+    },
+}
+
+/// A message from the hub.
+#[derive(Debug)]
+pub(crate) enum HubMessage {
+    Reply(CallNumber, Result<CallReply, Error>),
+    /// A question is resolved.
+    Resolved {
+        token: ReplyToken,
+        outcome: ReplyOutcome,
+    },
+    /// A session was ended by somebody other than its agent.
+    Stopped {
+        session: SessionId,
+        stop: StopReason,
+    },
+}
+
+/// The reply to a call that the hub accepted.
+#[derive(Debug)]
+pub(crate) enum CallReply {
+    /// Done, without further data.
+    Done,
+    /// A session has started.
+    SessionStarted(SessionId),
+    /// A question is open.
+    QuestionOpened(ReplyToken),
+    /// A question is resolved.
+    QuestionResolved(ReplyOutcome),
+}
+
+/// The outcome of a question.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ReplyOutcome {
+    pub(crate) status: OutcomeStatus,
+    /// Whether the decision is accept. Anything unknown counts as no.
+    pub(crate) is_accepted: bool,
+    pub(crate) response: Option<ClarificationResponse>,
+    pub(crate) by: ResolvedBy,
+}
+
+/// The status of a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OutcomeStatus {
+    Resolved,
+    /// The person stopped the session.
+    Stopped,
+    /// A status that this version does not know.
+    #[cfg(feature = "client")]
+    Other,
+}

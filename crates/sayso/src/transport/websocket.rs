@@ -1,0 +1,469 @@
+//! The transport to a `sayso serve` elsewhere, over one WebSocket.
+//!
+//! A separate task owns the socket. When the connection is lost it reconnects, follows its sessions again and repeats unanswered
+//! calls. Each call has an idempotency key, so the hub executes it only once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::str::FromStr;
+use std::time::Duration;
+
+use aaep::SessionId;
+use aaep::message::ClarificationResponse;
+use client::{Backoff, HttpClient, Message, TrustRoots, Url, UrlError, WebSocket, WebSocketError};
+use futures_util::{SinkExt, StreamExt};
+use seal::json::{JsonValue, Tape, TapeWriter};
+use seal::{Digest, Random, SystemRandom};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::{CallNumber, CallReply, HubCall, HubMessage, OutcomeStatus, ReplyOutcome, Transport};
+use crate::consent::ResolvedBy;
+use crate::error::{
+    Error, LimitReached, MalformedInput, RuleViolation, SharedError, StopReason, StorageError,
+    UnreachableReason,
+};
+use crate::member::{self, Document, optional_text};
+
+/// The address of a hub, with the credentials to connect.
+#[derive(Clone, Debug)]
+pub(crate) struct HubEndpoint {
+    client: HttpClient,
+    /// How long to keep trying to reach a hub that does not answer.
+    connect_timeout: Duration,
+}
+
+/// The delay between two attempts to connect.
+const RECONNECT_BACKOFF: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(2));
+/// The hub sends a ping every 15 seconds. A hub that is silent for this long counts as lost.
+const SILENCE_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// The first number of follow calls. Ordinary calls never reach it.
+const FIRST_FOLLOW_NUMBER: CallNumber = 1 << 52;
+
+/// The maximum size of a message from the hub, in bytes. The hub accepts messages of the same size.
+const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
+
+impl HubEndpoint {
+    /// Parses `http://HOST:PORT` or `https://HOST:PORT`.
+    pub(crate) fn new(
+        url: &str,
+        token: Option<&str>,
+        ca_file: Option<&Path>,
+        timeout: Duration,
+    ) -> Result<Self, Error> {
+        let invalid = |error: UrlError| {
+            Error::Malformed(MalformedInput::Address { url: url.to_owned(), source: SharedError::new(error) })
+        };
+        let parsed = Url::parse_http(url).map_err(invalid)?;
+        if !parsed.path().is_empty() {
+            return Err(invalid(UrlError::InvalidScheme));
+        }
+        let mut client = HttpClient::new(parsed);
+        if let Some(token) = token {
+            client = client
+                .with_token(token)
+                .map_err(|error| Error::Malformed(MalformedInput::Token(SharedError::new(error))))?;
+        }
+        if let Some(file) = ca_file {
+            client = client.with_trust_roots(load_trust(file)?);
+        }
+        Ok(Self { client, connect_timeout: timeout })
+    }
+
+    async fn connect(&self) -> Result<WebSocket, Error> {
+        use client::ClientError as Failure;
+        let opened = self.client.open_websocket("/agent/v1/ws", None, MAX_MESSAGE_BYTES).await;
+        opened.map_err(|error| match error {
+            Failure::WebSocketRejected(401 | 403) => Error::AccessDenied,
+            // Retrying does not help against an untrusted certificate.
+            Failure::Certificate(..) | Failure::Tls(_) => Error::UntrustedServer(SharedError::new(error)),
+            Failure::Io(error) => Error::Unreachable(UnreachableReason::Io(SharedError::new(error))),
+            error => Error::Unreachable(UnreachableReason::Io(SharedError::new(error))),
+        })
+    }
+
+    /// Retries until the connect timeout is over.
+    async fn connect_with_retry(&self) -> Result<WebSocket, Error> {
+        let deadline = Instant::now() + self.connect_timeout;
+        let mut backoff = RECONNECT_BACKOFF;
+        loop {
+            let attempt = timeout_at(deadline, self.connect()).await;
+            match attempt.unwrap_or_else(|_| Err(Error::Unreachable(UnreachableReason::TimedOut))) {
+                Err(Error::Unreachable(reason)) if Instant::now() + backoff.delay() >= deadline => {
+                    return Err(Error::Unreachable(reason));
+                }
+                Err(Error::Unreachable(_)) => sleep(backoff.delay()).await,
+                result => return result,
+            }
+            backoff.grow();
+        }
+    }
+}
+
+/// Loads the certificates of a PEM file, to trust only these.
+fn load_trust(file: &Path) -> Result<TrustRoots, Error> {
+    let invalid = |source| Error::Malformed(MalformedInput::File { path: file.to_owned(), source });
+    let pem = std::fs::read(file).map_err(|error| invalid(SharedError::new(error)))?;
+    TrustRoots::only_pem(&pem).map_err(|error| invalid(SharedError::new(error)))
+}
+
+pub(crate) struct WebSocketTransport {
+    commands: mpsc::UnboundedSender<ConnectionCommand>,
+    messages: mpsc::UnboundedReceiver<HubMessage>,
+}
+
+enum ConnectionCommand {
+    Send(CallNumber, HubCall),
+    Unfollow(SessionId),
+}
+
+impl WebSocketTransport {
+    /// Connects. Fails with the first error that a retry cannot fix.
+    pub(crate) async fn connect(endpoint: HubEndpoint) -> Result<Self, Error> {
+        let socket = endpoint.connect_with_retry().await?;
+        let (commands, command_receiver) = mpsc::unbounded_channel();
+        let (message_sender, messages) = mpsc::unbounded_channel();
+        let mut random = [0; 12];
+        SystemRandom.fill(&mut random);
+        let key = Digest::of(&random).to_string();
+        let task = ConnectionTask {
+            key_prefix: key,
+            commands: command_receiver,
+            messages: message_sender,
+            pending_calls: BTreeMap::new(),
+            sessions: BTreeSet::new(),
+            pending_follows: BTreeMap::new(),
+        };
+        tokio::spawn(task.run(endpoint, socket));
+        Ok(Self { commands, messages })
+    }
+}
+
+impl Transport for WebSocketTransport {
+    fn send(&mut self, number: CallNumber, call: HubCall) {
+        // If the task has ended, `messages` ends too, and that is reported.
+        let _ = self.commands.send(ConnectionCommand::Send(number, call));
+    }
+
+    fn unfollow(&mut self, session: &SessionId) {
+        let _ = self.commands.send(ConnectionCommand::Unfollow(session.clone()));
+    }
+
+    async fn receive(&mut self) -> Option<HubMessage> {
+        self.messages.recv().await
+    }
+}
+
+struct ConnectionTask {
+    /// The prefix of this connection's idempotency keys.
+    key_prefix: String,
+    commands: mpsc::UnboundedReceiver<ConnectionCommand>,
+    messages: mpsc::UnboundedSender<HubMessage>,
+    /// Unanswered calls as they were sent, by number.
+    pending_calls: BTreeMap<CallNumber, String>,
+    /// Sessions to follow on a new connection.
+    sessions: BTreeSet<SessionId>,
+    /// Unanswered follow calls on this connection.
+    pending_follows: BTreeMap<CallNumber, SessionId>,
+}
+
+/// The connection is no longer needed: all senders are dropped and every call is answered.
+struct Finished;
+
+impl ConnectionTask {
+    async fn run(mut self, endpoint: HubEndpoint, mut socket: WebSocket) {
+        loop {
+            match self.run_connection(&mut socket).await {
+                Ok(Finished) => {
+                    let _ = socket.close(None).await;
+                    return;
+                }
+                Err(_) => match endpoint.connect_with_retry().await {
+                    Ok(new_socket) => socket = new_socket,
+                    Err(error) => return self.fail_pending(&error),
+                },
+            }
+        }
+    }
+
+    /// Runs until the connection is lost.
+    async fn run_connection(&mut self, socket: &mut WebSocket) -> Result<Finished, WebSocketError> {
+        // Each session is followed twice. If it is over, the first call fails and the hub then sends the reason, if it knows
+        // one. When the second call fails, no reason will follow.
+        self.pending_follows.clear();
+        for (number, session) in
+            (FIRST_FOLLOW_NUMBER..).zip(self.sessions.iter().flat_map(|session| [session, session]))
+        {
+            let follow = write_rpc_request(number, "session.follow", |out| {
+                member::text(out, "session_id", session.as_str());
+            });
+            self.pending_follows.insert(number, session.clone());
+            socket.send(Message::text(follow.source())).await?;
+        }
+        for text in self.pending_calls.values() {
+            socket.send(Message::text(text.clone())).await?;
+        }
+        let mut silent_at = Instant::now() + SILENCE_TIMEOUT;
+        loop {
+            tokio::select! {
+                command = self.commands.recv() => match command {
+                    None if self.pending_calls.is_empty() => return Ok(Finished),
+                    None => std::future::pending().await,
+                    Some(ConnectionCommand::Unfollow(session)) => drop(self.sessions.remove(&session)),
+                    Some(ConnectionCommand::Send(number, call)) => {
+                        let mut message = write_call(number, &call, &self.key_prefix);
+                        if let Err(error) = message.doc() {
+                            let error = Error::Malformed(MalformedInput::Json(SharedError::new(error)));
+                            let _ = self.messages.send(HubMessage::Reply(number, Err(error)));
+                            continue;
+                        }
+                        let text = message.take(Some(String::new()));
+                        self.pending_calls.insert(number, text.clone());
+                        socket.send(Message::text(text)).await?;
+                    }
+                },
+                received = timeout_at(silent_at, socket.next()) => {
+                    silent_at = Instant::now() + SILENCE_TIMEOUT;
+                    match received {
+                        Ok(Some(Ok(Message::Text(text)))) => self.handle_message(&text),
+                        Ok(Some(Ok(Message::Close(_))) | None) | Err(_) => {
+                            return Err(WebSocketError::ConnectionClosed);
+                        }
+                        Ok(Some(Ok(_))) => {}
+                        Ok(Some(Err(error))) => return Err(error),
+                    }
+                }
+            }
+        }
+    }
+
+    fn handle_message(&mut self, text: &str) {
+        let mut tape = Tape::default();
+        let Ok(doc) = tape.read(text) else { return };
+        let root = doc.root();
+        let message = match root.member("method").and_then(|method| method.text()) {
+            Some(method) => root.member("params").and_then(|params| parse_notification(&method, &params)),
+            None => parse_answer(&root),
+        };
+        match &message {
+            Some(HubMessage::Reply(number, result)) => {
+                if let Some(session) = self.pending_follows.remove(number) {
+                    let is_last = !self.pending_follows.values().any(|other| *other == session);
+                    if is_last && result.is_err() && self.sessions.remove(&session) {
+                        // The hub does not know the session, for example because it was restarted without its journal.
+                        let _ = self.messages.send(HubMessage::Stopped { session, stop: StopReason::Other });
+                    }
+                    return;
+                }
+                if self.pending_calls.remove(number).is_none() {
+                    return;
+                }
+                if let Ok(CallReply::SessionStarted(session)) = result {
+                    self.sessions.insert(session.clone());
+                }
+            }
+            Some(HubMessage::Stopped { session, .. }) => drop(self.sessions.remove(session)),
+            _ => {}
+        }
+        if let Some(message) = message {
+            let _ = self.messages.send(message);
+        }
+    }
+
+    fn fail_pending(mut self, error: &Error) {
+        for number in std::mem::take(&mut self.pending_calls).into_keys() {
+            let _ = self.messages.send(HubMessage::Reply(number, Err(error.clone())));
+        }
+    }
+}
+
+impl HubCall {
+    fn session(&self) -> Option<&SessionId> {
+        match self {
+            Self::Start { .. } => None,
+            Self::Events { session, .. }
+            | Self::Output { session, .. }
+            | Self::Ask { session, .. }
+            | Self::Withdraw { session, .. } => Some(session),
+        }
+    }
+}
+
+/// Writes a call as a JSON-RPC request.
+fn write_call(number: CallNumber, call: &HubCall, key: &str) -> Document {
+    let method = match call {
+        HubCall::Start { .. } => "session.start",
+        HubCall::Events { .. } => "session.event",
+        HubCall::Output { .. } => "session.output",
+        HubCall::Ask { is_clarification: false, .. } => "session.ask",
+        HubCall::Ask { is_clarification: true, .. } => "session.clarify",
+        HubCall::Withdraw { .. } => "session.withdraw",
+    };
+    write_rpc_request(number, method, |out| {
+        if !matches!(call, HubCall::Withdraw { .. }) {
+            member::text(out, "idempotency_key", &format!("{key}-{number}"));
+        }
+        optional_text(out, "session_id", call.session().map(SessionId::as_str));
+        match call {
+            HubCall::Start { body } | HubCall::Ask { body, .. } => member::copy_members(out, body),
+            HubCall::Events { events, .. } => {
+                out.key("events").array(|out| {
+                    for event in events {
+                        out.object(|out| member::copy_members(out, event));
+                    }
+                });
+            }
+            HubCall::Withdraw { token, .. } => member::text(out, "reply_token", token.as_str()),
+            HubCall::Output { output_id, text, format, is_complete, keeps_state, .. } => {
+                member::text(out, "output_id", output_id);
+                member::text(out, "text", text);
+                if let Some(format) = format {
+                    optional_text(out, "language", format.language.as_deref());
+                    optional_text(out, "content_type", format.content_type.as_deref());
+                }
+                out.key("complete").boolean(*is_complete);
+                if *keeps_state {
+                    out.key("stays").boolean(true);
+                }
+            }
+        }
+    })
+}
+
+fn write_rpc_request(number: CallNumber, method: &str, params: impl FnOnce(&mut TapeWriter)) -> Document {
+    member::object(|out| {
+        member::text(out, "jsonrpc", "2.0");
+        out.key("id").integer(i64::try_from(number).unwrap_or(i64::MAX));
+        member::text(out, "method", method);
+        out.key("params").object(params);
+    })
+}
+
+fn parse_notification(method: &str, params: &JsonValue<'_>) -> Option<HubMessage> {
+    match method {
+        "session.resolved" => Some(HubMessage::Resolved {
+            token: parse_id(params, "reply_token")?,
+            outcome: ReplyOutcome::read(params),
+        }),
+        "session.stopped" => {
+            let stop = StopReason::parse(&params.member("reason")?.text()?);
+            Some(HubMessage::Stopped { session: parse_id(params, "session_id")?, stop })
+        }
+        _ => None,
+    }
+}
+
+/// Parses a member as an id.
+fn parse_id<T: FromStr>(value: &JsonValue<'_>, name: &str) -> Option<T> {
+    value.member(name)?.text()?.parse().ok()
+}
+
+/// Parses the result of a call that the hub accepted.
+fn parse_reply(result: &JsonValue<'_>) -> CallReply {
+    if let Some(token) = parse_id(result, "reply_token") {
+        return CallReply::QuestionOpened(token);
+    }
+    match parse_id(result, "session_id") {
+        Some(session) => CallReply::SessionStarted(session),
+        None if result.member("status").is_some() => CallReply::QuestionResolved(ReplyOutcome::read(result)),
+        None => CallReply::Done,
+    }
+}
+
+impl ReplyOutcome {
+    fn read(value: &JsonValue<'_>) -> Self {
+        let is = |name: &str, word: &str| value.member(name).is_some_and(|value| value.is_text(word));
+        let by = value.member("by").and_then(|by| by.text());
+        Self {
+            status: match () {
+                () if is("status", "resolved") => OutcomeStatus::Resolved,
+                () if is("status", "stopped") => OutcomeStatus::Stopped,
+                () => OutcomeStatus::Other,
+            },
+            is_accepted: is("decision", "accept"),
+            response: value.member("response").and_then(|value| parse_response(&value)),
+            by: ResolvedBy::parse(by.as_deref().unwrap_or_default()),
+        }
+    }
+
+    /// Parses the JSON of an outcome.
+    #[cfg(test)]
+    pub(crate) fn parse(text: &str) -> Self {
+        let mut tape = Tape::default();
+        match tape.read(text) {
+            Ok(doc) => Self::read(&doc.root()),
+            Err(_) => Self {
+                status: OutcomeStatus::Other,
+                is_accepted: false,
+                response: None,
+                by: ResolvedBy::Other,
+            },
+        }
+    }
+}
+
+fn parse_response(value: &JsonValue<'_>) -> Option<ClarificationResponse> {
+    let text = value.text().map(|text| ClarificationResponse::Text(text.into_owned()));
+    let yes_no = || value.as_bool().map(ClarificationResponse::YesNo);
+    let number = || value.as_number().map(|number| ClarificationResponse::Number(number.as_f64()));
+    text.or_else(yes_no).or_else(number)
+}
+
+fn parse_answer(root: &JsonValue<'_>) -> Option<HubMessage> {
+    let number = root.member("id")?.as_number()?.as_i64()?;
+    let number = CallNumber::try_from(number).ok()?;
+    if let Some(result) = root.member("result") {
+        return Some(HubMessage::Reply(number, Ok(parse_reply(&result))));
+    }
+    let error = root.member("error")?;
+    let code = error.member("code").and_then(|code| code.as_number()?.as_i64());
+    let value = error.member("message").and_then(|value| value.text()).unwrap_or_default().into_owned();
+    let error = match code {
+        Some(-32_022) => Error::RuleViolations(parse_violations(&error)),
+        Some(-32_004) => Error::Stopped(StopReason::Other),
+        Some(-32_003) => Error::AccessDenied,
+        Some(-32_029) => Error::LimitReached(LimitReached::Hub(value)),
+        Some(-32_053) => Error::StorageFailed(StorageError::Hub(value)),
+        _ => Error::Malformed(MalformedInput::Hub(value)),
+    };
+    Some(HubMessage::Reply(number, Err(error)))
+}
+
+fn parse_violations(error: &JsonValue<'_>) -> Vec<RuleViolation> {
+    let findings = error.member("data").and_then(|data| data.member("findings"));
+    let findings = findings.iter().flat_map(JsonValue::items);
+    findings
+        .map(|finding| {
+            let text = |name| finding.member(name).and_then(|value| value.text()).unwrap_or_default();
+            RuleViolation {
+                rule: text("rule").into_owned(),
+                pointer: text("pointer").into_owned(),
+                message: text("message").into_owned(),
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hub_url_has_a_scheme_a_host_and_optionally_a_port() {
+        let endpoint = |url: &str| HubEndpoint::new(url, None, None, Duration::ZERO);
+        for good in
+            ["http://127.0.0.1:8787", "http://hub.example/", "http://[::1]", "https://[::1]:9", "https://hub"]
+        {
+            assert!(endpoint(good).is_ok(), "{good}");
+        }
+        for invalid in
+            ["hub:1", "ws://hub", "http://", "http://a/b", "http://me@hub", "http://a b", "https://a?b"]
+        {
+            assert!(matches!(endpoint(invalid), Err(Error::Malformed(_))), "{invalid}");
+        }
+        let missing_file =
+            HubEndpoint::new("https://hub", None, Some(Path::new("/nowhere.pem")), Duration::ZERO);
+        assert!(matches!(missing_file, Err(Error::Malformed(_))));
+    }
+}

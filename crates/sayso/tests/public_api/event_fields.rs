@@ -1,0 +1,185 @@
+//! Every field of the twelve events can be set through the crate. Published events are compared with the protocol's tables.
+
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::time::Duration;
+
+use sayso::{
+    Action, Answer, Argument, BoundValue, Cancellation, CancelledBy, ClarificationRequest, Completion,
+    Decision, ErrorCategory, EventOptions, Failure, HandOff, HandOffTarget, Hub, LocalizedText, OutputText,
+    ProgressUpdate, ReportedState, Risk, StateChange, TextDirection, Urgency, Verbosity,
+};
+use serde_json::{Value, json};
+
+use crate::support::fixture::TestListener;
+
+/// Fields that agents cannot set, with the reason. An entry that applies to one event type only starts with that type.
+const SET_BY_HUB: [(&str, &str); 4] = [
+    ("sequence_number", "only the hub can number events"),
+    ("output.streaming/verbosity", "the hub writes the events of an output; an output has one length"),
+    ("output.streaming/correlation_id", "the hub writes the events of an output"),
+    ("output.streaming/extensions", "the hub writes the events of an output"),
+];
+
+const MINUTE: Duration = Duration::from_mins(1);
+
+#[tokio::test]
+async fn every_field_of_the_twelve_events_can_be_set() {
+    let embedded =
+        Hub::embedded().agent("bank").agent_name("Your bank").agent_version("1.2.0").model("a-model");
+    let embedded = embedded.manifest_uri("https://bank.example/manifest.json").listen("127.0.0.1:0").open();
+    let embedded = embedded.unwrap();
+    let address = embedded.address().unwrap().to_string();
+    let remote = Hub::connect(format!("http://{address}")).agent_name("Your bank").agent_version("1.2.0");
+    let remote = remote.model("a-model").manifest_uri("https://bank.example/manifest.json").open().await;
+    for hub in [&embedded, &remote.unwrap()] {
+        let mut person = TestListener::listen(&address).await;
+        // An unknown extension is a warning, which is expected here.
+        person.ignore_rule("C-A12");
+        let events = tokio::join!(publish_all_events(hub), receive_all_events(&mut person)).1;
+        let mut published = BTreeSet::new();
+        for event in &events {
+            let kind = event["type"].as_str().unwrap().trim_start_matches("aaep:agent.");
+            collect_paths(event, kind, &mut published);
+        }
+        let missing: Vec<_> = fields().difference(&published).cloned().collect();
+        assert!(missing.is_empty(), "no agent can set {missing:#?}");
+    }
+}
+
+/// Returns all fields of the twelve events, such as `tool.invoked/summary_terse`, from the schemas.
+fn fields() -> BTreeSet<String> {
+    let mut fields = BTreeSet::new();
+    let mut events = 0;
+    for schema in aaep::schema::all() {
+        if let Some(kind) = schema.name.strip_prefix("agent.") {
+            events += 1;
+            collect_properties(&serde_json::from_str(&schema.text).unwrap(), kind, &mut fields);
+        }
+    }
+    assert_eq!(events, 12);
+    let is_set_by_hub = |field: &str| {
+        SET_BY_HUB.iter().any(|(name, _)| field == *name || field.split_once('/').unwrap().1 == *name)
+    };
+    let (set_by_hub, fields): (BTreeSet<_>, BTreeSet<_>) =
+        fields.into_iter().partition(|field| is_set_by_hub(field));
+    assert_eq!(set_by_hub.len(), 12 + 3, "SET_BY_HUB matches other fields than expected");
+    fields
+}
+
+fn collect_properties(schema: &Value, path: &str, fields: &mut BTreeSet<String>) {
+    for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
+        let path = format!("{path}/{name}");
+        collect_properties(schema, &path, fields);
+        fields.insert(path);
+    }
+}
+
+fn collect_paths(value: &Value, path: &str, found: &mut BTreeSet<String>) {
+    for (name, value) in value.as_object().into_iter().flatten() {
+        let path = format!("{path}/{name}");
+        collect_paths(value, &path, found);
+        found.insert(path);
+    }
+}
+
+fn three_lengths(text: &str) -> LocalizedText {
+    LocalizedText::new(text).terse(format!("{text} (terse)")).detailed(format!("{text} (detailed)"))
+}
+
+fn options() -> EventOptions {
+    EventOptions::new()
+        .verbosity(Verbosity::Normal)
+        .urgency(Urgency::Background)
+        .correlation_id("trace-7")
+        .extension(
+            "acme",
+            "https://acme.example/context/v1",
+            BoundValue::object([("account", "17".to_bound_value())]),
+        )
+}
+
+async fn publish_all_events(hub: &Hub) {
+    let start = || {
+        hub.session("Pay Ben.")
+            .says(three_lengths("Paying Ben."))
+            .person("ana")
+            .expected_duration(MINUTE)
+            .tools_available(["look", "send"])
+            .language("en")
+            .text_direction(TextDirection::LeftToRight)
+            .available_languages(["en", "es"])
+            .fallback_languages(["es"])
+            .script("Latn")
+            .calendar("gregory")
+            .options(options())
+    };
+    let session = start().start().await.unwrap();
+    let change = StateChange::new(ReportedState::Deciding, three_lengths("Choosing an account."))
+        .expected_duration(MINUTE);
+    session.change_state(change).await.unwrap();
+    let progress = ProgressUpdate::new(three_lengths("Reading.")).percent(50.0).step(1, 2).eta(MINUTE);
+    session.progress(progress).await.unwrap();
+    let call = session
+        .tool("look")
+        .says(three_lengths("Looking."))
+        .description("Looks things up.")
+        .args_summary("Ben");
+    let tool = call.expected_duration(MINUTE).start().await.unwrap();
+    tool.fail_with_summary(three_lengths("Nothing was found."), "There is no Ben.").await.unwrap();
+    let output = OutputText::complete("*Ben*").language("en").content_type("text/markdown");
+    session.output(output).await.unwrap();
+    let question = ClarificationRequest::new(three_lengths("Which Ben?"))
+        .context("There are two.")
+        .default_response("ben_a");
+    let question = question.choice("ben_a", "Ben Adams").choice("ben_o", "Ben Okri");
+    session.clarify(question).await.unwrap();
+    let action = Action::new("send", r#"{"to":"Ben"}"#)
+        .says("Send 5 euro.")
+        .consequence("They are gone.")
+        .summary(three_lengths("May I?"))
+        .invocation_summary(three_lengths("Sending."))
+        .description("Sends money.")
+        .args_summary("5 euro to Ben")
+        .expected_duration(MINUTE)
+        .reversible_with_effort()
+        .allowed_replies([Decision::Accept, Decision::Reject])
+        .extra_context(BoundValue::object([("balance", "12".to_bound_value())]));
+    let Answer::Granted(granted) = session.ask(action).await.unwrap() else { panic!("not granted") };
+    session.call(granted, async |_| Ok::<_, Infallible>(())).await.unwrap();
+    let hand_off = HandOff::new(HandOffTarget::Human, "I may not decide that.")
+        .summary(three_lengths("A human goes on."))
+        .target_uri("tel:+47-555-0100")
+        .packaged_context(BoundValue::object([("order", "17".to_bound_value())]))
+        .urgency(Risk::High);
+    session.hand_off(hand_off).await.unwrap();
+    let done = Completion::new(three_lengths("Paid."))
+        .output_summary("A receipt.")
+        .result_uri("https://bank.example/1");
+    session.finish(done).await.unwrap();
+    let failure = Failure::new(three_lengths("The bank is closed."))
+        .category(ErrorCategory::Permanent)
+        .code("BANK_CLOSED");
+    let failure = failure
+        .remediation_hint("Come back tomorrow.")
+        .help_uri("https://bank.example/help")
+        .recoverable(true);
+    start().start().await.unwrap().fail(failure).await.unwrap();
+    let cancelled =
+        Cancellation::new(three_lengths("Stopped.")).cancelled_by(CancelledBy::System).reason("bank_closed");
+    start().start().await.unwrap().cancel(cancelled.partial_result("One of two was paid.")).await.unwrap();
+}
+
+async fn receive_all_events(person: &mut TestListener) -> Vec<Value> {
+    let mut events = person.events_until("awaiting.clarification").await;
+    person.clarify(events.last().unwrap(), json!("ben_a")).await;
+    events.extend(person.events_until("awaiting.confirmation").await);
+    person.decide(events.last().unwrap(), "accept").await;
+    events.extend(person.events_until("session.cancelled").await);
+    let errored = events.iter().find(|event| event["type"] == "aaep:agent.session.errored").unwrap();
+    // Events that the protocol makes critical stay critical, whatever the options say.
+    assert_eq!((&errored["urgency"], &errored["recoverable"]), (&json!("critical"), &json!(true)));
+    assert_eq!(events[0]["urgency"], "background");
+    assert_eq!(events[0]["extensions"]["acme"], json!({ "account": "17" }));
+    events
+}

@@ -1,0 +1,332 @@
+//! The fan-out thread. It processes commands, writes in rounds, and reports disconnected listeners.
+
+use std::collections::HashMap;
+use std::io::{ErrorKind, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, TryRecvError};
+
+use hub::delivery::{Cursor, DeliveryLimits, DeliveryQueue, Frame};
+use hub::{DeliveryGroupId, ListenerId};
+use mio::{Events, Interest, Poll, Token};
+
+use super::listener::{CLOSE_HEARTBEATS, FanoutListener, PumpResult};
+use super::{FanoutCommand, FanoutLimits, FanoutReport, ListenerSink};
+use crate::telemetry::FanoutCounters;
+
+pub(super) const WAKE_TOKEN: Token = Token(usize::MAX);
+
+pub(super) struct FanoutLoop {
+    poll: Poll,
+    commands: Receiver<FanoutCommand>,
+    /// Whether the thread has been woken since it last read its commands.
+    is_wake_pending: Arc<AtomicBool>,
+    limits: FanoutLimits,
+    groups: HashMap<DeliveryGroupId, DeliveryGroup>,
+    listeners: HashMap<ListenerId, FanoutListener>,
+    /// Groups with new frames since the last round.
+    dirty_groups: Vec<DeliveryGroupId>,
+    report: Box<dyn FnMut(FanoutReport) + Send>,
+    empty_waiters: Vec<tokio::sync::oneshot::Sender<()>>,
+    counters: Arc<FanoutCounters>,
+    /// The number of frames and bytes sent in this round.
+    tally: Tally,
+}
+
+/// A number of frames and their number of bytes.
+#[derive(Default)]
+pub(super) struct Tally(u64, u64);
+
+struct DeliveryGroup {
+    queue: DeliveryQueue,
+    listeners: Vec<ListenerId>,
+    is_dirty: bool,
+}
+
+impl FanoutLoop {
+    pub(super) fn new(
+        poll: Poll,
+        (commands, is_wake_pending): (Receiver<FanoutCommand>, Arc<AtomicBool>),
+        limits: FanoutLimits,
+        report: Box<dyn FnMut(FanoutReport) + Send>,
+        counters: Arc<FanoutCounters>,
+    ) -> Self {
+        Self {
+            poll,
+            commands,
+            is_wake_pending,
+            limits,
+            groups: HashMap::new(),
+            listeners: HashMap::new(),
+            dirty_groups: Vec::new(),
+            report,
+            empty_waiters: Vec::new(),
+            counters,
+            tally: Tally::default(),
+        }
+    }
+
+    pub(super) fn run(mut self) {
+        let mut events = Events::with_capacity(1024);
+        loop {
+            if !self.process_commands() {
+                return;
+            }
+            self.write_dirty_groups();
+            if self.listeners.is_empty() {
+                for waiter in self.empty_waiters.drain(..) {
+                    let _ = waiter.send(());
+                }
+            }
+            self.flush_tally();
+            if self.poll.poll(&mut events, None).is_err_and(|error| error.kind() != ErrorKind::Interrupted) {
+                return;
+            }
+            for event in &events {
+                if event.token() == WAKE_TOKEN {
+                    continue;
+                }
+                let id = ListenerId(event.token().0 as u64);
+                if event.is_readable() || event.is_read_closed() {
+                    self.check_disconnect(id);
+                }
+                if event.is_writable() {
+                    if let Some(listener) = self.listeners.get_mut(&id) {
+                        listener.is_blocked = false;
+                    }
+                    self.pump(id);
+                }
+            }
+        }
+    }
+
+    /// Processes all queued commands. Returns `false` when the thread should stop.
+    fn process_commands(&mut self) -> bool {
+        // Cleared before reading, so that a later sender wakes the thread again.
+        self.is_wake_pending.swap(false, Ordering::AcqRel);
+        loop {
+            match self.commands.try_recv() {
+                Ok(FanoutCommand::Stop) | Err(TryRecvError::Disconnected) => return false,
+                Ok(command) => self.apply(command),
+                Err(TryRecvError::Empty) => return true,
+            }
+        }
+    }
+
+    fn apply(&mut self, command: FanoutCommand) {
+        match command {
+            FanoutCommand::Frames(frames) => {
+                for (id, frame) in frames {
+                    let group = group_entry(&mut self.groups, id, self.limits.delivery);
+                    group.queue.push(frame);
+                    if !std::mem::replace(&mut group.is_dirty, true) {
+                        self.dirty_groups.push(id);
+                    }
+                }
+            }
+            FanoutCommand::Attach { listener, group, sink, private_frames, resume_position } => {
+                self.attach(listener, group, sink, private_frames, resume_position);
+            }
+            FanoutCommand::Move { listener: id, group: to } => {
+                let Some(listener) = self.listeners.get_mut(&id) else { return };
+                let from = std::mem::replace(&mut listener.group, to);
+                group_entry(&mut self.groups, to, self.limits.delivery).listeners.push(id);
+                if let (Some(old), Some(new)) = (self.groups.get(&from), self.groups.get(&to)) {
+                    listener.move_to(&old.queue, &new.queue);
+                }
+                self.leave_group(from, id);
+            }
+            FanoutCommand::Connect { listener, sink } => self.connect(listener, sink),
+            FanoutCommand::SendTo { listener: id, frame } => {
+                if let Some(listener) = self.listeners.get_mut(&id) {
+                    listener.cursor.push_private(frame);
+                    self.pump(id);
+                }
+            }
+            FanoutCommand::Close(id) => {
+                if let Some(listener) = self.listeners.get_mut(&id) {
+                    listener.heartbeats_until_close.get_or_insert(CLOSE_HEARTBEATS);
+                    self.pump(id);
+                }
+            }
+            FanoutCommand::Ready(id) => {
+                let Some(listener) = self.listeners.get_mut(&id) else { return };
+                listener.is_blocked = false;
+                if matches!(&listener.sink, ListenerSink::Channel(channel) if channel.is_closed()) {
+                    return self.remove_listener(FanoutReport::Disconnected(id));
+                }
+                self.pump(id);
+            }
+            FanoutCommand::Heartbeat => self.send_heartbeats(),
+            FanoutCommand::NotifyWhenEmpty(waiter) => self.empty_waiters.push(waiter),
+            FanoutCommand::Stop => {}
+        }
+    }
+
+    fn send_heartbeats(&mut self) {
+        let heartbeat = Arc::new(Frame::heartbeat());
+        let ids: Vec<_> = self.listeners.keys().copied().collect();
+        for id in ids {
+            let Some(listener) = self.listeners.get_mut(&id) else { continue };
+            match &mut listener.heartbeats_until_close {
+                Some(0) => self.remove_listener(FanoutReport::Disconnected(id)),
+                Some(beats) => *beats -= 1,
+                None if listener.is_blocked => {}
+                None => {
+                    listener.cursor.push_private(heartbeat.clone());
+                    self.pump(id);
+                }
+            }
+        }
+    }
+
+    fn connect(&mut self, id: ListenerId, mut sink: ListenerSink) {
+        if !self.register(id, &mut sink) {
+            return self.remove_listener(FanoutReport::Disconnected(id));
+        }
+        if let Some(listener) = self.listeners.get_mut(&id) {
+            self.counters.streams.add(u64::from(matches!(sink, ListenerSink::Socket(_))));
+            listener.sink = sink;
+            listener.is_blocked = false;
+            self.pump(id);
+        }
+    }
+
+    fn register(&mut self, id: ListenerId, sink: &mut ListenerSink) -> bool {
+        let ListenerSink::Socket(socket) = sink else { return true };
+        let Ok(token) = usize::try_from(id.0) else { return false };
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        self.poll.registry().register(socket, Token(token), interest).is_ok()
+    }
+
+    fn attach(
+        &mut self,
+        id: ListenerId,
+        group_id: DeliveryGroupId,
+        mut sink: ListenerSink,
+        private_frames: Vec<Arc<Frame>>,
+        resume_position: Option<u64>,
+    ) {
+        if !self.register(id, &mut sink) {
+            (self.report)(FanoutReport::Disconnected(id));
+            return;
+        }
+        let group = group_entry(&mut self.groups, group_id, self.limits.delivery);
+        let mut cursor = Cursor::at_end(&group.queue).with_origin(resume_position);
+        for frame in private_frames {
+            cursor.push_private(frame);
+        }
+        self.counters.streams.add(u64::from(matches!(sink, ListenerSink::Socket(_))));
+        group.listeners.push(id);
+        let listener = FanoutListener::new(group_id, cursor, sink);
+        self.listeners.insert(id, listener);
+        self.pump(id);
+    }
+
+    /// Adds the tally to the counters, once per round.
+    fn flush_tally(&mut self) {
+        let Tally(frames, bytes) = std::mem::take(&mut self.tally);
+        self.counters.frames.add(frames);
+        self.counters.bytes.add(bytes);
+    }
+
+    fn write_dirty_groups(&mut self) {
+        for id in std::mem::take(&mut self.dirty_groups) {
+            let Some(group) = self.groups.get_mut(&id) else { continue };
+            group.is_dirty = false;
+            let mut disconnected = Vec::new();
+            for listener_id in &group.listeners {
+                let Some(listener) = self.listeners.get_mut(listener_id) else { continue };
+                let result = listener.pump(&group.queue, &self.limits);
+                self.tally.absorb(listener);
+                match result {
+                    PumpResult::Connected => {}
+                    PumpResult::Disconnected => disconnected.push(*listener_id),
+                    PumpResult::TooSlow => (self.report)(FanoutReport::TooSlow(*listener_id)),
+                }
+            }
+            for id in disconnected {
+                self.remove_listener(FanoutReport::Disconnected(id));
+            }
+        }
+    }
+
+    fn pump(&mut self, id: ListenerId) {
+        let Some(listener) = self.listeners.get_mut(&id) else { return };
+        let Some(group) = self.groups.get(&listener.group) else { return };
+        let result = listener.pump(&group.queue, &self.limits);
+        self.tally.absorb(listener);
+        match result {
+            PumpResult::Connected => {}
+            PumpResult::Disconnected => self.remove_listener(FanoutReport::Disconnected(id)),
+            PumpResult::TooSlow => (self.report)(FanoutReport::TooSlow(id)),
+        }
+    }
+
+    /// Checks whether an SSE client has disconnected. A readable socket normally means that, because SSE clients send
+    /// nothing.
+    fn check_disconnect(&mut self, id: ListenerId) {
+        let Some(FanoutListener { sink: ListenerSink::Socket(socket), .. }) = self.listeners.get_mut(&id)
+        else {
+            return;
+        };
+        let mut buffer = [0; 512];
+        // Unexpected input is ignored up to a limit. A client that sends more is removed.
+        for _ in 0..16 {
+            match socket.read(&mut buffer) {
+                Ok(0) => return self.remove_listener(FanoutReport::Disconnected(id)),
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return self.remove_listener(FanoutReport::Disconnected(id)),
+            }
+        }
+        self.remove_listener(FanoutReport::Disconnected(id));
+    }
+
+    fn remove_listener(&mut self, report: FanoutReport) {
+        let (FanoutReport::Disconnected(id) | FanoutReport::TooSlow(id)) = report;
+        let Some(mut listener) = self.listeners.remove(&id) else { return };
+        if let ListenerSink::Socket(socket) = &mut listener.sink {
+            self.counters.streams.subtract(1);
+            let _ = self.poll.registry().deregister(socket);
+        }
+        self.leave_group(listener.group, id);
+        (self.report)(report);
+    }
+
+    fn leave_group(&mut self, from: DeliveryGroupId, id: ListenerId) {
+        if let Some(group) = self.groups.get_mut(&from) {
+            group.listeners.retain(|other| *other != id);
+            if group.listeners.is_empty() {
+                self.groups.remove(&from);
+                self.dirty_groups.retain(|other| *other != from);
+            }
+        }
+    }
+}
+
+impl Tally {
+    pub(super) fn add(&mut self, bytes: usize) {
+        self.0 += 1;
+        self.1 += bytes as u64;
+    }
+
+    fn absorb(&mut self, listener: &mut FanoutListener) {
+        let Self(frames, bytes) = std::mem::take(&mut listener.tally);
+        self.0 += frames;
+        self.1 += bytes;
+    }
+}
+
+fn group_entry(
+    groups: &mut HashMap<DeliveryGroupId, DeliveryGroup>,
+    id: DeliveryGroupId,
+    limits: DeliveryLimits,
+) -> &mut DeliveryGroup {
+    groups.entry(id).or_insert_with(|| DeliveryGroup {
+        queue: DeliveryQueue::new(limits),
+        listeners: Vec::new(),
+        is_dirty: false,
+    })
+}

@@ -1,0 +1,107 @@
+//! Resume points for transports that do not send an id with each event. SSE sends ids with events. On the other
+//! transports, a separate message reports the last event id from time to time.
+
+use std::sync::Arc;
+
+use aaep::EventId;
+use aaep::json::JsonWriter;
+use hub::delivery::Frame;
+
+/// Maximum number of frames between two resume points.
+const MAX_FRAMES_BETWEEN: usize = 32;
+
+/// Decides when to send which resume point.
+#[derive(Default)]
+pub(super) struct ResumePointTracker {
+    /// Whether the listener asked for resume points.
+    is_enabled: bool,
+    /// The last event to resume from, if it has not been sent as a resume point yet.
+    pending: Option<Arc<Frame>>,
+    /// Number of frames since the last resume point was sent.
+    frames_since_last: usize,
+}
+
+impl ResumePointTracker {
+    /// Creates a tracker. A disabled tracker never returns a resume point.
+    pub(super) fn new(is_enabled: bool) -> Self {
+        Self { is_enabled, ..Self::default() }
+    }
+
+    /// Records a frame that was sent.
+    pub(super) fn record(&mut self, frame: &Arc<Frame>) {
+        if !self.is_enabled {
+            return;
+        }
+        self.frames_since_last += 1;
+        // Only event ids are used, because a journal position would mean nothing to a hub with another journal.
+        if frame.id().is_some_and(|id| EventId::parse(id).is_ok()) {
+            self.pending = Some(frame.clone());
+        }
+    }
+
+    /// Returns a resume point if one is due, which is when the queue is empty or after [`MAX_FRAMES_BETWEEN`] frames.
+    pub(super) fn take_due(&mut self, queue_is_empty: bool) -> Option<Arc<Frame>> {
+        if self.pending.is_none() || !queue_is_empty && self.frames_since_last < MAX_FRAMES_BETWEEN {
+            return None;
+        }
+        self.frames_since_last = 0;
+        let last = self.pending.take()?;
+        let mut writer = JsonWriter::default();
+        writer.open_object();
+        for (name, text) in [("type", "sayso:place"), ("last_event_id", last.id()?)] {
+            writer.key(name);
+            writer.text(text);
+        }
+        writer.close_object();
+        Some(Arc::new(Frame::message(&writer.finish())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(id: &str) -> Arc<Frame> {
+        Arc::new(Frame::event(id, &format!(r#"{{"event_id":"{id}"}}"#), 1, true))
+    }
+
+    fn json_of(frame: Option<Arc<Frame>>) -> Option<String> {
+        frame.map(|frame| frame.json().to_owned())
+    }
+
+    fn resume_point(id: &str) -> String {
+        format!(r#"{{"type":"sayso:place","last_event_id":"{id}"}}"#)
+    }
+
+    #[test]
+    fn frames_without_an_event_id_are_no_resume_points() {
+        let mut tracker = ResumePointTracker::new(true);
+        tracker.record(&event("evt_1"));
+        tracker.record(&event("evt_3").without_id());
+        assert_eq!(json_of(tracker.take_due(true)), Some(resume_point("evt_1")));
+        tracker.record(&event("evt_4").without_id());
+        tracker.record(&Arc::new(Frame::resume_point("at_9")));
+        tracker.record(&Arc::new(Frame::resume_point("behind")));
+        assert_eq!(json_of(tracker.take_due(true)), None, "none of these frames is a resume point");
+    }
+
+    #[test]
+    fn a_resume_point_is_due_when_the_queue_is_empty_or_after_enough_frames() {
+        let mut tracker = ResumePointTracker::new(true);
+        for number in 1..MAX_FRAMES_BETWEEN {
+            tracker.record(&event(&format!("evt_{number}")));
+            assert_eq!(json_of(tracker.take_due(false)), None);
+        }
+        tracker.record(&event("evt_32"));
+        assert_eq!(json_of(tracker.take_due(false)), Some(resume_point("evt_32")));
+        tracker.record(&event("evt_33"));
+        assert_eq!(json_of(tracker.take_due(true)), Some(resume_point("evt_33")));
+    }
+
+    #[test]
+    fn a_disabled_tracker_sends_nothing() {
+        let mut tracker = ResumePointTracker::new(false);
+        tracker.record(&event("evt_1"));
+        assert_eq!(json_of(tracker.take_due(true)), None);
+    }
+}

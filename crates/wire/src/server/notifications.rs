@@ -1,0 +1,146 @@
+//! The queue of replies and notices for an agent connection, in the order in which the hub sends them.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use hub::command::{AgentNotice, HubReply, RequestId};
+
+/// A message from the hub to an agent connection.
+#[derive(Debug)]
+pub enum AgentNotification {
+    /// The reply to the command that was submitted with this id.
+    Reply(RequestId, HubReply),
+    /// An unsolicited notice about a session.
+    Notice(AgentNotice),
+}
+
+/// A queue that is shared by the hub and the connection.
+#[derive(Clone, Debug)]
+pub(super) struct NotificationQueue(Arc<Mutex<NotificationQueueState>>);
+
+#[derive(Debug)]
+struct NotificationQueueState {
+    items: VecDeque<AgentNotification>,
+    /// Maximum number of queued items.
+    capacity: usize,
+    is_open: bool,
+    waker: Option<Waker>,
+}
+
+impl NotificationQueue {
+    pub(super) fn new(capacity: usize) -> Self {
+        Self(Arc::new(Mutex::new(NotificationQueueState {
+            items: VecDeque::new(),
+            capacity,
+            is_open: true,
+            waker: None,
+        })))
+    }
+
+    /// Appends an item and wakes the waiting task. If the queue is full, closes the queue and returns `false`.
+    pub(super) fn push_and_wake(&self, notification: AgentNotification) -> bool {
+        let mut queue = self.lock();
+        let was_accepted = queue.push(notification);
+        let waker = queue.waker.take();
+        drop(queue);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        was_accepted
+    }
+
+    /// Appends an item without waking a task, for a caller that takes the item itself after the turn.
+    pub(super) fn push_silently(&self, notification: AgentNotification) -> bool {
+        self.lock().push(notification)
+    }
+
+    /// Takes the next item, if there is one.
+    pub(super) fn pop(&self) -> Option<AgentNotification> {
+        self.lock().items.pop_front()
+    }
+
+    /// Takes the next item or registers the task for it. Returns `Ready(None)` when the queue is closed and empty.
+    pub(super) fn poll_pop(&self, context: &mut Context<'_>) -> Poll<Option<AgentNotification>> {
+        let mut queue = self.lock();
+        match queue.items.pop_front() {
+            Some(notification) => Poll::Ready(Some(notification)),
+            None if !queue.is_open => Poll::Ready(None),
+            None => {
+                match &mut queue.waker {
+                    Some(waker) => waker.clone_from(context.waker()),
+                    none => *none = Some(context.waker().clone()),
+                }
+                Poll::Pending
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, NotificationQueueState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl NotificationQueueState {
+    fn push(&mut self, notification: AgentNotification) -> bool {
+        self.is_open &= self.items.len() < self.capacity;
+        if self.is_open {
+            self.items.push_back(notification);
+        }
+        self.is_open
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
+
+    use super::*;
+
+    struct WakeCounter(AtomicUsize);
+
+    impl Wake for WakeCounter {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn reply(number: u64) -> AgentNotification {
+        AgentNotification::Reply(RequestId(number), HubReply::Done)
+    }
+
+    fn number(notification: &Poll<Option<AgentNotification>>) -> Option<u64> {
+        match notification {
+            Poll::Ready(Some(AgentNotification::Reply(RequestId(number), _))) => Some(*number),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn items_are_taken_in_order_and_only_push_and_wake_wakes() {
+        let count = Arc::new(WakeCounter(AtomicUsize::new(0)));
+        let waker = Waker::from(count.clone());
+        let mut context = Context::from_waker(&waker);
+        let queue = NotificationQueue::new(8);
+        assert!(queue.poll_pop(&mut context).is_pending());
+        assert!(queue.push_silently(reply(1)));
+        assert_eq!(count.0.load(Ordering::Relaxed), 0);
+        assert!(queue.push_and_wake(reply(2)));
+        assert_eq!(count.0.load(Ordering::Relaxed), 1);
+        assert_eq!(number(&queue.poll_pop(&mut context)), Some(1));
+        assert_eq!(number(&Poll::Ready(queue.pop())), Some(2));
+    }
+
+    #[test]
+    fn a_full_queue_is_closed() {
+        let queue = NotificationQueue::new(2);
+        assert!(queue.push_and_wake(reply(1)) && queue.push_and_wake(reply(2)));
+        assert!(!queue.push_and_wake(reply(3)));
+        let mut context = Context::from_waker(Waker::noop());
+        assert_eq!(number(&queue.poll_pop(&mut context)), Some(1));
+        assert!(!queue.push_and_wake(reply(4)));
+        assert_eq!(number(&queue.poll_pop(&mut context)), Some(2));
+        assert!(matches!(queue.poll_pop(&mut context), Poll::Ready(None)));
+    }
+}

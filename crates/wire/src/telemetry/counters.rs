@@ -1,0 +1,59 @@
+//! Counters of the transports.
+
+use hub::telemetry::{LabelledCounter, MetricValue};
+
+#[derive(Debug, Default)]
+pub(super) struct WireCounters {
+    /// The number of requests, by route and status class.
+    pub(super) requests: LabelledCounter,
+    pub(super) auth_failures: MetricValue,
+    pub(super) connections: MetricValue,
+    pub(super) connections_refused: MetricValue,
+    pub(super) connections_open: MetricValue,
+    sse: MetricValue,
+    websocket: MetricValue,
+    unix: MetricValue,
+    stdio: MetricValue,
+}
+
+impl WireCounters {
+    pub(super) fn listeners(&self, transport: TransportKind) -> &MetricValue {
+        match transport {
+            TransportKind::Sse => &self.sse,
+            TransportKind::WebSocket => &self.websocket,
+            TransportKind::Unix => &self.unix,
+            TransportKind::Stdio => &self.stdio,
+        }
+    }
+}
+
+/// A transport on which a task writes to a listener. SSE streams without TLS are counted by the fan-out instead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TransportKind {
+    Sse,
+    WebSocket,
+    Unix,
+    Stdio,
+}
+
+impl TransportKind {
+    pub(super) const ALL: [Self; 4] = [Self::Sse, Self::WebSocket, Self::Unix, Self::Stdio];
+
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Sse => "sse",
+            Self::WebSocket => "websocket",
+            Self::Unix => "unix",
+            Self::Stdio => "stdio",
+        }
+    }
+}
+
+/// Counters of the fan-out.
+#[derive(Debug, Default)]
+pub(crate) struct FanoutCounters {
+    pub(crate) frames: MetricValue,
+    pub(crate) bytes: MetricValue,
+    pub(crate) too_slow: MetricValue,
+    pub(crate) streams: MetricValue,
+}

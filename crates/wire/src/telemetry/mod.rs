@@ -1,0 +1,228 @@
+//! Metrics and logs for the operator. They never contain what agents or people say, except for the log at
+//! level `trace`.
+//!
+//! - [`Telemetry`]: counts and logs what happens on the transports.
+//! - [`log_record`]: the events of the log.
+//! - [`LogHandle`]: writes the log to standard error, within limits.
+//! - `counters`, `histogram`: the counters of the transports. The counters of the hub are [`hub::HubCounters`].
+//! - `metrics`: collects all metrics.
+//! - `exposition`: writes the metrics in the Prometheus and OpenMetrics text formats.
+//! - `instrumented_journal`: a journal wrapper that measures commits.
+//! - `hub_log_events`: writes the hub's log events.
+
+mod counters;
+mod exposition;
+mod histogram;
+mod hub_log_events;
+mod instrumented_journal;
+mod log;
+pub mod log_record;
+mod metrics;
+mod process;
+mod route_template;
+
+use std::sync::{Arc, OnceLock};
+use std::time::{Instant, SystemTime};
+
+pub(crate) use counters::{FanoutCounters, TransportKind};
+pub use exposition::ExpositionFormat;
+pub use log::{LogFormat, LogHandle, LogLimits};
+pub use tracing::Level;
+
+use self::counters::WireCounters;
+use self::histogram::Histogram;
+use crate::http::{HttpResponse, RequestHead};
+
+/// Counts and logs what happens on the transports, for the operator.
+#[derive(Debug)]
+pub struct Telemetry {
+    log: LogHandle,
+    counters: WireCounters,
+    hub: OnceLock<Arc<hub::HubCounters>>,
+    fanout: OnceLock<Arc<FanoutCounters>>,
+    storage: Arc<StorageMetrics>,
+    started: Instant,
+    started_at: SystemTime,
+}
+
+/// Metrics of the journal.
+#[derive(Debug)]
+pub(crate) struct StorageMetrics {
+    commit_seconds: Histogram,
+    commit_entries: Histogram,
+    failures: hub::telemetry::MetricValue,
+    last_failure_unix_seconds: hub::telemetry::MetricValue,
+    is_failing: std::sync::atomic::AtomicBool,
+    journal_bytes: hub::telemetry::MetricValue,
+}
+
+impl Default for StorageMetrics {
+    fn default() -> Self {
+        Self {
+            commit_seconds: Histogram::new(&[
+                0.0001, 0.000_25, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
+            ]),
+            commit_entries: Histogram::new(&[
+                1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0, 2500.0,
+            ]),
+            failures: hub::telemetry::MetricValue::default(),
+            last_failure_unix_seconds: hub::telemetry::MetricValue::default(),
+            is_failing: std::sync::atomic::AtomicBool::new(false),
+            journal_bytes: hub::telemetry::MetricValue::default(),
+        }
+    }
+}
+
+impl Default for Telemetry {
+    fn default() -> Self {
+        Self::new(LogHandle::default())
+    }
+}
+
+impl Telemetry {
+    /// Creates telemetry that reports through this log.
+    pub fn new(log: LogHandle) -> Self {
+        Self {
+            log,
+            counters: WireCounters::default(),
+            hub: OnceLock::new(),
+            fanout: OnceLock::new(),
+            storage: Arc::default(),
+            started: Instant::now(),
+            started_at: SystemTime::now(),
+        }
+    }
+
+    /// Wraps a journal so that its commits are measured.
+    pub fn instrument_journal(
+        self: &Arc<Self>,
+        inner: Box<dyn ::journal::Journal>,
+    ) -> Box<dyn ::journal::Journal> {
+        Box::new(instrumented_journal::InstrumentedJournal::new(inner, self.clone()))
+    }
+
+    /// Returns whether the last commit to the journal failed.
+    pub fn is_storage_failing(&self) -> bool {
+        self.storage.is_failing.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
+    /// Returns the metrics in this text format.
+    pub fn metrics(&self, format: ExpositionFormat) -> String {
+        format.write(&metrics::families(self))
+    }
+
+    /// Reports dropped log lines. Call it about once a second.
+    pub fn tick(&self) {
+        self.log.tick();
+    }
+
+    /// Writes all remaining log lines, in bounded time.
+    pub fn close(&self) {
+        self.log.close();
+    }
+
+    pub(crate) fn set_hub_counters(&self, counters: Arc<hub::HubCounters>) {
+        let _ = self.hub.set(counters);
+    }
+
+    pub(crate) fn set_fanout_counters(&self, counters: Arc<FanoutCounters>) {
+        let _ = self.fanout.set(counters);
+    }
+
+    /// Begins to record a request. `handler` is the path of the handler that serves the request, if any.
+    pub(crate) fn begin_request(
+        &self,
+        head: &RequestHead,
+        handler: Option<&'static str>,
+    ) -> RequestInProgress<'_> {
+        let route = handler.unwrap_or_else(|| route_template::template(&head.path));
+        RequestInProgress { telemetry: self, route, method: head.method.as_str() }
+    }
+
+    /// Records the response to a request that could not be read.
+    pub(crate) fn record_unreadable(&self, response: &HttpResponse) {
+        let status = response.status.code_and_reason().0;
+        self.counters.requests.increment(&[route_template::UNREADABLE, status_class(status)]);
+        Self::log_limit(status, route_template::UNREADABLE);
+    }
+
+    /// Records a new connection, and whether a connection slot was free.
+    pub(crate) fn record_connection(&self, has_slot: bool) {
+        self.counters.connections.add(1);
+        if !has_slot {
+            self.counters.connections_refused.add(1);
+            log_record::limit_reached("connections");
+        }
+    }
+
+    /// Sets the number of open connections, without SSE streams.
+    pub(crate) fn set_open_connections(&self, open: usize) {
+        self.counters.connections_open.set(open);
+    }
+
+    /// Counts a listener that a task writes to, until the returned guard is dropped.
+    pub(crate) fn track_listener(&self, transport: TransportKind) -> ListenerGuard<'_> {
+        self.counters.listeners(transport).add(1);
+        ListenerGuard(self, transport)
+    }
+
+    /// Logs a command, but only at level `trace`, because the command contains what people and agents say.
+    pub(crate) fn log_command(&self, command: &hub::command::HubCommand) {
+        if self.log.logs_content() {
+            log_record::command_received(command);
+        }
+    }
+
+    fn log_limit(status: u16, route: &'static str) {
+        let limit = match status {
+            408 => "time",
+            413 => "body",
+            429 => "open",
+            431 => "head",
+            _ => return,
+        };
+        log_record::limit_reached_on(limit, route);
+    }
+}
+
+/// A request in progress.
+pub(crate) struct RequestInProgress<'o> {
+    telemetry: &'o Telemetry,
+    route: &'static str,
+    method: &'static str,
+}
+
+impl RequestInProgress<'_> {
+    /// Records the status of the response.
+    pub(crate) fn finish(self, status: u16) {
+        let Self { telemetry, route, method } = self;
+        telemetry.counters.requests.increment(&[route, status_class(status)]);
+        match status {
+            401 => {
+                telemetry.counters.auth_failures.add(1);
+                log_record::auth_failed(route);
+            }
+            _ => Telemetry::log_limit(status, route),
+        }
+        log_record::request(method, route, status);
+    }
+}
+
+/// Counts one listener until it is dropped.
+pub(crate) struct ListenerGuard<'o>(&'o Telemetry, TransportKind);
+
+impl Drop for ListenerGuard<'_> {
+    fn drop(&mut self) {
+        self.0.counters.listeners(self.1).subtract(1);
+    }
+}
+
+fn status_class(status: u16) -> &'static str {
+    match status / 100 {
+        1 => "1xx",
+        2 => "2xx",
+        3 => "3xx",
+        4 => "4xx",
+        _ => "5xx",
+    }
+}

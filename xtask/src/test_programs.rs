@@ -1,0 +1,181 @@
+//! The test programs and the binary, built once with all features, so that every stage runs the same files.
+//!
+//! xtask runs the test programs itself, because `cargo test` would wait for cargo's build lock and run them one by one.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+
+use seal::json::{JsonValue, Tape};
+
+use crate::stage::{self, StageLog, command_output, in_parallel, root};
+
+/// The arguments of every build. They are always the same, because a build with other features would compile most of the
+/// workspace again.
+const BUILD_ARGUMENTS: [&str; 6] = [
+    "test",
+    "--workspace",
+    "--all-features",
+    "--locked",
+    "--no-run",
+    "--message-format=json-render-diagnostics",
+];
+
+/// More threads than processors, because most integration tests wait for another process. On two processors, the `wires`
+/// suite takes only a third of the time that it takes with two threads.
+const THREADS_PER_PROGRAM: &str = "--test-threads=8";
+
+static BUILT_PROGRAMS: OnceLock<Vec<TestProgram>> = OnceLock::new();
+
+#[derive(Debug, PartialEq)]
+struct TestProgram {
+    name: String,
+    kind: ProgramKind,
+    path: PathBuf,
+    /// The folder of its crate.
+    package: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum ProgramKind {
+    /// A binary or an example.
+    Executable,
+    UnitTests,
+    IntegrationTests,
+}
+
+/// Builds all test programs and the binary.
+pub(crate) fn build(log: &StageLog) -> Result<(), String> {
+    let programs = build_programs(log, &[])?;
+    BUILT_PROGRAMS.get_or_init(|| programs);
+    Ok(())
+}
+
+/// Runs all test programs, one per processor at a time.
+pub(crate) fn run_tests(log: &StageLog) -> Result<(), String> {
+    let programs = BUILT_PROGRAMS.get().ok_or("the test programs are not built")?;
+    // Tests of procedural macros need the compiler's libraries.
+    let libraries = command_output(Command::new("rustc").args(["--print", "target-libdir"]))?;
+    let tests: Vec<&TestProgram> =
+        programs.iter().filter(|program| program.kind != ProgramKind::Executable).collect();
+    if tests.is_empty() {
+        return Err("cargo built no test programs".to_owned());
+    }
+    let failed: Vec<String> = in_parallel(&tests, |test| run_test(log, test, &libraries))
+        .into_iter()
+        .filter_map(Result::err)
+        .collect();
+    if failed.is_empty() { Ok(()) } else { Err(failed.join("; ")) }
+}
+
+/// Runs one program. Its output goes to a file of its own, so that a process that the program leaves behind cannot block
+/// the stage.
+fn run_test(log: &StageLog, test: &TestProgram, libraries: &str) -> Result<(), String> {
+    let package = test.package.strip_prefix(root()).unwrap_or(&test.package).display();
+    let name = format!("{package}: {}", test.name);
+    let kind = if test.kind == ProgramKind::UnitTests { "unit" } else { "integration" };
+    let (path, file) = stage::create_log_file(&format!("tests {package} {} {kind}", test.name))?;
+    let errors = file.try_clone().map_err(|error| format!("{}: {error}", path.display()))?;
+    let libraries = match std::env::var("LD_LIBRARY_PATH") {
+        Ok(existing) => format!("{libraries}:{existing}"),
+        Err(_) => libraries.to_owned(),
+    };
+    let status = stage::command(&test.path)
+        .arg(THREADS_PER_PROGRAM)
+        .current_dir(&test.package)
+        .env("CARGO", env!("CARGO"))
+        .env("CARGO_MANIFEST_DIR", &test.package)
+        .env("LD_LIBRARY_PATH", libraries)
+        .stdin(Stdio::null())
+        .stdout(file)
+        .stderr(errors)
+        .status()
+        .map_err(|error| format!("cannot run {name}: {error}"))?;
+    let output = std::fs::read(&path).unwrap_or_default();
+    log.print(&format!("Tests of {name}\n{}", String::from_utf8_lossy(&output)));
+    if status.success() { Ok(()) } else { Err(format!("{name} ended with {status}")) }
+}
+
+/// Returns a command that runs an integration test of the crate `cli`.
+pub(crate) fn test_command(log: &StageLog, name: &str) -> Result<Command, String> {
+    let mut command = Command::new(find(log, name, ProgramKind::IntegrationTests)?);
+    command.current_dir(root().join("crates/cli"));
+    Ok(command)
+}
+
+/// Returns the path of the `sayso` binary.
+pub(crate) fn sayso_binary(log: &StageLog) -> Result<PathBuf, String> {
+    find(log, "sayso", ProgramKind::Executable)
+}
+
+/// Returns the path of a program. If [`build`] has not run, builds only that program.
+fn find(log: &StageLog, name: &str, kind: ProgramKind) -> Result<PathBuf, String> {
+    let path_in = |programs: &[TestProgram]| {
+        let program = programs.iter().find(|program| program.name == name && program.kind == kind);
+        program.map(|program| program.path.clone()).ok_or_else(|| format!("cargo built no `{name}`"))
+    };
+    match BUILT_PROGRAMS.get() {
+        Some(all) => path_in(all),
+        // Building a test of the crate `cli` also builds the binary.
+        None => path_in(&build_programs(
+            log,
+            &["--test", if kind == ProgramKind::Executable { "rules" } else { name }],
+        )?),
+    }
+}
+
+fn build_programs(log: &StageLog, targets: &[&str]) -> Result<Vec<TestProgram>, String> {
+    let mut build = stage::cargo();
+    build.args(BUILD_ARGUMENTS).args(targets);
+    log.redirect(&mut build)?;
+    let output = build
+        .stdout(Stdio::piped())
+        .spawn()
+        .and_then(Child::wait_with_output)
+        .map_err(|error| format!("cannot run cargo: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("cargo ended with {}", output.status));
+    }
+    let mut tape = Tape::default();
+    let messages = String::from_utf8_lossy(&output.stdout);
+    Ok(messages.lines().filter_map(|line| parse_program(&tape.read(line).ok()?.root())).collect())
+}
+
+/// Reads a built program from one of cargo's messages.
+fn parse_program(message: &JsonValue<'_>) -> Option<TestProgram> {
+    let path = message.member("executable")?.text()?;
+    let target = message.member("target")?;
+    let name = target.member("name")?.text()?.into_owned();
+    let is_test = message.member("profile")?.member("test")?.as_bool()?;
+    let kind = match target.member("kind")?.items().any(|kind| kind.is_text("test")) {
+        _ if !is_test => ProgramKind::Executable,
+        true => ProgramKind::IntegrationTests,
+        false => ProgramKind::UnitTests,
+    };
+    let manifest = message.member("manifest_path")?.text()?;
+    let package = Path::new(manifest.as_ref()).parent()?.to_owned();
+    Some(TestProgram { name, kind, path: PathBuf::from(path.as_ref()), package })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unit_tests_of_the_binary_are_not_mistaken_for_the_binary() {
+        let read = |kind: &str, test: bool| {
+            let message = format!(
+                r#"{{"executable":"/t/a","manifest_path":"/c/Cargo.toml","target":{{"name":"sayso","kind":["{kind}"]}},"profile":{{"test":{test}}}}}"#
+            );
+            Tape::default().read(&message).ok().and_then(|message| parse_program(&message.root()))
+        };
+        let expected = |kind| {
+            let (path, package) = (PathBuf::from("/t/a"), PathBuf::from("/c"));
+            Some(TestProgram { name: "sayso".to_owned(), kind, path, package })
+        };
+        assert_eq!(read("bin", false), expected(ProgramKind::Executable));
+        assert_eq!(read("test", true), expected(ProgramKind::IntegrationTests));
+        assert_eq!(read("bin", true), expected(ProgramKind::UnitTests));
+        assert_eq!(read("lib", true), expected(ProgramKind::UnitTests));
+    }
+}
