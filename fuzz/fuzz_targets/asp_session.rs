@@ -9,15 +9,15 @@
 
 use asp::message::Body;
 use asp::session::{AspSession, IncomingMessage, Party, ReceiverChecks, SessionRules};
-use asp::state_machine::{AnyStateReading, Role, State};
+use asp::state_machine::{AnyStateInterpretation, Role, State};
 use asp::{AgentUri, AspLimits, ConformanceLevel, Performative};
 use libfuzzer_sys::fuzz_target;
 use seal::UnixMillis;
 
 fuzz_target!(|text: &str| {
-    for reading in AnyStateReading::ALL {
+    for any_state in AnyStateInterpretation::ALL {
         let limits = AspLimits { max_open_proposals: 2, ..AspLimits::default() };
-        let rules = SessionRules { reading, ..SessionRules::default() };
+        let rules = SessionRules { any_state, ..SessionRules::default() };
         let mut session = AspSession::new(
             party("marisol.example/bistro/buyer"),
             party("braillepress.example/orders/desk"),

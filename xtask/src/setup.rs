@@ -39,14 +39,14 @@ pub(crate) fn install_toolchain(log: &StageLog) -> Result<(), String> {
 
 /// Installs missing programs. If that fails, the stages that need them fail or are skipped later.
 pub(crate) fn install_programs(log: &StageLog) -> Result<(), String> {
-    warn_on_failure(log, require(log, &[]))
+    tolerate_failure_locally(log, require(log, &[]))
 }
 
 /// Installs missing programs and the newest version of all packages, with one call of apt.
 pub(crate) fn install_packages(log: &StageLog) -> Result<(), String> {
     let all: Vec<&str> =
         debian::BROWSER.into_iter().chain(debian::SCREEN_READER).chain(debian::SPEECH).collect();
-    warn_on_failure(log, require(log, &all))
+    tolerate_failure_locally(log, require(log, &all))
 }
 
 fn require(log: &StageLog, packages: &[&'static str]) -> Result<(), String> {
@@ -62,7 +62,8 @@ fn require(log: &StageLog, packages: &[&'static str]) -> Result<(), String> {
     result
 }
 
-fn warn_on_failure(log: &StageLog, result: Result<(), String>) -> Result<(), String> {
+/// Turns a failure into a log message, except on a build server.
+fn tolerate_failure_locally(log: &StageLog, result: Result<(), String>) -> Result<(), String> {
     match result {
         Err(reason) if is_build_server() => Err(reason),
         Err(reason) => {

@@ -4,7 +4,7 @@ use crate::browser::unavailable;
 use crate::stage::{StageLog, StageOutcome, StageResult};
 use crate::{debian, test_programs};
 
-/// Number of attempts before the stage fails. The tests run in real time, so a slow machine can disturb them. A real bug
+/// Number of attempts before the stage fails. The tests run in real time, so they can fail on a slow machine. A real bug
 /// makes every attempt fail.
 const ATTEMPTS: usize = 3;
 

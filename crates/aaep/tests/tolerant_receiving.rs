@@ -196,7 +196,7 @@ fn an_event_over_the_soft_limits_is_accepted() {
 }
 
 #[test]
-fn the_five_sample_defects_are_reported() {
+fn the_defects_listed_in_section_3_11_are_reported() {
     let cases = [
         ("\"event_id\":\"evt_8a3f5b22c91e4d7a\",", "", "AAEP-3.2-1"),
         ("2026-05-24T14:22:11.342Z", "May 24, 2026 14:22:11", "AAEP-3.2.5-1"),

@@ -23,7 +23,7 @@ use crate::state_machine::Role;
 /// The configuration of a participant.
 #[derive(Clone, Debug)]
 pub struct ParticipantConfig {
-    /// Its own card.
+    /// The agent's own card.
     pub card: AgentCard,
     /// The keys that the card publishes.
     pub keys: AgentKeys,
@@ -33,7 +33,7 @@ pub struct ParticipantConfig {
     pub trust_score: TrustScore,
     /// The pinned cards of its peers.
     pub pinned_cards: PinnedCards,
-    /// The transition table, and how "any state" is read.
+    /// The transition table, and which states "any state" in the specification covers.
     pub rules: SessionRules,
     /// Its resource limits.
     pub limits: AspLimits,
@@ -229,7 +229,7 @@ impl Participant {
         };
         let (sender, id) = (&message.envelope.sender.agent_id, message.envelope.message_id);
         let refusal = |code, reason: &str| Refusal { message_id: Some(id), ..Refusal::new(code, reason) };
-        // A REJECT of our own message, or of one on record, would name a message that its sender cannot roll back.
+        // Our own message, or one that is already in the transcript, gets no REJECT, because its sender cannot roll it back.
         let without_reject = |refusal| Ok(ReceiveOutcome::Refused { refusal, reject: None });
         if sender == self.config.card.agent_id() {
             return without_reject(refusal(RejectCode::Duplicate, "the message is our own"));
@@ -272,8 +272,8 @@ impl Participant {
             },
         };
         outcome.or_else(|refusal| {
-            // The sender rolls the message back, so a later copy must not be accepted. If this memory is full, a
-            // later copy can still be accepted.
+            // The sender rolls the message back, so a later copy must not be accepted. This is best effort: while
+            // `refused_hashes` is full, a later copy is still accepted.
             let _ = self.refused_hashes.insert(&message.hash.to_string(), now.seconds());
             let outcome = self.reject_refused(refusal, now, random);
             // Discard the record of a session that did not begin.

@@ -1,11 +1,11 @@
 //! The exhaustive model: two real sessions, every message that either side could send, every timer, and a broken
 //! chain.
 //!
-//! Bounds: two proposals, two commitments (one with an escrow), two escalations, all four timers, in both readings of "any state". A
-//! message is delivered to both sessions at the same moment, and time passes only when a timer expires (an abstract
-//! tick). Therefore the number of model states is finite, and all are visited. An observer that knows the messages but not
-//! the table checks the invariants ([`invariants`]); the second invariant is computed on the explored graph ([`graph`]). For
-//! each invariant, broken copies of the table show that a violation is detected ([`broken_tables`]).
+//! Bounds: two proposals, two commitments (one with an escrow), two escalations, all four timers, with both interpretations of
+//! "any state". A message is delivered to both sessions at the same moment, and time passes only when a timer expires (an
+//! abstract tick). Therefore the number of model states is finite, and all are visited. An observer that knows the messages but
+//! not the table checks the invariants ([`invariants`]); the second invariant is computed on the explored graph ([`graph`]).
+//! For each invariant, broken copies of the table show that a violation is detected ([`broken_tables`]).
 //!
 //! `cargo test -p asp --test all model -- --nocapture` prints the number of model states.
 
@@ -18,7 +18,7 @@ mod model_state;
 use std::collections::BTreeSet;
 
 use asp::ConformanceLevel::{Minimal, Standard};
-use asp::state_machine::{AnyStateReading, PROTOCOL_TABLE, TransitionTable};
+use asp::state_machine::{AnyStateInterpretation, PROTOCOL_TABLE, TransitionTable};
 use invariants::Invariant;
 use model_state::{ModelBounds, SessionModel};
 use stateright::{Checker, Model};
@@ -43,18 +43,18 @@ const CROSSING: ModelBounds = ModelBounds {
 
 #[test]
 fn the_invariants_hold_with_every_live_state() {
-    assert_every_row_was_used(&check_invariants(AnyStateReading::EveryLiveState, FULL, 30_000));
+    assert_every_row_was_used(&check_invariants(AnyStateInterpretation::EveryLiveState, FULL, 30_000));
 }
 
 #[test]
 fn the_invariants_hold_with_the_listed_states_only() {
-    assert_every_row_was_used(&check_invariants(AnyStateReading::ListedOnly, FULL, 27_000));
+    assert_every_row_was_used(&check_invariants(AnyStateInterpretation::ListedOnly, FULL, 27_000));
 }
 
 #[test]
 fn the_invariants_hold_when_messages_cross_with_timers_at_every_level() {
-    check_invariants(AnyStateReading::EveryLiveState, CROSSING, 4200);
-    check_invariants(AnyStateReading::ListedOnly, CROSSING, 3800);
+    check_invariants(AnyStateInterpretation::EveryLiveState, CROSSING, 4200);
+    check_invariants(AnyStateInterpretation::ListedOnly, CROSSING, 3800);
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn each_broken_table_violates_exactly_one_invariant() {
     let mut shown = BTreeSet::new();
     for broken_table in broken_tables::all() {
         let bounds = ModelBounds { proposals: 1, commits: broken_table.commits, escalations: 1, ..FULL };
-        let checker = explore(broken_table.tables, AnyStateReading::EveryLiveState, bounds);
+        let checker = explore(broken_table.tables, AnyStateInterpretation::EveryLiveState, bounds);
         let found = violated_invariants(&checker);
         println!("{}\n  violated by: {}", broken_table.invariant.description(), broken_table.description);
         assert_eq!(found, BTreeSet::from([broken_table.invariant]), "{}", broken_table.description);
@@ -74,12 +74,12 @@ fn each_broken_table_violates_exactly_one_invariant() {
 /// Visits all model states, and fails with the path to the first violation. The number of states must not shrink below
 /// the known one, because a smaller model proves less.
 fn check_invariants(
-    reading: AnyStateReading,
+    any_state: AnyStateInterpretation,
     bounds: ModelBounds,
     min_states: usize,
 ) -> impl Checker<SessionModel> {
-    let label = format!("{reading:?} reading, {bounds:?}, all timers as ticks");
-    let checker = explore([&PROTOCOL_TABLE; 2], reading, bounds);
+    let label = format!("{any_state:?} interpretation, {bounds:?}, all timers as ticks");
+    let checker = explore([&PROTOCOL_TABLE; 2], any_state, bounds);
     let (state_count, step_count) = (checker.unique_state_count(), checker.state_count());
     println!("{label}: {state_count} states, {step_count} steps");
     if let Some((invariant, path)) = checker.discoveries().into_iter().next() {
@@ -106,10 +106,10 @@ fn check_invariants(
 
 fn explore(
     tables: [&'static TransitionTable; 2],
-    reading: AnyStateReading,
+    any_state: AnyStateInterpretation,
     bounds: ModelBounds,
 ) -> impl Checker<SessionModel> {
-    SessionModel::new(tables, reading, bounds).checker().threads(2).spawn_bfs().join()
+    SessionModel::new(tables, any_state, bounds).checker().threads(2).spawn_bfs().join()
 }
 
 /// Returns the invariants that are violated in the explored states.
@@ -129,6 +129,6 @@ fn assert_every_row_was_used(checker: &impl Checker<SessionModel>) {
     let rows = PROTOCOL_TABLE
         .rows()
         .iter()
-        .filter(|row| row.is_listed || model.reading == AnyStateReading::EveryLiveState);
+        .filter(|row| row.is_listed || model.any_state == AnyStateInterpretation::EveryLiveState);
     assert_eq!(model.graph().unused_rows(rows), []);
 }

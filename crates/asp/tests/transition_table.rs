@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use asp::state_machine::{
-    AnyStateReading, Evaluation, Fact, Facts, PROTOCOL_TABLE, Requirement, Role, State, TransitionRow,
+    AnyStateInterpretation, Evaluation, Fact, Facts, PROTOCOL_TABLE, Requirement, Role, State, TransitionRow,
     TransitionTable, TransitionTarget, Trigger,
 };
 use asp::{Performative, RejectCode};
@@ -24,7 +24,7 @@ fn every_cell_matches_the_expectation_file() {
     println!(
         "{} cells in {} readings, {} combinations of facts; {} results without a message",
         comparison.cells,
-        AnyStateReading::ALL.len(),
+        AnyStateInterpretation::ALL.len(),
         comparison.combinations,
         comparison.non_message_results
     );
@@ -32,7 +32,7 @@ fn every_cell_matches_the_expectation_file() {
     assert_eq!(comparison.cells, 234);
     assert_eq!(
         comparison.non_message_results,
-        AnyStateReading::ALL.len() * State::ALL.len() * NON_MESSAGE_TRIGGERS.len()
+        AnyStateInterpretation::ALL.len() * State::ALL.len() * NON_MESSAGE_TRIGGERS.len()
     );
     assert!(
         comparison.differences.is_empty(),
@@ -63,7 +63,7 @@ fn the_listed_only_reading_allows_exactly_what_the_page_lists() {
     assert_eq!(page.map(|(state, _)| state), State::ALL);
     for (state, list) in page {
         let listed = performatives(list);
-        assert_eq!(allowed(AnyStateReading::ListedOnly, state), listed, "{state}");
+        assert_eq!(allowed(AnyStateInterpretation::ListedOnly, state), listed, "{state}");
 
         let mut anywhere = listed;
         if state.is_live() {
@@ -73,7 +73,7 @@ fn the_listed_only_reading_allows_exactly_what_the_page_lists() {
             anywhere.insert(Performative::Escalate);
         }
         assert_eq!(
-            allowed(AnyStateReading::EveryLiveState, state),
+            allowed(AnyStateInterpretation::EveryLiveState, state),
             anywhere,
             "{state}, with every live state (D3)"
         );
@@ -163,7 +163,7 @@ fn errors_in_the_expectation_file_name_their_line() {
         ("CLOSE either -> go\n", 0, "\"go\" is not a result"),
         ("CLOSE either\n    not sure -> stay\n", 1, "\"sure\" is not a fact"),
         ("CLOSE either\n    from-inviter -> stay\n", 1, "the sender belongs in the first line of the cell"),
-        ("CLOSE either\n    other: own-item -> stay\n", 1, "\"other\" is not a reading"),
+        ("CLOSE either\n    other: own-item -> stay\n", 1, "\"other\" is not an interpretation"),
         ("CLOSE either\n    own-item\n", 1, "a case without a result"),
         ("CLOSE either -> stay\n    own-item -> stay\n", 1, "a case without a cell"),
     ];
@@ -204,16 +204,16 @@ fn compare(table: &TransitionTable, expected: &ExpectedTable) -> TableComparison
     for (state, performative, sender, cell) in expected.cells() {
         comparison.cells += 1;
         let trigger = Trigger::Message(performative);
-        for reading in AnyStateReading::ALL {
-            let mut facts = cell.facts(reading);
-            facts.extend(facts_read_by(table, reading, state, trigger));
+        for any_state in AnyStateInterpretation::ALL {
+            let mut facts = cell.facts(any_state);
+            facts.extend(facts_read_by(table, any_state, state, trigger));
             for facts in combinations(&facts, state, sender) {
                 comparison.combinations += 1;
-                let expected_target = cell.target(reading, facts);
-                let target = evaluate_target(table, reading, state, trigger, facts);
+                let expected_target = cell.target(any_state, facts);
+                let target = evaluate_target(table, any_state, state, trigger, facts);
                 if expected_target != Some(target) {
                     comparison.differences.push(format!(
-                        "line {}: {state} {performative} {sender} ({reading:?}), {facts:?}: expected {expected_target:?}, the table \
+                        "line {}: {state} {performative} {sender} ({any_state:?}), {facts:?}: expected {expected_target:?}, the table \
                          says {target:?}",
                         cell.line()
                     ));
@@ -222,17 +222,17 @@ fn compare(table: &TransitionTable, expected: &ExpectedTable) -> TableComparison
         }
     }
     for (trigger, state, expected_target) in expected.non_message_cells() {
-        for reading in AnyStateReading::ALL {
+        for any_state in AnyStateInterpretation::ALL {
             comparison.non_message_results += 1;
-            let facts = facts_read_by(table, reading, state, trigger);
+            let facts = facts_read_by(table, any_state, state, trigger);
             for facts in Role::ALL.into_iter().flat_map(|sender| combinations(&facts, state, sender)) {
-                let target = match table.evaluate(reading, state, trigger, facts) {
+                let target = match table.evaluate(any_state, state, trigger, facts) {
                     Evaluation::Matched(row) => Some(row.target),
                     Evaluation::Refused(..) => None,
                 };
                 if target != expected_target {
                     comparison.differences.push(format!(
-                        "{trigger:?} in {state} ({reading:?}): expected {expected_target:?}, the table says {target:?}"
+                        "{trigger:?} in {state} ({any_state:?}): expected {expected_target:?}, the table says {target:?}"
                     ));
                 }
             }
@@ -243,12 +243,12 @@ fn compare(table: &TransitionTable, expected: &ExpectedTable) -> TableComparison
 
 fn evaluate_target(
     table: &TransitionTable,
-    reading: AnyStateReading,
+    any_state: AnyStateInterpretation,
     state: State,
     trigger: Trigger,
     facts: Facts,
 ) -> TransitionTarget {
-    match table.evaluate(reading, state, trigger, facts) {
+    match table.evaluate(any_state, state, trigger, facts) {
         Evaluation::Matched(row) => row.target,
         Evaluation::Refused(code, _) => TransitionTarget::Refuse(code),
     }
@@ -257,12 +257,12 @@ fn evaluate_target(
 /// Returns the facts that the rows of a cell read.
 fn facts_read_by(
     table: &TransitionTable,
-    reading: AnyStateReading,
+    any_state: AnyStateInterpretation,
     state: State,
     trigger: Trigger,
 ) -> BTreeSet<Fact> {
     let mut facts = BTreeSet::new();
-    for row in table.matching_rows(reading, state, trigger) {
+    for row in table.matching_rows(any_state, state, trigger) {
         facts.extend(row.conditions.iter().map(|(fact, _)| *fact));
         facts.extend(row.requirements.iter().map(|requirement| requirement.fact));
     }
@@ -290,8 +290,8 @@ fn performatives(list: &str) -> BTreeSet<Performative> {
     names.map(|name| Performative::parse(name).unwrap()).collect()
 }
 
-fn allowed(reading: AnyStateReading, state: State) -> BTreeSet<Performative> {
-    PROTOCOL_TABLE.allowed_performatives(reading, state).into_iter().collect()
+fn allowed(any_state: AnyStateInterpretation, state: State) -> BTreeSet<Performative> {
+    PROTOCOL_TABLE.allowed_performatives(any_state, state).into_iter().collect()
 }
 
 /// Returns tables with one mutation of one row.

@@ -147,7 +147,7 @@ fn utf8_text<'b>(file: &str, bytes: &'b [u8]) -> Result<&'b str, CommandError> {
 /// Returns the faults of a manifest or signature, one line each.
 fn signature_error(file: &str, why: &ManifestError) -> CommandError {
     let ManifestError::RuleViolations(findings) = why else {
-        return CommandError::fault(format!("{file}: error: it {}", printable(&why.to_string())));
+        return CommandError::fault(format!("{file}: error: the manifest {}", printable(&why.to_string())));
     };
     let mut lines = Vec::new();
     for finding in findings {

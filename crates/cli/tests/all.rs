@@ -17,8 +17,8 @@ mod readme;
 mod recordings;
 #[cfg(unix)]
 mod replay;
+mod repository_files;
 mod schema;
 mod serve;
-mod test_files;
 mod usage;
 mod validate;

@@ -95,7 +95,7 @@ fn a_modified_or_wrongly_signed_manifest_is_invalid() {
     ] {
         let (code, stdout, stderr) = run_in(folder, &["verify", "-", "--jwk", "bank.jwk"], &text);
         assert_eq!((code, stderr.as_str()), (1, ""), "{stdout}");
-        assert!(stdout.starts_with("stdin: error: it ") && stdout.contains(part), "{stdout}");
+        assert!(stdout.starts_with("stdin: error: the manifest ") && stdout.contains(part), "{stdout}");
         assert_eq!(stdout.lines().count(), 1);
     }
 }

@@ -96,9 +96,9 @@ pub enum HubCommand {
         content_type: Option<String>,
         /// Whether this part completes the output.
         complete: bool,
-        /// Whether the agent reports its own state after the output. If `false`, the hub sets the state to
-        /// `thinking`.
-        keeps_state: bool,
+        /// Whether the agent itself reports its state after the output (`stays` in the agent API). If `false`, the hub
+        /// sets the state to `thinking`.
+        agent_reports_state: bool,
         /// The request's idempotency key.
         idempotency_key: Option<String>,
     },
@@ -215,14 +215,14 @@ pub enum SubscriberMessage {
     Renegotiate(Box<SubscriptionRenegotiate>),
     /// Ends this subscription.
     Close(SubscriptionId),
-    /// A reply, a request for more time or a stop. If the message has no effect, the reason for that.
-    Reply(Result<Box<ConsentMessage>, IgnoreReason>),
+    /// A reply, a request for more time, or a stop. `Err` says why the message is ignored.
+    Consent(Result<Box<ConsentMessage>, IgnoreReason>),
 }
 
 impl SubscriberMessage {
     /// Parses a message.
     pub fn parse(text: &str) -> Self {
-        Tape::default().read(text).map_or(Self::Reply(Err(IgnoreReason::NotJson)), |doc| Self::read(&doc))
+        Tape::default().read(text).map_or(Self::Consent(Err(IgnoreReason::NotJson)), |doc| Self::read(&doc))
     }
 
     /// Like [`parse`](Self::parse), for text that is already parsed.
@@ -230,7 +230,7 @@ impl SubscriberMessage {
         match Message::read(doc) {
             Some(Message::SubscriptionRenegotiate(renegotiate)) => Self::Renegotiate(Box::new(renegotiate)),
             Some(Message::SubscriptionClose(close)) => Self::Close(close.subscription_id),
-            _ => Self::Reply(ConsentMessage::read(doc).map(Box::new)),
+            _ => Self::Consent(ConsentMessage::read(doc).map(Box::new)),
         }
     }
 }

@@ -48,7 +48,7 @@ const SAYSO_EXTENSION: &str = "extensions.sayso";
 #[derive(Clone, Debug)]
 pub(crate) enum SaysoExtension<'e> {
     /// The hub wrote the text, and it only describes the state. A listener that has its own phrases for the state can
-    /// ignore it. `has_gap` says whether the listener missed events.
+    /// ignore it. On the wire this is `"words": "hub"`. `has_gap` says whether the listener missed events.
     HubText { has_gap: bool },
     /// The call that a question or an event is bound to.
     Call { tool: &'e str, digest: Option<Digest> },
@@ -56,7 +56,7 @@ pub(crate) enum SaysoExtension<'e> {
     ReminderOf(ReplyToken),
     /// The question's deadline was extended.
     DeadlineExtended { token: ReplyToken, deadline: UnixMillis },
-    /// The question was resolved.
+    /// The question was resolved. `by` says how.
     Resolved { token: ReplyToken, decision: Option<&'static str>, by: ResolvedBy },
 }
 

@@ -45,7 +45,7 @@ fn events_created_by_the_hub_cause_no_findings() {
         language: None,
         content_type: None,
         complete: true,
-        keeps_state: false,
+        agent_reports_state: false,
         idempotency_key: None,
     };
     assert!(matches!(harness.ask_hub(&bank, output), HubReply::EventsPublished { .. }));

@@ -1,4 +1,4 @@
-//! A listener's rate limit, over the period that the guide's checklist requires.
+//! A listener's rate limit, over one minute, as the checklist in AAEP's implementation guide requires.
 
 use crate::support::*;
 use hub::command::{HubCommand, HubReply};
@@ -42,7 +42,7 @@ fn a_minute_of_tokens_stays_within_the_rate_and_a_question_is_not_delayed() {
             language: None,
             content_type: None,
             complete: false,
-            keeps_state: false,
+            agent_reports_state: false,
             idempotency_key: None,
         };
         let reply = harness.ask_hub(&bank, output);
@@ -62,7 +62,7 @@ fn a_minute_of_tokens_stays_within_the_rate_and_a_question_is_not_delayed() {
         language: None,
         content_type: None,
         complete: true,
-        keeps_state: false,
+        agent_reports_state: false,
         idempotency_key: None,
     };
     harness.ask_hub(&bank, final_chunk);

@@ -338,7 +338,7 @@ fn held_text_survives_a_renegotiation() {
         language: None,
         content_type: None,
         complete: false,
-        keeps_state: false,
+        agent_reports_state: false,
         idempotency_key: None,
     };
     harness.ask_hub(&bank, chunk("One sentence. And half"));

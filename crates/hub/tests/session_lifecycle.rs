@@ -270,7 +270,7 @@ fn streamed_output_is_delivered_as_sentences() {
             language: None,
             content_type: None,
             complete: false,
-            keeps_state: false,
+            agent_reports_state: false,
             idempotency_key: None,
         };
         assert!(matches!(harness.ask_hub(&bank, command), HubReply::EventsPublished { .. }));
@@ -282,7 +282,7 @@ fn streamed_output_is_delivered_as_sentences() {
         language: None,
         content_type: None,
         complete: true,
-        keeps_state: false,
+        agent_reports_state: false,
         idempotency_key: None,
     };
     assert!(matches!(harness.ask_hub(&bank, command), HubReply::EventsPublished { .. }));
@@ -330,7 +330,7 @@ fn a_stop_ends_a_session_with_open_tools_outputs_and_questions() {
         language: None,
         content_type: None,
         complete: false,
-        keeps_state: false,
+        agent_reports_state: false,
         idempotency_key: None,
     };
     assert!(matches!(harness.ask_hub(&bank, chunk), HubReply::EventsPublished { .. }));
@@ -369,7 +369,7 @@ fn output_during_an_open_question_does_not_leave_the_waiting_state() {
             language: None,
             content_type: None,
             complete,
-            keeps_state: false,
+            agent_reports_state: false,
             idempotency_key: None,
         };
         let reply = harness.ask_hub(&bank, chunk);

@@ -72,7 +72,7 @@ fn finish(world: &mut SimulatedWorld) {
             if *position > start && is_never_merged(body) && world.is_for(subscriber, body) {
                 let (name, state) = (
                     &subscriber.principal.name,
-                    (start, subscriber.is_prompt, subscriber.capabilities, &subscriber.joins),
+                    (start, subscriber.reads_immediately, subscriber.capabilities, &subscriber.joins),
                 );
                 assert!(subscriber.ids.contains(id), "{name} {state:?} did not receive {position} {body}");
             }

@@ -97,7 +97,7 @@ fn listen_to(chunks: &[String]) -> ListeningPerson {
             language: None,
             content_type: None,
             complete,
-            keeps_state: false,
+            agent_reports_state: false,
             idempotency_key: None,
         };
         let reply = harness.ask_hub(&bank, command);

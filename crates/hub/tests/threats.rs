@@ -1,4 +1,4 @@
-//! The threats of chapter 10 of the specification.
+//! The threats T1 to T8 of chapter 10 of the AAEP specification.
 
 use crate::support::*;
 use hub::command::{HubCommand, HubReply};
@@ -16,10 +16,11 @@ fn open_question() -> (HubHarness, String, String, String) {
     (harness, subscription, session, text_member(&opened, "reply_token"))
 }
 
-fn attempts(harness: &HubHarness) -> Vec<String> {
-    let attempt =
+/// Returns the results of the replies that were recorded since the last call.
+fn take_reply_results(harness: &HubHarness) -> Vec<String> {
+    let reply_result =
         |entry| if let RecordedEntry::ReplyAttempted { result } = entry { Some(result) } else { None };
-    harness.disk.take_written().into_iter().filter_map(attempt).collect()
+    harness.disk.take_written().into_iter().filter_map(reply_result).collect()
 }
 
 #[test]
@@ -27,7 +28,7 @@ fn t1_a_forged_reply_has_no_effect_and_is_recorded_like_a_valid_one() {
     let (mut harness, ada_subscription, session, token) = open_question();
     let eve = listener("eve", &["person:jonas"]);
     let (eve_subscription, _) = harness.connect_listener(&eve, REPLY_CAPABILITIES);
-    attempts(&harness);
+    take_reply_results(&harness);
     let unknown = "rpl_00000000000000000000000000000000";
     for (subscription, token, reason) in [
         (&ada_subscription, &*token, "other_identity"),
@@ -36,13 +37,13 @@ fn t1_a_forged_reply_has_no_effect_and_is_recorded_like_a_valid_one() {
         (&"sub_00000000000000000000000000000000".to_owned(), &*token, "no_subscription"),
     ] {
         harness.reply(&eve, subscription, token, "accept");
-        assert_eq!(attempts(&harness), [reason]);
+        assert_eq!(take_reply_results(&harness), [reason]);
     }
     harness.reply(&agent("bank"), &ada_subscription, &token, "accept");
     assert_eq!(harness.status(&agent("bank"), &session, &token), HubReply::QuestionPending);
-    attempts(&harness);
+    take_reply_results(&harness);
     harness.reply(&listener("ada", &["person:marisol"]), &ada_subscription, &token, "accept");
-    assert_eq!(attempts(&harness), ["applied"]);
+    assert_eq!(take_reply_results(&harness), ["applied"]);
 }
 
 #[test]
@@ -114,7 +115,7 @@ fn t4_floods_are_capped() {
 }
 
 #[test]
-fn t4_a_listener_over_its_hold_limit_is_disconnected() {
+fn t4_a_listener_over_its_shaper_limit_is_disconnected() {
     let shaping =
         aaep::shaping::ShaperLimits { max_held_events: 10, ..aaep::shaping::ShaperLimits::default() };
     let mut harness =
@@ -191,8 +192,8 @@ fn t4_critical_events_are_rate_limited_per_agent() {
         harness.publish(&bank, &session, &[shout, &full_name]),
         HubReply::EventsPublished { .. }
     ));
-    let by_type = r#"{"type":"aaep:agent.handoff.requested","reason":"Too hard.","target_kind":"human","summary_normal":"A person is needed."}"#;
-    for events in [&[shout][..], &[calm, &full_name], &[by_type]] {
+    let critical_by_type = r#"{"type":"aaep:agent.handoff.requested","reason":"Too hard.","target_kind":"human","summary_normal":"A person is needed."}"#;
+    for events in [&[shout][..], &[calm, &full_name], &[critical_by_type]] {
         let refused = harness.publish(&bank, &session, events);
         let HubReply::LimitReached(reason) = &refused else { panic!("{refused:?}") };
         assert!(reason.to_string().contains("3 critical events in a minute"), "{reason}");
@@ -230,7 +231,7 @@ fn t4_questions_are_rate_limited_even_if_their_sessions_end_immediately() {
         let ended = harness.publish(&bank, &session, &[end]);
         assert!(matches!(ended, HubReply::EventsPublished { .. }), "{ended:?}");
     }
-    assert_eq!(opened_count, 120, "the rest is refused");
+    assert_eq!(opened_count, 120, "the rest are refused");
     harness.advance_time(60_000);
     let session = harness.start(&bank);
     assert!(

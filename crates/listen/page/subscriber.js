@@ -392,7 +392,7 @@ function riskText(event) {
 /** Whether the agent's text contains a sentence that says exactly, in the current language, that the action cannot be undone. */
 function statesIrreversible(text) {
   const normalize = (sentence) => sentence.trim().replace(/\.$/, "").toLowerCase();
-  const knownSentences = [phrases.reversibility.irreversible, phrases.reversibility.agentWording].map(normalize);
+  const knownSentences = [phrases.reversibility.irreversible, phrases.reversibility.irreversibleInAgentText].map(normalize);
   return String(text ?? "").split(".").some((sentence) => knownSentences.includes(normalize(sentence)));
 }
 

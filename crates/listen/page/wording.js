@@ -1,33 +1,34 @@
-// Turns events into text: a list of parts, each with its language and direction. Text of the producer and of the page never share a part.
+// Turns events into text: a list of parts, each with its language and direction. The producer's text and the page's own text never
+// share a part.
 
 import { phrases } from "./phrases.js";
 
-/** Creates a part with a text of the page, in the current language. */
+/** Creates a part for the page's own text, in the current language. */
 export function ownText(text) {
   return { text, lang: phrases.lang };
 }
 
-/** Creates a part with a text of the page that the next part continues. */
+/** Creates a part for the page's own text that the next part continues. */
 export function ownLeadIn(text) {
   return { text, lang: phrases.lang, separator: " " };
 }
 
-/** Creates a part with a text of the hub, which is in English. */
+/** Creates a part for the hub's text, which is in English. */
 export function hubText(text) {
   return { text: sanitize(String(text)), lang: "en" };
 }
 
-/** Creates a part with the message of an error, which comes from the page or from the hub. */
+/** Creates a part for an error message, which comes from the page or from the hub. */
 export function errorText(error) {
   return error.fromHub ? hubText(error.message) : ownText(error.message);
 }
 
-/** Creates a part for a name inside a text of the page. Its language is unknown, so the browser detects its direction. */
+/** Creates a part for a name inside the page's own text. Its language is unknown, so the browser detects its direction. */
 export function nameText(text, separator = " ") {
   return { text, lang: "", dir: "auto", separator };
 }
 
-/** Creates a part with a text of the producer, in the language that the event states. */
+/** Creates a part for the producer's text, in the language that the event states. */
 export function producerText(event, text, language) {
   const hints = asObject(event.localization_hints);
   const direction = ["ltr", "rtl"].includes(hints.text_direction) ? hints.text_direction : "auto";
@@ -123,7 +124,7 @@ export function describeEvent(event, verbosity) {
   }
 }
 
-/** Whether the summary of a state change comes from the hub. The page then uses its own text. */
+/** Whether the summary of a state change comes from the hub, which marks it with `words: "hub"`. The page then uses its own text. */
 function isHubWording(event) {
   const { words, reply_token } = asObject(asObject(event.extensions).sayso);
   return eventKind(event) === "state.changed" && (words === "hub" || reply_token !== undefined);

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn the_question_field_appears_only_with_a_demo_assistant() {
+    fn the_request_field_appears_only_with_a_demo_assistant() {
         let index = |demo| assets(demo).remove(0).body.into_owned();
         assert!(index(false).contains(NO_DEMO) && !index(true).contains(NO_DEMO));
     }

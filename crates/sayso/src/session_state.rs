@@ -206,7 +206,7 @@ impl SessionState {
                 let text = self.stream_redactor.push(&text, *is_complete, &self.redactor);
                 let is_empty = text.is_empty() && !(*is_complete && self.is_output_open);
                 let output_id = format!("out_{}", self.completed_outputs + 1);
-                let (format, is_complete, keeps_state) =
+                let (format, is_complete, agent_reports_state) =
                     (self.format.clone(), *is_complete, self.keeps_writing_state());
                 return (!is_empty).then_some(HubCall::Output {
                     session,
@@ -214,7 +214,7 @@ impl SessionState {
                     text,
                     format,
                     is_complete,
-                    keeps_state,
+                    agent_reports_state,
                 });
             }
             Intent::Ask { body, is_clarification } => {

@@ -14,13 +14,13 @@
 #[macro_export]
 macro_rules! defaults {
     (
-        $(#[$doc:meta])* $visible:vis struct $name:ident {
-            $($(#[$about:meta])* $shown:vis $field:ident: $type:ty = $default:expr,)*
+        $(#[$doc:meta])* $struct_vis:vis struct $name:ident {
+            $($(#[$field_doc:meta])* $field_vis:vis $field:ident: $type:ty = $default:expr,)*
         }
     ) => {
         $(#[$doc])*
-        $visible struct $name {
-            $($(#[$about])* $shown $field: $type,)*
+        $struct_vis struct $name {
+            $($(#[$field_doc])* $field_vis $field: $type,)*
         }
 
         impl Default for $name {

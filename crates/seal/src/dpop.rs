@@ -39,6 +39,9 @@ pub enum DpopError {
     /// The header has no `jwk`, or the `jwk` differs from the known key.
     #[error("the DPoP proof must contain the sender's own key as jwk")]
     WrongKey,
+    /// The payload is not a JSON object.
+    #[error("the DPoP proof's claim set is missing or invalid")]
+    InvalidClaimSet,
     /// A claim is missing or invalid.
     #[error("the DPoP proof's claim {0} is missing or invalid")]
     InvalidClaim(&'static str),
@@ -69,12 +72,12 @@ pub fn verify(proof: &str, key: &es256::VerifyingKey) -> Result<Claims, DpopErro
     if verified.jwk.as_ref() != Some(&key) {
         return Err(DpopError::WrongKey);
     }
-    let text = std::str::from_utf8(&verified.payload).map_err(|_| DpopError::InvalidClaim("set"))?;
+    let text = std::str::from_utf8(&verified.payload).map_err(|_| DpopError::InvalidClaimSet)?;
     let mut tape = Tape::default();
-    let doc = tape.read(text).map_err(|_| DpopError::InvalidClaim("set"))?;
+    let doc = tape.read(text).map_err(|_| DpopError::InvalidClaimSet)?;
     let root = doc.root();
     if root.kind() != JsonKind::Object {
-        return Err(DpopError::InvalidClaim("set"));
+        return Err(DpopError::InvalidClaimSet);
     }
     let single_claim = |name: &'static str| {
         let mut found = root.members().filter(|(key, _)| key.is_text(name)).map(|(_, value)| value);

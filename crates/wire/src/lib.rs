@@ -32,7 +32,7 @@ mod tls;
 pub use compat::CompatLimits;
 pub use message_transport::UnixSocket;
 pub use server::{
-    AgentConnection, AgentNotification, Asset, AuthPolicy, Handler, HandlerFuture, HubHandle, Server,
+    AgentConnection, AgentMessage, Asset, AuthPolicy, Handler, HandlerFuture, HubHandle, Server,
     ServerLimits, StartSession, TokenChanges, unix_now,
 };
 pub use tls::{Tls, TlsError};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use asp::state_machine::{
-    AnyStateReading, Fact, PROTOCOL_TABLE, State, TransitionRow, TransitionTarget, Trigger,
+    AnyStateInterpretation, Fact, PROTOCOL_TABLE, State, TransitionRow, TransitionTarget, Trigger,
 };
 
 use crate::stage::root;
@@ -88,12 +88,12 @@ fn transition_table() -> String {
 fn state_table() -> String {
     let mut out = String::from("| state | in the page's list | added by `EveryLiveState` |\n|---|---|---|\n");
     for state in State::ALL {
-        let listed = PROTOCOL_TABLE.allowed_performatives(AnyStateReading::ListedOnly, state);
+        let listed = PROTOCOL_TABLE.allowed_performatives(AnyStateInterpretation::ListedOnly, state);
         let join_words = |performatives: &mut dyn Iterator<Item = &asp::Performative>| {
             let words: Vec<_> = performatives.map(|performative| performative.as_str()).collect();
             if words.is_empty() { "none".to_owned() } else { words.join(", ") }
         };
-        let allowed = PROTOCOL_TABLE.allowed_performatives(AnyStateReading::EveryLiveState, state);
+        let allowed = PROTOCOL_TABLE.allowed_performatives(AnyStateInterpretation::EveryLiveState, state);
         let added = join_words(&mut allowed.iter().filter(|performative| !listed.contains(performative)));
         let _ = writeln!(out, "| {state} | {} | {added} |", join_words(&mut listed.iter()));
     }

@@ -7,7 +7,7 @@
 mod demo_hub;
 mod desktop;
 mod fake_dispatcher;
-mod scene;
+mod scenario;
 mod simulated_voice;
 mod transcript;
 
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use demo_hub::DemoHub;
 use desktop::{Browser, Desktop};
-use scene::{KeyStep, SCENES, ScreenReaderScene};
+use scenario::{KeyStep, SCENARIOS, ScreenReaderScenario};
 use transcript::{BrowserTranscript, Transcript};
 
 use crate::browser::unavailable;
@@ -72,24 +72,24 @@ fn record_in_all_browsers(log: &StageLog) -> Result<Vec<BrowserTranscript>, Stri
 fn record_in(log: &StageLog, sayso: &Path, browser: Browser) -> Result<BrowserTranscript, String> {
     let desktop = Desktop::open(browser.program())?;
     let hub = DemoHub::start(&desktop, sayso)?;
-    let result = run_scenes(&desktop, &hub, browser);
-    let scenes = desktop.voice.transcripts();
-    let lines: Vec<String> = scenes.iter().flat_map(Transcript::lines).collect();
+    let result = run_scenarios(&desktop, &hub, browser);
+    let scenarios = desktop.voice.transcripts();
+    let lines: Vec<String> = scenarios.iter().flat_map(Transcript::lines).collect();
     log.print(&format!("-- {}\n{}", browser.name(), lines.join("\n")));
     result?;
-    for (scene, transcript) in SCENES.iter().zip(&scenes) {
+    for (scenario, transcript) in SCENARIOS.iter().zip(&scenarios) {
         transcript
-            .check(scene.expectations)
-            .map_err(|reason| format!("{}, {}: {reason}", browser.name(), scene.title))?;
+            .check(scenario.expectations)
+            .map_err(|reason| format!("{}, {}: {reason}", browser.name(), scenario.title))?;
     }
-    Ok(BrowserTranscript { browser: browser.name(), versions: browser.versions()?, scenes })
+    Ok(BrowserTranscript { browser: browser.name(), versions: browser.versions()?, scenarios })
 }
 
-/// Plays all scenes. The simulated person presses the next key only after hearing the expected text.
-fn run_scenes(desktop: &Desktop, hub: &DemoHub, browser: Browser) -> Result<(), String> {
+/// Runs all scenarios. The simulated person presses the next key only after hearing the expected text.
+fn run_scenarios(desktop: &Desktop, hub: &DemoHub, browser: Browser) -> Result<(), String> {
     let Desktop { voice, .. } = desktop;
-    for ScreenReaderScene { title, request, steps, until, .. } in &SCENES {
-        voice.next_scene();
+    for ScreenReaderScenario { title, request, steps, until, .. } in &SCENARIOS {
+        voice.next_scenario();
         if let Some(request) = request {
             hub.request_demo(request)?;
         } else {
@@ -113,7 +113,7 @@ fn run_scenes(desktop: &Desktop, hub: &DemoHub, browser: Browser) -> Result<(), 
 mod tests {
     #![allow(clippy::expect_used, reason = "a test reports a failure by panicking")]
 
-    use super::scene::SpeechExpectation;
+    use super::scenario::SpeechExpectation;
     use super::*;
 
     /// Recorded with Firefox ESR 140 and Chromium 148, before the page and the demo were reworded.
@@ -165,9 +165,9 @@ mod tests {
     #[test]
     fn older_and_newer_recordings_meet_the_expectations() {
         for transcripts in recordings() {
-            assert_eq!(transcripts.len(), 2 * SCENES.len(), "one transcript per scene and browser");
-            for (transcript, scene) in transcripts.iter().zip(SCENES.iter().cycle()) {
-                assert_eq!(transcript.check(scene.expectations), Ok(()), "{}", scene.title);
+            assert_eq!(transcripts.len(), 2 * SCENARIOS.len(), "one transcript per scenario and browser");
+            for (transcript, scenario) in transcripts.iter().zip(SCENARIOS.iter().cycle()) {
+                assert_eq!(transcript.check(scenario.expectations), Ok(()), "{}", scenario.title);
             }
         }
     }
@@ -175,11 +175,11 @@ mod tests {
     #[test]
     fn a_lost_or_wrongly_repeated_text_is_detected_in_every_recording() {
         for transcripts in recordings() {
-            for (transcript, scene) in transcripts.iter().zip(SCENES.iter().cycle()) {
-                for expectation in scene.expectations {
+            for (transcript, scenario) in transcripts.iter().zip(SCENARIOS.iter().cycle()) {
+                for expectation in scenario.expectations {
                     let (SpeechExpectation::Once(text) | SpeechExpectation::AtLeastOnce(text)) = expectation;
-                    assert!(transcript.without(text).check(scene.expectations).is_err(), "without {text}");
-                    let repeated = transcript.followed_by(text).check(scene.expectations);
+                    assert!(transcript.without(text).check(scenario.expectations).is_err(), "without {text}");
+                    let repeated = transcript.followed_by(text).check(scenario.expectations);
                     assert_eq!(
                         repeated.is_err(),
                         matches!(expectation, SpeechExpectation::Once(_)),

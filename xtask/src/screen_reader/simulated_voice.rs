@@ -33,7 +33,7 @@ pub(super) struct SimulatedVoice {
 
 #[derive(Default)]
 struct VoiceState {
-    scenes: Vec<Transcript>,
+    scenarios: Vec<Transcript>,
     queue: std::collections::VecDeque<Utterance>,
     /// The id of the current utterance, until it ends or is cancelled.
     current: Option<usize>,
@@ -42,7 +42,7 @@ struct VoiceState {
 
 struct Utterance {
     id: usize,
-    scene: usize,
+    scenario: usize,
     entry: usize,
     text: String,
     observer: Arc<dyn SpeechObserver>,
@@ -51,8 +51,8 @@ struct Utterance {
 impl SimulatedVoice {
     /// Starts a voice that speaks until the process ends.
     pub(super) fn start() -> Arc<Self> {
-        // Entries before the first scene are recorded too, but not used.
-        let state = VoiceState { scenes: vec![Transcript::default()], ..VoiceState::default() };
+        // Entries before the first scenario are recorded too, but not used.
+        let state = VoiceState { scenarios: vec![Transcript::default()], ..VoiceState::default() };
         let voice = Arc::new(Self { state: Mutex::new(state), changed: Condvar::new() });
         let speaker = Arc::clone(&voice);
         std::thread::spawn(move || {
@@ -67,9 +67,9 @@ impl SimulatedVoice {
     /// Adds a text to the queue.
     pub(super) fn enqueue(&self, id: usize, text: String, observer: Arc<dyn SpeechObserver>) {
         let mut state = self.state();
-        let (scene, entry) =
+        let (scenario, entry) =
             state.write(TranscriptEntry { text: text.clone(), status: EntryStatus::Waiting });
-        state.queue.push_back(Utterance { id, scene, entry, text, observer });
+        state.queue.push_back(Utterance { id, scenario, entry, text, observer });
         self.finish_change(state);
     }
 
@@ -94,20 +94,20 @@ impl SimulatedVoice {
         self.finish_change(state);
     }
 
-    /// Starts the next scene.
-    pub(super) fn next_scene(&self) {
-        self.state().scenes.push(Transcript::default());
+    /// Starts the next scenario.
+    pub(super) fn next_scenario(&self) {
+        self.state().scenarios.push(Transcript::default());
     }
 
     pub(super) fn transcripts(&self) -> Vec<Transcript> {
-        self.state().scenes.iter().skip(1).cloned().collect()
+        self.state().scenarios.iter().skip(1).cloned().collect()
     }
 
-    /// Waits until this text was heard to its end in the current scene.
+    /// Waits until this text was heard to its end in the current scenario.
     pub(super) fn wait_for(&self, text: &str) -> Result<(), String> {
         let state = self.state();
         let missing =
-            |state: &mut VoiceState| !state.scenes.last().is_some_and(|scene| scene.was_heard(text));
+            |state: &mut VoiceState| !state.scenarios.last().is_some_and(|scenario| scenario.was_heard(text));
         let (_state, wait) = self
             .changed
             .wait_timeout_while(state, SPEECH_TIMEOUT, missing)
@@ -177,14 +177,14 @@ impl SimulatedVoice {
 
 impl VoiceState {
     fn write(&mut self, entry: TranscriptEntry) -> (usize, usize) {
-        let scene = self.scenes.len() - 1;
-        let index = self.scenes.last_mut().map_or(0, |scene| scene.add_entry(entry));
-        (scene, index)
+        let scenario = self.scenarios.len() - 1;
+        let index = self.scenarios.last_mut().map_or(0, |scenario| scenario.add_entry(entry));
+        (scenario, index)
     }
 
     fn set_status(&mut self, utterance: &Utterance, status: EntryStatus) {
-        if let Some(scene) = self.scenes.get_mut(utterance.scene) {
-            scene.set_status(utterance.entry, status);
+        if let Some(scenario) = self.scenarios.get_mut(utterance.scenario) {
+            scenario.set_status(utterance.entry, status);
         }
     }
 }

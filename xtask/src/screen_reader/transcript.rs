@@ -1,10 +1,10 @@
-//! Transcripts of scenes, and their comparison with the expectations.
+//! Transcripts of scenarios, and their comparison with the expectations.
 
 use std::fmt::Write;
 
-use super::scene::SpeechExpectation;
+use super::scenario::SpeechExpectation;
 
-/// The entries of a scene, in order.
+/// The entries of a scenario, in order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Transcript(Vec<TranscriptEntry>);
 
@@ -32,7 +32,7 @@ pub(super) enum EntryStatus {
 pub(super) struct BrowserTranscript {
     pub(super) browser: &'static str,
     pub(super) versions: String,
-    pub(super) scenes: Vec<Transcript>,
+    pub(super) scenarios: Vec<Transcript>,
 }
 
 impl Transcript {
@@ -95,19 +95,19 @@ impl Transcript {
 const ORCA: &str = "Orca: ";
 const KEY: &str = "Key: ";
 const CUT: &str = " [cut off]";
-const DROPPED: &str = " [not begun]";
+const DROPPED: &str = " [dropped]";
 
 /// Returns the complete documentation page.
 pub(super) fn to_markdown(transcripts: &[BrowserTranscript]) -> String {
     let mut text = INTRODUCTION.to_owned();
-    for BrowserTranscript { browser, versions, scenes } in transcripts {
+    for BrowserTranscript { browser, versions, scenarios } in transcripts {
         let _ = write!(text, "\n## {browser}\n\n{versions}\n");
-        for (transcript, scene) in scenes.iter().zip(&super::SCENES) {
-            let request = scene
+        for (transcript, scenario) in scenarios.iter().zip(&super::SCENARIOS) {
+            let request = scenario
                 .request
                 .map_or(String::new(), |request| format!("The assistant is asked: \"{request}\".\n\n"));
             let lines: Vec<String> = transcript.lines().collect();
-            let _ = write!(text, "\n### {}\n\n{request}```\n{}\n```\n", scene.title, lines.join("\n"));
+            let _ = write!(text, "\n### {}\n\n{request}```\n{}\n```\n", scenario.title, lines.join("\n"));
         }
     }
     text
@@ -124,7 +124,7 @@ needs for it at 175 words per minute, and records it.
 the question with its consequence or the outcome is lost, cut off, repeated or out of order. The title of a dialog and the name of a
 control may be repeated when they get the focus, because newer versions of Firefox make Orca do that.
 
-\"[cut off]\" marks text that a key or newer text interrupted. \"[not begun]\" marks text that was dropped before it was heard. Orca stops
+\"[cut off]\" marks text that a key or newer text interrupted. \"[dropped]\" marks text that was dropped before it was heard. Orca stops
 speaking whenever a key is pressed, so that people can skip ahead.
 ";
 
@@ -137,7 +137,7 @@ pub(super) fn from_markdown(document: &str) -> Vec<Transcript> {
 
 #[cfg(test)]
 impl Transcript {
-    /// Returns the transcript without a text.
+    /// Returns a copy with `text` removed from every entry.
     pub(super) fn without(&self, text: &str) -> Self {
         Self(
             self.0
@@ -147,7 +147,7 @@ impl Transcript {
         )
     }
 
-    /// Returns the transcript with a text repeated at its end.
+    /// Returns a copy in which `text` is heard again at the end.
     pub(super) fn followed_by(&self, text: &str) -> Self {
         let mut longer = self.clone();
         longer.add_entry(TranscriptEntry { text: text.to_owned(), status: EntryStatus::Heard });
@@ -223,7 +223,7 @@ mod tests {
         );
         assert_error(&["Orca: It starts.", "Orca: May I? It cannot be undone."], "`Question` was lost");
         assert_error(&["Orca: It starts. [cut off]", question], "`It starts.` was cut off");
-        let dropped = ["Orca: It starts.", "Orca: Question", "Orca: May I? It cannot be undone. [not begun]"];
+        let dropped = ["Orca: It starts.", "Orca: Question", "Orca: May I? It cannot be undone. [dropped]"];
         assert_error(&dropped, "`May I? It cannot be undone.` was cut off");
         assert_error(&["Orca: It starts.", "Orca: It starts."], "`It starts.` was said 2 times");
         assert_error(&["Orca: It starts. [cut off]", "Orca: It starts."], "`It starts.` was said 2 times");
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn written_transcripts_parse_back() {
-        let lines = ["Orca: It starts.", "Key: Tab", "Orca: It is [cut off]", "Orca: done. [not begun]"];
+        let lines = ["Orca: It starts.", "Key: Tab", "Orca: It is [cut off]", "Orca: done. [dropped]"];
         assert!(transcript(&lines).lines().eq(lines));
     }
 }

@@ -6,7 +6,7 @@ use super::extension::{self, DeclaredContexts};
 use super::field_table::{self, FieldTable};
 use super::members::{MemberIndex, UnknownMembers, check_missing, report_duplicate};
 use super::path::Path;
-use super::spoken_text::TextScan;
+use super::spoken_text::ValueFacts;
 use super::{session_event, spoken_text, value};
 use crate::event::{ENVELOPE, EventType};
 use crate::grammar::{contains_version, is_language_tag, is_uri, is_version};
@@ -44,7 +44,7 @@ pub(super) fn check<'d>(
         core,
         table,
         members: MemberIndex::new(doc),
-        scan: TextScan::default(),
+        facts: ValueFacts::default(),
         agent_id: None,
         is_known_version: true,
     };
@@ -56,7 +56,7 @@ pub(super) fn check<'d>(
         event.check_summaries(core, findings);
         event.check_payload(core, findings);
     }
-    session_event::extract(core, table, &event.members, event.scan.timestamp, event.agent_id)
+    session_event::extract(core, table, &event.members, event.facts.timestamp, event.agent_id)
 }
 
 pub(super) struct EventCheck<'c, 'd> {
@@ -64,7 +64,7 @@ pub(super) struct EventCheck<'c, 'd> {
     core: Option<&'c EventType>,
     pub(super) table: &'static FieldTable,
     pub(super) members: MemberIndex<'d>,
-    scan: TextScan,
+    facts: ValueFacts,
     agent_id: Option<Cow<'d, str>>,
     /// Whether the event's version is absent or known. Under an unknown version, unknown types and
     /// members may be new, so they are only warnings (C-A2).
@@ -100,7 +100,7 @@ impl<'d> EventCheck<'_, 'd> {
             if !self.members.record(index, member) {
                 report_duplicate(&path, findings);
             }
-            value::check_field(self.table.field(index), member, &path, &mut self.scan, findings);
+            value::check_field(self.table.field(index), member, &path, &mut self.facts, findings);
         }
         if is_out_of_order {
             findings.push(rule::MEMBER_ORDER, String::new(), String::new());
@@ -137,7 +137,7 @@ impl<'d> EventCheck<'_, 'd> {
         }
         if self.core.is_some() {
             match self.variant_of(name) {
-                Some(base) => value::check_field(base, member, path, &mut self.scan, findings),
+                Some(base) => value::check_field(base, member, path, &mut self.facts, findings),
                 None => report(rule::UNKNOWN_MEMBER, "unknown member"),
             }
         } else if name.starts_with("summary_") {
@@ -148,10 +148,10 @@ impl<'d> EventCheck<'_, 'd> {
                 rule::SUMMARIES,
                 member,
                 path,
-                &mut self.scan,
+                &mut self.facts,
                 findings,
             );
-            spoken_text::check(member, name, path, &mut self.scan, findings);
+            spoken_text::check(member, name, path, &mut self.facts, findings);
         }
     }
 
@@ -291,7 +291,7 @@ impl<'d> EventCheck<'_, 'd> {
     /// Checks that text for people has a language, and `text_direction` `auto` if it mixes
     /// directions (§11.1, §11.4).
     fn check_language(&mut self, findings: &mut Findings) {
-        if !self.scan.has_text {
+        if !self.facts.has_text {
             return;
         }
         let hints = self.members.get(envelope_index::HINTS).filter(|hints| hints.kind() == JsonKind::Object);
@@ -310,7 +310,7 @@ impl<'d> EventCheck<'_, 'd> {
             let pointer = "/localization_hints".to_owned();
             findings.push(rule::PRIMARY_LANGUAGE, pointer, "primary_language is missing".to_owned());
         }
-        for pointer in std::mem::take(&mut self.scan.mixed_direction_pointers) {
+        for pointer in std::mem::take(&mut self.facts.mixed_direction_pointers) {
             if !is_auto {
                 findings.push(rule::MIXED_DIRECTION, pointer, String::new());
             }

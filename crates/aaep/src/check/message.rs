@@ -2,7 +2,7 @@
 
 use super::members::{MemberIndex, UnknownMembers, check_missing, report_duplicate};
 use super::path::Path;
-use super::spoken_text::TextScan;
+use super::spoken_text::ValueFacts;
 use super::{field_table, value};
 use crate::grammar::is_filter_pattern;
 use crate::json::{Doc, JsonValue};
@@ -13,14 +13,14 @@ pub(super) fn check(doc: &Doc<'_>, kind: MessageType, findings: &mut Findings) {
     let table = field_table::message_table(kind);
     let mut members = MemberIndex::new(doc);
     let mut unknown_members = UnknownMembers::default();
-    let mut scan = TextScan::default();
+    let mut facts = ValueFacts::default();
     for (key, member) in doc.root().members() {
         let path = Path::Key(&Path::Root, key);
         if let Some(at) = table.find_key(key) {
             if !members.record(at, member) {
                 report_duplicate(&path, findings);
             }
-            value::check_field(table.field(at), member, &path, &mut scan, findings);
+            value::check_field(table.field(at), member, &path, &mut facts, findings);
         } else {
             if let Some(rule) = kind.unknown_member_rule() {
                 findings.push(rule, path.pointer(), "unknown member".to_owned());

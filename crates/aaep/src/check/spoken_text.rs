@@ -14,7 +14,7 @@ use seal::Timestamp;
 
 /// What the checks of an event's values found. The checks of the whole event use it.
 #[derive(Default)]
-pub(super) struct TextScan {
+pub(super) struct ValueFacts {
     /// The event's timestamp, if it is valid.
     pub(super) timestamp: Option<Timestamp>,
     /// Whether the event has text for people.
@@ -28,7 +28,7 @@ pub(super) fn check(
     value: JsonValue<'_>,
     name: &str,
     path: &Path<'_>,
-    scan: &mut TextScan,
+    facts: &mut ValueFacts,
     findings: &mut Findings,
 ) {
     let raw_len = value.raw_len();
@@ -36,10 +36,10 @@ pub(super) fn check(
         return;
     }
     let Some(text) = value.text() else { return };
-    scan.has_text = true;
+    facts.has_text = true;
     let hints = scan_bytes(text.as_bytes());
     if hints.has_delete || value.may_exceed_printable_ascii() {
-        check_decoded(&text, path, scan, findings);
+        check_decoded(&text, path, facts, findings);
     }
     if hints.may_have_secret
         && let Some(secret) = next_secret(&text, 0)
@@ -108,7 +108,7 @@ impl ByteFlags {
 }
 
 /// Checks text with escapes or non-ASCII characters.
-fn check_decoded(text: &str, path: &Path<'_>, scan: &mut TextScan, findings: &mut Findings) {
+fn check_decoded(text: &str, path: &Path<'_>, facts: &mut ValueFacts, findings: &mut Findings) {
     let mut harmful = None;
     let mut may_need_normalization = false;
     let mut has_right_to_left = false;
@@ -132,7 +132,7 @@ fn check_decoded(text: &str, path: &Path<'_>, scan: &mut TextScan, findings: &mu
         findings.push(rule::LEADING_MARK, path.pointer(), String::new());
     }
     if has_right_to_left && has_mixed_direction(text) {
-        scan.mixed_direction_pointers.push(path.pointer());
+        facts.mixed_direction_pointers.push(path.pointer());
     }
 }
 

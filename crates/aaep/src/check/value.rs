@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use super::path::Path;
-use super::spoken_text::TextScan;
+use super::spoken_text::ValueFacts;
 use super::{extension, spoken_text};
 use crate::event::CORE_CONTEXT;
 use crate::grammar::{is_language_tag, is_uri};
@@ -19,12 +19,12 @@ pub(super) fn check_field(
     field: &Field,
     value: JsonValue<'_>,
     path: &Path<'_>,
-    scan: &mut TextScan,
+    facts: &mut ValueFacts,
     findings: &mut Findings,
 ) {
-    check_value(&field.value_type, field.rule, value, path, scan, findings);
+    check_value(&field.value_type, field.rule, value, path, facts, findings);
     if field.is_spoken {
-        spoken_text::check(value, field.name, path, scan, findings);
+        spoken_text::check(value, field.name, path, facts, findings);
     }
 }
 
@@ -34,7 +34,7 @@ pub(super) fn check_value(
     rule: Rule,
     value: JsonValue<'_>,
     path: &Path<'_>,
-    scan: &mut TextScan,
+    facts: &mut ValueFacts,
     findings: &mut Findings,
 ) {
     let is_valid = match field_type {
@@ -50,7 +50,7 @@ pub(super) fn check_value(
             return;
         }
         FieldType::Timestamp { any_rfc3339 } => {
-            return check_timestamp(*any_rfc3339, rule, value, path, scan, findings);
+            return check_timestamp(*any_rfc3339, rule, value, path, facts, findings);
         }
         FieldType::Enum(values) => {
             let is_known = text_matches(value, |text| values.contains(&text));
@@ -78,7 +78,7 @@ pub(super) fn check_value(
                 (rule, item_rule.unwrap_or(rule)),
                 value,
                 path,
-                scan,
+                facts,
                 findings,
             );
         }
@@ -89,7 +89,7 @@ pub(super) fn check_value(
                     (*unknown_member_rule, *non_object_member_rule),
                     value,
                     path,
-                    scan,
+                    facts,
                     findings,
                 );
             }
@@ -143,8 +143,8 @@ fn text_matches(value: JsonValue<'_>, matches: impl Fn(&str) -> bool) -> bool {
     }
 }
 
-/// Returns whether the length in code points is within the limits. Counts them only if the length
-/// in bytes does not decide it.
+/// Returns whether the number of code points is within the limits. Counts them only if the length
+/// in bytes is not enough to tell.
 #[inline]
 fn text_fits(value: JsonValue<'_>, min: u32, max: u32) -> bool {
     let raw_len = value.raw_len();
@@ -187,7 +187,7 @@ fn check_timestamp(
     rule: Rule,
     value: JsonValue<'_>,
     path: &Path<'_>,
-    scan: &mut TextScan,
+    facts: &mut ValueFacts,
     findings: &mut Findings,
 ) {
     let Some(text) = value.text() else {
@@ -201,7 +201,7 @@ fn check_timestamp(
         return;
     }
     let timestamp = Timestamp::parse(&text);
-    scan.timestamp = timestamp.ok();
+    facts.timestamp = timestamp.ok();
     match timestamp {
         Ok(timestamp) if timestamp.is_placeholder() => {
             findings.push(rule::TIME_REAL, path.pointer(), format!("{text:?} looks like a placeholder"));
@@ -239,7 +239,7 @@ fn check_list(
     (rule, item_rule): (Rule, Rule),
     value: JsonValue<'_>,
     path: &Path<'_>,
-    scan: &mut TextScan,
+    facts: &mut ValueFacts,
     findings: &mut Findings,
 ) {
     if value.kind() != JsonKind::Array {
@@ -247,7 +247,7 @@ fn check_list(
     }
     let mut count = 0;
     for item in value.items() {
-        check_value(item_type, item_rule, item, &Path::Item(path, count), scan, findings);
+        check_value(item_type, item_rule, item, &Path::Item(path, count), facts, findings);
         count += 1;
     }
     if limits.unique && count > 1 {
@@ -268,8 +268,8 @@ fn check_unique(rule: Rule, list: JsonValue<'_>, path: &Path<'_>, findings: &mut
     }
 }
 
-/// Returns a key that is the same for two values exactly if JSON Schema calls them equal. Each text
-/// starts with its length, so its content cannot be mistaken for the text that follows.
+/// Returns a key that two values share if and only if JSON Schema considers them equal. In the key,
+/// each string starts with its length, so its content cannot be mistaken for what follows.
 fn equality_key(value: JsonValue<'_>) -> Cow<'_, str> {
     match value.kind() {
         JsonKind::Text => match value.text() {
@@ -300,7 +300,7 @@ fn check_record(
     (unknown_member_rule, non_object_member_rule): (Option<Rule>, Option<Rule>),
     value: JsonValue<'_>,
     path: &Path<'_>,
-    scan: &mut TextScan,
+    facts: &mut ValueFacts,
     findings: &mut Findings,
 ) {
     let mut seen = 0_u64;
@@ -309,7 +309,7 @@ fn check_record(
         match fields.iter().position(|field| key.is_text(field.name)) {
             Some(index) => {
                 seen |= 1 << index;
-                check_field(&fields[index], value, &at, scan, findings);
+                check_field(&fields[index], value, &at, facts, findings);
             }
             None => match (unknown_member_rule, non_object_member_rule) {
                 (Some(rule), _) => {

@@ -68,7 +68,7 @@ impl<H: BuildHasher> QuestionRegistry<H> {
         if window_ms <= 0 {
             return self.subscription_closed(id, now);
         }
-        self.subscriptions.mark_lost(id, now.saturating_add(window_ms));
+        self.subscriptions.mark_disconnected(id, now.saturating_add(window_ms));
         self.handle_deadlines(now)
     }
 

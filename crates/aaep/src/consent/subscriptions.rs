@@ -12,13 +12,13 @@ use super::Question;
 pub(super) struct SubscriptionTable {
     open: BTreeMap<SubscriptionId, SubscriptionState>,
     /// Disconnected subscriptions by the time at which they count as closed.
-    lost: BTreeSet<(UnixMillis, SubscriptionId)>,
+    disconnected: BTreeSet<(UnixMillis, SubscriptionId)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct SubscriptionState {
     principal: Box<str>,
-    lost_until: Option<UnixMillis>,
+    closes_at: Option<UnixMillis>,
 }
 
 impl SubscriptionTable {
@@ -27,52 +27,54 @@ impl SubscriptionTable {
         if let Some(state) = self.open.get(id) {
             return *state.principal == *principal && self.resume(id);
         }
-        let state = SubscriptionState { principal: principal.into(), lost_until: None };
+        let state = SubscriptionState { principal: principal.into(), closes_at: None };
         self.open.insert(id.clone(), state).is_none()
     }
 
     pub(super) fn resume(&mut self, id: &SubscriptionId) -> bool {
         let Some(state) = self.open.get_mut(id) else { return false };
-        if let Some(until) = state.lost_until.take() {
-            self.lost.remove(&(until, id.clone()));
+        if let Some(closes_at) = state.closes_at.take() {
+            self.disconnected.remove(&(closes_at, id.clone()));
         }
         true
     }
 
-    /// Marks a subscription as disconnected. Unless it reconnects, it counts as closed at `until`.
+    /// Marks a subscription as disconnected. Unless it reconnects, it counts as closed at `closes_at`.
     /// A second call does not change this time.
-    pub(super) fn mark_lost(&mut self, id: &SubscriptionId, until: UnixMillis) {
-        if let Some(state) = self.open.get_mut(id).filter(|state| state.lost_until.is_none()) {
-            state.lost_until = Some(until);
-            self.lost.insert((until, id.clone()));
+    pub(super) fn mark_disconnected(&mut self, id: &SubscriptionId, closes_at: UnixMillis) {
+        if let Some(state) = self.open.get_mut(id).filter(|state| state.closes_at.is_none()) {
+            state.closes_at = Some(closes_at);
+            self.disconnected.insert((closes_at, id.clone()));
         }
     }
 
     pub(super) fn close(&mut self, id: &SubscriptionId) {
-        if let Some(SubscriptionState { lost_until: Some(until), .. }) = self.open.remove(id) {
-            self.lost.remove(&(until, id.clone()));
+        if let Some(SubscriptionState { closes_at: Some(closes_at), .. }) = self.open.remove(id) {
+            self.disconnected.remove(&(closes_at, id.clone()));
         }
     }
 
     /// Returns a subscription that did not reconnect in time.
     pub(super) fn next_expired(&self, now: UnixMillis) -> Option<SubscriptionId> {
-        self.lost.first().filter(|(until, _)| *until <= now).map(|(_, id)| id.clone())
+        self.disconnected.first().filter(|(closes_at, _)| *closes_at <= now).map(|(_, id)| id.clone())
     }
 
     pub(super) fn next_expiry(&self) -> Option<UnixMillis> {
-        self.lost.first().map(|(until, _)| *until)
+        self.disconnected.first().map(|(closes_at, _)| *closes_at)
     }
 
     /// Returns the principal of an open subscription.
     pub(super) fn principal(&self, id: &SubscriptionId, now: UnixMillis) -> Option<&str> {
         let state = self.open.get(id)?;
-        state.lost_until.is_none_or(|until| now < until).then_some(&*state.principal)
+        state.closes_at.is_none_or(|closes_at| now < closes_at).then_some(&*state.principal)
     }
 
     /// Returns whether any subscription can answer this question, or may reconnect to do so.
     pub(super) fn can_answer(&self, question: &Question, now: UnixMillis) -> bool {
         question.replier_ids.iter().any(|id| match self.open.get(id) {
-            Some(state) => state.lost_until.is_none_or(|until| now < until && question.waits_for_reconnect()),
+            Some(state) => {
+                state.closes_at.is_none_or(|closes_at| now < closes_at && question.waits_for_reconnect())
+            }
             None => false,
         })
     }

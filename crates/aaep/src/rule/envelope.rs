@@ -35,71 +35,71 @@ rules! {
     TYPE_FORM: "AAEP-3.2.2-2" error/warning @5
         "type must be prefix:name with a prefix that @context declares, or a full URI" also ["AAEP-7.4-1"];
     TYPE_CORE: "AAEP-3.2.2-5" error/warning @5 "only the twelve core types may use the aaep: prefix"
-        follows ["C-J1", "C-F3", "C-G1"] also ["AAEP-3.2.2-6", "AAEP-7.2-6"];
+        settles ["C-J1", "C-F3", "C-G1"] also ["AAEP-3.2.2-6", "AAEP-7.2-6"];
     TYPE_DECLARED: "AAEP-3.9-5" error/warning @5
-        "a type that is a full URI must belong to an extension that @context declares" follows ["C-J1"];
+        "a type that is a full URI must belong to an extension that @context declares" settles ["C-J1"];
     TYPE_COMPACT: "AAEP-3.2.2-4" warning/warning @5 "type should have the compact form, like aaep:agent.tool.invoked"
-        follows ["C-A3", "C-A4"];
+        settles ["C-A3", "C-A4"];
 
     // Ids and time (§3.2.3 to §3.2.5)
     EVENT_ID: "AAEP-3.2.3-1" error/error @6 "event_id must be evt_ followed by 1 to 64 ASCII letters or digits"
-        follows ["C-A5"] also ["AAEP-3.9-6"];
+        settles ["C-A5"] also ["AAEP-3.9-6"];
     EVENT_ID_RANDOM: "AAEP-3.2.3-3" warning/warning @6
         "event_id should be globally unique: 128 random bits as 32 hexadecimal digits, not a counter";
     SESSION_ID: "AAEP-3.2.4-1" error/error @6 "session_id must be sess_ followed by 1 to 64 ASCII letters or digits"
-        follows ["C-A5"];
+        settles ["C-A5"];
     TIME_FORM: "AAEP-3.2.5-1" error/error @6
-        "timestamp must be YYYY-MM-DDTHH:MM:SS with Z or an offset, with a capital T and Z" follows ["C-A6", "C-A7"];
-    TIME_DIGITS: "AAEP-3.2.5-2" error/warning @6 "the fraction of a timestamp must have 0, 3 or 6 digits" follows ["C-A6"];
+        "timestamp must be YYYY-MM-DDTHH:MM:SS with Z or an offset, with a capital T and Z" settles ["C-A6", "C-A7"];
+    TIME_DIGITS: "AAEP-3.2.5-2" error/warning @6 "the fraction of a timestamp must have 0, 3 or 6 digits" settles ["C-A6"];
     TIME_MILLIS: "AAEP-3.2.5-3" warning/warning @6 "a timestamp should have 3 fraction digits";
     TIME_REAL: "AAEP-3.2.5-4" error/error @6
-        "timestamp must be a real date and time, not a placeholder like 1970" follows ["C-A6"];
+        "timestamp must be a real date and time, not a placeholder like 1970" settles ["C-A6"];
 
     // producer (§3.2.6)
     AGENT_ID: "AAEP-3.2.6.1-1" error/error @3 "agent_id must be a non-empty string";
     AGENT_ID_STABLE: "AAEP-3.2.6.1-2" error/warning @3
         "agent_id must stay the same across versions; put the version into agent_version";
     PRODUCER_TEXT: "AAEP-3.2.6.2-1" error/warning @3
-        "agent_version, agent_name and model must be non-empty strings" follows ["C-A16"];
+        "agent_version, agent_name and model must be non-empty strings" settles ["C-A16"];
     MANIFEST_URI: "AAEP-3.2.6.5-1" error/warning @3 "manifest_uri must be a URI with a scheme (RFC 3986)";
     PRODUCER_CLOSED: "AAEP-3.2.6s-1" error/warning @3
         "producer may only contain agent_id, agent_version, agent_name, model and manifest_uri";
 
     // Recommended and optional members (§3.3, §3.4)
-    VERBOSITY: "AAEP-3.3.1-1" error/warning @3 "verbosity must be terse, normal or detailed" follows ["C-J2"];
-    URGENCY: "AAEP-3.3.2-1" error/warning @3 "urgency must be background, normal or critical" follows ["C-J2"];
+    VERBOSITY: "AAEP-3.3.1-1" error/warning @3 "verbosity must be terse, normal or detailed" settles ["C-J2"];
+    URGENCY: "AAEP-3.3.2-1" error/warning @3 "urgency must be background, normal or critical" settles ["C-J2"];
     URGENCY_SET: "AAEP-3.3.2-2" warning/warning @3 "every event should have an urgency" also ["AAEP-3.3-1"];
     SEQUENCE_NUMBER: "AAEP-3.4.1-1" error/warning @3
         "sequence_number must be a non-negative integer, and 0 on agent.session.started";
     CORRELATION: "AAEP-3.4.2-1" error/warning @3 "correlation_id must be a string";
     VERSION_FORM: "AAEP-3.4.4s-1" error/warning @3 "aaep_version must be N.N.N with an optional -suffix and no build metadata";
     VERSION_PUBLISHED: "AAEP-3.4.4-1" error/warning @3 "aaep_version must be a published version: 1.0.0 or 0.1.0-draft"
-        follows ["C-A11"];
+        settles ["C-A11"];
     VERSION_SET: "AAEP-3.4.4-2" warning/warning @3 "every event should have an aaep_version";
 
     // Unknown and reserved members (§3.5, §3.6)
     RESERVED_AAEP: "AAEP-3.5-1" error/warning @3 "names that start with aaep_ are reserved; only aaep_version exists"
-        follows ["C-A1"];
+        settles ["C-A1"];
     RESERVED_JSON_LD: "AAEP-3.5-3" error/warning @3 "an event must not contain @id, @graph, @base or @vocab"
-        follows ["C-A1"];
+        settles ["C-A1"];
     UNKNOWN_MEMBER: "AAEP-3.5-4" error/warning @7
         "an event may only contain the members of the envelope and of its type; anything else belongs in extensions, under a prefix"
-        follows ["C-A1", "C-A2", "C-A18", "C-B17", "C-H5"]
+        settles ["C-A1", "C-A2", "C-A18", "C-B17", "C-H5"]
         also ["AAEP-2.2.6-1", "AAEP-2.2.6-2", "AAEP-3.11-1", "AAEP-7.2-5"];
     MEMBER_ORDER: "AAEP-3.6-2" warning/warning @3
         "members should be in the recommended order: envelope, localization_hints, correlation_id, payload, extensions";
 
     // Extensions (§3.4.3, chapter 7)
     EXTENSION_DECLARED: "AAEP-3.4.3-1" error/warning @8 "@context must declare every prefix in extensions"
-        follows ["C-A12"];
+        settles ["C-A12"];
     EXTENSION_OBJECT: "AAEP-3.4.3-2" error/warning @8 "extensions must be an object that contains one object for each prefix"
-        follows ["C-A13"];
+        settles ["C-A13"];
     EXTENSION_UNKNOWN: "C-A12" warning/warning @8
         "this prefix is not in our registry, so whether @context declares it is unknown";
     EXTENSION_BODY: "AAEP-3.9-8" error/warning @8 "a known extension must have the form that it declares"
-        follows ["C-J3"];
+        settles ["C-J3"];
     PREFIX_RESERVED: "AAEP-7.3.2-1" error/warning @8 "an extension must not use the prefixes aaep, xsd, rdf and rdfs, or names with @"
-        follows ["C-G4"];
+        settles ["C-G4"];
     PREFIX_SHORT: "AAEP-7.3.1-3" warning/warning @8 "a prefix should have more than one letter";
 
     // Size (§3.7)
@@ -107,25 +107,25 @@ rules! {
     EVENT_FIELDS: "AAEP-3.7-2" warning/warning @9
         "an event should have at most 32 members, including those of extensions";
     EVENT_DEPTH: "AAEP-3.7-3" warning/warning @9 "an event should be nested at most 8 levels deep";
-    STRING_SIZE: "AAEP-3.7-4" warning/warning @9 "a string should have at most 16 KiB" follows ["C-A14"];
+    STRING_SIZE: "AAEP-3.7-4" warning/warning @9 "a string should have at most 16 KiB" settles ["C-A14"];
 
     // Language (§3.3.3, chapter 11)
     HINTS: "AAEP-11.1-1" error/warning @7 "an event with text for people must have localization_hints"
-        follows ["C-A9"] also ["AAEP-2.2.10-1"];
+        settles ["C-A9"] also ["AAEP-2.2.10-1"];
     PRIMARY_LANGUAGE: "AAEP-11.1.1-1" error/warning @7
-        "localization_hints must contain the primary_language of the event's text" follows ["C-A9"];
-    DIRECTION: "AAEP-11.1.1-2" error/warning @3 "text_direction must be ltr, rtl or auto" follows ["C-J2"];
-    TAG: "AAEP-11.1.2-1" error/warning @3 "languages must be BCP 47 tags (RFC 5646), like en-US or yo" follows ["C-A15"];
+        "localization_hints must contain the primary_language of the event's text" settles ["C-A9"];
+    DIRECTION: "AAEP-11.1.1-2" error/warning @3 "text_direction must be ltr, rtl or auto" settles ["C-J2"];
+    TAG: "AAEP-11.1.2-1" error/warning @3 "languages must be BCP 47 tags (RFC 5646), like en-US or yo" settles ["C-A15"];
     HINTS_CLOSED: "AAEP-3.3.3s-1" error/warning @3
         "localization_hints may only contain primary_language, text_direction, available_languages, fallback_chain, script and calendar"
-        follows ["C-G2"];
+        settles ["C-G2"];
     HINTS_LISTS: "AAEP-3.3.3s-2" error/warning @3
         "available_languages must have at most 32 different tags, fallback_chain at most 16" also ["AAEP-3.7-5"];
     SCRIPT: "AAEP-3.3.3s-3" error/warning @3 "script must be four letters in title case (ISO 15924), like Latn";
     NFC: "AAEP-11.3.2-1" warning/warning @7 "text should be in Unicode normalization form C";
     LEADING_MARK: "AAEP-11.3.3-4" warning/warning @7 "text should not start with a combining mark";
     MIXED_DIRECTION: "AAEP-11.4.2-1" error/warning @7
-        "text with both directions must have Unicode bidi controls or text_direction auto" follows ["C-H4"];
+        "text with both directions must have Unicode bidi controls or text_direction auto" settles ["C-H4"];
     CONTROLS: "AAEP-11.4.2-2" warning/warning @7
         "text should not contain control characters, terminal escapes or bidi overrides; they are neutralized where text is shown";
     LANGUAGE_MARKUP: "AAEP-11.5.2-1" warning/warning @7 "text should not contain inline language markup";

@@ -206,12 +206,12 @@ impl Findings {
     }
 }
 
-/// Defines the rules of one file: `NAME: "id" strict/receive @step "sentence" follows […] also
-/// […];` `strict` and `receive` are the severities, `follows` lists the contradictions that the
+/// Defines the rules of one file: `NAME: "id" strict/receive @step "sentence" settles […] also
+/// […];` `strict` and `receive` are the severities, `settles` lists the contradictions that the
 /// rule settles, and `also` lists other requirements that state the same rule.
 macro_rules! rules {
     ($($name:ident: $id:literal $strict:ident/$receive:ident @$step:literal $sentence:literal
-        $(follows [$($follows:literal),*])? $(also [$($also:literal),*])?;)*) => {
+        $(settles [$($settled:literal),*])? $(also [$($also:literal),*])?;)*) => {
         $(
             pub(crate) const $name: super::Rule = super::Rule(&super::RuleDefinition {
                 id: $id,
@@ -219,7 +219,7 @@ macro_rules! rules {
                 receive_severity: super::rules!(@severity $receive),
                 validation_step: $step,
                 sentence: $sentence,
-                contradiction_ids: &[$($($follows),*)?],
+                contradiction_ids: &[$($($settled),*)?],
                 alias_ids: &[$($($also),*)?],
             });
         )*

@@ -4,12 +4,12 @@
 use super::pattern::{BEARER, KEY_NAMES, PASSWORD_NAMES, PEM, TOKEN_NAME, is_open_quote};
 use super::{SecretHints, secret_at};
 
-/// Returns for how many bytes of an unfinished text it is decided whether they belong to a secret.
-/// The remaining bytes may be the start of a secret. These are at most `max_undecided`, unless they
-/// start a private key.
+/// Returns the length of the prefix of an unfinished text that can already be classified as secret
+/// or not secret. The remaining bytes may be the start of a secret. There are at most
+/// `max_undecided` of them, unless they start a private key.
 pub fn decidable_prefix_len(text: &str, max_undecided: usize) -> usize {
     let mut cut = last_word_start(text, text.len());
-    // Earlier words are included if they could start a secret that contains spaces.
+    // Earlier words are held back too if they could start a secret that contains spaces.
     while cut > 0
         && let Some(before) = text.get(..cut)
     {
@@ -64,7 +64,8 @@ fn may_continue(word: &str) -> bool {
     let mut names = PASSWORD_NAMES.iter().chain(&KEY_NAMES).chain(&[TOKEN_NAME, BEARER, "api", "key"]);
     word.is_empty()
         || word.ends_with([':', '='])
-        // A number can start after any character that is not a letter, including a combining mark.
+        // The word may be the start of a card number that contains spaces or hyphens. Only its end is
+        // checked, because the digits may follow any character that is not a letter.
         || word.ends_with(|c: char| c.is_ascii_digit() || c == '-')
         || names.any(ends_in)
 }

@@ -59,8 +59,8 @@ pub(super) enum ObservedStatus {
     Acted {
         acted_at: Option<UnixMillis>,
     },
-    /// A clarification that was answered, or can no longer be. Also a confirmation whose call and
-    /// reply were both recorded.
+    /// A clarification that was answered or can no longer be answered, or a confirmation whose call
+    /// and reply were both recorded.
     Closed,
 }
 
@@ -69,7 +69,7 @@ pub(super) enum ObservedStatus {
 pub(super) enum ObservedReply {
     NoReply,
     InTime,
-    /// Only a reply that is late or invalid (§6.3.4), which does not justify an action.
+    /// All recorded replies are late or invalid (§6.3.4), so they do not permit the action.
     Ineffective,
 }
 
@@ -174,7 +174,7 @@ impl ObservedQuestion {
                     findings.push(rule::DEFAULT_APPLIED, pointer(), found);
                 }
             }
-            // A recorded reply is decisive. If none is recorded, the report is trusted.
+            // A recorded reply takes precedence. If none is recorded, the report is trusted.
             Some("reply") => {
                 if let ObservedStatus::Refused { modified: false } = self.status
                     && accepts
@@ -194,7 +194,8 @@ impl ObservedQuestion {
         } else if matches!(self.status, ObservedStatus::Open | ObservedStatus::Presumed) {
             self.resolve(reported_status, at, findings);
         } else if reported.resolved_by == Some("reply") && !is_in_time {
-            // The reply was in time but reported late, so the default was applied too early.
+            // The reply was in time but is reported after the deadline, when this checker has already
+            // applied the default. The report replaces it.
             self.status = reported_status;
         }
     }
@@ -214,9 +215,9 @@ impl ObservedQuestion {
         }
     }
 
-    /// Handles a reply to an action that was already performed. This is valid only if the reply was
-    /// given before the call and recorded after it.
-    pub(super) fn apply_late_reply(
+    /// Handles a reply to a question whose action was already performed. This is valid only if the
+    /// reply was given before the call and recorded after it.
+    pub(super) fn apply_reply_after_call(
         &mut self,
         acted_at: Option<UnixMillis>,
         accepts: bool,
@@ -256,8 +257,9 @@ impl ObservedQuestion {
         })
     }
 
-    /// Returns the rule that forbids a call which needs no consent of its own. It is forbidden if
-    /// this question is open and names the tool, or if it was refused.
+    /// Returns the rule that forbids a call which needs no consent of its own. Such a call is
+    /// forbidden while this question is open and names its tool. After this question was refused,
+    /// it is forbidden if the question names its tool or was asked by the same agent.
     pub(super) fn forbids(&self, attempted: &AttemptedCall<'_>) -> Option<Rule> {
         let ObservedSubject::Confirmation { tool, .. } = &self.subject else { return None };
         let names_tool = tool.as_deref() == Some(attempted.tool);

@@ -142,7 +142,7 @@ impl ObservedQuestions {
         question.reply = ObservedReply::InTime;
         let at = reply.timestamp.unix_millis();
         if let ObservedStatus::Acted { acted_at } = question.status {
-            question.apply_late_reply(
+            question.apply_reply_after_call(
                 acted_at,
                 status == ObservedStatus::Accepted { by_default: false },
                 at,

@@ -178,15 +178,17 @@ fn a_reply_counts_until_one_millisecond_before_the_deadline() {
     );
 }
 
+/// Decision C-D3.
 #[test]
-fn a_reply_timestamp_before_the_question_counts_c_d3() {
+fn a_reply_dated_before_its_question_is_accepted() {
     let mut hub = hub_with_questions();
     let resolved = resolution(&hub.send("ada", &reply(1, "ada", "accept", T0 - 5000), IN_TIME).unwrap());
     assert!(resolved.is_accepted() && resolved.replied_at.unwrap().unix_millis() < resolved.asked_at);
 }
 
+/// Decision C-A6.
 #[test]
-fn a_reply_timestamp_of_any_precision_counts_c_a6() {
+fn a_reply_timestamp_may_have_any_precision() {
     let text = reply_with(
         1,
         "ada",
@@ -206,8 +208,9 @@ fn accepting_a_modified_action_is_a_refusal_and_uses_the_token() {
     assert_eq!(hub.answer("ada", 1, "accept", IN_TIME).unwrap_err(), IgnoreReason::AlreadyResolved);
 }
 
+/// Decision C-D5.
 #[test]
-fn only_allowed_decisions_count_c_d5() {
+fn only_allowed_decisions_count() {
     for (allowed, decision, counts) in [
         ("accept", "accept", true),
         ("accept", "reject", false),

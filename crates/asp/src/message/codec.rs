@@ -259,14 +259,14 @@ impl<'v, 'd> ObjectReader<'v, 'd> {
 /// Declares record types and their JSON codecs from one table. The members after the semicolon are optional.
 macro_rules! json_record {
     ($($(#[$doc:meta])* $name:ident {
-        $($(#[$about:meta])* $key:literal $field:ident: $type:ty),*;
-        $($(#[$more:meta])* $option:literal $optional:ident: $kind:ty,)*
+        $($(#[$field_doc:meta])* $key:literal $field:ident: $type:ty),*;
+        $($(#[$optional_doc:meta])* $optional_key:literal $optional:ident: $optional_type:ty,)*
     })*) => {$(
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         pub struct $name {
-            $($(#[$about])* pub $field: $type,)*
-            $($(#[$more])* pub $optional: Option<$kind>,)*
+            $($(#[$field_doc])* pub $field: $type,)*
+            $($(#[$optional_doc])* pub $optional: Option<$optional_type>,)*
             /// Members that ASP does not define.
             pub other: $crate::message::ExtraMembers,
         }
@@ -284,8 +284,8 @@ macro_rules! json_record {
                 let object = $crate::message::ObjectReader::of(value)?;
                 Ok(Self {
                     $($field: object.read_member($key)?,)*
-                    $($optional: object.read_member($option)?,)*
-                    other: object.extra_members(&[$($key,)* $($option),*]),
+                    $($optional: object.read_member($optional_key)?,)*
+                    other: object.extra_members(&[$($key,)* $($optional_key),*]),
                 })
             }
 
@@ -293,9 +293,9 @@ macro_rules! json_record {
                 writer.open_object();
                 $($crate::message::JsonCodec::write(&self.$field, writer.key($key));)*
                 $(if let Some(value) = &self.$optional {
-                    $crate::message::JsonCodec::write(value, writer.key($option));
+                    $crate::message::JsonCodec::write(value, writer.key($optional_key));
                 })*
-                self.other.write(writer, &[$($key,)* $($option),*]);
+                self.other.write(writer, &[$($key,)* $($optional_key),*]);
                 writer.close_object();
             }
         }

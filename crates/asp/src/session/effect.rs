@@ -88,6 +88,7 @@ pub enum Effect {
     },
     /// The session has ended.
     SessionEnded(Box<SessionOutcome>),
-    /// Each side may learn from the session.
+    /// The session is closed, so ASP's last phase, LEARN, begins. It runs inside each participant: the application may, for
+    /// example, update its trust in the other side.
     Learn,
 }

@@ -113,10 +113,11 @@ pub(super) fn refusal_reason(
             return format!("the session has ended ({state})");
         }
         let trigger = Trigger::Message(performative);
-        return if session.rules.table.matching_rows(session.rules.reading, state, trigger).next().is_some() {
+        return if session.rules.table.matching_rows(session.rules.any_state, state, trigger).next().is_some()
+        {
             format!("this {performative} is not allowed in {state} now")
         } else {
-            let allowed = session.rules.table.allowed_performatives(session.rules.reading, state);
+            let allowed = session.rules.table.allowed_performatives(session.rules.any_state, state);
             let names: Vec<_> = allowed.iter().map(|performative| performative.as_str()).collect();
             format!("{performative} is not allowed in {state}; allowed: {}", names.join(", "))
         };

@@ -30,7 +30,7 @@ use crate::id::AgentUri;
 use crate::limits::AspLimits;
 use crate::message::Body;
 use crate::state_machine::{
-    AnyStateReading, Evaluation, PROTOCOL_TABLE, Requirement, Role, State, Timer, TransitionRow,
+    AnyStateInterpretation, Evaluation, PROTOCOL_TABLE, Requirement, Role, State, Timer, TransitionRow,
     TransitionTable, TransitionTarget, Trigger,
 };
 
@@ -71,24 +71,24 @@ seal::defaults! {
     }
 }
 
-/// The transition table, and how "any state" is read.
+/// The transition table, and which states "any state" in the specification covers.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionRules {
     /// The table. Only tests use one other than [`PROTOCOL_TABLE`].
     pub table: &'static TransitionTable,
-    /// How "any state" is read (D3).
-    pub reading: AnyStateReading,
+    /// Which states "any state" covers (D3).
+    pub any_state: AnyStateInterpretation,
 }
 
 impl Default for SessionRules {
     fn default() -> Self {
-        Self { table: &PROTOCOL_TABLE, reading: AnyStateReading::EveryLiveState }
+        Self { table: &PROTOCOL_TABLE, any_state: AnyStateInterpretation::EveryLiveState }
     }
 }
 
 impl PartialEq for SessionRules {
     fn eq(&self, other: &Self) -> bool {
-        std::ptr::eq(self.table, other.table) && self.reading == other.reading
+        std::ptr::eq(self.table, other.table) && self.any_state == other.any_state
     }
 }
 
@@ -96,7 +96,7 @@ impl Eq for SessionRules {}
 
 impl Hash for SessionRules {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.reading.hash(state);
+        self.any_state.hash(state);
     }
 }
 
@@ -195,7 +195,7 @@ impl AspSession {
     pub fn handle_message(&mut self, message: &IncomingMessage<'_>) -> Result<Transition, Refusal> {
         let trigger = Trigger::Message(message.body.performative());
         let facts = self.facts(message);
-        let row = match self.rules.table.evaluate(self.rules.reading, self.state(), trigger, facts) {
+        let row = match self.rules.table.evaluate(self.rules.any_state, self.state(), trigger, facts) {
             Evaluation::Matched(row) => *row,
             Evaluation::Refused(code, requirement) => return Err(self.refusal(code, requirement, message)),
         };
@@ -219,7 +219,7 @@ impl AspSession {
             let trigger = Trigger::TimerExpired(timer);
             let facts = crate::state_machine::Facts::NONE;
             if let Evaluation::Matched(row) =
-                self.rules.table.evaluate(self.rules.reading, self.state(), trigger, facts)
+                self.rules.table.evaluate(self.rules.any_state, self.state(), trigger, facts)
             {
                 let (row, from) = (*row, self.state());
                 let awaiting_response = self.awaiting_response.take_if(|_| timer == Timer::Response);
@@ -235,7 +235,7 @@ impl AspSession {
     pub fn handle_broken_chain(&mut self, now: UnixMillis) -> Option<Transition> {
         let facts = crate::state_machine::Facts::NONE;
         let Evaluation::Matched(row) =
-            self.rules.table.evaluate(self.rules.reading, self.state(), Trigger::BrokenChain, facts)
+            self.rules.table.evaluate(self.rules.any_state, self.state(), Trigger::BrokenChain, facts)
         else {
             return None;
         };

@@ -12,7 +12,7 @@ mod table;
 mod transitions;
 
 pub use facts::{Fact, Facts};
-pub use state::{AnyStateReading, Role, State, Timer};
+pub use state::{AnyStateInterpretation, Role, State, Timer};
 pub use table::{
     Evaluation, Requirement, TransitionAction, TransitionRow, TransitionTable, TransitionTarget, Trigger,
 };

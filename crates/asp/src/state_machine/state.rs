@@ -1,4 +1,4 @@
-//! States, roles, timers and the two readings of "any state".
+//! States, roles, timers and the two interpretations of "any state".
 
 seal::string_enum! {
     /// The state of a session.
@@ -92,7 +92,7 @@ seal::string_enum! {
 
 /// How the page's "any state" is interpreted (D3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum AnyStateReading {
+pub enum AnyStateInterpretation {
     /// Every live state: CLOSE, WITHDRAW and ESCALATE are allowed in each.
     #[default]
     EveryLiveState,
@@ -100,7 +100,7 @@ pub enum AnyStateReading {
     ListedOnly,
 }
 
-impl AnyStateReading {
-    /// Both readings.
+impl AnyStateInterpretation {
+    /// Both interpretations.
     pub const ALL: [Self; 2] = [Self::EveryLiveState, Self::ListedOnly];
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::facts::{Fact, Facts};
-use super::state::{AnyStateReading, State, Timer};
+use super::state::{AnyStateInterpretation, State, Timer};
 use crate::Performative;
 use crate::error::RejectCode;
 
@@ -70,7 +70,7 @@ pub enum TransitionAction {
     NoteCloseRequest,
     /// Notifies the handler of the escalation.
     NotifyHandler,
-    /// Ends the session: determines the outcome, releases the escrow and lets each side learn from the session.
+    /// Ends the session: determines the outcome, releases the escrow and, if the session is closed, starts the LEARN phase.
     EndSession,
 }
 
@@ -177,7 +177,7 @@ impl TransitionRow {
         self
     }
 
-    /// Restricts the row to [`AnyStateReading::EveryLiveState`].
+    /// Restricts the row to [`AnyStateInterpretation::EveryLiveState`].
     pub(crate) const fn unlisted(mut self) -> Self {
         self.is_listed = false;
         self
@@ -212,13 +212,13 @@ impl TransitionTable {
     /// Evaluates a cell: finds the first row whose conditions hold, then checks its requirements.
     pub fn evaluate(
         &self,
-        reading: AnyStateReading,
+        any_state: AnyStateInterpretation,
         state: State,
         trigger: Trigger,
         facts: Facts,
     ) -> Evaluation<'_> {
         let row = self
-            .matching_rows(reading, state, trigger)
+            .matching_rows(any_state, state, trigger)
             .find(|row| row.conditions.iter().all(|(fact, holds)| facts.has(*fact) == *holds));
         let Some(row) = row else { return Evaluation::Refused(RejectCode::InvalidStateTransition, None) };
         match row.requirements.iter().find(|requirement| facts.has(requirement.fact) != requirement.must_hold)
@@ -231,22 +231,26 @@ impl TransitionTable {
     /// Returns the rows of one cell.
     pub fn matching_rows(
         &self,
-        reading: AnyStateReading,
+        any_state: AnyStateInterpretation,
         state: State,
         trigger: Trigger,
     ) -> impl Iterator<Item = &TransitionRow> {
         self.0
             .iter()
             .filter(move |row| row.trigger == trigger && row.from.contains(&state))
-            .filter(move |row| row.is_listed || reading == AnyStateReading::EveryLiveState)
+            .filter(move |row| row.is_listed || any_state == AnyStateInterpretation::EveryLiveState)
     }
 
     /// Returns the performatives that have at least one row in that state.
-    pub fn allowed_performatives(&self, reading: AnyStateReading, state: State) -> Vec<Performative> {
+    pub fn allowed_performatives(
+        &self,
+        any_state: AnyStateInterpretation,
+        state: State,
+    ) -> Vec<Performative> {
         Performative::ALL
             .into_iter()
             .filter(|performative| {
-                self.matching_rows(reading, state, Trigger::Message(*performative)).next().is_some()
+                self.matching_rows(any_state, state, Trigger::Message(*performative)).next().is_some()
             })
             .collect()
     }

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard};
 
 use asp::session::{AspSession, Party, SessionRules};
-use asp::state_machine::{AnyStateReading, Role, State, Timer, TransitionTable, Trigger};
+use asp::state_machine::{AnyStateInterpretation, Role, State, Timer, TransitionTable, Trigger};
 use asp::{AgentUri, AspLimits, ConformanceLevel};
 use seal::UnixMillis;
 use stateright::{Model, Property};
@@ -31,7 +31,7 @@ pub(crate) struct ModelBounds {
 #[derive(Debug)]
 pub(crate) struct SessionModel {
     pub(crate) tables: [&'static TransitionTable; 2],
-    pub(crate) reading: AnyStateReading,
+    pub(crate) any_state: AnyStateInterpretation,
     pub(crate) bounds: ModelBounds,
     messages: Vec<ModelMessage>,
     /// The states explored so far.
@@ -69,10 +69,10 @@ pub(crate) enum ModelEvent {
 impl SessionModel {
     pub(crate) fn new(
         tables: [&'static TransitionTable; 2],
-        reading: AnyStateReading,
+        any_state: AnyStateInterpretation,
         bounds: ModelBounds,
     ) -> Self {
-        Self { tables, reading, messages: all_messages(&bounds), bounds, graph: Mutex::default() }
+        Self { tables, any_state, messages: all_messages(&bounds), bounds, graph: Mutex::default() }
     }
 
     /// Returns the explored states.
@@ -109,7 +109,7 @@ impl SessionModel {
     /// Returns the next state, or `None` if the event changes nothing because a message was correctly refused.
     fn next_model_state(&self, state: &ModelState, event: ModelEvent) -> Option<ModelState> {
         let mut next = match self.message(event) {
-            None => advance_time(state.clone(), event),
+            None => apply_non_message_event(state.clone(), event),
             Some(message) => match deliver(state, message) {
                 Ok(next) => next,
                 Err(ModelRefusal::Unchanged) => return None,
@@ -157,8 +157,8 @@ fn deliver(state: &ModelState, message: &ModelMessage) -> Result<ModelState, Mod
     Ok(ModelState { sessions, observer, late_timer, violated: Vec::new() })
 }
 
-/// Lets time pass, or breaks the chain.
-fn advance_time(mut state: ModelState, event: ModelEvent) -> ModelState {
+/// Applies an event that is not a message: timers expire, time ends, or the hash chain breaks.
+fn apply_non_message_event(mut state: ModelState, event: ModelEvent) -> ModelState {
     match event {
         ModelEvent::Expiry(timer) => {
             state.sessions.iter_mut().for_each(|session| expire_timer(session, timer));
@@ -174,7 +174,7 @@ fn advance_time(mut state: ModelState, event: ModelEvent) -> ModelState {
         }
         // As with a message, timers that expired earlier are handled first.
         ModelEvent::BrokenChain => {
-            let mut state = advance_time(state, ModelEvent::LateExpiry);
+            let mut state = apply_non_message_event(state, ModelEvent::LateExpiry);
             for session in &mut state.sessions {
                 session.handle_broken_chain(UnixMillis::new(0));
             }
@@ -212,7 +212,7 @@ impl Model for SessionModel {
     fn init_states(&self) -> Vec<ModelState> {
         let party = |agent, level| Party { agent: AgentUri::parse(agent).expect("a valid agent URI"), level };
         let session = |table, [inviter, invited]: [ConformanceLevel; 2]| {
-            let rules = SessionRules { table, reading: self.reading };
+            let rules = SessionRules { table, any_state: self.any_state };
             AspSession::new(party(INVITER, inviter), party(INVITED, invited), rules, &AspLimits::default())
         };
         let state = |levels: &[ConformanceLevel; 2]| ModelState {

@@ -2,7 +2,7 @@
 
 use asp::message::Body;
 use asp::session::ReceiverChecks;
-use asp::state_machine::{AnyStateReading, Role, State};
+use asp::state_machine::{AnyStateInterpretation, Role, State};
 use asp::{AspLimits, ConformanceLevel, RejectCode};
 
 use crate::session::session_harness::*;
@@ -145,14 +145,15 @@ fn a_proposal_is_answered_by_the_other_side_by_id_and_in_time() {
 fn the_number_of_open_proposals_is_limited() {
     let limits = AspLimits { max_open_proposals: 2, ..AspLimits::default() };
     let mut harness =
-        SessionHarness::with([ConformanceLevel::Full; 2], AnyStateReading::EveryLiveState, &limits).after(&[
-            (A, invitation("{}", None)),
-            (B, accept("prop_inv")),
-            (B, inform("identity")),
-            (A, inform("identity")),
-            (A, offer("prop_1")),
-            (B, offer("prop_2")),
-        ]);
+        SessionHarness::with([ConformanceLevel::Full; 2], AnyStateInterpretation::EveryLiveState, &limits)
+            .after(&[
+                (A, invitation("{}", None)),
+                (B, accept("prop_inv")),
+                (B, inform("identity")),
+                (A, inform("identity")),
+                (A, offer("prop_1")),
+                (B, offer("prop_2")),
+            ]);
     assert_eq!(harness.expect_refusal(A, offer("prop_3")), RejectCode::CapacityUnavailable);
     harness.send(B, counter("prop_3", "prop_1"));
     assert_eq!(harness.expect_refusal(A, offer("prop_4")), RejectCode::CapacityUnavailable);
@@ -187,7 +188,7 @@ fn a_commit_is_refused_while_one_is_pending_or_if_it_names_outsiders() {
 fn the_minimal_level_can_open_inform_query_and_close() {
     let mut harness = SessionHarness::with(
         [ConformanceLevel::Minimal; 2],
-        AnyStateReading::EveryLiveState,
+        AnyStateInterpretation::EveryLiveState,
         &AspLimits::default(),
     );
     harness.send(A, invitation("{}", None));
@@ -218,7 +219,7 @@ fn the_minimal_level_can_open_inform_query_and_close() {
 fn each_side_is_limited_to_its_own_level() {
     let mut harness = SessionHarness::with(
         [ConformanceLevel::Standard, ConformanceLevel::Minimal],
-        AnyStateReading::EveryLiveState,
+        AnyStateInterpretation::EveryLiveState,
         &AspLimits::default(),
     );
     harness = harness.after(&[
@@ -237,7 +238,7 @@ fn each_side_is_limited_to_its_own_level() {
 fn the_listed_only_reading_allows_close_only_where_the_page_lists_it() {
     let mut harness = SessionHarness::with(
         [ConformanceLevel::Standard; 2],
-        AnyStateReading::ListedOnly,
+        AnyStateInterpretation::ListedOnly,
         &AspLimits::default(),
     );
     harness.send(A, invitation("{}", None));

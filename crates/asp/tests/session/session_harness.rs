@@ -4,7 +4,7 @@ use asp::message::Body;
 use asp::session::{
     AspSession, Effect, IncomingMessage, Party, ReceiverChecks, SessionOutcome, SessionRules, Transition,
 };
-use asp::state_machine::{AnyStateReading, Role, State};
+use asp::state_machine::{AnyStateInterpretation, Role, State};
 use asp::{AgentUri, AspLimits, ConformanceLevel, Performative, RejectCode};
 use seal::{Timestamp, UnixMillis};
 
@@ -26,16 +26,20 @@ pub(crate) struct SessionHarness {
 
 impl SessionHarness {
     pub(crate) fn new() -> Self {
-        Self::with([ConformanceLevel::Standard; 2], AnyStateReading::EveryLiveState, &AspLimits::default())
+        Self::with(
+            [ConformanceLevel::Standard; 2],
+            AnyStateInterpretation::EveryLiveState,
+            &AspLimits::default(),
+        )
     }
 
     pub(crate) fn with(
         [inviter, invited]: [ConformanceLevel; 2],
-        reading: AnyStateReading,
+        any_state: AnyStateInterpretation,
         limits: &AspLimits,
     ) -> Self {
         let party = |agent, level| Party { agent: AgentUri::parse(agent).unwrap(), level };
-        let rules = SessionRules { reading, ..SessionRules::default() };
+        let rules = SessionRules { any_state, ..SessionRules::default() };
         let session = AspSession::new(party(BUYER, inviter), party(SELLER, invited), rules, limits);
         Self { session, now: START, effects: Vec::new() }
     }

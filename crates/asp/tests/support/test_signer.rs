@@ -1,12 +1,12 @@
-//! A second implementation of signing, written from D13 to D16 and not from the crate. It adds a proof, a hash and a
-//! signature to any envelope, correctly or, on request, incorrectly.
+//! An independent implementation of signing, based on decisions D13 to D16 and not on the crate's code. It adds a proof, a hash
+//! and a signature to any envelope, correctly or, on request, incorrectly.
 
 use seal::jws::{self, JwsHeader, JwsSigner};
 use seal::{AgentKeys, Digest, Timestamp, dpop, es256};
 
 use super::editable_json::EditableJson;
 
-/// Values that replace the correct ones. A value that is `None` is computed correctly.
+/// Values that replace the correct ones. Fields that are `None` get the correct value.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SigningOverrides {
     pub(crate) jti: Option<String>,

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use asp::state_machine::{AnyStateReading, Fact, Facts, Role, State, Timer, TransitionTarget, Trigger};
+use asp::state_machine::{
+    AnyStateInterpretation, Fact, Facts, Role, State, Timer, TransitionTarget, Trigger,
+};
 use asp::{Performative, RejectCode};
 
 /// The contents of the file.
@@ -22,8 +24,8 @@ pub(crate) struct ExpectedCell {
 
 #[derive(Clone, Debug)]
 struct ExpectedCase {
-    /// Applies in this reading only.
-    reading: Option<AnyStateReading>,
+    /// Applies in this interpretation only.
+    any_state: Option<AnyStateInterpretation>,
     conditions: Vec<(Fact, bool)>,
     target: TransitionTarget,
 }
@@ -79,8 +81,8 @@ impl ExpectedTable {
             missing.extend(others.map(|trigger| format!("{trigger:?} in {state}")));
         }
         for ((state, performative, sender), cell) in &self.cells {
-            for reading in AnyStateReading::ALL {
-                cell.check_complete(reading).map_err(|error| {
+            for any_state in AnyStateInterpretation::ALL {
+                cell.check_complete(any_state).map_err(|error| {
                     format!("line {}: {state} {performative} {sender}: {error}", cell.line)
                 })?;
             }
@@ -96,27 +98,27 @@ impl ExpectedCell {
     }
 
     /// Returns the target of the first case that holds.
-    pub(crate) fn target(&self, reading: AnyStateReading, facts: Facts) -> Option<TransitionTarget> {
-        self.cases(reading)
+    pub(crate) fn target(&self, any_state: AnyStateInterpretation, facts: Facts) -> Option<TransitionTarget> {
+        self.cases(any_state)
             .find(|case| case.conditions.iter().all(|(fact, holds)| facts.has(*fact) == *holds))
             .map(|case| case.target)
     }
 
     /// Returns the facts that it reads.
-    pub(crate) fn facts(&self, reading: AnyStateReading) -> BTreeSet<Fact> {
-        self.cases(reading).flat_map(|case| case.conditions.iter().map(|(fact, _)| *fact)).collect()
+    pub(crate) fn facts(&self, any_state: AnyStateInterpretation) -> BTreeSet<Fact> {
+        self.cases(any_state).flat_map(|case| case.conditions.iter().map(|(fact, _)| *fact)).collect()
     }
 
-    fn cases(&self, reading: AnyStateReading) -> impl Iterator<Item = &ExpectedCase> {
-        self.cases.iter().filter(move |case| case.reading.is_none_or(|only| only == reading))
+    fn cases(&self, any_state: AnyStateInterpretation) -> impl Iterator<Item = &ExpectedCase> {
+        self.cases.iter().filter(move |case| case.any_state.is_none_or(|only| only == any_state))
     }
 
     /// Checks that `otherwise` is the last case, and only the last.
-    fn check_complete(&self, reading: AnyStateReading) -> Result<(), String> {
-        let count = self.cases(reading).count();
-        match self.cases(reading).position(|case| case.conditions.is_empty()) {
-            None => Err(format!("there is no `otherwise` case ({reading:?})")),
-            Some(index) if index + 1 < count => Err(format!("a case after `otherwise` ({reading:?})")),
+    fn check_complete(&self, any_state: AnyStateInterpretation) -> Result<(), String> {
+        let count = self.cases(any_state).count();
+        match self.cases(any_state).position(|case| case.conditions.is_empty()) {
+            None => Err(format!("there is no `otherwise` case ({any_state:?})")),
+            Some(index) if index + 1 < count => Err(format!("a case after `otherwise` ({any_state:?})")),
             Some(_) => Ok(()),
         }
     }
@@ -176,7 +178,7 @@ impl ExpectationParser {
             },
         };
         let cases: Vec<_> = result
-            .map(|target| ExpectedCase { reading: None, conditions: Vec::new(), target })
+            .map(|target| ExpectedCase { any_state: None, conditions: Vec::new(), target })
             .into_iter()
             .collect();
         for sender in senders {
@@ -197,17 +199,17 @@ impl ExpectationParser {
         }
         let (condition, result) = text.split_once("->").ok_or("a case without a result")?;
         let condition = condition.trim();
-        let (reading, condition) = match condition.split_once(':') {
+        let (any_state, condition) = match condition.split_once(':') {
             None => (None, condition),
-            Some(("every-live-state", rest)) => (Some(AnyStateReading::EveryLiveState), rest.trim()),
-            Some(("listed-only", rest)) => (Some(AnyStateReading::ListedOnly), rest.trim()),
-            Some((word, _)) => return Err(format!("{word:?} is not a reading")),
+            Some(("every-live-state", rest)) => (Some(AnyStateInterpretation::EveryLiveState), rest.trim()),
+            Some(("listed-only", rest)) => (Some(AnyStateInterpretation::ListedOnly), rest.trim()),
+            Some((word, _)) => return Err(format!("{word:?} is not an interpretation")),
         };
         let conditions = match condition {
             "otherwise" => Vec::new(),
             facts => facts.split(" and ").map(parse_fact).collect::<Result<_, _>>()?,
         };
-        let case = ExpectedCase { reading, conditions, target: parse_target(result)? };
+        let case = ExpectedCase { any_state, conditions, target: parse_target(result)? };
         for key in &self.open_cells {
             self.table.cells.entry(*key).and_modify(|cell| cell.cases.push(case.clone()));
         }

@@ -30,7 +30,7 @@ pub(super) struct DemoAgent {
 }
 
 impl DemoAgent {
-    /// Starts a session for a scene. The text of the request is not sent to the hub.
+    /// Starts a session for a scenario. The text of the request is not sent to the hub.
     pub(super) async fn start(
         hub: &Hub,
         request: &ParsedRequest,
@@ -38,7 +38,7 @@ impl DemoAgent {
         activity: &Arc<ActivityTracker>,
     ) -> Result<Self, Error> {
         let (language, details) = (request.language, request.details.clone());
-        let summary = phrases::session_started(request.scene).localize(language, &details);
+        let summary = phrases::session_started(request.scenario).localize(language, &details);
         let mut builder = hub.session("").says_without_request(summary).language(language.as_str());
         if let Some(user) = user.filter(|user| !user.is_empty() && user.chars().count() <= 200) {
             builder = builder.person(user);

@@ -1,8 +1,8 @@
-//! Paces input that does not come from a keyboard. A pipe may deliver all lines together, but each line is meant for the
-//! state after the lines before it.
+//! Paces input that does not come from a keyboard. A pipe may deliver all lines together, but each line assumes that the previous
+//! lines have already been handled.
 //!
-//! Therefore a line waits until the agent has finished the earlier requests or asked a question, and all announcements were printed.
-//! Input from a keyboard never waits.
+//! Therefore a line waits until the agent has finished the earlier requests or asked a question, and all announcements have been
+//! printed. Input from a keyboard never waits.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::activity::Activity;
 
-/// How long to wait until the last announcements of an ended session were printed.
+/// How long to wait for the last announcements of an ended session to be printed.
 const ANNOUNCE_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Forwards each input line once the lines before it have been handled.
+/// Forwards each input line after the previous lines have been handled.
 pub(super) struct InputPacer {
     activity: watch::Receiver<Activity>,
     terminal_commands: mpsc::Sender<TerminalCommand>,
@@ -39,20 +39,21 @@ impl InputPacer {
         self.sessions.push(session);
     }
 
-    /// Waits until the agent is idle and everything was announced.
+    /// Waits until the agent is idle and everything has been announced.
     pub(super) async fn wait_until_idle(&mut self) -> Option<()> {
         self.activity.wait_for(|activity| activity.running_sessions == 0).await.ok()?;
         self.wait_until_announced().await
     }
 
-    /// Waits until the line can be forwarded, forwards it, and waits until it was processed. Returns `None` if the listener has ended.
+    /// Waits until the line can be forwarded, forwards it, and waits until it has been processed. Returns `None` if the
+    /// listener has ended.
     pub(super) async fn forward_line(&mut self, line: String, input: &mpsc::Sender<String>) -> Option<()> {
         self.wait_for_turn().await?;
         input.send(line).await.ok()?;
         self.flush(input).await
     }
 
-    /// Waits until every running session waits for an answer, or none is running, and everything was announced.
+    /// Waits until every running session waits for an answer, or none is running, and everything has been announced.
     async fn wait_for_turn(&mut self) -> Option<()> {
         let is_auto_answered = self.is_auto_answered;
         self.activity
@@ -64,7 +65,7 @@ impl InputPacer {
         self.wait_until_announced().await
     }
 
-    /// Waits until each session was announced up to its end or to an open question.
+    /// Waits until each session has been announced up to its end or to an open question.
     async fn wait_until_announced(&mut self) -> Option<()> {
         for session in std::mem::take(&mut self.sessions) {
             let (sender, receiver) = oneshot::channel();
@@ -80,7 +81,8 @@ impl InputPacer {
         Some(())
     }
 
-    /// Waits until all forwarded lines were processed: the last line was received, and then a command after it.
+    /// Waits until all forwarded lines have been processed. The last line has then left the channel, and a command that was
+    /// sent after it has been answered.
     pub(super) async fn flush(&self, input: &mpsc::Sender<String>) -> Option<()> {
         drop(input.reserve().await.ok()?);
         let (sender, receiver) = oneshot::channel();

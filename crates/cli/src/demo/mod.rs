@@ -3,8 +3,8 @@
 //! It is an ordinary agent, written with the `sayso` crate: it reports what it does, and asks before it acts. All its
 //! actions are fake, and its texts say so.
 //!
-//! - `request`: finds the scene for a request, with `tokenizer`; `request_details`: the amount, recipient and place in a request.
-//! - `scenes`: the scripted scenes, one for each kind of request.
+//! - `request`: finds the scenario for a request, with `tokenizer`; `request_details`: the amount, recipient and place in a request.
+//! - `scenarios`: the scripted scenarios, one for each kind of request.
 //! - `agent`: the agent's side of a session; `activity`: running sessions and open questions, for `sayso demo`.
 //! - `phrases`: all texts, in three verbosities and, with `language`, in three languages.
 //! - `http`: `POST /demo`.
@@ -19,7 +19,7 @@ mod language;
 mod phrases;
 mod request;
 mod request_details;
-mod scenes;
+mod scenarios;
 mod tokenizer;
 mod welcome;
 
@@ -113,8 +113,8 @@ fn start_with_activity(
                     Err(error) => drop(started.send(Err(format!("The assistant cannot start: {error}.")))),
                     Ok(agent) => {
                         let _ = started.send(Ok(agent.session.id().to_owned()));
-                        // A scene ends early if the person stops the session or the hub fails; both are reported elsewhere.
-                        let _ = scenes::run_scene(agent, request.scene).await;
+                        // A scenario ends early if the person stops the session or the hub fails; both are reported elsewhere.
+                        let _ = scenarios::run_scenario(agent, request.scenario).await;
                     }
                 }
                 drop(permit);

@@ -1,11 +1,11 @@
-//! Finds the scene for a request from the words in it.
+//! Finds the scenario for a request from the words in it.
 
 use super::language::Language;
 use super::request_details::RequestDetails;
 use super::tokenizer::{Word, tokenize};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum DemoScene {
+pub(super) enum DemoScenario {
     Greeting,
     Balance,
     Transfer,
@@ -24,23 +24,26 @@ pub(super) enum DemoScene {
 
 #[derive(Debug)]
 pub(super) struct ParsedRequest {
-    pub(super) scene: DemoScene,
+    pub(super) scenario: DemoScenario,
     pub(super) language: Language,
     pub(super) details: RequestDetails,
 }
 
-/// The scenes and the folded word stems that select them, in English, Spanish and Yoruba. A trailing space marks the end of a word. The
-/// first match wins.
-const SCENE_STEMS: [(DemoScene, [&[&str]; 3]); 11] = [
-    (DemoScene::Handoff, [&["escalat", "human", "handoff"], &["persona ", "humano", "traspas"], &["eniyan"]]),
-    (DemoScene::Deletion, [&["delet", "erase", "remove"], &["borra", "elimin"], &["pare ", "akosile"]]),
-    (DemoScene::Mail, [&["email", "mail", "letter"], &["correo"], &["imeeli"]]),
-    (DemoScene::Cancellation, [&["cancel", "abort"], &["cancela", "anul"], &["fagi"]]),
-    (DemoScene::Booking, [&["book", "reserve", "reservation"], &["reserv"], &["yara"]]),
-    (DemoScene::Weather, [&["weather", "forecast", "rain"], &["tiempo", "clima", "llueve"], &["oju "]]),
-    (DemoScene::Failure, [&["fail", "error"], &["falla", "fallo"], &["kuna", "ikuna"]]),
+/// The scenarios and the folded word stems that select them, in English, Spanish and Yoruba. A trailing space marks the end of
+/// a word. The first match wins.
+const SCENARIO_STEMS: [(DemoScenario, [&[&str]; 3]); 11] = [
     (
-        DemoScene::Transfer,
+        DemoScenario::Handoff,
+        [&["escalat", "human", "handoff"], &["persona ", "humano", "traspas"], &["eniyan"]],
+    ),
+    (DemoScenario::Deletion, [&["delet", "erase", "remove"], &["borra", "elimin"], &["pare ", "akosile"]]),
+    (DemoScenario::Mail, [&["email", "mail", "letter"], &["correo"], &["imeeli"]]),
+    (DemoScenario::Cancellation, [&["cancel", "abort"], &["cancela", "anul"], &["fagi"]]),
+    (DemoScenario::Booking, [&["book", "reserve", "reservation"], &["reserv"], &["yara"]]),
+    (DemoScenario::Weather, [&["weather", "forecast", "rain"], &["tiempo", "clima", "llueve"], &["oju "]]),
+    (DemoScenario::Failure, [&["fail", "error"], &["falla", "fallo"], &["kuna", "ikuna"]]),
+    (
+        DemoScenario::Transfer,
         [
             &["transfer", "pay", "confirm", "send", "give", "wire "],
             &["transfi", "paga", "envia", "manda"],
@@ -48,15 +51,15 @@ const SCENE_STEMS: [(DemoScene, [&[&str]; 3]); 11] = [
         ],
     ),
     (
-        DemoScene::Explanation,
+        DemoScenario::Explanation,
         [&["explain", "explan", "paragraph", "length"], &["explic"], &["alaye", "salaye"]],
     ),
     (
-        DemoScene::Balance,
+        DemoScenario::Balance,
         [&["balance", "account", "money", "fetch", "tool"], &["saldo", "cuenta", "dinero"], &["iye", "owo "]],
     ),
     (
-        DemoScene::Greeting,
+        DemoScenario::Greeting,
         [
             &["hello", "hi ", "hey ", "help", "good "],
             &["hola", "ayuda", "buenos", "buenas"],
@@ -71,22 +74,22 @@ const SPANISH_WORDS: [&str; 21] = [
     "cuanto", "mis", "del", "al", "puede", "hace", "esta",
 ];
 
-/// Returns the scene and details of a request, and its language: the preferred one, else the one its words suggest.
+/// Returns the scenario and details of a request, and its language: the preferred one, else the one its words suggest.
 pub(super) fn parse_request(text: &str, preferred: Option<Language>) -> ParsedRequest {
     let words = tokenize(text);
-    let (scene, language) = find_scene(&words);
+    let (scenario, language) = find_scenario(&words);
     let detected = detect_language(text, &words).or(language);
     let language = preferred.or(detected).unwrap_or(Language::English);
-    let default_recipient = if scene == DemoScene::Mail { "Ada" } else { "Ben" };
-    ParsedRequest { scene, language, details: RequestDetails::extract(text, &words, default_recipient) }
+    let default_recipient = if scenario == DemoScenario::Mail { "Ada" } else { "Ben" };
+    ParsedRequest { scenario, language, details: RequestDetails::extract(text, &words, default_recipient) }
 }
 
-/// Returns whether the request selects a scene.
+/// Returns whether the request selects a scenario.
 pub(super) fn is_understood(text: &str) -> bool {
-    parse_request(text, None).scene != DemoScene::Unknown
+    parse_request(text, None).scenario != DemoScenario::Unknown
 }
 
-fn find_scene(words: &[Word<'_>]) -> (DemoScene, Option<Language>) {
+fn find_scenario(words: &[Word<'_>]) -> (DemoScenario, Option<Language>) {
     let line = words.iter().fold(String::from(" "), |line, word| line + &word.folded + " ");
     let missing = [
         [" does not exist ", " no such tool ", " doesn t exist "].as_slice(),
@@ -95,15 +98,15 @@ fn find_scene(words: &[Word<'_>]) -> (DemoScene, Option<Language>) {
     ];
     for (phrases, language) in missing.into_iter().zip(Language::ALL) {
         if phrases.iter().any(|phrase| line.contains(phrase)) {
-            return (DemoScene::NoSuchTool, Some(language));
+            return (DemoScenario::NoSuchTool, Some(language));
         }
     }
     let matches = |stems: &[&str]| stems.iter().any(|stem| line.contains(&format!(" {stem}")));
-    let found = SCENE_STEMS.iter().find_map(|(scene, languages)| {
+    let found = SCENARIO_STEMS.iter().find_map(|(scenario, languages)| {
         let matched = languages.iter().zip(Language::ALL).find(|(stems, _)| matches(stems));
-        matched.map(|(_, language)| (*scene, Some(language)))
+        matched.map(|(_, language)| (*scenario, Some(language)))
     });
-    found.unwrap_or((DemoScene::Unknown, None))
+    found.unwrap_or((DemoScenario::Unknown, None))
 }
 
 /// Detects the language by letters and words that only one of the languages has.
@@ -120,44 +123,44 @@ fn detect_language(text: &str, words: &[Word<'_>]) -> Option<Language> {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> (DemoScene, Language) {
+    fn parse(text: &str) -> (DemoScenario, Language) {
         let request = parse_request(text, None);
-        (request.scene, request.language)
+        (request.scenario, request.language)
     }
 
     #[test]
-    fn plain_words_select_their_scene() {
+    fn plain_words_select_their_scenario() {
         for (text, expected) in [
-            ("Hello, please respond briefly.", DemoScene::Greeting),
-            ("help", DemoScene::Greeting),
-            ("What is my balance?", DemoScene::Balance),
-            ("what's my balance?", DemoScene::Balance),
-            ("how much money do I have", DemoScene::Balance),
-            ("Please use a tool to fetch some data, then respond.", DemoScene::Balance),
-            ("Transfer 50 euros to Ben", DemoScene::Transfer),
-            ("send 20 euro to Ben", DemoScene::Transfer),
-            ("give Ada 5 euro", DemoScene::Transfer),
-            ("Please request confirmation for any action you take.", DemoScene::Transfer),
-            ("Book a meeting room. Use a tool that requires confirmation.", DemoScene::Booking),
-            ("I need a reservation", DemoScene::Booking),
-            ("Send an e-mail to Ada", DemoScene::Mail),
-            ("email ada", DemoScene::Mail),
-            ("Please delete record ID 12345", DemoScene::Deletion),
-            ("How is the weather?", DemoScene::Weather),
-            ("How is the weather in Lagos?", DemoScene::Weather),
-            ("Explain it to me at length", DemoScene::Explanation),
-            ("Please call a tool that does not exist: 'xyz'.", DemoScene::NoSuchTool),
-            ("use a tool that doesn't exist", DemoScene::NoSuchTool),
-            ("Please escalate this conversation to a human via handoff.", DemoScene::Handoff),
-            ("I want a human", DemoScene::Handoff),
-            ("Please trigger a deliberate error.", DemoScene::Failure),
-            ("Fail, please", DemoScene::Failure),
-            ("Begin something and cancel it", DemoScene::Cancellation),
-            ("cancel my booking", DemoScene::Cancellation),
-            ("sing me a song", DemoScene::Unknown),
-            ("", DemoScene::Unknown),
-            ("\u{0}\u{1b}[2J\u{202e}", DemoScene::Unknown),
-            (&"x ".repeat(500_000), DemoScene::Unknown),
+            ("Hello, please respond briefly.", DemoScenario::Greeting),
+            ("help", DemoScenario::Greeting),
+            ("What is my balance?", DemoScenario::Balance),
+            ("what's my balance?", DemoScenario::Balance),
+            ("how much money do I have", DemoScenario::Balance),
+            ("Please use a tool to fetch some data, then respond.", DemoScenario::Balance),
+            ("Transfer 50 euros to Ben", DemoScenario::Transfer),
+            ("send 20 euro to Ben", DemoScenario::Transfer),
+            ("give Ada 5 euro", DemoScenario::Transfer),
+            ("Please request confirmation for any action you take.", DemoScenario::Transfer),
+            ("Book a meeting room. Use a tool that requires confirmation.", DemoScenario::Booking),
+            ("I need a reservation", DemoScenario::Booking),
+            ("Send an e-mail to Ada", DemoScenario::Mail),
+            ("email ada", DemoScenario::Mail),
+            ("Please delete record ID 12345", DemoScenario::Deletion),
+            ("How is the weather?", DemoScenario::Weather),
+            ("How is the weather in Lagos?", DemoScenario::Weather),
+            ("Explain it to me at length", DemoScenario::Explanation),
+            ("Please call a tool that does not exist: 'xyz'.", DemoScenario::NoSuchTool),
+            ("use a tool that doesn't exist", DemoScenario::NoSuchTool),
+            ("Please escalate this conversation to a human via handoff.", DemoScenario::Handoff),
+            ("I want a human", DemoScenario::Handoff),
+            ("Please trigger a deliberate error.", DemoScenario::Failure),
+            ("Fail, please", DemoScenario::Failure),
+            ("Begin something and cancel it", DemoScenario::Cancellation),
+            ("cancel my booking", DemoScenario::Cancellation),
+            ("sing me a song", DemoScenario::Unknown),
+            ("", DemoScenario::Unknown),
+            ("\u{0}\u{1b}[2J\u{202e}", DemoScenario::Unknown),
+            (&"x ".repeat(500_000), DemoScenario::Unknown),
         ] {
             assert_eq!(parse(text), (expected, Language::English), "{}", text.get(..60).unwrap_or(text));
         }
@@ -166,33 +169,33 @@ mod tests {
     #[test]
     fn the_language_is_detected_from_the_words() {
         for (text, expected) in [
-            ("¿Cuál es mi saldo?", (DemoScene::Balance, Language::Spanish)),
-            ("cual es mi saldo", (DemoScene::Balance, Language::Spanish)),
-            ("transfiere 20 euros a Ben", (DemoScene::Transfer, Language::Spanish)),
-            ("Reservar una sala", (DemoScene::Booking, Language::Spanish)),
-            ("Envía un correo a Ada", (DemoScene::Mail, Language::Spanish)),
-            ("Borra un registro", (DemoScene::Deletion, Language::Spanish)),
-            ("¿Qué tiempo hace? ", (DemoScene::Weather, Language::Spanish)),
-            ("El tiempo en Sevilla", (DemoScene::Weather, Language::Spanish)),
-            ("Explícame todo", (DemoScene::Explanation, Language::Spanish)),
-            ("Una herramienta que no existe", (DemoScene::NoSuchTool, Language::Spanish)),
-            ("Quiero hablar con una persona", (DemoScene::Handoff, Language::Spanish)),
-            ("Falla, por favor", (DemoScene::Failure, Language::Spanish)),
-            ("Empieza algo y cancélalo, por favor", (DemoScene::Cancellation, Language::Spanish)),
-            ("¿Una canción?", (DemoScene::Unknown, Language::Spanish)),
-            ("Fi owó ránṣẹ́ sí Ben", (DemoScene::Transfer, Language::Yoruba)),
-            ("fi owo ranse si Ben", (DemoScene::Transfer, Language::Yoruba)),
-            ("Iye owó mi", (DemoScene::Balance, Language::Yoruba)),
-            ("Gba yàrá", (DemoScene::Booking, Language::Yoruba)),
-            ("Fi ímeèlì ránṣẹ́ sí Ada", (DemoScene::Mail, Language::Yoruba)),
-            ("Pa àkọsílẹ̀ rẹ́", (DemoScene::Deletion, Language::Yoruba)),
-            ("Báwo ni ojú ọjọ́?", (DemoScene::Weather, Language::Yoruba)),
-            ("Ṣàlàyé fún mi", (DemoScene::Explanation, Language::Yoruba)),
-            ("Irinṣẹ́ tí kò sí", (DemoScene::NoSuchTool, Language::Yoruba)),
-            ("Mo fẹ́ ènìyàn", (DemoScene::Handoff, Language::Yoruba)),
-            ("Kùnà", (DemoScene::Failure, Language::Yoruba)),
-            ("Fagi lé e", (DemoScene::Cancellation, Language::Yoruba)),
-            ("Ẹ n lẹ́", (DemoScene::Greeting, Language::Yoruba)),
+            ("¿Cuál es mi saldo?", (DemoScenario::Balance, Language::Spanish)),
+            ("cual es mi saldo", (DemoScenario::Balance, Language::Spanish)),
+            ("transfiere 20 euros a Ben", (DemoScenario::Transfer, Language::Spanish)),
+            ("Reservar una sala", (DemoScenario::Booking, Language::Spanish)),
+            ("Envía un correo a Ada", (DemoScenario::Mail, Language::Spanish)),
+            ("Borra un registro", (DemoScenario::Deletion, Language::Spanish)),
+            ("¿Qué tiempo hace? ", (DemoScenario::Weather, Language::Spanish)),
+            ("El tiempo en Sevilla", (DemoScenario::Weather, Language::Spanish)),
+            ("Explícame todo", (DemoScenario::Explanation, Language::Spanish)),
+            ("Una herramienta que no existe", (DemoScenario::NoSuchTool, Language::Spanish)),
+            ("Quiero hablar con una persona", (DemoScenario::Handoff, Language::Spanish)),
+            ("Falla, por favor", (DemoScenario::Failure, Language::Spanish)),
+            ("Empieza algo y cancélalo, por favor", (DemoScenario::Cancellation, Language::Spanish)),
+            ("¿Una canción?", (DemoScenario::Unknown, Language::Spanish)),
+            ("Fi owó ránṣẹ́ sí Ben", (DemoScenario::Transfer, Language::Yoruba)),
+            ("fi owo ranse si Ben", (DemoScenario::Transfer, Language::Yoruba)),
+            ("Iye owó mi", (DemoScenario::Balance, Language::Yoruba)),
+            ("Gba yàrá", (DemoScenario::Booking, Language::Yoruba)),
+            ("Fi ímeèlì ránṣẹ́ sí Ada", (DemoScenario::Mail, Language::Yoruba)),
+            ("Pa àkọsílẹ̀ rẹ́", (DemoScenario::Deletion, Language::Yoruba)),
+            ("Báwo ni ojú ọjọ́?", (DemoScenario::Weather, Language::Yoruba)),
+            ("Ṣàlàyé fún mi", (DemoScenario::Explanation, Language::Yoruba)),
+            ("Irinṣẹ́ tí kò sí", (DemoScenario::NoSuchTool, Language::Yoruba)),
+            ("Mo fẹ́ ènìyàn", (DemoScenario::Handoff, Language::Yoruba)),
+            ("Kùnà", (DemoScenario::Failure, Language::Yoruba)),
+            ("Fagi lé e", (DemoScenario::Cancellation, Language::Yoruba)),
+            ("Ẹ n lẹ́", (DemoScenario::Greeting, Language::Yoruba)),
         ] {
             assert_eq!(parse(text), expected, "{text}");
         }

@@ -87,20 +87,20 @@ pub(super) fn ended_text(language: Language) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::request::{DemoScene, parse_request};
+    use super::super::request::{DemoScenario, parse_request};
     use super::*;
 
     #[test]
     fn every_suggested_request_is_understood_in_its_language() {
         for language in Language::ALL {
-            let mut scenes = Vec::new();
+            let mut scenarios = Vec::new();
             for request in &REQUESTS {
                 let text = request.in_language(language);
                 let parsed = parse_request(text, None);
-                assert_ne!(parsed.scene, DemoScene::Unknown, "{text}");
+                assert_ne!(parsed.scenario, DemoScenario::Unknown, "{text}");
                 assert_eq!(parsed.language, language, "{text}");
-                assert!(!scenes.contains(&parsed.scene), "{text} is {:?}", parsed.scene);
-                scenes.push(parsed.scene);
+                assert!(!scenarios.contains(&parsed.scenario), "{text} is {:?}", parsed.scenario);
+                scenarios.push(parsed.scenario);
             }
         }
     }

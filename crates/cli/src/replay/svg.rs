@@ -127,7 +127,10 @@ impl RecordingDiagram {
             })
             .collect();
         if unfinished.len() > MAX_NOTES {
-            notes.push((format!("{} more like these are not shown.", unfinished.len() - MAX_NOTES), false));
+            notes.push((
+                format!("Not shown: {}.", pluralize((unfinished.len() - MAX_NOTES) as u64, "more finding")),
+                false,
+            ));
         }
         if self.warnings > 0 {
             let text =
@@ -136,7 +139,7 @@ impl RecordingDiagram {
         }
         if self.omitted_entries > 0 {
             let text = format!(
-                "{} are not drawn, with {}. sayso replay --visualize shows them all.",
+                "Not drawn: {}, with {}. sayso replay --visualize shows all steps.",
                 pluralize(self.omitted_entries, "more step"),
                 pluralize(self.omitted_errors, "broken rule")
             );

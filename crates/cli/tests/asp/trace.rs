@@ -96,7 +96,7 @@ fn messages_from_outsiders_do_not_change_the_state() {
     assert_eq!(run.exit_code, 1);
     let line = run.stdout.lines().nth(2).unwrap();
     assert!(line.contains("somebody else ACCEPT: refused in INVITED."), "{line}");
-    assert!(line.contains("Not allowed: it belongs to another session."), "{line}");
+    assert!(line.contains("Not allowed: the message belongs to another session."), "{line}");
     let renamed = demo_transcript("agreed").messages[1].replace("braillepress", "somewhere");
     let run = trace(format!("{first}\n{renamed}\n"));
     assert!(
@@ -119,7 +119,7 @@ fn a_timeout_before_a_message_is_shown() {
     let run = trace(messages.join("\n"));
     assert_eq!(run.exit_code, 1);
     assert!(
-        run.stdout.contains("9. 09:10:16 nobody timeout: ESCALATED to FAILED. The escalation time ran out."),
+        run.stdout.contains("9. 09:10:16 timeout: ESCALATED to FAILED. The escalation time ran out."),
         "{}",
         run.stdout
     );

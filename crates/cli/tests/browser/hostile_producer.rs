@@ -92,7 +92,7 @@ fn producer_text_never_becomes_markup() {
     assert_eq!(
         page.evaluate("document.documentElement.scrollWidth <= innerWidth"),
         true,
-        "a long word breaks"
+        "a long word must wrap"
     );
     let find_overflow = "['#log-list', '[role=dialog]'].filter((selector) => document.querySelector(selector).scrollWidth > document.querySelector(selector).clientWidth)";
     assert_eq!(page.evaluate(find_overflow), json!([]), "no overflow inside these elements");

@@ -3,6 +3,6 @@
 mod bad_input;
 mod demo_process;
 mod exit;
-mod scenes;
+mod scenarios;
 mod typed_input;
 mod welcome;

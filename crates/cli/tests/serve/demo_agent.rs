@@ -10,7 +10,7 @@ use testing::hub::HubProcess;
 use testing::messages::REPLY_CAPABILITIES;
 use testing::messages::{confirmation_reply, short_type};
 
-/// A request for every scene in every language.
+/// A request for every scenario in every language.
 const REQUESTS: [(&str, [&str; 13]); 3] = [
     (
         "en",
@@ -68,7 +68,7 @@ const REQUESTS: [(&str, [&str; 13]); 3] = [
     ),
 ];
 
-/// The fields for the three lengths of a text.
+/// The members for the three lengths of a summary.
 const LENGTHS: [&str; 3] = ["summary_terse", "summary_normal", "summary_detailed"];
 
 fn start_demo_hub(extra: &[&str]) -> HubProcess {
@@ -130,18 +130,18 @@ fn run_request(
 /// The events of one session as JSON lines.
 type SessionLines = Vec<String>;
 
-/// Runs all scenes in all languages and replies to every question with this decision, or not at all.
-fn run_all_scenes(decision: Option<&str>) -> BTreeMap<(&'static str, &'static str), SessionLines> {
+/// Runs all scenarios in all languages and replies to every question with this decision, or not at all.
+fn run_all_scenarios(decision: Option<&str>) -> BTreeMap<(&'static str, &'static str), SessionLines> {
     let hub = start_demo_hub(&["--demo-answer-timeout", if decision.is_some() { "1h" } else { "1s" }]);
     let mut results = BTreeMap::new();
     for (language, requests) in REQUESTS {
-        results.append(&mut run_all_scenes_in(&hub.client(), language, requests, decision));
+        results.append(&mut run_all_scenarios_in(&hub.client(), language, requests, decision));
     }
     results
 }
 
-/// Runs all scenes of one language concurrently, with a listener in that language.
-fn run_all_scenes_in(
+/// Runs all scenarios of one language concurrently, with a listener in that language.
+fn run_all_scenarios_in(
     client: &TestClient,
     language: &'static str,
     requests: [&'static str; 13],
@@ -180,9 +180,9 @@ fn is_hub_event(event: &Value) -> bool {
 }
 
 #[test]
-fn every_scene_is_valid_in_every_language_and_all_twelve_types_occur() {
+fn every_scenario_is_valid_in_every_language_and_all_twelve_types_occur() {
     for decision in [Some("accept"), Some("reject"), None] {
-        let received = run_all_scenes(decision);
+        let received = run_all_scenarios(decision);
         for (language, _) in REQUESTS {
             let own = received
                 .iter()
@@ -208,7 +208,7 @@ fn every_scene_is_valid_in_every_language_and_all_twelve_types_occur() {
 
 #[test]
 fn every_text_has_three_lengths_and_three_languages() {
-    for ((language, request), received) in run_all_scenes(Some("accept")) {
+    for ((language, request), received) in run_all_scenarios(Some("accept")) {
         let received = events(&received);
         for event in
             received.iter().filter(|event| short_type(event) != "output.streaming" && !is_hub_event(event))
@@ -250,7 +250,7 @@ fn no_action_happens_without_an_accept() {
         |received: &[Value]| received.iter().filter(|event| short_type(event) == "tool.invoked").count();
     let asks = |received: &[Value]| received.iter().any(|event| short_type(event) == "awaiting.confirmation");
     for (decision, calls) in [(Some("accept"), 1), (Some("reject"), 0), (None, 0)] {
-        let asked: Vec<_> = run_all_scenes(decision)
+        let asked: Vec<_> = run_all_scenarios(decision)
             .into_values()
             .map(|received| events(&received))
             .filter(|received| asks(received))
@@ -263,7 +263,7 @@ fn no_action_happens_without_an_accept() {
 }
 
 #[test]
-fn the_requested_details_are_asked_and_used() {
+fn the_confirmation_and_the_call_use_the_details_of_the_request() {
     let hub = start_demo_hub(&[]);
     let client = hub.client();
     let subscription = client.subscribe(REPLY_CAPABILITIES);
@@ -357,5 +357,5 @@ fn invalid_requests_are_refused() {
     ] {
         assert_eq!(hub.client().post("/demo", body).status, 400, "{body}");
     }
-    assert_eq!(hub.client().get("/events").status, 404, "the demo is not part of the dialect");
+    assert_eq!(hub.client().get("/events").status, 404, "without --compat, /events does not exist");
 }

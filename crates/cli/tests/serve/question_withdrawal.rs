@@ -18,6 +18,7 @@ fn a_withdrawn_question_is_rejected_and_announced() {
     let path = format!("/agent/v1/sessions/{session}/replies/{question}");
     let withdrawn = client.send("DELETE", &path, "");
     assert_eq!((withdrawn.status, withdrawn.json_str("decision")), (200, "reject".to_owned()));
+    // `by` says how the question was resolved, not who resolved it.
     assert_eq!(withdrawn.json_str("by"), "cancelled");
     while stream.next_type() != "awaiting.confirmation" {}
     let (_, _, resolution) = stream.next();

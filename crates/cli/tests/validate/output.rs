@@ -7,7 +7,7 @@ use testing::cli::run_sayso;
 
 #[test]
 fn a_valid_session_prints_only_the_summary() {
-    let output = run_sayso(&["validate"], lines(1, "sess_lawful01"));
+    let output = run_sayso(&["validate"], lines(1, "sess_valid0001"));
     assert_eq!(output.stdout, "3 events, 1 sessions: 0 errors, 0 warnings\n");
     assert_eq!((output.exit_code, &*output.stderr), (0, ""));
 }

@@ -9,7 +9,6 @@ mod agent_connections;
 mod agent_liveness;
 mod attach;
 mod delivery_groups;
-mod hold_limit;
 mod hub_messages;
 mod id_generator;
 mod late_join;
@@ -24,6 +23,7 @@ mod resume_from;
 mod retention;
 mod scratch;
 mod sessions;
+mod shaper_limit;
 mod subscriber_messages;
 mod subscription;
 mod telemetry;
@@ -335,13 +335,14 @@ impl Core {
                 language,
                 content_type,
                 complete,
-                keeps_state,
+                agent_reports_state,
                 idempotency_key: key,
             } => {
                 let (id, language) = (output_id.as_deref(), language.as_deref());
-                let (content_type, complete, keeps_state) =
-                    (content_type.as_deref(), *complete, *keeps_state);
-                let output = output::OutputChunk { id, text, language, content_type, complete, keeps_state };
+                let (content_type, complete, agent_reports_state) =
+                    (content_type.as_deref(), *complete, *agent_reports_state);
+                let output =
+                    output::OutputChunk { id, text, language, content_type, complete, agent_reports_state };
                 self.stream_output(principal, session, &output, key.as_deref(), context)
             }
             HubCommand::Ask { session, body, is_clarification, idempotency_key: key } => {

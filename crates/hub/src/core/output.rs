@@ -19,7 +19,7 @@ pub(super) struct OutputChunk<'p> {
     pub(super) language: Option<&'p str>,
     pub(super) content_type: Option<&'p str>,
     pub(super) complete: bool,
-    pub(super) keeps_state: bool,
+    pub(super) agent_reports_state: bool,
 }
 
 /// Maximum number of code points in one output event.
@@ -70,7 +70,7 @@ impl Core {
             events.push(chunk_event(self.scratch.take_writer(), chunk, text, position, complete, &[]));
             position += text.chars().count() as u64;
         }
-        if chunk.complete && !awaits_input && !chunk.keeps_state {
+        if chunk.complete && !awaits_input && !chunk.agent_reports_state {
             events.push(hub_messages::state_changed_event(&mut self.scratch, None, &AgentState::Thinking));
         }
         match self.emit(session, EventBatch::FromHub(events), context) {
@@ -99,8 +99,14 @@ fn split_text(text: &str) -> Vec<&str> {
 
 /// Creates the final chunk of an output that its agent left open.
 pub(super) fn closing_chunk(id: Option<&str>, position: u64) -> HubEvent {
-    let chunk =
-        OutputChunk { id, text: "", language: None, content_type: None, complete: true, keeps_state: true };
+    let chunk = OutputChunk {
+        id,
+        text: "",
+        language: None,
+        content_type: None,
+        complete: true,
+        agent_reports_state: true,
+    };
     chunk_event(TapeWriter::default(), &chunk, "", position, true, &["en"])
 }
 

@@ -92,12 +92,12 @@ impl Core {
                 let mut tape = Tape::default();
                 let doc = tape.read(text).map_err(|_| unreadable())?;
                 let mut findings = Findings::new(ValidationMode::Strict);
-                let CheckedDocument::Event(step) = self.validator.check(&doc, &mut findings) else {
+                let CheckedDocument::Event(event) = self.validator.check(&doc, &mut findings) else {
                     return Err(unreadable());
                 };
-                let step = step.borrow();
-                live.machine.apply(&step, &mut findings);
-                live.last_timestamp = step
+                let event = event.borrow();
+                live.machine.apply(&event, &mut findings);
+                live.last_timestamp = event
                     .timestamp
                     .map_or(live.last_timestamp, |at| live.last_timestamp.max(at.unix_millis()));
             }
@@ -136,10 +136,10 @@ fn parse_subscription(stored: &journal::stored::OpenSubscription) -> Option<Live
     let mut tape = Tape::default();
     let doc = tape.read(std::str::from_utf8(&stored.record).ok()?).ok()?;
     let root = doc.root();
-    let accepted = root.member("accepted")?.source();
-    let mut granted = parse_accepted(accepted)?;
-    let resume_from = ResumeFrom::take_from(&mut granted.honored_capabilities);
-    let terms = terms_of(&granted)?;
+    let accepted_json = root.member("accepted")?.source();
+    let mut accepted = parse_accepted(accepted_json)?;
+    let resume_from = ResumeFrom::take_from(&mut accepted.honored_capabilities);
+    let terms = terms_of(&accepted)?;
     let scope = Scope::read(&root.member("scope")?)?;
     let may_answer = root.member("may_answer")?.as_bool()?;
     let principal = Principal {
@@ -151,16 +151,16 @@ fn parse_subscription(stored: &journal::stored::OpenSubscription) -> Option<Live
         token_digest: None,
     };
     let mut subscription =
-        LiveSubscription::new(SubscriptionId::parse(&stored.id).ok()?, &principal, terms, accepted);
+        LiveSubscription::new(SubscriptionId::parse(&stored.id).ok()?, &principal, terms, accepted_json);
     subscription.resume_after = resume_from.after;
     for earlier in root.member("before").iter().flat_map(aaep::json::JsonValue::items) {
         let until = u64::try_from(earlier.member("until")?.as_number()?.as_i64()?).ok()?;
-        let accepted = earlier.member("accepted")?.source();
-        let shaping_terms = Arc::new(ShapingTerms::from(&terms_of(&parse_accepted(accepted)?)?));
+        let accepted_json = earlier.member("accepted")?.source();
+        let shaping_terms = Arc::new(ShapingTerms::from(&terms_of(&parse_accepted(accepted_json)?)?));
         subscription.previous_terms.push(PreviousTerms {
             last_position: until,
             shaping_terms,
-            accepted_json: accepted.into(),
+            accepted_json: accepted_json.into(),
         });
     }
     Some(subscription)

@@ -49,7 +49,7 @@ impl Core {
                 self.close_subscription(id, context);
                 HubReply::Done
             }
-            SubscriberMessage::Reply(reply) => self.handle_reply(principal, via, reply, context)?,
+            SubscriberMessage::Consent(reply) => self.handle_reply(principal, via, reply, context)?,
         })
     }
 

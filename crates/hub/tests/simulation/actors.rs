@@ -42,33 +42,33 @@ impl SimulatedWorld {
             let scope = SCOPES[self.random.below(SCOPES.len())];
             let principal = if self.random.one_in(8) { observer(&name) } else { listener(&name, scope) };
             let capabilities = self.random.below(CAPABILITIES.len());
-            let is_prompt = self.random.one_in(2);
-            self.listeners.push(SimulatedListener::new(principal, capabilities, is_prompt));
+            let reads_immediately = self.random.one_in(2);
+            self.listeners.push(SimulatedListener::new(principal, capabilities, reads_immediately));
         }
     }
 
     pub(crate) fn act_as_listener(&mut self) {
-        let at = self.random.below(self.listeners.len());
-        let subscriber = &mut self.listeners[at];
+        let listener_index = self.random.below(self.listeners.len());
+        let subscriber = &mut self.listeners[listener_index];
         let principal = subscriber.principal.clone();
         let Some(subscription) = subscriber.subscription.clone() else {
             let capabilities = CAPABILITIES[subscriber.capabilities];
             let text = format!(
                 r#"{{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"listener","capabilities":{capabilities}}}"#
             );
-            self.ask(&principal, subscribe(&text), Purpose::Subscribe(at));
+            self.ask(&principal, subscribe(&text), Purpose::Subscribe(listener_index));
             return;
         };
         let Some(connection) = subscriber.connection.as_ref().map(|connection| connection.id) else {
             let last_event_id = subscriber.last_id.clone();
             let listener = ListenerId(self.next_number());
             let command = HubCommand::Attach { subscription: id(&subscription), last_event_id, listener };
-            self.ask(&principal, command, Purpose::Attach(at, listener));
+            self.ask(&principal, command, Purpose::Attach(listener_index, listener));
             return;
         };
         match self.random.below(12) {
             0 => {
-                let subscriber = &mut self.listeners[at];
+                let subscriber = &mut self.listeners[listener_index];
                 (subscriber.connection, subscriber.lost_at) = (None, self.now);
                 self.ask(
                     &principal,
@@ -77,22 +77,22 @@ impl SimulatedWorld {
                 );
             }
             1 => {
-                self.listeners[at].is_stalled =
-                    !self.listeners[at].is_stalled && !self.listeners[at].is_prompt;
+                self.listeners[listener_index].is_stalled = !self.listeners[listener_index].is_stalled
+                    && !self.listeners[listener_index].reads_immediately;
             }
             2 => {
                 // A second connection while the first is still open.
                 let (listener, last_event_id) =
-                    (ListenerId(self.next_number()), self.listeners[at].last_id.clone());
+                    (ListenerId(self.next_number()), self.listeners[listener_index].last_id.clone());
                 let command = HubCommand::Attach { subscription: id(&subscription), last_event_id, listener };
-                self.ask(&principal, command, Purpose::Attach(at, listener));
+                self.ask(&principal, command, Purpose::Attach(listener_index, listener));
             }
             3 if self.random.one_in(4) => {
-                self.listeners[at].is_closing = true;
+                self.listeners[listener_index].is_closing = true;
                 let text = format!(r#"{{"type":"subscription.close","subscription_id":"{subscription}"}}"#);
-                self.ask(&principal, send_message(&text), Purpose::Close(at));
+                self.ask(&principal, send_message(&text), Purpose::Close(listener_index));
             }
-            4 => self.extend_deadline(at, &subscription),
+            4 => self.extend_deadline(listener_index, &subscription),
             6 => {
                 let capabilities = RENEGOTIATIONS[self.random.below(RENEGOTIATIONS.len())];
                 let text = format!(
@@ -100,13 +100,13 @@ impl SimulatedWorld {
                 );
                 self.ask(&principal, send_message(&text), Purpose::Other);
             }
-            5 if self.random.one_in(6) => self.stop_session(at, &subscription),
-            _ => self.send_reply(at, &subscription),
+            5 if self.random.one_in(6) => self.stop_session(listener_index, &subscription),
+            _ => self.send_reply(listener_index, &subscription),
         }
     }
 
-    fn may_answer(&self, at: usize, session_id: &str) -> bool {
-        let subscriber = &self.listeners[at];
+    fn may_answer(&self, listener_index: usize, session_id: &str) -> bool {
+        let subscriber = &self.listeners[listener_index];
         let session = self.agents.iter().find_map(|agent| {
             let session = agent.sessions.iter().find(|session| session.id == session_id)?;
             Some((agent.principal.agent_id.clone()?, session.person.clone()))
@@ -118,7 +118,7 @@ impl SimulatedWorld {
 
     /// Replies to a random question. The reply may be sent twice, be late, concern another person's question, or name
     /// another listener's subscription.
-    fn send_reply(&mut self, at: usize, subscription: &str) {
+    fn send_reply(&mut self, listener_index: usize, subscription: &str) {
         let tokens: Vec<String> = {
             let mut tokens: Vec<_> = self.ledger.questions.keys().cloned().collect();
             tokens.sort();
@@ -132,7 +132,7 @@ impl SimulatedWorld {
         if tries_other_subscription {
             let other = self.random.below(self.listeners.len());
             if let Some(other_subscription) =
-                self.listeners[other].subscription.clone().filter(|_| other != at)
+                self.listeners[other].subscription.clone().filter(|_| other != listener_index)
             {
                 named_subscription = other_subscription;
             }
@@ -141,7 +141,7 @@ impl SimulatedWorld {
         if decision == "accept"
             && named_subscription == subscription
             && self.now < deadline
-            && self.may_answer(at, &session)
+            && self.may_answer(listener_index, &session)
         {
             self.ledger.accepts.insert(token.clone());
         }
@@ -155,14 +155,14 @@ impl SimulatedWorld {
                 r#"{{"type":"confirmation.reply","reply_token":"{token}","decision":"{decision}","subscription_id":"{named_subscription}","timestamp":"{timestamp}"}}"#
             )
         };
-        let principal = self.listeners[at].principal.clone();
+        let principal = self.listeners[listener_index].principal.clone();
         if self.random.one_in(4) {
             self.ask(&principal, send_message(&text), Purpose::Other);
         }
         self.ask(&principal, send_message(&text), Purpose::Other);
     }
 
-    fn extend_deadline(&mut self, at: usize, subscription: &str) {
+    fn extend_deadline(&mut self, listener_index: usize, subscription: &str) {
         let mut tokens: Vec<_> = self.ledger.questions.keys().cloned().collect();
         tokens.sort();
         let Some(token) = self.random.choose(&tokens).cloned() else { return };
@@ -170,11 +170,11 @@ impl SimulatedWorld {
         let text = format!(
             r#"{{"type":"sayso:deadline.extend","reply_token":"{token}","subscription_id":"{subscription}","timestamp":"{timestamp}"}}"#
         );
-        let principal = self.listeners[at].principal.clone();
+        let principal = self.listeners[listener_index].principal.clone();
         self.ask(&principal, send_message(&text), Purpose::Other);
     }
 
-    fn stop_session(&mut self, at: usize, subscription: &str) {
+    fn stop_session(&mut self, listener_index: usize, subscription: &str) {
         let agent = self.random.below(self.agents.len());
         let session = self.random.choose(&self.agents[agent].sessions).cloned();
         let Some(session) = session else { return };
@@ -183,15 +183,15 @@ impl SimulatedWorld {
             r#"{{"type":"sayso:session.stop","session_id":"{}","subscription_id":"{subscription}","timestamp":"{timestamp}"}}"#,
             session.id
         );
-        let principal = self.listeners[at].principal.clone();
+        let principal = self.listeners[listener_index].principal.clone();
         self.ask(&principal, send_message(&text), Purpose::Other);
     }
 
     pub(crate) fn act_as_agent(&mut self) {
-        let at = self.random.below(self.agents.len());
-        let principal = self.agents[at].principal.clone();
-        let recent = self.agents[at].sessions.len().saturating_sub(3);
-        let current = self.random.choose(&self.agents[at].sessions[recent..]).cloned();
+        let agent_index = self.random.below(self.agents.len());
+        let principal = self.agents[agent_index].principal.clone();
+        let recent = self.agents[agent_index].sessions.len().saturating_sub(3);
+        let current = self.random.choose(&self.agents[agent_index].sessions[recent..]).cloned();
         let key = self.random.one_in(6).then(|| format!("key-{}", self.random.below(6)));
         let Some(current) = current.filter(|_| !self.random.one_in(25)) else {
             let person = PEOPLE[self.random.below(PEOPLE.len())].to_owned();
@@ -201,7 +201,7 @@ impl SimulatedWorld {
             self.ask(
                 &principal,
                 HubCommand::Start { body: text.into(), idempotency_key: None },
-                Purpose::Start(at, person),
+                Purpose::Start(agent_index, person),
             );
             return;
         };
@@ -220,7 +220,7 @@ impl SimulatedWorld {
                     language: None,
                     content_type: None,
                     complete,
-                    keeps_state: false,
+                    agent_reports_state: false,
                     idempotency_key: key,
                 };
                 self.ask(&principal, command, Purpose::Publish);
@@ -231,7 +231,7 @@ impl SimulatedWorld {
                     .replace("500 euro", &format!("{amount} euro"))
                     .replace("500.00", &amount)
                     .replace("180", &format!("{}", 30 + self.random.below(60)));
-                let purpose = Purpose::Ask(at, session.clone(), amount);
+                let purpose = Purpose::Ask(agent_index, session.clone(), amount);
                 self.ask(
                     &principal,
                     HubCommand::Ask {
@@ -245,7 +245,7 @@ impl SimulatedWorld {
             }
             5 if self.random.one_in(2) => {
                 let text = r#"{"question":"Which account?","timeout_seconds":60,"response_types":["free_text"],"summary_normal":"Which account?"}"#.to_owned();
-                let purpose = Purpose::Ask(at, session.clone(), String::new());
+                let purpose = Purpose::Ask(agent_index, session.clone(), String::new());
                 self.ask(
                     &principal,
                     HubCommand::Ask {
@@ -280,8 +280,8 @@ impl SimulatedWorld {
                 if self.random.one_in(4) {
                     amount.push('0');
                 }
-                self.agents[at].calls += 1;
-                let call = format!("call_{}", self.agents[at].calls);
+                self.agents[agent_index].calls += 1;
+                let call = format!("call_{}", self.agents[agent_index].calls);
                 let mut invoked = crate::support::tool_invoked(&token, &amount).replace("call_1", &call);
                 if self.random.one_in(4) {
                     invoked = invoked.replace(&format!(r#""reply_token":"{token}","#), "");
@@ -338,10 +338,10 @@ impl SimulatedWorld {
 
     /// Lets every listener that is not stalled read.
     pub(crate) fn read_all(&mut self) {
-        for at in 0..self.listeners.len() {
+        for listener_index in 0..self.listeners.len() {
             let max_frames = self.random.below(6);
-            let subscriber = &mut self.listeners[at];
-            let max_frames = if subscriber.is_prompt { usize::MAX } else { max_frames };
+            let subscriber = &mut self.listeners[listener_index];
+            let max_frames = if subscriber.reads_immediately { usize::MAX } else { max_frames };
             if subscriber.is_stalled || !subscriber.read_frames(max_frames, &self.queues) {
                 continue;
             }

@@ -26,7 +26,7 @@ pub(crate) struct SimulatedListener {
     pub(crate) is_closing: bool,
     pub(crate) is_stalled: bool,
     /// Whether it always reads everything. Other listeners receive critical events early and thus out of order.
-    pub(crate) is_prompt: bool,
+    pub(crate) reads_immediately: bool,
     /// The last id, of an event or a resume point, as a browser remembers it.
     pub(crate) last_id: Option<String>,
     /// The ids of all events it received.
@@ -53,7 +53,7 @@ pub(crate) struct SimulatedConnection {
 }
 
 impl SimulatedListener {
-    pub(crate) fn new(principal: Principal, capabilities: usize, is_prompt: bool) -> Self {
+    pub(crate) fn new(principal: Principal, capabilities: usize, reads_immediately: bool) -> Self {
         Self {
             principal,
             capabilities,
@@ -62,7 +62,7 @@ impl SimulatedListener {
             lost_at: UnixMillis::default(),
             is_closing: false,
             is_stalled: false,
-            is_prompt,
+            reads_immediately,
             last_id: None,
             ids: HashSet::new(),
             complete_from: None,
@@ -163,7 +163,7 @@ impl SimulatedListener {
     fn check_rules(&mut self, json: &str) {
         // An event held by a rate limit carries the time it was sent. After a reconnect, later events may have
         // earlier times.
-        if !self.is_prompt || self.capabilities >= FIRST_RATE_LIMITED {
+        if !self.reads_immediately || self.capabilities >= FIRST_RATE_LIMITED {
             return;
         }
         self.history.push(json.to_owned());

@@ -144,7 +144,7 @@ impl SimulatedWorld {
         for output in outputs {
             self.perform(output);
         }
-        for subscriber in self.listeners.iter_mut().filter(|subscriber| subscriber.is_prompt) {
+        for subscriber in self.listeners.iter_mut().filter(|subscriber| subscriber.reads_immediately) {
             subscriber.read_frames(usize::MAX, &self.queues);
         }
         let overdue = self.pending.iter().find(|(_, (_, until))| *until <= self.now);

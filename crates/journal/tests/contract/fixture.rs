@@ -18,7 +18,7 @@ pub(crate) trait JournalFixture {
     fn after_crash(&self, journal: Box<dyn Journal>) -> Box<dyn Journal>;
 }
 
-/// A fixture for the in-memory journal, which lives as long as its value.
+/// A fixture for the in-memory journal. It has no storage, so reopening returns the same journal.
 #[derive(Default)]
 pub(crate) struct MemoryFixture;
 

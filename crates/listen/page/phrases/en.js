@@ -76,8 +76,9 @@ export const en = {
   },
   risk: { high: "High risk.", medium: "Medium risk.", low: "Low risk." },
   riskUnknown: "The agent does not say how risky this is.",
-  reversibility: { irreversible: "This cannot be undone.", reversible: "This can be undone.", withEffort: "This is hard to undo.", agentWording: "It cannot be undone." },
-  tooManyQuestions: (most) => `More than ${most} questions are open, so another one is not shown. Without an answer, it will not be done.`,
+  // `irreversibleInAgentText` is a sentence that agents often use. If the question contains it, the page does not add `irreversible`.
+  reversibility: { irreversible: "This cannot be undone.", reversible: "This can be undone.", withEffort: "This is hard to undo.", irreversibleInAgentText: "It cannot be undone." },
+  tooManyQuestions: (max) => `More than ${max} questions are open, so another one is not shown. Without an answer, it will not be done.`,
   moreQuestionsArrived: (more, open) => `${more} more questions came. ${open} are open; they are in the list of questions.`,
   anotherQuestionFrom: "Another question from",
   questionsOpen: (open) => `${open} questions are open.`,
@@ -139,7 +140,7 @@ export const en = {
   startedEarlier: "a session that started before you were listening.",
   currentState: (state) => `Now: ${state}.`,
   stop: "Stop",
-  entriesDropped: (dropped, most) => `${dropped} older entries were removed; the last ${most} are kept.`,
+  entriesDropped: (dropped, max) => `${dropped} older entries were removed; the last ${max} are kept.`,
   announcementsSkipped: (number) =>
     `${number === 1 ? "1 message was" : `${number} messages were`} skipped, because too many came at once. They are in the log.`,
   // Settings and the connection.

@@ -1,7 +1,7 @@
 // Spanish, in the polite form (usted).
 
 const count = (number, word) => (number === 1 ? `1 ${word}` : `${number} ${word}s`);
-const sessions = (number) => (number === 1 ? "1 sesión" : `${number} sesiones`);
+const sessionCount = (number) => (number === 1 ? "1 sesión" : `${number} sesiones`);
 
 export const es = {
   lang: "es",
@@ -88,8 +88,8 @@ export const es = {
   ended: { done: "Terminado", failed: "Ha fallado", stopped: "Parado", missed: "Terminado, resultado desconocido" },
   sessionOf: "Una sesión de",
   isRunning: (state) => `está en marcha. ${state}.`,
-  missedMessages: (messages, many) => `Se perdió ${messages} mensajes en ${sessions(many)}. Están en el registro.`,
-  sessionsRunning: (many) => `Hay ${sessions(many)} en marcha. Están en la lista de sesiones.`,
+  missedMessages: (messages, sessions) => `Se perdió ${messages} mensajes en ${sessionCount(sessions)}. Están en el registro.`,
+  sessionsRunning: (sessions) => `Hay ${sessionCount(sessions)} en marcha. Están en la lista de sesiones.`,
   timeLimit: (time) => `Tiene ${time}.`,
   timeLeft: (time) => `Tiempo restante: cerca de ${time}.`,
   timeLeftToAnswer: (time) => `Tiempo restante para responder, cerca de ${time}:`,
@@ -100,8 +100,8 @@ export const es = {
   },
   risk: { high: "Riesgo alto.", medium: "Riesgo medio.", low: "Riesgo bajo." },
   riskUnknown: "El agente no dice cuánto riesgo hay.",
-  reversibility: { irreversible: "Esto no se puede deshacer.", reversible: "Se puede deshacer.", withEffort: "Es difícil de deshacer.", agentWording: "No se puede deshacer." },
-  tooManyQuestions: (most) => `Hay más de ${most} preguntas abiertas, así que otra más no se muestra. Sin respuesta, no se hará.`,
+  reversibility: { irreversible: "Esto no se puede deshacer.", reversible: "Se puede deshacer.", withEffort: "Es difícil de deshacer.", irreversibleInAgentText: "No se puede deshacer." },
+  tooManyQuestions: (max) => `Hay más de ${max} preguntas abiertas, así que otra más no se muestra. Sin respuesta, no se hará.`,
   moreQuestionsArrived: (more, open) => `Llegaron ${more} preguntas más. Hay ${open} abiertas; están en la lista de preguntas.`,
   anotherQuestionFrom: "Otra pregunta de",
   questionsOpen: (open) => `Hay ${open} preguntas abiertas.`,
@@ -160,7 +160,7 @@ export const es = {
   startedEarlier: "una sesión que empezó antes de que usted escuchara.",
   currentState: (state) => `Ahora: ${state}.`,
   stop: "Parar",
-  entriesDropped: (dropped, most) => `Se quitaron ${dropped} entradas antiguas; se guardan las últimas ${most}.`,
+  entriesDropped: (dropped, max) => `Se quitaron ${dropped} entradas antiguas; se guardan las últimas ${max}.`,
   announcementsSkipped: (number) =>
     `${number === 1 ? "Se omitió 1 mensaje" : `Se omitieron ${number} mensajes`}, porque llegaron demasiados a la vez. Están en el registro.`,
   paceRange: "La velocidad de la voz es un número de 50 a 1000.",

@@ -94,7 +94,7 @@ pub(super) async fn run_once(
     }
 }
 
-/// Returns the position that a message reports, if it is a position message.
+/// Returns the position that a message reports, if it is a position message (`sayso:place` on the wire).
 fn parse_position(text: &str) -> Option<String> {
     if !text.contains("sayso:place") {
         return None;

@@ -109,7 +109,7 @@ impl Subscriber {
             return Err(AnswerError::ExtensionExhausted);
         }
         let request = DeadlineExtend::new(question.reply_token.clone(), subscription, timestamp);
-        self.await_extension(number, now);
+        self.record_more_time_request(number, now);
         Ok(Message::DeadlineExtend(request).to_json())
     }
 
@@ -135,7 +135,7 @@ impl Subscriber {
     /// Clears requests that did not reach the hub, after the person was informed.
     pub fn clear_pending_requests(&mut self) {
         for question in &mut self.questions {
-            question.extension_reply_by = None;
+            question.more_time_reply_due = None;
         }
         for session in &mut self.sessions {
             session.is_stopping = false;
@@ -351,7 +351,7 @@ impl Subscriber {
 
     /// Announces due reminders and closes expired questions.
     pub(super) fn poll_questions(&mut self, now: UnixMillis) {
-        self.expire_extension_requests(now);
+        self.expire_more_time_requests(now);
         let mut announcements = Vec::new();
         for question in &mut self.questions {
             let passed = question.reminders.iter().filter(|at| **at <= now).count();

@@ -9,8 +9,9 @@ use super::answer::question_announcement;
 use super::{Subscriber, hub_extension_texts, wording};
 use crate::AnnouncementKind;
 
-/// How long to wait for the hub's response to a request for more time, in milliseconds. After that, the person is informed.
-const EXTENSION_REPLY_TIMEOUT_MS: i64 = 10_000;
+/// How long to wait for the hub's response to a request for more time, in milliseconds. After that, the person hears that it
+/// was not granted.
+const MORE_TIME_REPLY_TIMEOUT_MS: i64 = 10_000;
 
 enum DeadlineNotice {
     /// The question with this token can be answered until this time, by the hub's clock.
@@ -36,19 +37,25 @@ impl Subscriber {
     /// Handles an event if it only reports the deadline of a question. Returns whether it did.
     pub(super) fn handle_deadline_notice(&mut self, event: &Event, now: UnixMillis) -> bool {
         match DeadlineNotice::from_event(event) {
-            // The local reminders announce the remaining time, by the local clock.
+            // The listener announces the remaining time itself, by the local clock.
             Some(DeadlineNotice::Reminder(token)) => {
                 self.questions.iter().any(|question| question.reply_token.as_str() == token)
             }
             Some(DeadlineNotice::Extended(token, deadline)) => {
-                self.apply_extension(token, deadline, event.envelope.timestamp.unix_millis(), now);
+                self.apply_deadline_extension(token, deadline, event.envelope.timestamp.unix_millis(), now);
                 true
             }
             None => false,
         }
     }
 
-    fn apply_extension(&mut self, token: String, deadline: UnixMillis, sent_at: UnixMillis, now: UnixMillis) {
+    fn apply_deadline_extension(
+        &mut self,
+        token: String,
+        deadline: UnixMillis,
+        sent_at: UnixMillis,
+        now: UnixMillis,
+    ) {
         let Some(question) =
             self.questions.iter_mut().find(|question| question.reply_token.as_str() == token)
         else {
@@ -62,7 +69,7 @@ impl Subscriber {
             }
             return;
         };
-        question.extension_reply_by = None;
+        question.more_time_reply_due = None;
         if !question.extend_deadline(deadline, sent_at, now) || question.is_answered {
             return;
         }
@@ -77,24 +84,25 @@ impl Subscriber {
         self.announce(announcement);
     }
 
-    /// Takes the extended deadline that arrived before its question.
+    /// Takes the extended deadline of a question, if it arrived before the question.
     pub(super) fn take_early_deadline(&mut self, token: &str) -> Option<UnixMillis> {
         let at = self.early_deadlines.iter().position(|(known, _)| known == token)?;
         self.early_deadlines.remove(at).map(|(_, deadline)| deadline)
     }
 
     /// Records that the person requested more time and the hub's response is pending.
-    pub(super) fn await_extension(&mut self, number: u32, now: UnixMillis) {
+    pub(super) fn record_more_time_request(&mut self, number: u32, now: UnixMillis) {
         if let Some(question) = self.questions.iter_mut().find(|question| question.number == number) {
-            question.extension_reply_by = Some(now.saturating_add(EXTENSION_REPLY_TIMEOUT_MS));
+            question.more_time_reply_due = Some(now.saturating_add(MORE_TIME_REPLY_TIMEOUT_MS));
         }
     }
 
-    /// Announces requests for more time that the hub has not granted in time.
-    pub(super) fn expire_extension_requests(&mut self, now: UnixMillis) {
+    /// Announces which requests for more time the hub has not answered in time.
+    pub(super) fn expire_more_time_requests(&mut self, now: UnixMillis) {
         let mut announcements = Vec::new();
         for question in &mut self.questions {
-            if question.extension_reply_by.take_if(|until| *until <= now).is_some() && !question.is_answered {
+            if question.more_time_reply_due.take_if(|until| *until <= now).is_some() && !question.is_answered
+            {
                 let remaining = wording::duration_text(self.phrases, question.remaining_ms(now));
                 let text = self.phrases.more_time_not_granted(question.number, &remaining);
                 announcements.push(question_announcement(

@@ -223,7 +223,7 @@ impl Subscriber {
                 .copied()
                 .into_iter()
                 .chain(question.stale_at)
-                .chain(question.extension_reply_by)
+                .chain(question.more_time_reply_due)
                 .chain([question.deadline.saturating_add(OVERDUE_GRACE_MS)])
         });
         held.chain(questions).chain(self.shaper.next_deadline()).min()

@@ -44,8 +44,8 @@ pub struct ListenerQuestion {
     pub(super) clock_skew_ms: i64,
     /// When the question counts as closed, unless it arrives again first.
     pub(super) stale_at: Option<UnixMillis>,
-    /// When a pending request for more time expires.
-    pub(super) extension_reply_by: Option<UnixMillis>,
+    /// When the hub's reply to a request for more time is due, if one is pending.
+    pub(super) more_time_reply_due: Option<UnixMillis>,
     /// The pending reminders: when half and when a tenth of the time remains.
     pub(super) reminders: Vec<UnixMillis>,
 }
@@ -203,7 +203,7 @@ impl ListenerQuestion {
             decision: None,
             clock_skew_ms: 0,
             stale_at: None,
-            extension_reply_by: None,
+            more_time_reply_due: None,
             reminders: Vec::new(),
         }
     }

@@ -16,9 +16,11 @@ use crate::client::{Address, ConnectionEvent};
 use crate::{Announcement, Preferences, SpeechSynthesizer, Subscriber, SubscriberLimits};
 
 pub(super) const NOW: UnixMillis = UnixMillis::new(1_779_631_200_000);
-pub(super) const WITHOUT_REQUESTS: InputContext =
+/// The context of `sayso listen`, which accepts no requests to an agent.
+pub(super) const LISTEN_CONTEXT: InputContext =
     InputContext { request_filter: None, has_speech: false, has_hub: true, is_disconnected: false };
-pub(super) const WITH_REQUESTS: InputContext =
+/// The context of `sayso demo`, which also accepts requests to the demo agent.
+pub(super) const DEMO_CONTEXT: InputContext =
     InputContext { request_filter: Some(|_| true), has_speech: false, has_hub: true, is_disconnected: false };
 
 fn subscriber_with(questions: &[&str]) -> Subscriber {
@@ -133,7 +135,7 @@ fn only_unambiguous_input_counts_as_an_answer() {
         (&[], "1", None),
     ];
     for (questions, line, expected) in table {
-        let sent = sent_message(questions, line, WITHOUT_REQUESTS);
+        let sent = sent_message(questions, line, LISTEN_CONTEXT);
         match expected {
             Some(part) => {
                 assert!(sent.as_ref().is_some_and(|sent| sent.contains(part)), "{line:?}: {sent:?}");
@@ -154,7 +156,7 @@ fn input_that_is_neither_a_command_nor_an_answer_is_a_request() {
         (&[], "yes", None),
         (&[], "status", None),
     ] {
-        let sent = sent_message(questions, line, WITH_REQUESTS);
+        let sent = sent_message(questions, line, DEMO_CONTEXT);
         match expected {
             Some(part) => {
                 assert!(sent.as_ref().is_some_and(|sent| sent.contains(part)), "{line:?}: {sent:?}");
@@ -170,7 +172,7 @@ fn while_a_question_is_open_answer_like_input_is_not_a_request() {
         ["nope", "yes please", "ok then", "sure", "go ahead", "I don't want that", "send it", "cancel"]
     {
         for questions in [&[HIGH_RISK][..], &[LOW_RISK], &[LOW_RISK, HIGH_RISK], &[LOW_RISK, FREE_TEXT]] {
-            let actions = handle_line(&mut subscriber_with(questions), line, WITH_REQUESTS, NOW);
+            let actions = handle_line(&mut subscriber_with(questions), line, DEMO_CONTEXT, NOW);
             let [TerminalAction::Say(announcement)] = actions.as_slice() else {
                 panic!("{line}: {actions:?}")
             };
@@ -180,15 +182,11 @@ fn while_a_question_is_open_answer_like_input_is_not_a_request() {
             );
             assert!(announcement.text.contains(" yes "), "how to answer: {announcement:?}");
         }
-        assert_eq!(
-            sent_message(&[], line, WITH_REQUESTS),
-            Some(format!("request {line}")),
-            "nothing is open"
-        );
+        assert_eq!(sent_message(&[], line, DEMO_CONTEXT), Some(format!("request {line}")), "nothing is open");
     }
     // The same holds for a line that is not a known request. A known request is passed on.
     let context =
-        InputContext { request_filter: Some(|line| line == "what's my balance?"), ..WITHOUT_REQUESTS };
+        InputContext { request_filter: Some(|line| line == "what's my balance?"), ..LISTEN_CONTEXT };
     assert_eq!(sent_message(&[HIGH_RISK], "hm, er, mumble", context), None);
     assert_eq!(sent_message(&[HIGH_RISK], "wibble", context), None);
     assert_eq!(
@@ -215,14 +213,14 @@ fn the_farewell_names_running_agents_and_open_questions() {
 
 #[test]
 fn stop_needs_a_session_number_if_several_agents_are_active() {
-    assert_eq!(sent_message(&[HIGH_RISK, HIGH_RISK], "stop", WITHOUT_REQUESTS), None);
-    assert!(sent_message(&[HIGH_RISK, HIGH_RISK], "stop 2", WITHOUT_REQUESTS).unwrap().contains("sess_1"));
-    assert!(sent_message(&[HIGH_RISK], "stop", WITHOUT_REQUESTS).unwrap().contains("sess_0"));
-    let all = handle_line(&mut subscriber_with(&[HIGH_RISK, HIGH_RISK]), "stop all", WITHOUT_REQUESTS, NOW);
+    assert_eq!(sent_message(&[HIGH_RISK, HIGH_RISK], "stop", LISTEN_CONTEXT), None);
+    assert!(sent_message(&[HIGH_RISK, HIGH_RISK], "stop 2", LISTEN_CONTEXT).unwrap().contains("sess_1"));
+    assert!(sent_message(&[HIGH_RISK], "stop", LISTEN_CONTEXT).unwrap().contains("sess_0"));
+    let all = handle_line(&mut subscriber_with(&[HIGH_RISK, HIGH_RISK]), "stop all", LISTEN_CONTEXT, NOW);
     assert_eq!(all.iter().filter(|action| matches!(action, TerminalAction::Send { .. })).count(), 2);
-    assert_eq!(sent_message(&[HIGH_RISK], "stop", InputContext { has_hub: false, ..WITHOUT_REQUESTS }), None);
+    assert_eq!(sent_message(&[HIGH_RISK], "stop", InputContext { has_hub: false, ..LISTEN_CONTEXT }), None);
     assert_eq!(
-        sent_message(&[HIGH_RISK], "more time", InputContext { has_hub: false, ..WITHOUT_REQUESTS }),
+        sent_message(&[HIGH_RISK], "more time", InputContext { has_hub: false, ..LISTEN_CONTEXT }),
         None
     );
 }
@@ -239,7 +237,7 @@ fn several_sessions_of_one_agent_are_distinguished_by_topic() {
         );
     }
     let reply =
-        |subscriber: &mut Subscriber, line| match &handle_line(subscriber, line, WITHOUT_REQUESTS, NOW)[..] {
+        |subscriber: &mut Subscriber, line| match &handle_line(subscriber, line, LISTEN_CONTEXT, NOW)[..] {
             [TerminalAction::Say(announcement)] => announcement.text.clone(),
             other => panic!("{other:?}"),
         };
@@ -255,7 +253,7 @@ fn the_status_describes_each_of_several_questions() {
     let reply = |questions: &[&str]| match &handle_line(
         &mut subscriber_with(questions),
         "status",
-        WITHOUT_REQUESTS,
+        LISTEN_CONTEXT,
         NOW,
     )[..]
     {
@@ -282,7 +280,7 @@ fn the_announced_answers_to_several_questions_are_accepted() {
                     subscriber.repeat_question(2, NOW).unwrap().text.lines().last().unwrap().to_owned();
                 // The instructions contain the first form. The second form is also accepted.
                 assert!(instructions.contains(words[0]), "{instructions}");
-                let actions = handle_line(&mut subscriber, line, WITHOUT_REQUESTS, NOW);
+                let actions = handle_line(&mut subscriber, line, LISTEN_CONTEXT, NOW);
                 let sent = format!(r#""reply_token":"rpl_1","decision":"{decision}""#);
                 assert!(
                     matches!(&actions[1], TerminalAction::Send { message, .. } if message.contains(&sent)),
@@ -290,8 +288,7 @@ fn the_announced_answers_to_several_questions_are_accepted() {
                 );
             }
         }
-        let sent =
-            sent_message_in_language(language, &[HIGH_RISK, CHOICES], answer, WITHOUT_REQUESTS).unwrap();
+        let sent = sent_message_in_language(language, &[HIGH_RISK, CHOICES], answer, LISTEN_CONTEXT).unwrap();
         assert!(sent.contains(r#""reply_token":"rpl_1","response":"a""#), "{sent}");
     }
 }
@@ -403,7 +400,7 @@ fn the_status_reports_a_lost_connection() {
     let reply = |lost| match &handle_line(
         &mut subscriber_with(&[HIGH_RISK]),
         "status",
-        InputContext { is_disconnected: lost, ..WITHOUT_REQUESTS },
+        InputContext { is_disconnected: lost, ..LISTEN_CONTEXT },
         NOW,
     )[..]
     {

@@ -100,7 +100,7 @@ impl Attributes {
         if let Some(span) = self.consent_span {
             for (text, missing, example) in [
                 (&self.action, "what the tool does", "action = \"Delete record {id}.\""),
-                (&self.consequence, "what follows from it", "consequence = \"It cannot be restored.\""),
+                (&self.consequence, "what the consequence is", "consequence = \"It cannot be restored.\""),
             ] {
                 if text.is_none() {
                     let message = format!(
@@ -168,7 +168,7 @@ impl AttributeEntry {
     fn expect_text(&self) -> Result<&LitStr> {
         match &self.value {
             AttributeValue::Text(text) => Ok(text),
-            _ => Err(self.error("needs a text: `= \"…\"`")),
+            _ => Err(self.error("needs a string value: `= \"…\"`")),
         }
     }
 

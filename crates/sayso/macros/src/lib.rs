@@ -56,7 +56,7 @@ use proc_macro::TokenStream;
 /// | `risk = "low"`, `"medium"`, `"high"` | how much harm the tool can do; the default is high for an irreversible tool and low otherwise |
 /// | `irreversible` | the action cannot be undone |
 /// | `action = "…"` | what the tool does, with arguments as `{name}` or `{name:?}` |
-/// | `consequence = "…"` | what follows from it, with arguments |
+/// | `consequence = "…"` | the consequence of the action, with arguments |
 /// | `done = "…"` | the text on success, with arguments |
 /// | `name = "…"` | the tool's name; the default is the function's name |
 /// | `timeout = "30s"` | the time limit, in `ms`, `s`, `m` or `h` |

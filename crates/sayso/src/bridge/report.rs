@@ -1,11 +1,11 @@
-//! What the author of a bridge learns: how the session ended, and which faults occurred.
+//! The report of a bridge: how the session ended, and which faults occurred.
 
 use crate::error::{Error, StopReason};
 
 /// The maximum number of faults in a report. Further faults are only counted.
 pub(super) const MAX_REPORTED_FAULTS: usize = 1024;
 
-/// A mistake of the framework, or a rejection by the hub. The session continues.
+/// A mistake by the framework, or a rejection by the hub. The session continues.
 ///
 /// ```
 /// use sayso::bridge::BridgeFault;
@@ -36,20 +36,20 @@ pub enum BridgeFault {
     /// A tool or a chain started with the id of a run that is still open.
     #[error("{0} started again while it was still open")]
     DuplicateRun(String),
-    /// A tool ended that never started, or a chain that is not open.
+    /// A tool or a chain ended, but it is not open.
     #[error("{0} ended but never started")]
     NeverStarted(String),
     /// A tool ended a second time.
     #[error("{0} ended a second time")]
     AlreadyEnded(String),
-    /// A tool ended that had no permission to run. The framework may have run it anyway.
-    #[error("the tool of {0} ended but had no permission to run")]
+    /// A tool ended, but was not permitted to run. The framework may have run it anyway.
+    #[error("the tool in run {0} ended but was not permitted to run")]
     EndedWithoutPermission(String),
     /// A tool started and never ended. Listeners heard that its outcome is unknown.
-    #[error("the tool of {0} started but never ended")]
+    #[error("the tool in run {0} started but never ended")]
     NeverEnded(String),
     /// Nobody waited for the answer. The question was withdrawn, or the consent was not used.
-    #[error("nobody waited for the answer that the tool of {0} needs")]
+    #[error("nobody waited for the answer that the tool in run {0} needs")]
     AnswerAbandoned(String),
 }
 

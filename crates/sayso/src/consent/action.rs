@@ -44,7 +44,7 @@ impl Risk {
     }
 }
 
-/// An action that a person is asked to allow: one exact tool call, with texts that say what it does and what follows from it.
+/// An action that a person is asked to allow: one exact tool call, with texts that say what it does and what its consequence is.
 ///
 /// ```
 /// let action = sayso::Action::new("delete", r#"{"record":17}"#)

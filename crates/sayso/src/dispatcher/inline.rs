@@ -38,8 +38,8 @@ impl InlineDispatcher {
                 },
                 disconnected = self.receive(), if !is_disconnected => is_disconnected = disconnected,
             }
-            let is_flushed = self.lock().dispatcher.is_flushed();
-            if is_flushed {
+            let has_completed_flush = self.lock().dispatcher.has_completed_flush();
+            if has_completed_flush {
                 self.drain().await;
                 self.lock().dispatcher.notify_flushed();
             }
@@ -80,7 +80,7 @@ impl InlineDispatcher {
     }
 
     async fn drain(&self) {
-        let drain = self.lock().transport.drain_future();
+        let drain = self.lock().transport.shutdown_future();
         drain.await;
     }
 

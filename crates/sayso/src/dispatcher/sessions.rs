@@ -114,8 +114,8 @@ impl Dispatcher {
         self.is_disconnected
     }
 
-    /// Whether somebody is waiting for a flush and every call is answered.
-    pub(super) fn is_flushed(&self) -> bool {
+    /// Whether somebody is waiting for a flush, and the flush is complete because every call has been answered.
+    pub(super) fn has_completed_flush(&self) -> bool {
         self.pending_calls.is_empty() && !self.flush_waiters.is_empty()
     }
 

@@ -26,7 +26,7 @@ pub(crate) async fn run(
         }
         dispatcher.send_outgoing(&mut transport);
         dispatcher.take_replies().for_each(PendingReply::deliver);
-        if dispatcher.is_flushed() {
+        if dispatcher.has_completed_flush() {
             transport.drain().await;
             dispatcher.notify_flushed();
         }

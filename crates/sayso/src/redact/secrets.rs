@@ -147,7 +147,8 @@ mod tests {
     }
 
     proptest! {
-        /// Every Visa number with its check digit is removed, however it is grouped. With another last digit it is not.
+        /// Every Visa number with a correct check digit is removed, however it is grouped. A number with a wrong check digit is not
+        /// removed.
         #[test]
         fn a_card_is_recognised_by_its_check_digit(
             body in proptest::collection::vec(0_u32..10, 14), blank in "[ -]?"
@@ -182,7 +183,7 @@ mod tests {
             prop_assert_eq!(in_pieces(&text, &cuts), redact(&text));
         }
 
-        /// Redacted text passes the check of events, which uses the same table.
+        /// Redacted text passes event validation, which uses the same secret patterns.
         #[test]
         fn redacted_text_contains_no_secret(
             text in "(password: |api_key=|token: |sk-|pk-|hf_|Bearer |4111 ?1111 ?|[a-z0-9]{1,20}|[ .,:=\"'-]){0,10}"

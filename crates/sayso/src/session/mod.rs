@@ -139,8 +139,9 @@ impl Session {
         self.change_state(StateChange::new(ReportedState::Deciding, text)).await
     }
 
-    /// Reports a state change. The states of tools, outputs and hand-offs are entered and left automatically, without a text; use
-    /// this to describe them. The state lasts until another one is entered, a question is asked or the session is handed off.
+    /// Reports a state change. States for tools, outputs and hand-offs are reported automatically, but without a summary; call
+    /// this to report such a state with one. The state lasts until another one is entered, a question is asked or the session
+    /// is handed off.
     pub async fn change_state(&self, change: StateChange) -> Result<(), Error> {
         let to = change.state.to_protocol_state();
         let summary = change.summary.redacted(&self.redactor);
@@ -168,9 +169,9 @@ impl Session {
         ToolCallBuilder::new(self, name.into(), Box::new(ToolCallDetails::new(Risk::Low)))
     }
 
-    /// Reports text of the model as it arrives, split anywhere. Listeners receive it in the chunks that they asked for. Text that may
-    /// be the start of a secret is held back until the rest has arrived. Use [`OutputText`] for a complete text, or for text in
-    /// a language other than the session's.
+    /// Reports text from the model as it arrives. It may be split anywhere; listeners receive it in the chunks that they asked
+    /// for. Text that may be the start of a secret is held back until the rest has arrived. Use [`OutputText`] for a complete
+    /// text, or for text in a language other than the session's.
     ///
     /// ```
     /// # testing::run_example!(hub, session, {

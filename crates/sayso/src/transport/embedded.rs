@@ -9,17 +9,17 @@ use aaep::event::Decision;
 use hub::Principal;
 use hub::command::{AgentNotice, EndReason, HubCommand, QuestionOutcome, RequestBody, RequestId};
 use rustc_hash::FxHashMap;
-use wire::{AgentNotification, HubHandle};
+use wire::{AgentMessage, HubHandle};
 
 use super::{CallNumber, CallReply, HubCall, HubMessage, OutcomeStatus, ReplyOutcome, Transport};
 use crate::error::{
     Error, LimitReached, MalformedInput, RuleViolation, StopReason, StorageError, UnreachableReason,
 };
 
-/// The maximum number of undelivered notifications. The dispatcher receives them immediately, so they never accumulate.
+/// The maximum number of undelivered messages. The dispatcher receives them immediately, so they never accumulate.
 const MAX_QUEUED_NOTIFICATIONS: usize = 65_536;
 
-/// How long listeners have to receive the last events.
+/// Time limit for delivering the last events to listeners.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(crate) struct EmbeddedTransport {
@@ -64,7 +64,7 @@ impl EmbeddedTransport {
         loop {
             let message = match self.rejected_calls.pop() {
                 Some(number) => Some(hub_ended(number)),
-                None => self.convert_notification(self.connection.try_recv()?),
+                None => self.convert_message(self.connection.try_recv()?),
             };
             if message.is_some() {
                 return message;
@@ -77,17 +77,18 @@ impl EmbeddedTransport {
         if let Some(number) = self.rejected_calls.pop() {
             return Poll::Ready(Some(hub_ended(number)));
         }
-        while let Poll::Ready(notification) = self.connection.poll_recv(context) {
-            let Some(notification) = notification else { return Poll::Ready(None) };
-            if let Some(message) = self.convert_notification(notification) {
+        while let Poll::Ready(message) = self.connection.poll_recv(context) {
+            let Some(message) = message else { return Poll::Ready(None) };
+            if let Some(message) = self.convert_message(message) {
                 return Poll::Ready(Some(message));
             }
         }
         Poll::Pending
     }
 
-    /// Returns a future that announces the shutdown to listeners, unless somebody else runs the hub.
-    pub(crate) fn drain_future(&self) -> impl Future<Output = ()> + Send + use<> {
+    /// Returns a future that delivers the last events to listeners and announces the shutdown. If somebody else runs the hub, the
+    /// future does nothing.
+    pub(crate) fn shutdown_future(&self) -> impl Future<Output = ()> + Send + use<> {
         let handle = (!self.is_shared_hub).then(|| self.handle.clone());
         async move {
             if let Some(handle) = handle {
@@ -96,18 +97,18 @@ impl EmbeddedTransport {
         }
     }
 
-    fn convert_notification(&mut self, notification: AgentNotification) -> Option<HubMessage> {
-        match notification {
-            AgentNotification::Reply(request, reply) => {
+    fn convert_message(&mut self, message: AgentMessage) -> Option<HubMessage> {
+        match message {
+            AgentMessage::Reply(request, reply) => {
                 self.call_numbers.remove(&request).map(|number| HubMessage::Reply(number, to_result(reply)))
             }
-            AgentNotification::Notice(AgentNotice::QuestionResolved { token, outcome, .. }) => {
+            AgentMessage::Notice(AgentNotice::QuestionResolved { token, outcome, .. }) => {
                 Some(HubMessage::Resolved { token, outcome: outcome.into() })
             }
-            AgentNotification::Notice(AgentNotice::SessionEnded { session, reason }) => {
+            AgentMessage::Notice(AgentNotice::SessionEnded { session, reason }) => {
                 Some(HubMessage::Stopped { session, stop: reason.into() })
             }
-            AgentNotification::Notice(_) => None,
+            AgentMessage::Notice(_) => None,
         }
     }
 }
@@ -127,7 +128,7 @@ impl Transport for EmbeddedTransport {
     fn unfollow(&mut self, _: &SessionId) {}
 
     async fn drain(&mut self) {
-        self.drain_future().await;
+        self.shutdown_future().await;
     }
 
     async fn receive(&mut self) -> Option<HubMessage> {
@@ -145,7 +146,7 @@ fn to_hub_command(call: HubCall) -> HubCommand {
             let events = events.into_iter().map(RequestBody::Document).collect();
             HubCommand::Publish { session, events, idempotency_key: None }
         }
-        HubCall::Output { session, output_id, text, format, is_complete, keeps_state } => {
+        HubCall::Output { session, output_id, text, format, is_complete, agent_reports_state } => {
             let output_id = Some(output_id);
             let language = format.as_ref().and_then(|format| format.language.clone());
             let content_type = format.as_ref().and_then(|format| format.content_type.clone());
@@ -156,7 +157,7 @@ fn to_hub_command(call: HubCall) -> HubCommand {
                 language,
                 content_type,
                 complete: is_complete,
-                keeps_state,
+                agent_reports_state,
                 idempotency_key: None,
             }
         }

@@ -56,7 +56,7 @@ pub(crate) enum HubCall {
         text: String,
         format: Option<Arc<OutputFormat>>,
         is_complete: bool,
-        keeps_state: bool,
+        agent_reports_state: bool,
     },
     Ask {
         session: SessionId,

@@ -315,7 +315,7 @@ fn write_call(number: CallNumber, call: &HubCall, key: &str) -> Document {
                 });
             }
             HubCall::Withdraw { token, .. } => member::text(out, "reply_token", token.as_str()),
-            HubCall::Output { output_id, text, format, is_complete, keeps_state, .. } => {
+            HubCall::Output { output_id, text, format, is_complete, agent_reports_state, .. } => {
                 member::text(out, "output_id", output_id);
                 member::text(out, "text", text);
                 if let Some(format) = format {
@@ -323,7 +323,7 @@ fn write_call(number: CallNumber, call: &HubCall, key: &str) -> Document {
                     optional_text(out, "content_type", format.content_type.as_deref());
                 }
                 out.key("complete").boolean(*is_complete);
-                if *keeps_state {
+                if *agent_reports_state {
                     out.key("stays").boolean(true);
                 }
             }

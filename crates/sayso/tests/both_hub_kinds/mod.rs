@@ -15,10 +15,10 @@ macro_rules! on_both {
                 super::$module::$behaviour(super::HubFixture::new(super::HubKind::Embedded).await).await;
             })*)*
         }
-        mod client {
+        mod remote {
             $($(#[tokio::test]
             async fn $behaviour() {
-                super::$module::$behaviour(super::HubFixture::new(super::HubKind::Client).await).await;
+                super::$module::$behaviour(super::HubFixture::new(super::HubKind::Remote).await).await;
             })*)*
         }
     };

@@ -29,7 +29,7 @@ pub(crate) async fn secrets_are_redacted_across_chunks(mut fixture: HubFixture) 
 
 /// A text with a secret, different for each field.
 fn secret_for_field(field: &str) -> String {
-    format!("In {field} the password: hunter2 stands.")
+    format!("The password: hunter2 is in {field}.")
 }
 
 /// A text with a secret in every summary length and in two languages.

@@ -13,10 +13,10 @@ macro_rules! on_both {
                     crate::frameworks::$module::$behaviour(crate::support::fixture::HubFixture::new(crate::support::fixture::HubKind::Embedded).await).await;
                 })*
             }
-            mod client {
+            mod remote {
                 $(#[tokio::test]
                 async fn $behaviour() {
-                    crate::frameworks::$module::$behaviour(crate::support::fixture::HubFixture::new(crate::support::fixture::HubKind::Client).await).await;
+                    crate::frameworks::$module::$behaviour(crate::support::fixture::HubFixture::new(crate::support::fixture::HubKind::Remote).await).await;
                 })*
             }
         }

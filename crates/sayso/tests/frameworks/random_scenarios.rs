@@ -292,7 +292,7 @@ fn random_callbacks_emit_valid_sessions_that_end_once() {
 
 #[test]
 fn random_callbacks_emit_valid_sessions_that_end_once_on_a_remote_hub() {
-    check_random_scenarios(HubKind::Client, 24, true, &callbacks);
+    check_random_scenarios(HubKind::Remote, 24, true, &callbacks);
 }
 
 #[test]
@@ -302,5 +302,5 @@ fn random_bridge_steps_emit_valid_sessions_that_end_once() {
 
 #[test]
 fn random_bridge_steps_emit_valid_sessions_that_end_once_on_a_remote_hub() {
-    check_random_scenarios(HubKind::Client, 24, false, &bridge);
+    check_random_scenarios(HubKind::Remote, 24, false, &bridge);
 }

@@ -41,7 +41,7 @@ async fn arguments_are_read_by_name_and_type() {
 
 #[tokio::test]
 async fn a_dangerous_tool_runs_once_on_accept_and_never_on_reject() {
-    let kinds = [HubKind::Embedded, HubKind::Client]
+    let kinds = [HubKind::Embedded, HubKind::Remote]
         .into_iter()
         .flat_map(|kind| [(kind, "accept", 1), (kind, "reject", 0)]);
     for (kind, decision, runs) in kinds {

@@ -1,4 +1,4 @@
-//! The crate as its users see it: what it builds, what it documents and what it exports.
+//! The crate as its users see it: its dependencies, its documentation examples and its exports.
 
 mod dependencies;
 mod doc_examples;

@@ -21,7 +21,7 @@ const TEST_TIMEOUT: Duration = Duration::from_mins(2);
 #[derive(Clone, Copy)]
 pub(crate) enum HubKind {
     Embedded,
-    Client,
+    Remote,
 }
 
 pub(crate) struct HubFixture {
@@ -39,7 +39,7 @@ impl HubFixture {
         let listener = TestListener::listen(&address).await;
         match kind {
             HubKind::Embedded => Self { hub: embedded, embedded: None, listener },
-            HubKind::Client => {
+            HubKind::Remote => {
                 let hub =
                     Hub::connect(format!("http://{address}")).agent_name("Your bank").open().await.unwrap();
                 Self { hub, embedded: Some(embedded), listener }

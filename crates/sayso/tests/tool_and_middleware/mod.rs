@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::support::fixture::{HubFixture, HubKind};
 
-/// Long enough for any machine. A longer run waits for something that never comes.
+/// Enough time even for slow machines. A test that takes longer is stuck.
 const TEST_TIMEOUT: Duration = Duration::from_mins(3);
 
 async fn run_with_timeout<F: Future<Output = ()>>(behaviour: impl FnOnce(HubFixture) -> F, kind: HubKind) {
@@ -25,10 +25,10 @@ macro_rules! on_both {
                     crate::tool_and_middleware::run_with_timeout(crate::tool_and_middleware::$module::$behaviour, crate::support::fixture::HubKind::Embedded).await;
                 })*
             }
-            mod client {
+            mod remote {
                 $(#[tokio::test]
                 async fn $behaviour() {
-                    crate::tool_and_middleware::run_with_timeout(crate::tool_and_middleware::$module::$behaviour, crate::support::fixture::HubKind::Client).await;
+                    crate::tool_and_middleware::run_with_timeout(crate::tool_and_middleware::$module::$behaviour, crate::support::fixture::HubKind::Remote).await;
                 })*
             }
         }
@@ -40,7 +40,7 @@ mod on_both {
         a_tool_asks_announces_runs_and_reports
         a_refused_tool_never_runs
         a_tool_is_announced_before_it_runs
-        a_tool_may_have_any_shape
+        a_tool_may_have_any_signature
         a_tool_without_a_session_does_nothing
         a_tool_below_high_risk_is_only_announced
         a_tool_error_is_reported_without_secrets

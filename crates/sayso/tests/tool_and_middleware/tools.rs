@@ -304,7 +304,7 @@ where
     Ok(Box::new(format!("{name} {type}")))
 }
 
-pub(crate) async fn a_tool_may_have_any_shape(mut fixture: HubFixture) {
+pub(crate) async fn a_tool_may_have_any_signature(mut fixture: HubFixture) {
     let session = fixture.session().await;
     let name = "Ben".to_owned();
     let call = within(&session, shapes(7, &name, -1.5, &[1, 2]));

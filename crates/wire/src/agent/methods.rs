@@ -48,7 +48,7 @@ pub(super) fn parse_command(method: &str, params: Option<JsonValue<'_>>) -> Resu
                 language,
                 content_type,
                 complete,
-                keeps_state: stays,
+                agent_reports_state: stays,
                 idempotency_key: key,
             })
         }
@@ -201,7 +201,7 @@ mod tests {
             (
                 "session.output",
                 r#"{"session_id":"sess_1","text":"a\nb","language":"es","complete":true,"output_id":"o"}"#,
-                r#"StreamOutput { session: sess_1, output_id: Some("o"), text: "a\nb", language: Some("es"), content_type: None, complete: true, keeps_state: false, idempotency_key: None }"#,
+                r#"StreamOutput { session: sess_1, output_id: Some("o"), text: "a\nb", language: Some("es"), content_type: None, complete: true, agent_reports_state: false, idempotency_key: None }"#,
             ),
             (
                 "session.clarify",

@@ -16,7 +16,7 @@ use crate::message_transport::websocket::{accept_key, switch_protocols};
 use crate::message_transport::{
     CLOSE_TIMEOUT, DisconnectReason, InboundItem, MessageSink, MessageSource, OutboundItem, lingering_close,
 };
-use crate::server::{AgentConnection, AgentNotification, Server, ServerLimits, reply_to_response};
+use crate::server::{AgentConnection, AgentMessage, Server, ServerLimits, reply_to_response};
 
 /// The subprotocol. Clients may request it, but need not.
 const SUBPROTOCOL: &str = "sayso.agent.v1";
@@ -124,15 +124,15 @@ impl AgentSocket {
                 && self.in_flight_bytes < self.limits.body_bytes;
             let item = tokio::select! {
                 biased;
-                notification = self.connection.recv() => {
+                message = self.connection.recv() => {
                     if !can_read {
                         // Reading was paused, so the agent could not show that it is alive.
                         idle_deadline = Instant::now() + idle_timeout;
                     }
-                    match notification {
+                    match message {
                         None => return DisconnectReason::SubscriptionEnded,
-                        Some(AgentNotification::Notice(notice)) => format_notice(&notice).map(OutboundItem::Raw),
-                        Some(AgentNotification::Reply(request, reply)) => self.handle_reply(request, &reply).map(OutboundItem::Raw),
+                        Some(AgentMessage::Notice(notice)) => format_notice(&notice).map(OutboundItem::Raw),
+                        Some(AgentMessage::Reply(request, reply)) => self.handle_reply(request, &reply).map(OutboundItem::Raw),
                     }
                 }
                 _ = pings.tick() => Some(OutboundItem::Ping),

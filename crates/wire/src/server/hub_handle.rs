@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use seal::UnixMillis;
 use tokio::sync::{OwnedRwLockReadGuard, RwLock, oneshot};
 
-use super::notifications::{AgentNotification, NotificationQueue};
+use super::agent_messages::{AgentMessage, AgentMessageQueue};
 use crate::fanout::{self, Fanout, FanoutCommand, FanoutReport, ListenerSink};
 use crate::telemetry::Telemetry;
 
@@ -27,11 +27,11 @@ pub struct HubHandle {
     shutdown_lock: Arc<RwLock<()>>,
 }
 
-/// The recipients of the hub's replies and notifications.
+/// The recipients of the hub's replies and notices.
 #[derive(Default)]
 struct PendingReplies {
     requests: FxHashMap<RequestId, ReplyTarget>,
-    connections: FxHashMap<AgentConnectionId, NotificationQueue>,
+    connections: FxHashMap<AgentConnectionId, AgentMessageQueue>,
 }
 
 enum ReplyTarget {
@@ -44,15 +44,15 @@ enum ReplyTarget {
 }
 
 impl PendingReplies {
-    /// Queues a notification for a connection. A connection whose queue is full is removed. The agent is expected to
+    /// Queues a message for a connection. A connection whose queue is full is removed. The agent is expected to
     /// reconnect and catch up.
     fn notify(
         &mut self,
         connection: AgentConnectionId,
-        notification: AgentNotification,
-        push: fn(&NotificationQueue, AgentNotification) -> bool,
+        message: AgentMessage,
+        push: fn(&AgentMessageQueue, AgentMessage) -> bool,
     ) {
-        if self.connections.get(&connection).is_some_and(|queue| !push(queue, notification)) {
+        if self.connections.get(&connection).is_some_and(|queue| !push(queue, message)) {
             self.connections.remove(&connection);
         }
     }
@@ -85,25 +85,29 @@ impl HubHandle {
         })?;
         telemetry.set_hub_counters(core.counters());
         telemetry.set_fanout_counters(fanout.counters());
-        let (replies, writer, recorder) = (pending.clone(), fanout.clone(), telemetry.clone());
-        let perform =
-            move |outputs: &mut Vec<_>| apply_outputs(outputs.drain(..), &replies, &writer, &recorder);
-        let (engine, _) = Engine::start(core, clock, perform)?;
-        let (to_hub, counter, recorder) = (engine.clone(), next_id.clone(), telemetry.clone());
-        std::thread::Builder::new().name("fanout-reports".to_owned()).spawn(move || {
-            for report in reports {
-                let (listener, too_slow) = match report {
-                    FanoutReport::Disconnected(listener) => (listener, false),
-                    FanoutReport::TooSlow(listener) => (listener, true),
-                };
-                recorder.record_listener_left(listener, too_slow);
-                let id = RequestId(counter.fetch_add(1, Ordering::Relaxed));
-                let command = HubCommand::Detach { listener, is_too_slow: too_slow };
-                if !to_hub.submit(Request { id, principal: Principal::unauthenticated(), command }) {
-                    return;
+        let apply = {
+            let (pending, fanout, telemetry) = (pending.clone(), fanout.clone(), telemetry.clone());
+            move |outputs: &mut Vec<_>| apply_outputs(outputs.drain(..), &pending, &fanout, &telemetry)
+        };
+        let (engine, _) = Engine::start(core, clock, apply)?;
+        let forward_reports = {
+            let (engine, next_id, telemetry) = (engine.clone(), next_id.clone(), telemetry.clone());
+            move || {
+                for report in reports {
+                    let (listener, is_too_slow) = match report {
+                        FanoutReport::Disconnected(listener) => (listener, false),
+                        FanoutReport::TooSlow(listener) => (listener, true),
+                    };
+                    telemetry.record_listener_left(listener, is_too_slow);
+                    let id = RequestId(next_id.fetch_add(1, Ordering::Relaxed));
+                    let command = HubCommand::Detach { listener, is_too_slow };
+                    if !engine.submit(Request { id, principal: Principal::unauthenticated(), command }) {
+                        return;
+                    }
                 }
             }
-        })?;
+        };
+        std::thread::Builder::new().name("fanout-reports".to_owned()).spawn(forward_reports)?;
         Ok(Self { engine, fanout, pending, next_id, telemetry, shutdown_lock: Arc::default() })
     }
 
@@ -126,12 +130,12 @@ impl HubHandle {
         reply
     }
 
-    /// Opens an agent connection to the hub. It queues at most `capacity` notifications.
+    /// Opens an agent connection to the hub. It queues at most `capacity` messages.
     pub fn connect_agent(&self, capacity: usize) -> AgentConnection {
         let id = AgentConnectionId(self.next_id());
-        let notifications = NotificationQueue::new(capacity);
-        self.pending().connections.insert(id, notifications.clone());
-        AgentConnection { hub: self.clone(), id, notifications }
+        let messages = AgentMessageQueue::new(capacity);
+        self.pending().connections.insert(id, messages.clone());
+        AgentConnection { hub: self.clone(), id, messages }
     }
 
     fn send(
@@ -176,7 +180,7 @@ impl HubHandle {
         self.fanout.send(FanoutCommand::Ready(listener));
     }
 
-    /// Tells every listener that the hub is shutting down. Waits until all of them have been told or the time limit has
+    /// Tells every listener that the hub is shutting down. Waits until all of them have received this or the time limit has
     /// passed.
     pub async fn announce_shutdown(&self, time_limit: Duration) {
         self.ask(Principal::unauthenticated(), HubCommand::ShutDown).await;
@@ -229,7 +233,7 @@ impl Drop for RequestGuard<'_> {
 pub struct AgentConnection {
     hub: HubHandle,
     id: AgentConnectionId,
-    notifications: NotificationQueue,
+    messages: AgentMessageQueue,
 }
 
 impl AgentConnection {
@@ -246,19 +250,19 @@ impl AgentConnection {
         self.hub.send(principal.clone(), command, Some(ReplyTarget::InlineConnection(self.id)))
     }
 
-    /// Takes the next notification, if one is queued.
-    pub fn try_recv(&self) -> Option<AgentNotification> {
-        self.notifications.pop()
+    /// Takes the next message, if one is queued.
+    pub fn try_recv(&self) -> Option<AgentMessage> {
+        self.messages.pop()
     }
 
-    /// Waits for the next notification. Returns `None` after the connection was closed. Cancel-safe.
-    pub async fn recv(&mut self) -> Option<AgentNotification> {
+    /// Waits for the next message. Returns `None` after the connection was closed. Cancel-safe.
+    pub async fn recv(&mut self) -> Option<AgentMessage> {
         std::future::poll_fn(|context| self.poll_recv(context)).await
     }
 
-    /// Polls for the next notification. Only the task that polled last is woken.
-    pub fn poll_recv(&self, context: &mut Context<'_>) -> Poll<Option<AgentNotification>> {
-        self.notifications.poll_pop(context)
+    /// Polls for the next message. Only the task that polled last is woken.
+    pub fn poll_recv(&self, context: &mut Context<'_>) -> Poll<Option<AgentMessage>> {
+        self.messages.poll_pop(context)
     }
 }
 
@@ -294,13 +298,13 @@ fn apply_outputs(
                     Some(ReplyTarget::OneShot(sender)) => drop(sender.send(reply)),
                     Some(ReplyTarget::Connection(connection)) => pending.notify(
                         connection,
-                        AgentNotification::Reply(id, reply),
-                        NotificationQueue::push_and_wake,
+                        AgentMessage::Reply(id, reply),
+                        AgentMessageQueue::push_and_wake,
                     ),
                     Some(ReplyTarget::InlineConnection(connection)) => pending.notify(
                         connection,
-                        AgentNotification::Reply(id, reply),
-                        NotificationQueue::push_silently,
+                        AgentMessage::Reply(id, reply),
+                        AgentMessageQueue::push_silently,
                     ),
                     None => {}
                 }
@@ -308,11 +312,7 @@ fn apply_outputs(
             }
             TurnOutput::Notify(connection, notice) => {
                 let mut pending = pending.lock().unwrap_or_else(PoisonError::into_inner);
-                pending.notify(
-                    connection,
-                    AgentNotification::Notice(notice),
-                    NotificationQueue::push_and_wake,
-                );
+                pending.notify(connection, AgentMessage::Notice(notice), AgentMessageQueue::push_and_wake);
                 continue;
             }
             TurnOutput::Frame(group, frame) => {

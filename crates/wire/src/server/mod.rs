@@ -7,13 +7,13 @@
 //! - `routes`: maps requests to hub commands.
 //! - `sign_in`: browser sign-in, which exchanges a token for a session cookie.
 //! - `hub_handle`: sends commands to the hub and receives its replies.
-//! - `notifications`: the queue of replies and notices for an agent connection.
+//! - `agent_messages`: the queue of replies and notices for an agent connection.
 
 mod admission;
+mod agent_messages;
 mod assets;
 mod connection;
 mod hub_handle;
-mod notifications;
 mod routes;
 mod sign_in;
 mod stream;
@@ -24,11 +24,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 pub use admission::{AuthPolicy, TokenChanges};
+pub use agent_messages::AgentMessage;
 pub use assets::Asset;
 pub(crate) use connection::SSE_RESPONSE_HEAD;
 use hub::Principal;
 pub use hub_handle::{AgentConnection, HubHandle};
-pub use notifications::AgentNotification;
 pub use routes::unix_now;
 pub(crate) use routes::{check_origin, not_found, reject_token_in_query, reply_to_response};
 pub(crate) use stream::{wait_for_disconnect, write_with_timeout};
@@ -78,7 +78,7 @@ pub struct ServerLimits {
     /// Maximum number of unanswered calls on an agent's WebSocket, and of calls in one batch. Reading pauses
     /// at the limit.
     pub calls_in_flight: usize,
-    /// Maximum number of queued notifications for an agent's WebSocket.
+    /// Maximum number of queued messages for an agent's WebSocket.
     pub queued_notifications: usize,
     /// How long a browser stays signed in.
     pub sign_in_lifetime: Duration,

@@ -147,7 +147,7 @@ async fn route(
                 language,
                 content_type,
                 complete,
-                keeps_state: stays,
+                agent_reports_state: stays,
                 idempotency_key: key,
             };
             (output, StatusCode::Ok)
@@ -350,7 +350,7 @@ fn utf8_body(body: Vec<u8>) -> Result<String, HttpResponse> {
 /// Parses a listener's message. A body that is not JSON is an error. Other faults of a reply are not reported (C-D1).
 fn parse_subscriber_message(text: &str) -> Result<SubscriberMessage, HttpResponse> {
     match SubscriberMessage::parse(text) {
-        SubscriberMessage::Reply(Err(IgnoreReason::NotJson)) => {
+        SubscriberMessage::Consent(Err(IgnoreReason::NotJson)) => {
             Err(HttpResponse::new(StatusCode::BadRequest))
         }
         message => Ok(message),

@@ -41,11 +41,12 @@ struct TraceEntry {
 }
 
 impl TraceEntry {
-    fn sender_name(&self) -> &'static str {
+    /// Returns the name of the sender, or `None` for a timeout.
+    fn sender_name(&self) -> Option<&'static str> {
         match (self.sender, &self.fault) {
-            (Some(role), _) => role.as_str(),
-            (None, Some(_)) => "somebody else",
-            (None, None) => "nobody",
+            (Some(role), _) => Some(role.as_str()),
+            (None, Some(_)) => Some("somebody else"),
+            (None, None) => None,
         }
     }
 }
@@ -132,7 +133,7 @@ impl Trace {
         let sender = self.session.role_of(&envelope.sender.agent_id);
         let from = self.session.state();
         let fault = match sender {
-            _ if envelope.session_id != self.id => Some("it belongs to another session".to_owned()),
+            _ if envelope.session_id != self.id => Some("the message belongs to another session".to_owned()),
             None => Some(format!("{} is not in this session", envelope.sender.agent_id)),
             Some(sender) => {
                 let message = IncomingMessage {
@@ -206,7 +207,7 @@ fn format_trace(trace: &Trace) -> String {
     let [inviter, invited] = &trace.parties;
     let mut lines = vec![format!("{inviter} (inviter) invites {invited} (invited).")];
     for entry in &trace.entries {
-        let sender = entry.sender_name();
+        let sender = entry.sender_name().map(|name| format!("{name} ")).unwrap_or_default();
         let (line, clock, label) = (entry.line, narration::format_clock(entry.at), &entry.label);
         let states = if entry.fault.is_some() {
             format!("refused in {}", entry.from)
@@ -217,7 +218,7 @@ fn format_trace(trace: &Trace) -> String {
         };
         let fault = entry.fault.as_ref().map(|reason| format!(" Not allowed: {reason}.")).unwrap_or_default();
         let text = narration::to_sentence(&entry.text);
-        lines.push(format!("{line}. {clock} {sender} {label}: {states}. {text}{fault}"));
+        lines.push(format!("{line}. {clock} {sender}{label}: {states}. {text}{fault}"));
     }
     match trace.session.outcome() {
         Some(outcome) => {

@@ -1,4 +1,4 @@
-//! Texts that every scene may use: the agent's states, and the end of the session.
+//! Texts that every scenario may use: the agent's states, and the end of the session.
 
 use crate::demo::language::{Phrase, phrase};
 

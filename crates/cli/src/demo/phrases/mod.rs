@@ -1,7 +1,7 @@
 //! All texts of the demo agent. Every text makes clear that nothing real happens.
 //!
 //! - `session_start`: the first text of a session.
-//! - `common`: texts that every scene may use.
+//! - `common`: texts that every scenario may use.
 //! - `simple_answers`: a greeting, the possible requests, an explanation.
 //! - `account`: the balance of the demo account.
 //! - `confirmed_actions`: actions that need consent.

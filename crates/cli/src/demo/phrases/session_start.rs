@@ -1,21 +1,21 @@
 //! The first text of a session, which says what the session is about.
 
 use crate::demo::language::{Phrase, phrase};
-use crate::demo::request::DemoScene;
+use crate::demo::request::DemoScenario;
 
-pub(in crate::demo) fn session_started(scene: DemoScene) -> &'static Phrase {
-    match scene {
-        DemoScene::Greeting | DemoScene::Unknown => &STARTED,
-        DemoScene::Balance | DemoScene::Failure => &STARTED_BALANCE,
-        DemoScene::Transfer => &STARTED_TRANSFER,
-        DemoScene::Booking => &STARTED_BOOKING,
-        DemoScene::Mail => &STARTED_MAIL,
-        DemoScene::Deletion => &STARTED_DELETION,
-        DemoScene::Weather => &STARTED_WEATHER,
-        DemoScene::Explanation => &STARTED_EXPLANATION,
-        DemoScene::NoSuchTool => &STARTED_TOOL,
-        DemoScene::Handoff => &STARTED_HANDOFF,
-        DemoScene::Cancellation => &STARTED_CANCELLATION,
+pub(in crate::demo) fn session_started(scenario: DemoScenario) -> &'static Phrase {
+    match scenario {
+        DemoScenario::Greeting | DemoScenario::Unknown => &STARTED,
+        DemoScenario::Balance | DemoScenario::Failure => &STARTED_BALANCE,
+        DemoScenario::Transfer => &STARTED_TRANSFER,
+        DemoScenario::Booking => &STARTED_BOOKING,
+        DemoScenario::Mail => &STARTED_MAIL,
+        DemoScenario::Deletion => &STARTED_DELETION,
+        DemoScenario::Weather => &STARTED_WEATHER,
+        DemoScenario::Explanation => &STARTED_EXPLANATION,
+        DemoScenario::NoSuchTool => &STARTED_TOOL,
+        DemoScenario::Handoff => &STARTED_HANDOFF,
+        DemoScenario::Cancellation => &STARTED_CANCELLATION,
     }
 }
 

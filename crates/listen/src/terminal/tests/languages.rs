@@ -1,12 +1,12 @@
-//! Input in languages other than English is understood, and never mistaken for a yes.
+//! Answers in other languages are understood, and only an explicit yes counts as a yes.
 
 use proptest::prelude::*;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
 use super::{
-    CHOICES, FREE_TEXT, HIGH_RISK, LOW_RISK, WITH_REQUESTS, WITHOUT_REQUESTS, YES_NO,
-    sent_message_in_language, subscriber_in_language,
+    CHOICES, DEMO_CONTEXT, FREE_TEXT, HIGH_RISK, LISTEN_CONTEXT, LOW_RISK, YES_NO, sent_message_in_language,
+    subscriber_in_language,
 };
 use crate::terminal::input_handler::{TerminalAction, handle_line};
 
@@ -55,7 +55,7 @@ fn spanish_answers_and_commands_are_understood() {
         (&[YES_NO], "quizás", None),
     ];
     for (questions, line, expected) in table {
-        let sent = sent_message_in_language("es", questions, line, WITHOUT_REQUESTS);
+        let sent = sent_message_in_language("es", questions, line, LISTEN_CONTEXT);
         match expected {
             Some(part) => {
                 assert!(sent.as_ref().is_some_and(|sent| sent.contains(part)), "{line:?}: {sent:?}");
@@ -87,7 +87,7 @@ fn yoruba_answers_and_commands_are_understood() {
         (&[YES_NO], "rara", Some(r#""response":false"#)),
     ];
     for (questions, line, expected) in table {
-        let sent = sent_message_in_language("yo", questions, line, WITHOUT_REQUESTS);
+        let sent = sent_message_in_language("yo", questions, line, LISTEN_CONTEXT);
         match expected {
             Some(part) => {
                 assert!(sent.as_ref().is_some_and(|sent| sent.contains(part)), "{line:?}: {sent:?}");
@@ -97,8 +97,8 @@ fn yoruba_answers_and_commands_are_understood() {
     }
 }
 
-/// The words that may count as a yes, without diacritics; the second list has the short ones. The list is repeated
-/// here to detect a word that is added to a language by mistake.
+/// The words that may count as a yes, without diacritics. The second list has the short words, which count only for low
+/// risk. The lists are repeated here to detect a word that is added to a language by mistake.
 fn accepted_yes_words(language: &str) -> (&'static [&'static str], &'static [&'static str]) {
     match language {
         "es" => (&["yes", "accept", "si", "aceptar", "acepto"], &["s", "1"]),
@@ -107,10 +107,10 @@ fn accepted_yes_words(language: &str) -> (&'static [&'static str], &'static [&'s
     }
 }
 
-/// Converts a line to lowercase and removes diacritics, the question's number and the punctuation of dictation.
+/// Converts a line to lowercase and removes diacritics, the question's number and punctuation that dictation software adds.
 fn normalize_line(line: &str) -> String {
-    let small: String = line.to_lowercase().nfd().filter(|letter| !is_combining_mark(*letter)).collect();
-    let words: Vec<String> = small
+    let lowercase: String = line.to_lowercase().nfd().filter(|letter| !is_combining_mark(*letter)).collect();
+    let words: Vec<String> = lowercase
         .split_whitespace()
         .map(|word| word.trim_matches(['¡', '.', '!', ',']))
         .filter(|word| !word.is_empty())
@@ -184,11 +184,11 @@ proptest! {
         language in proptest::sample::select(vec!["en", "es", "yo"]),
         words in proptest::collection::vec(word_strategy(), 0..4),
         upper in any::<bool>(),
-        requests in any::<bool>(),
+        accepts_requests in any::<bool>(),
     ) {
         let line = words.join(" ");
         let line = if upper { line.to_uppercase() } else { line };
-        let context = if requests { WITH_REQUESTS } else { WITHOUT_REQUESTS };
+        let context = if accepts_requests { DEMO_CONTEXT } else { LISTEN_CONTEXT };
         let (whole, short) = accepted_yes_words(language);
         let normalized = normalize_line(&line);
         for (question, may_accept) in [(HIGH_RISK, whole.contains(&normalized.as_str())),

@@ -1,4 +1,4 @@
-//! After a reconnect, one sentence tells the person whether anything was missed, even if no missed event is announced.
+//! After a reconnect, the person hears whether anything was missed.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ async fn reconnect(
 }
 
 #[tokio::test(start_paused = true)]
-async fn if_no_missed_event_is_announced_the_person_hears_that_nothing_was_missed() {
+async fn a_missed_event_without_an_announcement_counts_as_nothing_missed() {
     let (mut listener, output) = new_listener(None);
     listener.handle_event(event(1, "awaiting.confirmation", CONFIRMATION));
     let lines = reconnect(&mut listener, &output, true, vec![event(2, "state.changed", STATE_WAITING)]).await;
@@ -52,32 +52,32 @@ async fn after_a_long_absence_the_current_status_is_announced() {
     listener.handle_event(event(1, "awaiting.confirmation", CONFIRMATION));
     let known = || vec![event(1, "awaiting.confirmation", CONFIRMATION)];
     let lines = reconnect(&mut listener, &output, false, known()).await;
-    let [not_kept, follows, open] = &lines[..] else { panic!("{lines:#?}") };
-    assert_eq!([not_kept, follows], [RECONNECTED_WITH_LOSS, "notice: Here is how things stand."]);
+    let [reconnected, status_follows, open] = &lines[..] else { panic!("{lines:#?}") };
+    assert_eq!([reconnected, status_follows], [RECONNECTED_WITH_LOSS, "notice: Here is how things stand."]);
     assert!(open.starts_with("ask: Question 1 from bank is still open"), "{open}");
-    // No open question describes the situation any more.
+    // The question has been answered, so a status line is announced instead.
     listener.handle_line("yes");
     let lines = reconnect(&mut listener, &output, false, known()).await;
-    let waits = "status: Session 1, bank. It has not said what it is doing.";
-    assert_eq!(lines, [RECONNECTED_WITH_LOSS, "notice: Here is how things stand.", waits]);
+    let status_line = "status: Session 1, bank. It has not said what it is doing.";
+    assert_eq!(lines, [RECONNECTED_WITH_LOSS, "notice: Here is how things stand.", status_line]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn announcements_held_before_a_loss_are_made_only_if_still_true() {
-    let (mut one, output) = new_listener(None);
-    one.handle_event(event(1, "state.changed", STATE_THINKING));
-    let lines = reconnect(&mut one, &output, true, vec![]).await;
+    let (mut unchanged, output) = new_listener(None);
+    unchanged.handle_event(event(1, "state.changed", STATE_THINKING));
+    let lines = reconnect(&mut unchanged, &output, true, vec![]).await;
     let nothing = "notice: You missed nothing.";
     assert_eq!(lines, ["notice: Reconnected.", nothing, "agent: bank is thinking."]);
-    let (mut other, output) = new_listener(None);
-    other.handle_event(event(1, "state.changed", STATE_THINKING));
+    let (mut changed, output) = new_listener(None);
+    changed.handle_event(event(1, "state.changed", STATE_THINKING));
     let decides = r#""from_state":"thinking","to_state":"deciding""#;
-    let lines = reconnect(&mut other, &output, true, vec![event(2, "state.changed", decides)]).await;
+    let lines = reconnect(&mut changed, &output, true, vec![event(2, "state.changed", decides)]).await;
     let follows = "notice: Here is what you missed.";
     assert_eq!(lines, ["notice: Reconnected.", follows, "agent: bank is deciding what to do."]);
-    let (mut anew, output) = new_listener(None);
-    anew.handle_event(event(1, "state.changed", STATE_THINKING));
-    let lines = reconnect(&mut anew, &output, false, vec![]).await;
+    let (mut resubscribed, output) = new_listener(None);
+    resubscribed.handle_event(event(1, "state.changed", STATE_THINKING));
+    let lines = reconnect(&mut resubscribed, &output, false, vec![]).await;
     assert_eq!(lines[..2], [RECONNECTED_WITH_LOSS, "notice: No agent is working."]);
     assert!(!lines.iter().any(|line| line.contains("thinking")), "{lines:#?}");
 }

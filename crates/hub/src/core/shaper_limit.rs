@@ -1,4 +1,4 @@
-//! Disconnects subscribers whose held output exceeds the limit (C-C18).
+//! Disconnects subscribers for whom rate limiting holds back more events than the shaper may hold (C-C18).
 
 use super::{Core, TurnContext};
 

@@ -1,12 +1,12 @@
-//! The scenes. Each has a request, key presses, and the speech that is expected, in order.
+//! The scenarios. Each has a request, key presses, and the speech that is expected, in order.
 
-/// One scene.
-pub(super) struct ScreenReaderScene {
+/// One scenario.
+pub(super) struct ScreenReaderScenario {
     pub(super) title: &'static str,
-    /// The request to the demo agent. `None` in the scene that opens the page.
+    /// The request to the demo agent. `None` in the scenario that opens the page.
     pub(super) request: Option<&'static str>,
     pub(super) steps: &'static [KeyStep],
-    /// The scene ends once this text has been heard.
+    /// The scenario ends once this text has been heard.
     pub(super) until: &'static str,
     pub(super) expectations: &'static [SpeechExpectation],
 }
@@ -30,8 +30,8 @@ pub(super) struct KeyStep {
     pub(super) key: &'static str,
 }
 
-pub(super) const SCENES: [ScreenReaderScene; 4] = [
-    ScreenReaderScene {
+pub(super) const SCENARIOS: [ScreenReaderScenario; 4] = [
+    ScreenReaderScenario {
         title: "The page is opened",
         request: None,
         // Orca starts to read the entire page, and the person interrupts it.
@@ -39,7 +39,7 @@ pub(super) const SCENES: [ScreenReaderScene; 4] = [
         until: "Skip to the questions",
         expectations: &[],
     },
-    ScreenReaderScene {
+    ScreenReaderScenario {
         title: "An explanation of several sentences",
         request: Some("explain yourself"),
         steps: &[],
@@ -54,7 +54,7 @@ pub(super) const SCENES: [ScreenReaderScene; 4] = [
             Once("Finished: That is all."),
         ],
     },
-    ScreenReaderScene {
+    ScreenReaderScenario {
         title: "A transfer that the person accepts",
         request: Some("transfer 250 euros to Ben"),
         steps: &[
@@ -83,7 +83,7 @@ pub(super) const SCENES: [ScreenReaderScene; 4] = [
             Once("Finished: That is all."),
         ],
     },
-    ScreenReaderScene {
+    ScreenReaderScenario {
         title: "A question with choices",
         request: Some("How is the weather?"),
         steps: &[

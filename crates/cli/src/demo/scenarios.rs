@@ -1,4 +1,4 @@
-//! The demo scenes, written as an agent author would write them with the `sayso` crate: report, ask, act, finish.
+//! The demo scenarios, written as an agent author would write them with the `sayso` crate: report, ask, act, finish.
 
 use sayso::{
     Action, Cancellation, Error, ErrorCategory, Failure, HandOff, HandOffTarget, ProgressUpdate,
@@ -8,27 +8,27 @@ use sayso::{
 use super::agent::DemoAgent;
 use super::language::TranslatedText;
 use super::phrases::{self, ConfirmedAction};
-use super::request::DemoScene;
+use super::request::DemoScenario;
 use super::request_details::parse_place_answer;
 
-pub(super) async fn run_scene(agent: DemoAgent, scene: DemoScene) -> Result<(), Error> {
-    match scene {
-        DemoScene::Greeting => answer(agent, &phrases::GREETING).await,
-        DemoScene::Balance => balance(agent).await,
-        DemoScene::Transfer => run_confirmed_action(agent, &phrases::TRANSFER).await,
-        DemoScene::Booking => run_confirmed_action(agent, &phrases::BOOKING).await,
-        DemoScene::Mail => run_confirmed_action(agent, &phrases::MAIL).await,
-        DemoScene::Deletion => run_confirmed_action(agent, &phrases::DELETION).await,
-        DemoScene::Weather => weather(agent).await,
-        DemoScene::Explanation => {
+pub(super) async fn run_scenario(agent: DemoAgent, scenario: DemoScenario) -> Result<(), Error> {
+    match scenario {
+        DemoScenario::Greeting => answer(agent, &phrases::GREETING).await,
+        DemoScenario::Balance => balance(agent).await,
+        DemoScenario::Transfer => run_confirmed_action(agent, &phrases::TRANSFER).await,
+        DemoScenario::Booking => run_confirmed_action(agent, &phrases::BOOKING).await,
+        DemoScenario::Mail => run_confirmed_action(agent, &phrases::MAIL).await,
+        DemoScenario::Deletion => run_confirmed_action(agent, &phrases::DELETION).await,
+        DemoScenario::Weather => weather(agent).await,
+        DemoScenario::Explanation => {
             think(&agent).await?;
             answer(agent, &phrases::EXPLANATION).await
         }
-        DemoScene::NoSuchTool => no_such_tool(agent).await,
-        DemoScene::Handoff => handoff(agent).await,
-        DemoScene::Failure => failure(agent).await,
-        DemoScene::Cancellation => cancellation(agent).await,
-        DemoScene::Unknown => {
+        DemoScenario::NoSuchTool => no_such_tool(agent).await,
+        DemoScenario::Handoff => handoff(agent).await,
+        DemoScenario::Failure => failure(agent).await,
+        DemoScenario::Cancellation => cancellation(agent).await,
+        DemoScenario::Unknown => {
             write(&agent, &phrases::UNKNOWN).await?;
             let summary = agent.localize_phrase(&phrases::NOT_UNDERSTOOD);
             agent.session.finish(summary).await

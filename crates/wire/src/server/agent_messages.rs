@@ -8,7 +8,7 @@ use hub::command::{AgentNotice, HubReply, RequestId};
 
 /// A message from the hub to an agent connection.
 #[derive(Debug)]
-pub enum AgentNotification {
+pub enum AgentMessage {
     /// The reply to the command that was submitted with this id.
     Reply(RequestId, HubReply),
     /// An unsolicited notice about a session.
@@ -17,20 +17,20 @@ pub enum AgentNotification {
 
 /// A queue that is shared by the hub and the connection.
 #[derive(Clone, Debug)]
-pub(super) struct NotificationQueue(Arc<Mutex<NotificationQueueState>>);
+pub(super) struct AgentMessageQueue(Arc<Mutex<AgentMessageQueueState>>);
 
 #[derive(Debug)]
-struct NotificationQueueState {
-    items: VecDeque<AgentNotification>,
+struct AgentMessageQueueState {
+    items: VecDeque<AgentMessage>,
     /// Maximum number of queued items.
     capacity: usize,
     is_open: bool,
     waker: Option<Waker>,
 }
 
-impl NotificationQueue {
+impl AgentMessageQueue {
     pub(super) fn new(capacity: usize) -> Self {
-        Self(Arc::new(Mutex::new(NotificationQueueState {
+        Self(Arc::new(Mutex::new(AgentMessageQueueState {
             items: VecDeque::new(),
             capacity,
             is_open: true,
@@ -39,9 +39,9 @@ impl NotificationQueue {
     }
 
     /// Appends an item and wakes the waiting task. If the queue is full, closes the queue and returns `false`.
-    pub(super) fn push_and_wake(&self, notification: AgentNotification) -> bool {
+    pub(super) fn push_and_wake(&self, message: AgentMessage) -> bool {
         let mut queue = self.lock();
-        let was_accepted = queue.push(notification);
+        let was_accepted = queue.push(message);
         let waker = queue.waker.take();
         drop(queue);
         if let Some(waker) = waker {
@@ -51,20 +51,20 @@ impl NotificationQueue {
     }
 
     /// Appends an item without waking a task, for a caller that takes the item itself after the turn.
-    pub(super) fn push_silently(&self, notification: AgentNotification) -> bool {
-        self.lock().push(notification)
+    pub(super) fn push_silently(&self, message: AgentMessage) -> bool {
+        self.lock().push(message)
     }
 
     /// Takes the next item, if there is one.
-    pub(super) fn pop(&self) -> Option<AgentNotification> {
+    pub(super) fn pop(&self) -> Option<AgentMessage> {
         self.lock().items.pop_front()
     }
 
     /// Takes the next item or registers the task for it. Returns `Ready(None)` when the queue is closed and empty.
-    pub(super) fn poll_pop(&self, context: &mut Context<'_>) -> Poll<Option<AgentNotification>> {
+    pub(super) fn poll_pop(&self, context: &mut Context<'_>) -> Poll<Option<AgentMessage>> {
         let mut queue = self.lock();
         match queue.items.pop_front() {
-            Some(notification) => Poll::Ready(Some(notification)),
+            Some(message) => Poll::Ready(Some(message)),
             None if !queue.is_open => Poll::Ready(None),
             None => {
                 match &mut queue.waker {
@@ -76,16 +76,16 @@ impl NotificationQueue {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, NotificationQueueState> {
+    fn lock(&self) -> MutexGuard<'_, AgentMessageQueueState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl NotificationQueueState {
-    fn push(&mut self, notification: AgentNotification) -> bool {
+impl AgentMessageQueueState {
+    fn push(&mut self, message: AgentMessage) -> bool {
         self.is_open &= self.items.len() < self.capacity;
         if self.is_open {
-            self.items.push_back(notification);
+            self.items.push_back(message);
         }
         self.is_open
     }
@@ -106,13 +106,13 @@ mod tests {
         }
     }
 
-    fn reply(number: u64) -> AgentNotification {
-        AgentNotification::Reply(RequestId(number), HubReply::Done)
+    fn reply(number: u64) -> AgentMessage {
+        AgentMessage::Reply(RequestId(number), HubReply::Done)
     }
 
-    fn number(notification: &Poll<Option<AgentNotification>>) -> Option<u64> {
-        match notification {
-            Poll::Ready(Some(AgentNotification::Reply(RequestId(number), _))) => Some(*number),
+    fn number(message: &Poll<Option<AgentMessage>>) -> Option<u64> {
+        match message {
+            Poll::Ready(Some(AgentMessage::Reply(RequestId(number), _))) => Some(*number),
             _ => None,
         }
     }
@@ -122,7 +122,7 @@ mod tests {
         let count = Arc::new(WakeCounter(AtomicUsize::new(0)));
         let waker = Waker::from(count.clone());
         let mut context = Context::from_waker(&waker);
-        let queue = NotificationQueue::new(8);
+        let queue = AgentMessageQueue::new(8);
         assert!(queue.poll_pop(&mut context).is_pending());
         assert!(queue.push_silently(reply(1)));
         assert_eq!(count.0.load(Ordering::Relaxed), 0);
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_full_queue_is_closed() {
-        let queue = NotificationQueue::new(2);
+        let queue = AgentMessageQueue::new(2);
         assert!(queue.push_and_wake(reply(1)) && queue.push_and_wake(reply(2)));
         assert!(!queue.push_and_wake(reply(3)));
         let mut context = Context::from_waker(Waker::noop());
