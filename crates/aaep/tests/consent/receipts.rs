@@ -61,9 +61,9 @@ fn a_receipt_is_canonical_and_round_trips() {
         let mut tape = Tape::default();
         assert_eq!(canonicalize(&tape.read(text).unwrap().root()).unwrap(), text);
         assert_eq!(receipt.digest(), Digest::of(text.as_bytes()));
-        let parse_event = Receipt::parse(text).expect(text);
-        assert_eq!(parse_event, receipt);
-        assert_eq!(parse_event.resolution().receipt(), receipt);
+        let parsed = Receipt::parse(text).expect(text);
+        assert_eq!(parsed, receipt);
+        assert_eq!(parsed.resolution().receipt(), receipt);
     }
 }
 

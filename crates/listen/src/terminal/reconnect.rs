@@ -85,7 +85,7 @@ impl CatchUp {
             };
             announcements.push(Announcement::new(AnnouncementKind::Notice, text));
         }
-        // Nothing new arrived. If a question is open, it tells the person more than the status of its session.
+        // Announces the status of the open sessions, unless a question is open: the question says more.
         if !self.is_introduced && !self.resumed && self.has_received && still_open.is_empty() {
             announcements.extend(
                 session_status_lines(subscriber)

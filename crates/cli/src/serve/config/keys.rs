@@ -155,7 +155,7 @@ keys! {
     "hub.lease": Time(100, 7 * DAY) => Millis(hub.lease_ms),
         "How long a session stays open after its agent was last heard from.";
     "hub.attach_window": Time(0, DAY) => Millis(hub.attach_window_ms),
-        "How long a new subscription waits for its first connection. With 0, only transports that connect while they subscribe work.";
+        "How long a new subscription waits for its first connection. With 0, only WebSocket, Unix socket and stdio work, because they subscribe on the connection itself.";
     "hub.resume_window": Time(0, DAY) => Millis(hub.resume_window_ms),
         "How long a subscription outlives its connection.";
     "hub.replay": Count(0, 1_000_000) => Size(hub.max_replay_events),
