@@ -66,7 +66,7 @@ if [ "$(member decision)" = accept ]; then
         "$(event state.changed '"to_state":"thinking","summary_normal":"Looking at the receipt."')"
 else
     [ "$(member status)" != stopped ] || { session='' && die 1 "The person stopped the session. Nothing was transferred."; }
-    words="Nothing was transferred: the answer was no (by $(member by))."
+    words="Nothing was transferred: nobody said yes (reason: $(member by))."
 fi
 call POST "/$session/output?complete=true" text/plain "$words"
 say "$(event session.completed "\"summary_normal\":\"$words\"")"

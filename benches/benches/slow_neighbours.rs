@@ -12,15 +12,15 @@ use sayso_benches::load::{
 fn main() {
     let scale = Scale::from_args();
     let all = scale.pick(1_000, 20);
-    let laggards = all / 20;
+    let laggards_per_kind = all / 20;
     println!(
         "{:<34} {:>12} {:>10} {:>9} {:>9} {:>9} {:>6}",
-        "", "delivered/s", "us each", "p50 ms", "p99 ms", "most ms", "ended"
+        "", "delivered/s", "cpu us/ev", "p50 ms", "p99 ms", "max ms", "ended"
     );
-    let baseline = NeighbourRun::measure(scale, all - 2 * laggards, 2 * laggards, 0);
+    let baseline = NeighbourRun::measure(scale, all - 2 * laggards_per_kind, 2 * laggards_per_kind, 0);
     baseline.print("all keep up");
-    let mixed = NeighbourRun::measure(scale, all - 2 * laggards, 0, laggards);
-    mixed.print(&format!("{laggards} slow, {laggards} dead among them"));
+    let mixed = NeighbourRun::measure(scale, all - 2 * laggards_per_kind, 0, laggards_per_kind);
+    mixed.print(&format!("{laggards_per_kind} slow, {laggards_per_kind} dead among them"));
     println!(
         "{:<34} {:>12.2} {:>10.2} {:>9.2} {:>9.2} {:>9.2}",
         "ratio (goal 1.00)",
@@ -40,11 +40,11 @@ struct NeighbourRun {
 }
 
 impl NeighbourRun {
-    fn measure(scale: Scale, measured: usize, others: usize, laggards: usize) -> Self {
+    fn measure(scale: Scale, measured: usize, others: usize, laggards_per_kind: usize) -> Self {
         let hub = BenchHub::start(Store::Disk);
         let listeners = ListenerPool::connect(&hub, measured, true);
         let _others = ListenerPool::connect(&hub, others, false);
-        let _laggards = SlowReaders::connect(&hub, laggards, 200, laggards);
+        let _laggards = SlowReaders::connect(&hub, laggards_per_kind, 200, laggards_per_kind);
         // Fill the socket buffers of the listeners that do not read.
         publish(&hub, &listeners, scale.pick(5_000, 200), PublishMode::BATCHES);
         let run = publish(&hub, &listeners, scale.pick(5_000, 200), PublishMode::BATCHES);

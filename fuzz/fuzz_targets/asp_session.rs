@@ -1,9 +1,10 @@
 //! Fuzzes an ASP session with messages in any order and at any time. The session must not panic, a refusal must leave it
 //! unchanged, and a terminal state must be final.
 //!
-//! An input line contains the sender (`a` or `b`), flags as letters (`t` not trusted, `f` not funded, `c` card not pinned, `r`
-//! sets a response timeout), the milliseconds that pass, the performative, and the body as JSON, for example `a 2000 PROPOSE
-//! {…}`. A line without a valid message only lets time pass, and breaks the chain if its sender is `x`.
+//! An input line contains the sender (`a` or `b`) followed by flags, the milliseconds that pass, the performative, and the
+//! body as JSON, for example `a 2000 PROPOSE {…}`. The flags are letters: `t` means not trusted, `f` not funded, `c` that the
+//! card is not pinned, and `r` sets a response timeout. A line without a valid message only lets time pass. If its sender is
+//! `x`, it also breaks the chain.
 
 #![no_main]
 
@@ -39,12 +40,12 @@ fn run_line(session: &mut AspSession, now: &mut UnixMillis, line: &str) {
     let mut fields = line.splitn(4, ' ');
     let (sender, elapsed_ms) = (fields.next().unwrap_or(""), fields.next().unwrap_or(""));
     *now = now.saturating_add(elapsed_ms.parse::<i32>().unwrap_or(0).into());
-    let before = session.state();
+    let state_before = session.state();
     for transition in session.handle_timeout(*now) {
         assert!(!transition.from.is_terminal());
     }
-    assert!(session.handle_timeout(*now).is_empty(), "a second timeout at the same time has no effect");
-    assert!(!before.is_terminal() || session.state() == before);
+    assert!(session.handle_timeout(*now).is_empty(), "a second timeout at the same time must have no effect");
+    assert!(!state_before.is_terminal() || session.state() == state_before);
     let body = fields.next().and_then(Performative::parse).zip(fields.next());
     let Some(Ok(body)) = body.map(|(performative, json)| Body::parse(performative, json)) else {
         if sender == "x" {
@@ -64,10 +65,10 @@ fn run_line(session: &mut AspSession, now: &mut UnixMillis, line: &str) {
             is_card_pinned: !sender.contains('c'),
         },
     };
-    let old = session.clone();
+    let session_before = session.clone();
     match session.handle_message(&message) {
         Ok(transition) => assert!(!transition.from.is_terminal() && transition.to == session.state()),
-        Err(_) => assert!(*session == old, "a refusal changes nothing"),
+        Err(_) => assert!(*session == session_before, "a refused message must change nothing"),
     }
 }
 

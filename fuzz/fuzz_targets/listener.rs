@@ -1,5 +1,5 @@
-//! Fuzzes a listener with any bytes, in chunks of any size. It must not panic, print characters that control a terminal or reverse the
-//! text direction, announce anything twice, or lose a critical event.
+//! Fuzzes a listener with any bytes, in chunks of any size. The listener must not panic, print characters that control a
+//! terminal or reverse the text direction, announce anything twice, or lose a critical event.
 
 #![no_main]
 
@@ -11,15 +11,15 @@ use libfuzzer_sys::fuzz_target;
 use listen::{Announcement, AnnouncementKind, Preferences, Subscriber, SubscriberLimits};
 use seal::UnixMillis;
 
-/// Longer than any input.
-const MAX_BLOCK_BYTES: usize = 1 << 20;
+/// The parser's limit, which no input reaches.
+const MAX_EVENT_BYTES: usize = 1 << 20;
 
 fuzz_target!(|input: &[u8]| {
     // The first byte is the chunk size.
     let Some((chunk_size, bytes)) = input.split_first() else { return };
-    let blocks = parse(bytes.chunks(usize::from(*chunk_size).max(1)));
-    assert_eq!(blocks, parse(std::iter::once(bytes)), "the blocks depend on the chunk size");
-    let texts: Vec<&str> = blocks.iter().filter_map(|block| block.data.as_deref()).collect();
+    let sse_events = parse(bytes.chunks(usize::from(*chunk_size).max(1)));
+    assert_eq!(sse_events, parse(std::iter::once(bytes)), "the server-sent events depend on the chunk size");
+    let texts: Vec<&str> = sse_events.iter().filter_map(|sse_event| sse_event.data.as_deref()).collect();
 
     let mut subscriber = Subscriber::new(Preferences::default(), SubscriberLimits::default());
     let mut now = UnixMillis::default();
@@ -32,8 +32,10 @@ fuzz_target!(|input: &[u8]| {
     announcements.extend(later_announcements(&mut subscriber, &mut now));
 
     let mut announced: HashMap<&str, usize> = HashMap::new();
-    let critical = announcements.iter().filter(|one| one.is_critical() && !one.text.is_empty());
-    for session in critical.filter_map(|one| one.session_id.as_ref()) {
+    let critical = announcements
+        .iter()
+        .filter(|announcement| announcement.is_critical() && !announcement.text.is_empty());
+    for session in critical.filter_map(|announcement| announcement.session_id.as_ref()) {
         *announced.entry(session.as_str()).or_default() += 1;
     }
     for (session, count) in count_critical_events(&texts) {
@@ -54,9 +56,9 @@ fuzz_target!(|input: &[u8]| {
 });
 
 fn parse<'b>(chunks: impl Iterator<Item = &'b [u8]>) -> Vec<SseEvent> {
-    let (mut parser, mut blocks) = (SseParser::new(MAX_BLOCK_BYTES), Vec::new());
-    chunks.for_each(|chunk| parser.feed(chunk, &mut blocks));
-    blocks
+    let (mut parser, mut sse_events) = (SseParser::new(MAX_EVENT_BYTES), Vec::new());
+    chunks.for_each(|chunk| parser.feed(chunk, &mut sse_events));
+    sse_events
 }
 
 /// Returns the announcements that are due now. Asserts that they are safe to print.

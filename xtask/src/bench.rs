@@ -1,10 +1,10 @@
-//! `cargo xtask bench`: builds the binary, installs the peers and runs the benchmarks.
+//! `cargo xtask bench`: builds the binary, installs nginx with nchan for comparison, and runs the benchmarks.
 
 use crate::setup;
 use crate::stage::{Plan, StageLane};
 
-/// Adds the stages that run one benchmark or all. With `quick`, they only check that the benchmarks run.
-pub(crate) fn add_stages<'a>(plan: &mut Plan<'a>, name: Option<&'a str>, quick: bool) {
+/// Adds the stages that run one benchmark or all of them. If `is_quick`, they only check that the benchmarks run.
+pub(crate) fn add_stages<'a>(plan: &mut Plan<'a>, name: Option<&'a str>, is_quick: bool) {
     plan.cargo("build", &[], &["build", "--release", "-p", "sayso-cli"]);
     if name.is_none_or(|name| name == "fanout") {
         plan.add("nginx with nchan", StageLane::Compile, &[], |log| {
@@ -19,7 +19,7 @@ pub(crate) fn add_stages<'a>(plan: &mut Plan<'a>, name: Option<&'a str>, quick: 
         Some(name) => arguments.extend(["--bench", name]),
         None => arguments.push("--benches"),
     }
-    if quick {
+    if is_quick {
         arguments.extend(["--", "--quick"]);
     }
     plan.add("bench", StageLane::Compile, &["build"], move |log| log.cargo(&arguments));

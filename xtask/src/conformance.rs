@@ -1,4 +1,4 @@
-//! The table of requirements with the evidence for each row, checked against the code.
+//! Generates `docs/conformance.md` from the table of requirements, and checks that the evidence for each row exists.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -14,13 +14,13 @@ const CASES: &str = "crates/cli/tests/rules";
 
 /// Writes the page.
 pub(crate) fn write() -> Result<(), String> {
-    let page = page()?;
+    let page = generate_page()?;
     std::fs::write(root().join(PAGE), page).map_err(|error| format!("{PAGE}: {error}"))
 }
 
 /// Checks that the page is up to date.
 pub(crate) fn check() -> Result<(), String> {
-    let page = page()?;
+    let page = generate_page()?;
     if read(PAGE)? == page { Ok(()) } else { Err(format!("{PAGE} is stale: run `cargo xtask conformance`")) }
 }
 
@@ -32,7 +32,7 @@ struct RequirementRow {
     evidence: String,
 }
 
-fn rows() -> Result<Vec<RequirementRow>, String> {
+fn read_rows() -> Result<Vec<RequirementRow>, String> {
     read(TABLE)?
         .lines()
         .skip(1)
@@ -49,13 +49,13 @@ fn rows() -> Result<Vec<RequirementRow>, String> {
         .collect()
 }
 
-fn page() -> Result<String, String> {
+fn generate_page() -> Result<String, String> {
     let rules_by_id: HashMap<&str, Rule> = Rule::all()
         .flat_map(|rule| {
             std::iter::once(rule.id()).chain(rule.alias_ids().iter().copied()).map(move |id| (id, rule))
         })
         .collect();
-    let rows = rows()?;
+    let rows = read_rows()?;
     let mut row_ids: Vec<&str> = Vec::new();
     let mut counts = [0; 3];
     let mut table = String::new();
@@ -69,7 +69,7 @@ fn page() -> Result<String, String> {
     let unknown_ids: Vec<_> =
         rules_by_id.keys().filter(|id| id.starts_with("AAEP-") && !row_ids.contains(id)).collect();
     if !unknown_ids.is_empty() {
-        return Err(format!("these ids of rules are not in {TABLE}: {unknown_ids:?}"));
+        return Err(format!("these rule ids are not in {TABLE}: {unknown_ids:?}"));
     }
     let unlisted_rules: Vec<_> =
         Rule::all().filter(|rule| rule.id().starts_with("C-")).map(Rule::id).collect();
@@ -77,7 +77,7 @@ fn page() -> Result<String, String> {
         "# Conformance
 
 Every requirement of AAEP, with our numbering, and the evidence that it is met. `cargo xtask conformance` generates this page
-from `{TABLE}` and the rule book. CI fails when it is stale.
+from `{TABLE}` and the rules in `crates/aaep/src/rule`. CI fails when it is stale.
 
 {} rows: {} are proven by a test, {} are not proven yet (with the responsible crate), {} cannot be tested (with the reason).
 
@@ -96,7 +96,8 @@ settle contradictions in the specification, see [decisions.md](decisions.md): {}
     ))
 }
 
-/// Describes the evidence for a row. Returns an index into `counts` (proven, not yet, not testable) and the text for the table.
+/// Describes the evidence for a row. Returns an index into `counts` (0 proven, 1 not yet, 2 not testable) and the text for
+/// the table.
 fn describe_evidence(
     row: &RequirementRow,
     rules_by_id: &HashMap<&str, Rule>,
@@ -109,8 +110,8 @@ fn describe_evidence(
             Ok((0, format!("proven: rule `{}`, {CASES}", rule.id())))
         }
         ("rule", Some(rule)) => Ok((0, format!("proven: checked as `{}`, {CASES}", rule.id()))),
-        ("rule", None) => invalid("the rule book has no such rule"),
-        (_, Some(_)) => invalid("the rule book has this row, so its evidence must be `rule`"),
+        ("rule", None) => invalid("there is no rule with this id"),
+        (_, Some(_)) => invalid("there is a rule with this id, so the evidence must be `rule`"),
         ("test", None) => {
             let Some((file, name)) = rest.split_once("::") else {
                 return invalid("a test must be FILE::NAME");

@@ -1,6 +1,6 @@
-//! Debian packages for the tests, updated to the newest version that the machine's sources offer.
+//! Debian packages for the tests, updated to the newest version in the machine's package sources.
 //!
-//! Debian updates its browsers every few weeks, so a machine with an old version would miss problems.
+//! Debian updates its browsers every few weeks, so tests with an old version would miss problems.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -19,8 +19,8 @@ pub(crate) const SCREEN_READER: [&str; 9] =
 pub(crate) const SPEECH: [&str; 5] =
     ["speech-dispatcher", "speech-dispatcher-espeak-ng", "espeak-ng", "pulseaudio", "pulseaudio-utils"];
 
-/// Updates packages to the newest version, at most once per run. If apt fails, the installed packages are used; on a build
-/// server that is an error.
+/// Updates packages to the newest version, at most once per run. If apt fails, the installed packages are used, but on a
+/// build server a failure of apt is an error.
 pub(crate) fn require(log: &StageLog, packages: &[&'static str]) -> Result<(), String> {
     static UP_TO_DATE: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
     let mut up_to_date = UP_TO_DATE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -59,7 +59,7 @@ fn install(log: &StageLog, packages: &[&str]) -> Result<(), String> {
     log.run(apt(&["install", "-y", "--no-install-recommends"]).args(packages))
 }
 
-/// Returns an apt command that asks no questions and waits for another apt to finish.
+/// Returns an apt command that asks no questions and waits until no other apt is running.
 fn apt(arguments: &[&str]) -> Command {
     let mut apt = Command::new("apt-get");
     apt.env("DEBIAN_FRONTEND", "noninteractive")

@@ -1,4 +1,4 @@
-//! Coverage-guided fuzzing: runs each target a number of times, starting from the stored corpus.
+//! Coverage-guided fuzzing. Runs each target with a number of inputs, starting from the stored corpus.
 //!
 //! The targets are ordinary binaries with libFuzzer linked in. This module sets the same compiler flags as
 //! cargo-fuzz, so cargo-fuzz is not needed, and one build creates all targets.
@@ -14,7 +14,7 @@ const TARGETS: [&str; 6] = ["parser", "validator", "session", "envelope", "asp_s
 /// Number of inputs for each target.
 pub(crate) const RUNS: u64 = 200_000;
 
-/// Flags for edge and comparison coverage, plus every check that a release build leaves out. A stable toolchain has no
+/// Flags for edge and comparison coverage, plus the checks that a release build omits. A stable toolchain has no
 /// sanitizer, so fuzzing looks for failed assertions and panics.
 const FLAGS: [&str; 9] = [
     "--cfg=fuzzing",
@@ -28,7 +28,7 @@ const FLAGS: [&str; 9] = [
     "-Ccodegen-units=1",
 ];
 
-/// Fuzzes every target. Crashing inputs stay in `fuzz/artifacts/TARGET`.
+/// Fuzzes every target. Inputs that cause a failure are stored in `fuzz/artifacts/TARGET`.
 pub(crate) fn run(log: &StageLog, runs: u64) -> Result<(), String> {
     let programs = build(log)?;
     let results = in_parallel(&TARGETS, |target| fuzz(log, &programs, target, runs));
@@ -36,8 +36,8 @@ pub(crate) fn run(log: &StageLog, runs: u64) -> Result<(), String> {
     if failed.is_empty() { Ok(()) } else { Err(failed.join("; ")) }
 }
 
-/// Builds all targets and returns their folder. It passes a target triple so that build scripts and macros, which run on
-/// the host, are built without the flags.
+/// Builds all targets and returns their folder. The explicit target triple keeps the flags away from build scripts and
+/// macros, which run on the host.
 fn build(log: &StageLog) -> Result<PathBuf, String> {
     let version = command_output(Command::new("rustc").arg("-vV"))?;
     let host = version.lines().find_map(|line| line.strip_prefix("host: ")).ok_or("rustc reports no host")?;
@@ -52,7 +52,7 @@ fn build(log: &StageLog) -> Result<PathBuf, String> {
     Ok(folder.join(host).join("release"))
 }
 
-/// Fuzzes one target. It works on a copy of the corpus, so the stored corpus does not change.
+/// Fuzzes one target with a copy of the corpus, so the stored corpus does not change.
 fn fuzz(log: &StageLog, programs: &Path, target: &str, runs: u64) -> Result<(), String> {
     let corpus = root().join("fuzz/corpus").join(target);
     let working_corpus = root().join("target/fuzz-corpus").join(target);
@@ -66,13 +66,13 @@ fn fuzz(log: &StageLog, programs: &Path, target: &str, runs: u64) -> Result<(), 
         .arg(&working_corpus)
         .output()
         .map_err(|error| format!("cannot run {target}: {error}"))?;
-    // libFuzzer prints a lot, so its output is shown only if it found something.
-    let printed = String::from_utf8_lossy(&output.stderr);
+    // libFuzzer prints a lot, so its output is shown only if the target fails.
+    let messages = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
-        log.print(&printed);
+        log.print(&messages);
         return Err(format!("{target} ended with {}", output.status));
     }
-    let done = printed.lines().rev().find(|line| line.starts_with("Done ")).unwrap_or("done");
+    let done = messages.lines().rev().find(|line| line.starts_with("Done ")).unwrap_or("done");
     log.print(&format!("{target}: {done}"));
     Ok(())
 }

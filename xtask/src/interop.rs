@@ -1,4 +1,4 @@
-//! Published AAEP clients, pinned by version and hash, run against `sayso serve --compat`.
+//! Tests of published AAEP clients, pinned by version and hash, against `sayso serve --compat`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,7 +20,7 @@ pub(crate) fn run(log: &StageLog) -> Result<(), String> {
 const WEB_SUBSCRIBER: &str = "web_subscriber";
 
 /// Runs the test with AAEP's own React subscriber in a browser. The subscriber and React are bundled into one script. The
-/// subscriber's package lists entry files that it does not contain, so our module imports the file by path.
+/// subscriber's package.json names entry files that do not exist, so our module imports a file by its path.
 pub(crate) fn web_subscriber(log: &StageLog) -> StageResult {
     if let Err(reason) = debian::require(log, &debian::BROWSER) {
         return unavailable(reason);
@@ -35,7 +35,7 @@ pub(crate) fn web_subscriber(log: &StageLog) -> StageResult {
     Ok(StageOutcome::Passed)
 }
 
-/// Installs the clients into `target/tools`, like all tools, and returns the folder.
+/// Installs the clients into a folder below `target/tools` and returns that folder.
 fn install(log: &StageLog) -> Result<PathBuf, String> {
     let folder = root().join("target/tools/interop");
     let pip = folder.join("bin/pip");
@@ -56,20 +56,20 @@ fn install(log: &StageLog) -> Result<PathBuf, String> {
     Ok(folder)
 }
 
-/// Writes our schemas next to the Python packages, where the conformance suite looks for them. Its own package contains no
-/// schemas. The suite also needs a schema for the envelope; the one written here accepts any of the twelve events.
+/// Writes our schemas next to the Python packages, where the conformance suite looks for them. The suite's own package
+/// contains no schemas. The suite also needs a schema for the envelope; the one written here accepts any of the twelve events.
 fn write_schemas(folder: &Path) -> std::io::Result<()> {
     let mut texts = Vec::new();
-    for python in std::fs::read_dir(folder.join("lib"))? {
-        let schema_folder = python?.path().join("schemas");
+    for python_folder in std::fs::read_dir(folder.join("lib"))? {
+        let schema_folder = python_folder?.path().join("schemas");
         std::fs::create_dir_all(schema_folder.join("core"))?;
         for schema in aaep::schema::all().iter().filter(|schema| schema.name.starts_with("agent.")) {
             std::fs::write(schema_folder.join(format!("core/{}.schema.json", schema.name)), &schema.text)?;
             texts.push(schema.text.clone());
         }
-        let any = texts.join(",");
+        let event_schemas = texts.join(",");
         let envelope = format!(
-            r#"{{"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:sayso:schema:aaep:envelope","anyOf":[{any}]}}"#
+            r#"{{"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:sayso:schema:aaep:envelope","anyOf":[{event_schemas}]}}"#
         );
         std::fs::write(schema_folder.join("envelope.schema.json"), envelope)?;
         texts.clear();

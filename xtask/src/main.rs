@@ -27,27 +27,27 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                        and with a screen reader, conformance table, switched-off rules, fuzzing
   test quick           runs format, clippy, unit, property and integration tests; no documentation
                        examples, browser, sound or fuzzing
-  setup                updates the test tools to the newest version that this machine's sources offer, and prints the versions
+  setup                updates the test tools to the newest version in this machine's package sources, and prints the versions
   doc                  builds the documentation of the workspace; any warning is an error
   conformance [check]  writes docs/conformance.md, or checks that it is up to date
   asp [check]          writes the diagram and table of docs/asp.md and docs/asp-vectors.json, or checks that they are up to date
-  oracle               compares sayso with what AAEP's authors published, if ../shared contains it
+  oracle               compares sayso with the schemas and fixtures that AAEP's authors published, if ../shared contains them
   interop              installs published AAEP clients and runs them against the hub
   speech               installs speech-dispatcher and PulseAudio, and checks recordings of what sayso says through them
   browser              installs Debian's Chromium and tests the listening page in it
   hear [check]         installs Debian's Orca and two browsers, plays a session on the listening page, and writes what Orca says to
-                       docs/screen-reader.md; check only checks that Orca says everything correctly
-  page                 tests the modules of the listening page in node
-  rules [N]            runs each rule's test with the rule switched off, and expects the test to fail; N selects every Nth rule
+                       docs/screen-reader.md; `hear check` writes nothing, but fails if Orca does not say everything correctly
+  page                 tests the modules of the listening page that need no browser, in Node
+  rules [N]            runs each rule's tests with the rule switched off, and checks that the tests fail; N selects every Nth rule
   fuzz [RUNS]          fuzzes each target, 200000 runs by default
-  bench [NAME] [quick] runs all benchmarks or one; quick only checks that they run";
+  bench [NAME] [quick] runs all benchmarks, or one; `quick` only checks that they run";
 
 const FORMAT: [&str; 3] = ["fmt", "--all", "--check"];
 
 const CLIPPY: [&str; 8] =
     ["clippy", "--workspace", "--all-features", "--all-targets", "--locked", "--", "-D", "warnings"];
 
-/// Broken links are errors. A test of `sayso` checks that every public item has an example.
+/// Warnings, such as broken links, are errors. A test of the crate `sayso` checks that every public item has an example.
 const DOCUMENTATION: [&str; 7] = [
     "doc",
     "--workspace",
@@ -61,7 +61,7 @@ const DOCUMENTATION: [&str; 7] = [
 const DOCUMENTATION_TESTS: [&str; 6] =
     ["test", "--workspace", "--all-features", "--locked", "--no-fail-fast", "--doc"];
 
-/// The crate `sayso` needs at least one of the features `client` and `embedded`. Each of them must compile alone.
+/// The crate `sayso` needs at least one of the features `client` and `embedded`. It must compile with either one alone.
 const CLIENT_ALONE: [&str; 7] =
     ["check", "--locked", "-p", "sayso", "--no-default-features", "--features", "client"];
 const EMBEDDED_ALONE: [&str; 7] =
@@ -71,7 +71,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let command: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let mut plan = Plan::default();
-    let number = |text: &str| text.parse::<u64>().ok().filter(|number| *number > 0);
+    let parse_positive = |text: &str| text.parse::<u64>().ok().filter(|number| *number > 0);
     match *command.as_slice() {
         ["test"] => add_all_stages(&mut plan),
         ["test", "quick"] => add_quick_stages(&mut plan),
@@ -97,9 +97,9 @@ fn main() -> ExitCode {
         ["hear"] => plan.add("hear", StageLane::Compile, &[], screen_reader::write),
         ["hear", "check"] => plan.add("hear", StageLane::Compile, &[], screen_reader::check),
         ["rules"] => add_rules_stage(&mut plan, 1),
-        ["rules", step] if let Some(step) = number(step) => add_rules_stage(&mut plan, step),
+        ["rules", step] if let Some(step) = parse_positive(step) => add_rules_stage(&mut plan, step),
         ["fuzz"] => add_fuzz_stage(&mut plan, fuzz::RUNS),
-        ["fuzz", runs] if let Some(runs) = number(runs) => add_fuzz_stage(&mut plan, runs),
+        ["fuzz", runs] if let Some(runs) = parse_positive(runs) => add_fuzz_stage(&mut plan, runs),
         ["bench"] => bench::add_stages(&mut plan, None, false),
         ["bench", "quick"] => bench::add_stages(&mut plan, None, true),
         ["bench", name] => bench::add_stages(&mut plan, Some(name), false),
@@ -112,8 +112,8 @@ fn main() -> ExitCode {
     plan.run()
 }
 
-/// Adds every stage. Tests and real-time stages start after the build and run during the remaining compilation, because
-/// no stage keeps all processors busy.
+/// Adds every stage. Most test and real-time stages start after the build and run while other stages compile, because no
+/// stage keeps all processors busy.
 fn add_all_stages(plan: &mut Plan<'_>) {
     plan.add("packages", StageLane::RealTime, &[], setup::install_packages);
     plan.add("page", StageLane::RealTime, &[], page_node_tests::run);
@@ -137,7 +137,7 @@ fn add_all_stages(plan: &mut Plan<'_>) {
     add_fuzz_stage(plan, fuzz::RUNS);
 }
 
-/// Adds the stages of a quick run, which find most mistakes.
+/// Adds the stages of a quick run, which finds most mistakes.
 fn add_quick_stages(plan: &mut Plan<'_>) {
     plan.add("packages", StageLane::RealTime, &[], setup::install_programs);
     plan.add("page", StageLane::RealTime, &[], page_node_tests::run);

@@ -1,13 +1,13 @@
-//! npm packages for the tests, each with its version and hash in `xtask/packages/package-lock.json`.
+//! npm packages for the tests. `xtask/packages/package-lock.json` pins the version and hash of each.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::stage::{StageLog, root};
 
-const PINS: [&str; 2] = ["package.json", "package-lock.json"];
+const PACKAGE_FILES: [&str; 2] = ["package.json", "package-lock.json"];
 
-/// Installs missing packages, and returns the folder that contains `node_modules`.
+/// Installs the packages if the lock file has changed. Returns the folder that contains `node_modules`.
 pub(crate) fn install(log: &StageLog) -> Result<PathBuf, String> {
     let (pins, folder) = (root().join("xtask/packages"), root().join("target/tools/npm"));
     let install_error = |error: std::io::Error| format!("cannot install the npm packages: {error}");
@@ -17,7 +17,7 @@ pub(crate) fn install(log: &StageLog) -> Result<PathBuf, String> {
         return Ok(folder);
     }
     std::fs::create_dir_all(&folder).map_err(install_error)?;
-    for file in PINS {
+    for file in PACKAGE_FILES {
         std::fs::copy(pins.join(file), folder.join(file)).map_err(install_error)?;
     }
     // Install scripts are disabled, because neither the bundler nor the packages that a browser loads need them.
@@ -29,7 +29,7 @@ pub(crate) fn install(log: &StageLog) -> Result<PathBuf, String> {
 
 /// Bundles a module and its imports from the installed packages into one script.
 pub(crate) fn bundle(log: &StageLog, folder: &Path, module: &Path, script: &Path) -> Result<(), String> {
-    let text = std::fs::File::open(module).map_err(|error| format!("{}: {error}", module.display()))?;
+    let source = std::fs::File::open(module).map_err(|error| format!("{}: {error}", module.display()))?;
     let arguments =
         ["--bundle", "--format=iife", "--log-level=warning", "--define:process.env.NODE_ENV=\"production\""];
     log.run(
@@ -37,7 +37,7 @@ pub(crate) fn bundle(log: &StageLog, folder: &Path, module: &Path, script: &Path
             .args(arguments)
             .arg(format!("--outfile={}", script.display()))
             .current_dir(folder)
-            .stdin(text),
+            .stdin(source),
     )
 }
 

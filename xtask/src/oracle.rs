@@ -1,9 +1,9 @@
-//! Comparisons with what AAEP's authors published. The files lie next to the repository and are not part of it.
+//! Comparisons with the files that AAEP's authors published. The files are in `../shared`, outside the repository.
 
 use crate::stage::{StageLog, StageOutcome, StageResult, root};
 use crate::{conformance, test_programs};
 
-/// Runs the tests that need the published schemas and fixtures. Skips the tests if these files are missing.
+/// Runs the tests that need the published files. Skips the stage if they are missing.
 pub(crate) fn run(log: &StageLog) -> StageResult {
     let shared = root().join("../shared");
     if !shared.join("aaep/schemas").is_dir() {

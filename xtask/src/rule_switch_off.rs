@@ -1,5 +1,5 @@
-//! Runs every rule's test with that rule switched off. The test must fail; a test that passes without its rule proves
-//! nothing.
+//! Runs every rule's tests with that rule switched off. The tests must fail, because a test that passes without its rule
+//! proves nothing.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,7 +9,7 @@ use aaep::rule::Rule;
 use crate::stage::{StageLog, in_parallel};
 use crate::test_programs;
 
-/// Runs the cases of every `step`th rule with `--ignore` for that rule, and requires that all of them fail.
+/// Runs the cases of every `step`th rule with that rule switched off (`SAYSO_TEST_IGNORE`), and requires that all of them fail.
 pub(crate) fn run(log: &StageLog, step: usize) -> Result<(), String> {
     let rules: Vec<Rule> = Rule::all().step_by(step).collect();
     let test = test_programs::test_command(log, "rules")?;
@@ -33,6 +33,6 @@ fn fails_without_rule(test: &Command, id: &str) -> Result<bool, String> {
         .env("SAYSO_TEST_IGNORE", id)
         .output()
         .map_err(|error| format!("cannot run the rules test: {error}"))?;
-    let printed = String::from_utf8_lossy(&output.stdout);
-    Ok(!output.status.success() && printed.contains(" 0 passed;") && !printed.contains(" 0 failed;"))
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    Ok(!output.status.success() && stdout.contains(" 0 passed;") && !stdout.contains(" 0 failed;"))
 }

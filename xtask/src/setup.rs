@@ -12,8 +12,8 @@ const NCHAN: &str = "/usr/lib/nginx/modules/ngx_nchan_module.so";
 /// Disk space that the target folder and the packages of a complete run need, in GB.
 const DISK_GB: u64 = 8;
 
-/// The programs that the tests run. Each has arguments that show whether it works, and a Debian package, which is installed
-/// only if the program is missing, because the program may also come from elsewhere.
+/// The programs that the tests run: the name, arguments for a call that succeeds if the program works, and the Debian
+/// package. The package is installed only if the call fails, because the program may have been installed without Debian.
 const PROGRAMS: [(&str, &[&str], &str); 5] = [
     ("c++", &["--version"], "g++"),
     ("strace", &["-V"], "strace"),
@@ -37,12 +37,12 @@ pub(crate) fn install_toolchain(log: &StageLog) -> Result<(), String> {
     Ok(())
 }
 
-/// Installs missing programs. If that fails, the stages that need them fail or are skipped later.
+/// Installs missing programs. If the installation fails, the stages that need the programs fail or are skipped later.
 pub(crate) fn install_programs(log: &StageLog) -> Result<(), String> {
     tolerate_failure_locally(log, require(log, &[]))
 }
 
-/// Installs missing programs and the newest version of all packages, with one call of apt.
+/// Installs missing programs and the newest version of all packages, with one call to apt.
 pub(crate) fn install_packages(log: &StageLog) -> Result<(), String> {
     let all: Vec<&str> =
         debian::BROWSER.into_iter().chain(debian::SCREEN_READER).chain(debian::SPEECH).collect();
@@ -81,7 +81,8 @@ fn free_disk_gb() -> Option<u64> {
     Some(free / (1024 * 1024))
 }
 
-/// Installs nginx with nchan, which the fan-out benchmark compares with. Without it, the benchmark skips the comparison.
+/// Installs nginx with nchan, with which the fan-out benchmark compares the hub. If it is missing, the benchmark skips the
+/// comparison.
 pub(crate) fn install_nchan(log: &StageLog) -> Result<(), String> {
     if succeeds(Command::new("nginx").arg("-v")) && Path::new(NCHAN).exists() {
         return Ok(());

@@ -1,8 +1,8 @@
-//! The stages of a run. Each is logged, timed, and counted as passed, failed or skipped.
+//! The stages of a run. Each stage is logged, timed, and counted as passed, failed or skipped.
 //!
 //! A [`Plan`] runs its stages in parallel [`StageLane`]s. A lane runs its stages one after another, in the order in which
-//! they were added. A stage also waits for the stages that it names. A run with one lane prints directly. With several
-//! lanes, each stage writes to `target/stages/NAME.log`, which is printed if the stage fails.
+//! they were added. A stage also waits for the stages that it names. A run with one lane prints to the terminal.
+//! With several lanes, each stage writes to `target/stages/NAME.log`, which is printed if the stage fails.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -17,7 +17,7 @@ use std::time::Instant;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum StageOutcome {
     Passed,
-    /// The stage could not run here, for this reason. It is not counted as passed.
+    /// The stage could not run on this machine, for this reason. It is not counted as passed.
     Skipped(String),
 }
 
@@ -36,7 +36,7 @@ pub(crate) enum StageLane {
     Compile,
     /// Runs test programs.
     Test,
-    /// Mostly waits: downloads, browsers and speech, which run in real time.
+    /// Downloads, browsers and speech. These stages mostly wait.
     RealTime,
 }
 
@@ -131,7 +131,7 @@ impl StageBoard {
         self.changed.notify_all();
     }
 
-    /// Waits until these stages have ended. Returns the first that failed.
+    /// Waits for these stages to end. Returns the first one that failed.
     fn wait_for<'n>(&self, names: &[&'n str]) -> Option<&'n str> {
         names.iter().copied().find(|name| {
             let has_failed = |reports: &[StageReport]| {
@@ -189,7 +189,7 @@ impl StageReport {
     }
 }
 
-/// Returns the duration of each stage, the reasons for skips and failures, and the number of stages of each outcome.
+/// Returns the duration of each stage, the reasons for skips and failures, and the number of stages with each outcome.
 fn summary(reports: &[StageReport], seconds: f64) -> String {
     use std::fmt::Write as _;
     let mut text = "== seconds\n".to_owned();
@@ -251,7 +251,7 @@ impl StageLog {
         }
     }
 
-    /// Runs a command and waits for its end. Returns an error if the command fails.
+    /// Runs a command and waits until it ends. Returns an error if the command fails.
     pub(crate) fn run(&self, command: &mut Command) -> Result<(), String> {
         self.redirect(command)?;
         match command.status() {
@@ -284,8 +284,7 @@ pub(crate) fn cargo() -> Command {
     cargo
 }
 
-/// Returns a command without the environment variables in which cargo describes xtask. They would make build scripts run
-/// again.
+/// Returns a command without the environment variables that cargo sets for xtask. They would make build scripts run again.
 pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     for (name, _) in std::env::vars_os() {

@@ -1,4 +1,4 @@
-//! The test programs and the binary, built once with all features, so that every stage runs the same files.
+//! Builds the test programs and the binary once, with all features, so that every stage runs the same files.
 //!
 //! xtask runs the test programs itself, because `cargo test` would wait for cargo's build lock and run them one by one.
 
@@ -10,8 +10,8 @@ use seal::json::{JsonValue, Tape};
 
 use crate::stage::{self, StageLog, command_output, in_parallel, root};
 
-/// The arguments of every build. They are always the same, because a build with other features would compile most of the
-/// workspace again.
+/// The arguments of every build. The features are always the same, because a build with other features would compile most
+/// of the workspace again.
 const BUILD_ARGUMENTS: [&str; 6] = [
     "test",
     "--workspace",
@@ -21,8 +21,8 @@ const BUILD_ARGUMENTS: [&str; 6] = [
     "--message-format=json-render-diagnostics",
 ];
 
-/// More threads than processors, because most integration tests wait for another process. On two processors, the `wires`
-/// suite takes only a third of the time that it takes with two threads.
+/// More threads than processors, because most integration tests wait for another process. On two processors, the tests in
+/// `crates/cli/tests/wires` run three times as fast as with two threads.
 const THREADS_PER_PROGRAM: &str = "--test-threads=8";
 
 static BUILT_PROGRAMS: OnceLock<Vec<TestProgram>> = OnceLock::new();
@@ -68,8 +68,8 @@ pub(crate) fn run_tests(log: &StageLog) -> Result<(), String> {
     if failed.is_empty() { Ok(()) } else { Err(failed.join("; ")) }
 }
 
-/// Runs one program. Its output goes to a file of its own, so that a process that the program leaves behind cannot block
-/// the stage.
+/// Runs one program. Its output goes to a file and not to a pipe, because a process that the program leaves running would
+/// keep the pipe open and block the stage.
 fn run_test(log: &StageLog, test: &TestProgram, libraries: &str) -> Result<(), String> {
     let package = test.package.strip_prefix(root()).unwrap_or(&test.package).display();
     let name = format!("{package}: {}", test.name);

@@ -1,4 +1,4 @@
-//! Sets of 64-bit fingerprints: for a whole recording, and for one session.
+//! Sets of 64-bit fingerprints: one type for recordings, and one for single sessions.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
@@ -10,10 +10,10 @@ const MIN_SHARD_SLOTS: usize = 16;
 /// A set of 64-bit fingerprints. With a million different entries, the probability of any false
 /// positive is 1 in 37 million.
 ///
-/// A hash table that doubles would need up to 20 bytes per entry, and would hold the old and the
-/// new table while it grows. This one has 256 shards that grow by a quarter, each on its own, and
-/// are 68 to 85 percent full. It needs 9.4 to 11.8 bytes per entry, and a growing shard copies only
-/// 1/256 of the set.
+/// A hash table that doubles its size would need up to 20 bytes per entry, and would hold the old
+/// and the new table while it grows. This set has 256 shards, and each shard grows by a quarter when
+/// it is 85 percent full. So the set needs 9.4 to 11.8 bytes per entry, and a growing shard copies
+/// only 1/256 of the set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FingerprintSet {
     shards: Vec<Shard>,

@@ -17,7 +17,7 @@ use crate::record::FieldType;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("must be {prefix} followed by 1 to 64 ASCII letters or digits")]
 pub struct IdError {
-    /// The prefix of such an id.
+    /// The prefix that the id must have.
     pub prefix: &'static str,
 }
 
@@ -93,8 +93,8 @@ impl ToolCallId {
     }
 }
 
-/// The text of an event id. Short ids are stored inline, because every new event needs one and an
-/// allocation would cost time.
+/// The text of an event id. Short ids are stored inline, because every new event has an id and an
+/// allocation for it would cost time.
 #[derive(Clone)]
 enum InlineStr {
     Inline { bytes: [u8; INLINE_CAPACITY], length: u8 },
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn generation_uses_only_the_given_source() {
+    fn ids_are_generated_only_from_the_given_random_source() {
         let mut counter = 0_u8;
         let mut source = |bytes: &mut [u8]| {
             for byte in bytes {

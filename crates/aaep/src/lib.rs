@@ -5,7 +5,7 @@
 //!
 //! - [`event`]: the envelope and the twelve event types, parsed without loss and written in the recommended order.
 //! - [`message`]: the handshake, the replies and the producer's manifest.
-//! - [`rule`]: all validation rules. Every finding in sayso names one of them.
+//! - [`rule`]: all validation rules. Every finding in sayso names a rule.
 //! - [`check`]: validates one event or message, strictly or as a tolerant receiver.
 //! - [`secret`]: finds and redacts secrets in text for people.
 //! - [`session`]: validates the order of events and tracks what a session waits for.

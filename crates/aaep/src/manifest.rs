@@ -28,8 +28,8 @@ use crate::json::{JsonKind, Tape};
 use crate::message::{Manifest, Message};
 use crate::rule::{Finding, Findings, ValidationMode};
 
-/// The maximum length of a signed manifest in bytes. It is limited because it is part of a message
-/// (§3.7).
+/// The maximum length of a signed manifest in bytes. The length is limited because a message
+/// contains the manifest (§3.7).
 pub const MAX_SIGNED_BYTES: usize = 64 * 1024;
 
 /// Why a manifest cannot be signed or verified.
@@ -148,7 +148,7 @@ impl TrustedKeys {
     }
 }
 
-/// Verifies a signed manifest (§10.4.2). It must have a valid signature of a trusted key, and its
+/// Verifies a signed manifest (§10.4.2). It must be signed with a trusted key, and its
 /// payload must be a valid manifest. Use [`check_offer`] to compare its `agent_id` and its claims
 /// with an offer.
 pub fn verify(token: &str, trusted: &TrustedKeys) -> Result<Manifest, ManifestError> {

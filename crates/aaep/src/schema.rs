@@ -22,12 +22,12 @@ pub struct Schema {
 /// assert!(names.contains(&"agent.tool.invoked".to_owned()));
 /// ```
 pub fn all() -> Vec<Schema> {
-    let events = EventType::CORE.iter().map(event_schema);
-    let messages = MessageType::ALL.iter().map(|kind| message_schema(*kind));
+    let events = EventType::CORE.iter().map(build_event_schema);
+    let messages = MessageType::ALL.iter().map(|kind| build_message_schema(*kind));
     events.chain(messages).collect()
 }
 
-fn event_schema(core: &EventType) -> Schema {
+fn build_event_schema(core: &EventType) -> Schema {
     let (head, tail) = ENVELOPE.split_at(ENVELOPE.len() - 1);
     let fields: Vec<_> = head.iter().chain(core.fields()).chain(tail).collect();
     let is_critical = core.is_critical();
@@ -76,7 +76,7 @@ fn write_progress_requirement(writer: &mut JsonWriter) {
     writer.key("allOf").raw(r#"[{"properties":{"progress":{"minProperties":1}}}]"#);
 }
 
-fn message_schema(kind: MessageType) -> Schema {
+fn build_message_schema(kind: MessageType) -> Schema {
     let fields: Vec<_> = kind.fields().iter().collect();
     let name = kind.as_str().trim_start_matches("aaep:").replace(':', ".");
     write_schema(&name, |writer| {

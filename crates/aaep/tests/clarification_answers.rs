@@ -47,7 +47,7 @@ fn reply(response: &str) -> ClarificationReply {
     }
 }
 
-fn is_open(session: &SessionMachine) -> bool {
+fn has_open_question(session: &SessionMachine) -> bool {
     session.pending_items().iter().any(|item| matches!(item, PendingItem::Answer { .. }))
 }
 
@@ -61,11 +61,11 @@ fn every_listed_kind_of_answer_is_accepted() {
         (session_with_question(true, true, true, Some(vec!["60", "65"])), "\"neither\""),
     ];
     for (mut session, response) in cases {
-        assert!(is_open(&session));
+        assert!(has_open_question(&session));
         let mut findings = Findings::new(ValidationMode::Strict);
         session.apply_clarification_reply(&reply(response), &mut findings);
         assert!(findings.list().is_empty(), "{response}: {:?}", findings.list());
-        assert!(!is_open(&session), "{response}");
+        assert!(!has_open_question(&session), "{response}");
     }
 }
 
@@ -82,6 +82,6 @@ fn an_answer_of_the_wrong_kind_leaves_the_question_open() {
         session.apply_clarification_reply(&reply(response), &mut findings);
         let rules: Vec<_> = findings.list().iter().map(|finding| finding.rule.id()).collect();
         assert_eq!(rules, [rule], "{response}");
-        assert!(is_open(&session), "{response}");
+        assert!(has_open_question(&session), "{response}");
     }
 }

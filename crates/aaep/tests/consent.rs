@@ -1,4 +1,4 @@
-//! Consent as a hub records it: whose answers count, until when they count, and which action they permit once.
+//! Consent as a hub records it: whose answers count, until when they count, and which single call they permit.
 
 mod asking_questions;
 mod clarifications;

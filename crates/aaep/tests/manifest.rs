@@ -69,7 +69,7 @@ fn a_manifest_that_breaks_a_rule_is_neither_signed_nor_accepted() {
             assert_eq!(findings[0].rule.id(), rule, "{text}");
         }
     }
-    // Other documents signed with the same key are not manifests.
+    // Other documents cannot be signed as manifests.
     for text in
         ["", "[]", r#"{"type":"subscription.close","subscription_id":"sub_1"}"#, r#"{"agent_id":"bank"}"#]
     {
@@ -110,7 +110,7 @@ fn the_key_determines_the_algorithm_not_the_header() {
         let refused = verify(&token, &trusted_keys(&key)).unwrap_err();
         assert_eq!(refused, ManifestError::Jws(JwsError::WrongAlgorithm(alg.to_owned())));
     }
-    // A valid signature under a wrong algorithm name, as in the known HMAC-with-public-key attack.
+    // A valid signature under a wrong algorithm name, as in the HMAC-with-public-key attack.
     let token = sign_with_header(r#"{"alg":"HS256"}"#, BANK_MANIFEST, &key);
     assert_eq!(
         verify(&token, &trusted_keys(&key)),
@@ -123,11 +123,11 @@ fn the_key_determines_the_algorithm_not_the_header() {
         verify(&token, &trusted_keys(&key)),
         Err(ManifestError::Jws(JwsError::WrongAlgorithm("EdDSA".into())))
     );
-    let trusts_ed25519 = TrustedKeys::from_key(Jwk::Ed25519(ed25519_key.verifying_key()));
+    let trusted_ed25519_key = TrustedKeys::from_key(Jwk::Ed25519(ed25519_key.verifying_key()));
     assert_eq!(
-        verify(&token, &trusts_ed25519).unwrap().agent_id,
+        verify(&token, &trusted_ed25519_key).unwrap().agent_id,
         "bank",
-        "the algorithm of another trusted key is accepted (§10.4.1)"
+        "EdDSA is accepted from a trusted Ed25519 key (§10.4.1)"
     );
 }
 
@@ -190,13 +190,13 @@ fn a_key_is_found_by_its_id() {
 
 #[test]
 fn an_invalid_key_is_not_trusted() {
-    let secret = r#"{"kty":"EC","crv":"P-256","x":"a","y":"b","d":"c"}"#;
+    let private_key = r#"{"kty":"EC","crv":"P-256","x":"a","y":"b","d":"c"}"#;
     for (text, error) in [
         ("", TrustedKeysError::Malformed),
         ("[]", TrustedKeysError::Malformed),
         (r#"{"keys":1}"#, TrustedKeysError::Malformed),
         (r#"{"keys":[]}"#, TrustedKeysError::Count),
-        (secret, TrustedKeysError::Key(seal::JwkError::ContainsSecret)),
+        (private_key, TrustedKeysError::Key(seal::JwkError::ContainsSecret)),
         (r#"{"kty":"oct","crv":"none","k":"AAAA"}"#, TrustedKeysError::Key(seal::JwkError::UnsupportedType)),
     ] {
         assert_eq!(TrustedKeys::read(text).unwrap_err(), error, "{text}");
@@ -229,9 +229,9 @@ fn the_manifest_must_name_the_agent_that_makes_the_offer() {
     let bank = parse(BANK_MANIFEST, ValidationMode::Receive).unwrap();
     assert_eq!(check_offer(&bank, &offer("bank", "{}"), "sse"), Ok(()));
     for other in ["evil", "Bank", "bank ", "bank2"] {
-        let misfit = check_offer(&bank, &offer(other, "{}"), "sse").unwrap_err();
-        assert_eq!(misfit, OfferMismatch::Agent { manifest: "bank".to_owned(), offer: other.to_owned() });
-        assert_eq!(misfit.to_string(), format!("is the manifest of bank, but {other} made the offer"));
+        let mismatch = check_offer(&bank, &offer(other, "{}"), "sse").unwrap_err();
+        assert_eq!(mismatch, OfferMismatch::Agent { manifest: "bank".to_owned(), offer: other.to_owned() });
+        assert_eq!(mismatch.to_string(), format!("is the manifest of bank, but {other} made the offer"));
     }
 }
 

@@ -20,7 +20,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use crate::support::byte_choices::Choices;
-use crate::support::{decisions, malformed_json};
+use crate::support::{choice_bytes, malformed_json};
 use random_requests::{EVENT_TYPES, random_capabilities, random_offer};
 use testing::property::cases;
 
@@ -45,10 +45,10 @@ proptest! {
     #![proptest_config(cases(1500))]
 
     #[test]
-    fn every_request_gets_an_answer_without_findings(bytes in decisions(120)) {
+    fn every_request_gets_an_answer_without_findings(bytes in choice_bytes(120)) {
         let mut choices = Choices::new(&bytes);
         let (offer, requested) = (random_offer(&mut choices), random_capabilities(&mut choices));
-        let request = request(version(&mut choices), &requested);
+        let request = request(random_version(&mut choices), &requested);
         let mut messages = vec![Message::SubscriptionRequest(request.clone())];
         match negotiate(&request, &offer) {
             Ok((accepted, terms)) => {
@@ -62,7 +62,7 @@ proptest! {
     }
 
     #[test]
-    fn honored_capabilities_never_exceed_the_request(bytes in decisions(120)) {
+    fn honored_capabilities_never_exceed_the_request(bytes in choice_bytes(120)) {
         let mut choices = Choices::new(&bytes);
         let (offer, requested) = (random_offer(&mut choices), random_capabilities(&mut choices));
         if let Ok((accepted, terms)) = negotiate(&request("1.0.0", &requested), &offer) {
@@ -71,7 +71,7 @@ proptest! {
     }
 
     #[test]
-    fn honored_capabilities_are_complete_and_can_be_restored(bytes in decisions(120)) {
+    fn honored_capabilities_are_complete_and_can_be_restored(bytes in choice_bytes(120)) {
         let mut choices = Choices::new(&bytes);
         let (offer, requested) = (random_offer(&mut choices), random_capabilities(&mut choices));
         let Ok((accepted, terms)) = negotiate(&request("1.0.0", &requested), &offer) else { return Ok(()) };
@@ -79,14 +79,14 @@ proptest! {
         let Some(Message::SubscriptionAccepted(stored)) = stored else { panic!("{stored:?}") };
         let capabilities = honored(accepted);
         for key in CAPABILITY_NAMES {
-            let is_inexpressible = match key {
+            let is_omitted = match key {
                 "max_events_per_second" => terms.max_events_per_second.is_none(),
                 "languages" => terms.languages.is_empty(),
                 "supported_conformance_levels" => terms.levels.is_empty(),
                 "pace_wpm" => terms.pace_wpm.is_none(),
                 _ => false,
             };
-            prop_assert_eq!(capabilities.contains_key(key), !is_inexpressible, "{}", key);
+            prop_assert_eq!(capabilities.contains_key(key), !is_omitted, "{}", key);
         }
         let restored = Terms::from_capabilities(&terms.version, &stored.honored_capabilities, &offer.extensions);
         prop_assert_eq!(restored.as_ref(), Some(&terms));
@@ -95,7 +95,7 @@ proptest! {
     }
 
     #[test]
-    fn a_renegotiation_equals_a_new_request_for_the_merged_capabilities(bytes in decisions(200)) {
+    fn a_renegotiation_equals_a_new_request_for_the_merged_capabilities(bytes in choice_bytes(200)) {
         let mut choices = Choices::new(&bytes);
         let offer = random_offer(&mut choices);
         let (first, second) = (random_capabilities(&mut choices), random_capabilities(&mut choices));
@@ -104,7 +104,7 @@ proptest! {
         let changed = renegotiate(&terms, &change, &offer);
 
         let mut merged = honored(accepted.clone());
-        // Values that the answer cannot express are requested again unchanged.
+        // An answer omits empty lists. For such a member, a renegotiation keeps the value of the first request.
         for key in ["languages", "supported_conformance_levels"] {
             if let (false, Some(requested_value)) = (merged.contains_key(key), first.get(key)) {
                 merged.insert(key.to_owned(), requested_value.clone());
@@ -138,7 +138,7 @@ proptest! {
     }
 
     #[test]
-    fn unknown_capability_names_change_nothing(bytes in decisions(120), extra_bytes in decisions(60)) {
+    fn unknown_capability_names_change_nothing(bytes in choice_bytes(120), extra_bytes in choice_bytes(60)) {
         let mut choices = Choices::new(&bytes);
         let (offer, requested) = (random_offer(&mut choices), random_capabilities(&mut choices));
         let expected = negotiate(&request("1.0.0", &requested), &offer);
@@ -150,24 +150,24 @@ proptest! {
             members.insert(index, format!("\"{name}{number}\":{}", malformed_json::json(&mut choices, 3)));
         }
         let text = format!("{{{}}}", members.join(","));
-        // JSON that is nested too deep is not parsed.
+        // JSON that is nested too deeply is not parsed.
         let Some(request_with_extras) = try_parse_request("1.0.0", &text) else { return Ok(()) };
         let actual = negotiate(&request_with_extras, &offer);
         prop_assert_eq!(expected.map(|(_, terms)| terms), actual.map(|(_, terms)| terms), "{}", text);
     }
 
     #[test]
-    fn the_same_request_gets_the_same_answer(bytes in decisions(120)) {
+    fn the_same_request_gets_the_same_answer(bytes in choice_bytes(120)) {
         let mut choices = Choices::new(&bytes);
         let (offer, requested) = (random_offer(&mut choices), random_capabilities(&mut choices));
-        let request = request(version(&mut choices), &requested);
+        let request = request(random_version(&mut choices), &requested);
         prop_assert_eq!(negotiate(&request, &offer), negotiate(&request.clone(), &offer.clone()));
     }
 
     #[test]
-    fn every_malformed_request_gets_a_valid_answer(bytes in decisions(60), odd_bytes in decisions(120)) {
+    fn every_malformed_request_gets_a_valid_answer(bytes in choice_bytes(60), member_bytes in choice_bytes(120)) {
         let offer = random_offer(&mut Choices::new(&bytes));
-        let mut choices = Choices::new(&odd_bytes);
+        let mut choices = Choices::new(&member_bytes);
         let members: Vec<_> = (0..8)
             .map(|_| {
                 let name = choices.pick(&CAPABILITY_NAMES);
@@ -193,7 +193,7 @@ fn the_generator_reaches_both_answers_and_every_reason() {
             .collect();
         let mut choices = Choices::new(&bytes);
         let (offer, requested) = (random_offer(&mut choices), random_capabilities(&mut choices));
-        match negotiate(&request(version(&mut choices), &requested), &offer) {
+        match negotiate(&request(random_version(&mut choices), &requested), &offer) {
             Ok(_) => accepted += 1,
             Err(rejected) => reasons.push(rejected.reason_code),
         }
@@ -204,7 +204,7 @@ fn the_generator_reaches_both_answers_and_every_reason() {
         ReasonCode::CapabilitiesIncompatible,
         ReasonCode::ManifestSignatureRequired,
     ] {
-        assert!(reasons.iter().filter(|it| **it == reason).count() > 20, "{reason}");
+        assert!(reasons.iter().filter(|code| **code == reason).count() > 20, "{reason}");
     }
 }
 
@@ -214,7 +214,7 @@ fn check_not_wider(
     honored: &Map<String, Value>,
     terms: &Terms,
 ) -> Result<(), TestCaseError> {
-    let subset = |key: &str, default: Value| {
+    let is_subset = |key: &str, default: Value| {
         let requested_value = match requested.get(key) {
             Some(Value::Array(requested_value)) => requested_value.clone(),
             _ => default.as_array().cloned().unwrap_or_default(),
@@ -235,10 +235,10 @@ fn check_not_wider(
             requested_value
         );
     }
-    prop_assert!(subset("languages", json!(["en-US"])));
-    prop_assert!(subset("coalesce_boundaries", json!(["sentence", "completion"])));
-    prop_assert!(subset("supported_conformance_levels", json!([1])));
-    prop_assert!(subset("supported_extensions", json!([])));
+    prop_assert!(is_subset("languages", json!(["en-US"])));
+    prop_assert!(is_subset("coalesce_boundaries", json!(["sentence", "completion"])));
+    prop_assert!(is_subset("supported_conformance_levels", json!([1])));
+    prop_assert!(is_subset("supported_extensions", json!([])));
     for flag in ["supports_confirmation_reply", "supports_clarification_reply"] {
         prop_assert!(honored[flag] == json!(false) || requested.get(flag) == Some(&json!(true)), "{}", flag);
     }
@@ -246,17 +246,18 @@ fn check_not_wider(
         prop_assert_eq!(&honored["accept_signed_manifests_only"], &json!(true));
     }
     let filters = requested.get("event_filters");
-    let list = |name: &str| filters.and_then(|filters| filters.get(name)).and_then(Value::as_array);
+    let filter_list = |name: &str| filters.and_then(|filters| filters.get(name)).and_then(Value::as_array);
     for event_type in EVENT_TYPES {
         let is_extension_type = terms
             .extensions
             .iter()
             .any(|extension| event_type.starts_with(&format!("{}:", extension.prefix())));
-        let is_included = match list("include") {
+        let is_included = match filter_list("include") {
             Some(include) => include.iter().any(|pattern| matches(pattern, event_type)),
             None => event_type.starts_with("aaep:agent."),
         };
-        let is_excluded = list("exclude").into_iter().flatten().any(|pattern| matches(pattern, event_type));
+        let is_excluded =
+            filter_list("exclude").into_iter().flatten().any(|pattern| matches(pattern, event_type));
         prop_assert_eq!(
             terms.includes_type(event_type),
             (is_included || is_extension_type) && !is_excluded,
@@ -326,7 +327,7 @@ fn id() -> SubscriptionId {
     SubscriptionId::parse("sub_8a4f2c9d").expect("an id")
 }
 
-fn version(choices: &mut Choices<'_>) -> &'static str {
+fn random_version(choices: &mut Choices<'_>) -> &'static str {
     choices.pick(&["1.0.0", "1.0.0", "1.0.0", "1.2.3", "0.1.0-draft", "2.0.0", "99.99.99", "01.0.0", "one"])
 }
 

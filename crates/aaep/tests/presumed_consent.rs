@@ -1,22 +1,22 @@
 //! Agents that act without a recorded reply (decision 15). A refusal that is recorded later is reported as a
-//! violation, for the last 64 such acts of a session.
+//! violation, for the last 64 such actions of a session.
 
 use aaep::event::AgentState;
 use aaep::message::{ConfirmationReply, Message};
 use aaep::rule::{Findings, ValidationMode};
 use aaep::session::{Confirmation, SessionEvent, SessionEventBody, SessionMachine};
 
-const MAX_REMEMBERED: usize = 64;
+const MAX_REMEMBERED_ACTIONS: usize = 64;
 
 #[test]
-fn a_refusal_recorded_late_is_reported_for_the_last_64_acts() {
+fn a_refusal_recorded_late_is_reported_for_the_last_64_actions() {
     let mut session = SessionMachine::new("sess_1");
     apply_event(&mut session, SessionEventBody::Started);
     apply_event(
         &mut session,
         SessionEventBody::StateChanged { from: AgentState::Idle, to: AgentState::AwaitingInput },
     );
-    let tokens: Vec<String> = (0..=MAX_REMEMBERED).map(|at| format!("rpl_{at}")).collect();
+    let tokens: Vec<String> = (0..=MAX_REMEMBERED_ACTIONS).map(|at| format!("rpl_{at}")).collect();
     for token in &tokens {
         apply_event(&mut session, SessionEventBody::Confirmation(Box::new(question(token))));
         apply_event(
@@ -40,15 +40,15 @@ fn a_refusal_recorded_late_is_reported_for_the_last_64_acts() {
         );
     }
     assert_eq!(rules_broken_by_refusal(&mut session, &tokens[1]), ["AAEP-4.5.3-1"]);
-    assert_eq!(rules_broken_by_refusal(&mut session, &tokens[MAX_REMEMBERED]), ["AAEP-4.5.3-1"]);
+    assert_eq!(rules_broken_by_refusal(&mut session, &tokens[MAX_REMEMBERED_ACTIONS]), ["AAEP-4.5.3-1"]);
     assert_eq!(
         rules_broken_by_refusal(&mut session, &tokens[0]),
         ["AAEP-GS.5.3-1"],
-        "the oldest is no longer remembered"
+        "the oldest action is no longer remembered"
     );
 }
 
-/// Returns the rules that a refusal of that question reports as broken.
+/// Refuses the question and returns the rules that are then reported as broken.
 fn rules_broken_by_refusal(session: &mut SessionMachine, token: &str) -> Vec<&'static str> {
     let mut findings = Findings::new(ValidationMode::Strict);
     session.apply_confirmation_reply(&refusal(token), &mut findings);

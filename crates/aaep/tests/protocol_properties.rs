@@ -16,7 +16,7 @@ use crate::support::event_writer::CORE_CONTEXT;
 use crate::support::recording_check::{check_recording, describe_finding, errors};
 use crate::support::recording_line::{RecordingLine, rank};
 use crate::support::sample_recording::SampleRecording;
-use crate::support::{decisions, malformed_json, sample_messages};
+use crate::support::{choice_bytes, malformed_json, sample_messages};
 use testing::property::cases;
 
 /// The only warning that a generated recording may cause. Some state changes have no `summary_normal`, which
@@ -27,7 +27,7 @@ proptest! {
     #![proptest_config(cases(800))]
 
     #[test]
-    fn valid_recordings_pass_in_both_modes(bytes in decisions(400)) {
+    fn valid_recordings_pass_in_both_modes(bytes in choice_bytes(400)) {
         let texts = SampleRecording::of(&bytes).texts();
         for mode in [ValidationMode::Strict, ValidationMode::Receive] {
             let unexpected: Vec<_> = check_recording(&texts, mode)
@@ -40,14 +40,14 @@ proptest! {
     }
 
     #[test]
-    fn parsed_lines_are_written_without_loss(bytes in decisions(300)) {
+    fn parsed_lines_are_written_without_loss(bytes in choice_bytes(300)) {
         for line in &SampleRecording::of(&bytes).lines {
             check_round_trip(line, &line.to_json())?;
         }
     }
 
     #[test]
-    fn unknown_or_invalid_members_are_written_without_loss(bytes in decisions(300), edits in decisions(60)) {
+    fn unknown_or_invalid_members_are_written_without_loss(bytes in choice_bytes(300), edits in choice_bytes(60)) {
         let mut lines = SampleRecording::of(&bytes).lines;
         lines.extend(sample_messages::all());
         let mut choices = Choices::new(&edits);
@@ -68,12 +68,12 @@ proptest! {
     }
 
     #[test]
-    fn no_json_causes_a_panic(bytes in decisions(200)) {
+    fn no_json_causes_a_panic(bytes in choice_bytes(200)) {
         call_every_entry_point(&[malformed_json::json(&mut Choices::new(&bytes), 5)]);
     }
 
     #[test]
-    fn no_damaged_recording_causes_a_panic(bytes in decisions(200), edits in decisions(200)) {
+    fn no_damaged_recording_causes_a_panic(bytes in choice_bytes(200), edits in choice_bytes(200)) {
         let lines = SampleRecording::of(&bytes).lines;
         let mut choices = Choices::new(&edits);
         let messages = sample_messages::all().into_iter().filter(|_| choices.one_in(8));
@@ -83,7 +83,7 @@ proptest! {
             .iter()
             .map(|line| match choices.below(4) {
                 0 => line.to_json(),
-                1 => malformed_json::damaged(&mut choices, &line.to_json()),
+                1 => malformed_json::damage(&mut choices, &line.to_json()),
                 _ => malformed_json::line(&mut choices, line),
             })
             .collect();
@@ -91,7 +91,7 @@ proptest! {
     }
 
     #[test]
-    fn malformed_events_round_trip(bytes in decisions(60), edits in decisions(120)) {
+    fn malformed_events_round_trip(bytes in choice_bytes(60), edits in choice_bytes(120)) {
         let recording = SampleRecording::of(&bytes);
         let mut choices = Choices::new(&edits);
         for line in &recording.lines {
@@ -106,12 +106,12 @@ proptest! {
     }
 
     #[test]
-    fn a_timestamp_round_trips(bytes in decisions(40)) {
-        let text = almost_a_timestamp(&mut Choices::new(&bytes));
-        if let Ok(read) = Timestamp::parse_rfc3339(&text) {
+    fn a_timestamp_round_trips(bytes in choice_bytes(40)) {
+        let text = timestamp_like_text(&mut Choices::new(&bytes));
+        if let Ok(timestamp) = Timestamp::parse_rfc3339(&text) {
             // Digits after the ninth are dropped.
-            prop_assert_eq!(read.to_string(), text.replace(".1234567890", ".123456789"));
-            prop_assert_eq!(Timestamp::parse_rfc3339(&read.to_string()), Ok(read));
+            prop_assert_eq!(timestamp.to_string(), text.replace(".1234567890", ".123456789"));
+            prop_assert_eq!(Timestamp::parse_rfc3339(&timestamp.to_string()), Ok(timestamp));
         }
     }
 }
@@ -120,19 +120,19 @@ proptest! {
     #![proptest_config(cases(5000))]
 
     #[test]
-    fn the_reader_agrees_with_serde_json(bytes in decisions(80), edits in decisions(24)) {
+    fn the_reader_agrees_with_serde_json(bytes in choice_bytes(80), edits in choice_bytes(24)) {
         let mut choices = Choices::new(&bytes);
         let original = malformed_json::json(&mut choices, 4);
         compare_readers(&original)?;
-        compare_readers(&malformed_json::damaged(&mut Choices::new(&edits), &original))?;
+        compare_readers(&malformed_json::damage(&mut Choices::new(&edits), &original))?;
     }
 
     #[test]
-    fn the_reader_agrees_with_serde_json_on_damaged_events(bytes in decisions(60), edits in decisions(24)) {
+    fn the_reader_agrees_with_serde_json_on_damaged_events(bytes in choice_bytes(60), edits in choice_bytes(24)) {
         let mut choices = Choices::new(&edits);
         let lines = SampleRecording::of(&bytes).lines;
         let line = &lines[choices.below_large(lines.len())];
-        compare_readers(&malformed_json::damaged(&mut choices, &line.to_json()))?;
+        compare_readers(&malformed_json::damage(&mut choices, &line.to_json()))?;
     }
 }
 
@@ -163,11 +163,11 @@ fn check_round_trip(line: &RecordingLine, text: &str) -> Result<(), TestCaseErro
 
 /// Returns whether the six members that every event has are present and valid.
 fn has_valid_envelope(line: &RecordingLine) -> bool {
-    let context = line.get("@context").is_some_and(|context| match context {
+    let has_valid_context = line.get("@context").is_some_and(|context| match context {
         Value::Array(items) => items.iter().all(Value::is_string),
         context => context.as_str().is_some_and(|context| context.starts_with("https://aaep-protocol.org/")),
     });
-    context
+    has_valid_context
         && line.get("type").is_some_and(Value::is_string)
         && line.text("event_id").starts_with("evt_")
         && line.session().starts_with("sess_")
@@ -179,7 +179,7 @@ fn has_valid_envelope(line: &RecordingLine) -> bool {
 fn check_member_order(written: &str) -> Result<(), TestCaseError> {
     let mut tape = Tape::default();
     let doc = tape.read(written).unwrap();
-    // An envelope member with an invalid value is kept with the payload.
+    // An envelope member with an invalid value is written with the payload.
     let is_representable = |name: &str, value: &aaep::json::JsonValue<'_>| match name {
         "sequence_number" => value.as_number().is_some_and(|number| {
             !number.is_unsafe_integer() && number.as_i64().is_some_and(|number| number >= 0)
@@ -223,7 +223,7 @@ fn is_equivalent(before: &Value, after: &Value) -> bool {
     }
 }
 
-/// Adds members and values to a line that this version does not know, or knows in another form.
+/// Adds members and values that this version does not know, or knows in another form.
 fn insert_unknown_content(choices: &mut Choices<'_>, line: &mut RecordingLine) {
     let names: Vec<String> = line.names().map(ToOwned::to_owned).collect();
     for _ in 0..=choices.below(3) {
@@ -276,27 +276,30 @@ fn call_every_entry_point(texts: &[String]) {
 }
 
 /// Returns a text that resembles a timestamp: the right characters, mostly in the right positions.
-fn almost_a_timestamp(choices: &mut Choices<'_>) -> String {
-    let two = |choices: &mut Choices<'_>| {
+fn timestamp_like_text(choices: &mut Choices<'_>) -> String {
+    let two_digits = |choices: &mut Choices<'_>| {
         format!("{:02}", choices.pick(&[0, 1, 2, 6, 12, 23, 28, 29, 30, 31, 59, 60, 61]))
     };
     let year = choices.pick(&["2016", "0000", "1972", "2026", "9999", "1900", "2000", "20x6"]);
-    let (month, day) = (two(choices), two(choices));
-    let t = choices.pick(&["T", "t", " ", ""]);
-    let (hour, minute, second) = (two(choices), two(choices), two(choices));
+    let (month, day) = (two_digits(choices), two_digits(choices));
+    let separator = choices.pick(&["T", "t", " ", ""]);
+    let (hour, minute, second) = (two_digits(choices), two_digits(choices), two_digits(choices));
     let fraction = choices.pick(&["", ".", ".5", ".000", ".123456", ".123456789", ".1234567890"]);
     let offset = match choices.below(6) {
         0 => "Z".to_owned(),
         1 => "z".to_owned(),
         2 => String::new(),
         3 => "-00:00".to_owned(),
-        sign => format!("{}{}:{}", if sign == 4 { '+' } else { '-' }, two(choices), two(choices)),
+        sign => {
+            format!("{}{}:{}", if sign == 4 { '+' } else { '-' }, two_digits(choices), two_digits(choices))
+        }
     };
-    format!("{year}-{month}-{day}{t}{hour}:{minute}:{second}{fraction}{offset}")
+    format!("{year}-{month}-{day}{separator}{hour}:{minute}:{second}{fraction}{offset}")
 }
 
-/// Checks that both readers accept the text with equal values, or both reject it. The exceptions are depth,
-/// lone surrogates and numbers beyond the range of a double. This crate accepts them with a note, and serde_json rejects them.
+/// Checks that both readers accept the text with equal values, or both reject it. There are three exceptions:
+/// this crate may reject deep nesting that serde_json accepts, and this crate accepts lone surrogates and numbers
+/// beyond the range of a double with a note, while serde_json rejects them.
 fn compare_readers(text: &str) -> Result<(), TestCaseError> {
     let mut tape = Tape::default();
     let theirs = serde_json::from_str::<Value>(text);
@@ -307,14 +310,14 @@ fn compare_readers(text: &str) -> Result<(), TestCaseError> {
             prop_assert!(theirs.is_err(), "serde_json accepts {:?}", text);
         }
         Ok(doc) => match theirs {
-            Ok(theirs) => prop_assert!(equal(doc.root(), &theirs), "{:?}", text),
+            Ok(theirs) => prop_assert!(is_equal(doc.root(), &theirs), "{:?}", text),
             Err(error) => prop_assert!(false, "serde_json reports {}: {:?}", error, text),
         },
     }
     Ok(())
 }
 
-fn equal(ours: aaep::json::JsonValue<'_>, theirs: &Value) -> bool {
+fn is_equal(ours: aaep::json::JsonValue<'_>, theirs: &Value) -> bool {
     match theirs {
         Value::Null => ours.kind() == aaep::json::JsonKind::Null,
         Value::Bool(value) => ours.as_bool() == Some(*value),
@@ -322,19 +325,19 @@ fn equal(ours: aaep::json::JsonValue<'_>, theirs: &Value) -> bool {
         Value::Number(theirs) => ours.as_number().is_some_and(|ours| {
             let (a, b) = (ours.as_f64(), theirs.as_f64().unwrap_or(f64::NAN));
             // serde_json's fast path for fractions may differ from the nearest double by one unit.
-            let close = (a - b).abs() <= a.abs() * f64::EPSILON;
-            close && (!theirs.is_i64() || ours.as_i64() == theirs.as_i64())
+            let is_close = (a - b).abs() <= a.abs() * f64::EPSILON;
+            is_close && (!theirs.is_i64() || ours.as_i64() == theirs.as_i64())
         }),
         Value::Array(theirs) => {
             ours.items().count() == theirs.len()
-                && ours.items().zip(theirs).all(|(ours, theirs)| equal(ours, theirs))
+                && ours.items().zip(theirs).all(|(ours, theirs)| is_equal(ours, theirs))
         }
         Value::Object(theirs) => {
             ours.kind() == aaep::json::JsonKind::Object
                 && ours.members().all(|(key, _)| theirs.contains_key(&*key.text().unwrap_or_default()))
                 && theirs
                     .iter()
-                    .all(|(name, theirs)| ours.member(name).is_some_and(|ours| equal(ours, theirs)))
+                    .all(|(name, theirs)| ours.member(name).is_some_and(|ours| is_equal(ours, theirs)))
         }
     }
 }

@@ -21,41 +21,41 @@ const TIMEOUT_SECONDS: u64 = 30;
 #[test]
 fn a_rejected_event_leaves_the_session_unchanged() {
     let mut session = started_session();
-    apply_ok(&mut session, &at(1, state("idle", "thinking")));
-    apply_ok(&mut session, &at(2, invoked("fetch", Some("call_1"))));
+    apply_ok(&mut session, &event_at(1, state_change("idle", "thinking")));
+    apply_ok(&mut session, &event_at(2, invoked("fetch", Some("call_1"))));
     let before = format!("{session:?}");
     for (body, rule) in [
         (SessionEventBody::Started, "AAEP-4.1-1"),
-        (state("dreaming", "thinking"), "AAEP-4.2.1-5"),
+        (state_change("dreaming", "thinking"), "AAEP-4.2.1-5"),
         (invoked("fetch", Some("call_1")), "AAEP-4.3.1-4"),
         (completed("another", Some("call_1")), "AAEP-4.3.2-2"),
-        (irreversible("transfer", None), "AAEP-4.3.1-3"),
+        (irreversible_call("transfer", None), "AAEP-4.3.1-3"),
         (chunk(None, 5, false), "AAEP-4.3.3-2"),
         (SessionEventBody::Completed, "AAEP-9.3.1-4"),
     ] {
-        assert_eq!(broken_rule(&mut session, &at(3, body)), rule);
+        assert_eq!(broken_rule(&mut session, &event_at(3, body)), rule);
         assert_eq!(format!("{session:?}"), before, "after {rule}");
     }
     assert_eq!(
         broken_rule(
             &mut session,
-            &at(0, SessionEventBody::ProgressUpdated { percent: None, deadline_extension: None })
+            &event_at(0, SessionEventBody::ProgressUpdated { percent: None, deadline_extension: None })
         ),
         "AAEP-3.2.5-7"
     );
     assert_eq!(format!("{session:?}"), before);
-    apply_ok(&mut session, &at(3, completed("fetch", Some("call_1"))));
+    apply_ok(&mut session, &event_at(3, completed("fetch", Some("call_1"))));
 }
 
 #[test]
 fn pending_items_lists_what_is_open() {
     let mut session = SessionMachine::new("sess_1");
     assert_eq!(session.pending_items(), [PendingItem::Start]);
-    apply_ok(&mut session, &at(0, SessionEventBody::Started));
+    apply_ok(&mut session, &event_at(0, SessionEventBody::Started));
     assert_eq!(session.pending_items(), [PendingItem::End]);
-    apply_ok(&mut session, &at(1, question(TOKEN)));
-    apply_ok(&mut session, &at(2, invoked("fetch", Some("call_1"))));
-    apply_ok(&mut session, &at(3, chunk(Some("out_1"), 0, false)));
+    apply_ok(&mut session, &event_at(1, question(TOKEN)));
+    apply_ok(&mut session, &event_at(2, invoked("fetch", Some("call_1"))));
+    apply_ok(&mut session, &event_at(3, chunk(Some("out_1"), 0, false)));
     let answer = PendingItem::Answer {
         token: TOKEN.into(),
         text: "Send the money".into(),
@@ -71,11 +71,11 @@ fn pending_items_lists_what_is_open() {
     assert_eq!(session.pending_items(), [follow_up, tool, output, PendingItem::End]);
     assert!(!has_open_question(&session));
 
-    apply_ok(&mut session, &at(5, state("idle", "writing_output")));
-    apply_ok(&mut session, &at(6, completed("fetch", Some("call_1"))));
-    apply_ok(&mut session, &at(7, chunk(Some("out_1"), 4, true)));
+    apply_ok(&mut session, &event_at(5, state_change("idle", "writing_output")));
+    apply_ok(&mut session, &event_at(6, completed("fetch", Some("call_1"))));
+    apply_ok(&mut session, &event_at(7, chunk(Some("out_1"), 4, true)));
     assert_eq!(session.pending_items(), [PendingItem::End]);
-    apply_ok(&mut session, &at(8, SessionEventBody::Completed));
+    apply_ok(&mut session, &event_at(8, SessionEventBody::Completed));
     assert_eq!(session.pending_items(), []);
     assert_eq!(session.end(), Some(SessionEnd::Completed));
 }
@@ -83,9 +83,9 @@ fn pending_items_lists_what_is_open() {
 #[test]
 fn a_question_past_its_deadline_counts_as_refused() {
     let mut session = session_with_question();
-    let act = irreversible("transfer", None);
-    assert_eq!(broken_rule(&mut session, &at(29, act.clone())), "AAEP-6.1-1");
-    assert_eq!(broken_rule(&mut session, &at(31, act)), "AAEP-4.5.3-1");
+    let call = irreversible_call("transfer", None);
+    assert_eq!(broken_rule(&mut session, &event_at(29, call.clone())), "AAEP-6.1-1");
+    assert_eq!(broken_rule(&mut session, &event_at(31, call)), "AAEP-4.5.3-1");
 }
 
 #[test]
@@ -94,8 +94,8 @@ fn an_extension_moves_the_deadline() {
     extend(&mut session, 10, Some(60));
     assert_eq!(deadline(&session), moment(1 + 30 + 60).unix_millis());
     reply(&mut session, Decision::Accept, 80);
-    apply_ok(&mut session, &at(81, state("awaiting_input", "calling_tool")));
-    apply_ok(&mut session, &at(82, irreversible("transfer", None)));
+    apply_ok(&mut session, &event_at(81, state_change("awaiting_input", "calling_tool")));
+    apply_ok(&mut session, &event_at(82, irreversible_call("transfer", None)));
 }
 
 #[test]
@@ -129,24 +129,26 @@ fn a_stop_refuses_open_questions() {
         session.pending_items(),
         [PendingItem::ResolutionNotice { token: TOKEN.into() }, PendingItem::End]
     );
-    assert_eq!(broken_rule(&mut session, &at(2, irreversible("transfer", None))), "AAEP-4.5.3-1");
-    apply_ok(&mut session, &at(3, SessionEventBody::Cancelled));
+    assert_eq!(broken_rule(&mut session, &event_at(2, irreversible_call("transfer", None))), "AAEP-4.5.3-1");
+    apply_ok(&mut session, &event_at(3, SessionEventBody::Cancelled));
 }
 
 #[test]
 fn a_stop_in_a_recording_refuses_only_the_questions_of_its_session() {
     let mut recording = recording();
     for session in ["sess_1", "sess_2"] {
-        check_ok(&mut recording, &in_session(session, at(0, SessionEventBody::Started)));
+        check_ok(&mut recording, &in_session(session, event_at(0, SessionEventBody::Started)));
     }
-    check_ok(&mut recording, &in_session("sess_1", at(1, question("rpl_aaaaaaaaaaaaaaa1"))));
-    check_ok(&mut recording, &in_session("sess_2", at(1, question("rpl_aaaaaaaaaaaaaaa2"))));
+    check_ok(&mut recording, &in_session("sess_1", event_at(1, question("rpl_aaaaaaaaaaaaaaa1"))));
+    check_ok(&mut recording, &in_session("sess_2", event_at(1, question("rpl_aaaaaaaaaaaaaaa2"))));
     let stop = SessionStop::new(SessionId::parse("sess_1").unwrap(), subscription(), moment(2));
     let mut findings = Findings::new(ValidationMode::Strict);
     recording.check_message(&Message::SessionStop(stop), InputPosition::default(), &mut findings);
     assert_eq!(findings.list(), []);
-    let mut open: Vec<_> =
-        recording.pending_items().map(|(it, _)| (it.id().to_owned(), has_open_question(it))).collect();
+    let mut open: Vec<_> = recording
+        .pending_items()
+        .map(|(session, _)| (session.id().to_owned(), has_open_question(session)))
+        .collect();
     open.sort();
     assert_eq!(open, [("sess_1".to_owned(), false), ("sess_2".to_owned(), true)]);
 }
@@ -154,16 +156,16 @@ fn a_stop_in_a_recording_refuses_only_the_questions_of_its_session() {
 #[test]
 fn open_items_beyond_the_limit_are_rejected() {
     let mut session = SessionMachine::new("sess_1").with_max_open(2);
-    apply_ok(&mut session, &at(0, SessionEventBody::Started));
-    apply_ok(&mut session, &at(1, invoked("fetch", Some("call_1"))));
-    apply_ok(&mut session, &at(2, invoked("fetch", Some("call_2"))));
-    let third_call = at(3, invoked("fetch", Some("call_3")));
+    apply_ok(&mut session, &event_at(0, SessionEventBody::Started));
+    apply_ok(&mut session, &event_at(1, invoked("fetch", Some("call_1"))));
+    apply_ok(&mut session, &event_at(2, invoked("fetch", Some("call_2"))));
+    let third_call = event_at(3, invoked("fetch", Some("call_3")));
     assert_eq!(broken_rule(&mut session, &third_call), "AAEP-3.9-9");
     assert_eq!(session.pending_items().len(), 3, "a rejected event changes nothing");
 
     let mut findings = Findings::new(ValidationMode::Strict);
     session.apply(&third_call, &mut findings);
-    session.apply(&at(4, SessionEventBody::Started), &mut findings);
+    session.apply(&event_at(4, SessionEventBody::Started), &mut findings);
     let rules: Vec<_> = findings.list().iter().map(|finding| finding.rule.id()).collect();
     assert_eq!(
         rules.iter().filter(|rule| **rule == "AAEP-3.9-9").count(),
@@ -180,14 +182,14 @@ fn each_kind_of_open_item_counts_against_the_limit() {
     let agents = ["planner", "payments"];
     for kind in 0..3 {
         let mut session = SessionMachine::new("sess_1").with_max_open(1);
-        apply_ok(&mut session, &at(0, SessionEventBody::Started));
+        apply_ok(&mut session, &event_at(0, SessionEventBody::Started));
         let event = |which: usize| match kind {
-            0 => at(1, question(tokens[which])),
-            1 => at(1, chunk(Some(outputs[which]), 0, false)),
-            _ => by_agent(agents[which], at(1, state("idle", "thinking"))),
+            0 => event_at(1, question(tokens[which])),
+            1 => event_at(1, chunk(Some(outputs[which]), 0, false)),
+            _ => by_agent(agents[which], event_at(1, state_change("idle", "thinking"))),
         };
         apply_ok(&mut session, &event(0));
-        // The second question is about the same action, which breaks a rule of its own.
+        // The second question is about the same action, which also breaks another rule.
         let findings = session.try_apply(&event(1)).unwrap_err();
         assert!(findings.iter().any(|finding| finding.rule.id() == "AAEP-3.9-9"), "{findings:?}");
     }
@@ -196,26 +198,26 @@ fn each_kind_of_open_item_counts_against_the_limit() {
 #[test]
 fn each_producer_has_its_own_state_chain() {
     let mut session = started_session();
-    apply_ok(&mut session, &by_agent("planner", at(1, state("idle", "thinking"))));
-    apply_ok(&mut session, &by_agent("payments", at(2, state("idle", "calling_tool"))));
-    apply_ok(&mut session, &by_agent("planner", at(3, state("thinking", "deciding"))));
+    apply_ok(&mut session, &by_agent("planner", event_at(1, state_change("idle", "thinking"))));
+    apply_ok(&mut session, &by_agent("payments", event_at(2, state_change("idle", "calling_tool"))));
+    apply_ok(&mut session, &by_agent("planner", event_at(3, state_change("thinking", "deciding"))));
     assert_eq!(session.state_of("planner"), Some(&AgentState::Deciding));
     assert_eq!(session.state_of("payments"), Some(&AgentState::CallingTool));
     assert_eq!(session.state_of("nobody"), None);
-    let wrong_chain = by_agent("payments", at(4, state("deciding", "idle")));
+    let wrong_chain = by_agent("payments", event_at(4, state_change("deciding", "idle")));
     assert_eq!(broken_rule(&mut session, &wrong_chain), "AAEP-4.2.1-5");
-    let wrong_start = by_agent("third", at(4, state("thinking", "idle")));
+    let wrong_start = by_agent("third", event_at(4, state_change("thinking", "idle")));
     assert_eq!(broken_rule(&mut session, &wrong_start), "AAEP-4.2.1-4");
 }
 
 #[test]
 fn a_producer_waits_only_for_its_own_tools() {
     let mut session = started_session();
-    apply_ok(&mut session, &by_agent("planner", at(1, state("idle", "calling_tool"))));
-    apply_ok(&mut session, &by_agent("payments", at(1, state("idle", "calling_tool"))));
-    apply_ok(&mut session, &by_agent("payments", at(2, invoked("pay", Some("call_1")))));
-    apply_ok(&mut session, &by_agent("planner", at(3, state("calling_tool", "thinking"))));
-    let early = by_agent("payments", at(4, state("calling_tool", "thinking")));
+    apply_ok(&mut session, &by_agent("planner", event_at(1, state_change("idle", "calling_tool"))));
+    apply_ok(&mut session, &by_agent("payments", event_at(1, state_change("idle", "calling_tool"))));
+    apply_ok(&mut session, &by_agent("payments", event_at(2, invoked("pay", Some("call_1")))));
+    apply_ok(&mut session, &by_agent("planner", event_at(3, state_change("calling_tool", "thinking"))));
+    let early = by_agent("payments", event_at(4, state_change("calling_tool", "thinking")));
     assert_eq!(broken_rule(&mut session, &early), "AAEP-4.3.2-3");
 }
 
@@ -223,10 +225,13 @@ fn a_producer_waits_only_for_its_own_tools() {
 fn an_acceptance_is_spent_by_one_call() {
     let mut session = session_with_question();
     reply(&mut session, Decision::Accept, 2);
-    apply_ok(&mut session, &at(3, state("awaiting_input", "calling_tool")));
-    apply_ok(&mut session, &at(4, irreversible("transfer", Some("call_1"))));
-    apply_ok(&mut session, &at(5, completed("transfer", Some("call_1"))));
-    assert_eq!(broken_rule(&mut session, &at(6, irreversible("transfer", Some("call_2")))), "AAEP-4.3.1-3");
+    apply_ok(&mut session, &event_at(3, state_change("awaiting_input", "calling_tool")));
+    apply_ok(&mut session, &event_at(4, irreversible_call("transfer", Some("call_1"))));
+    apply_ok(&mut session, &event_at(5, completed("transfer", Some("call_1"))));
+    assert_eq!(
+        broken_rule(&mut session, &event_at(6, irreversible_call("transfer", Some("call_2")))),
+        "AAEP-4.3.1-3"
+    );
 }
 
 #[test]
@@ -234,8 +239,8 @@ fn a_late_acceptance_does_not_permit_the_call() {
     let mut session = session_with_question();
     reply(&mut session, Decision::Accept, 31);
     assert!(has_open_question(&session), "a late reply has no effect");
-    apply_ok(&mut session, &at(20, state("awaiting_input", "calling_tool")));
-    assert_eq!(broken_rule(&mut session, &at(21, irreversible("transfer", None))), "AAEP-4.5.3-1");
+    apply_ok(&mut session, &event_at(20, state_change("awaiting_input", "calling_tool")));
+    assert_eq!(broken_rule(&mut session, &event_at(21, irreversible_call("transfer", None))), "AAEP-4.5.3-1");
 }
 
 #[test]
@@ -264,39 +269,39 @@ fn a_reported_decision_must_match_the_reply() {
 #[test]
 fn a_refused_call_cannot_be_made_later() {
     let mut session = started_session();
-    apply_ok(&mut session, &at(1, state("idle", "awaiting_input")));
-    let mut confirmation_event = confirmation(TOKEN);
-    confirmation_event.call_id = Some("call_7");
-    apply_ok(&mut session, &at(1, SessionEventBody::Confirmation(Box::new(confirmation_event))));
+    apply_ok(&mut session, &event_at(1, state_change("idle", "awaiting_input")));
+    let mut with_call_id = confirmation(TOKEN);
+    with_call_id.call_id = Some("call_7");
+    apply_ok(&mut session, &event_at(1, SessionEventBody::Confirmation(Box::new(with_call_id))));
     reply(&mut session, Decision::Reject, 2);
-    apply_ok(&mut session, &at(3, state("awaiting_input", "thinking")));
-    apply_ok(&mut session, &at(4, state("thinking", "calling_tool")));
-    assert_eq!(broken_rule(&mut session, &at(5, invoked("transfer", Some("call_7")))), "AAEP-4.5.3-1");
-    apply_ok(&mut session, &at(5, invoked("transfer", Some("call_8"))));
+    apply_ok(&mut session, &event_at(3, state_change("awaiting_input", "thinking")));
+    apply_ok(&mut session, &event_at(4, state_change("thinking", "calling_tool")));
+    assert_eq!(broken_rule(&mut session, &event_at(5, invoked("transfer", Some("call_7")))), "AAEP-4.5.3-1");
+    apply_ok(&mut session, &event_at(5, invoked("transfer", Some("call_8"))));
 }
 
 #[test]
 fn a_huge_timeout_does_not_overflow() {
     let mut session = started_session();
-    let mut confirmation_event = confirmation(TOKEN);
-    confirmation_event.timeout_seconds = u64::MAX;
-    apply_ok(&mut session, &at(1, SessionEventBody::Confirmation(Box::new(confirmation_event))));
+    let mut with_huge_timeout = confirmation(TOKEN);
+    with_huge_timeout.timeout_seconds = u64::MAX;
+    apply_ok(&mut session, &event_at(1, SessionEventBody::Confirmation(Box::new(with_huge_timeout))));
     extend(&mut session, 2, Some(u64::MAX));
     reply(&mut session, Decision::Accept, 3);
-    apply_ok(&mut session, &at(4, irreversible("transfer", None)));
+    apply_ok(&mut session, &event_at(4, irreversible_call("transfer", None)));
 }
 
 #[test]
 fn a_token_cannot_be_reused_in_another_session() {
     let mut recording = recording();
     for session in ["sess_1", "sess_2"] {
-        check_ok(&mut recording, &in_session(session, at(0, SessionEventBody::Started)));
+        check_ok(&mut recording, &in_session(session, event_at(0, SessionEventBody::Started)));
     }
-    check_ok(&mut recording, &in_session("sess_1", at(1, question(TOKEN))));
-    check_ok(&mut recording, &in_session("sess_1", at(2, SessionEventBody::Cancelled)));
+    check_ok(&mut recording, &in_session("sess_1", event_at(1, question(TOKEN))));
+    check_ok(&mut recording, &in_session("sess_1", event_at(2, SessionEventBody::Cancelled)));
     let mut findings = Findings::new(ValidationMode::Strict);
     recording.check_event(
-        &in_session("sess_2", at(3, question(TOKEN))),
+        &in_session("sess_2", event_at(3, question(TOKEN))),
         InputPosition::default(),
         &mut findings,
     );
@@ -308,7 +313,7 @@ fn a_token_cannot_be_reused_in_another_session() {
 fn a_reported_extension_moves_the_deadline() {
     let extension_until = |second, until| {
         let deadline_extension = Some(DeadlineExtension { token: TOKEN, deadline: moment(until) });
-        at(second, SessionEventBody::ProgressUpdated { percent: None, deadline_extension })
+        event_at(second, SessionEventBody::ProgressUpdated { percent: None, deadline_extension })
     };
     let deadline = |session: &SessionMachine| session.deadline_of(TOKEN);
     let late_report = reporting_resolution(31, "thinking", "reject", "timeout");
@@ -318,22 +323,30 @@ fn a_reported_extension_moves_the_deadline() {
     assert_eq!(deadline(&session), Some(moment(91).unix_millis()));
     assert_eq!(broken_rule(&mut session, &late_report), "AAEP-6.4-1", "the deadline has not passed");
     apply_ok(&mut session, &extension_until(4, 5));
-    assert_eq!(deadline(&session), Some(moment(91).unix_millis()), "never earlier");
+    assert_eq!(
+        deadline(&session),
+        Some(moment(91).unix_millis()),
+        "a deadline never moves to an earlier time"
+    );
     apply_ok(&mut session, &extension_until(5, 1_000_000));
-    assert_eq!(deadline(&session), Some(moment(1 + 10 * TIMEOUT_SECONDS).unix_millis()), "ten times at most");
+    assert_eq!(
+        deadline(&session),
+        Some(moment(1 + 10 * TIMEOUT_SECONDS).unix_millis()),
+        "at most ten times the original timeout"
+    );
     apply_ok(&mut session, &reporting_resolution(200, "thinking", "accept", "reply"));
     let mut session = session_with_question();
     apply_ok(&mut session, &reporting_resolution(3, "thinking", "reject", "reply"));
     apply_ok(&mut session, &extension_until(4, 91));
-    assert_eq!(broken_rule(&mut session, &at(5, irreversible("transfer", None))), "AAEP-4.5.3-1");
+    assert_eq!(broken_rule(&mut session, &event_at(5, irreversible_call("transfer", None))), "AAEP-4.5.3-1");
 }
 
 #[test]
 fn child_sessions_are_listed_while_they_are_open() {
     let mut recording = recording();
-    check_ok(&mut recording, &in_session("sess_1", at(0, SessionEventBody::Started)));
+    check_ok(&mut recording, &in_session("sess_1", event_at(0, SessionEventBody::Started)));
     for child in ["sess_2", "sess_3"] {
-        let mut event = in_session(child, at(1, SessionEventBody::Started));
+        let mut event = in_session(child, event_at(1, SessionEventBody::Started));
         event.parent_session_id = Some("sess_1");
         check_ok(&mut recording, &event);
     }
@@ -344,9 +357,9 @@ fn child_sessions_are_listed_while_they_are_open() {
     };
     assert_eq!(children(&recording, "sess_1"), ["sess_2", "sess_3"]);
     assert!(children(&recording, "sess_2").is_empty());
-    check_ok(&mut recording, &in_session("sess_2", at(2, SessionEventBody::Completed)));
+    check_ok(&mut recording, &in_session("sess_2", event_at(2, SessionEventBody::Completed)));
     assert_eq!(children(&recording, "sess_1"), ["sess_3"]);
-    check_ok(&mut recording, &in_session("sess_1", at(3, SessionEventBody::Cancelled)));
+    check_ok(&mut recording, &in_session("sess_1", event_at(3, SessionEventBody::Cancelled)));
     assert_eq!(children(&recording, "sess_1"), ["sess_3"], "a child may outlive its parent");
 }
 
@@ -361,7 +374,7 @@ fn moment(second: u64) -> Timestamp {
     Timestamp::from_unix_millis(millis).unwrap()
 }
 
-fn at(second: u64, body: SessionEventBody<&'static str>) -> SessionEvent<&'static str> {
+fn event_at(second: u64, body: SessionEventBody<&'static str>) -> SessionEvent<&'static str> {
     SessionEvent {
         event_id: None,
         session_id: "sess_1",
@@ -391,10 +404,13 @@ fn reporting_resolution(
 ) -> SessionEvent<&'static str> {
     let resolution =
         ReportedResolution { token: TOKEN, decision: Some(decision), resolved_by: Some(resolved_by) };
-    SessionEvent { reported_resolution: Some(resolution), ..at(second, state("awaiting_input", to)) }
+    SessionEvent {
+        reported_resolution: Some(resolution),
+        ..event_at(second, state_change("awaiting_input", to))
+    }
 }
 
-fn state(from: &'static str, to: &'static str) -> SessionEventBody<&'static str> {
+fn state_change(from: &'static str, to: &'static str) -> SessionEventBody<&'static str> {
     SessionEventBody::StateChanged { from: AgentState::parse(from), to: AgentState::parse(to) }
 }
 
@@ -402,7 +418,7 @@ fn invoked(tool: &'static str, call: Option<&'static str>) -> SessionEventBody<&
     SessionEventBody::ToolInvoked { tool, call_id: call, high_risk: false, irreversible: false, digest: None }
 }
 
-fn irreversible(tool: &'static str, call: Option<&'static str>) -> SessionEventBody<&'static str> {
+fn irreversible_call(tool: &'static str, call: Option<&'static str>) -> SessionEventBody<&'static str> {
     SessionEventBody::ToolInvoked { tool, call_id: call, high_risk: true, irreversible: true, digest: None }
 }
 
@@ -442,15 +458,15 @@ fn question(token: &'static str) -> SessionEventBody<&'static str> {
 
 fn started_session() -> SessionMachine {
     let mut session = SessionMachine::new("sess_1");
-    apply_ok(&mut session, &at(0, SessionEventBody::Started));
+    apply_ok(&mut session, &event_at(0, SessionEventBody::Started));
     session
 }
 
-/// Returns a session in which a question was asked at second 1, open until second 31.
+/// Returns a session in which a question was asked at second 1. The question is open until second 31.
 fn session_with_question() -> SessionMachine {
     let mut session = started_session();
-    apply_ok(&mut session, &at(1, state("idle", "awaiting_input")));
-    apply_ok(&mut session, &at(1, question(TOKEN)));
+    apply_ok(&mut session, &event_at(1, state_change("idle", "awaiting_input")));
+    apply_ok(&mut session, &event_at(1, question(TOKEN)));
     session
 }
 

@@ -1,5 +1,5 @@
-//! What one subscription receives: each behaviour of shaping by itself. Properties of all of them are in
-//! `shaping_properties.rs`.
+//! What one subscription receives. Each test covers one behaviour of shaping. Properties that hold for every
+//! subscription are in `shaping_properties.rs`.
 
 use std::sync::Arc;
 
@@ -87,11 +87,11 @@ fn filters_deliver_what_is_included_and_not_excluded() {
 #[test]
 fn types_of_a_shared_extension_count_as_included() {
     let uri = "https://medai.example/context/v1";
-    let known = [Extension::new(uri, "medai").unwrap()];
+    let known_extensions = [Extension::new(uri, "medai").unwrap()];
     let mut capabilities = Capabilities::new();
     for (honored, is_allowed) in [(vec![uri.to_owned()], true), (Vec::new(), false)] {
         capabilities.supported_extensions = Some(honored);
-        let terms = Terms::from_capabilities("1.0.0", &capabilities, &known).unwrap();
+        let terms = Terms::from_capabilities("1.0.0", &capabilities, &known_extensions).unwrap();
         let terms = ShapingTerms::from(&terms);
         assert_eq!(terms.filters.allows("medai:patient.consulted"), is_allowed);
         assert!(!terms.filters.allows("other:thing"));
@@ -334,8 +334,8 @@ fn text_is_not_released_faster_than_the_pace() {
 }
 
 #[test]
-fn low_cognitive_load_gets_fewer_and_larger_events() {
-    let run = |cognitive_load| {
+fn low_cognitive_load_means_fewer_and_larger_events() {
+    let count_delivered = |cognitive_load| {
         let (mut agent, mut listener) = (
             SampleAgent::default(),
             ShapingListener::new(ShapingTerms { cognitive_load, ..ShapingTerms::default() }),
@@ -355,7 +355,7 @@ fn low_cognitive_load_gets_fewer_and_larger_events() {
         assert_eq!(listener.chunks().concat_text(), format!("{}End.", "One more sentence. ".repeat(20)));
         listener.delivered.len()
     };
-    let (low, medium) = (run(CognitiveLoad::Low), run(CognitiveLoad::Medium));
+    let (low, medium) = (count_delivered(CognitiveLoad::Low), count_delivered(CognitiveLoad::Medium));
     assert!(low * 3 < medium, "{low} events at low load, {medium} at medium");
 }
 
@@ -375,9 +375,9 @@ fn the_preferred_verbosity_is_set_if_a_summary_for_it_exists() {
         SampleAgent::default(),
         ShapingListener::new(ShapingTerms { verbosity: Verbosity::Terse, ..ShapingTerms::default() }),
     );
-    let both =
+    let with_both_summaries =
         json!({ "tool": "search", "summary_normal": "Searching the web.", "summary_terse": "Searching." });
-    listener.push(&agent.event(UnixMillis::new(0), SESSION_A, "tool.invoked", both));
+    listener.push(&agent.event(UnixMillis::new(0), SESSION_A, "tool.invoked", with_both_summaries));
     listener.push(&agent.tool(UnixMillis::new(0), SESSION_A));
     let first = listener.delivered[0].json();
     assert_eq!(
@@ -425,8 +425,8 @@ fn the_first_preferred_language_with_a_complete_translation_is_used() {
     assert_eq!(delivered_in(&["en", "yo"])["localization_hints"]["primary_language"], "en-US");
 }
 
-/// Returns an event as delivered to a listener whose language is Spanish.
-fn in_spanish(kind: &str, payload: Value) -> Value {
+/// Delivers an event to a listener whose language is Spanish, and returns the delivered event.
+fn deliver_in_spanish(kind: &str, payload: Value) -> Value {
     let terms = ShapingTerms {
         languages: vec!["es".to_owned()],
         answers_clarifications: true,
@@ -442,20 +442,20 @@ fn in_spanish(kind: &str, payload: Value) -> Value {
 fn choices_are_delivered_in_the_language_of_the_question() {
     let mut question = json!({
         "question": "When?", "question_es": "¿Cuándo?", "reply_token": "rpl_4f8a2e7d9c1b6a3f", "timeout_seconds": 60,
-        "choices": [{ "value": "now", "label": "At once" }, { "value": "later", "label": "Tomorrow" }],
+        "choices": [{ "value": "now", "label": "Now" }, { "value": "later", "label": "Tomorrow" }],
         "choices_es": [{ "value": "now", "label": "Ahora mismo" }, { "value": "later", "label": "Mañana" }],
         "urgency": "critical", "localization_hints": { "primary_language": "en" },
     });
     let (english, spanish) = (question["choices"].clone(), question["choices_es"].clone());
-    let delivered = in_spanish("awaiting.clarification", question.clone());
+    let delivered = deliver_in_spanish("awaiting.clarification", question.clone());
     assert_eq!((&delivered["question"], &delivered["choices"]), (&json!("¿Cuándo?"), &spanish));
     assert_eq!((&delivered["question_en"], &delivered["choices_en"]), (&json!("When?"), &english));
     question.as_object_mut().unwrap().remove("choices_es");
-    let delivered = in_spanish("awaiting.clarification", question);
+    let delivered = deliver_in_spanish("awaiting.clarification", question);
     assert_eq!(
         (&delivered["question"], &delivered["choices"]),
         (&json!("When?"), &english),
-        "it is not completely translated to Spanish"
+        "the question is not completely translated into Spanish"
     );
 }
 
@@ -467,11 +467,11 @@ fn the_progress_description_is_in_the_language_of_its_summary() {
             "localization_hints": { "primary_language": "en" },
         })
     };
-    let delivered = in_spanish("progress.updated", update("Reading."));
+    let delivered = deliver_in_spanish("progress.updated", update("Reading."));
     assert_eq!(delivered["summary_normal"], "Leyendo.");
     assert_eq!(delivered["progress"], json!({ "percent": 50, "description": "Leyendo." }));
     assert_eq!(delivered["summary_normal_en"], "Reading.");
-    let delivered = in_spanish("progress.updated", update("Page 5."));
+    let delivered = deliver_in_spanish("progress.updated", update("Page 5."));
     assert_eq!(
         (&delivered["summary_normal"], &delivered["progress"]["description"]),
         (&json!("Reading."), &json!("Page 5."))

@@ -1,4 +1,5 @@
-//! How one subscription receives output text: held back until a boundary, complete, and in its own language.
+//! How one subscription receives output text. Text is held back until a boundary, no text is lost, and text in
+//! different languages is never merged.
 
 use std::sync::Arc;
 
@@ -28,7 +29,7 @@ fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
 type ExpectedChunks = &'static [(&'static str, &'static str)];
 
 #[test]
-fn text_is_held_to_the_negotiated_boundary() {
+fn text_is_held_until_the_negotiated_boundary() {
     let text = "Dr. No pays 3.14. Yes!\n\nNext paragraph. And";
     let expected: [(&[Boundary], ExpectedChunks); 4] = [
         (

@@ -14,10 +14,10 @@ use serde_json::Value;
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::support::byte_choices::Choices;
-use crate::support::decisions;
+use crate::support::choice_bytes;
 use crate::support::recording_check::errors;
 use crate::support::sample_recording::SampleRecording;
-use crate::support::shaping_listener::{DeliveredEvent, ReceivedEvent, SampleAgent, ShapingListener};
+use crate::support::shaping_listener::{DeliveredEvent, SampleAgent, ShapingListener, SharedEvent};
 use testing::property::cases;
 
 const SESSION: &str = "sess_1";
@@ -26,23 +26,23 @@ proptest! {
     #![proptest_config(cases(1500))]
 
     #[test]
-    fn boundaries_do_not_depend_on_how_the_text_is_chunked(bytes in decisions(120), chunk_lengths in decisions(60)) {
+    fn boundaries_do_not_depend_on_how_the_text_is_chunked(bytes in choice_bytes(120), chunk_lengths in choice_bytes(60)) {
         let mut choices = Choices::new(&bytes);
-        let (terms, limits) = (random_boundaries(&mut choices), limits(&mut choices));
-        check_same_cuts(&random_text(&mut choices), &chunk_lengths, &terms, limits)?;
+        let (terms, limits) = (random_boundaries(&mut choices), random_limits(&mut choices));
+        check_same_boundaries(&random_text(&mut choices), &chunk_lengths, &terms, limits)?;
     }
 
     #[test]
     fn boundaries_in_any_unicode_text_do_not_depend_on_how_it_is_chunked(
-        text in any::<String>(), bytes in decisions(8), chunk_lengths in decisions(40),
+        text in any::<String>(), bytes in choice_bytes(8), chunk_lengths in choice_bytes(40),
     ) {
         let mut choices = Choices::new(&bytes);
-        let (terms, limits) = (random_boundaries(&mut choices), limits(&mut choices));
-        check_same_cuts(&text, &chunk_lengths, &terms, limits)?;
+        let (terms, limits) = (random_boundaries(&mut choices), random_limits(&mut choices));
+        check_same_boundaries(&text, &chunk_lengths, &terms, limits)?;
     }
 
     #[test]
-    fn all_text_is_delivered_once_and_no_character_is_split(bytes in decisions(120), chunk_lengths in decisions(60)) {
+    fn all_text_is_delivered_once_and_no_character_is_split(bytes in choice_bytes(120), chunk_lengths in choice_bytes(60)) {
         let mut choices = Choices::new(&bytes);
         let terms = random_boundaries(&mut choices);
         let text = random_text(&mut choices);
@@ -66,14 +66,14 @@ proptest! {
     #![proptest_config(cases(600))]
 
     #[test]
-    fn the_delivered_events_of_a_valid_recording_are_valid(bytes in decisions(400), terms_bytes in decisions(24)) {
+    fn the_delivered_events_of_a_valid_recording_are_valid(bytes in choice_bytes(400), terms_bytes in choice_bytes(24)) {
         let shaped = ShapedRecording::of(&bytes, &terms_bytes);
         let errors = errors(&shaped.stream, ValidationMode::Strict);
         prop_assert!(errors.is_empty(), "{:?}\n{}\n{}", shaped.terms, errors.join("\n"), shaped.stream.join("\n"));
     }
 
     #[test]
-    fn nothing_is_lost_duplicated_or_out_of_order(bytes in decisions(400), terms_bytes in decisions(24)) {
+    fn nothing_is_lost_duplicated_or_out_of_order(bytes in choice_bytes(400), terms_bytes in choice_bytes(24)) {
         let shaped = ShapedRecording::of(&bytes, &terms_bytes);
         for session in shaped.sessions() {
             let expected = unmerged_ids(shaped.published.iter().map(|event| (***event).clone()), &session);
@@ -93,7 +93,7 @@ proptest! {
 
     #[test]
     fn critical_events_are_delivered_immediately_and_others_within_the_rate(
-        bytes in decisions(400), terms_bytes in decisions(24),
+        bytes in choice_bytes(400), terms_bytes in choice_bytes(24),
     ) {
         let shaped = ShapedRecording::of(&bytes, &terms_bytes);
         prop_assert!(shaped.late_critical_events.is_empty(), "{:?}", shaped.late_critical_events);
@@ -106,25 +106,25 @@ proptest! {
     }
 
     #[test]
-    fn timestamps_never_decrease_within_a_session(bytes in decisions(400), terms_bytes in decisions(24)) {
+    fn timestamps_never_decrease_within_a_session(bytes in choice_bytes(400), terms_bytes in choice_bytes(24)) {
         let shaped = ShapedRecording::of(&bytes, &terms_bytes);
         for session in shaped.sessions() {
-            let of_session = shaped.listener.delivered.iter().map(|delivered| &delivered.event().envelope);
+            let envelopes = shaped.listener.delivered.iter().map(|delivered| &delivered.event().envelope);
             let times: Vec<_> =
-                of_session.filter(|it| it.session_id.as_str() == session).map(|it| it.timestamp).collect();
+                envelopes.filter(|envelope| envelope.session_id.as_str() == session).map(|envelope| envelope.timestamp).collect();
             prop_assert!(times.windows(2).all(|pair| !pair[1].cmp_instant(&pair[0]).is_lt()));
         }
     }
 
     #[test]
-    fn pulling_early_late_or_twice_changes_nothing(bytes in decisions(300), terms_bytes in decisions(24)) {
+    fn pulling_early_late_or_twice_changes_nothing(bytes in choice_bytes(300), terms_bytes in choice_bytes(24)) {
         let reference = ShapedRecording::of(&bytes, &terms_bytes);
         let with_pulls = ShapedRecording::of_with_extra_pulls(&bytes, &terms_bytes);
         prop_assert_eq!(reference.stream, with_pulls.stream);
     }
 
     #[test]
-    fn the_same_events_produce_the_same_ids(bytes in decisions(300), terms_bytes in decisions(24)) {
+    fn the_same_events_produce_the_same_ids(bytes in choice_bytes(300), terms_bytes in choice_bytes(24)) {
         let first = ShapedRecording::of(&bytes, &terms_bytes);
         let second = ShapedRecording::of(&bytes, &terms_bytes);
         prop_assert_eq!(&first.stream, &second.stream);
@@ -159,11 +159,11 @@ fn random_boundaries(choices: &mut Choices<'_>) -> ShapingTerms {
     ShapingTerms { boundaries: boundaries.to_vec(), ..ShapingTerms::default() }
 }
 
-fn limits(choices: &mut Choices<'_>) -> ShaperLimits {
+fn random_limits(choices: &mut Choices<'_>) -> ShaperLimits {
     ShaperLimits { max_text_bytes: choices.pick(&[16_384, 16_384, 16, 40, 3]), ..ShaperLimits::default() }
 }
 
-/// Returns a random text of parts that are hard to split.
+/// Returns a random text made of parts that are hard to split.
 fn random_text(choices: &mut Choices<'_>) -> String {
     const PARTS: [&str; 48] = [
         "Done",
@@ -222,7 +222,7 @@ fn random_text(choices: &mut Choices<'_>) -> String {
     text
 }
 
-/// Returns the delivered chunks of a text that is sent in chunks.
+/// Sends a text in chunks of these lengths and returns the delivered chunks.
 fn deliver_text(
     text: &str,
     chunk_lengths: &[u8],
@@ -247,22 +247,22 @@ fn deliver_text(
     }
 }
 
-fn check_same_cuts(
+fn check_same_boundaries(
     text: &str,
     chunk_lengths: &[u8],
     terms: &ShapingTerms,
     limits: ShaperLimits,
 ) -> Result<(), TestCaseError> {
-    let whole = deliver_text(text, &[], terms, limits);
-    let single: Vec<u8> = vec![1; text.chars().count()];
-    prop_assert_eq!(&whole, &deliver_text(text, chunk_lengths, terms, limits), "{:?}", text);
+    let in_one_chunk = deliver_text(text, &[], terms, limits);
+    let one_char_lengths: Vec<u8> = vec![1; text.chars().count()];
+    prop_assert_eq!(&in_one_chunk, &deliver_text(text, chunk_lengths, terms, limits), "{:?}", text);
     prop_assert_eq!(
-        &whole,
-        &deliver_text(text, &single, terms, limits),
+        &in_one_chunk,
+        &deliver_text(text, &one_char_lengths, terms, limits),
         "{:?}, character by character",
         text
     );
-    let joined: String = whole.iter().map(|(chunk, ..)| chunk.as_str()).collect();
+    let joined: String = in_one_chunk.iter().map(|(chunk, ..)| chunk.as_str()).collect();
     prop_assert_eq!(joined, text);
     Ok(())
 }
@@ -271,8 +271,8 @@ fn check_same_cuts(
 struct ShapedRecording {
     terms: ShapingTerms,
     listener: ShapingListener,
-    /// The published events that the subscription wants.
-    published: Vec<ReceivedEvent>,
+    /// The events that the agents published.
+    published: Vec<SharedEvent>,
     /// The delivered events, with the replies between them.
     stream: Vec<String>,
     /// When events that count toward the rate were delivered, in milliseconds.
@@ -307,7 +307,7 @@ impl ShapedRecording {
             ]),
             answers_confirmations: true,
             answers_clarifications: true,
-            filters: filters(),
+            filters: include_all_types(),
             ..random_boundaries(&mut choices)
         };
         let mut shaped = Self {
@@ -319,7 +319,7 @@ impl ShapedRecording {
             late_critical_events: Vec::new(),
         };
         let recording = SampleRecording::of(bytes);
-        for line in &recording.lines[recording.head..] {
+        for line in &recording.lines[recording.handshake_len..] {
             let mut value: Value = serde_json::from_str(&line.to_json()).unwrap();
             value.as_object_mut().unwrap().remove("sequence_number");
             let text = value.to_string();
@@ -339,16 +339,16 @@ impl ShapedRecording {
             }
         }
         shaped.listener.finish();
-        shaped.record_delivered(usize::MAX);
+        shaped.record_delivered(None);
         shaped
     }
 
     fn advance_to(&mut self, now: UnixMillis) {
         self.listener.advance_to(now.max(self.listener.now));
-        self.record_delivered(usize::MAX);
+        self.record_delivered(None);
     }
 
-    fn push(&mut self, event: &ReceivedEvent) {
+    fn push(&mut self, event: &SharedEvent) {
         let is_critical =
             event.envelope.event_type.is_critical() || event.envelope.urgency == Some(Urgency::Critical);
         let before = self.listener.delivered.len();
@@ -362,29 +362,29 @@ impl ShapedRecording {
         }
         // Events that are delivered ahead of a critical event do not count toward the rate, nor does the
         // event itself.
-        self.record_delivered(if is_critical { before + index.unwrap_or(0) } else { usize::MAX });
+        self.record_delivered(is_critical.then(|| before + index.unwrap_or(0)));
     }
 
-    /// Records the events delivered since the last call. Those up to index `exempt` do not count toward the
-    /// rate.
-    fn record_delivered(&mut self, exempt: usize) {
-        let from = self.stream_events();
+    /// Records the events delivered since the last call. Events up to the index `exempt_until` do not count toward
+    /// the rate.
+    fn record_delivered(&mut self, exempt_until: Option<usize>) {
+        let from = self.stream_event_count();
         for (at, delivered) in self.listener.delivered.iter().enumerate().skip(from) {
             self.stream.push(delivered.event().to_json());
-            if !delivered.outgoing.is_critical() && (exempt == usize::MAX || at > exempt) {
+            if !delivered.outgoing.is_critical() && exempt_until.is_none_or(|index| at > index) {
                 self.rate_counted_at.push(delivered.at.get());
             }
         }
     }
 
-    fn stream_events(&self) -> usize {
+    fn stream_event_count(&self) -> usize {
         self.stream.iter().filter(|text| text.starts_with("{\"@context\"")).count()
     }
 
-    /// Pulls that return nothing: now, again, and at earlier times.
+    /// Pulls at several times at which no event is due. Each pull must return nothing.
     fn pull_without_effect(&mut self, now: UnixMillis) {
-        let soon = self.listener.shaper.next_deadline().map_or(now, |at| (at - 1).min(now));
-        for at in [0, self.listener.now.get(), soon.max(self.listener.now).get()] {
+        let before_deadline = self.listener.shaper.next_deadline().map_or(now, |at| (at - 1).min(now));
+        for at in [0, self.listener.now.get(), before_deadline.max(self.listener.now).get()] {
             assert!(self.listener.shaper.pull(UnixMillis::new(at)).is_none());
         }
     }
@@ -404,8 +404,8 @@ impl PickOneOf for usize {
     }
 }
 
-/// Includes all types, also those of extensions.
-fn filters() -> EventFilters {
+/// Returns filters that include all types, also those of extensions.
+fn include_all_types() -> EventFilters {
     let mut filters = EventFilters::new();
     filters.include = Some(vec!["*".to_owned()]);
     filters

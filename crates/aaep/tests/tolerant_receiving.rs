@@ -30,7 +30,7 @@ fn errors(text: &str, mode: ValidationMode) -> Vec<&'static str> {
         .collect()
 }
 
-fn warnings(text: &str) -> Vec<&'static str> {
+fn rules_reported_on_receipt(text: &str) -> Vec<&'static str> {
     findings(text, ValidationMode::Receive).iter().map(|finding| finding.rule.id()).collect()
 }
 
@@ -79,8 +79,8 @@ fn an_event_without_its_context_is_rejected() {
     let without = TOOL_INVOKED.replace("\"@context\":\"https://aaep-protocol.org/context/v1\",", "");
     assert_eq!(errors(&without, ValidationMode::Receive), ["AAEP-3.2.1-1"]);
     assert!(Event::parse(&without).is_none());
-    let foreign = TOOL_INVOKED.replace("/context/v1", "/context/v2");
-    assert_eq!(errors(&foreign, ValidationMode::Receive), ["AAEP-3.2.1-2"]);
+    let other_version = TOOL_INVOKED.replace("/context/v1", "/context/v2");
+    assert_eq!(errors(&other_version, ValidationMode::Receive), ["AAEP-3.2.1-2"]);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn unknown_values_are_preserved_with_a_warning() {
         let text = TOOL_INVOKED.replace(from, to);
         assert_eq!(errors(&text, ValidationMode::Strict), [rule], "{text}");
         assert_eq!(errors(&text, ValidationMode::Receive), Vec::<&str>::new(), "{text}");
-        assert!(warnings(&text).contains(&rule), "{text}");
+        assert!(rules_reported_on_receipt(&text).contains(&rule), "{text}");
         let event = Event::parse(&text).expect("the event is still parsed");
         assert_eq!(Event::parse(&event.to_json()), Some(event));
     }
@@ -138,17 +138,17 @@ fn ids_are_case_sensitive() {
     let upper = TOOL_INVOKED.replace("evt_8a3f5b22c91e4d7a", "evt_8A3F5B22C91E4D7A");
     let ids = [TOOL_INVOKED, &upper].map(|text| Event::parse(text).expect("an event").envelope.event_id);
     assert_ne!(ids[0], ids[1]);
-    assert_eq!(order_rules_broken(&[TOOL_INVOKED, &upper], ValidationMode::Strict), Vec::<&str>::new());
+    assert_eq!(broken_order_rules(&[TOOL_INVOKED, &upper], ValidationMode::Strict), Vec::<&str>::new());
 }
 
 #[test]
 fn a_repeated_event_is_reported_as_a_duplicate() {
-    assert_eq!(order_rules_broken(&[TOOL_INVOKED, TOOL_INVOKED], ValidationMode::Strict), ["AAEP-3.2.3-2"]);
-    assert_eq!(order_rules_broken(&[TOOL_INVOKED, TOOL_INVOKED], ValidationMode::Receive), ["AAEP-3.2.3-2"]);
+    assert_eq!(broken_order_rules(&[TOOL_INVOKED, TOOL_INVOKED], ValidationMode::Strict), ["AAEP-3.2.3-2"]);
+    assert_eq!(broken_order_rules(&[TOOL_INVOKED, TOOL_INVOKED], ValidationMode::Receive), ["AAEP-3.2.3-2"]);
 }
 
 /// Returns the ordering rules that these events break, as if their session were already open.
-fn order_rules_broken(texts: &[&str], mode: ValidationMode) -> Vec<&'static str> {
+fn broken_order_rules(texts: &[&str], mode: ValidationMode) -> Vec<&'static str> {
     let mut recording =
         RecordingChecker::new(SequenceMode::Auto, RecordingLimits::default(), RandomState::new());
     let mut findings = Findings::new(mode);
@@ -176,7 +176,7 @@ fn the_order_of_members_does_not_matter() {
     let sorted = serde_json::to_string(&value).expect("JSON");
     assert_ne!(sorted, TOOL_INVOKED);
     assert_eq!(Event::parse(&sorted), Event::parse(TOOL_INVOKED));
-    assert_eq!(warnings(&sorted), ["AAEP-3.6-2"]);
+    assert_eq!(rules_reported_on_receipt(&sorted), ["AAEP-3.6-2"]);
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn an_event_over_the_soft_limits_is_accepted() {
     let text = TOOL_INVOKED.replace("Looking up.", &long);
     assert!(Event::parse(&text).is_some());
     assert_eq!(errors(&text, ValidationMode::Receive), Vec::<&str>::new());
-    assert_eq!(warnings(&text), ["AAEP-4.1.1s-1", "AAEP-3.7-1", "AAEP-3.7-4"]);
+    assert_eq!(rules_reported_on_receipt(&text), ["AAEP-4.1.1s-1", "AAEP-3.7-1", "AAEP-3.7-4"]);
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn the_defects_listed_in_section_3_11_are_reported() {
     for (from, to, rule) in cases {
         assert_eq!(errors(&TOOL_INVOKED.replace(from, to), ValidationMode::Strict), [rule]);
         assert!(
-            warnings(&TOOL_INVOKED.replace(from, to)).contains(&rule),
+            rules_reported_on_receipt(&TOOL_INVOKED.replace(from, to)).contains(&rule),
             "{rule} is not reported on receipt"
         );
     }
@@ -217,7 +217,7 @@ fn the_defects_listed_in_section_3_11_are_reported() {
 fn decomposed_text_is_accepted() {
     let text = TOOL_INVOKED.replace("Looking up.", "Cafe\u{301} open.");
     assert_eq!(errors(&text, ValidationMode::Strict), Vec::<&str>::new());
-    assert_eq!(warnings(&text), ["AAEP-11.3.2-1"]);
+    assert_eq!(rules_reported_on_receipt(&text), ["AAEP-11.3.2-1"]);
 }
 
 #[test]
@@ -231,10 +231,10 @@ fn a_translated_text_is_accepted_next_to_the_original() {
 }
 
 #[test]
-fn an_extension_cannot_soften_a_rule() {
-    let soft = r#"["https://aaep-protocol.org/context/v1","https://example.org/soft/v1"]"#;
+fn an_extension_cannot_weaken_a_rule() {
+    let contexts = r#"["https://aaep-protocol.org/context/v1","https://example.org/soft/v1"]"#;
     let text = TOOL_INVOKED
-        .replace("\"https://aaep-protocol.org/context/v1\"", soft)
+        .replace("\"https://aaep-protocol.org/context/v1\"", contexts)
         .replace("tool.invoked", "session.errored")
         .replace("\"tool\":\"fetch\"", "\"error_category\":\"unknown\"")
         .replace("\"Looking.\"}", "\"Looking.\",\"extensions\":{\"soft\":{\"critical_urgency\":false}}}");

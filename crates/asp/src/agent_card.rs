@@ -19,8 +19,8 @@ seal::string_enum! {
     }
 }
 
-/// An agent card with a valid signature. The signature alone does not prove whose card it is, because the
-/// card contains the key. The receiver must have pinned the card.
+/// An agent card with a valid signature. The signature is verified with the key in the card itself, so it does not
+/// prove who issued the card. A receiver trusts only cards that it has pinned.
 #[derive(Clone, Debug)]
 pub struct AgentCard {
     text: Box<str>,
@@ -64,15 +64,15 @@ pub enum AgentCardError {
 pub struct AgentProfile {
     /// The agent's URI.
     pub agent_id: AgentUri,
-    /// The agent's name for people.
+    /// The agent's display name.
     pub name: String,
-    /// A description of what it does.
+    /// A description of what the agent does.
     pub description: String,
-    /// The organization that operates it.
+    /// The organization that operates the agent.
     pub organization: String,
-    /// Its capabilities, as dotted names such as `negotiate.printing`.
+    /// The agent's capabilities, as dotted names such as `negotiate.printing`.
     pub capabilities: Vec<String>,
-    /// The protocol level that it declares.
+    /// The protocol level that the agent declares.
     pub level: ConformanceLevel,
 }
 
@@ -149,7 +149,7 @@ impl AgentCard {
         &self.agent_id
     }
 
-    /// Returns the agent's name for people; empty if the card has none.
+    /// Returns the agent's display name; empty if the card has none.
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use thiserror::Error;
 
-/// An amount of money: up to 15 digits, then up to nine decimal places. It is positive and less than 10^15 (D15).
+/// A positive amount of money, with up to 15 digits before the decimal point and up to 9 after it (D15).
 ///
 /// ```
 /// use asp::Amount;
@@ -34,22 +34,22 @@ impl AmountError {
 impl Amount {
     /// Parses an amount.
     pub fn parse(text: &str) -> Result<Self, AmountError> {
-        let (whole, fraction) = match text.split_once('.') {
+        let (integer, fraction) = match text.split_once('.') {
             Some((_, "")) => return Err(AmountError),
             Some(parts) => parts,
             None => (text, ""),
         };
         let is_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-        let has_leading_zero = whole.len() > 1 && whole.starts_with('0');
-        if !(1..=15).contains(&whole.len())
+        let has_leading_zero = integer.len() > 1 && integer.starts_with('0');
+        if !(1..=15).contains(&integer.len())
             || fraction.len() > 9
             || has_leading_zero
-            || !is_digits(whole)
+            || !is_digits(integer)
             || !is_digits(fraction)
         {
             return Err(AmountError);
         }
-        let billionths: u128 = format!("{whole}{fraction:0<9}").parse().map_err(|_| AmountError)?;
+        let billionths: u128 = format!("{integer}{fraction:0<9}").parse().map_err(|_| AmountError)?;
         if billionths == 0 { Err(AmountError) } else { Ok(Self { text: text.into(), billionths }) }
     }
 

@@ -19,7 +19,7 @@ seal::string_enum! {
         Late "late",
         /// A side broke the agreement, for example by not fulfilling an obligation.
         Broken "broken",
-        /// The commitment was withdrawn, or the session ended, before it was accepted.
+        /// The session ended before the commitment was accepted.
         Withdrawn "withdrawn",
     }
 }
@@ -30,7 +30,7 @@ pub struct Commitment {
     commit: Commit,
     sender: Role,
     status: CommitmentStatus,
-    /// For each obligation, when it was reported as fulfilled.
+    /// For each obligation, the time when it was reported as fulfilled.
     fulfilled_at: Vec<Option<UnixMillis>>,
 }
 
@@ -68,7 +68,7 @@ impl Commitment {
         self.status = status;
     }
 
-    /// Marks all obligations of a party as fulfilled, after its INFORM(result).
+    /// Marks all obligations of a party as fulfilled. Called when the party has sent INFORM(result).
     pub(crate) fn mark_fulfilled(&mut self, party: &AgentUri, at: UnixMillis) {
         for (obligation, fulfilled_at) in self.commit.terms.obligations.iter().zip(&mut self.fulfilled_at) {
             if &obligation.party == party {

@@ -12,7 +12,7 @@ pub enum AspError {
     /// The caller asked for something that cannot be done. Nothing was sent.
     #[error(transparent)]
     Local(#[from] LocalError),
-    /// A received message does not authenticate. It is dropped and counted, and never answered (D7).
+    /// A received message failed authentication. It is dropped, counted and never answered (D7).
     #[error(transparent)]
     Unauthenticated(#[from] AuthenticationError),
     /// An authenticated message was refused. It is answered with a REJECT and changes nothing (D6).
@@ -24,8 +24,8 @@ pub enum AspError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LocalError {
-    /// The message is not allowed now. Carries the refusal that the other side would send.
-    #[error("this cannot be sent now: {}", .0.reason)]
+    /// The message is not allowed now. Contains the refusal that the other side would send.
+    #[error("the message cannot be sent now: {}", .0.reason)]
     NotAllowed(#[source] Refusal),
     /// The message would exceed the limit, in bytes.
     #[error("the message would be longer than {0} bytes")]
@@ -47,7 +47,7 @@ pub enum LocalError {
     NotAParticipant,
 }
 
-/// Why received bytes do not authenticate. Their sender is unknown.
+/// Why received bytes failed authentication. Their sender is therefore unknown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AuthenticationError {
@@ -57,7 +57,7 @@ pub enum AuthenticationError {
     /// The message is not JSON.
     #[error("not JSON: {0}")]
     NotJson(#[source] SyntaxError),
-    /// The message has no canonical form, so it cannot be signed.
+    /// The message has no canonical form, so its hash cannot be computed.
     #[error("the message has no canonical form: {0}")]
     NotCanonical(#[source] CanonicalError),
     /// A member that authentication needs is missing or malformed.
@@ -72,12 +72,12 @@ pub enum AuthenticationError {
     /// `integrity.signature` is not the sender's signature over the hash.
     #[error("integrity.signature is not the sender's signature over this hash")]
     InvalidSignature,
-    /// `sender.dpopProof` does not prove that the sender made this message.
+    /// `sender.dpopProof` does not prove that the sender created this message.
     #[error(transparent)]
     InvalidProof(DpopError),
 }
 
-/// A refusal of a message, with the contents of the REJECT.
+/// Why a message was refused. The REJECT contains the same information.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{code}: {reason}")]
 pub struct Refusal {
@@ -96,19 +96,19 @@ impl Refusal {
 }
 
 seal::string_enum! {
-    /// The code of a refusal: the published codes, then `invalid_state_transition`, which the page adds, and
-    /// `stale_head`, which D8 adds.
+    /// The code of a refusal. The last two are not in the published list of codes: the page about the state machine uses
+    /// `invalid_state_transition`, and D8 adds `stale_head`.
     #[non_exhaustive]
     RejectCode {
         /// The sender's trust is below the receiver's threshold.
         InsufficientTrustScore "insufficient_trust_score",
         /// The sender is not authorized to send this.
         Unauthorized "unauthorized",
-        /// The message is malformed or of an unsupported form.
+        /// The message is malformed or has an unsupported format.
         SchemaUnsupported "schema_unsupported",
         /// There is not enough money.
         BudgetExceeded "budget_exceeded",
-        /// A limit of the receiver is reached.
+        /// The receiver has reached a limit.
         CapacityUnavailable "capacity_unavailable",
         /// A policy of the receiver forbids the message.
         PolicyViolation "policy_violation",

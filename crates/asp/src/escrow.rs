@@ -40,10 +40,10 @@ pub enum EscrowError {
     /// The depositor has too little money in that currency.
     #[error("the depositor does not have enough money in that currency")]
     InsufficientFunds,
-    /// Money is or was held for this commitment already.
+    /// Money was already held for this commitment.
     #[error("money was already held for this commitment")]
     AlreadyHeld,
-    /// Nothing is held for this commitment, or the money was paid out already.
+    /// Nothing is held for this commitment, or the money was already paid out.
     #[error("no money is held for this commitment")]
     NotHeld,
     /// The account's balance would overflow.
@@ -51,16 +51,17 @@ pub enum EscrowError {
     BalanceOverflow,
 }
 
-/// An in-memory ledger: accounts by agent and currency, never negative. Each deposit is paid out once.
+/// An in-memory ledger with one account per agent and currency. Balances are never negative, and each deposit is paid out
+/// once.
 #[derive(Clone, Debug, Default)]
 pub struct EscrowLedger {
     accounts: HashMap<(AgentUri, Currency), u128>,
-    /// By commitment; `None` once the deposit was paid out.
+    /// The deposit of each commitment; `None` after it was paid out.
     deposits: HashMap<CommitmentId, Option<Deposit>>,
 }
 
 impl EscrowLedger {
-    /// Adds money to an account from outside.
+    /// Adds new money to an account.
     pub fn credit(
         &mut self,
         agent: &AgentUri,

@@ -6,7 +6,7 @@ use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use seal::{Random, UnixMillis};
 use thiserror::Error;
 
-/// The text is not a valid identifier. Contains a description of the expected form.
+/// The text is not a valid identifier. The field describes the expected form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("must be {0}")]
 pub struct IdError(pub(crate) &'static str);
@@ -18,7 +18,7 @@ macro_rules! uuid_ids {
         pub struct $name([u8; 16]);
 
         impl $name {
-            /// Parses a UUID of version 7, in either case (RFC 9562 §4).
+            /// Parses a UUID of version 7, in upper or lower case (RFC 9562 §4).
             pub fn parse(text: &str) -> Result<Self, IdError> {
                 parse_uuid_v7(text).map(Self).ok_or(IdError("a UUID of version 7"))
             }
@@ -82,9 +82,9 @@ fn generate_uuid_v7(now: UnixMillis, random: &mut impl Random) -> [u8; 16] {
 fn write_uuid(f: &mut fmt::Formatter<'_>, bytes: &[u8; 16]) -> fmt::Result {
     let mut digits = [0; 32];
     let digits = HEXLOWER.encode_mut_str(bytes, &mut digits);
-    let [time, time_end, version, variant, random] =
+    let [time_high, time_low, version, variant, random] =
         [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| &digits[part]);
-    write!(f, "{time}-{time_end}-{version}-{variant}-{random}")
+    write!(f, "{time_high}-{time_low}-{version}-{variant}-{random}")
 }
 
 macro_rules! text_ids {
@@ -118,7 +118,7 @@ text_ids! {
     CommitmentId |text| is_prefixed_id("cmt_", text), "cmt_ and 1 to 128 letters, digits, hyphens, dots or underscores";
     /// The id of a query (D19).
     QueryId |text| is_prefixed_id("qry_", text), "qry_ and 1 to 128 letters, digits, hyphens, dots or underscores";
-    /// The id of what a message refers to: a proposal, commitment, query, delegation or message.
+    /// The id of an item that a message refers to: a proposal, commitment, query, delegation or message.
     Reference |text| is_token(text, 136), "1 to 136 letters, digits, hyphens, dots or underscores";
     /// A currency code: three capital letters, as in ISO 4217.
     Currency is_currency, "three capital letters, such as USD";

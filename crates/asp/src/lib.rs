@@ -4,7 +4,7 @@
 //! no threads. Time and randomness are arguments; effects and deadlines are return values.
 //!
 //! - [`message`]: the envelope and the thirteen performatives, authenticated and signed.
-//! - [`AgentCard`]: an agent's signed name and keys.
+//! - [`AgentCard`]: an agent's name and keys, signed.
 //! - [`state_machine`]: the nine states and the transition table.
 //! - [`session`]: the state machine with its timers, proposals and commitments.
 //! - [`Transcript`]: the hash chain of messages; [`SessionRecord`]: the transcript and the session together.
@@ -12,8 +12,8 @@
 //! - [`escrow`]: money that is held until a commitment is fulfilled.
 //! - [`AspError`]: all errors, grouped by who caused them.
 //!
-//! `D1` to `D20` in comments are our decisions where the published page is silent or contradicts itself. They are
-//! listed in `docs/asp.md`.
+//! In comments, "the page" is the web page on which npayload publishes the state machine. `D1` to `D20` are our decisions
+//! where the page is silent or contradicts itself. They are listed in `docs/asp.md`.
 
 mod agent_card;
 mod amount;

@@ -1,7 +1,7 @@
 //! Limits on the memory that a peer can make this side use.
 
-/// Maximum clock difference in seconds (D16). It applies between a message and its proof and, on live receipt, between a
-/// message and the receiver's clock.
+/// Maximum clock difference in seconds (D16). It applies between a message and its DPoP proof. For messages received live,
+/// it also applies between the message and the receiver's clock.
 pub const MAX_CLOCK_SKEW_SECONDS: u64 = 300;
 
 seal::defaults! {

@@ -1,8 +1,9 @@
 //! One side of a live session. It holds the keys of its agent, sends messages and receives them.
 //!
-//! [`Participant::send`] appends a message to its own record and returns the bytes to send. [`Participant::receive`]
-//! handles received bytes. A sent message is settled once the other side builds on it. Until then it can be rolled
-//! back, by a refusal or by a race that it lost (D6, D8).
+//! [`Participant::send`] appends a message to the participant's own record and returns the bytes to send.
+//! [`Participant::receive`] handles received bytes. A sent message is rolled back if the other side refuses it or if it
+//! loses a race (D6, D8). Once the other side has built on the message, it is settled and can no longer be rolled back.
+
 use std::sync::Arc;
 
 use seal::dpop::ReplayCache;
@@ -43,18 +44,19 @@ pub struct ParticipantConfig {
 #[derive(Debug)]
 pub struct Participant {
     config: ParticipantConfig,
+    /// The pinned cards of the peers, and the agent's own card.
     cards: PinnedCards,
     record: Option<SessionRecord>,
-    /// Sent messages that are not settled, each with a checkpoint before it.
+    /// Sent messages that are not settled.
     unsettled: Vec<UnsettledMessage>,
-    /// The hashes of refused messages, kept for as long as a copy could still be accepted.
+    /// The hashes of refused messages. They are remembered while a copy could still be accepted.
     refused_hashes: ReplayCache,
     authenticator: Authenticator,
     signer: MessageSigner,
     dropped_count: u64,
 }
 
-/// A message that may still be rolled back, with the checkpoint before it.
+/// A message that may still be rolled back, with a checkpoint of the record before the message.
 #[derive(Debug)]
 struct UnsettledMessage {
     id: MessageId,
@@ -62,8 +64,9 @@ struct UnsettledMessage {
     checkpoint: Checkpoint,
 }
 
-/// A message that was appended to our record and is ready to be sent. It may still be rolled back. Irreversible
-/// consequences, such as payments or reporting an ending, must wait until it is settled ([`Participant::is_settled`]).
+/// A message that was appended to our record and is ready to be sent. It may still be rolled back, so the caller must not
+/// do anything irreversible, such as paying or reporting the end of the session, before the message is settled
+/// ([`Participant::is_settled`]).
 #[derive(Clone, Debug)]
 pub struct SentMessage {
     /// The bytes to send.
@@ -84,7 +87,7 @@ pub enum ReceiveOutcome {
         envelope: Box<Envelope>,
         /// The transitions that it caused.
         transitions: Vec<Transition>,
-        /// Our messages that lost the race against it. They may be sent again.
+        /// Our messages that lost a race against this message. They may be sent again.
         superseded: Vec<Body>,
     },
     /// A message was refused. Nothing has changed.
@@ -101,11 +104,11 @@ pub enum ReceiveOutcome {
         /// The bodies that were rolled back, the refused one first.
         messages: Vec<Body>,
     },
-    /// A refusal of a message that can no longer be rolled back. Nothing has changed.
+    /// The other side sent a REJECT, but no message that it names can be rolled back. Nothing has changed.
     Ignored,
     /// The chain is broken. The session has failed.
     Failed(Transition),
-    /// The message did not authenticate. It was dropped and counted, and is never answered.
+    /// The message failed authentication. It was dropped and counted, and is never answered.
     Dropped(AuthenticationError),
 }
 
@@ -131,7 +134,7 @@ impl Participant {
         })
     }
 
-    /// Begins a session with the agent of a pinned card. The invitation must be the first message sent.
+    /// Begins a session with an agent whose card is pinned. The caller must then send the invitation as the first message.
     pub fn invite(
         &mut self,
         peer: &AgentCard,
@@ -157,17 +160,17 @@ impl Participant {
         self.record.as_ref().map(SessionRecord::session)
     }
 
-    /// Returns its own card.
+    /// Returns the agent's own card.
     pub fn card(&self) -> &AgentCard {
         &self.config.card
     }
 
-    /// Returns how many messages were dropped because they did not authenticate.
+    /// Returns how many messages were dropped because they failed authentication.
     pub fn dropped_count(&self) -> u64 {
         self.dropped_count
     }
 
-    /// Returns its role, if a session has begun.
+    /// Returns this side's role, if a session has begun.
     pub fn role(&self) -> Option<Role> {
         self.record.as_ref()?.role_of(self.config.card.agent_id())
     }
@@ -210,7 +213,7 @@ impl Participant {
         }
     }
 
-    /// Handles received bytes. `checks` is what the receiver knows about the sender and the escrow.
+    /// Handles received bytes. `checks` states what the receiver knows about the sender and the escrow.
     pub fn receive(
         &mut self,
         text: &str,
@@ -229,10 +232,10 @@ impl Participant {
         };
         let (sender, id) = (&message.envelope.sender.agent_id, message.envelope.message_id);
         let refusal = |code, reason: &str| Refusal { message_id: Some(id), ..Refusal::new(code, reason) };
-        // Our own message, or one that is already in the transcript, gets no REJECT, because its sender cannot roll it back.
+        // Sends no REJECT: the message is our own, is already recorded, or begins no session with us.
         let without_reject = |refusal| Ok(ReceiveOutcome::Refused { refusal, reject: None });
         if sender == self.config.card.agent_id() {
-            return without_reject(refusal(RejectCode::Duplicate, "the message is our own"));
+            return without_reject(refusal(RejectCode::Duplicate, "this is our own message"));
         }
         if self.record.as_ref().is_some_and(|record| record.role_of(sender).is_none()) {
             self.dropped_count += 1;
@@ -284,8 +287,8 @@ impl Participant {
         })
     }
 
-    /// Marks a message and those before it as settled, because the transport confirms that the other side accepted it.
-    /// Without this call, they are settled by the other side's next message.
+    /// Marks a message and all earlier ones as settled. Call it when the transport confirms that the other side accepted the
+    /// message. Without this call, the other side's next message settles them.
     pub fn settle(&mut self, message: MessageId) {
         if let Some(index) = self.unsettled.iter().position(|sent| sent.id == message) {
             self.unsettled.drain(..=index);
@@ -339,8 +342,8 @@ impl Participant {
         if message.text.len() > limit { Err(LocalError::TooLong(limit)) } else { Ok(message) }
     }
 
-    /// Builds the REJECT for a refused message. It uses our current head and next sequence number without consuming
-    /// them, and neither side records it (D6).
+    /// Builds the REJECT for a refused message. The REJECT carries our current head and next sequence number. Neither side
+    /// records it, so the sequence number can be used again (D6).
     fn reject_refused(
         &mut self,
         refusal: Refusal,
@@ -359,8 +362,8 @@ impl Participant {
         Ok(ReceiveOutcome::Refused { refusal, reject })
     }
 
-    /// Handles a REJECT that names a message. It does not reach the state machine, unlike a REJECT of a proposal or
-    /// commitment (D6).
+    /// Handles a REJECT that names a message. Unlike a REJECT of a proposal or commitment, it does not reach the state
+    /// machine (D6).
     fn handle_reject(&mut self, message: &AuthenticatedMessage) -> Option<ReceiveOutcome> {
         let Body::Reject(reject) = &message.envelope.body else { return None };
         let rejected_id = MessageId::parse(reject.reference.as_ref()?.as_str()).ok()?;
@@ -382,7 +385,7 @@ impl Participant {
     }
 
     /// Finds an earlier refusal of this message or of the message before it. A refused message stays refused. A
-    /// message after it is stale and does not break the chain (D6, D8).
+    /// message that links to a refused one is stale, but does not break the chain (D6, D8).
     fn find_earlier_refusal(&self, message: &AuthenticatedMessage) -> Option<(RejectCode, &'static str)> {
         let link = &message.envelope.integrity.previous_hash;
         if self.refused_hashes.contains(&message.hash.to_string()) {
@@ -394,7 +397,7 @@ impl Participant {
         }
     }
 
-    /// Returns the index of our first message that lost a race against this one, if any. If both sides extend the same
+    /// Returns the index of our first message that lost a race against this message, if any. If both sides extend the same
     /// head, the inviter's message wins, so that both sides agree without a further exchange (D8).
     fn find_lost_race(&self, message: &AuthenticatedMessage) -> Option<usize> {
         let link = message.envelope.integrity.previous_hash;

@@ -1,8 +1,8 @@
-//! A session's transcript and state machine together, as either side or an auditor holds them.
+//! A session's transcript and state machine together. Participants and auditors use it.
 //!
-//! Pass authenticated messages in order to [`SessionRecord::admit`]. It checks each message in this sequence: its
-//! session, its sender and recipient, its link to the end of the chain, its proof (not used before), its time, and its
-//! transition. A refused message changes nothing.
+//! Pass authenticated messages in order to [`SessionRecord::admit`]. It checks, in this order: the
+//! session id, the sender and recipient, the link to the end of the chain, that the DPoP proof was not used before, the
+//! timestamp, and the transition. A refused message changes nothing.
 
 use seal::UnixMillis;
 use seal::dpop::ReplayCache;
@@ -40,8 +40,8 @@ pub struct Checkpoint {
 /// The result of admitting a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// The message was appended. Transitions of timers that expired before it come first; the message's own transition
-    /// is last.
+    /// The message was appended. The transitions of timers that expired before the message come first, then the message's own
+    /// transition.
     Accepted(Vec<Transition>),
     /// The message was refused. Nothing has changed.
     Refused(Refusal),
@@ -72,8 +72,8 @@ impl SessionRecord {
         }
     }
 
-    /// Creates the record of the session that this first message begins. The sender of the message invites the
-    /// recipient that it names or, if it names none, the only other agent whose card is pinned.
+    /// Creates the record of a session from its first message. The message's sender is the inviter. The invited side is the
+    /// message's recipient or, if the message names none, the only other agent whose card is pinned.
     pub fn from_invitation(
         first: &Envelope,
         cards: &PinnedCards,
@@ -149,15 +149,15 @@ impl SessionRecord {
         &self.cards[role.index()]
     }
 
-    /// Checks a message and appends it. `clock` is the current time for live receipt; without it, only the
-    /// timestamps of the messages count.
+    /// Checks a message and appends it. `clock` is the current time if the message is received live. Without it,
+    /// only the timestamps of the messages count.
     pub fn admit(
         &mut self,
         message: &AuthenticatedMessage,
         checks: ReceiverChecks,
         clock: Option<UnixMillis>,
     ) -> Admission {
-        match self.validate(message, checks, clock) {
+        match self.apply(message, checks, clock) {
             Ok((session, transitions, sender)) => {
                 self.transcript.append(message, sender);
                 let _ = self.seen_proofs.insert(&message.jti, received_at_seconds(message, clock));
@@ -179,8 +179,8 @@ impl SessionRecord {
         let at = clock.unwrap_or_else(|| message.envelope.timestamp.unix_millis());
         let mut session = self.session.clone();
         session.handle_timeout(at);
-        let ended_before = self.session.outcome().is_some();
-        let refusal = if let Some(outcome) = session.outcome().filter(|_| !ended_before) {
+        let had_ended = self.session.outcome().is_some();
+        let refusal = if let Some(outcome) = session.outcome().filter(|_| !had_ended) {
             Refusal::new(RejectCode::Timeout, format!("too late: {}", outcome.reason))
         } else if let Some(transition) = session.handle_broken_chain(at) {
             self.session = session;
@@ -201,10 +201,11 @@ impl SessionRecord {
         self.session = checkpoint.session;
     }
 
-    /// Checks a message. If timers expired first, the resulting session is returned and the current one is unchanged.
-    /// Otherwise the current session is updated in place. A refusal leaves it unchanged in both cases.
-    #[allow(clippy::type_complexity, reason = "one caller, just above")]
-    fn validate(
+    /// Checks a message and applies it to the session. If timers expired before the message, a changed copy of the session is
+    /// returned and `self.session` is unchanged. Otherwise `self.session` is changed in place. A refused message never
+    /// changes it.
+    #[allow(clippy::type_complexity, reason = "there is only one caller")]
+    fn apply(
         &mut self,
         message: &AuthenticatedMessage,
         checks: ReceiverChecks,
@@ -264,7 +265,7 @@ impl SessionRecord {
         Ok((Some(session), transitions, sender))
     }
 
-    /// Returns whether the body contains no card, or the sender's pinned one (D17).
+    /// Returns whether the body contains no card or contains the sender's pinned card (D17).
     fn is_card_pinned(&self, body: &Body, sender: Role) -> bool {
         let Body::Inform(inform) = body else { return true };
         let Some(card) = &inform.card else { return true };

@@ -1,8 +1,8 @@
 //! The transcript: the messages of one session, each linked to the previous one by its hash.
 //!
 //! Each session has one hash chain, and each sender its own sequence numbers (D8). [`Transcript::check_append`] checks
-//! whether a message fits at the end, and [`Transcript::append`] appends it. [`Transcript::inclusion_proof`] proves
-//! that a message is in the chain to anyone who knows the head.
+//! whether a message can be appended, and [`Transcript::append`] appends it. [`Transcript::inclusion_proof`] returns a
+//! proof that a message is in the chain. Anyone who knows the head can verify it.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -23,6 +23,7 @@ pub struct Transcript {
     /// For each hash, the index of the message that links to it. The initial hash maps to the first message.
     index_by_previous_hash: HashMap<Digest, usize>,
     message_ids: HashSet<MessageId>,
+    /// The position that this transcript continues from.
     start: ChainPosition,
     next_sequence_numbers: [u64; 2],
     discards_texts: bool,
@@ -65,12 +66,12 @@ impl Default for ChainPosition {
 pub enum AppendError {
     /// The message is refused.
     Refused(Refusal),
-    /// It links to a hash that the chain never had, so the session fails (D7).
+    /// The message links to a hash that the chain never had, so the session fails (D7).
     ChainBroken,
 }
 
 impl Transcript {
-    /// Creates a transcript that continues from a position of another one.
+    /// Creates a transcript that continues from a position of another transcript.
     pub fn resume_from(position: ChainPosition) -> Self {
         Self { start: position, next_sequence_numbers: position.next_sequence_numbers, ..Self::default() }
     }
@@ -85,12 +86,12 @@ impl Transcript {
 
     /// Returns the current position.
     pub fn position(&self) -> ChainPosition {
-        let at = self.entries.last().map_or(self.start.last_sent_at, |entry| entry.sent_at);
+        let last_sent_at = self.entries.last().map_or(self.start.last_sent_at, |entry| entry.sent_at);
         ChainPosition {
             message_count: self.len(),
             head: self.head(),
             next_sequence_numbers: self.next_sequence_numbers,
-            last_sent_at: at,
+            last_sent_at,
         }
     }
 
@@ -99,12 +100,12 @@ impl Transcript {
         self.entries.last().map_or(self.start.head, |entry| entry.hash)
     }
 
-    /// Returns the number of messages, including those before the start.
+    /// Returns the number of messages, including those before the start position.
     pub fn len(&self) -> usize {
         self.start.message_count + self.entries.len()
     }
 
-    /// Returns whether it has no messages.
+    /// Returns whether the transcript has no messages.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -114,7 +115,7 @@ impl Transcript {
         self.next_sequence_numbers[role.index()]
     }
 
-    /// Returns the messages since the start, as they were received.
+    /// Returns the messages since the start position, as they were received.
     pub fn messages(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().map(|entry| &*entry.text)
     }
@@ -124,7 +125,7 @@ impl Transcript {
         self.entries.last().map(|entry| entry.id)
     }
 
-    /// Returns whether it contains this message. Messages before the start are not known.
+    /// Returns whether the transcript contains this message. Messages before the start position are not known.
     pub fn contains(&self, message: &MessageId) -> bool {
         self.message_ids.contains(message)
     }
@@ -183,20 +184,20 @@ impl Transcript {
         for entry in self.entries.drain(remaining_count.min(self.entries.len())..) {
             self.message_ids.remove(&entry.id);
         }
-        self.index_by_previous_hash.retain(|_, at| *at < remaining_count);
+        self.index_by_previous_hash.retain(|_, index| *index < remaining_count);
         self.next_sequence_numbers = position.next_sequence_numbers;
     }
 
-    /// Proves that the message at `index` (from 0) is in the chain. The proof consists of that message and all later
-    /// ones.
+    /// Returns a proof that the message at `index` (from 0) is in the chain. The proof consists of that message and all
+    /// later ones.
     pub fn inclusion_proof(&self, index: usize) -> Option<InclusionProof> {
-        let at = index.checked_sub(self.start.message_count)?;
-        let messages: Vec<_> = self.entries.get(at..)?.iter().map(|entry| entry.text.clone()).collect();
+        let offset = index.checked_sub(self.start.message_count)?;
+        let messages: Vec<_> = self.entries.get(offset..)?.iter().map(|entry| entry.text.clone()).collect();
         (!messages.is_empty() && !self.discards_texts).then_some(InclusionProof { messages })
     }
 
-    /// Returns whether the chain has had this hash. A resumed chain does not know its earlier hashes, so it treats no
-    /// hash as unknown.
+    /// Returns whether the chain contains this hash. A resumed chain does not know its earlier hashes, so it counts every
+    /// hash as seen.
     fn has_seen_hash(&self, link: &Digest) -> bool {
         self.index_by_previous_hash.contains_key(link) || self.start.message_count > 0
     }
@@ -209,7 +210,7 @@ pub(crate) fn max_clock_skew_ms() -> i64 {
 
 /// A proof that a message is in a chain with a known head: the message and every later one.
 ///
-/// Each hash is over an entire message, so a verifier needs the complete text of every later message.
+/// Each hash covers an entire message, so a verifier needs the complete text of every later message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InclusionProof {
     messages: Vec<Arc<str>>,
@@ -226,8 +227,8 @@ impl InclusionProof {
         self.messages.iter().map(|text| &**text)
     }
 
-    /// Returns the proven message, if the chain leads from it to this head. It does not check who signed the message;
-    /// use an [`Authenticator`](crate::message::Authenticator) for that.
+    /// Returns the proven message, if the chain leads from it to this head. This does not check who signed the message; use
+    /// an [`Authenticator`](crate::message::Authenticator) for that.
     pub fn verify(&self, head: Digest) -> Option<&str> {
         let mut tape = Tape::default();
         let mut canonical = CanonicalWriter::default();

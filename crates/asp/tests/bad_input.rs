@@ -1,4 +1,4 @@
-//! Bad input: each case is refused with its code or dropped, and changes nothing.
+//! Bad input. Each case is either refused with a specific code or dropped, and does not change the session.
 
 mod agent_cards;
 mod bodies;

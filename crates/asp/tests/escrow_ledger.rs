@@ -43,7 +43,7 @@ enum LedgerOperation {
     Release { commitment: usize, to: Payee },
 }
 
-/// A naive ledger: a list of operations that is summed up for every query.
+/// A naive ledger. It stores all operations and adds them up for every query.
 #[derive(Default)]
 struct NaiveLedger {
     credits: Vec<(usize, usize, i128)>,
@@ -118,8 +118,8 @@ proptest! {
         let mut naive = NaiveLedger::default();
         for operation in &operations {
             if let LedgerOperation::Hold { from, amount: units, currency: currency_number, .. } = *operation {
-                let covered = ledger.can_cover(&agent(from), &amount(&units.to_string()), &currency(currency_number));
-                prop_assert_eq!(covered, naive.balance(from, currency_number) >= i128::from(units) * 1_000_000_000);
+                let is_covered = ledger.can_cover(&agent(from), &amount(&units.to_string()), &currency(currency_number));
+                prop_assert_eq!(is_covered, naive.balance(from, currency_number) >= i128::from(units) * 1_000_000_000);
             }
             prop_assert_eq!(perform(&mut ledger, operation), naive.apply(operation), "{:?}", operation);
             for agent_number in 0..AGENTS {
@@ -149,9 +149,9 @@ fn operation_strategy() -> impl Strategy<Value = LedgerOperation> {
         3 => (0..COMMITMENTS, 0..AGENTS, 0..AGENTS, 1_u32..50, 0..CURRENCIES).prop_map(
             |(commitment, from, to, amount, currency)| LedgerOperation::Hold { commitment, from, to, amount, currency }
         ),
-        3 => (0..COMMITMENTS, any::<bool>()).prop_map(|(commitment, back)| LedgerOperation::Release {
+        3 => (0..COMMITMENTS, any::<bool>()).prop_map(|(commitment, to_depositor)| LedgerOperation::Release {
             commitment,
-            to: if back { Payee::Depositor } else { Payee::Beneficiary },
+            to: if to_depositor { Payee::Depositor } else { Payee::Beneficiary },
         }),
     ]
 }

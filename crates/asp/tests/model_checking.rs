@@ -1,11 +1,13 @@
-//! The exhaustive model: two real sessions, every message that either side could send, every timer, and a broken
-//! chain.
+//! An exhaustive model. It consists of two real sessions, every message that either side could send, every timer, and a
+//! broken chain.
 //!
-//! Bounds: two proposals, two commitments (one with an escrow), two escalations, all four timers, with both interpretations of
-//! "any state". A message is delivered to both sessions at the same moment, and time passes only when a timer expires (an
-//! abstract tick). Therefore the number of model states is finite, and all are visited. An observer that knows the messages but
-//! not the table checks the invariants ([`invariants`]); the second invariant is computed on the explored graph ([`graph`]).
-//! For each invariant, broken copies of the table show that a violation is detected ([`broken_tables`]).
+//! The model is bounded: it has two proposals, two commitments (one with an escrow), two escalations and all four timers. Both
+//! interpretations of "any state" are checked. A message is delivered to both sessions at the same moment, and time passes
+//! only when a timer expires. Therefore the number of model states is finite, and all of them are visited.
+//!
+//! An observer that knows the messages but not the table checks the invariants ([`invariants`]). The second invariant is
+//! checked on the graph of all visited states ([`graph`]). For each invariant, broken copies of the table show that a violation
+//! is detected ([`broken_tables`]).
 //!
 //! `cargo test -p asp --test all model -- --nocapture` prints the number of model states.
 
@@ -23,7 +25,7 @@ use invariants::Invariant;
 use model_state::{ModelBounds, SessionModel};
 use stateright::{Checker, Model};
 
-/// The bounds that the decisions state.
+/// The bounds of the complete model.
 const FULL: ModelBounds = ModelBounds {
     proposals: 2,
     commits: 2,
@@ -32,7 +34,7 @@ const FULL: ModelBounds = ModelBounds {
     levels: &[[Standard, Standard]],
 };
 
-/// Smaller bounds, but messages cross with expiring timers, between sides of all levels (D12).
+/// Smaller bounds, but messages may cross with expiring timers, and all pairs of levels are tried (D12).
 const CROSSING: ModelBounds = ModelBounds {
     proposals: 1,
     commits: 1,
@@ -59,20 +61,20 @@ fn the_invariants_hold_when_messages_cross_with_timers_at_every_level() {
 
 #[test]
 fn each_broken_table_violates_exactly_one_invariant() {
-    let mut shown = BTreeSet::new();
+    let mut violated = BTreeSet::new();
     for broken_table in broken_tables::all() {
         let bounds = ModelBounds { proposals: 1, commits: broken_table.commits, escalations: 1, ..FULL };
         let checker = explore(broken_table.tables, AnyStateInterpretation::EveryLiveState, bounds);
         let found = violated_invariants(&checker);
         println!("{}\n  violated by: {}", broken_table.invariant.description(), broken_table.description);
         assert_eq!(found, BTreeSet::from([broken_table.invariant]), "{}", broken_table.description);
-        shown.insert(broken_table.invariant);
+        violated.insert(broken_table.invariant);
     }
-    assert_eq!(shown, BTreeSet::from(Invariant::ALL));
+    assert_eq!(violated, BTreeSet::from(Invariant::ALL), "the invariants with a broken table");
 }
 
-/// Visits all model states, and fails with the path to the first violation. The number of states must not shrink below
-/// the known one, because a smaller model proves less.
+/// Visits all model states, and fails with the path to the first violation. The model must have at least `min_states`
+/// states, because a smaller model proves less.
 fn check_invariants(
     any_state: AnyStateInterpretation,
     bounds: ModelBounds,

@@ -1,5 +1,5 @@
-//! Checks `docs/asp-vectors.json` step by step, as another implementation would. The steps use only hashes and
-//! signatures. Only the final checks use this crate.
+//! Checks `docs/asp-vectors.json` step by step, as another implementation would. The first test uses only hashes and
+//! signatures. The other tests use this crate.
 
 use asp::message::{Authenticator, PinnedCards};
 use asp::{AgentCard, AspLimits};
@@ -13,8 +13,8 @@ fn another_implementation_can_reproduce_every_step() {
     let mut tape = Tape::default();
     let doc = tape.read(VECTORS).unwrap();
     let keys = doc.root().member("keys").unwrap();
-    let signing = ed25519::SigningKey::from_seed(&bytes(&text(&keys, "ed25519Seed")));
-    let dpop = es256::SigningKey::deterministic(&bytes(&text(&keys, "p256Secret"))).unwrap();
+    let signing = ed25519::SigningKey::from_seed(&decode_hex(&text(&keys, "ed25519Seed")));
+    let dpop = es256::SigningKey::deterministic(&decode_hex(&text(&keys, "p256Secret"))).unwrap();
     let messages: Vec<_> = doc.root().member("messages").unwrap().items().collect();
     assert_eq!(messages.len(), 3);
     for message in &messages {
@@ -79,7 +79,7 @@ fn text(value: &JsonValue<'_>, name: &str) -> String {
     value.member(name).and_then(|member| member.text()).unwrap_or_else(|| panic!("no {name}")).into_owned()
 }
 
-fn bytes(hex: &str) -> [u8; 32] {
+fn decode_hex(hex: &str) -> [u8; 32] {
     let byte_at = |index: usize| u8::from_str_radix(&hex[index..index + 2], 16).unwrap();
     std::array::from_fn(|index| byte_at(index * 2))
 }

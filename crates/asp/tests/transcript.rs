@@ -1,5 +1,5 @@
-//! Transcripts: two readers agree at every step, a transcript can be resumed anywhere, and no message can be changed
-//! unnoticed.
+//! Transcripts. Two readers agree at every step, a transcript can be resumed at any message, and a changed message is
+//! detected.
 
 mod inclusion_proofs;
 mod random_sessions;
@@ -26,15 +26,15 @@ proptest! {
             assert_eq!(second.session(), after.session());
             assert_eq!(second.session().commitment(), after.session().commitment());
             assert_eq!(second.transcript().position(), after.transcript().position());
-            check(before, admission, after);
+            check_step(before, admission, after);
         });
         let texts: Vec<_> = first.transcript().messages().collect();
         prop_assert_eq!(texts, second.transcript().messages().collect::<Vec<_>>());
     }
 }
 
-/// Checks the invariants of every step.
-fn check(before: &SessionRecord, admission: &Admission, after: &SessionRecord) {
+/// Checks the invariants of one step.
+fn check_step(before: &SessionRecord, admission: &Admission, after: &SessionRecord) {
     let (from, to) = (before.session().state(), after.session().state());
     match admission {
         Admission::Accepted(transitions) => {

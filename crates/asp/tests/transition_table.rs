@@ -1,7 +1,7 @@
-//! Checks every cell of the transition table against a second reading of the page (D1).
+//! Checks every cell of the transition table against a second, independent table (D1).
 //!
 //! `transition_table/expected.txt` was written by hand from the page and our decisions. Here it is compared with
-//! [`PROTOCOL_TABLE`] under every combination of the facts that either of the two reads.
+//! [`PROTOCOL_TABLE`] for every combination of the facts that matter in either table.
 
 mod expectation;
 
@@ -22,7 +22,7 @@ const EXPECTED: &str = include_str!("transition_table/expected.txt");
 fn every_cell_matches_the_expectation_file() {
     let comparison = compare(&PROTOCOL_TABLE, &expected());
     println!(
-        "{} cells in {} readings, {} combinations of facts; {} results without a message",
+        "{} cells in {} interpretations, {} combinations of facts; {} results without a message",
         comparison.cells,
         AnyStateInterpretation::ALL.len(),
         comparison.combinations,
@@ -43,8 +43,8 @@ fn every_cell_matches_the_expectation_file() {
 }
 
 #[test]
-fn the_listed_only_reading_allows_exactly_what_the_page_lists() {
-    // "Allowed Performatives Per State", and the INFORM without which row 2 cannot happen (D2).
+fn with_listed_only_exactly_the_performatives_on_the_page_are_allowed() {
+    // The page's list "Allowed Performatives Per State". INFORM in INVITED is added, because row 2 needs it (D2).
     let page = [
         (State::Idle, "PROPOSE"),
         (State::Invited, "ACCEPT, REJECT, INFORM"),
@@ -65,16 +65,16 @@ fn the_listed_only_reading_allows_exactly_what_the_page_lists() {
         let listed = performatives(list);
         assert_eq!(allowed(AnyStateInterpretation::ListedOnly, state), listed, "{state}");
 
-        let mut anywhere = listed;
+        let mut with_every_live_state = listed;
         if state.is_live() {
-            anywhere.extend([Performative::Withdraw, Performative::Close]);
+            with_every_live_state.extend([Performative::Withdraw, Performative::Close]);
         }
         if state.is_live() && state != State::Escalated {
-            anywhere.insert(Performative::Escalate);
+            with_every_live_state.insert(Performative::Escalate);
         }
         assert_eq!(
             allowed(AnyStateInterpretation::EveryLiveState, state),
-            anywhere,
+            with_every_live_state,
             "{state}, with every live state (D3)"
         );
     }
@@ -113,8 +113,8 @@ fn all_eighteen_rows_lead_to_the_state_on_the_page() {
         assert!(rows.iter().any(|row| row.target == target), "no row {number} leads to {target:?}");
         for row in rows {
             assert!(row.from.iter().all(|state| from.contains(state)), "row {number} from {:?}", row.from);
-            let stays = matches!(row.target, TransitionTarget::Stay | TransitionTarget::Refuse(_));
-            assert!(stays || row.target == target, "row {number} leads to {:?}", row.target);
+            let keeps_state = matches!(row.target, TransitionTarget::Stay | TransitionTarget::Refuse(_));
+            assert!(keeps_state || row.target == target, "row {number} leads to {:?}", row.target);
         }
     }
 }
@@ -206,7 +206,7 @@ fn compare(table: &TransitionTable, expected: &ExpectedTable) -> TableComparison
         let trigger = Trigger::Message(performative);
         for any_state in AnyStateInterpretation::ALL {
             let mut facts = cell.facts(any_state);
-            facts.extend(facts_read_by(table, any_state, state, trigger));
+            facts.extend(facts_used_by(table, any_state, state, trigger));
             for facts in combinations(&facts, state, sender) {
                 comparison.combinations += 1;
                 let expected_target = cell.target(any_state, facts);
@@ -224,7 +224,7 @@ fn compare(table: &TransitionTable, expected: &ExpectedTable) -> TableComparison
     for (trigger, state, expected_target) in expected.non_message_cells() {
         for any_state in AnyStateInterpretation::ALL {
             comparison.non_message_results += 1;
-            let facts = facts_read_by(table, any_state, state, trigger);
+            let facts = facts_used_by(table, any_state, state, trigger);
             for facts in Role::ALL.into_iter().flat_map(|sender| combinations(&facts, state, sender)) {
                 let target = match table.evaluate(any_state, state, trigger, facts) {
                     Evaluation::Matched(row) => Some(row.target),
@@ -254,8 +254,8 @@ fn evaluate_target(
     }
 }
 
-/// Returns the facts that the rows of a cell read.
-fn facts_read_by(
+/// Returns the facts that the rows of a cell depend on.
+fn facts_used_by(
     table: &TransitionTable,
     any_state: AnyStateInterpretation,
     state: State,
@@ -343,11 +343,11 @@ fn mutated_tables(index: usize, row: &TransitionRow) -> Vec<(String, Vec<Transit
             format!("requirement {} negated", requirement.fact.as_str()),
             TransitionRow { requirements: negated.leak(), ..*row },
         );
-        let mut coded = row.requirements.to_vec();
-        coded[index] = Requirement { code: RejectCode::Unspecified, ..*requirement };
+        let mut recoded = row.requirements.to_vec();
+        recoded[index] = Requirement { code: RejectCode::Unspecified, ..*requirement };
         with(
             format!("requirement {} with another code", requirement.fact.as_str()),
-            TransitionRow { requirements: coded.leak(), ..*row },
+            TransitionRow { requirements: recoded.leak(), ..*row },
         );
     }
     for index in 1..row.requirements.len() {

@@ -14,12 +14,12 @@ pub(crate) struct CommandError {
 }
 
 impl CommandError {
-    /// The examined input is invalid. The exit code is that of a failed check.
+    /// Creates an error for invalid input. The exit code is that of a failed check.
     pub(crate) fn fault(message: impl Into<String>) -> Self {
         Self { status: ExitStatus::FaultsFound, message: message.into() }
     }
 
-    /// The command cannot run.
+    /// Creates an error for a command that cannot run.
     pub(crate) fn cannot_run(message: impl Into<String>) -> Self {
         Self { status: ExitStatus::CannotRun, message: message.into() }
     }
@@ -40,32 +40,35 @@ impl From<String> for CommandError {
     }
 }
 
-/// Reads a file; `-` is standard input. A file longer than `limit` bytes is an error, whose message ends with `hint`.
+/// Reads a file; `-` is standard input. Fails if the file is longer than `limit` bytes. That error message ends with `hint`.
 pub(crate) fn read(path: &Path, limit: u64, hint: &str) -> Result<Vec<u8>, CommandError> {
-    let failed = |why: &str| CommandError::cannot_run(format!("cannot read {}: {why}", display_name(path)));
+    let read_error =
+        |why: &str| CommandError::cannot_run(format!("cannot read {}: {why}", display_name(path)));
     let max_bytes = limit.saturating_add(1);
     let mut bytes = Vec::new();
-    let read = if path.as_os_str() == "-" {
+    let result = if path.as_os_str() == "-" {
         std::io::stdin().lock().take(max_bytes).read_to_end(&mut bytes)
     } else {
         File::open(path).and_then(|file| file.take(max_bytes).read_to_end(&mut bytes))
     };
-    match read {
-        Err(error) => Err(failed(&describe_io_error(&error))),
-        Ok(_) if bytes.len() as u64 > limit => Err(failed(&format!("it is longer than {limit} bytes{hint}"))),
+    match result {
+        Err(error) => Err(read_error(&describe_io_error(&error))),
+        Ok(_) if bytes.len() as u64 > limit => {
+            Err(read_error(&format!("it is longer than {limit} bytes{hint}")))
+        }
         Ok(_) => Ok(bytes),
     }
 }
 
 /// Creates a directory and its parents, accessible only to the owner because the data is confidential.
 pub(crate) fn create_private_dir(path: &Path) -> std::io::Result<()> {
-    let mut folder = std::fs::DirBuilder::new();
+    let mut builder = std::fs::DirBuilder::new();
     #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut folder, 0o700);
-    folder.recursive(true).create(path)
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(path)
 }
 
-/// Returns the name of a file as it is printed.
+/// Returns the name of a file for messages.
 pub(crate) fn display_name(path: &Path) -> String {
     if path.as_os_str() == "-" { "stdin".to_owned() } else { printable(&path.to_string_lossy()) }
 }

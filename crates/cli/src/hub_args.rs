@@ -17,7 +17,7 @@ use crate::output::{describe_io_error, print_stderr, printable};
 
 #[derive(clap::Args)]
 pub(crate) struct HubArgs {
-    /// Address of the hub, as the hub prints it: http://HOST:PORT or https://HOST:PORT. HOST:PORT is enough on this machine.
+    /// Address of the hub, as the hub prints it: http://HOST:PORT or https://HOST:PORT. For a hub on this machine, HOST:PORT is enough.
     url: String,
     /// Access token. Other users of this machine can see it in the process list; SAYSO_TOKEN and --token-file avoid that.
     #[arg(long, value_name = "TOKEN", conflicts_with = "token_file")]
@@ -98,7 +98,7 @@ pub(crate) fn wait_for_signal<const N: usize>(kinds: [SignalKind; N]) -> impl Fu
     async {
         let Ok(mut signals) = signals else { return std::future::pending().await };
         poll_fn(|context| {
-            let received = signals.iter_mut().any(|one| one.poll_recv(context).is_ready());
+            let received = signals.iter_mut().any(|signal| signal.poll_recv(context).is_ready());
             if received { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
@@ -113,7 +113,7 @@ pub(crate) async fn shutdown_signal() {
     }
 }
 
-/// Returns the token from the arguments, else from the environment.
+/// Returns the token from the arguments. If they contain none, returns the one from the environment.
 fn read_token(hub: &HubArgs) -> Result<Option<String>, String> {
     if let Some(token) = &hub.token {
         return Ok(Some(token.clone()));

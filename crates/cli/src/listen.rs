@@ -38,26 +38,27 @@ pub(crate) struct Arguments {
     /// Public keys trusted to sign the hub's manifest: a JWK or JWK Set that you already trust.
     #[arg(long, value_name = "FILE")]
     jwk: Option<PathBuf>,
-    /// Refuse to listen to a hub whose manifest is not signed with one of these keys.
+    /// Refuse to listen to a hub whose manifest is not signed with one of the keys from --jwk.
     #[arg(long, requires = "jwk")]
     signed_only: bool,
     /// Print one JSON object per line, for programs.
     #[arg(long)]
     json: bool,
-    /// Answer every question automatically, without a person.
+    /// Handle every question automatically, without asking a person.
     #[arg(long, value_enum, value_name = "HOW")]
     auto: Option<AutoAnswer>,
 }
 
-/// How to answer questions without a person.
+/// How questions are handled without a person.
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum AutoAnswer {
-    /// Accept everything.
+    /// Accept every question.
     Accept,
-    /// Reject everything.
+    /// Reject every question.
     Reject,
-    /// Do not answer. Each question times out.
-    None,
+    /// Leave every question unanswered until it times out.
+    #[value(name = "none")]
+    LetExpire,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
@@ -69,18 +70,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
         languages: arguments.languages.clone(),
         max_events_per_second: arguments.rate,
     };
-    let trusted = arguments.jwk.as_deref().map(load_trusted_keys).transpose()?;
-    settings.manifest_policy = Some(ManifestPolicy {
-        trusted_keys: trusted,
-        signed_only: arguments.signed_only,
-        limits: settings.limits,
-    });
+    let trusted_keys = arguments.jwk.as_deref().map(load_trusted_keys).transpose()?;
+    settings.manifest_policy =
+        Some(ManifestPolicy { trusted_keys, signed_only: arguments.signed_only, limits: settings.limits });
     settings.json = arguments.json;
     settings.auto_answer = match arguments.auto {
         None => AutoAnswerMode::Off,
         Some(AutoAnswer::Accept) => AutoAnswerMode::Accept,
         Some(AutoAnswer::Reject) => AutoAnswerMode::Reject,
-        Some(AutoAnswer::None) => AutoAnswerMode::None,
+        Some(AutoAnswer::LetExpire) => AutoAnswerMode::LetExpire,
     };
     if let Some(warning) = settings.auto_answer.warning(phrases) {
         print_stderr(&format!("sayso: {warning}"));
@@ -96,9 +94,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
             synthesizer,
             ..TerminalHooks::default()
         };
-        let stopped = shutdown_signal();
+        let shutdown = shutdown_signal();
         tokio::spawn(async move {
-            stopped.await;
+            shutdown.await;
             let _ = commands.send(TerminalCommand::Quit).await;
         });
         terminal::run(settings, hooks, std::io::stdout()).await
@@ -108,7 +106,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
     result.map(|()| ExitStatus::Success).map_err(|failure| CommandError::cannot_run(failure.0))
 }
 
-/// Connects to a speech synthesizer. Returns `None` after a warning if there is none.
+/// Connects to a speech synthesizer. If there is none, prints a warning and returns `None`.
 async fn connect_synthesizer(
     pace: Option<i8>,
     phrases: &'static Phrases,

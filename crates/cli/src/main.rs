@@ -32,7 +32,7 @@ const FIRST_STEPS: &str =
 struct Arguments {
     #[command(subcommand)]
     command: CliCommand,
-    /// Plain output, without colours and without redrawing. This is always on.
+    /// Print text without colours or redrawing. This is always on, so the flag has no effect.
     #[arg(long, global = true, display_order = 900)]
     plain: bool,
 }

@@ -18,7 +18,7 @@ pub(crate) enum ManifestCommand {
     Keygen(KeygenArgs),
     /// Sign a manifest and print it as a compact JWS.
     Sign(SignArgs),
-    /// Verify a signed manifest: its key, its signature, and that it follows the rules of AAEP.
+    /// Verify a signed manifest: its signature, the key of its signer, and the rules of AAEP.
     Verify(VerifyArgs),
 }
 
@@ -52,9 +52,8 @@ pub(crate) struct VerifyArgs {
     jwk: Option<PathBuf>,
 }
 
-/// The default key file.
 const DEFAULT_KEY_FILE: &str = "sayso-manifest.key";
-/// Maximum size of a file of public keys.
+/// Maximum size of a file with public keys.
 const MAX_KEY_FILE_BYTES: u64 = 64 * 1024;
 const MAX_MANIFEST_BYTES: u64 = manifest::MAX_SIGNED_BYTES as u64;
 
@@ -79,9 +78,9 @@ fn keygen(arguments: &KeygenArgs) -> Result<String, CommandError> {
 
 fn sign(arguments: &SignArgs) -> Result<String, CommandError> {
     let key = SigningKey::load(&arguments.key).map_err(|why| {
-        let missing = matches!(&why, KeyFileError::Io(_, error) if error.kind() == ErrorKind::NotFound);
-        let more = if missing { "; sayso manifest keygen creates a key" } else { "" };
-        CommandError::cannot_run(describe_key_error(&why) + more)
+        let is_missing = matches!(&why, KeyFileError::Io(_, error) if error.kind() == ErrorKind::NotFound);
+        let hint = if is_missing { "; sayso manifest keygen creates a key" } else { "" };
+        CommandError::cannot_run(describe_key_error(&why) + hint)
     })?;
     let bytes = read(&arguments.manifest, MAX_MANIFEST_BYTES, "")?;
     let file = display_name(&arguments.manifest);

@@ -28,11 +28,11 @@ pub(crate) fn printable(text: &str) -> String {
     escape_controls(text, |c| format!("\\u{{{c:x}}}"))
 }
 
-pub(crate) fn pluralize(count: u64, one: &str) -> String {
-    if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
+pub(crate) fn pluralize(count: u64, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
 pub(crate) fn capitalize(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+    let mut characters = text.chars();
+    characters.next().map(|first| first.to_uppercase().chain(characters).collect()).unwrap_or_default()
 }

@@ -2,8 +2,8 @@
 
 use wire::Asset;
 
-/// Returns the files of the page. `demo` is true if the demo agent is running.
-pub(crate) fn assets(demo: bool) -> Vec<Asset> {
-    let assets = ::listen::page::assets(demo).into_iter();
+/// Returns the files of the page. `has_demo_agent` is true if the demo agent is running.
+pub(crate) fn assets(has_demo_agent: bool) -> Vec<Asset> {
+    let assets = ::listen::page::assets(has_demo_agent).into_iter();
     assets.map(|asset| Asset::new(asset.path, asset.media_type, asset.body.into_owned())).collect()
 }

@@ -10,7 +10,7 @@ use crate::output::{describe_io_error, print_stdout};
 pub(crate) struct Arguments {
     /// Schema to print, such as agent.tool.invoked or subscription.request. Without it, all names are listed.
     name: Option<String>,
-    /// Write all schemas to this folder, one file each.
+    /// Write all schemas to this folder, each to its own file.
     #[arg(long, value_name = "DIR", conflicts_with = "name")]
     out: Option<PathBuf>,
 }
@@ -26,8 +26,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
         let names: Vec<_> = schemas.iter().map(|schema| &*schema.name).collect();
         return Ok(print_stdout(&(names.join("\n") + "\n")));
     };
-    let file_stem = name.trim_start_matches("aaep:").replace(':', ".");
-    let schema = schemas.iter().find(|schema| schema.name == file_stem);
+    let schema_name = name.trim_start_matches("aaep:").replace(':', ".");
+    let schema = schemas.iter().find(|schema| schema.name == schema_name);
     let unknown = || format!("unknown schema {name:?}; `sayso schema` lists all names");
     Ok(print_stdout(&schema.ok_or_else(unknown)?.text))
 }

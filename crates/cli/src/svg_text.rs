@@ -13,11 +13,11 @@ pub(crate) fn truncate(text: &str, max_width: usize) -> String {
 /// Returns the length in bytes of the longest prefix of at most `max_width` columns. Characters of wide scripts take two columns.
 pub(crate) fn fitting_len(text: &str, max_width: usize) -> usize {
     let mut width = 0;
-    let over = text.char_indices().find(|(_, character)| {
+    let first_outside = text.char_indices().find(|(_, character)| {
         width += if *character < '\u{1100}' { 1 } else { 2 };
         width > max_width
     });
-    over.map_or(text.len(), |(at, _)| at)
+    first_outside.map_or(text.len(), |(at, _)| at)
 }
 
 /// Wraps the text at spaces into at most `max_lines` lines of `max_width` columns. The last line is truncated.

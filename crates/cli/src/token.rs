@@ -40,23 +40,28 @@ fn parse_role(text: &str) -> Result<Role, String> {
 }
 
 pub(crate) fn run(command: &TokenCommand) -> Result<ExitStatus, CommandError> {
-    let TokenCommand::New(new) = command;
+    let TokenCommand::New(arguments) = command;
     let mut scope = Scope::default();
-    for part in &new.scope {
+    for part in &arguments.scope {
         scope.add(part).map_err(|why| why.to_string())?;
     }
-    let token = NewToken { name: new.name.clone(), role: new.role, agent_id: new.agent_id.clone(), scope };
-    if let Some(folder) = new.tokens.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+    let new_token = NewToken {
+        name: arguments.name.clone(),
+        role: arguments.role,
+        agent_id: arguments.agent_id.clone(),
+        scope,
+    };
+    if let Some(folder) = arguments.tokens.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         // If this fails, writing the file fails too, and that error is reported.
         let _ = create_private_dir(folder);
     }
-    let token =
-        Tokens::append(&new.tokens, &token, &mut seal::SystemRandom).map_err(|why| why.to_string())?;
+    let token = Tokens::append(&arguments.tokens, &new_token, &mut seal::SystemRandom)
+        .map_err(|why| why.to_string())?;
     let printed = print_stdout(&format!("{token}\n"));
     print_stderr(&format!(
         "This token is not shown again; {} stores only its hash. A running hub reads the file again after SIGHUP: \
         kill -HUP PID, or systemctl reload sayso.",
-        new.tokens.display()
+        arguments.tokens.display()
     ));
     Ok(printed)
 }

@@ -50,13 +50,13 @@ fn describe_error(error: &Error) -> String {
             several => format!("{} are missing.", join_words(several, "and")),
         },
         ErrorKind::UnknownArgument => {
-            let meant = suggestion(&context_values(error, ContextKind::SuggestedArg));
-            format!("{} is not a known argument here.{meant}", argument.concat())
+            let hint = suggestion(&context_values(error, ContextKind::SuggestedArg));
+            format!("{} is not a known argument here.{hint}", argument.concat())
         }
         ErrorKind::InvalidSubcommand => {
-            let meant = suggestion(&context_values(error, ContextKind::SuggestedSubcommand));
+            let hint = suggestion(&context_values(error, ContextKind::SuggestedSubcommand));
             format!(
-                "unknown command {}.{meant}",
+                "unknown command {}.{hint}",
                 context_values(error, ContextKind::InvalidSubcommand).concat()
             )
         }
@@ -100,7 +100,7 @@ fn describe_value_error(why: &str) -> String {
     printable(why)
 }
 
-/// Returns the accepted values of an option, if they can be listed.
+/// Returns the end of a sentence that lists the accepted values, if they are known.
 fn possible_values(error: &Error) -> String {
     let valid = context_values(error, ContextKind::ValidValue);
     if valid.is_empty() { ".".to_owned() } else { format!(": use {}.", join_words(&valid, "or")) }
@@ -118,14 +118,17 @@ fn suggestion(suggested: &[String]) -> String {
 fn example(error: &Error, path: &str) -> String {
     let known = EXAMPLES.iter().find(|(command, _)| path.strip_prefix("sayso ") == Some(command));
     let missing = context_values(error, ContextKind::InvalidArg);
-    let is_in = |option: &str, line: &str| option.split(' ').next().is_some_and(|name| line.contains(name));
-    let shows = |line: &str| {
-        missing
-            .iter()
-            .all(|one| !one.starts_with("--") || one.split(" or ").any(|option| is_in(option, line)))
+    let contains_option =
+        |line: &str, option: &str| option.split(' ').next().is_some_and(|name| line.contains(name));
+    let contains_all_missing = |line: &str| {
+        missing.iter().all(|argument| {
+            !argument.starts_with("--") || argument.split(" or ").any(|option| contains_option(line, option))
+        })
     };
     match known {
-        Some((_, rest)) if error.kind() == ErrorKind::MissingRequiredArgument && shows(rest) => {
+        Some((_, rest))
+            if error.kind() == ErrorKind::MissingRequiredArgument && contains_all_missing(rest) =>
+        {
             format!("Example: {path} {rest}\n")
         }
         _ => String::new(),
@@ -134,8 +137,8 @@ fn example(error: &Error, path: &str) -> String {
 
 /// Returns the command and subcommands at the start of the command line.
 fn command_path(words: impl Iterator<Item = String>) -> String {
-    let all = Arguments::command();
-    let (mut path, mut command) = (vec!["sayso".to_owned()], &all);
+    let root = Arguments::command();
+    let (mut path, mut command) = (vec!["sayso".to_owned()], &root);
     for word in words.filter(|word| word != "--plain") {
         let Some(subcommand) = command.find_subcommand(&word) else { break };
         command = subcommand;
@@ -163,9 +166,11 @@ fn context_values(error: &Error, kind: ContextKind) -> Vec<String> {
         .collect()
 }
 
-fn join_words(words: &[String], and: &str) -> String {
+fn join_words(words: &[String], conjunction: &str) -> String {
     match words.split_last() {
-        Some((last, others)) if !others.is_empty() => format!("{} {and} {last}", others.join(", ")),
+        Some((last, others)) if !others.is_empty() => {
+            format!("{} {conjunction} {last}", others.join(", "))
+        }
         _ => words.concat(),
     }
 }

@@ -27,21 +27,21 @@ fn run_in(folder: &Path, arguments: &[&str], input: &str) -> (i32, String, Strin
 }
 
 /// Creates a folder with a key, its public JWK and a signed manifest.
-fn signed_manifest() -> (tempfile::TempDir, String) {
+fn create_signed_manifest() -> (tempfile::TempDir, String) {
     let folder = tempfile::tempdir().unwrap();
     let (code, jwk, stderr) = run_in(folder.path(), &["keygen"], "");
     assert_eq!(code, 0, "{stderr}");
     std::fs::write(folder.path().join("bank.jwk"), jwk).unwrap();
     std::fs::write(folder.path().join("bank.json"), BANK).unwrap();
-    let (code, token, stderr) = run_in(folder.path(), &["sign", "bank.json"], "");
+    let (code, jws, stderr) = run_in(folder.path(), &["sign", "bank.json"], "");
     assert_eq!((code, stderr.as_str()), (0, ""));
-    std::fs::write(folder.path().join("bank.jws"), &token).unwrap();
-    (folder, token.trim().to_owned())
+    std::fs::write(folder.path().join("bank.jws"), &jws).unwrap();
+    (folder, jws.trim().to_owned())
 }
 
 #[test]
 fn a_manifest_can_be_signed_and_verified() {
-    let (folder, token) = signed_manifest();
+    let (folder, jws) = create_signed_manifest();
     let folder = folder.path();
     let mode = std::fs::metadata(folder.join("sayso-manifest.key")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
@@ -56,18 +56,18 @@ fn a_manifest_can_be_signed_and_verified() {
             "{stdout}"
         );
     }
-    let (code, token_from_stdin, _) = run_in(folder, &["sign", "--key", "sayso-manifest.key"], BANK);
+    let (code, jws_of_stdin, _) = run_in(folder, &["sign", "--key", "sayso-manifest.key"], BANK);
     assert_eq!(
-        (code, token_from_stdin.split('.').nth(1)),
-        (0, token.split('.').nth(1)),
+        (code, jws_of_stdin.split('.').nth(1)),
+        (0, jws.split('.').nth(1)),
         "signing standard input works too"
     );
-    assert_eq!(run_in(folder, &["verify", "-", "--jwk", "bank.jwk"], &token_from_stdin).0, 0);
+    assert_eq!(run_in(folder, &["verify", "-", "--jwk", "bank.jwk"], &jws_of_stdin).0, 0);
 }
 
 #[test]
 fn keygen_does_not_overwrite_a_key() {
-    let (folder, _) = signed_manifest();
+    let (folder, _) = create_signed_manifest();
     let before = std::fs::read(folder.path().join("sayso-manifest.key")).unwrap();
     let (code, stdout, stderr) = run_in(folder.path(), &["keygen"], "");
     assert_eq!((code, stdout.as_str()), (2, ""));
@@ -77,16 +77,16 @@ fn keygen_does_not_overwrite_a_key() {
 
 #[test]
 fn a_modified_or_wrongly_signed_manifest_is_invalid() {
-    let (folder, token) = signed_manifest();
+    let (folder, jws) = create_signed_manifest();
     let folder = folder.path();
-    let parts: Vec<_> = token.split('.').collect();
+    let parts: Vec<_> = jws.split('.').collect();
     let evil_payload = base64url::encode(BANK.replace("bank", "evil").as_bytes());
     let header = |text: &str| base64url::encode(text.as_bytes());
     assert_eq!(run_in(folder, &["keygen", "--key", "eve.key"], "").0, 0);
-    let (_, eve_token, _) = run_in(folder, &["sign", "--key", "eve.key"], BANK);
+    let (_, eve_jws, _) = run_in(folder, &["sign", "--key", "eve.key"], BANK);
     for (text, part) in [
         (format!("{}.{evil_payload}.{}", parts[0], parts[2]), "signature that does not match the key"),
-        (eve_token, "signature that does not match the key"),
+        (eve_jws, "signature that does not match the key"),
         (format!("{}.{}.", header(r#"{"alg":"none"}"#), parts[1]), "algorithm \"none\""),
         (format!("{}.{}.{}", header(r#"{"alg":"HS256"}"#), parts[1], parts[2]), "algorithm \"HS256\""),
         (BANK.to_owned(), "is not signed"),
@@ -102,7 +102,7 @@ fn a_modified_or_wrongly_signed_manifest_is_invalid() {
 
 #[test]
 fn an_invalid_manifest_is_not_signed() {
-    let (folder, _) = signed_manifest();
+    let (folder, _) = create_signed_manifest();
     let broken = BANK.replace(r#"["1.0.0"]"#, "[]");
     let (code, stdout, _) = run_in(folder.path(), &["sign"], &broken);
     assert_eq!(code, 1);
@@ -114,7 +114,7 @@ fn an_invalid_manifest_is_not_signed() {
 
 #[test]
 fn unreadable_input_is_a_usage_error() {
-    let (folder, _) = signed_manifest();
+    let (folder, _) = create_signed_manifest();
     let folder = folder.path();
     std::fs::write(folder.join("open.key"), std::fs::read(folder.join("sayso-manifest.key")).unwrap())
         .unwrap();

@@ -38,7 +38,7 @@ fn the_readme_contains_the_actual_output() {
     }
 }
 
-/// Replaces each port by the one in the README.
+/// Replaces each port with the one in the README.
 fn with_readme_port(output_text: &str) -> String {
     let mut parts = output_text.split(ADDRESS_PREFIX);
     let first = parts.next().unwrap_or_default().to_owned();

@@ -1,5 +1,5 @@
-//! Checks on the repository's files: every test file is run, every path in ARCHITECTURE.md exists, and every cited decision is
-//! explained.
+//! Checks on the repository's files: every test file is run, every path in ARCHITECTURE.md exists, and every cited
+//! decision is explained.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -95,7 +95,7 @@ fn every_cited_decision_has_a_row_in_decisions_md() {
 
 #[test]
 fn decision_ids_are_found_and_a_missing_row_is_noticed() {
-    // The ids are put together here because the test above reads this file, too.
+    // The ids are assembled here, because the test above also reads this file.
     let id = |rest: &str| format!("C-{rest}");
     let text = format!("({}, {}); {} AAEP-SPEC-1 UTC-A1 C-a1 C-A", id("Z1"), id("Z12"), id("Y3:"));
     assert_eq!(decision_ids(&text), [id("Z1"), id("Z12"), id("Y3")]);

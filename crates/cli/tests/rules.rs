@@ -2,12 +2,12 @@
 //! no other.
 //!
 //! The cases are in `tests/rules/*.json`, one file per chapter. `base.json` contains the valid lines that the cases
-//! modify. The cases in `valid.json` must pass without a finding. A case has a `description`, which is unique for its rule, and
-//! `lines`. Each line is one of:
+//! modify. The cases in `valid.json` must pass without a finding. A case has a `description`, which is unique for its
+//! rule, and `lines`. Each line is one of:
 //!
-//! - `"tool.invoked"`: that line of `base.json`;
-//! - `{"of": …}`: the same line, modified by `set` and `drop` (JSON pointers), `at` (seconds since the first line),
-//!   `first` (members that are written before all others) and `replace` (in the serialized text);
+//! - a name such as `"tool.invoked"`: the line of `base.json` with this name;
+//! - `{"of": NAME}`: the line with this name, modified by `set` and `drop` (JSON pointers), `at` (seconds since the
+//!   first line), `first` (members that are written before all others) and `replace` (in the serialized text);
 //! - `{"raw": …}` or `{"hex": …}`: text or bytes, unchanged.
 //!
 //! In `set`, `{"$repeat": ["x", 3]}` is `"xxx"`, `{"$list": ["x#", 2]}` is `["x0", "x1"]` and `{"$deep": 2}` is
@@ -37,8 +37,8 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let arguments = Arguments::from_args();
     let base = Arc::new(BaseLines::read()?);
     let mut cases = read_cases(VALID)?;
-    let mut trials = vec![every_base_line_passes(&base, &cases)];
-    for chapter in chapters()? {
+    let mut trials = vec![every_base_line_is_used(&base, &cases)];
+    for chapter in chapter_files()? {
         cases.extend(read_cases(&chapter)?);
     }
     trials.push(every_rule_has_a_case(&cases));
@@ -53,7 +53,7 @@ fn rules_dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rules")
 }
 
-fn chapters() -> Result<Vec<String>, Box<dyn Error>> {
+fn chapter_files() -> Result<Vec<String>, Box<dyn Error>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(rules_dir())? {
         let path = entry?.path();
@@ -75,7 +75,7 @@ fn read_cases(name: &str) -> Result<Vec<RuleCase>, String> {
     let Value::Array(cases) = read(name)? else { return Err(format!("{name} is not an array")) };
     cases
         .iter()
-        .map(|case| RuleCase::of(case).ok_or_else(|| format!("{name}: {case} is not a valid case")))
+        .map(|case| RuleCase::parse(case).ok_or_else(|| format!("{name}: {case} is not a valid case")))
         .collect()
 }
 
@@ -99,7 +99,7 @@ fn every_rule_has_a_case(cases: &[RuleCase]) -> Trial {
 }
 
 /// Checks that the first valid case uses every base line. Another test checks that the case itself passes.
-fn every_base_line_passes(base: &BaseLines, valid_cases: &[RuleCase]) -> Trial {
+fn every_base_line_is_used(base: &BaseLines, valid_cases: &[RuleCase]) -> Trial {
     let used: BTreeSet<String> = valid_cases.first().into_iter().flat_map(RuleCase::base_lines).collect();
     let unused: Vec<String> = base.0.keys().filter(|name| !used.contains(*name)).cloned().collect();
     Trial::test("every base line is in the first valid case", move || {
@@ -117,7 +117,7 @@ struct RuleCase {
 }
 
 impl RuleCase {
-    fn of(case: &Value) -> Option<Self> {
+    fn parse(case: &Value) -> Option<Self> {
         let text = |name: &str| Some(case.get(name)?.as_str()?.to_owned());
         let arguments = case.get("args").and_then(Value::as_array).into_iter().flatten();
         Some(Self {
@@ -142,7 +142,7 @@ impl RuleCase {
     fn run(&self, base: &BaseLines) -> Result<(), Failed> {
         let input = self.input(base)?;
         let output = self.validate(&input)?;
-        let actual = ValidateResult::of(&output)?;
+        let actual = ValidateResult::from_output(&output)?;
         let expected = self.expected()?;
         if actual == expected {
             return Ok(());
@@ -200,7 +200,7 @@ struct ValidateResult {
 }
 
 impl ValidateResult {
-    fn of(output: &Output) -> Result<Self, Failed> {
+    fn from_output(output: &Output) -> Result<Self, Failed> {
         let mut findings = BTreeSet::new();
         for line in std::str::from_utf8(&output.stdout)?.lines() {
             let line: Value = serde_json::from_str(line)?;
@@ -269,7 +269,7 @@ impl BaseLines {
             }
         }
         for (pointer, value) in line["set"].as_object().into_iter().flatten() {
-            set(&mut members, pointer, expand_directives(value))?;
+            set_member(&mut members, pointer, expand_directives(value))?;
         }
         for pointer in line["drop"].as_array().into_iter().flatten() {
             drop_member(&mut members, pointer.as_str().unwrap_or_default())?;
@@ -295,7 +295,7 @@ fn decode_hex(hex: &str) -> Option<Vec<u8>> {
     pairs.map(|pair| u8::from_str_radix(pair?, 16).ok()).collect()
 }
 
-fn set(members: &mut Value, pointer: &str, value: Value) -> Result<(), String> {
+fn set_member(members: &mut Value, pointer: &str, value: Value) -> Result<(), String> {
     let (parent, name) = parent_of(members, pointer)?;
     match parent {
         Value::Object(members) => {

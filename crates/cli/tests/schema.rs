@@ -7,12 +7,12 @@ use std::path::Path;
 use serde_json::Value;
 use testing::cli::run_sayso;
 
-fn names() -> Vec<String> {
+fn list_names() -> Vec<String> {
     run_sayso(&["schema"], "").stdout.lines().map(str::to_owned).collect()
 }
 
 /// Returns the files of a folder by name.
-fn files(folder: &Path) -> BTreeMap<String, String> {
+fn read_files(folder: &Path) -> BTreeMap<String, String> {
     let read = |entry: fs::DirEntry| {
         (entry.file_name().to_string_lossy().into_owned(), fs::read_to_string(entry.path()).unwrap())
     };
@@ -21,7 +21,7 @@ fn files(folder: &Path) -> BTreeMap<String, String> {
 
 #[test]
 fn without_a_name_all_names_are_printed() {
-    let names = names();
+    let names = list_names();
     let events = names.iter().filter(|name| name.starts_with("agent.")).count();
     assert_eq!(events, 12, "{names:?}");
     for message in ["subscription.request", "confirmation.reply", "clarification.reply", "producer.manifest"]
@@ -32,7 +32,7 @@ fn without_a_name_all_names_are_printed() {
 
 #[test]
 fn every_listed_name_has_a_schema() {
-    for name in names() {
+    for name in list_names() {
         let output = run_sayso(&["schema", &name], "");
         assert_eq!((output.exit_code, &*output.stderr), (0, ""), "{name}");
         let schema: Value = serde_json::from_str(&output.stdout).unwrap();
@@ -67,9 +67,9 @@ fn all_schemas_are_written_to_a_new_folder() {
     let target = folder.path().join("not/yet/there");
     let output = run_sayso(&["schema", "--out", target.to_str().unwrap()], "");
     assert_eq!((output.exit_code, &*output.stdout, &*output.stderr), (0, "", ""));
-    let written = files(&target);
-    assert_eq!(written.len(), names().len());
-    for name in names() {
+    let written = read_files(&target);
+    assert_eq!(written.len(), list_names().len());
+    for name in list_names() {
         assert_eq!(written[&format!("{name}.schema.json")], run_sayso(&["schema", &name], "").stdout);
     }
 }
@@ -97,8 +97,8 @@ fn an_error_names_the_folder_that_cannot_be_created() {
 fn the_schemas_in_the_repository_are_up_to_date() {
     let folder = tempfile::tempdir().unwrap();
     run_sayso(&["schema", "--out", folder.path().to_str().unwrap()], "");
-    let committed = files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas"));
-    let generated = files(folder.path());
+    let committed = read_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas"));
+    let generated = read_files(folder.path());
     let names = |files: &BTreeMap<String, String>| files.keys().cloned().collect::<Vec<_>>();
     assert_eq!(names(&committed), names(&generated), "regenerate them: cargo run -- schema --out schemas");
     for (name, text) in &generated {

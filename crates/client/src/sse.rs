@@ -1,25 +1,25 @@
 //! A parser for server-sent events that accepts bytes in chunks of any size.
 
-/// One block of a stream. It contains an event, or only an id to resume from.
+/// One event of a stream. An event without data only sets the id to resume from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SseEvent {
-    /// The type of the event. Empty if the block has no `event` field.
+    /// The type of the event. Empty if the event has no `event` field.
     pub event_type: String,
-    /// The data of the event. Invalid UTF-8 is replaced.
+    /// The data of the event. Invalid UTF-8 is replaced by U+FFFD.
     pub data: Option<String>,
     /// The id from which to resume after this event.
     pub id: Option<String>,
-    /// An error in the block.
+    /// An error in the event.
     pub error: Option<SseEventError>,
 }
 
-/// An error in a block.
+/// An error in an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SseEventError {
-    /// The block exceeds the limit. Its data was dropped.
+    /// The event exceeds the limit. Its data was dropped.
     TooLong,
-    /// The block contains invalid UTF-8.
+    /// The event contains invalid UTF-8.
     NotUtf8,
 }
 
@@ -28,10 +28,10 @@ pub enum SseEventError {
 ///
 /// ```
 /// use client::sse::SseParser;
-/// let (mut parser, mut blocks) = (SseParser::new(1000), Vec::new());
-/// parser.feed(b"id: 1\nda", &mut blocks);
-/// parser.feed(b"ta: hello\n\n", &mut blocks);
-/// assert_eq!(blocks[0].data.as_deref(), Some("hello"));
+/// let (mut parser, mut events) = (SseParser::new(1000), Vec::new());
+/// parser.feed(b"id: 1\nda", &mut events);
+/// parser.feed(b"ta: hello\n\n", &mut events);
+/// assert_eq!(events[0].data.as_deref(), Some("hello"));
 /// ```
 #[derive(Debug)]
 pub struct SseParser {
@@ -39,7 +39,7 @@ pub struct SseParser {
     /// Length of the current line, including bytes that were not stored.
     line_bytes: usize,
     current: SseEvent,
-    /// Length of the current block, without comments.
+    /// Length of the current event, without comments.
     event_bytes: usize,
     is_after_carriage_return: bool,
     is_first_line: bool,
@@ -47,7 +47,7 @@ pub struct SseParser {
 }
 
 impl SseParser {
-    /// Creates a parser that stores at most this many bytes of a block.
+    /// Creates a parser that stores at most this many bytes of an event.
     pub fn new(max_event_bytes: usize) -> Self {
         Self {
             line: Vec::new(),
@@ -60,7 +60,7 @@ impl SseParser {
         }
     }
 
-    /// Parses the next bytes and appends the completed blocks to `events`.
+    /// Parses the next bytes and appends the completed events to `events`.
     pub fn feed(&mut self, bytes: &[u8], events: &mut Vec<SseEvent>) {
         for byte in bytes {
             let is_after_carriage_return =
@@ -83,13 +83,13 @@ impl SseParser {
         }
     }
 
-    /// Returns whether the incomplete block exceeds the limit.
+    /// Returns whether the incomplete event exceeds the limit.
     pub fn is_too_long(&self) -> bool {
         self.current.error == Some(SseEventError::TooLong)
     }
 
-    /// Returns the last block of a stream that has ended without an empty line after the block. The standard would drop
-    /// this block.
+    /// Returns the last event of a stream that has ended without an empty line after the event. The standard would drop
+    /// this event.
     pub fn finish(&mut self) -> Option<SseEvent> {
         if self.line_bytes > 0 {
             self.end_line();
@@ -103,7 +103,7 @@ impl SseParser {
         let is_first_line = std::mem::take(&mut self.is_first_line);
         if line_bytes == 0 {
             self.event_bytes = 0;
-            return Some(std::mem::take(&mut self.current)).filter(|block| *block != SseEvent::default());
+            return Some(std::mem::take(&mut self.current)).filter(|event| *event != SseEvent::default());
         }
         if line.starts_with(b":") {
             // Comments keep the connection alive. They do not count towards the limit.
@@ -176,19 +176,19 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_is_parsed_as_the_standard_says() {
+    fn a_stream_is_parsed_as_the_standard_specifies() {
         let text =
             "\u{feff}data: one\r\n\r\ndata:two\rdata: lines\r\rdata\n\ndata:\ndata:x\n\n\u{feff}data: y\n\n";
-        let blocks = read(&mut SseParser::new(1000), &[text.as_bytes()]);
-        assert_eq!(blocks, ["one", "two\nlines", "", "\nx"].map(data_event));
+        let events = read(&mut SseParser::new(1000), &[text.as_bytes()]);
+        assert_eq!(events, ["one", "two\nlines", "", "\nx"].map(data_event));
     }
 
     #[test]
-    fn finish_returns_an_unterminated_last_block() {
+    fn finish_returns_an_unterminated_last_event() {
         for text in ["data: last", "data: last\n", "data: la\ndata: st"] {
             let mut parser = SseParser::new(1000);
             assert_eq!(read(&mut parser, &[text.as_bytes()]), []);
-            let data = parser.finish().and_then(|block| block.data);
+            let data = parser.finish().and_then(|event| event.data);
             assert_eq!(data.map(|data| data.replace('\n', "")).as_deref(), Some("last"));
             assert_eq!(parser.finish(), None);
         }
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_data_of_a_too_long_block_is_dropped_and_the_next_block_is_parsed() {
+    fn the_data_of_an_oversized_event_is_dropped_and_the_next_event_is_parsed() {
         let long = [b'y'; 1000];
         for start in [&b"id: 7\ndata: x\ndata: "[..], b"id: 7\n"] {
             let mut parser = SseParser::new(100);

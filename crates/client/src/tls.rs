@@ -16,8 +16,8 @@ pub struct TrustRoots(Option<Arc<ClientConfig>>);
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrustRootsError {
-    /// The certificates are not PEM.
-    #[error("the trusted certificates are not PEM")]
+    /// The certificates are not valid PEM.
+    #[error("the file of trusted certificates is not valid PEM")]
     NotPem(#[source] PemError),
     /// There is no certificate.
     #[error("the file of trusted certificates contains no certificate")]

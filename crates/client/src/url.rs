@@ -39,10 +39,10 @@ pub enum UrlError {
     #[error("write http://HOST:PORT, without a user name, a password, a query or spaces")]
     UnsupportedPart,
     /// The host is missing or invalid.
-    #[error("it has no host")]
+    #[error("the host is missing or invalid")]
     InvalidHost,
     /// The port is invalid.
-    #[error("its port is not a number from 0 to 65535")]
+    #[error("the port must be a number from 0 to 65535")]
     InvalidPort,
 }
 

@@ -15,8 +15,8 @@ const READ_TIMEOUT: Duration = Duration::from_mins(1);
 /// The bytes of a response, and a predicate for the expected error.
 type BadResponseCase<'a> = (&'a [u8], fn(&ClientError) -> bool);
 
-/// Starts a server that reads one request, sends these bytes and closes the connection. Returns a client for it, and the
-/// task that returns the request.
+/// Starts a server that reads one request, sends these bytes and closes the connection. Returns a client for the
+/// server, and the task that returns the request.
 async fn start_server(response: &[u8]) -> (HttpClient, tokio::task::JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = Url::parse(&format!("http://{}/base", listener.local_addr().unwrap())).unwrap();
@@ -24,7 +24,7 @@ async fn start_server(response: &[u8]) -> (HttpClient, tokio::task::JoinHandle<S
     let server_task = tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
         let mut request = Vec::new();
-        while !request.windows(4).any(|end| end == b"\r\n\r\n") {
+        while !request.windows(4).any(|window| window == b"\r\n\r\n") {
             assert!(stream.read_buf(&mut request).await.unwrap() > 0);
         }
         stream.write_all(&response).await.unwrap();
@@ -74,7 +74,7 @@ async fn a_body_is_read_with_every_kind_of_framing() {
 }
 
 #[tokio::test]
-async fn each_invalid_response_has_its_error() {
+async fn each_kind_of_invalid_response_returns_a_specific_error() {
     let long_head = format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "x".repeat(20 * 1024));
     let cases: [BadResponseCase<'_>; 9] = [
         (b"", |error| matches!(error, ClientError::ClosedBeforeResponse)),
@@ -100,7 +100,7 @@ async fn each_invalid_response_has_its_error() {
 }
 
 #[tokio::test]
-async fn a_failed_websocket_handshake_has_its_error() {
+async fn each_kind_of_failed_websocket_handshake_returns_a_specific_error() {
     let cases: [BadResponseCase<'_>; 3] = [
         (b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n", |error| {
             matches!(error, ClientError::WebSocketRejected(401))

@@ -58,7 +58,7 @@ pub enum HubCommand {
         /// The message.
         message: SubscriberMessage,
     },
-    /// Like `SendMessage`, but over the connection of one subscription. The message may only concern that
+    /// Like `SendMessage`, but over the connection of one subscription. The message must not concern any other
     /// subscription.
     SendMessageOnSubscription {
         /// The subscription.
@@ -108,7 +108,7 @@ pub enum HubCommand {
         session: SessionId,
         /// The payload, plus the members `tool` and `arguments`.
         body: RequestBody,
-        /// Whether it is a clarification; otherwise it is a confirmation.
+        /// Whether the question is a clarification. Otherwise it is a confirmation.
         is_clarification: bool,
         /// The request's idempotency key.
         idempotency_key: Option<String>,
@@ -122,7 +122,7 @@ pub enum HubCommand {
         /// When the wait ends, in milliseconds since 1970.
         until: UnixMillis,
     },
-    /// An agent withdraws a question. It counts as rejected, unless it is already answered.
+    /// An agent withdraws a question. The question counts as rejected, unless it is already answered.
     Withdraw {
         /// The session.
         session: SessionId,
@@ -134,8 +134,9 @@ pub enum HubCommand {
         /// The request that is waiting.
         request: RequestId,
     },
-    /// A command on an agent's connection. From then on, the connection follows the command's session: it keeps the
-    /// session alive, and receives notices when a question is resolved or the session ends.
+    /// A command on an agent's connection. From then on, the connection follows the command's session. A connection
+    /// that follows a session keeps the session alive, and receives a notice when a question is resolved or the session
+    /// ends.
     OnConnection {
         /// The connection.
         connection: AgentConnectionId,
@@ -164,13 +165,13 @@ impl HubCommand {
         Self::Subscribe { request }
     }
 
-    /// Whether the sender expects no reply.
-    pub(crate) fn expects_no_reply(&self) -> bool {
-        matches!(self, Self::Detach { .. } | Self::CancelWait { .. } | Self::DisconnectAgent { .. })
+    /// Whether the sender expects a reply.
+    pub(crate) fn expects_reply(&self) -> bool {
+        !matches!(self, Self::Detach { .. } | Self::CancelWait { .. } | Self::DisconnectAgent { .. })
     }
 }
 
-/// The JSON body of an agent's request: text to parse, or a document that already has its tape.
+/// The JSON body of an agent's request: text to parse, or a document that is already parsed into a tape.
 #[derive(Clone)]
 pub enum RequestBody {
     /// Text that has not been parsed.
@@ -207,7 +208,7 @@ impl std::fmt::Debug for RequestBody {
     }
 }
 
-/// A subscriber's message after the handshake, parsed where it entered the process.
+/// A subscriber's message after the handshake. It is parsed where it enters the process.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum SubscriberMessage {
@@ -275,7 +276,7 @@ pub enum TurnOutput {
         group: DeliveryGroupId,
         /// Frames for this listener only.
         private_frames: Vec<std::sync::Arc<Frame>>,
-        /// The log position to resume from until the first frame is delivered, if the client has no event id yet.
+        /// The log position from which the client resumes if it disconnects before it has received an event id.
         resume_position: Option<u64>,
     },
     /// A listener moves to another delivery group.

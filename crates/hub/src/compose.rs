@@ -47,8 +47,8 @@ const SAYSO_EXTENSION: &str = "extensions.sayso";
 /// The content of `extensions.sayso`, for listeners that understand it. Agents cannot write it.
 #[derive(Clone, Debug)]
 pub(crate) enum SaysoExtension<'e> {
-    /// The hub wrote the text, and it only describes the state. A listener that has its own phrases for the state can
-    /// ignore it. On the wire this is `"words": "hub"`. `has_gap` says whether the listener missed events.
+    /// The hub wrote the event's text, which only describes the state. A listener that has its own phrases for states
+    /// can ignore the text. The JSON member is `"words": "hub"`. `has_gap` says whether the listener missed events.
     HubText { has_gap: bool },
     /// The call that a question or an event is bound to.
     Call { tool: &'e str, digest: Option<Digest> },
@@ -120,7 +120,7 @@ pub(crate) fn write_event(
     if let Some(name) = members.reserved {
         return Err(InvalidEvent::ReservedMember(name));
     }
-    // Otherwise an agent could forge a person's acceptance (decision 15).
+    // An agent that could write this extension could forge a person's acceptance (decision 15).
     if members
         .extensions
         .iter()
@@ -175,7 +175,7 @@ pub(crate) fn write_event(
     }
     write_extensions(members.extensions, extension, out);
     out.close_object();
-    // SSE and JSON Lines need an event on one line.
+    // SSE and JSON Lines need each event on one line.
     out.replace_line_breaks();
     debug_assert!(out.matches_reparse(), "{}", out.source());
     Ok(event_type.is_critical() || members.urgency.is_some_and(|urgency| urgency.is_text("critical")))
@@ -429,10 +429,10 @@ mod tests {
             assert_eq!(hints(payload), r#"{"primary_language":"en"}"#);
         }
         // A direction that the agent sets on the event itself stays unchanged; the rules check it.
-        let body = r#"{"primary_language":"en","text_direction":"ltr"}"#;
+        let own_hints = r#"{"primary_language":"en","text_direction":"ltr"}"#;
         assert_eq!(
-            hints(&format!(r#""localization_hints":{body},"summary_normal":"Mail from محمد.""#)),
-            body
+            hints(&format!(r#""localization_hints":{own_hints},"summary_normal":"Mail from محمد.""#)),
+            own_hints
         );
     }
 

@@ -1,9 +1,9 @@
 //! Runs the hub's turns, on its own thread or on the caller's.
 //!
-//! The thread collects the requests that arrive while a turn is being written and runs them together in the next
-//! turn, so that they share one disk write. Without a disk, running a turn is cheaper than waking a thread. In that
-//! case, [`Engine::run_turn`] runs it on the caller's thread. Both use the same core. Turns run one after another,
-//! and the outputs of a turn are performed before the next turn starts.
+//! While a turn is being written, the thread collects new requests. It runs them together in the next turn, so that
+//! they share one disk write. If the journal is not on a disk, running a turn is cheaper than waking a thread;
+//! [`Engine::run_turn`] then runs the turn on the caller's thread. Both ways use the same core. Turns run one after
+//! another, and the outputs of a turn are performed before the next turn starts.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -26,7 +26,7 @@ pub struct Engine {
 #[allow(clippy::large_enum_variant, reason = "nearly all are requests")]
 enum EngineMessage {
     Request(Request),
-    /// There is a deadline before the time at which the thread would wake.
+    /// Wakes the thread, because there is a deadline before the time at which it would wake by itself.
     Wake,
 }
 

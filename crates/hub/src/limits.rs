@@ -48,7 +48,7 @@ pub struct HubLimits {
     /// How long ended sessions and old records are kept. Each turn deletes only a few rows, so that requests do not
     /// have to wait.
     pub retention: Retention,
-    /// How often the hub looks for records to delete, in milliseconds.
+    /// Interval at which the hub looks for records to delete, in milliseconds.
     pub trim_interval_ms: i64,
 }
 

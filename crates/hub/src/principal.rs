@@ -52,17 +52,17 @@ impl Role {
 /// A caller that presented a token, or that needs none.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Principal {
-    /// The token's name. Everything that belongs to a principal is shared by all holders of its token.
+    /// The token's name. All holders of a token share the principal's sessions and subscriptions.
     pub name: Arc<str>,
-    /// Its role.
+    /// The principal's role.
     pub role: Role,
-    /// The agent that it publishes as. An agent without one may publish as any agent (`--open`).
+    /// The agent that the principal publishes as. If absent, the principal may publish as any agent (`--open`).
     pub agent_id: Option<Arc<str>>,
-    /// The sessions that it may receive.
+    /// The sessions that the principal may receive.
     pub scope: Arc<Scope>,
-    /// Whether it was admitted without a token. If so, it may act both as an agent and as a listener.
+    /// Whether the principal was admitted without a token. If so, it may act both as an agent and as a listener.
     pub is_unauthenticated: bool,
-    /// The hash of the token it presented, if any.
+    /// The hash of the token that the principal presented, if any.
     pub token_digest: Option<Digest>,
 }
 
@@ -79,7 +79,7 @@ impl Principal {
         }
     }
 
-    /// Whether it may publish as an agent.
+    /// Whether the principal may publish as an agent.
     pub fn can_publish(&self) -> bool {
         self.role == Role::Agent || self.is_unauthenticated
     }

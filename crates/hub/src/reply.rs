@@ -1,8 +1,8 @@
 //! The hub's replies, and their JSON form.
 //!
-//! The JSON form is defined here and not in `wire`, because the journal stores it: a request that is repeated with
-//! its idempotency key gets the same text again, even from a later version of the hub. Only `HubReply::from_journal`
-//! and `core::restore` parse it.
+//! The JSON form is defined here and not in `wire`, because the journal stores it. A request that is repeated with its
+//! idempotency key gets the same text again, even from a later version of the hub. Only `HubReply::from_journal` and
+//! `core::restore` parse the JSON form.
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,8 +25,8 @@ pub enum HubReply {
     Subscribed {
         /// The `subscription.accepted` message.
         accepted: Box<SubscriptionAccepted>,
-        /// Whether the hub sends resume points, on wires whose events do not carry their log position.
-        sends_resume_points: bool,
+        /// Whether the hub sends resume positions, on transports that do not send an id with each event.
+        sends_resume_positions: bool,
     },
     /// The subscription has new terms.
     Renegotiated(Box<SubscriptionAccepted>),
@@ -144,7 +144,7 @@ impl HubReply {
 pub struct QuestionOutcome {
     /// The answer that counts.
     pub answer: QuestionAnswer,
-    /// What resolved it.
+    /// What resolved the question.
     pub by: ResolvedBy,
     /// The receipt; `None` if the journal holds it in a format that this version cannot read.
     pub receipt: Option<Arc<Receipt>>,
@@ -236,10 +236,10 @@ pub enum MalformedRequest {
     /// The event type or payload is unknown.
     #[error("the event is not valid AAEP")]
     UnknownEvent,
-    /// A question was published as an event, so nobody could answer it.
-    #[error("a question cannot be published; send it to confirmations or clarifications")]
+    /// The event is a question. Nobody could answer a question that is published as an event.
+    #[error("a question cannot be published as an event; send it to confirmations or clarifications")]
     QuestionPublished,
-    /// The call that a question or an event names has no valid digest.
+    /// No digest can be computed for the call in a question or an event.
     #[error("{0}")]
     InvalidAction(ActionError),
     /// The request has arguments, but no tool.

@@ -122,7 +122,7 @@ pub enum LogEvent {
     SubscriptionRejected(String),
     /// A question was asked.
     QuestionAsked {
-        /// The question's token. It is secret: only those who may answer know it.
+        /// The question's token. It is secret; only listeners that may answer know it.
         token: ReplyToken,
         /// The session of the question.
         session: SessionId,
@@ -143,7 +143,7 @@ pub enum LogEvent {
     },
     /// An agent's request broke these rules.
     RuleViolations(Vec<&'static str>),
-    /// Rules rejected an event that the hub itself created in this session, so the event was not published.
+    /// An event that the hub itself created in this session breaks these rules, so it was not published.
     HubEventRejected {
         /// The session.
         session: SessionId,
@@ -161,7 +161,7 @@ pub enum LogEvent {
     },
     /// A listener reconnected too late to receive every event it missed.
     ResumeGap(ListenerId),
-    /// A turn could not be stored; nothing of it was applied.
+    /// A turn could not be stored; no part of it was applied.
     WriteFailed(String),
     /// The state could not be rebuilt after a failed write. The hub tries again before the next turn.
     RebuildFailed(String),

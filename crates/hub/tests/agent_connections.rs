@@ -101,12 +101,12 @@ fn a_request_is_answered_before_notices_about_it() {
     outputs.retain(|output| !matches!(output, TurnOutput::Log(_)));
     let [
         TurnOutput::Reply(RequestId(900), HubReply::QuestionOpened { .. }),
-        TurnOutput::Notify(CONNECTION, notices),
+        TurnOutput::Notify(CONNECTION, notice),
     ] = &outputs[..]
     else {
         panic!("{outputs:?}");
     };
-    assert_eq!(summarize(std::slice::from_ref(notices))[0].1, "reject by unreachable");
+    assert_eq!(summarize(std::slice::from_ref(notice))[0].1, "reject by unreachable");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use hub::{Core, Engine, HubLimits, Principal};
 use journal::MemoryJournal;
 use seal::UnixMillis;
 
-/// Longer than any of these tests takes, and shorter than the thread would sleep.
+/// Longer than any of these tests takes, and shorter than the engine's thread would sleep.
 const TIMEOUT: Duration = Duration::from_mins(5);
 const HOUR_MS: i64 = 3_600_000;
 /// A plausible start time.
@@ -58,11 +58,11 @@ fn start() -> Request {
 
 /// Returns the requests that started a session.
 fn started_by(outputs: &[TurnOutput]) -> Vec<RequestId> {
-    let reply = |output: &TurnOutput| match output {
+    let started_request = |output: &TurnOutput| match output {
         TurnOutput::Reply(id, HubReply::SessionStarted { .. }) => Some(*id),
         _ => None,
     };
-    outputs.iter().filter_map(reply).collect()
+    outputs.iter().filter_map(started_request).collect()
 }
 
 fn ended_count(outputs: &[TurnOutput]) -> usize {
@@ -134,11 +134,11 @@ fn no_turn_runs_after_a_panic() {
 fn inline_and_threaded_turns_run_one_at_a_time_without_loss() {
     let (engine, receiver) = engine(core(HOUR_MS, clock()), clock);
     std::thread::scope(|scope| {
-        for at in 0..4 {
+        for thread in 0..4 {
             let engine = &engine;
             scope.spawn(move || {
                 for _ in 0..50 {
-                    assert!(if at % 2 == 0 { engine.run_turn(start()) } else { engine.submit(start()) });
+                    assert!(if thread % 2 == 0 { engine.run_turn(start()) } else { engine.submit(start()) });
                 }
             });
         }

@@ -57,7 +57,7 @@ fn an_extension_by_one_listener_reaches_all_listeners() {
         let [event] = &events[..] else { panic!("{events:#?}") };
         assert_eq!(text_member(event, "type"), "aaep:agent.progress.updated");
         assert!(event.contains(&fixture.extension_json(360_000)), "{event}");
-        assert_eq!(text_member(event, "summary_normal"), "There is more time to answer: 5 minutes from now.");
+        assert_eq!(text_member(event, "summary_normal"), "There is more time to answer: 5 minutes.");
     }
     // The question expires at the published deadline.
     fixture.harness.advance_time(299_999);
@@ -94,7 +94,7 @@ fn a_late_listener_learns_of_the_extension_before_the_question() {
         let [state, event, question] = &events[..] else { panic!("{events:#?}") };
         assert_eq!(text_member(state, "type"), "aaep:agent.state.changed");
         assert!(event.contains(&fixture.extension_json(360_000)), "{event}");
-        let expected = "The next question has more time: 2 minutes from now.";
+        let expected = "There is more time for the next question: 2 minutes.";
         assert_eq!(text_member(event, "summary_normal"), expected);
         assert_eq!(text_member(question, "reply_token"), fixture.token);
     }

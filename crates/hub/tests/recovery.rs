@@ -219,7 +219,7 @@ fn a_retry_of_the_request_that_ended_a_session_gets_the_same_reply() {
     assert_eq!(harness.ask_hub(&bank, publish), first);
 }
 
-/// The end of the other session overtakes a tool event that the rate limit holds back. The resume point sent after the
+/// The end of the other session overtakes a tool event that the rate limit holds back. The resume position sent after the
 /// end must lie before the tool event.
 #[test]
 fn resuming_after_an_overtaking_event_delivers_the_overtaken_ones() {

@@ -10,7 +10,7 @@ const END: &str = r#"{"type":"aaep:agent.session.completed","summary_normal":"Do
 const KEEP_ALL: Retention = Retention {
     max_event_age_ms: None,
     max_decision_age_ms: None,
-    max_key_age_ms: None,
+    max_idempotency_key_age_ms: None,
     max_bytes: None,
     max_rows_per_step: 3,
 };

@@ -151,14 +151,14 @@ fn an_unanswered_question_is_rejected_and_ends_the_agents_wait() {
 fn a_listener_receives_only_sessions_in_its_scope() {
     let mut harness = HubHarness::new();
     let (bank, post) = (agent("bank"), agent("post"));
-    let (_, all) = harness.connect_listener(&listener("ada", &[]), "{}");
-    let (_, some) = harness.connect_listener(&listener("ben", &["agent:post"]), "{}");
-    let (_, hers) = harness.connect_listener(&listener("cleo", &["person:marisol"]), "{}");
-    let (_, his) = harness.connect_listener(&listener("dan", &["person:jonas"]), "{}");
+    let (_, unlimited) = harness.connect_listener(&listener("ada", &[]), "{}");
+    let (_, for_post) = harness.connect_listener(&listener("ben", &["agent:post"]), "{}");
+    let (_, for_marisol) = harness.connect_listener(&listener("cleo", &["person:marisol"]), "{}");
+    let (_, for_jonas) = harness.connect_listener(&listener("dan", &["person:jonas"]), "{}");
     harness.start(&bank);
     harness.start(&post);
     let mut counts = Vec::new();
-    for listener_id in [all, some, hers, his] {
+    for listener_id in [unlimited, for_post, for_marisol, for_jonas] {
         counts.push(harness.take_events(listener_id).len());
     }
     assert_eq!(counts, [2, 1, 2, 0]);

@@ -29,7 +29,7 @@ impl Position {
 
 /// One entry to write. The caller provides all times, in milliseconds since 1970.
 ///
-/// Each entry has preconditions. If one is not met, the whole batch fails; see
+/// Each entry has preconditions. If one of them is not met, the entire batch fails; see
 /// [`ConflictReason`](crate::ConflictReason).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -61,7 +61,7 @@ pub enum JournalEntry<'a> {
         principal: &'a str,
         /// When the session's lease expires.
         lease_expires_at: UnixMillis,
-        /// Additional data of the caller.
+        /// Opaque data supplied by the caller.
         record: &'a [u8],
     },
     /// The session's lease is renewed. The session must be open.
@@ -89,7 +89,7 @@ pub enum JournalEntry<'a> {
         session: &'a str,
         /// The deadline for an answer.
         deadline: UnixMillis,
-        /// Additional data of the caller.
+        /// Opaque data supplied by the caller.
         record: &'a [u8],
     },
     /// A question's deadline changes. The question must be undecided.
@@ -106,7 +106,7 @@ pub enum JournalEntry<'a> {
         token: &'a str,
         /// The decision, in the caller's vocabulary.
         decision: &'a str,
-        /// What decided it.
+        /// What decided the question, in the caller's vocabulary.
         decided_by: &'a str,
         /// The receipt.
         receipt: &'a [u8],
@@ -118,7 +118,7 @@ pub enum JournalEntry<'a> {
     DecisionSpent {
         /// The question.
         token: &'a str,
-        /// The call that spends it.
+        /// The call on which the decision is spent.
         call: &'a [u8],
         /// The time of the entry.
         at: UnixMillis,
@@ -129,7 +129,7 @@ pub enum JournalEntry<'a> {
         id: &'a str,
         /// The principal that listens.
         principal: &'a str,
-        /// Additional data of the caller.
+        /// Opaque data supplied by the caller.
         record: &'a [u8],
     },
     /// A subscription's terms change. It must be open.

@@ -24,7 +24,7 @@ pub enum JournalError {
     #[error(transparent)]
     Conflict(#[from] Conflict),
     /// The journal is already open, in another process or in this one.
-    #[error("the journal is open in another process")]
+    #[error("the journal is already open in another process; stop that process first")]
     Busy,
     /// The file was written by a newer version.
     #[error("the journal has version {found}, but this program supports versions up to {known}")]
@@ -40,7 +40,7 @@ pub enum JournalError {
     /// SQLite did not accept a setting that durability depends on.
     #[error("SQLite did not accept {0}")]
     SettingRejected(&'static str),
-    /// Any other error of the system.
+    /// Any other SQLite or I/O error.
     #[error("{0}")]
     Io(#[source] Cause),
 }
@@ -58,23 +58,23 @@ pub enum DamageLocation {
     /// The tables differ from those that this version creates.
     #[error("its tables differ from the schema")]
     Schema,
-    /// An event, which is changed or missing.
-    #[error("an event is changed or missing")]
+    /// An event.
+    #[error("an event was altered or is missing")]
     Event,
     /// A session.
-    #[error("a session is changed or missing")]
+    #[error("a session was altered or is missing")]
     Session,
     /// A question or its decision.
-    #[error("a question or its decision is changed")]
+    #[error("a question or its decision was altered")]
     Question,
     /// A subscription or its cursor.
-    #[error("a subscription or its cursor is changed")]
+    #[error("a subscription or its cursor was altered")]
     Subscription,
     /// An idempotency key.
-    #[error("an idempotency key is changed")]
+    #[error("an idempotency key was altered")]
     IdempotencyKey,
     /// The journal's own bookkeeping values.
-    #[error("its bookkeeping values are changed")]
+    #[error("its bookkeeping values were altered")]
     Mark,
 }
 

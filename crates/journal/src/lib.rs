@@ -53,20 +53,20 @@ use stored::{LiveState, StoredDecision, StoredEvent, StoredResponse, StoredSessi
 
 /// A log of events and a ledger of consent, written by one thread.
 ///
-/// **Atomicity.** A batch is written completely or not at all. If an entry conflicts with what is stored, or with an
-/// earlier entry of the same batch, nothing of the batch is written. [`Conflict::entry_index`] tells which entry it
-/// was. For example, one batch contains a [`JournalEntry::QuestionDecided`] and the [`JournalEntry::Event`] that
-/// reports it.
+/// **Atomicity.** A batch is written completely or not at all, so a [`JournalEntry::QuestionDecided`] and the
+/// [`JournalEntry::Event`] that reports the decision are never stored without each other. If an entry conflicts with what is stored, or with an
+/// earlier entry of the same batch, no part of the batch is written. [`Conflict::entry_index`] says which entry
+/// conflicted.
 ///
 /// **Durability.** When [`commit`](Self::commit) returns `Ok`, the batch survives a crash of the process and a power
-/// failure. A [`MemoryJournal`] keeps it only until the value is dropped. For group commit, the caller puts all waiting
-/// entries into one batch, which costs one synchronization. When `commit` returns an error, nothing of the batch is
-/// visible through this value. There is one exception: if the process crashes right after an error other than a
-/// conflict, the complete batch may be present when the journal is reopened.
+/// failure. A [`MemoryJournal`] loses all batches when it is dropped. For group commit, the caller puts all waiting
+/// entries into one batch, which costs one fsync. When `commit` returns an error, no part of the batch can be read from
+/// this journal. There is one exception: if the process crashes right after an error other than a conflict, the complete
+/// batch may be present when the journal is reopened.
 ///
 /// **After an error** the journal continues if it can: always after [`JournalError::Conflict`], and after
-/// [`JournalError::Full`] when there is space again. After [`JournalError::Corrupt`] nothing read from it can be
-/// trusted.
+/// [`JournalError::Full`] when there is space again. After [`JournalError::Corrupt`], nothing that is read from the
+/// journal can be trusted.
 ///
 /// **Repetition.** Reads can be repeated. [`JournalEntry::CursorMoved`], [`JournalEntry::SessionTouched`],
 /// [`JournalEntry::SubscriptionChanged`] and [`JournalEntry::DeadlineMoved`] can be written again with the same
@@ -76,14 +76,14 @@ use stored::{LiveState, StoredDecision, StoredEvent, StoredResponse, StoredSessi
 /// **Order.** The caller assigns positions, each one more than the last, starting at 1. A position is never reused,
 /// even after all events were trimmed. Reading returns events in position order.
 pub trait Journal: Send {
-    /// Writes the whole batch or nothing. It is durable when this returns `Ok`. An empty batch does nothing.
+    /// Writes the entire batch or nothing. The batch is durable when this returns `Ok`. An empty batch does nothing.
     fn commit(&mut self, batch: &[JournalEntry<'_>]) -> Result<(), JournalError>;
 
     /// Returns the live state. Takes time proportional to that state, not to everything stored.
     fn restore(&mut self) -> Result<LiveState, JournalError>;
 
     /// Returns up to `limit` events after this position. All events after [`LiveState::trimmed_up_to`] are stored. Up
-    /// to that position, only events of open sessions are kept.
+    /// to that position, only the events of open sessions are certain to be stored.
     fn events(&mut self, after: Position, limit: usize) -> Result<Vec<StoredEvent>, JournalError>;
 
     /// Returns up to `limit` events of one session after this position. Empty for an unknown session.
@@ -105,8 +105,8 @@ pub trait Journal: Send {
     fn stored_response(&mut self, principal: &str, key: &str)
     -> Result<Option<StoredResponse>, JournalError>;
 
-    /// Returns the decision on this question, or `None` if it is undecided, never existed or was trimmed. `None`
-    /// never means acceptance.
+    /// Returns the decision on this question, or `None` if the question is undecided, never existed or was trimmed.
+    /// `None` never means acceptance.
     fn decision(&mut self, token: &str) -> Result<Option<StoredDecision>, JournalError>;
 
     /// Deletes what exceeds the limits of `retention`, in one bounded step. See [`Retention`] for what is never

@@ -7,20 +7,20 @@ seal::defaults! {
     ///
     /// Live data is never deleted: open sessions with all their events and questions, decided or not, and open
     /// subscriptions. Everything else is deleted oldest first. An event is deleted even if a listener has not fetched
-    /// it yet, because events kept for a listener that never returns would otherwise fill the disk. If a listener's
-    /// cursor is before [`LiveState::trimmed_up_to`](crate::stored::LiveState::trimmed_up_to), the caller reports the
-    /// gap to it.
+    /// it yet, because events kept for a listener that never returns would fill the disk. If a listener's cursor is
+    /// before [`LiveState::trimmed_up_to`](crate::stored::LiveState::trimmed_up_to), the caller tells the listener about
+    /// the gap.
     ///
-    /// Decisions and keys are deleted only by age, never to free space.
+    /// Decisions and idempotency keys are deleted only by age, never to free space.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Retention {
-        /// Maximum age of events and attempts, in milliseconds.
+        /// Maximum age of events and reply attempts, in milliseconds.
         pub max_event_age_ms: Option<i64> = None,
         /// Maximum age of decisions whose session has ended, in milliseconds.
         pub max_decision_age_ms: Option<i64> = None,
         /// Maximum age of idempotency keys, in milliseconds.
-        pub max_key_age_ms: Option<i64> = None,
-        /// Maximum size of the journal in bytes. Beyond it, the oldest events and attempts are deleted.
+        pub max_idempotency_key_age_ms: Option<i64> = None,
+        /// Maximum size of the journal in bytes. Above this size, the oldest events and reply attempts are deleted.
         pub max_bytes: Option<u64> = None,
         /// Maximum number of rows of each kind that one call examines, so that a commit never waits long.
         pub max_rows_per_step: usize = 1000,
@@ -32,12 +32,12 @@ seal::defaults! {
 pub struct TrimReport {
     /// Number of deleted events.
     pub events: u64,
-    /// Number of deleted attempts.
+    /// Number of deleted reply attempts.
     pub attempts: u64,
     /// Number of deleted questions with their decisions.
     pub decisions: u64,
     /// Number of deleted idempotency keys.
-    pub keys: u64,
+    pub idempotency_keys: u64,
     /// Events up to this position may have been deleted; see
     /// [`LiveState::trimmed_up_to`](crate::stored::LiveState::trimmed_up_to).
     pub trimmed_up_to: Position,

@@ -38,7 +38,7 @@ pub struct StoredEvent {
     pub body: Vec<u8>,
 }
 
-/// A session that has not ended.
+/// The data of a session. It changes only while the session is open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenSession {
     /// Its id.
@@ -49,7 +49,7 @@ pub struct OpenSession {
     pub principal: String,
     /// When the session's lease expires.
     pub lease_expires_at: UnixMillis,
-    /// Additional data of the caller.
+    /// Opaque data supplied by the caller.
     pub record: Vec<u8>,
 }
 
@@ -71,7 +71,7 @@ pub struct OpenQuestion {
     pub session: String,
     /// The deadline for an answer.
     pub deadline: UnixMillis,
-    /// Additional data of the caller.
+    /// Opaque data supplied by the caller.
     pub record: Vec<u8>,
 }
 
@@ -84,11 +84,11 @@ pub struct StoredDecision {
     pub session: String,
     /// The deadline, including any extensions.
     pub deadline: UnixMillis,
-    /// Additional data of the caller.
+    /// Opaque data supplied by the caller.
     pub record: Vec<u8>,
     /// The decision, in the caller's vocabulary.
     pub decision: String,
-    /// What decided it.
+    /// What decided the question, in the caller's vocabulary.
     pub decided_by: String,
     /// The receipt.
     pub receipt: Vec<u8>,
@@ -114,7 +114,7 @@ pub struct OpenSubscription {
     pub id: String,
     /// The principal that listens.
     pub principal: String,
-    /// Additional data of the caller.
+    /// Opaque data supplied by the caller.
     pub record: Vec<u8>,
     /// The listener has received everything up to this position.
     pub cursor: Position,

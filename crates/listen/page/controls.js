@@ -2,7 +2,7 @@
 
 import { phrases } from "./phrases.js";
 import { readError } from "./stream.js";
-import { setParts } from "./voice.js";
+import { setParts } from "./announcer.js";
 import { errorText } from "./wording.js";
 
 const SETTINGS_KEY = "sayso.settings";
@@ -12,10 +12,10 @@ const LANGUAGES = ["en", "es", "yo", "ar", "bn", "de", "fa", "fr", "he", "hi", "
 export class Settings {
   #onChange;
 
-  /** Calls `onChange` with the settings whenever the person has changed them. */
+  /** Calls `onChange` with the settings whenever the person changes them. */
   constructor(onChange) {
     this.#onChange = onChange;
-    const stored = readStored();
+    const stored = readStoredSettings();
     const browserLanguages = navigator.languages.length > 0 ? navigator.languages : ["en"];
     for (const tag of new Set([...browserLanguages, ...LANGUAGES])) byId("language").append(new Option(tag, tag));
     this.nameLanguages();
@@ -55,7 +55,7 @@ export class Settings {
 }
 
 /** Returns the settings as AAEP capabilities. */
-export function capabilities(settings) {
+export function toCapabilities(settings) {
   return {
     preferred_verbosity: settings.verbosity,
     languages: settings.languages,
@@ -108,7 +108,7 @@ export function setUpRequestForm(onFailure) {
   });
 }
 
-function readStored() {
+function readStoredSettings() {
   try {
     return JSON.parse(localStorage.getItem(SETTINGS_KEY)) ?? {};
   } catch {

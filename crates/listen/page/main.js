@@ -1,6 +1,7 @@
-// The listening page: passes hub messages to the subscriber, and its effects to the voice, the questions, the sessions and the log.
+// The listening page: passes hub messages to the subscriber, and passes the subscriber's effects to the announcer, the questions, the sessions and
+// the log.
 
-import { Settings, setUpRequestForm, byId, capabilities, setUpSignInForm } from "./controls.js";
+import { Settings, setUpRequestForm, byId, toCapabilities, setUpSignInForm } from "./controls.js";
 import { Log } from "./log.js";
 import { phrases, selectLanguage, translate } from "./phrases.js";
 import { Questions } from "./questions.js";
@@ -8,12 +9,12 @@ import { AnnouncementQueue } from "./queue.js";
 import { Sessions } from "./sessions.js";
 import { HubStream } from "./stream.js";
 import { Subscriber } from "./subscriber.js";
-import { Voice, setParts } from "./voice.js";
+import { Announcer, setParts } from "./announcer.js";
 import { errorText, mergeParts, ownText } from "./wording.js";
 
-/** How long a connection must be lost before that is announced, in milliseconds. */
+/** How long the connection must be lost before the loss is announced, in milliseconds. */
 const LOST_NOTICE_DELAY_MS = 2000;
-/** How long after a key press the person counts as typing, in milliseconds. No dialog opens meanwhile. */
+/** For this long after a key press, in milliseconds, the person counts as typing and no dialog opens. */
 const TYPING_WINDOW_MS = 1500;
 const SIGNED_IN_KEY = "sayso.signed-in";
 
@@ -21,47 +22,49 @@ const clock = () => Date.now();
 const settings = new Settings((current) => onSettingsChanged(current));
 const subscriber = new Subscriber();
 const queue = new AnnouncementQueue(settings.current.pace);
-const voice = new Voice(queue, { clock, show: (token) => questions.show(token), isTyping });
-const questions = new Questions({ reply, extend, stop, time: () => subscriber.hubTime(clock()) }, voice);
+const announcer = new Announcer(queue, { clock, show: (token) => questions.show(token), isTyping });
+const questions = new Questions({ reply, extend, stop, time: () => subscriber.hubTime(clock()) }, announcer);
 const sessions = new Sessions(byId("session-list"), byId("no-sessions"), stop);
 const log = new Log(byId("log-list"), byId("log-dropped"));
 
 let lastKeyAt = 0;
-let lossTimer;
-let isLossAnnounced = false;
 let connection = { name: "notConnected", error: undefined };
-let wasLossAnnounced = false;
+let lossTimer;
+/** Whether the connection is lost and the loss was announced. */
+let isLossAnnounced = false;
+/** Whether the last loss, before the current connection, was announced. */
+let wasLastLossAnnounced = false;
 
 const stream = new HubStream(
   {
-    ...capabilities(settings.current),
+    ...toCapabilities(settings.current),
     supports_confirmation_reply: true,
     supports_clarification_reply: true,
     supported_conformance_levels: [1, 2, 3],
     coalesce_boundaries: ["sentence", "completion"],
   },
   {
-    event: (event) => perform(subscriber.receive(event, clock())),
-    message: (message) => perform(subscriber.receiveMessage(message, clock())),
+    event: (event) => performEffects(subscriber.receive(event, clock())),
+    message: (message) => performEffects(subscriber.receiveMessage(message, clock())),
     unreadable: () => announceAndLog([ownText(phrases.unreadableMessage)], "hub"),
-    catchUp: (mode) => subscriber.startCatchUp(mode, clock(), wasLossAnnounced),
-    caughtUp: () => perform(subscriber.endCatchUp(clock())),
+    catchUp: (mode) => subscriber.startCatchUp(mode, clock(), wasLastLossAnnounced),
+    caughtUp: () => performEffects(subscriber.endCatchUp(clock())),
     accepted: onAccepted,
     state: onConnectionState,
   },
 );
 
 applySettings(settings.current);
-setUpRequestForm((error) => voice.announce({ parts: [error], critical: true }));
+setUpRequestForm((error) => announcer.announce({ parts: [error], critical: true }));
 setUpSignInForm(
   () => {
     storeSignedIn(true);
     byId("sign-in").hidden = true;
     byId("questions-title").focus();
-    voice.announce({ parts: [ownText(phrases.signedIn)], notAfter: clock() + 5000 });
+    announcer.announce({ parts: [ownText(phrases.signedIn)], notAfter: clock() + 5000 });
     stream.wake();
   },
-  (error) => voice.announce({ parts: [error], critical: true }),
+  (error) => announcer.announce({ parts: [error], critical: true }),
 );
 byId("sign-out").addEventListener("click", async () => {
   await fetch("/logout", { method: "POST" });
@@ -74,21 +77,21 @@ document.addEventListener("keydown", (event) => {
 });
 stream.run();
 
-function perform(effects) {
+function performEffects(effects) {
   for (const effect of effects) {
     if (effect.log !== undefined) log.add(effect.log);
-    if (effect.dropStates !== undefined) voice.drop((one) => one.isState && one.session === effect.dropStates);
+    if (effect.dropStates !== undefined) announcer.drop((one) => one.isState && one.session === effect.dropStates);
     if (effect.session !== undefined) sessions.update(effect.session);
     if (effect.opened !== undefined) questions.add(effect.opened);
     if (effect.extended !== undefined) questions.onExtended(effect.extended);
-    if (effect.settled !== undefined) questions.onSettled(effect.settled);
-    if (effect.announce !== undefined) voice.announce(effect.announce);
+    if (effect.closed !== undefined) questions.onQuestionClosed(effect.closed);
+    if (effect.announce !== undefined) announcer.announce(effect.announce);
   }
 }
 
 function announceAndLog(parts, category, options = {}) {
   log.add({ parts, category, at: clock() });
-  voice.announce({ parts, ...options });
+  announcer.announce({ parts, ...options });
 }
 
 function isTyping() {
@@ -103,7 +106,7 @@ async function reply(question, { decision, response }) {
 
 async function extend(question) {
   const timestamp = new Date(subscriber.hubTime(clock())).toISOString();
-  await stream.send({ type: "sayso:deadline.extend", reply_token: question.token, timestamp, seconds: question.seconds });
+  await stream.send({ type: "sayso:deadline.extend", reply_token: question.token, timestamp, seconds: question.timeoutSeconds });
 }
 
 async function stop(session) {
@@ -135,16 +138,16 @@ async function onSettingsChanged(current) {
   applySettings(current);
   let parts;
   try {
-    await stream.renegotiate(capabilities(current));
+    await stream.renegotiate(toCapabilities(current));
     parts = [ownText(phrases.settingsApplied)];
   } catch (error) {
     parts = mergeParts([ownText(phrases.settingsNotSent), errorText(error)]);
   }
   setParts(byId("settings-result"), parts);
-  voice.announce({ parts, key: "settings" });
+  announcer.announce({ parts, key: "settings" });
 }
 
-/** Announces if the hub granted less than the page requested. */
+/** Announces that the person can only listen, if the hub does not accept replies from this page. */
 function onAccepted(honoredCapabilities) {
   if (honoredCapabilities.supports_confirmation_reply === false) {
     announceAndLog([ownText(phrases.listenOnly)], "hub");
@@ -162,7 +165,7 @@ function onConnectionState(name, error) {
   switch (name) {
     case "connected":
       if (isLossAnnounced) announceAndLog([ownText(phrases.reconnected)], "hub", { key: "connection" });
-      wasLossAnnounced = isLossAnnounced;
+      wasLastLossAnnounced = isLossAnnounced;
       isLossAnnounced = false;
       break;
     case "connecting":
@@ -172,24 +175,24 @@ function onConnectionState(name, error) {
       byId("sign-in-title").focus();
       break;
     case "refused":
-      announceAndLog(connectionParts(), "hub", { key: "refused" });
+      announceAndLog(describeConnection(), "hub", { key: "refused" });
       break;
     default:
       if (!isLossAnnounced) {
         lossTimer ??= setTimeout(() => {
           isLossAnnounced = true;
-          announceAndLog(connectionParts(), "hub", { critical: true, key: "connection" });
+          announceAndLog(describeConnection(), "hub", { critical: true, key: "connection" });
         }, LOST_NOTICE_DELAY_MS);
       }
   }
 }
 
 function showConnection() {
-  setParts(byId("connection"), connectionParts());
+  setParts(byId("connection"), describeConnection());
 }
 
-/** Returns the state of the connection as parts. */
-function connectionParts() {
+/** Describes the state of the connection. */
+function describeConnection() {
   const { name, error } = connection;
   switch (name) {
     case "signIn":

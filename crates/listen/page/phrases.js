@@ -10,7 +10,10 @@ export const ALL_LANGUAGES = [en, es, yo];
 /** The phrases of the current language. */
 export let phrases = en;
 
-/** Selects the first of these languages in which the page has texts, ignoring the region. If there is none, selects English. Returns whether the language changed. */
+/**
+ * Selects the first of these languages in which the page has texts, or English if there is none. Regions are ignored: `es-MX` selects `es`.
+ * Returns whether the language changed.
+ */
 export function selectLanguage(languages) {
   const before = phrases;
   const primary = (tag) => String(tag).split("-")[0].toLowerCase();

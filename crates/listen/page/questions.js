@@ -1,27 +1,27 @@
-// The open questions: a list, and a dialog for one at a time. Each dialog belongs to one question, so an answer cannot reach another one.
-// The focus starts on the question's text, so that a stray Enter or Space answers nothing.
+// The list of open questions, and the dialog that shows one of them. Each dialog belongs to one question, so an answer cannot reach another
+// question. The focus starts on the dialog itself, so that an accidental Enter or Space answers nothing.
 
 import { phrases } from "./phrases.js";
-import { setParts, spans } from "./voice.js";
+import { createSpans, setParts } from "./announcer.js";
 import { errorText, formatDuration, nameText, ownLeadIn, ownText } from "./wording.js";
 
-/** Maximum number of questions in the list. The others wait until one of these is settled. */
+/** Maximum number of questions in the list. Further questions are listed when one of these is closed. */
 const MAX_LISTED = 50;
-/** How long to wait for the hub's confirmation before its absence is announced, in milliseconds. The hub normally confirms immediately. */
+/** How long to wait for the hub to confirm an answer before a missing confirmation is announced, in milliseconds. The hub normally confirms immediately. */
 const CONFIRMATION_TIMEOUT_MS = 10000;
-/** Maximum time for a question, as a multiple of its original timeout. */
+/** Maximum time for a question including all extensions, as a multiple of its original timeout. */
 const MAX_EXTENSION_FACTOR = 10;
 
 export class Questions {
   #hub;
-  #voice;
+  #announcer;
   #open = new Map();
   #dialog;
 
-  /** `hub` has `reply(question, answer)`, `extend(question)`, `stop(session)` and `time()`. `voice` makes the announcements. */
-  constructor(hub, voice) {
+  /** `hub` has `reply(question, answer)`, `extend(question)`, `stop(session)` and `time()`. `announcer` makes the announcements. */
+  constructor(hub, announcer) {
     this.#hub = hub;
-    this.#voice = voice;
+    this.#announcer = announcer;
   }
 
   add(question) {
@@ -45,18 +45,18 @@ export class Questions {
     }
     if (this.#dialog.question === question) return undefined;
     // If several questions are waiting, only their number is announced. Each one is shown later.
-    const more = this.#voice.drop((one) => one.questionToken !== undefined);
+    const more = this.#announcer.drop((one) => one.questionToken !== undefined);
     if (more > 0) {
       return [ownText(phrases.moreQuestionsArrived(more + 1, this.#open.size))];
     }
     return [ownLeadIn(phrases.anotherQuestionFrom), nameText(question.agent, ": "), ...question.title, ownText(phrases.questionsOpen(this.#open.size))];
   }
 
-  /** Removes a question and shows its outcome if its dialog is open. */
-  onSettled(question) {
+  /** Removes a closed question, and shows its outcome if its dialog is open. */
+  onQuestionClosed(question) {
     this.#open.delete(question.token);
     question.timers?.forEach(clearTimeout);
-    this.#voice.drop((one) => one.questionToken === question.token || one.key === `time ${question.token}`);
+    this.#announcer.drop((one) => one.questionToken === question.token || one.key === `time ${question.token}`);
     this.#draw();
     if (this.#dialog?.question !== question) return;
     if (question.sentAnswer !== undefined) {
@@ -64,7 +64,7 @@ export class Questions {
       return;
     }
     this.#dialog.showOutcome(question.outcome);
-    this.#voice.interrupt();
+    this.#announcer.interrupt();
   }
 
   /** Redraws the list in the current language. An open dialog stays as it is, because the person is reading it. */
@@ -84,21 +84,21 @@ export class Questions {
       answer: (dialog, answer) => this.#answer(dialog, question, answer),
       extend: (dialog) => this.#extend(dialog, question),
       stop: (dialog) => this.#stop(dialog, question),
-      onPostponed: () => this.#voice.announce({ parts: [ownText(phrases.questionStaysOpen)] }),
+      onPostponed: () => this.#announcer.announce({ parts: [ownText(phrases.questionStaysOpen)] }),
       onClosed: () => this.#onDialogClosed(previousFocus),
     });
-    this.#voice.moveInto(this.#dialog.element);
+    this.#announcer.moveInto(this.#dialog.element);
     this.#dialog.open();
   }
 
   #onDialogClosed(previousFocus) {
     this.#dialog = undefined;
-    this.#voice.moveOut();
-    this.#voice.interrupt();
+    this.#announcer.moveOut();
+    this.#announcer.interrupt();
     const target = previousFocus !== null && previousFocus !== document.body && previousFocus.isConnected ? previousFocus : document.getElementById("questions-title");
     target.focus();
     const next = [...this.#open.values()].find((one) => one.sentAnswer === undefined && !one.postponed);
-    if (next !== undefined) this.#voice.announce({ parts: next.text, critical: true, questionToken: next.token, session: next.session });
+    if (next !== undefined) this.#announcer.announce({ parts: next.text, critical: true, questionToken: next.token, session: next.session });
   }
 
   async #answer(dialog, question, answer) {
@@ -117,16 +117,16 @@ export class Questions {
         if (!this.#open.has(question.token)) return;
         question.sentAnswer = undefined;
         this.#draw();
-        this.#voice.announce({ parts: [ownText(phrases.answerUnconfirmed), ...question.title], critical: true });
+        this.#announcer.announce({ parts: [ownText(phrases.answerUnconfirmed), ...question.title], critical: true });
       }, CONFIRMATION_TIMEOUT_MS),
     );
     this.#draw();
   }
 
-  /** Requests more time. It is granted once the hub reports the extension to all listeners (`extended`). */
+  /** Requests more time. The extension is granted when the hub reports it to all listeners (`onExtended`). */
   async #extend(dialog, question) {
-    if (question.deadline >= question.askedAt + question.seconds * 1000 * MAX_EXTENSION_FACTOR) {
-      this.#voice.announce({ parts: [ownText(`${phrases.extensionLimitReached} ${this.#timeLeft(question)}`)] });
+    if (question.deadline >= question.askedAt + question.timeoutSeconds * 1000 * MAX_EXTENSION_FACTOR) {
+      this.#announcer.announce({ parts: [ownText(`${phrases.extensionLimitReached} ${this.#timeLeft(question)}`)] });
       return;
     }
     question.extensionRequested = true;
@@ -141,7 +141,7 @@ export class Questions {
       setTimeout(() => {
         if (!question.extensionRequested) return;
         question.extensionRequested = false;
-        this.#voice.announce({ parts: [ownText(`${phrases.extensionNotGranted} ${this.#timeLeft(question)}`)] });
+        this.#announcer.announce({ parts: [ownText(`${phrases.extensionNotGranted} ${this.#timeLeft(question)}`)] });
       }, CONFIRMATION_TIMEOUT_MS),
     );
   }
@@ -177,16 +177,16 @@ export class Questions {
   }
 
   #createItem(question) {
-    const item = element("li", {});
+    const item = createElement("li", {});
     item.dataset.token = question.token;
-    const title = element("p", { id: `question-${question.token}` }, spans([nameText(question.agent, ": "), ...question.title]));
-    const button = element("button", { type: "button", id: `answer-${question.token}` }, [phrases.answer]);
+    const title = createElement("p", { id: `question-${question.token}` }, createSpans([nameText(question.agent, ": "), ...question.title]));
+    const button = createElement("button", { type: "button", id: `answer-${question.token}` }, [phrases.answer]);
     button.setAttribute("aria-labelledby", `${button.id} ${title.id}`);
     button.addEventListener("click", () => {
       question.postponed = false;
       if (this.#dialog === undefined && this.#open.has(question.token)) this.#openDialog(question);
     });
-    item.append(title, button, element("p", { className: "sent" }));
+    item.append(title, button, createElement("p", { className: "sent" }));
     return item;
   }
 }
@@ -202,11 +202,11 @@ class Dialog {
   constructor(question, actions) {
     this.question = question;
     this.#actions = actions;
-    this.#text = element("div", { id: "dialog-text" });
-    this.#time = element("p", {});
-    this.#answers = element("div", { className: "answers" });
-    this.#error = element("p", { className: "error", id: "dialog-error" });
-    this.element = element("div", { id: "dialog", tabIndex: -1, className: "dialog" });
+    this.#text = createElement("div", { id: "dialog-text" });
+    this.#time = createElement("p", {});
+    this.#answers = createElement("div", { className: "answers" });
+    this.#error = createElement("p", { className: "error", id: "dialog-error" });
+    this.element = createElement("div", { id: "dialog", tabIndex: -1, className: "dialog" });
     this.element.setAttribute("role", "dialog");
     this.element.setAttribute("aria-modal", "true");
     this.element.setAttribute("aria-labelledby", "dialog-title");
@@ -214,7 +214,7 @@ class Dialog {
   }
 
   open() {
-    for (const part of pageRegions()) part.inert = true;
+    for (const region of findPageRegions()) region.inert = true;
     document.body.append(this.element);
     this.element.addEventListener("keydown", (event) => this.#onKeyDown(event));
     this.element.focus();
@@ -223,22 +223,22 @@ class Dialog {
   close() {
     if (!this.element.isConnected) return;
     this.element.remove();
-    for (const part of pageRegions()) part.inert = false;
+    for (const region of findPageRegions()) region.inert = false;
     this.#actions.onClosed();
   }
 
-  /** Shows and announces an error. No parts clear the error. */
+  /** Shows and announces an error. Empty `parts` remove the error. */
   showError(parts) {
     setParts(this.#error, parts);
     if (parts.length > 0) this.#announce(parts);
   }
 
-  /** Replaces the question with its outcome, because it was settled elsewhere. */
+  /** Replaces the question with its outcome, because the question was closed elsewhere. */
   showOutcome(outcome) {
-    this.#text.replaceChildren(element("p", {}, spans(outcome)));
-    const close = element("button", { type: "button" }, [phrases.close]);
+    this.#text.replaceChildren(createElement("p", {}, createSpans(outcome)));
+    const close = createElement("button", { type: "button" }, [phrases.close]);
     close.addEventListener("click", () => this.close());
-    // The outcome is announced by the voice, because a screen reader does not read a focused dialog again.
+    // The announcer announces the outcome, because a screen reader does not read a focused dialog again.
     const hadFocus = this.#answers.contains(document.activeElement);
     this.#answers.replaceChildren(close);
     if (hadFocus) close.focus();
@@ -252,13 +252,13 @@ class Dialog {
 
   #announce(parts) {
     const region = this.element.querySelector("[aria-live=assertive]");
-    const paragraph = element("p", {});
+    const paragraph = createElement("p", {});
     setParts(paragraph, parts);
     region.replaceChildren(paragraph);
   }
 
   #onKeyDown(event) {
-    // A key that is held down presses a button only once.
+    // Holding down a key presses a button only once.
     if (event.repeat && ["Enter", " "].includes(event.key) && event.target instanceof HTMLButtonElement) event.preventDefault();
     if (event.key !== "Escape") return;
     event.preventDefault();
@@ -267,80 +267,79 @@ class Dialog {
 
   #postpone() {
     this.question.postponed = true;
-    const isSettled = this.question.outcome !== undefined;
+    const isClosed = this.question.outcome !== undefined;
     this.close();
-    if (!isSettled) this.#actions.onPostponed();
+    if (!isClosed) this.#actions.onPostponed();
   }
 
   #fill() {
     const { question } = this;
-    const title = element("h2", { id: "dialog-title" }, spans([ownLeadIn(phrases.questionFrom), nameText(question.agent)]));
-    const lines = question.body.map((part) => element("p", { dir: part.dir ?? "" }, spans([part])));
+    const title = createElement("h2", { id: "dialog-title" }, createSpans([ownLeadIn(phrases.questionFrom), nameText(question.agent)]));
+    const lines = question.body.map((part) => createElement("p", { dir: part.dir ?? "" }, createSpans([part])));
     this.#text.append(...lines, this.#time);
     this.showTime();
-    if (question.isConfirmation) this.#confirm();
-    else this.#clarify();
+    if (question.isConfirmation) this.#addDecisionButtons();
+    else this.#addResponseForm();
     const more = this.#button(phrases.moreTime, () => this.#actions.extend(this));
     const stop = this.#button(phrases.stopAgent, () => this.#actions.stop(this));
     const later = this.#button(phrases.answerLater, () => this.#postpone());
-    this.#answers.append(element("p", { className: "buttons" }, [more, stop, later]));
-    const details = element("p", { className: "details" }, spans(question.details));
-    const polite = element("div", {});
+    this.#answers.append(createElement("p", { className: "buttons" }, [more, stop, later]));
+    const details = createElement("p", { className: "details" }, createSpans(question.details));
+    const polite = createElement("div", {});
     polite.setAttribute("aria-live", "polite");
-    const assertive = element("div", {});
+    const assertive = createElement("div", {});
     assertive.setAttribute("aria-live", "assertive");
-    const liveRegions = element("div", { className: "announcements" }, [polite, assertive]);
+    const liveRegions = createElement("div", { className: "announcements" }, [polite, assertive]);
     this.element.append(title, this.#text, details, this.#answers, this.#error, liveRegions);
   }
 
-  #confirm() {
+  #addDecisionButtons() {
     const { allowedReplies } = this.question;
     const buttons = [];
     if (allowedReplies.includes("reject")) buttons.push(this.#button(phrases.noReject, () => this.#actions.answer(this, { decision: "reject" })));
     if (allowedReplies.includes("accept")) buttons.push(this.#button(phrases.yesAccept, () => this.#actions.answer(this, { decision: "accept" })));
-    this.#answers.append(element("p", { className: "buttons decide" }, buttons));
+    this.#answers.append(createElement("p", { className: "buttons decide" }, buttons));
   }
 
-  #clarify() {
+  #addResponseForm() {
     const { responseKinds, choices } = this.question;
     const answer = (response) => this.#actions.answer(this, { response });
-    const form = element("form", { noValidate: true });
+    const form = createElement("form", { noValidate: true });
     if (responseKinds.includes("yes_no")) {
       const [no, yes] = [this.#button(phrases.no, () => answer(false)), this.#button(phrases.yes, () => answer(true))];
-      form.append(element("p", { className: "buttons decide" }, [no, yes]));
+      form.append(createElement("p", { className: "buttons decide" }, [no, yes]));
     }
     if (responseKinds.includes("multiple_choice") && choices.length > 0) {
-      // Orca puts a space after a paragraph, and none after a legend or a group: "Choose oneLagos".
-      const set = element("div", { className: "choices" }, [element("p", { id: "choices-title" }, [phrases.chooseOne])]);
+      // Paragraphs instead of a fieldset, because Orca reads no space after a legend or a group: "Choose oneLagos".
+      const set = createElement("div", { className: "choices" }, [createElement("p", { id: "choices-title" }, [phrases.chooseOne])]);
       set.setAttribute("role", "radiogroup");
       set.setAttribute("aria-labelledby", "choices-title");
       choices.forEach(({ value, label }, index) => {
-        const radio = element("input", { type: "radio", name: "choice", id: `choice-${index}`, value });
-        set.append(element("p", { className: "check" }, [radio, element("label", { htmlFor: radio.id }, spans([label]))]));
+        const radio = createElement("input", { type: "radio", name: "choice", id: `choice-${index}`, value });
+        set.append(createElement("p", { className: "check" }, [radio, createElement("label", { htmlFor: radio.id }, createSpans([label]))]));
       });
-      const paragraph = element("div", {}, [set]);
+      const paragraph = createElement("div", {}, [set]);
       paragraph.setAttribute("role", "paragraph");
       form.append(paragraph);
     }
-    const numeric = responseKinds.includes("numeric");
-    if (numeric || responseKinds.includes("freetext")) {
-      const acceptsText = responseKinds.includes("freetext");
+    const acceptsText = responseKinds.includes("freetext");
+    if (acceptsText || responseKinds.includes("numeric")) {
       const label = acceptsText ? (responseKinds.length > 1 ? phrases.orFreeText : phrases.yourAnswer) : phrases.yourNumber;
-      const input = element("input", { type: "text", id: "response", autocomplete: "off", dir: "auto", maxLength: 16384 });
+      const input = createElement("input", { type: "text", id: "response", autocomplete: "off", dir: "auto", maxLength: 16384 });
       if (!acceptsText) input.inputMode = "decimal";
       input.setAttribute("aria-describedby", "dialog-error");
-      form.append(element("p", {}, [element("label", { htmlFor: "response" }, [label]), input]));
+      form.append(createElement("p", {}, [createElement("label", { htmlFor: "response" }, [label]), input]));
     }
-    if (form.querySelector("input") !== null) form.append(element("p", { className: "buttons" }, [element("button", { type: "submit" }, [phrases.send])]));
+    if (form.querySelector("input") !== null) form.append(createElement("p", { className: "buttons" }, [createElement("button", { type: "submit" }, [phrases.send])]));
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      const response = this.#response(form, responseKinds);
+      const response = this.#readResponse(form, responseKinds);
       if (response !== undefined) answer(response);
     });
     this.#answers.append(form);
   }
 
-  #response(form, responseKinds) {
+  #readResponse(form, responseKinds) {
     const typed = form.querySelector("#response")?.value.trim() ?? "";
     const chosen = form.querySelector("input[name=choice]:checked")?.value;
     const reject = (message) => {
@@ -356,8 +355,8 @@ class Dialog {
   }
 
   #button(text, action) {
-    const button = element("button", { type: "button" }, [text]);
-    // The second click of a double click is ignored, because it was meant for what the first click has replaced.
+    const button = createElement("button", { type: "button" }, [text]);
+    // The second click of a double click is ignored. It was meant for the old content, which the first click has replaced.
     button.addEventListener("click", (event) => {
       if (event.detail <= 1) action();
     });
@@ -365,11 +364,11 @@ class Dialog {
   }
 }
 
-function pageRegions() {
+function findPageRegions() {
   return document.querySelectorAll("#top, #main, #settings");
 }
 
-function element(name, properties, children = []) {
+function createElement(name, properties, children = []) {
   const created = Object.assign(document.createElement(name), properties);
   created.append(...children);
   return created;

@@ -1,18 +1,20 @@
 // The queue of announcements. It releases one at a time, at the person's pace. Critical announcements go first and are never dropped.
-// It reads no clock: every call takes the time in milliseconds.
+// It reads no clock; the caller passes the time, in milliseconds.
 
 import { phrases } from "./phrases.js";
 import { ownText } from "./wording.js";
 
-/** Maximum number of waiting announcements. Above this number, the oldest one that is not critical is dropped. The number of dropped ones is announced. */
+/** Maximum number of waiting announcements. Above it, the oldest one that is not critical is dropped. The number of dropped announcements is announced. */
 export const MAX_WAITING = 40;
 
+// A critical announcement interrupts the current announcement, with two exceptions:
+
 /**
- * A critical announcement interrupts the current one, with two exceptions. A question waits for the current
- * sentence of its session, which may lead to it, and any critical announcement waits for another one, if the current one ends within this
+ * A question waits for the current announcement of its own session, which may introduce the question, if that announcement ends within this
  * time, in milliseconds.
  */
 export const LEAD_IN_PATIENCE_MS = 6000;
+/** A critical announcement waits for a current critical announcement that ends within this time, in milliseconds. */
 export const CRITICAL_PATIENCE_MS = 20000;
 
 /** Maximum length of an announcement in characters. A longer one is split into segments, so that an interruption loses little. */
@@ -43,8 +45,8 @@ export class AnnouncementQueue {
     if (announcement.key !== undefined) this.drop((one) => one.key === announcement.key);
     const segments = [...this.#takeLeadIn(announcement), ...splitLongAnnouncement(announcement)];
     if (announcement.critical) {
-      const last = announcement.first ? -1 : this.#waiting.findLastIndex(isUrgent);
-      this.#waiting.splice(last + 1, 0, ...segments);
+      const lastUrgent = announcement.first ? -1 : this.#waiting.findLastIndex(isUrgent);
+      this.#waiting.splice(lastUrgent + 1, 0, ...segments);
     } else {
       this.#waiting.push(...segments);
     }
@@ -87,7 +89,7 @@ export class AnnouncementQueue {
     return dueTimes.length > 0 ? Math.min(...dueTimes) : undefined;
   }
 
-  /** Ends the current announcement because the person has moved on. The screen reader gets a moment to read the new position. */
+  /** Ends the current announcement, because the person has moved on. The screen reader gets time to read the new position. */
   interrupt(now) {
     this.#current = { endsAt: now + AFTER_MOVE_MS, critical: true, session: undefined };
   }
@@ -98,12 +100,12 @@ export class AnnouncementQueue {
 
   #dueAt(announcement, now) {
     const { endsAt, critical, session } = this.#current;
-    const isLeadIn = announcement.questionToken !== undefined && session !== undefined && session === announcement.session;
-    const patience = critical ? CRITICAL_PATIENCE_MS : isLeadIn ? LEAD_IN_PATIENCE_MS : 0;
+    const currentIsLeadIn = announcement.questionToken !== undefined && session !== undefined && session === announcement.session;
+    const patience = critical ? CRITICAL_PATIENCE_MS : currentIsLeadIn ? LEAD_IN_PATIENCE_MS : 0;
     return isUrgent(announcement) && endsAt - now > patience ? now : endsAt;
   }
 
-  /** Takes the waiting announcements of a question's session out of the queue, to go right before the question, if they are short. */
+  /** Removes the waiting announcements of a question's session from the queue if they are short. They go right before the question. */
   #takeLeadIn({ questionToken, session }) {
     if (questionToken === undefined) return [];
     const leadIn = this.#waiting.filter((one) => one.session === session && !one.isState && !isUrgent(one));
@@ -113,7 +115,7 @@ export class AnnouncementQueue {
     return leadIn.map((one) => ({ ...one, leadsToQuestion: true }));
   }
 
-  /** Makes an announcement the current one for the time that a voice needs for it. */
+  /** Makes an announcement the current one for as long as a screen reader needs to speak it. */
   begin(announcement, now) {
     const endsAt = now + speakingTimeMs(announcement.parts, this.pace) + PAUSE_MS;
     this.#current = { endsAt, critical: announcement.critical === true, session: announcement.session };
@@ -131,7 +133,7 @@ function isUrgent(announcement) {
   return announcement.critical === true || announcement.leadsToQuestion === true;
 }
 
-/** Estimates how long a voice takes for the parts, in milliseconds. Scripts without spaces are counted by their characters. */
+/** Estimates how long a screen reader needs to speak the parts, in milliseconds. For scripts without spaces, it counts characters. */
 export function speakingTimeMs(parts, pace) {
   let words = 0;
   for (const { text } of parts) {
@@ -140,12 +142,12 @@ export function speakingTimeMs(parts, pace) {
   return (words * 60000) / pace;
 }
 
-/** Splits a long announcement between sentences, or between words, or if need be between characters. */
+/** Splits a long announcement between sentences if possible, otherwise between words, otherwise between characters. */
 export function splitLongAnnouncement(announcement) {
   const length = announcement.parts.reduce((sum, part) => sum + part.text.length, 0);
   if (length <= MAX_SEGMENT_CHARS || announcement.questionToken !== undefined) return [announcement];
   const segments = announcement.parts.flatMap((part) => splitText(part.text).map((text) => ({ ...announcement, parts: [{ ...part, text }] })));
-  // The segments have no key, because otherwise each segment would replace the one before it.
+  // The segments have no key. With a key, each segment would replace the one before it.
   return segments.map(({ key, ...segment }) => segment);
 }
 
@@ -154,8 +156,8 @@ function splitText(text) {
   let rest = text;
   while (rest.length > MAX_SEGMENT_CHARS) {
     const head = rest.slice(0, MAX_SEGMENT_CHARS);
-    const sentence = Math.max(...[". ", "! ", "? ", "\n", "。", "؟ "].map((end) => head.lastIndexOf(end)));
-    let at = sentence > MAX_SEGMENT_CHARS / 4 ? sentence + 1 : head.lastIndexOf(" ");
+    const sentenceEnd = Math.max(...[". ", "! ", "? ", "\n", "。", "؟ "].map((end) => head.lastIndexOf(end)));
+    let at = sentenceEnd > MAX_SEGMENT_CHARS / 4 ? sentenceEnd + 1 : head.lastIndexOf(" ");
     if (at <= 0) at = MAX_SEGMENT_CHARS;
     // Never split a surrogate pair.
     if (/[\ud800-\udbff]$/.test(rest.slice(0, at))) at -= 1;

@@ -1,10 +1,10 @@
 // The list of sessions, each with its state and a stop button.
 
 import { phrases } from "./phrases.js";
-import { spans } from "./voice.js";
+import { createSpans } from "./announcer.js";
 import { nameText, ownText, stateLabel } from "./wording.js";
 
-/** Maximum number of open sessions in the list. The others wait until one of these has ended. */
+/** Maximum number of open sessions in the list. Further sessions are listed when one of these has ended. */
 const MAX_LISTED = 50;
 /** Maximum number of ended sessions in the list. */
 const MAX_ENDED = 20;
@@ -16,7 +16,7 @@ export class Sessions {
   #shown = new Map();
   #waiting = new Map();
 
-  /** `notice` shows how many sessions are not listed, or that there are none. `stop(id)` stops a session and returns whether that worked. */
+  /** `notice` shows how many sessions are not listed, or that no session is open. `stop(id)` stops a session and returns whether that worked. */
   constructor(list, notice, stop) {
     this.#list = list;
     this.#notice = notice;
@@ -27,7 +27,7 @@ export class Sessions {
   translate() {
     this.#updateNotice();
     for (const shown of this.#shown.values()) {
-      shown.drawnState = undefined;
+      shown.drawnContent = undefined;
       if (shown.button !== undefined) shown.button.textContent = phrases.stop;
       this.#draw(shown.session);
     }
@@ -51,8 +51,8 @@ export class Sessions {
   #updateNotice() {
     const more = this.#waiting.size;
     this.#notice.hidden = more === 0 && this.#openCount() > 0;
-    const noneOpen = this.#shown.size === 0 ? phrases.noSessions : phrases.noOpenSessions;
-    this.#notice.textContent = more === 0 ? noneOpen : phrases.moreSessions(more);
+    const noneOpenText = this.#shown.size === 0 ? phrases.noSessions : phrases.noOpenSessions;
+    this.#notice.textContent = more === 0 ? noneOpenText : phrases.moreSessions(more);
   }
 
   #openCount() {
@@ -63,12 +63,12 @@ export class Sessions {
     const shown = this.#shown.get(session.id) ?? this.#add(session);
     shown.session = session;
     // Most events change nothing that the list shows.
-    const drawnState = JSON.stringify([session.agent, session.title, session.state, session.ended]);
-    if (shown.drawnState === drawnState) return;
-    shown.drawnState = drawnState;
-    shown.title.replaceChildren(...spans([nameText(session.agent, ": "), session.title ?? ownText(phrases.startedEarlier)]));
-    const ended = session.ended === undefined ? undefined : `${phrases.ended[session.ended]}.`;
-    shown.state.textContent = ended ?? phrases.currentState(stateLabel(session.state ?? "thinking"));
+    const content = JSON.stringify([session.agent, session.title, session.state, session.ended]);
+    if (shown.drawnContent === content) return;
+    shown.drawnContent = content;
+    shown.title.replaceChildren(...createSpans([nameText(session.agent, ": "), session.title ?? ownText(phrases.startedEarlier)]));
+    const outcome = session.ended === undefined ? undefined : `${phrases.ended[session.ended]}.`;
+    shown.state.textContent = outcome ?? phrases.currentState(stateLabel(session.state ?? "thinking"));
     if (session.ended === undefined || shown.button === undefined) return;
     if (shown.button === document.activeElement) shown.title.focus();
     shown.button.remove();

@@ -1,13 +1,13 @@
 // A parser for server-sent events. The pushed text may be split anywhere.
 
-/** Maximum length of a line in characters. No event of the hub is longer, so the limit only bounds memory. */
+/** Maximum length of a line in characters. No event from the hub is longer; the limit only bounds memory. */
 export const MAX_LINE_CHARS = 4 * 1024 * 1024;
 
 export class SseParser {
   #buffer = "";
   #block = emptyBlock();
 
-  /** Adds text of the stream and returns the blocks that it completes. An `id` without `data` is also a block. */
+  /** Adds text from the stream and returns the blocks that it completes. An `id` without `data` is also a block. */
   push(text) {
     const blocks = [];
     this.#buffer += text;
@@ -16,7 +16,7 @@ export class SseParser {
       const end = this.#findLineEnd(from);
       if (end === undefined) break;
       const line = this.#buffer.slice(from, end.at);
-      from = end.next;
+      from = end.nextLineAt;
       if (line === "") {
         if (this.#block.id !== undefined || this.#block.data.length > 0) {
           blocks.push({ ...this.#block, data: this.#block.data.join("\n") });
@@ -35,10 +35,10 @@ export class SseParser {
   #findLineEnd(from) {
     for (let at = from; at < this.#buffer.length; at += 1) {
       const character = this.#buffer[at];
-      if (character === "\n") return { at, next: at + 1 };
+      if (character === "\n") return { at, nextLineAt: at + 1 };
       if (character === "\r") {
         if (at + 1 === this.#buffer.length) return undefined;
-        return { at, next: this.#buffer[at + 1] === "\n" ? at + 2 : at + 1 };
+        return { at, nextLineAt: this.#buffer[at + 1] === "\n" ? at + 2 : at + 1 };
       }
     }
     return undefined;

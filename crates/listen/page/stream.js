@@ -1,6 +1,6 @@
 // The connection to the hub: a subscription, its event stream, and the person's replies. It reconnects and resumes automatically.
 //
-// It reads the stream with `fetch`, because `EventSource` hides keep-alive comments and the reason for a refusal.
+// It reads the stream with `fetch`, because `EventSource` hides keep-alive comments and the reasons for refusals.
 
 import { phrases } from "./phrases.js";
 import { SseParser } from "./sse.js";
@@ -23,7 +23,7 @@ export class HubStream {
   #failures = 0;
   #wake;
   #abort;
-  #hasListened = false;
+  #hasConnectedBefore = false;
 
   /**
    * Calls `handlers`: `event`, `message`, `unreadable`, `accepted(capabilities)`, `catchUp(mode)` and `caughtUp()` around a catch-up, and
@@ -66,12 +66,12 @@ export class HubStream {
     }
   }
 
-  /** Retries now. */
+  /** Ends the current wait and tries to connect immediately. */
   wake() {
     this.#wake?.();
   }
 
-  /** Sends a message to the hub and returns its answer. Throws if the message could not be sent. */
+  /** Sends a message to the hub and returns the hub's response. Throws if the message could not be sent. */
   async send(message) {
     const body = JSON.stringify({ ...message, subscription_id: this.#subscription });
     const request = fetch("/aaep/v1/replies", { method: "POST", headers: { "Content-Type": "application/json" }, body });
@@ -123,9 +123,9 @@ export class HubStream {
       this.#subscription = undefined;
       return;
     }
-    const mode = this.#lastEventId !== undefined ? "resumed" : this.#hasListened ? "snapshot" : "first";
-    this.#hasListened = true;
-    this.#handlers.state("connected", mode);
+    const mode = this.#lastEventId !== undefined ? "resumed" : this.#hasConnectedBefore ? "snapshot" : "first";
+    this.#hasConnectedBefore = true;
+    this.#handlers.state("connected");
     await this.#read(response.body, mode);
     throw new Error("the stream ended");
   }
@@ -134,9 +134,9 @@ export class HubStream {
     const reader = body.pipeThrough(new TextDecoderStream()).getReader();
     const parser = new SseParser();
     this.#handlers.catchUp(mode);
-    const caughtUp = () => this.#handlers.caughtUp();
-    const catchUpTimer = setTimeout(caughtUp, CATCH_UP_MAX_MS);
-    let idleTimer = setTimeout(caughtUp, CAUGHT_UP_IDLE_MS);
+    const endCatchUp = () => this.#handlers.caughtUp();
+    const catchUpTimer = setTimeout(endCatchUp, CATCH_UP_MAX_MS);
+    let idleTimer = setTimeout(endCatchUp, CAUGHT_UP_IDLE_MS);
     let silenceTimer;
     try {
       for (;;) {
@@ -154,11 +154,11 @@ export class HubStream {
             startedAt = performance.now();
           }
         }
-        idleTimer = setTimeout(caughtUp, CAUGHT_UP_IDLE_MS);
+        idleTimer = setTimeout(endCatchUp, CAUGHT_UP_IDLE_MS);
       }
     } finally {
       [silenceTimer, idleTimer, catchUpTimer].forEach(clearTimeout);
-      caughtUp();
+      endCatchUp();
     }
   }
 
@@ -184,7 +184,7 @@ export class HubStream {
   }
 }
 
-/** Yields to other work of the browser. It uses no timer, because browsers throttle timers of hidden pages. */
+/** Lets the browser handle input. It uses no timer, because browsers throttle the timers of hidden pages. */
 function yieldToInput() {
   return new Promise((wake) => {
     const { port1, port2 } = new MessageChannel();
@@ -203,7 +203,7 @@ class HubRefusal extends Error {
   }
 }
 
-/** Turns an error response of the hub into a refusal. */
+/** Turns an error from `readError` into a refusal. */
 function toRefusal(error, options) {
   return Object.assign(new HubRefusal(error.message, options), { fromHub: error.fromHub });
 }

@@ -6,7 +6,7 @@
 //   { dropStates: sessionId }     the queued state announcements of this session are stale
 //   { opened: question }          a question was asked
 //   { extended: question }        the deadline of a question was extended
-//   { settled: question }         a question was closed; `question.outcome` holds the result as parts
+//   { closed: question }          a question was closed; `question.outcome` holds the result as parts
 //   { session: session }          a session is new or has changed
 
 import { phrases } from "./phrases.js";
@@ -36,7 +36,7 @@ export class Subscriber {
   #outputs = new Map();
   /** Extended deadlines by reply token that arrived before their questions. */
   #earlyDeadlines = new Map();
-  /** The smallest observed difference between our clock and the hub's, in milliseconds. Delayed events only make the difference larger. */
+  /** The smallest observed difference between the local clock and the hub's, in milliseconds. A delayed event can only increase the difference. */
   #skew;
   /** The state of a catch-up after (re)connecting, with the announcements held back so far. */
   #catchUp;
@@ -46,7 +46,7 @@ export class Subscriber {
     return now - (this.#skew ?? 0);
   }
 
-  /** Handles an event of the stream and returns its effects. */
+  /** Handles an event from the stream and returns its effects. */
   receive(event, now) {
     const id = event.event_id;
     if (typeof id !== "string" || typeof event.type !== "string") return [];
@@ -78,19 +78,19 @@ export class Subscriber {
       default:
         this.#report(event, session, now, effects, categoryOf(event));
     }
-    return this.#catchUp === undefined ? effects : this.#holdBack(effects);
+    return this.#catchUp === undefined ? effects : this.#holdBackAnnouncements(effects);
   }
 
   /** Handles a hub message that is not an event and returns its effects. */
   receiveMessage(message, now) {
     if (!["sayso:gap", "subscription.close"].includes(message.type)) return [];
-    const parts = [hubMessage(message)];
+    const parts = [describeHubMessage(message)];
     return [{ log: { parts, category: "hub", at: now } }, { announce: { parts } }];
   }
 
   /**
-   * Starts a catch-up: the events that follow were missed (`resumed`), or describe the current state (`snapshot` after an earlier connection,
-   * `first` on the first one). If the person was notified that the connection was lost, `endCatchUp` announces the questions that are still open.
+   * Starts a catch-up. The events that follow were missed (`resumed`), or describe the current state (`first` on the first connection,
+   * `snapshot` on a later one). If the person was notified that the connection was lost, `endCatchUp` announces the questions that are still open.
    */
   startCatchUp(mode, now, wasLossAnnounced = false) {
     const openBefore = wasLossAnnounced ? [...this.questions.values()] : [];
@@ -115,7 +115,7 @@ export class Subscriber {
     return [...effects, { announce: { parts: [ownText(text)] } }, ...stillOpen];
   }
 
-  /** Returns an announcement of the questions that were open before the connection was lost and still are. */
+  /** Returns an announcement of the questions that were open before the connection was lost and are still open. */
   #announceStillOpen({ openBefore }, now) {
     const stillOpen = openBefore.filter((question) => this.questions.has(question.token) && question.sentAnswer === undefined);
     if (stillOpen.length === 0) return [];
@@ -143,10 +143,10 @@ export class Subscriber {
       session = { id, agent: agentName(event), title: undefined, state: undefined, ended: undefined, lastAnnouncedAt: now };
       this.sessions.set(id, session);
       if (this.sessions.size > MAX_SESSIONS) {
-        const old = [...this.sessions.values()].find((one) => one.ended !== undefined);
-        if (old !== undefined) {
-          this.sessions.delete(old.id);
-          effects.push({ session: { ...old, removed: true } });
+        const oldestEnded = [...this.sessions.values()].find((one) => one.ended !== undefined);
+        if (oldestEnded !== undefined) {
+          this.sessions.delete(oldestEnded.id);
+          effects.push({ session: { ...oldestEnded, removed: true } });
         }
       }
     }
@@ -163,9 +163,9 @@ export class Subscriber {
   #report(event, session, now, effects, category) {
     const parts = describeEvent(event, this.verbosity);
     if (parts.length === 0) return;
-    // The log shows the category in front of each entry, so an equal first part is left out.
+    // The log shows the category in front of each entry, so a first part that repeats it is left out.
     const repeatsCategory = parts.length > 1 && parts[0].text.toLowerCase() === `${phrases.categoryLabels[category]}:`;
-    effects.push({ log: logEntry(event, session, category, this.#withAgentName(session, repeatsCategory ? parts.slice(1) : parts), now) });
+    effects.push({ log: createLogEntry(event, session, category, this.#withAgentName(session, repeatsCategory ? parts.slice(1) : parts), now) });
     session.lastAnnouncedAt = now;
     effects.push({ dropStates: session.id });
     const critical = event.urgency === "critical";
@@ -179,7 +179,7 @@ export class Subscriber {
     const previousState = session.state;
     session.state = String(event.to_state ?? "");
     if (question !== undefined) {
-      this.#settle(question, resolution, now, effects);
+      this.#closeQuestion(question, resolution, now, effects);
       return;
     }
     const isLateJoin = isUnchanged && previousState === undefined;
@@ -187,7 +187,7 @@ export class Subscriber {
     const parts = isLateJoin
       ? [ownLeadIn(phrases.sessionOf), nameText(session.agent), ownText(phrases.isRunning(stateLabel(session.state)))]
       : this.#withAgentName(session, describeEvent(event, this.verbosity));
-    effects.push({ log: logEntry(event, session, "state", parts, now) });
+    effects.push({ log: createLogEntry(event, session, "state", parts, now) });
     effects.push({ dropStates: session.id });
     if (session.state === "awaiting_input" && !isLateJoin) return;
     const delay = this.quiet ? Math.max(0, session.lastAnnouncedAt + QUIET_INTERVAL_MS - now) : STATE_DELAY_MS[this.verbosity];
@@ -203,9 +203,9 @@ export class Subscriber {
       return;
     }
     const question = this.questions.get(hubExtension.reminds_of);
-    const parts = question === undefined ? describeEvent(event, this.verbosity) : reminderParts(event, question, this.verbosity);
+    const parts = question === undefined ? describeEvent(event, this.verbosity) : describeReminder(event, question, this.verbosity);
     if (parts.length === 0) return;
-    effects.push({ log: logEntry(event, session, "progress", this.#withAgentName(session, parts), now) });
+    effects.push({ log: createLogEntry(event, session, "progress", this.#withAgentName(session, parts), now) });
     if (question !== undefined) {
       const announce = { parts: [...parts, ...question.title], session: session.id, critical: true, key: `time ${question.token}` };
       if (question.sentAnswer === undefined) effects.push({ announce });
@@ -234,7 +234,7 @@ export class Subscriber {
     const parts = wasRequestedHere
       ? [ownText(`${phrases.extensionGranted} ${phrases.timeLeft(timeLeft)}`)]
       : [ownText(`${phrases.deadlineExtended} ${phrases.timeLeftToAnswer(timeLeft)}`), ...question.title];
-    effects.push({ log: logEntry(event, session, "ask", parts, now) }, { extended: question });
+    effects.push({ log: createLogEntry(event, session, "ask", parts, now) }, { extended: question });
     if (question.sentAnswer === undefined) effects.push({ announce: { parts, session: session.id, key: `time ${question.token}` } });
   }
 
@@ -258,31 +258,31 @@ export class Subscriber {
     }
     if (this.questions.size >= MAX_QUESTIONS) {
       const parts = [ownText(phrases.tooManyQuestions(MAX_QUESTIONS))];
-      effects.push({ log: logEntry(event, session, "ask", parts, now) }, { announce: { parts, critical: true, key: "too many questions" } });
+      effects.push({ log: createLogEntry(event, session, "ask", parts, now) }, { announce: { parts, critical: true, key: "too many questions" } });
       return;
     }
     const question = createQuestion(event, session, this.verbosity);
     const askedAt = Date.parse(event.timestamp);
     question.askedAt = Number.isFinite(askedAt) ? askedAt : this.hubTime(now);
-    question.deadline = Math.max(question.askedAt + question.seconds * 1000, this.#earlyDeadlines.get(token) ?? 0);
+    question.deadline = Math.max(question.askedAt + question.timeoutSeconds * 1000, this.#earlyDeadlines.get(token) ?? 0);
     this.#earlyDeadlines.delete(token);
     question.text.push(ownText(`${phrases.timeLimit(formatDuration((question.deadline - this.hubTime(now)) / 1000))} ${phrases.withoutAnswer[question.defaultDecision]}`));
     this.questions.set(token, question);
     this.#catchUp?.questions.add(token);
     session.state = "awaiting_input";
     session.lastAnnouncedAt = now;
-    effects.push({ log: logEntry(event, session, "ask", question.text, now) }, { dropStates: session.id }, { opened: question });
+    effects.push({ log: createLogEntry(event, session, "ask", question.text, now) }, { dropStates: session.id }, { opened: question });
     effects.push({ announce: { parts: question.text, critical: true, questionToken: token, session: session.id } });
   }
 
-  #settle(question, { decision, by }, now, effects) {
+  #closeQuestion(question, { decision, by }, now, effects) {
     this.questions.delete(question.token);
-    question.outcome = [ownText(outcomeText(question, decision, by)), ...question.title];
+    question.outcome = [ownText(describeOutcome(question, decision, by)), ...question.title];
     const session = this.sessions.get(question.session);
     effects.push({ log: { parts: question.outcome, category: "answer", session: question.session, at: now } });
     // The person's own decision is confirmed before the next question is asked.
     const announce = { parts: question.outcome, session: question.session, critical: true, first: question.sentAnswer !== undefined };
-    effects.push({ dropStates: question.session }, { settled: question, announce });
+    effects.push({ dropStates: question.session }, { closed: question, announce });
     if (session !== undefined) session.lastAnnouncedAt = now;
   }
 
@@ -290,14 +290,14 @@ export class Subscriber {
     session.state = undefined;
     session.ended = { "session.completed": "done", "session.errored": "failed", "session.cancelled": "stopped" }[eventKind(event)];
     for (const question of [...this.questions.values()].filter((one) => one.session === session.id)) {
-      this.#settle(question, { by: "cancelled" }, now, effects);
+      this.#closeQuestion(question, { by: "cancelled" }, now, effects);
     }
     for (const id of [...this.#outputs.keys()].filter((id) => id.startsWith(`${session.id} `))) this.#outputs.delete(id);
     this.#report(event, session, now, effects, eventKind(event) === "session.errored" ? "error" : "session");
   }
 
   /** During a catch-up: moves announcements that are not critical from the effects into the catch-up. */
-  #holdBack(effects) {
+  #holdBackAnnouncements(effects) {
     return effects.map((effect) => {
       const { announce, ...rest } = effect;
       const { announcements } = this.#catchUp;
@@ -316,7 +316,7 @@ export class Subscriber {
   /** Closes the questions and sessions that a snapshot did not list. */
   #closeUnlisted(catchUp, now, effects) {
     for (const question of [...this.questions.values()]) {
-      if (!catchUp.questions.has(question.token)) this.#settle(question, { by: "elsewhere" }, now, effects);
+      if (!catchUp.questions.has(question.token)) this.#closeQuestion(question, { by: "elsewhere" }, now, effects);
     }
     for (const session of this.sessions.values()) {
       if (session.ended === undefined && !catchUp.sessions.has(session.id)) {
@@ -326,7 +326,7 @@ export class Subscriber {
     }
   }
 
-  /** Adds the agent's name in front if several sessions are open, and the session's title if agents share the name. */
+  /** Adds the agent's name in front if several sessions are open. If open sessions share that name, also adds the session's title. */
   #withAgentName(session, parts) {
     const open = [...this.sessions.values()].filter((one) => one.ended === undefined || one === session);
     if (open.length < 2 || parts[0]?.text === session.agent) return parts;
@@ -341,18 +341,18 @@ function createQuestion(event, session, verbosity) {
   const isConfirmation = eventKind(event) === "awaiting.confirmation";
   const subject = isConfirmation ? event.action : event.question;
   const title = [producerText(event, subject ?? "")];
-  const seconds = Number.isFinite(event.timeout_seconds) ? event.timeout_seconds : 60;
+  const timeoutSeconds = Number.isFinite(event.timeout_seconds) ? event.timeout_seconds : 60;
   const text = [...title];
   if (isConfirmation) {
     if (event.consequence) text.push(producerText(event, event.consequence));
-    text.push(ownText(riskText(event)));
+    text.push(ownText(describeRisk(event)));
   } else if (event.context) {
     text.push(producerText(event, event.context));
   }
   const defaultDecision = isConfirmation ? (event.default_decision === "accept" ? "accept" : "reject") : "other";
   const body = [...text];
   const summary = summaryText(event, verbosity);
-  // The summary repeats the question in other words, so only the detailed verbosity shows it.
+  // The summary repeats the question in other words, so it is shown only at the verbosity `detailed`.
   const details = verbosity !== "detailed" || summary === undefined || summary === subject ? [] : [producerText(event, summary)];
   const allowedReplies = Array.isArray(event.allowed_replies) ? event.allowed_replies : ["accept", "reject"];
   const choices = (Array.isArray(event.choices) ? event.choices : [])
@@ -370,7 +370,7 @@ function createQuestion(event, session, verbosity) {
     text,
     defaultDecision,
     details,
-    seconds,
+    timeoutSeconds,
     allowedReplies,
     choices,
     responseKinds: responseKinds.length > 0 ? responseKinds : [choices.length > 0 ? "multiple_choice" : "freetext"],
@@ -380,23 +380,23 @@ function createQuestion(event, session, verbosity) {
   };
 }
 
-function riskText(event) {
-  const level = Object.hasOwn(phrases.risk, event.risk_level) ? phrases.risk[event.risk_level] : "";
-  const irreversible = event.irreversible === true || event.reversibility === "irreversible";
-  const reversal = irreversible
+function describeRisk(event) {
+  const levelText = Object.hasOwn(phrases.risk, event.risk_level) ? phrases.risk[event.risk_level] : "";
+  const isIrreversible = event.irreversible === true || event.reversibility === "irreversible";
+  const reversibilityText = isIrreversible
     ? [event.action, event.consequence].some(statesIrreversible) ? "" : phrases.reversibility.irreversible
     : { reversible: phrases.reversibility.reversible, reversible_with_effort: phrases.reversibility.withEffort }[event.reversibility] ?? "";
-  return [level, reversal].filter(Boolean).join(" ") || phrases.riskUnknown;
+  return [levelText, reversibilityText].filter(Boolean).join(" ") || phrases.riskUnknown;
 }
 
-/** Whether the agent's text contains a sentence that says exactly, in the current language, that the action cannot be undone. */
+/** Whether the agent's text contains one of the current language's fixed sentences for "This cannot be undone." */
 function statesIrreversible(text) {
   const normalize = (sentence) => sentence.trim().replace(/\.$/, "").toLowerCase();
   const knownSentences = [phrases.reversibility.irreversible, phrases.reversibility.irreversibleInAgentText].map(normalize);
   return String(text ?? "").split(".").some((sentence) => knownSentences.includes(normalize(sentence)));
 }
 
-function outcomeText(question, decision, by) {
+function describeOutcome(question, decision, by) {
   const result = question.isConfirmation ? (decision === "accept" ? "accepted" : "rejected") : "answered";
   const isOwnAnswer = question.sentAnswer !== undefined && (!question.isConfirmation || question.sentAnswer === decision);
   switch (by) {
@@ -410,7 +410,7 @@ function outcomeText(question, decision, by) {
     case "cancelled":
       return phrases.withdrawn;
     case "elsewhere":
-      return phrases.settledWhileDisconnected;
+      return phrases.decidedWhileDisconnected;
     default:
       return question.isConfirmation && decision !== undefined ? phrases[result].other : phrases.answered.other;
   }
@@ -421,13 +421,13 @@ function categoryOf(event) {
   return categories[eventKind(event).split(".")[0]] ?? "other";
 }
 
-function logEntry(event, session, category, parts, now) {
+function createLogEntry(event, session, category, parts, now) {
   const at = Date.parse(event.timestamp);
   return { parts, category, session: session.id, agent: session.agent, at: Number.isFinite(at) ? at : now };
 }
 
 /** Returns the reminder that a deadline is near. The hub's text is English; in other languages the page uses its own text. */
-function reminderParts(event, question, verbosity) {
+function describeReminder(event, question, verbosity) {
   const parts = describeEvent(event, verbosity);
   const at = Date.parse(event.timestamp);
   if (!Number.isFinite(at) || parts.every((part) => part.lang.split("-")[0].toLowerCase() === phrases.lang)) return parts;
@@ -435,7 +435,7 @@ function reminderParts(event, question, verbosity) {
 }
 
 /** Returns the text of a hub message. The hub's text is English; in other languages the page uses its own text where it has one. */
-function hubMessage({ type, reason_code: reasonCode, reason_message: reasonMessage }) {
+function describeHubMessage({ type, reason_code: reasonCode, reason_message: reasonMessage }) {
   const key = type === "sayso:gap" ? "gap" : reasonCode;
   if (phrases.lang !== "en" && Object.hasOwn(phrases.hubMessages, key)) return ownText(phrases.hubMessages[key]);
   return reasonMessage ? hubText(reasonMessage) : ownText(phrases.hubClosedConnection);

@@ -51,12 +51,12 @@ export function joinParts(parts) {
   return parts.map((part, index) => part.text + (index + 1 < parts.length ? separatorAfter(part) : "")).join("");
 }
 
-/** Returns the separator after a part. After a part without final punctuation, it is a full stop, so that voices do not run the parts together. */
+/** Returns the separator after a part. After a part without final punctuation, it is a full stop, so that a screen reader pauses between the parts. */
 export function separatorAfter({ text, separator }) {
   return separator ?? (/[\p{P}\s]$/u.test(text) ? " " : ". ");
 }
 
-/** Merges the parts into one if all of them are in one language. */
+/** Merges the parts into one if all of them are in the same language. */
 export function mergeParts(parts) {
   const isOneLanguage = parts.every((part) => part.lang === parts[0].lang && part.dir === undefined);
   return isOneLanguage ? [{ ...parts[0], text: joinParts(parts) }] : parts;
@@ -65,8 +65,8 @@ export function mergeParts(parts) {
 /** Returns the event's summary for a verbosity, or the nearest one that it has. */
 export function summaryText(event, verbosity = event.verbosity) {
   const order = { terse: ["terse", "normal", "detailed"], detailed: ["detailed", "normal", "terse"] };
-  for (const length of order[verbosity] ?? ["normal", "terse", "detailed"]) {
-    const text = event[`summary_${length}`];
+  for (const level of order[verbosity] ?? ["normal", "terse", "detailed"]) {
+    const text = event[`summary_${level}`];
     if (typeof text === "string" && text.trim() !== "") return text;
   }
   return undefined;
@@ -84,7 +84,7 @@ export function agentName(event) {
   return sanitize(String(producer.agent_name || producer.agent_id || phrases.unnamedAgent));
 }
 
-/** Returns the event type without its prefix, whether compact or a URL. */
+/** Returns the event type without its prefix, which is either compact or a URL. */
 export function eventKind(event) {
   const type = String(event.type ?? "");
   return type.replace(/^https:\/\/aaep-protocol\.org\/types\//, "").replace(/^aaep:/, "").replace(/^agent\./, "");
@@ -110,11 +110,11 @@ export function describeEvent(event, verbosity) {
     case "state.changed":
       return summaryOr(`${stateLabel(event.to_state)}.`);
     case "progress.updated":
-      return summary.length > 0 ? summary : progressParts(event);
+      return summary.length > 0 ? summary : describeProgress(event);
     case "tool.invoked":
       return [ownText(phrases.tool), ...summaryOr(phrases.usingTool(tool))];
     case "tool.completed":
-      return toolCompletedParts(event, tool, summary);
+      return describeCompletedTool(event, tool, summary);
     case "output.streaming":
       return [producerText(event, event.chunk ?? "", event.language)];
     case "handoff.requested":
@@ -124,7 +124,10 @@ export function describeEvent(event, verbosity) {
   }
 }
 
-/** Whether the summary of a state change comes from the hub, which marks it with `words: "hub"`. The page then uses its own text. */
+/**
+ * Whether the summary of a state change comes from the hub. The hub marks such summaries with `words: "hub"` or with the reply token of a closed
+ * question. The page then uses its own text.
+ */
 function isHubWording(event) {
   const { words, reply_token } = asObject(asObject(event.extensions).sayso);
   return eventKind(event) === "state.changed" && (words === "hub" || reply_token !== undefined);
@@ -138,18 +141,18 @@ export function formatDuration(seconds) {
   return minutes < 120 ? phrases.minutes(minutes) : phrases.hours(Math.round(minutes / 60));
 }
 
-function toolCompletedParts(event, tool, summary) {
+function describeCompletedTool(event, tool, summary) {
   if (event.status === "success") return summary.length > 0 ? [ownText(phrases.tool), ...summary] : [ownText(phrases.toolDone(tool))];
   const failure = event.status === "timeout" ? phrases.toolTimedOut(tool) : phrases.toolFailed(tool);
   const message = event.error_message ? [producerText(event, event.error_message)] : [];
   return [ownText(failure), ...summary, ...message];
 }
 
-function progressParts(event) {
+function describeProgress(event) {
   const progress = asObject(event.progress);
   if (progress.description) return [producerText(event, progress.description)];
-  const steps = Number.isFinite(progress.step) && Number.isFinite(progress.total_steps);
-  if (steps) return [ownText(phrases.stepOf(progress.step, progress.total_steps))];
+  const hasSteps = Number.isFinite(progress.step) && Number.isFinite(progress.total_steps);
+  if (hasSteps) return [ownText(phrases.stepOf(progress.step, progress.total_steps))];
   return Number.isFinite(progress.percent) ? [ownText(phrases.percent(Math.round(progress.percent)))] : [];
 }
 

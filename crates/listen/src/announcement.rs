@@ -3,7 +3,7 @@
 use aaep::SessionId;
 use aaep::event::{TextDirection, Urgency};
 
-/// One message for a person, in whole sentences.
+/// One message for a person, in complete sentences.
 ///
 /// Its text is sanitized: it cannot control a terminal, reverse a line or imitate another line's label. A newline in it
 /// starts a new line for the reader.
@@ -65,17 +65,17 @@ seal::string_enum! {
         Agent "agent",
         /// The agent's progress.
         Progress "progress",
-        /// A tool call of the agent, or its result.
+        /// A tool call by the agent, or its result.
         Tool "tool",
-        /// A question of the agent.
+        /// A question from the agent.
         Ask "ask",
         /// The outcome of a question.
         Answer "answer",
         /// A failure.
         Error "error",
-        /// The agent hands the task to somebody else.
+        /// The hand-off of the task to somebody else.
         Handoff "handoff",
-        /// A message of the listener program itself, for example about the connection or a gap.
+        /// A message from the listener program itself, for example about the connection or a gap.
         Notice "notice",
         /// The current status, at the person's request.
         Status "status",

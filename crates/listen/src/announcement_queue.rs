@@ -7,8 +7,8 @@ use aaep::event::Urgency;
 use crate::{Announcement, AnnouncementKind, Phrases};
 
 /// A priority queue of announcements: critical ones first, then what the person requested, then the others in order of arrival.
-/// A background announcement replaces an earlier one of the same kind and session. If a question is settled before it was spoken,
-/// one announcement contains the first line of the question and the outcome.
+/// A background announcement replaces an earlier one of the same kind and session. If a question is closed before it was spoken,
+/// its first line and its outcome are merged into one announcement.
 ///
 /// When the queue is full, it drops announcements and announces how many it dropped. Its capacity for critical announcements is
 /// five times as large.
@@ -73,12 +73,12 @@ impl AnnouncementQueue {
             return;
         }
         if announcement.urgency == Urgency::Background {
-            let same = |earlier: &Announcement| {
+            let is_replaced = |earlier: &Announcement| {
                 earlier.urgency == Urgency::Background
                     && earlier.kind == announcement.kind
                     && earlier.session_id == announcement.session_id
             };
-            self.regular.retain(|earlier| !same(earlier));
+            self.regular.retain(|earlier| !is_replaced(earlier));
         }
         if self.regular.len() >= self.capacity {
             self.regular.pop_front();
@@ -87,7 +87,7 @@ impl AnnouncementQueue {
         self.regular.push_back(announcement);
     }
 
-    /// Adds an announcement that the person requested, in front of those that nobody requested.
+    /// Adds an announcement that the person requested, in front of the regular ones.
     pub fn push_requested(&mut self, announcement: Announcement) {
         if self.requested.len() >= self.capacity {
             self.requested.pop_front();
@@ -96,7 +96,7 @@ impl AnnouncementQueue {
         self.requested.push_back(announcement);
     }
 
-    /// Puts an interrupted announcement back at the front.
+    /// Puts an interrupted announcement back at the front of its queue.
     pub fn requeue(&mut self, announcement: Announcement) {
         if announcement.is_critical() {
             self.critical.push_front(announcement);
@@ -105,7 +105,7 @@ impl AnnouncementQueue {
         }
     }
 
-    /// Removes a settled or answered question from the queue. Returns it if it was still waiting.
+    /// Removes a closed or answered question from the queue. Returns its announcement if it was still waiting.
     pub fn remove_question(&mut self, question: u32) -> Option<Announcement> {
         let is_ask = |announcement: &Announcement| {
             announcement.kind == AnnouncementKind::Ask && announcement.question_number == Some(question)
@@ -139,9 +139,9 @@ impl AnnouncementQueue {
         if self.dropped_critical_count > 0 {
             let count = std::mem::take(&mut self.dropped_critical_count);
             let text = self.phrases.urgent_skipped(count);
-            let mut flood = Announcement::new(AnnouncementKind::Error, text);
-            flood.urgency = Urgency::Critical;
-            return Some(flood);
+            let mut notice = Announcement::new(AnnouncementKind::Error, text);
+            notice.urgency = Urgency::Critical;
+            return Some(notice);
         }
         if let Some(requested) = self.requested.pop_front() {
             return Some(requested);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn announcements_beyond_the_capacity_are_counted() {
+    fn announcements_beyond_the_capacity_are_dropped_and_counted() {
         let mut queue = AnnouncementQueue::new(2);
         for text in ["one", "two", "three", "four", "five"] {
             queue.push(announcement(AnnouncementKind::Agent, Urgency::Normal, text));
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_settled_before_it_was_spoken_is_merged_with_its_outcome() {
+    fn a_question_closed_before_it_was_spoken_is_merged_with_its_outcome() {
         let mut queue = AnnouncementQueue::new(2);
         for (kind, urgency, number) in [
             (AnnouncementKind::Ask, Urgency::Critical, 1),

@@ -10,10 +10,10 @@
 //! - [`Phrases`]: sayso's own texts, in each language.
 //! - [`sanitize()`]: makes text from producers safe to print and to speak.
 //! - [`ManifestStatus`]: what a hub's manifest proves about its identity.
-//! - [`AnnouncementQueue`], [`SpeechSynthesizer`]: for output that is slower than the agents.
-//! - [`RecentIds`]: ids that were seen, for deduplication.
+//! - [`AnnouncementQueue`], [`SpeechSynthesizer`]: speech output, which is slower than the agents.
+//! - [`RecentIds`]: the ids of recent events, to detect duplicates.
 //! - [`speech`]: speech output with speech-dispatcher or `espeak-ng`.
-//! - [`client`]: the connection to a hub over HTTP and SSE. It reconnects by itself.
+//! - [`client`]: the connection to a hub. It reconnects by itself.
 //! - [`terminal`]: `sayso listen`, a line-based terminal client.
 //! - [`page`]: the files of the listening page, which a hub serves.
 

@@ -6,7 +6,7 @@ seal::defaults! {
     /// Limits on what a listener stores. They bound the memory that a listener uses, whatever producers send.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct SubscriberLimits {
-        /// Maximum number of open questions. The person hears that further questions cannot be answered here.
+        /// Maximum number of open questions. Further questions are announced, but cannot be answered here.
         pub open_questions: usize = 100,
         /// Number of event ids remembered for deduplication.
         pub event_ids: usize = 16_384,

@@ -14,7 +14,7 @@ const TRANSPORT: &str = "sse";
 /// How a hub's manifest is checked.
 #[derive(Clone, Debug, Default)]
 pub struct ManifestPolicy {
-    /// The trusted keys. The manifest must be signed with one of them. If the list is empty, signatures are not checked.
+    /// The trusted keys. The manifest must be signed with one of them. If `None`, signatures are not checked.
     pub trusted_keys: Option<TrustedKeys>,
     /// Whether to accept only hubs whose manifest is signed with a trusted key.
     pub signed_only: bool,
@@ -34,7 +34,7 @@ pub enum ManifestStatus {
     Unverified(String),
     /// The hub has no manifest.
     Missing,
-    /// The hub says that its manifest is at another origin.
+    /// The hub redirects to a manifest on another server.
     Elsewhere,
     /// The manifest could not be fetched.
     Unavailable(ConnectionError),
@@ -50,7 +50,7 @@ pub enum ManifestStatus {
 pub enum ManifestFault {
     /// It is not signed with a trusted key.
     UntrustedSignature,
-    /// It was signed earlier and no longer is.
+    /// It was signed with a trusted key earlier, and no longer is.
     SignatureRemoved,
     /// It contradicts the offer.
     Mismatch(OfferMismatch),
@@ -72,7 +72,7 @@ impl ManifestStatus {
         }
     }
 
-    /// Explains why the listener does not use the hub: the policy requires a verified manifest.
+    /// Explains that the listener does not use the hub, because the policy requires a verified manifest.
     pub(crate) fn describe_refusal(&self, phrases: &Phrases) -> String {
         format!("{} {}", phrases.verified_hub_required, self.describe_finding(phrases))
     }

@@ -37,7 +37,7 @@ const FILES: &[(&str, &str, &str)] = files![
     SCRIPT "phrases/es.js",
     SCRIPT "phrases/yo.js",
     SCRIPT "queue.js",
-    SCRIPT "voice.js",
+    SCRIPT "announcer.js",
     SCRIPT "sse.js",
     SCRIPT "stream.js",
     SCRIPT "questions.js",

@@ -51,7 +51,7 @@ mod tests {
         assert!(ids.insert(("bank", "evt_1")) && ids.insert(("post", "evt_1")));
         assert!(!ids.insert(("bank", "evt_1")) && !ids.insert(("post", "evt_1")));
         assert!(ids.insert(("bank", "evt_2")) && ids.contains(("bank", "evt_2")));
-        assert!(ids.insert(("bank", "evt_1")), "only two are kept");
+        assert!(ids.insert(("bank", "evt_1")), "only the two latest ids are remembered");
         assert!(ids.order.len() == 2 && ids.hashes.len() == 2);
     }
 }

@@ -10,36 +10,36 @@ use crate::{AnnouncementKind, Phrases};
 
 /// Returns the text without anything that controls a terminal, is invisible, reverses a line, or imitates a line's label.
 ///
-/// - Line ends of every kind become `\n`, or a space if `one_line` is set. A run of spaces becomes one, so text cannot be moved to
-///   the start of a screen row.
+/// - Line ends of every kind become `\n`, or a space if `one_line` is set. A run of spaces becomes one space, so spaces cannot
+///   push text to the start of a screen row.
 /// - Control characters are escaped: `\u{1b}`.
-/// - Bidi controls and invisible characters are removed; the text then appears in the order in which it is read aloud. Joiners
+/// - Bidi controls and invisible characters are removed, so the text appears in the order in which it is read aloud. Joiners
 ///   are kept, because many languages need them.
-/// - A colon after one of sayso's labels, printed or spoken, in any language, gets a space in front: `ask :`. Therefore no text looks
-///   like the start of another line.
+/// - A colon after one of sayso's labels, printed or spoken, in any language, gets a space in front: `ask :`. Text therefore cannot
+///   look like the start of another line.
 ///
 /// ```
 /// assert_eq!(listen::sanitize("a\u{1b}[2J\r\nask: b", false), "a\\u{1b}[2J\nask : b");
 /// ```
 pub fn sanitize(text: &str, one_line: bool) -> String {
     let mut out = String::with_capacity(text.len());
-    let mut space = false;
-    let mut marks = 0_u8;
+    let mut needs_space = false;
+    let mut mark_count = 0_u8;
     for c in text.chars() {
-        let line_end = matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}');
-        if line_end && !one_line {
+        let is_line_end = matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}');
+        if is_line_end && !one_line {
             if !out.is_empty() && !out.ends_with('\n') {
                 out.push('\n');
             }
-            space = false;
-        } else if line_end || c.is_whitespace() {
-            space = true;
+            needs_space = false;
+        } else if is_line_end || c.is_whitespace() {
+            needs_space = true;
         } else if !is_invisible(c) {
-            marks = if is_stacking_mark(c) { marks.saturating_add(1) } else { 0 };
-            if marks > MAX_COMBINING_MARKS {
+            mark_count = if is_stacking_mark(c) { mark_count.saturating_add(1) } else { 0 };
+            if mark_count > MAX_COMBINING_MARKS {
                 continue;
             }
-            if std::mem::take(&mut space) && !out.is_empty() && !out.ends_with('\n') {
+            if std::mem::take(&mut needs_space) && !out.is_empty() && !out.ends_with('\n') {
                 out.push(' ');
             }
             if is_colon(c) && ends_with_label(&out) {
@@ -84,14 +84,14 @@ fn is_colon(c: char) -> bool {
 /// Characters that look like a colon.
 const COLON_LOOKALIKES: &str = "\u{2d0}\u{2f8}\u{589}\u{5c3}\u{703}\u{704}\u{16ec}\u{1803}\u{1809}\u{205a}\u{2236}\u{a4fd}\u{a789}\u{fe13}\u{fe30}\u{fe55}\u{ff1a}";
 
-/// Whether the text ends with a label, also inside a longer word, because a terminal can wrap a row anywhere.
+/// Whether the text ends with a label. A label at the end of a longer word counts too, because a terminal can wrap a row anywhere.
 fn ends_with_label(text: &str) -> bool {
     let from = text.char_indices().rev().nth(LABEL_SEARCH_CHARS).map_or(0, |(at, _)| at);
-    let end = fold_case_and_marks(text.get(from..).unwrap_or_default());
-    LINE_LABELS.iter().any(|label| end.ends_with(label.as_str()))
+    let tail = fold_case_and_marks(text.get(from..).unwrap_or_default());
+    LINE_LABELS.iter().any(|label| tail.ends_with(label.as_str()))
 }
 
-/// Number of characters searched for a label. Every label fits, with the maximum number of marks.
+/// Number of characters at the end of a text that are searched for a label. Every label fits, even with the maximum number of marks.
 const LABEL_SEARCH_CHARS: usize = 64;
 
 /// The labels in front of lines, as printed and as spoken.
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn control_characters_are_escaped_and_invisible_ones_removed() {
-        for (text, shown) in [
+        for (text, expected) in [
             ("a\u{1b}[2Jb", "a\\u{1b}[2Jb"),
             ("\u{9b}31m", "\\u{9b}31m"),
             ("bell\u{7} and\u{8} back", "bell\\u{7} and\\u{8} back"),
@@ -129,7 +129,7 @@ mod tests {
             ("Pregunta: SESIÓN: sesio\u{301}n:", "Pregunta : SESIÓN : sesio\u{301}n :"),
             ("12:30, mask", "12:30, mask"),
         ] {
-            assert_eq!(sanitize(text, true), shown, "{text:?}");
+            assert_eq!(sanitize(text, true), expected, "{text:?}");
         }
     }
 

@@ -6,7 +6,7 @@ use crate::speech::SpeechRate;
 /// A speech synthesizer, which speaks one announcement at a time.
 ///
 /// The caller takes announcements from an [`AnnouncementQueue`](crate::AnnouncementQueue) and passes the next one when
-/// [`is_idle`](Self::is_idle) returns true. For a critical announcement, the caller interrupts one that is not critical: it calls
+/// [`is_idle`](Self::is_idle) returns true. To interrupt an announcement for a critical one, the caller calls
 /// [`stop`](Self::stop), and passes the interrupted announcement again later.
 pub trait SpeechSynthesizer: Send {
     /// Starts to speak the announcement and returns without waiting for its end.

@@ -35,8 +35,8 @@ pub struct ClarificationRequest {
 }
 
 impl ClarificationRequest {
-    /// Creates a question that accepts free text. The question can have several lengths. The question and its parts can be in
-    /// several languages.
+    /// Creates a question that accepts free text. The text can have a terse and a detailed form besides the normal
+    /// one. The question and its parts can be in several languages.
     pub fn new(question: impl Into<LocalizedText>) -> Self {
         Self {
             question: question.into(),
@@ -185,7 +185,7 @@ mod tests {
     use crate::transport::ReplyOutcome;
 
     #[test]
-    fn an_answer_is_exactly_what_the_hub_sent() {
+    fn an_answer_keeps_its_type_and_anything_else_is_unanswered() {
         for (outcome, expected) in [
             (
                 r#"{"status":"resolved","response":"Ben","by":"reply"}"#,

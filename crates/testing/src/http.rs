@@ -128,7 +128,7 @@ impl TestClient {
             self.address, self.headers
         );
         stream.write_all(request.as_bytes()).unwrap();
-        let mut events = EventStream { lines: BufReader::new(stream) };
+        let mut events = EventStream { reader: BufReader::new(stream) };
         let mut head = String::new();
         loop {
             let line = events.read_line();
@@ -166,13 +166,13 @@ impl TestClient {
 
 /// The events of one subscription.
 pub struct EventStream {
-    lines: BufReader<TcpStream>,
+    reader: BufReader<TcpStream>,
 }
 
 impl EventStream {
     fn read_line(&mut self) -> String {
         let mut line = String::new();
-        assert!(self.lines.read_line(&mut line).unwrap() > 0, "the stream has ended");
+        assert!(self.reader.read_line(&mut line).unwrap() > 0, "the stream has ended");
         line.trim_end_matches(['\r', '\n']).to_owned()
     }
 
@@ -197,10 +197,10 @@ impl EventStream {
 
     /// Sets the timeout of all further reads.
     pub fn set_read_timeout(&self, time: Duration) {
-        self.lines.get_ref().set_read_timeout(Some(time)).unwrap();
+        self.reader.get_ref().set_read_timeout(Some(time)).unwrap();
     }
 
-    /// Returns the next line unchanged.
+    /// Returns the next line, without its line ending.
     pub fn next_line(&mut self) -> String {
         self.read_line()
     }
@@ -208,6 +208,6 @@ impl EventStream {
     /// Reads the rest of the stream. Returns whether the server has closed it within the read timeout.
     pub fn is_closed(&mut self) -> bool {
         let mut remaining = String::new();
-        self.lines.read_to_string(&mut remaining).is_ok()
+        self.reader.read_to_string(&mut remaining).is_ok()
     }
 }

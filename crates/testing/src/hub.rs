@@ -61,7 +61,7 @@ impl HubProcess {
     }
 
     fn spawn(command: &mut Command) -> Result<Self, StartFailure> {
-        #[allow(clippy::zombie_processes, reason = "it is waited for when the hub is dropped")]
+        #[allow(clippy::zombie_processes, reason = "dropping the hub waits for the process")]
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let mut startup_lines = Vec::new();
@@ -109,8 +109,10 @@ impl HubProcess {
     /// Waits for the next log line that contains this text.
     pub fn wait_for_log(&self, part: &str) -> String {
         loop {
-            let line =
-                self.log_lines.recv_timeout(TIMEOUT).unwrap_or_else(|_| panic!("no {part} in the log"));
+            let line = self
+                .log_lines
+                .recv_timeout(TIMEOUT)
+                .unwrap_or_else(|_| panic!("the log does not contain {part:?}"));
             if line.contains(part) {
                 return line;
             }

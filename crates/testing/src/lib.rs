@@ -7,7 +7,7 @@
 //! - [`chromium`] drives a headless browser.
 //! - [`property`], [`random`] and [`hex`] support property tests, simulations and published test vectors.
 //! - [`run_example!`] and [`example_with_listener!`] run documentation examples of the `sayso` crate.
-//!   [`declare_test_listener!`] declares the listener for them, and [`mock_model`] is a mock endpoint of a model.
+//!   [`declare_test_listener!`] declares the listener for them, and [`mock_model`] is a mock model endpoint.
 //! - [`published_data`] locates the data that AAEP's authors published.
 
 #![allow(

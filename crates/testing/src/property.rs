@@ -5,7 +5,7 @@ use proptest::test_runner::RngSeed;
 
 /// Returns a configuration with this many cases, multiplied by the environment variable `PROPERTY_TIMES`. The cases are
 /// the same in every run, so that no test fails by chance. `PROPERTY_SEED` selects other cases. Failing cases are not
-/// written to a file, so add a named test for each.
+/// written to a file, so add a named test for each failing case.
 pub fn cases(cases: u32) -> ProptestConfig {
     let env_number = |name| std::env::var(name).ok().and_then(|value| value.parse::<u32>().ok()).unwrap_or(1);
     ProptestConfig {

@@ -39,7 +39,7 @@ impl SplitMix64 {
     }
 }
 
-/// Returns a source of pseudorandom bytes, as the hub's core requires it.
+/// Returns a source of pseudorandom bytes, in the form that the hub's core requires.
 pub fn seeded_byte_source(seed: u64) -> impl FnMut(&mut [u8]) + Send + 'static {
     let mut state = seed;
     move |bytes| {

@@ -18,11 +18,11 @@ const READ_TIMEOUT: Duration = Duration::from_mins(2);
 /// Opens a pseudo-terminal. Returns its controlling end, and the path of the end that a program opens.
 pub fn pseudo_terminal() -> (File, String) {
     // Close-on-exec, so that processes that other tests start at the same time do not keep the terminal open.
-    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
-    grantpt(&master).unwrap();
-    unlockpt(&master).unwrap();
-    let path = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
-    (File::from(master), path)
+    let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+    grantpt(&controller).unwrap();
+    unlockpt(&controller).unwrap();
+    let path = ptsname(&controller, Vec::new()).unwrap().into_string().unwrap();
+    (File::from(controller), path)
 }
 
 /// `sayso listen` in its own pseudo-terminal, without echo.
@@ -52,21 +52,21 @@ impl ListenProcess {
         arguments: &[&str],
         configure: impl FnOnce(&mut Command) -> &mut Command,
     ) -> Self {
-        let (master, path) = pseudo_terminal();
-        let terminal = || File::options().read(true).write(true).open(&path).unwrap();
-        let slave = terminal();
-        let mut modes = tcgetattr(&slave).unwrap();
+        let (controller, path) = pseudo_terminal();
+        let open_device = || File::options().read(true).write(true).open(&path).unwrap();
+        let device = open_device();
+        let mut modes = tcgetattr(&device).unwrap();
         modes.local_modes.remove(LocalModes::ECHO);
-        tcsetattr(&slave, OptionalActions::Now, &modes).unwrap();
+        tcsetattr(&device, OptionalActions::Now, &modes).unwrap();
         let mut command = Command::new(binary());
         command.args(["listen", url]).args(arguments).env_remove("SAYSO_TOKEN");
-        let command = configure(command.stdin(slave).stdout(terminal()).stderr(terminal()));
-        #[allow(clippy::zombie_processes, reason = "it is waited for when the process is dropped")]
+        let command = configure(command.stdin(device).stdout(open_device()).stderr(open_device()));
+        #[allow(clippy::zombie_processes, reason = "dropping the `ListenProcess` waits for the process")]
         let child = command.spawn().unwrap();
-        // Closes this process's copies of the terminal, which would prevent an end of file.
+        // Closes this process's handles to the terminal. Open handles would prevent an end of file.
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let (sender, lines) = channel();
-        let reader = master.try_clone().unwrap();
+        let reader = controller.try_clone().unwrap();
         std::thread::spawn(move || {
             let mut reader = BufReader::new(reader);
             let mut line = Vec::new();
@@ -74,7 +74,7 @@ impl ListenProcess {
                 let _ = sender.send(std::mem::take(&mut line));
             }
         });
-        Self { child, pty: master, lines, raw_output: Vec::new() }
+        Self { child, pty: controller, lines, raw_output: Vec::new() }
     }
 
     /// Types a line.

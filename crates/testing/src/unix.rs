@@ -1,4 +1,4 @@
-//! A client for a hub's Unix socket, with either framing.
+//! A client for a hub's Unix socket. Messages are framed as lines or with a length prefix.
 
 use std::io::{BufReader, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -15,7 +15,7 @@ pub struct UnixSocketClient {
 }
 
 impl UnixSocketClient {
-    /// Connects. Messages are framed as lines or with a length prefix.
+    /// Connects to a hub. Messages are framed as lines, or otherwise with a length prefix.
     pub fn new(path: &Path, uses_lines: bool) -> Self {
         let stream = UnixStream::connect(path).unwrap();
         stream.set_read_timeout(Some(TIMEOUT)).unwrap();

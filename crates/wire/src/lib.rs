@@ -2,12 +2,12 @@
 //!
 //! - `agent`: agents on a WebSocket, with JSON-RPC.
 //! - [`auth`]: tokens, roles, scopes and browser sign-in.
-//! - `compat`: the dialect of AAEP's own packages, enabled with `--compat`.
+//! - `compat`: compatibility mode for AAEP's own packages, enabled with `--compat`.
 //! - [`fanout`]: the thread that writes to all streaming listeners.
 //! - [`http`]: HTTP/1.1 requests and responses as values.
 //! - `json_rpc`: the parts of JSON-RPC 2.0 that agents and stdio listeners share.
 //! - `message_transport`: the protocol on transports that carry complete messages: WebSocket, Unix socket and stdio.
-//! - `outbound_queue`: the frames for a listener that is written to by its own task, not by the fan-out thread.
+//! - `outbound_queue`: the frames for a listener that has its own writer task.
 //! - [`replay`]: serves a recording on the routes of a hub.
 //! - [`Server`]: accepts connections, passes requests to the hub, and writes responses and streams.
 //! - [`HubHandle`]: the handle to the hub's thread. [`AgentConnection`] is one agent's connection to it.

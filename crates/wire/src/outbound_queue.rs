@@ -1,4 +1,4 @@
-//! The queue between the fan-out and a task that writes to one listener.
+//! The queue between the fan-out and the writer task of one listener.
 
 use std::sync::Arc;
 
@@ -18,28 +18,28 @@ pub(crate) struct OutboundQueue {
     hub: HubHandle,
     listener: ListenerId,
     frames: Option<mpsc::Receiver<Arc<Frame>>>,
-    taken_since_empty: usize,
+    received_since_empty: usize,
 }
 
 impl OutboundQueue {
     /// Creates the queue of a listener, and the sink that the fan-out writes to.
     pub(crate) fn new(hub: &HubHandle, listener: ListenerId) -> (Self, ListenerSink) {
         let (sender, frames) = mpsc::channel(CAPACITY);
-        let queue = Self { hub: hub.clone(), listener, frames: Some(frames), taken_since_empty: 0 };
+        let queue = Self { hub: hub.clone(), listener, frames: Some(frames), received_since_empty: 0 };
         (queue, ListenerSink::Channel(sender))
     }
 
     /// Returns the next frame, or `None` after the fan-out has closed the channel. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Option<Arc<Frame>> {
         let frame = self.frames.as_mut()?.recv().await?;
-        self.record_taken();
+        self.record_received();
         Some(frame)
     }
 
     /// Returns the next frame if one is queued.
     pub(crate) fn try_next(&mut self) -> Option<Arc<Frame>> {
         let frame = self.frames.as_mut()?.try_recv().ok()?;
-        self.record_taken();
+        self.record_received();
         Some(frame)
     }
 
@@ -48,15 +48,15 @@ impl OutboundQueue {
         self.frames.as_ref().is_none_or(mpsc::Receiver::is_empty)
     }
 
-    /// Counts a frame that was taken, and notifies the fan-out when a channel that may have been full is empty. The
-    /// fan-out waits only for full channels, and emptying a full channel takes at least [`CAPACITY`] frames.
-    fn record_taken(&mut self) {
-        self.taken_since_empty += 1;
+    /// Counts a received frame. Notifies the fan-out when the channel is empty again and may have been full, because the
+    /// fan-out waits only for full channels. Emptying a full channel takes at least [`CAPACITY`] frames.
+    fn record_received(&mut self) {
+        self.received_since_empty += 1;
         if self.frames.as_ref().is_some_and(mpsc::Receiver::is_empty) {
-            if self.taken_since_empty >= CAPACITY {
+            if self.received_since_empty >= CAPACITY {
                 self.hub.listener_ready(self.listener);
             }
-            self.taken_since_empty = 0;
+            self.received_since_empty = 0;
         }
     }
 }

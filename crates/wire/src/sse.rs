@@ -13,13 +13,12 @@ pub(crate) fn frame_bytes(frame: &Frame) -> &[u8] {
 /// Encodes a frame. A frame that overtakes others has no id, because clients resume from the last id that they received.
 fn encode(frame: &Frame) -> Box<[u8]> {
     let id = frame.id().unwrap_or_default();
-    let before = if id.is_empty() { "" } else { "id: " };
-    let after = if id.is_empty() { "" } else { "\n" };
+    let (id_field, line_end) = if id.is_empty() { ("", "") } else { ("id: ", "\n") };
     let parts = match frame.kind() {
-        FrameKind::Event => ["event: aaep.event\n", before, id, after, "data: ", frame.json(), "\n\n"],
+        FrameKind::Event => ["event: aaep.event\n", id_field, id, line_end, "data: ", frame.json(), "\n\n"],
         FrameKind::Message => ["event: aaep.message\n", "", "", "", "data: ", frame.json(), "\n\n"],
         // A block without data dispatches no event; it only sets the last event id.
-        FrameKind::ResumePoint => ["", before, id, after, "", "", "\n"],
+        FrameKind::ResumePosition => ["", id_field, id, line_end, "", "", "\n"],
         FrameKind::Heartbeat => [HEARTBEAT, "", "", "", "", "", ""],
     };
     parts.concat().into_bytes().into_boxed_slice()
@@ -36,7 +35,7 @@ mod tests {
             (&event, "event: aaep.event\nid: evt_1\ndata: {}\n\n"),
             (&event.without_id(), "event: aaep.event\ndata: {}\n\n"),
             (&Frame::message("{}"), "event: aaep.message\ndata: {}\n\n"),
-            (&Frame::resume_point("at_7"), "id: at_7\n\n"),
+            (&Frame::resume_position("at_7"), "id: at_7\n\n"),
             (&Frame::heartbeat(), ":\n\n"),
         ] {
             assert_eq!(frame_bytes(frame), block.as_bytes());

@@ -19,10 +19,10 @@ pub(super) fn generate() -> String {
 }
 
 /// Facts about the type or reason of a message. The diagram shows them after the performative.
-const KINDS: [Fact; 4] = [Fact::Invitation, Fact::Identity, Fact::Fatal, Fact::Unilateral];
+const LABEL_FACTS: [Fact; 4] = [Fact::Invitation, Fact::Identity, Fact::Fatal, Fact::Unilateral];
 
-/// Returns a Mermaid diagram with one arrow for each pair of states, labelled with all triggers. Each line also reads
-/// well aloud.
+/// Returns a Mermaid diagram with one arrow for each pair of states, labelled with all triggers. Each line can also be
+/// understood when it is read aloud.
 fn diagram() -> String {
     let mut arrows: BTreeMap<(State, State), Vec<String>> = BTreeMap::new();
     for row in PROTOCOL_TABLE.rows() {
@@ -33,9 +33,9 @@ fn diagram() -> String {
                 TransitionTarget::Stay | TransitionTarget::Refuse(_) | TransitionTarget::Return => continue,
             };
             let labels = arrows.entry((*from, to)).or_default();
-            let kind = row.conditions.iter().find(|(fact, holds)| *holds && KINDS.contains(fact));
-            let kind = kind.map(|(fact, _)| format!(" ({})", fact.as_str())).unwrap_or_default();
-            let label = describe_trigger(row.trigger).to_lowercase() + &kind;
+            let label_fact = row.conditions.iter().find(|(fact, holds)| *holds && LABEL_FACTS.contains(fact));
+            let suffix = label_fact.map(|(fact, _)| format!(" ({})", fact.as_str())).unwrap_or_default();
+            let label = describe_trigger(row.trigger).to_lowercase() + &suffix;
             if !labels.contains(&label) {
                 labels.push(label);
             }
@@ -89,13 +89,13 @@ fn state_table() -> String {
     let mut out = String::from("| state | in the page's list | added by `EveryLiveState` |\n|---|---|---|\n");
     for state in State::ALL {
         let listed = PROTOCOL_TABLE.allowed_performatives(AnyStateInterpretation::ListedOnly, state);
-        let join_words = |performatives: &mut dyn Iterator<Item = &asp::Performative>| {
-            let words: Vec<_> = performatives.map(|performative| performative.as_str()).collect();
-            if words.is_empty() { "none".to_owned() } else { words.join(", ") }
+        let join_names = |performatives: &mut dyn Iterator<Item = &asp::Performative>| {
+            let names: Vec<_> = performatives.map(|performative| performative.as_str()).collect();
+            if names.is_empty() { "none".to_owned() } else { names.join(", ") }
         };
         let allowed = PROTOCOL_TABLE.allowed_performatives(AnyStateInterpretation::EveryLiveState, state);
-        let added = join_words(&mut allowed.iter().filter(|performative| !listed.contains(performative)));
-        let _ = writeln!(out, "| {state} | {} | {added} |", join_words(&mut listed.iter()));
+        let added = join_names(&mut allowed.iter().filter(|performative| !listed.contains(performative)));
+        let _ = writeln!(out, "| {state} | {} | {added} |", join_names(&mut listed.iter()));
     }
     out
 }
@@ -108,8 +108,8 @@ fn describe_trigger(trigger: Trigger) -> String {
     }
 }
 
-fn describe_fact(word: &str, holds: bool) -> String {
-    if holds { word.to_owned() } else { format!("not {word}") }
+fn describe_fact(name: &str, holds: bool) -> String {
+    if holds { name.to_owned() } else { format!("not {name}") }
 }
 
 fn describe_target(row: &TransitionRow) -> String {

@@ -1,4 +1,4 @@
-//! Test vectors for other implementations: every step from an envelope to its signature, with published keys.
+//! Test vectors for other implementations: every step from an envelope to its signature. The keys are published too.
 
 use asp::message::{
     Accept, Body, Commit, CommitTerms, Content, Escrow, ExtraMembers, MessageDraft, Obligation, Propose,
@@ -207,19 +207,19 @@ fn bodies() -> Result<Vec<Body>, String> {
 fn pretty_print(json: &str) -> String {
     let mut out = String::new();
     let mut depth = 0_usize;
-    let mut in_text = false;
+    let mut in_string = false;
     let mut escaped = false;
-    for letter in json.chars() {
-        if in_text {
-            out.push(letter);
-            in_text = escaped || letter != '"';
-            escaped = letter == '\\' && !escaped;
+    for character in json.chars() {
+        if in_string {
+            out.push(character);
+            in_string = escaped || character != '"';
+            escaped = character == '\\' && !escaped;
             continue;
         }
-        match letter {
+        match character {
             '{' | '[' => {
                 depth += 1;
-                out.push(letter);
+                out.push(character);
                 out.push('\n');
                 out.push_str(&"  ".repeat(depth));
             }
@@ -227,7 +227,7 @@ fn pretty_print(json: &str) -> String {
                 depth = depth.saturating_sub(1);
                 out.push('\n');
                 out.push_str(&"  ".repeat(depth));
-                out.push(letter);
+                out.push(character);
             }
             ',' => {
                 out.push_str(",\n");
@@ -235,8 +235,8 @@ fn pretty_print(json: &str) -> String {
             }
             ':' => out.push_str(": "),
             _ => {
-                in_text = letter == '"';
-                out.push(letter);
+                in_string = character == '"';
+                out.push(character);
             }
         }
     }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::fake_dispatcher;
-use super::simulated_voice::SimulatedVoice;
+use super::simulated_synthesizer::SimulatedSynthesizer;
 use crate::debian;
 use crate::stage::{command_output, succeeds};
 
@@ -28,7 +28,7 @@ pub(super) enum Browser {
 }
 
 pub(super) struct Desktop {
-    pub(super) voice: Arc<SimulatedVoice>,
+    pub(super) synthesizer: Arc<SimulatedSynthesizer>,
     folder: PathBuf,
     environment: Vec<(&'static str, String)>,
     started: RefCell<Vec<Child>>,
@@ -57,7 +57,7 @@ impl Browser {
         Ok(format!("Debian's packages orca {orca} and {} {browser}, recorded on {day}.", self.program()))
     }
 
-    fn arguments(self, folder: &Path) -> Result<Vec<String>, String> {
+    fn prepare_arguments(self, folder: &Path) -> Result<Vec<String>, String> {
         let profile = folder.join("profile");
         let path = profile.display();
         match self {
@@ -115,13 +115,13 @@ impl Desktop {
     pub(super) fn open(name: &str) -> Result<Self, String> {
         let folder = std::env::temp_dir().join(format!("sayso-hear-{}-{name}", std::process::id()));
         let mut desktop = Self {
-            voice: SimulatedVoice::start(),
+            synthesizer: SimulatedSynthesizer::start(),
             environment: environment(&folder),
             folder,
             started: RefCell::default(),
         };
         write_settings(&desktop.folder).map_err(|error| format!("{}: {error}", desktop.folder.display()))?;
-        fake_dispatcher::listen(&desktop.folder.join("voice"), &desktop.voice)?;
+        fake_dispatcher::listen(&desktop.folder.join("speechd"), &desktop.synthesizer)?;
 
         let screen = ["-displayfd", "1", "-screen", "0", "1280x1000x24", "-nolisten", "tcp", "-noreset"];
         let display = desktop.start_and_read_address("Xvfb", &screen)?;
@@ -134,18 +134,18 @@ impl Desktop {
             desktop.enable(property)?;
         }
         desktop.start(&mut desktop.command("orca"))?;
-        desktop.voice.wait_for("Screen reader on.")?;
+        desktop.synthesizer.wait_for("Screen reader on.")?;
         Ok(desktop)
     }
 
     /// Opens the page in a browser and gives the browser the keyboard focus.
     pub(super) fn open_page(&self, browser: Browser, address: &str) -> Result<(), String> {
-        let arguments = browser.arguments(&self.folder)?;
+        let arguments = browser.prepare_arguments(&self.folder)?;
         self.start(self.command(browser.program()).args(arguments).arg(format!("http://{address}/")))?;
-        let window = ["search", "--onlyvisible", "--class", browser.program(), "windowactivate"];
+        let activate_window = ["search", "--onlyvisible", "--class", browser.program(), "windowactivate"];
         let deadline = Instant::now() + PROGRAM_TIMEOUT;
         while Instant::now() < deadline {
-            if succeeds(self.command("xdotool").args(window)) {
+            if succeeds(self.command("xdotool").args(activate_window)) {
                 return Ok(());
             }
             std::thread::sleep(Duration::from_millis(200));
@@ -153,9 +153,9 @@ impl Desktop {
         Err(format!("{} showed no window", browser.name()))
     }
 
-    /// Presses a key.
+    /// Presses a key and records it in the transcript.
     pub(super) fn press(&self, key: &str) -> Result<(), String> {
-        self.voice.record_key(key.to_owned());
+        self.synthesizer.record_key(key.to_owned());
         run_checked(self.command("xdotool").args(["key", key]))
     }
 
@@ -203,7 +203,7 @@ impl Drop for Desktop {
             let _ = child.kill();
             let _ = child.wait();
         }
-        // Processes that these programs started may still be running. Kill them.
+        // Kill the processes that these programs started and that are still running.
         let mark = format!("{PROCESS_MARK_VARIABLE}={}", self.folder.display());
         let deadline = Instant::now() + PROGRAM_TIMEOUT;
         while Instant::now() < deadline {
@@ -235,7 +235,7 @@ fn write_settings(folder: &Path) -> std::io::Result<()> {
         fs::create_dir_all(folder.join(name))?;
     }
     fs::set_permissions(folder.join("run"), Permissions::from_mode(0o700))?;
-    // Orca uses pgrep to check whether this user already runs an Orca, and then does not start. This pgrep finds nothing.
+    // Orca does not start if pgrep finds another Orca of this user. This replacement for pgrep finds nothing.
     fs::write(folder.join("bin/pgrep"), "#!/bin/sh\nexit 1\n")?;
     fs::set_permissions(folder.join("bin/pgrep"), Permissions::from_mode(0o755))
 }
@@ -254,7 +254,7 @@ fn environment(folder: &Path) -> Vec<(&'static str, String)> {
         ("GSETTINGS_BACKEND", "memory".to_owned()),
         ("GNOME_ACCESSIBILITY", "1".to_owned()),
         ("LIBGL_ALWAYS_SOFTWARE", "1".to_owned()),
-        ("SPEECHD_ADDRESS", format!("unix_socket:{}", path_in_folder("voice"))),
+        ("SPEECHD_ADDRESS", format!("unix_socket:{}", path_in_folder("speechd"))),
     ]
 }
 

@@ -1,4 +1,5 @@
-//! A replacement for speech-dispatcher: speaks its protocol (SSIP) with Orca and passes the text to the simulated voice.
+//! A replacement for speech-dispatcher. It implements speech-dispatcher's protocol (SSIP) and passes the text from Orca to
+//! the simulated synthesizer.
 //!
 //! Without a sound card, the real speech-dispatcher stops answering, and Orca hangs.
 
@@ -7,17 +8,17 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::simulated_voice::{SimulatedVoice, SpeechEvent, SpeechObserver};
+use super::simulated_synthesizer::{SimulatedSynthesizer, SpeechEvent, SpeechObserver};
 
 /// Serves this socket until the process ends.
-pub(super) fn listen(socket: &Path, voice: &Arc<SimulatedVoice>) -> Result<(), String> {
+pub(super) fn listen(socket: &Path, synthesizer: &Arc<SimulatedSynthesizer>) -> Result<(), String> {
     let listener = UnixListener::bind(socket)
         .map_err(|error| format!("cannot listen on {}: {error}", socket.display()))?;
-    let voice = Arc::clone(voice);
+    let synthesizer = Arc::clone(synthesizer);
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            let voice = Arc::clone(&voice);
-            std::thread::spawn(move || serve(stream, &voice));
+            let synthesizer = Arc::clone(&synthesizer);
+            std::thread::spawn(move || serve(stream, &synthesizer));
         }
     });
     Ok(())
@@ -37,17 +38,20 @@ impl SsipClient {
 
 impl SpeechObserver for SsipClient {
     fn notify(&self, id: usize, event: SpeechEvent) {
-        let (code, word) = match event {
+        let (code, event_name) = match event {
             SpeechEvent::Started => (701, "BEGIN"),
             SpeechEvent::Ended => (702, "END"),
             SpeechEvent::Cancelled => (703, "CANCELED"),
         };
-        let _ =
-            self.send(&[&format!("{code}-{id}"), &format!("{code}-{CLIENT_ID}"), &format!("{code} {word}")]);
+        let _ = self.send(&[
+            &format!("{code}-{id}"),
+            &format!("{code}-{CLIENT_ID}"),
+            &format!("{code} {event_name}"),
+        ]);
     }
 }
 
-fn serve(stream: UnixStream, voice: &SimulatedVoice) -> Option<()> {
+fn serve(stream: UnixStream, synthesizer: &SimulatedSynthesizer) -> Option<()> {
     let mut lines = BufReader::new(stream.try_clone().ok()?).lines();
     let client = Arc::new(SsipClient(Mutex::new(stream)));
     let mut last_id = 0;
@@ -57,11 +61,11 @@ fn serve(stream: UnixStream, voice: &SimulatedVoice) -> Option<()> {
             "SPEAK" => {
                 client.send(&["230 OK RECEIVING DATA"])?;
                 let text = strip_ssml(&read_data(&mut lines));
-                enqueue(voice, &client, &mut last_id, text)?;
+                enqueue(synthesizer, &client, &mut last_id, text)?;
             }
-            "CHAR" | "KEY" => enqueue(voice, &client, &mut last_id, rest.to_owned())?,
+            "CHAR" | "KEY" => enqueue(synthesizer, &client, &mut last_id, rest.to_owned())?,
             "CANCEL" | "STOP" => {
-                voice.stop();
+                synthesizer.stop();
                 client.send(&["210 OK CANCELED"])?;
             }
             "HISTORY" => client.send(&[&format!("245-{CLIENT_ID}"), "245 OK CLIENT ID SENT"])?,
@@ -78,16 +82,16 @@ fn serve(stream: UnixStream, voice: &SimulatedVoice) -> Option<()> {
                 client.send(&[&format!("251-{value}"), "251 OK GET RETURNED"])?;
             }
             "QUIT" => return client.send(&["231 HAPPY HACKING"]),
-            // Voice settings, which the simulated voice does not have.
+            // Other commands change speech settings, which the simulated synthesizer does not have.
             _ => client.send(&["200 OK"])?,
         }
     }
     None
 }
 
-/// Queues a text. The response with the message id is sent first, because Orca cannot handle events of an unknown id.
+/// Queues a text. The response with the message id is sent first, because Orca cannot handle events with an unknown id.
 fn enqueue(
-    voice: &SimulatedVoice,
+    synthesizer: &SimulatedSynthesizer,
     client: &Arc<SsipClient>,
     last_id: &mut usize,
     text: String,
@@ -99,7 +103,7 @@ fn enqueue(
         observer.notify(*last_id, SpeechEvent::Started);
         observer.notify(*last_id, SpeechEvent::Ended);
     } else {
-        voice.enqueue(*last_id, text, observer);
+        synthesizer.enqueue(*last_id, text, observer);
     }
     Some(())
 }

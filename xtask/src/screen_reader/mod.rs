@@ -1,14 +1,15 @@
 //! Records what the Orca screen reader says about the listening page, in Firefox and Chromium, while a simulated person
 //! answers by keyboard.
 //!
-//! Orca, the browsers, the window manager and the accessibility bus are Debian's, unchanged. Only the voice is simulated
-//! ([`fake_dispatcher`]): it replaces speech-dispatcher, takes as long as real speech, and records the text.
+//! Orca, the browsers, the window manager and the accessibility bus are Debian's, unchanged. Only the
+//! speech is simulated: [`fake_dispatcher`] replaces speech-dispatcher, and [`simulated_synthesizer`] takes as long as real
+//! speech and records the text.
 
 mod demo_hub;
 mod desktop;
 mod fake_dispatcher;
 mod scenario;
-mod simulated_voice;
+mod simulated_synthesizer;
 mod transcript;
 
 use std::path::{Path, PathBuf};
@@ -31,6 +32,7 @@ pub(crate) fn check(log: &StageLog) -> StageResult {
         return unavailable(reason);
     }
     let print_retry = |reason: String| log.print(&format!("{reason}\nTrying again."));
+    // If all earlier attempts fail, the result of the last attempt counts.
     (1..ATTEMPTS)
         .find_map(|_| record_in_all_browsers(log).map_err(print_retry).ok())
         .map_or_else(|| record_in_all_browsers(log), Ok)?;
@@ -58,7 +60,7 @@ fn record_in_all_browsers(log: &StageLog) -> Result<Vec<BrowserTranscript>, Stri
     // Speech takes time, so both browsers run in parallel.
     let results: Vec<Result<BrowserTranscript, String>> = std::thread::scope(|scope| {
         let threads = [Browser::Firefox, Browser::Chromium]
-            .map(|browser| scope.spawn(move || record_in(log, sayso, browser)));
+            .map(|browser| scope.spawn(move || record_in_browser(log, sayso, browser)));
         threads
             .into_iter()
             .map(|thread| thread.join().unwrap_or_else(|_| Err("the recording panicked".to_owned())))
@@ -69,11 +71,11 @@ fn record_in_all_browsers(log: &StageLog) -> Result<Vec<BrowserTranscript>, Stri
     if errors.is_empty() { Ok(results.into_iter().flatten().collect()) } else { Err(errors.join("; ")) }
 }
 
-fn record_in(log: &StageLog, sayso: &Path, browser: Browser) -> Result<BrowserTranscript, String> {
+fn record_in_browser(log: &StageLog, sayso: &Path, browser: Browser) -> Result<BrowserTranscript, String> {
     let desktop = Desktop::open(browser.program())?;
     let hub = DemoHub::start(&desktop, sayso)?;
     let result = run_scenarios(&desktop, &hub, browser);
-    let scenarios = desktop.voice.transcripts();
+    let scenarios = desktop.synthesizer.transcripts();
     let lines: Vec<String> = scenarios.iter().flat_map(Transcript::lines).collect();
     log.print(&format!("-- {}\n{}", browser.name(), lines.join("\n")));
     result?;
@@ -87,9 +89,9 @@ fn record_in(log: &StageLog, sayso: &Path, browser: Browser) -> Result<BrowserTr
 
 /// Runs all scenarios. The simulated person presses the next key only after hearing the expected text.
 fn run_scenarios(desktop: &Desktop, hub: &DemoHub, browser: Browser) -> Result<(), String> {
-    let Desktop { voice, .. } = desktop;
+    let Desktop { synthesizer, .. } = desktop;
     for ScreenReaderScenario { title, request, steps, until, .. } in &SCENARIOS {
-        voice.next_scenario();
+        synthesizer.next_scenario();
         if let Some(request) = request {
             hub.request_demo(request)?;
         } else {
@@ -97,14 +99,14 @@ fn run_scenarios(desktop: &Desktop, hub: &DemoHub, browser: Browser) -> Result<(
             hub.wait_for_listener()?;
         }
         let wait_for = |text: &str| {
-            voice.wait_for(text).map_err(|reason| format!("{}, {title}: {reason}", browser.name()))
+            synthesizer.wait_for(text).map_err(|reason| format!("{}, {title}: {reason}", browser.name()))
         };
         for KeyStep { after, key } in *steps {
             wait_for(after)?;
             desktop.press(key)?;
         }
         wait_for(until)?;
-        voice.wait_for_quiet()?;
+        synthesizer.wait_for_quiet()?;
     }
     Ok(())
 }
@@ -117,9 +119,9 @@ mod tests {
     use super::*;
 
     /// Recorded with Firefox ESR 140 and Chromium 148, before the page and the demo were reworded.
-    const OLDER: &str = include_str!("recordings/firefox-140-chromium-148.md");
+    const OLDER_RECORDING: &str = include_str!("recordings/firefox-140-chromium-148.md");
 
-    /// Texts of the older recording, and their present wording. The recording itself stays unchanged.
+    /// Texts of the older recording, each with its current wording. The recording itself is not changed.
     const REWORDED: [(&str, &str); 21] = [
         ("Demonstration assistant started:", "Demo assistant has started:"),
         ("Demonstration assistant", "Demo assistant"),
@@ -158,7 +160,8 @@ mod tests {
 
     fn recordings() -> [Vec<Transcript>; 2] {
         let newer = std::fs::read_to_string(transcript_path()).expect("cargo xtask hear writes it");
-        let older = REWORDED.iter().fold(OLDER.to_owned(), |text, (was, is)| text.replace(was, is));
+        let older =
+            REWORDED.iter().fold(OLDER_RECORDING.to_owned(), |text, (old, new)| text.replace(old, new));
         [transcript::from_markdown(&older), transcript::from_markdown(&newer)]
     }
 

@@ -108,7 +108,7 @@ impl<'d> EventCheck<'_, 'd> {
         let prefixes =
             self.members.get(envelope_index::EXTENSIONS).map_or(0, |extensions| extensions.members().count());
         if count + prefixes > MAX_MEMBERS {
-            findings.push(rule::EVENT_FIELDS, String::new(), format!("found {}", count + prefixes));
+            findings.push(rule::EVENT_MEMBERS, String::new(), format!("found {}", count + prefixes));
         }
     }
 
@@ -136,7 +136,7 @@ impl<'d> EventCheck<'_, 'd> {
             return report(rule::RESERVED_JSON_LD, "this name is reserved");
         }
         if self.core.is_some() {
-            match self.variant_of(name) {
+            match self.base_field_of(name) {
                 Some(base) => value::check_field(base, member, path, &mut self.facts, findings),
                 None => report(rule::UNKNOWN_MEMBER, "unknown member"),
             }
@@ -156,7 +156,7 @@ impl<'d> EventCheck<'_, 'd> {
     }
 
     /// Returns the field that `name` translates, as in `summary_normal_yo` (§11.5.1, C-H1).
-    pub(super) fn variant_of(&self, name: &str) -> Option<&'static crate::record::Field> {
+    pub(super) fn base_field_of(&self, name: &str) -> Option<&'static crate::record::Field> {
         self.table
             .fields()
             .iter()
@@ -178,7 +178,7 @@ impl<'d> EventCheck<'_, 'd> {
     /// Checks dependencies between the envelope's members.
     fn check_envelope(&mut self, versions: &[String], findings: &mut Findings) {
         if self.members.get(envelope_index::VERSION).is_none() {
-            findings.push(rule::VERSION_SET, String::new(), String::new());
+            findings.push(rule::VERSION_PRESENT, String::new(), String::new());
         }
         match self.members.get(envelope_index::VERSION).and_then(|version| version.text()) {
             Some(version) if !versions.iter().any(|known| *known == version) && is_version(&version) => {
@@ -267,22 +267,26 @@ impl<'d> EventCheck<'_, 'd> {
 
     fn check_urgency(&self, findings: &mut Findings) {
         let urgency = self.members.get(envelope_index::URGENCY);
-        let critical = match self.core {
+        let critical_rule = match self.core {
             Some(EventType::SessionErrored) => rule::ERRORED_CRITICAL,
             Some(EventType::AwaitingConfirmation) => rule::CONFIRMATION_CRITICAL,
             Some(EventType::AwaitingClarification) => rule::CLARIFICATION_CRITICAL,
             Some(EventType::HandoffRequested) => rule::HANDOFF_CRITICAL,
             _ => {
                 if urgency.is_none() {
-                    findings.push(rule::URGENCY_SET, String::new(), String::new());
+                    findings.push(rule::URGENCY_PRESENT, String::new(), String::new());
                 }
                 return;
             }
         };
         match urgency {
-            None => findings.push(critical, String::new(), "urgency is missing".to_owned()),
+            None => findings.push(critical_rule, String::new(), "urgency is missing".to_owned()),
             Some(value) if value.text().is_none_or(|text| text != "critical") => {
-                findings.push(critical, "/urgency".to_owned(), format!("found {}", value::excerpt(value)));
+                findings.push(
+                    critical_rule,
+                    "/urgency".to_owned(),
+                    format!("found {}", value::excerpt(value)),
+                );
             }
             Some(_) => {}
         }
@@ -297,7 +301,7 @@ impl<'d> EventCheck<'_, 'd> {
         let hints = self.members.get(envelope_index::HINTS).filter(|hints| hints.kind() == JsonKind::Object);
         let Some(hints) = hints else {
             if self.members.get(envelope_index::HINTS).is_none() {
-                findings.push(rule::HINTS, String::new(), "localization_hints is missing".to_owned());
+                findings.push(rule::HINTS_PRESENT, String::new(), "localization_hints is missing".to_owned());
             }
             return;
         };
@@ -337,7 +341,8 @@ impl<'d> EventCheck<'_, 'd> {
     }
 }
 
-/// Rank of payload and unknown members in the recommended order (§3.6). Extensions follow them.
+/// The rank of payload and unknown members in the recommended order (§3.6). `extensions` comes after
+/// these members.
 const PAYLOAD_RANK: usize = 20;
 
 fn rank_of(index: usize) -> usize {

@@ -51,8 +51,8 @@ impl DeclaredContexts {
         if prefix.len() == 1 {
             findings.push(rule::PREFIX_SHORT, path.pointer(), found());
         }
-        let declared = if prefix == SAYSO_EXTENSION.0 { self.has_sayso } else { self.has_extension };
-        if !declared || !is_prefix(prefix) {
+        let is_declared = if prefix == SAYSO_EXTENSION.0 { self.has_sayso } else { self.has_extension };
+        if !is_declared || !is_prefix(prefix) {
             findings.push(undeclared_rule, path.pointer(), format!("{prefix:?} is not declared"));
         } else if prefix != SAYSO_EXTENSION.0 {
             findings.push(rule::EXTENSION_UNKNOWN, path.pointer(), found());

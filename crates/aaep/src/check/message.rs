@@ -1,4 +1,4 @@
-//! Validation of messages: their members, and dependencies between them.
+//! Validation of messages: their members, and dependencies between the members.
 
 use super::members::{MemberIndex, UnknownMembers, check_missing, report_duplicate};
 use super::path::Path;
@@ -65,8 +65,8 @@ fn check_capabilities(capabilities: Option<JsonValue<'_>>, name: &str, findings:
         .filter_map(|level| level.as_number()?.as_i64())
         .max();
     for flag in ["supports_confirmation_reply", "supports_clarification_reply"] {
-        let declared = object.member(flag).and_then(|value| value.as_bool());
-        if level.is_some_and(|level| level >= 2) && declared != Some(true) {
+        let is_declared = object.member(flag).and_then(|value| value.as_bool()) == Some(true);
+        if level.is_some_and(|level| level >= 2) && !is_declared {
             findings.push(rule::REPLY_SUPPORT, format!("/{name}"), format!("{flag} is not true"));
         }
     }
@@ -99,7 +99,7 @@ fn check_reason_message(message: Option<JsonValue<'_>>, findings: &mut Findings)
         && let Some(marker) = LEAK_MARKERS.iter().find(|marker| text.contains(**marker))
     {
         findings.push(
-            rule::REASON_REVEALS,
+            rule::REASON_LEAKS_INTERNALS,
             "/reason_message".to_owned(),
             format!("found {:?}", marker.trim()),
         );

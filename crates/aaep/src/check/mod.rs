@@ -1,5 +1,5 @@
-//! Validation of single events and messages (§3.9). All findings are reported with their rule and
-//! location, not only the first one.
+//! Validation of single events and messages (§3.9). Every problem is reported as a finding with a
+//! rule and a location.
 //!
 //! ```
 //! use aaep::{check::Validator, json::Tape, rule::{ValidationMode, Findings}};
@@ -106,7 +106,7 @@ impl Validator {
         findings.push(rule::CHECK_LIMITS, String::new(), format!("longer than {limit} bytes, skipped"));
     }
 
-    /// Reports a malformed array around events.
+    /// Reports a malformed JSON array of events.
     pub fn report_malformed_array(found: &str, findings: &mut Findings) {
         findings.push(rule::JSON, String::new(), found.to_owned());
     }

@@ -14,8 +14,8 @@ impl<'d> EventCheck<'_, 'd> {
         match core {
             EventType::ProgressUpdated => self.check_progress(findings),
             EventType::ToolCompleted => {
-                let failed = matches!(self.text("status").as_deref(), Some("error" | "timeout"));
-                if failed && self.member("error_message").is_none() {
+                let is_failed = matches!(self.text("status").as_deref(), Some("error" | "timeout"));
+                if is_failed && self.member("error_message").is_none() {
                     findings.warn(rule::ERROR_MESSAGE, String::new(), "error_message is missing".to_owned());
                 }
             }
@@ -57,11 +57,11 @@ impl<'d> EventCheck<'_, 'd> {
         }
         for (key, list) in self.members.root().members() {
             let name = key.text().unwrap_or_default();
-            let is_variant = || self.variant_of(&name).is_some_and(|field| field.name == "choices");
+            let is_variant = || self.base_field_of(&name).is_some_and(|field| field.name == "choices");
             if !name.starts_with("choices_") || !is_variant() {
                 continue;
             }
-            if self.member("choices").is_none_or(|own| values(&own) != values(&list)) {
+            if self.member("choices").is_none_or(|original| values(&original) != values(&list)) {
                 let found = "the values or their order differ from choices".to_owned();
                 findings.push(rule::CHOICES, Path::Member(&Path::Root, &name).pointer(), found);
             }
@@ -99,7 +99,7 @@ impl<'d> EventCheck<'_, 'd> {
             && self.member("coalesce_hint").is_none()
             && self.text("chunk").is_some_and(|chunk| !ends_a_sentence(&chunk))
         {
-            findings.push(rule::OUTPUT_HINTED, String::new(), "coalesce_hint is missing".to_owned());
+            findings.push(rule::OUTPUT_HINT_REQUIRED, String::new(), "coalesce_hint is missing".to_owned());
         }
     }
 
@@ -132,9 +132,9 @@ impl<'d> EventCheck<'_, 'd> {
         }
         let default = self.text("default_decision");
         if default.as_deref() == Some("accept") {
-            let irreversible = flag == Some(true) || reversibility == Some("irreversible");
+            let is_irreversible = flag == Some(true) || reversibility == Some("irreversible");
             let risk = self.text("risk_level");
-            let rule = match (irreversible, risk.as_deref()) {
+            let rule = match (is_irreversible, risk.as_deref()) {
                 (true, Some("medium")) => Some(rule::MEDIUM_DEFAULT),
                 (true, Some("low")) => Some(rule::LOW_DEFAULT),
                 (true, _) => Some(rule::HIGH_DEFAULT),

@@ -22,7 +22,7 @@ pub(super) fn extract<'d>(
     time: Option<Timestamp>,
     agent_id: Option<Cow<'d, str>>,
 ) -> Option<SessionEvent<Cow<'d, str>>> {
-    let text = |at| members.get(at).and_then(|value: JsonValue<'d>| value.text());
+    let text = |field| members.get(field).and_then(|value: JsonValue<'d>| value.text());
     let extensions = members.get(envelope_index::EXTENSIONS);
     let sayso_body = extensions.and_then(|extensions| extensions.member(SAYSO_EXTENSION.0));
     Some(SessionEvent {
@@ -30,16 +30,16 @@ pub(super) fn extract<'d>(
         session_id: text(envelope_index::SESSION_ID)?,
         agent_id: agent_id.unwrap_or_default(),
         timestamp: time.or_else(|| Timestamp::parse_rfc3339(&text(envelope_index::TIMESTAMP)?).ok()),
-        sequence_number: members.get(envelope_index::SEQUENCE_NUMBER).and_then(non_negative_integer),
+        sequence_number: members.get(envelope_index::SEQUENCE_NUMBER).and_then(read_non_negative_integer),
         parent_session_id: extensions.and_then(read_parent_session),
         reported_resolution: sayso_body.and_then(read_resolution),
         body: core
-            .and_then(|core| EventFields { table, members, sayso_body }.body(core))
+            .and_then(|core| EventFields { table, members, sayso_body }.read_body(core))
             .unwrap_or(SessionEventBody::Other),
     })
 }
 
-fn non_negative_integer(value: JsonValue<'_>) -> Option<u64> {
+fn read_non_negative_integer(value: JsonValue<'_>) -> Option<u64> {
     u64::try_from(value.as_number()?.as_i64()?).ok()
 }
 
@@ -79,7 +79,7 @@ impl<'d> EventFields<'_, 'd> {
     }
 
     /// Returns the event's body, or `None` if a required member is missing.
-    fn body(&self, core: &EventType) -> Option<SessionEventBody<Cow<'d, str>>> {
+    fn read_body(&self, core: &EventType) -> Option<SessionEventBody<Cow<'d, str>>> {
         Some(match core {
             EventType::SessionStarted => SessionEventBody::Started,
             EventType::SessionCompleted => SessionEventBody::Completed,
@@ -94,7 +94,7 @@ impl<'d> EventFields<'_, 'd> {
                     .value("progress")
                     .and_then(|it| it.member("percent")?.as_number())
                     .map(|it| it.as_f64()),
-                deadline_extension: self.deadline_extension(),
+                deadline_extension: self.read_deadline_extension(),
             },
             EventType::ToolInvoked => SessionEventBody::ToolInvoked {
                 tool: self.text("tool")?,
@@ -109,26 +109,28 @@ impl<'d> EventFields<'_, 'd> {
             },
             EventType::OutputStreaming => SessionEventBody::OutputStreaming {
                 output_id: self.text("output_id"),
-                position: self.value("position").and_then(non_negative_integer)?,
+                position: self.value("position").and_then(read_non_negative_integer)?,
                 code_points: self.value("chunk").and_then(|chunk| count_code_points(chunk))?,
                 complete: self.value("complete")?.as_bool()?,
                 coalesce_hint: self.text("coalesce_hint"),
             },
-            EventType::AwaitingConfirmation => SessionEventBody::Confirmation(Box::new(self.confirmation()?)),
+            EventType::AwaitingConfirmation => {
+                SessionEventBody::Confirmation(Box::new(self.read_confirmation()?))
+            }
             EventType::AwaitingClarification => {
-                SessionEventBody::Clarification(Box::new(self.clarification()?))
+                SessionEventBody::Clarification(Box::new(self.read_clarification()?))
             }
             EventType::HandoffRequested => SessionEventBody::Handoff,
             EventType::Other(_) => SessionEventBody::Other,
         })
     }
 
-    fn deadline_extension(&self) -> Option<DeadlineExtension<Cow<'d, str>>> {
+    fn read_deadline_extension(&self) -> Option<DeadlineExtension<Cow<'d, str>>> {
         let deadline = Timestamp::parse_rfc3339(&self.sayso_text("deadline")?).ok()?;
         Some(DeadlineExtension { token: self.sayso_text("extended")?, deadline })
     }
 
-    fn confirmation(&self) -> Option<Confirmation<Cow<'d, str>>> {
+    fn read_confirmation(&self) -> Option<Confirmation<Cow<'d, str>>> {
         let reversibility = self.text("reversibility");
         let irreversible =
             match (self.value("irreversible").and_then(|it| it.as_bool()), reversibility.as_deref()) {
@@ -143,7 +145,7 @@ impl<'d> EventFields<'_, 'd> {
         Some(Confirmation {
             token: self.text("reply_token")?,
             action: self.text("action")?,
-            timeout_seconds: self.value("timeout_seconds").and_then(non_negative_integer)?,
+            timeout_seconds: self.value("timeout_seconds").and_then(read_non_negative_integer)?,
             accept_by_default: self.text("default_decision").is_some_and(|default| default == "accept"),
             irreversible,
             may_accept: allows("accept"),
@@ -154,9 +156,9 @@ impl<'d> EventFields<'_, 'd> {
         })
     }
 
-    fn clarification(&self) -> Option<Clarification<Cow<'d, str>>> {
+    fn read_clarification(&self) -> Option<Clarification<Cow<'d, str>>> {
         let kinds = self.value("accepted_response_kinds");
-        let lists = |value: &str| {
+        let accepts_kind = |value: &str| {
             kinds.is_some_and(|list| list.items().any(|item| item.text().is_some_and(|text| text == value)))
         };
         let choices = self.value("choices").map(|choices| {
@@ -165,12 +167,13 @@ impl<'d> EventFields<'_, 'd> {
         Some(Clarification {
             token: self.text("reply_token")?,
             question: self.text("question")?,
-            timeout_seconds: self.value("timeout_seconds").and_then(non_negative_integer)?,
-            // Without kinds, free text is accepted, and a choice if there are choices (C-D6).
-            free_text: kinds.is_none() || lists("freetext"),
-            yes_no: lists("yes_no"),
-            numeric: lists("numeric"),
-            choices: choices.filter(|_| kinds.is_none() || lists("multiple_choice")),
+            timeout_seconds: self.value("timeout_seconds").and_then(read_non_negative_integer)?,
+            // If the question lists no kinds, it accepts free text, and a choice if it has choices
+            // (C-D6).
+            free_text: kinds.is_none() || accepts_kind("freetext"),
+            yes_no: accepts_kind("yes_no"),
+            numeric: accepts_kind("numeric"),
+            choices: choices.filter(|_| kinds.is_none() || accepts_kind("multiple_choice")),
         })
     }
 }

@@ -12,15 +12,15 @@ use crate::rule::{self, Findings};
 use crate::secret::{self, next_secret};
 use seal::Timestamp;
 
-/// What the checks of an event's values found. The checks of the whole event use it.
+/// Facts that the checks of single values collect for the checks of the whole event.
 #[derive(Default)]
 pub(super) struct ValueFacts {
     /// The event's timestamp, if it is valid.
     pub(super) timestamp: Option<Timestamp>,
     /// Whether the event has text for people.
     pub(super) has_text: bool,
-    /// Pointers to text that mixes directions without bidi controls. This is an error unless the
-    /// event's `text_direction` is `auto`.
+    /// Pointers to text that mixes directions without bidi controls. Such text is an error unless
+    /// the event's `text_direction` is `auto`.
     pub(super) mixed_direction_pointers: Vec<String>,
 }
 
@@ -63,9 +63,9 @@ struct TextHints {
     has_delete: bool,
 }
 
-/// Looks for the bytes that secrets and markup must contain, and for DEL. If there are none, the
-/// slower checks are skipped. This is one pass without branches, so ordinary text is cheap to
-/// check.
+/// Looks for the bytes that secrets and markup must contain, and for DEL. If the text has none of
+/// them, the slower checks are skipped. The scan is one pass without branches, so ordinary text is
+/// cheap to check.
 #[inline]
 fn scan_bytes(bytes: &[u8]) -> TextHints {
     let mut all = ByteFlags::default();
@@ -120,7 +120,11 @@ fn check_decoded(text: &str, path: &Path<'_>, facts: &mut ValueFacts, findings: 
         has_right_to_left |= is_right_to_left(c);
     }
     if let Some(control) = harmful {
-        findings.push(rule::CONTROLS, path.pointer(), format!("found U+{:04X}", u32::from(control)));
+        findings.push(
+            rule::CONTROL_CHARACTERS,
+            path.pointer(),
+            format!("found U+{:04X}", u32::from(control)),
+        );
     }
     if !may_need_normalization {
         return;
@@ -154,8 +158,9 @@ pub fn has_mixed_direction(text: &str) -> bool {
 /// C.
 const FIRST_COMBINING_MARK: char = '\u{300}';
 
-/// Returns whether text is in Unicode normalization form C, without composing it. Every mark must
-/// be in order and compose with nothing, and no character may be one that form C replaces.
+/// Returns whether text is in Unicode normalization form C, without composing it. In form C, all
+/// marks are in order, no mark can be composed with the character before it, and there are no
+/// characters that form C replaces.
 fn is_nfc(text: &str) -> bool {
     let mut starter = None;
     let mut last_class = 0;
@@ -170,14 +175,14 @@ fn is_nfc(text: &str) -> bool {
             return false;
         }
         if class != 0 && starter.is_some_and(|starter| trailing_combining_class(starter) >= class) {
-            // The mark may belong before one that the starter already contains. This is rare, so
-            // use the full check.
+            // The mark may have to precede a mark that the starter already contains. This is rare,
+            // so use the full check.
             return unicode_normalization::is_nfc(text);
         }
         match is_nfc_quick(std::iter::once(c)) {
             IsNormalized::No => return false,
-            // A mark that follows one of the same or a higher class is blocked: it composes with
-            // nothing.
+            // A mark after another mark of the same or a higher class is blocked, so it composes
+            // with nothing.
             IsNormalized::Maybe
                 if (last_class == 0 || last_class < class)
                     && starter.is_some_and(|starter| compose(starter, c).is_some()) =>
@@ -194,7 +199,7 @@ fn is_nfc(text: &str) -> bool {
     true
 }
 
-/// Returns the combining class of the last mark in a character's decomposition; 0 if there is none.
+/// Returns the combining class of the last mark in a character's decomposition; 0 if it has no mark.
 fn trailing_combining_class(c: char) -> u8 {
     if c.is_ascii() {
         return 0;

@@ -43,8 +43,9 @@ pub(super) fn check_value(
         FieldType::Uri => text_matches(value, is_uri),
         FieldType::LanguageTag => {
             if !text_matches(value, is_language_tag) {
-                // A wrong tag breaks the rule about tags, unless the field has a narrower rule.
-                let rule = if rule == rule::HINTS_LISTS { rule::TAG } else { rule };
+                // In a list of languages, an invalid tag breaks the rule about tags, not the rule
+                // about lists.
+                let rule = if rule == rule::HINTS_LISTS { rule::LANGUAGE_TAG } else { rule };
                 report_wrong_value(field_type, rule, value, path, findings);
             }
             return;
@@ -168,8 +169,8 @@ fn check_integer(
     };
     let is_in_range = match number.as_i64() {
         Some(integer) => (min..=max).contains(&integer),
-        // Integers beyond 64 bits are reported by the rule about large integers. Here only the
-        // limits are checked.
+        // The rule about large integers reports integers beyond 64 bits. Here they only have to be
+        // within the field's limits.
         None => number.is_integer() && max == i64::MAX && !number.source().starts_with('-'),
     };
     if !is_in_range {
@@ -281,7 +282,7 @@ fn equality_key(value: JsonValue<'_>) -> Cow<'_, str> {
             _ => Cow::Borrowed(value.source()),
         },
         JsonKind::Array => {
-            Cow::Owned(value.items().fold("[".to_owned(), |sum, item| sum + &equality_key(item) + "\0"))
+            Cow::Owned(value.items().fold("[".to_owned(), |key, item| key + &equality_key(item) + "\0"))
         }
         JsonKind::Object => {
             let mut members: Vec<_> = value

@@ -88,7 +88,7 @@ impl<H: BuildHasher> QuestionRegistry<H> {
         let (token, timeout_seconds, subject) = match &session_event.body {
             SessionEventBody::Confirmation(question) => {
                 let question = question.as_ref();
-                (&question.token, question.timeout_seconds, question_subject(question)?)
+                (&question.token, question.timeout_seconds, build_subject(question)?)
             }
             SessionEventBody::Clarification(question) => {
                 let accepted = question.accepted_responses();
@@ -134,7 +134,7 @@ impl<H: BuildHasher> QuestionRegistry<H> {
     }
 
     /// Checks that no other question about the same action is open (§6.1), and that the limits
-    /// allow another one.
+    /// allow another question.
     fn check_capacity(&self, new: &Question) -> Result<(), AskError> {
         let (mut in_session, mut from_agent, mut total) = (0, 0, 0);
         for open in self.open_or_pending() {
@@ -159,8 +159,8 @@ impl<H: BuildHasher> QuestionRegistry<H> {
     }
 }
 
-fn question_subject<S: AsRef<str>>(confirmation: &Confirmation<S>) -> Result<QuestionSubject, AskError> {
-    let owned = |text: &Option<S>| text.as_ref().map(|text| text.as_ref().into());
+fn build_subject<S: AsRef<str>>(confirmation: &Confirmation<S>) -> Result<QuestionSubject, AskError> {
+    let to_owned = |text: &Option<S>| text.as_ref().map(|text| text.as_ref().into());
     let digest = match &confirmation.digest {
         Some(digest) => Some(Digest::parse(digest.as_ref()).ok_or(AskError::InvalidDigest)?),
         None => None,
@@ -179,8 +179,8 @@ fn question_subject<S: AsRef<str>>(confirmation: &Confirmation<S>) -> Result<Que
         irreversible: confirmation.irreversible,
         may_accept: confirmation.may_accept,
         may_reject: confirmation.may_reject,
-        tool: owned(&confirmation.tool),
-        call_id: owned(&confirmation.call_id),
+        tool: to_owned(&confirmation.tool),
+        call_id: to_owned(&confirmation.call_id),
         digest,
     })
 }
@@ -204,7 +204,7 @@ fn parse_default_response(default: &str, accepted: &AcceptedResponses) -> Option
 }
 
 /// Returns whether a token has 128 bits as 32 hexadecimal digits (§6.2.1). A token without letters
-/// is accepted, because about one random token in three million has none.
+/// is accepted, because about one random token in three million has no letters.
 fn is_unguessable(token: &str) -> bool {
     let tail = token.strip_prefix(ReplyToken::PREFIX).unwrap_or_default();
     tail.len() == 32 && tail.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
@@ -218,7 +218,7 @@ pub enum AskError {
     #[error("the event is not a question")]
     NotAQuestion,
     /// The event breaks these rules.
-    #[error("{}", messages(.0))]
+    #[error("{}", join_messages(.0))]
     RuleViolations(Vec<Finding>),
     /// The `action_digest` is not a digest.
     #[error("action_digest must be sha256: followed by 64 hexadecimal digits")]
@@ -272,6 +272,6 @@ impl AskError {
     }
 }
 
-fn messages(findings: &[Finding]) -> String {
+fn join_messages(findings: &[Finding]) -> String {
     findings.iter().map(Finding::message).collect::<Vec<_>>().join("; ")
 }

@@ -10,21 +10,21 @@ use crate::id::{ReplyToken, SessionId, SubscriptionId};
 use super::{ConsentOutcome, IgnoreReason, Question, QuestionRegistry, Reminder, ResolvedBy, StagedChange};
 
 impl<H: BuildHasher> QuestionRegistry<H> {
-    /// Handles everything that is due at `now`. Expired questions, and those that nobody can answer
-    /// any more, get their default; people with little time left are reminded. Call it at
-    /// [`next_deadline`](Self::next_deadline); calling it later or twice is harmless.
+    /// Handles everything that is due at `now`. Questions that expired, or that nobody can answer
+    /// any more, get their default. People with little time left are reminded. Call this method at
+    /// [`next_deadline`](Self::next_deadline). Calling it later or twice is harmless.
     pub fn handle_deadlines(&mut self, now: UnixMillis) -> StagedChange {
         while let Some(expired) = self.subscriptions.next_expired(now) {
             self.close(&expired);
         }
         let mut change = StagedChange::default();
         for question in self.open_questions() {
-            self.resolve_if_due(question, now, &mut change);
+            self.handle_due_question(question, now, &mut change);
         }
         self.stage(change)
     }
 
-    fn resolve_if_due(&self, question: &Question, now: UnixMillis, change: &mut StagedChange) {
+    fn handle_due_question(&self, question: &Question, now: UnixMillis, change: &mut StagedChange) {
         let resolved_by = if now >= question.deadline {
             Some(ResolvedBy::Timeout)
         } else if !self.subscriptions.can_answer(question, now)
@@ -49,7 +49,7 @@ impl<H: BuildHasher> QuestionRegistry<H> {
         }
     }
 
-    /// Opens a subscription of a principal, or resumes a lost one. From now on, the subscription
+    /// Opens a subscription of a principal, or resumes a lost subscription. From now on, the subscription
     /// can receive questions. Returns false if it belongs to another principal or was closed
     /// before.
     pub fn subscription_opened(&mut self, id: &SubscriptionId, principal: &str) -> bool {
@@ -121,8 +121,8 @@ impl<H: BuildHasher> QuestionRegistry<H> {
         Ok(self.stage(change))
     }
 
-    /// Ends a session. Its open questions are refused (§6.8), and its accepted ones can no longer
-    /// be spent.
+    /// Ends a session. Its open questions are refused (§6.8), and its accepted questions can no
+    /// longer be spent.
     pub fn end_session(&mut self, session: &SessionId, now: UnixMillis) -> StagedChange {
         if self.is_ending(session) {
             return StagedChange::default();
@@ -144,7 +144,9 @@ impl<H: BuildHasher> QuestionRegistry<H> {
     }
 }
 
-/// Removes an expired grace period, so that it causes no further wake-up.
+/// Removes the period after a restart in which the question waits for listeners to reconnect, if it
+/// has expired. Otherwise it would cause further calls of
+/// [`QuestionRegistry::handle_deadlines`].
 fn without_expired_grace(question: &Question, now: UnixMillis) -> Question {
     let mut question = question.clone();
     question.grace_until = question.grace_until.filter(|until| now < *until);

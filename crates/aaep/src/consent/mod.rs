@@ -9,11 +9,12 @@
 //! ```
 //!
 //! [`QuestionRegistry`] is a state machine without clock, randomness or I/O. Every change has two
-//! steps. First, a call returns a [`StagedChange`] with the outcomes and the new records of the
+//! steps. First, a method returns a [`StagedChange`] with the outcomes and the new records of the
 //! questions. The caller stores these records in one transaction, then
 //! [commits](QuestionRegistry::commit) the change, and only then notifies anyone. If the write
 //! fails, the caller [abandons](QuestionRegistry::abandon) the change. Between the two steps the
-//! questions are pending, and no other change to them is possible. A refused call changes nothing.
+//! questions are pending, and no other change to them is possible. A method that returns an error
+//! changes nothing.
 //!
 //! - [`ask`](QuestionRegistry::ask) takes the event with the question, and the subscriptions that receive it.
 //! - [`handle_reply`](QuestionRegistry::handle_reply) takes a reply or a request for more time, and

@@ -74,7 +74,7 @@ pub enum QuestionStatus {
         /// (§6.3.2).
         modified: bool,
     },
-    /// A clarification that was answered, or can no longer be.
+    /// A clarification that was answered, or can no longer be answered.
     Closed,
 }
 
@@ -89,7 +89,8 @@ impl Question {
         matches!(self.subject, QuestionSubject::Confirmation { .. })
     }
 
-    /// Returns the digest of the action that the question covers, if there is one.
+    /// Returns the digest of the action that the question covers; `None` if the question has no
+    /// digest.
     pub fn action_digest(&self) -> Option<Digest> {
         match &self.subject {
             QuestionSubject::Confirmation { digest, .. } => *digest,
@@ -126,8 +127,8 @@ impl Question {
         }
     }
 
-    /// Returns whether the question stays open until a lost subscription reconnects. It does not if
-    /// its default is accept (C-C17).
+    /// Returns whether the question stays open until a lost subscription reconnects. A question
+    /// whose default is accept does not (C-C17).
     pub(super) fn waits_for_reconnect(&self) -> bool {
         self.default_answer() != QuestionAnswer::Decision(Decision::Accept)
     }
@@ -188,7 +189,7 @@ impl Question {
         reminder_times(self.asked_at, self.deadline)
     }
 
-    /// Returns the reminder that is due. If both are due, returns the later one.
+    /// Returns the reminder that is due. If both reminders are due, returns the second.
     pub(super) fn due_reminder(&self, now: UnixMillis) -> Option<ReminderThreshold> {
         let due: Vec<bool> = self
             .reminder_times()
@@ -203,7 +204,7 @@ impl Question {
         }
     }
 
-    /// Marks a reminder as sent, and the earlier one with it.
+    /// Marks a reminder as sent. The second reminder also marks the first as sent.
     pub(super) fn with_reminder_sent(mut self, threshold: ReminderThreshold) -> Self {
         self.reminders_sent[0] = true;
         self.reminders_sent[1] |= threshold == ReminderThreshold::Tenth;

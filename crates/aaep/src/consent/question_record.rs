@@ -1,4 +1,4 @@
-//! The stored form of questions, which lets them survive a crash. Member names and status names are
+//! The stored form of questions, so that questions survive a crash. Member names and status names are
 //! part of the stored format, so they stay the same when a Rust name changes.
 
 use seal::{Digest, UnixMillis};
@@ -160,9 +160,9 @@ const STATUSES: [(QuestionStatus, &str); 7] = [
 ];
 
 fn status_name(status: QuestionStatus) -> &'static str {
-    STATUSES.iter().find(|(one, _)| *one == status).map_or("refused", |(_, name)| name)
+    STATUSES.iter().find(|(known, _)| *known == status).map_or("refused", |(_, name)| name)
 }
 
 fn parse_status(name: &str) -> Option<QuestionStatus> {
-    STATUSES.iter().find(|(_, one)| *one == name).map(|(status, _)| *status)
+    STATUSES.iter().find(|(_, known)| *known == name).map(|(status, _)| *status)
 }

@@ -1,4 +1,4 @@
-//! The registry of questions: committed, pending and retired ones.
+//! The registry of questions. It tracks committed, pending and retired questions.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasher, BuildHasherDefault};
@@ -22,20 +22,19 @@ seal::defaults! {
         pub max_open_per_agent: usize = 64,
         /// The maximum number of open questions in total.
         pub max_open_total: usize = 4096,
-        /// The maximum number of resolved questions that an open session keeps in full. Older ones
-        /// are reduced to a 64-bit fingerprint and can no longer be spent.
+        /// The maximum number of resolved questions that an open session keeps in full. Older
+        /// questions are reduced to a 64-bit fingerprint and can no longer be spent.
         pub max_resolved_per_session: usize = 64,
     }
 }
 
 type QuestionsByFingerprint = HashMap<u64, Question, BuildHasherDefault<IdentityHasher>>;
 
-/// The open questions of a hub, their answers and what they cover. See [the module](super) for an
-/// overview of the methods.
+/// The questions of a hub, their answers, and the actions that the answers permit. See
+/// [the module](super) for an overview of the methods.
 ///
-/// Questions are found by a fingerprint of their token. Use a hasher with random keys, so that
-/// nobody can predict which tokens collide. Looking up an unknown token costs as much as looking up
-/// an existing one.
+/// Questions are found by a fingerprint of their token. Use a hasher with random keys, so nobody
+/// can predict which tokens collide. The cost of a lookup is the same for known and unknown tokens.
 #[derive(Clone, Debug)]
 pub struct QuestionRegistry<H> {
     pub(super) limits: ConsentLimits,
@@ -218,7 +217,7 @@ impl<H: BuildHasher> QuestionRegistry<H> {
         not_pending.filter_map(|(_, fingerprint)| self.by_fingerprint.get(fingerprint))
     }
 
-    /// Returns the open questions, and those about to be opened.
+    /// Returns the open questions, and the questions that a staged change will open.
     pub(super) fn open_or_pending(&self) -> impl Iterator<Item = &Question> {
         let committed = self.due.iter().filter_map(|(_, fingerprint)| self.by_fingerprint.get(fingerprint));
         let new =
@@ -288,9 +287,9 @@ impl<H: BuildHasher> QuestionRegistry<H> {
     fn evict_resolved(&mut self, session: &SessionId) {
         let Some(list) = self.sessions.get_mut(session) else { return };
         let status = |fingerprint: &u64| self.by_fingerprint.get(fingerprint).map(|question| question.status);
-        let resolved =
+        let resolved_count =
             list.iter().filter(|fingerprint| status(fingerprint) != Some(QuestionStatus::Open)).count();
-        if resolved <= self.limits.max_resolved_per_session {
+        if resolved_count <= self.limits.max_resolved_per_session {
             return;
         }
         let is_removable = |fingerprint: &u64| {

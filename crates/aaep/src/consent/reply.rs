@@ -30,7 +30,7 @@ pub struct MessageSender<'s> {
     pub channel: ReplyChannel<'s>,
 }
 
-/// How a message arrived. This limits which subscriptions it can name.
+/// How a message arrived, which limits the subscriptions that the message can name.
 #[derive(Clone, Copy, Debug)]
 pub enum ReplyChannel<'s> {
     /// As a separate request, such as an HTTP POST. It may name any subscription of the sender.
@@ -125,7 +125,8 @@ impl<H: BuildHasher> QuestionRegistry<H> {
     /// the subscription may answer this question; that the reply has the right kind; that the
     /// question is unresolved and no other reply to it is being stored; that neither our clock nor
     /// the reply's timestamp has reached the deadline; and that the answer is allowed. The first
-    /// reply that passes all checks resolves the question. A reply that fails one changes nothing.
+    /// reply that passes all checks resolves the question. A reply that fails a check changes
+    /// nothing.
     pub fn handle_reply(
         &mut self,
         reply: &Reply,
@@ -208,7 +209,7 @@ impl<H: BuildHasher> QuestionRegistry<H> {
     }
 
     /// Stops a session on behalf of the person. Its open questions are refused, and its accepted
-    /// ones can no longer be spent. `receives_session` says whether the named subscription receives
+    /// questions can no longer be spent. `receives_session` says whether the named subscription receives
     /// the session and may stop it, which only the hub knows.
     pub fn stop_session(
         &mut self,

@@ -8,7 +8,7 @@ use crate::message::ClarificationResponse;
 
 use super::Receipt;
 
-/// The resolution of a question. There is exactly one for each token.
+/// The resolution of a question. Each token has exactly one resolution.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Resolution {

@@ -19,13 +19,13 @@ use super::{
 pub struct GuardedCall<'c> {
     /// The session of the call.
     pub session_id: &'c SessionId,
-    /// The question that covers the call. If absent, the registry searches for one that covers it.
+    /// The question that covers the call. If absent, the registry searches for it.
     pub token: Option<&'c ReplyToken>,
     /// The tool's name.
     pub tool: &'c str,
     /// The `tool_call_id`.
     pub call_id: Option<&'c str>,
-    /// The arguments as JSON; required if the question covers a digest.
+    /// The arguments as JSON; required if the question is bound to a digest.
     pub arguments: Option<&'c str>,
     /// Whether the call cannot be undone.
     pub irreversible: bool,
@@ -33,8 +33,8 @@ pub struct GuardedCall<'c> {
 
 impl<H: BuildHasher> QuestionRegistry<H> {
     /// Spends an accepted question on this call. Afterwards the question covers no other call. A
-    /// question with a digest covers only that action. A question without one covers any single
-    /// call of its session, as in AAEP without sayso's extension.
+    /// question with a digest covers only that action. A question without a digest covers any
+    /// single call of its session, as in AAEP without sayso's extension.
     pub fn spend(&mut self, call: &GuardedCall<'_>) -> Result<StagedChange, SpendError> {
         let digest = match call.arguments {
             Some(arguments) => {
@@ -56,8 +56,8 @@ impl<H: BuildHasher> QuestionRegistry<H> {
         Ok(self.stage(StagedChange::single(question, ConsentOutcome::ConsentSpent(spent))))
     }
 
-    /// Returns the accepted question that covers this call, without spending it. This is for calls
-    /// that need no consent, but may refer to a question.
+    /// Returns the accepted question that covers this call, without spending the question. Use this
+    /// method for calls that need no consent but may refer to a question.
     pub fn find_covering(&self, call: &GuardedCall<'_>) -> Option<&ReplyToken> {
         let digest = call.arguments.and_then(|arguments| BoundAction::new(call.tool, arguments).ok());
         let digest = digest.map(|action| action.digest());
@@ -82,8 +82,8 @@ impl<H: BuildHasher> QuestionRegistry<H> {
         }
     }
 
-    /// Finds the best question for the call: accepted by a person before accepted by default, then
-    /// the most specific one.
+    /// Finds the best question for the call. A question that a person accepted is preferred to a
+    /// question that was accepted by default, then the most specific question is preferred.
     fn find_best_match(
         &self,
         call: &GuardedCall<'_>,
@@ -190,7 +190,7 @@ impl SpendError {
     /// Returns the rule that the call would break.
     pub fn rule(&self, irreversible: bool) -> Rule {
         match self {
-            Self::Undecided => rule::BLOCKED,
+            Self::Undecided => rule::ACTION_WAITS,
             Self::Refused { modified: true } => rule::MODIFIED_ACTION,
             Self::Refused { modified: false } => rule::AFTER_REJECT,
             Self::SessionEnded => rule::AFTER_END,

@@ -95,7 +95,7 @@ pub struct ConsentSpent {
     pub token: ReplyToken,
     /// The session of the question.
     pub session_id: SessionId,
-    /// The digest of the call, if it has one.
+    /// The digest of the call, if known.
     pub digest: Option<Digest>,
 }
 

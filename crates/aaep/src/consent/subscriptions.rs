@@ -1,4 +1,4 @@
-//! The open subscriptions, their principals, and which of them are disconnected.
+//! The open subscriptions, their principals and their disconnections.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -34,7 +34,7 @@ record! {
 
 pub(crate) const PRODUCER: FieldType = FieldType::Record {
     fields: Producer::FIELDS,
-    unknown_member_rule: Some(rule::PRODUCER_CLOSED),
+    unknown_member_rule: Some(rule::PRODUCER_MEMBERS),
     non_object_member_rule: None,
 };
 
@@ -44,9 +44,9 @@ record! {
         required {}
         optional {
             /// The language of the text.
-            primary_language: String, FieldType::LanguageTag, rule::TAG;
+            primary_language: String, FieldType::LanguageTag, rule::LANGUAGE_TAG;
             /// The direction of the text; left to right if absent.
-            text_direction: TextDirection, FieldType::Enum(TextDirection::VALUES), rule::DIRECTION;
+            text_direction: TextDirection, FieldType::Enum(TextDirection::VALUES), rule::TEXT_DIRECTION;
             /// Other available languages.
             available_languages: Vec<String>,
                 FieldType::List { item: &FieldType::LanguageTag, min: 0, max: 32, unique: true, item_rule: None }, rule::HINTS_LISTS;
@@ -64,11 +64,11 @@ record! {
 
 const LOCALIZATION_HINTS: FieldType = FieldType::Record {
     fields: LocalizationHints::FIELDS,
-    unknown_member_rule: Some(rule::HINTS_CLOSED),
+    unknown_member_rule: Some(rule::HINTS_MEMBERS),
     non_object_member_rule: None,
 };
 
-/// The vocabularies of an event: the core context and those of its extensions (§3.2.1).
+/// The vocabularies of an event: the core context and the contexts of its extensions (§3.2.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Context {
     /// Only the core context. Used if the event has no extension (C-A20).
@@ -162,15 +162,20 @@ pub(crate) const FIELDS: &[Field] = &[
         None,
     ),
     field("type", FieldType::NON_EMPTY_TEXT, rule::TYPE_PRESENT, Some(rule::TYPE_PRESENT)),
-    field("event_id", EventId::FIELD_TYPE, rule::EVENT_ID, Some(rule::REQUIRED)),
-    field("session_id", SessionId::FIELD_TYPE, rule::SESSION_ID, Some(rule::REQUIRED)),
+    field("event_id", EventId::FIELD_TYPE, rule::EVENT_ID, Some(rule::REQUIRED_MEMBERS)),
+    field("session_id", SessionId::FIELD_TYPE, rule::SESSION_ID, Some(rule::REQUIRED_MEMBERS)),
     field("sequence_number", FieldType::COUNT, rule::SEQUENCE_NUMBER, None),
-    field("timestamp", FieldType::Timestamp { any_rfc3339: false }, rule::TIME_FORM, Some(rule::REQUIRED)),
-    field("producer", PRODUCER, rule::PRODUCER, Some(rule::REQUIRED)),
+    field(
+        "timestamp",
+        FieldType::Timestamp { any_rfc3339: false },
+        rule::TIME_FORM,
+        Some(rule::REQUIRED_MEMBERS),
+    ),
+    field("producer", PRODUCER, rule::PRODUCER, Some(rule::REQUIRED_MEMBERS)),
     field("verbosity", FieldType::Enum(Verbosity::VALUES), rule::VERBOSITY, None),
     field("urgency", FieldType::Enum(Urgency::VALUES), rule::URGENCY, None),
-    field("localization_hints", LOCALIZATION_HINTS, rule::HINTS_CLOSED, None),
-    field("correlation_id", FieldType::ANY_TEXT, rule::CORRELATION, None),
+    field("localization_hints", LOCALIZATION_HINTS, rule::HINTS_MEMBERS, None),
+    field("correlation_id", FieldType::ANY_TEXT, rule::CORRELATION_ID, None),
     field("extensions", FieldType::Extensions, rule::EXTENSION_OBJECT, None),
 ];
 

@@ -13,7 +13,7 @@ const VOCABULARY_URI_PREFIX: &str = "https://aaep-protocol.org/vocab/v1#";
 
 macro_rules! event_types {
     ($($name:ident = $local:literal,)*) => {
-        /// The type of an event: one of the twelve core types, or another one.
+        /// The type of an event: one of the twelve core types, or any other type.
         ///
         /// The compact and the full-URI form of a core type are the same type (§3.2.2, C-A3):
         ///
@@ -26,7 +26,7 @@ macro_rules! event_types {
         #[non_exhaustive]
         pub enum EventType {
             $(#[doc = concat!("`aaep:", $local, "`")] $name,)*
-            /// A type of an extension, or one that this version does not know.
+            /// A type of an extension, or a type that this version does not know.
             Other(Box<str>),
         }
 
@@ -34,12 +34,12 @@ macro_rules! event_types {
             /// The twelve core types.
             pub const CORE: &'static [EventType] = &[$(EventType::$name),*];
 
-            /// Parses a type in either form.
+            /// Parses a type in compact or full-URI form.
             pub fn parse(text: &str) -> Self {
                 Self::parse_core(text).unwrap_or_else(|| Self::Other(text.into()))
             }
 
-            /// Parses a core type in either form.
+            /// Parses a core type in compact or full-URI form.
             pub(crate) fn parse_core(text: &str) -> Option<Self> {
                 let local = text
                     .strip_prefix("aaep:")

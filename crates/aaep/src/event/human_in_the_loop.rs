@@ -1,4 +1,4 @@
-//! The human-in-the-loop events (§4.4), by which the agent asks a person or hands over its task.
+//! The human-in-the-loop events (§4.4): questions to a person, and hand-offs.
 
 use crate::event::{Decision, HandoffTarget, ResponseKind, Reversibility, RiskLevel};
 use crate::id::ReplyToken;

@@ -82,7 +82,7 @@ impl Event {
 }
 
 impl Payload {
-    /// Returns the summary for a verbosity, or the closest one available.
+    /// Returns the summary for a verbosity, or the closest available summary.
     pub fn summary(&self, verbosity: &Verbosity) -> Option<&str> {
         let [terse, normal, detailed] = self.summaries();
         match verbosity {
@@ -109,7 +109,7 @@ macro_rules! payloads {
             /// An event of an extension or of an unknown type: its members as received.
             Extension(Members),
             /// A core event whose required members are missing or invalid: its members as received.
-            /// A critical one is still announced.
+            /// If the event is critical, it is announced anyway.
             Malformed(Members),
         }
 
@@ -158,7 +158,7 @@ macro_rules! payloads {
         }
 
         impl EventType {
-            /// Returns the fields of this type's payload; none for a type that is not a core type.
+            /// Returns the fields of this type's payload; empty for a type that is not a core type.
             pub(crate) fn fields(&self) -> &'static [Field] {
                 match self {
                     $(Self::$name => $name::FIELDS,)*

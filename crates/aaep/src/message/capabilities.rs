@@ -113,7 +113,7 @@ record! {
                 rule::CAPABILITY_FORM;
             /// The filters for events.
             event_filters: EventFilters,
-                FieldType::Record { fields: EventFilters::FIELDS, unknown_member_rule: Some(rule::FILTER_CLOSED), non_object_member_rule: None },
+                FieldType::Record { fields: EventFilters::FIELDS, unknown_member_rule: Some(rule::FILTER_MEMBERS), non_object_member_rule: None },
                 rule::CAPABILITY_FORM;
             /// The implemented conformance levels.
             supported_conformance_levels: Vec<ConformanceLevel>,

@@ -34,7 +34,7 @@ record! {
             /// The URI of the subscriber's manifest.
             subscriber_manifest_uri: String, FieldType::Uri, rule::REQUEST_FORM;
             /// Links the request to external traces.
-            correlation_id: String, FieldType::ANY_TEXT, rule::CORRELATION;
+            correlation_id: String, FieldType::ANY_TEXT, rule::CORRELATION_ID;
             /// Data of extensions.
             extensions: RawJson, FieldType::Extensions, rule::EXTENSION_OBJECT;
         }

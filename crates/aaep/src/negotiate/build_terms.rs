@@ -16,7 +16,7 @@ pub(super) fn build_terms(
     notes: &mut NegotiationNotes,
 ) -> Result<Terms, SubscriptionRejected> {
     let requested = narrow::drop_unreadable(requested, notes);
-    // The previous terms, for a capability that was not requested.
+    // Returns the previous terms for a capability that was not requested.
     let unchanged = |is_requested: bool| previous.filter(|_| !is_requested);
 
     let max_events_per_second = match unchanged(requested.max_events_per_second.is_some()) {

@@ -1,19 +1,19 @@
 //! Language selection (§11.1.3): RFC 4647 lookup for each requested tag in turn (C-H2).
 //!
-//! Tags are compared case-insensitively and returned as written. `_` is treated as `-`, so that the
-//! suffix of a variant (`summary_normal_zh_hant`, §11.5.1, C-H1) can be used directly.
+//! Tags are compared case-insensitively and returned as written. `_` is treated as `-`, because the
+//! language suffix of a translated member uses `_` (`summary_normal_zh_hant`, §11.5.1, C-H1).
 
 /// The selected language, and how it was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LanguageChoice<'a> {
-    /// One of the available languages, or the primary one, as written.
+    /// One of the available languages or the primary language, as written in the event.
     pub language: &'a str,
     /// How the language was found.
     pub matched_by: LanguageMatch,
 }
 
-/// The steps of §11.1.3 in order. Each requested tag goes through the first three before the next
-/// tag is tried.
+/// The steps of §11.1.3 in order. The first three steps are tried for each requested tag before the
+/// next tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum LanguageMatch {
@@ -23,13 +23,14 @@ pub enum LanguageMatch {
     Truncated,
     /// A longer form is available: `en-US` for `en` (§11.1.2).
     Extended,
-    /// No requested tag is available; the event's `fallback_chain` names this one (C-H3).
+    /// No requested tag is available; this language is in the event's `fallback_chain` (C-H3).
     Fallback,
     /// Nothing else is available, so the event's own language is used. The event is never withheld.
     Primary,
 }
 
-/// Selects a language from those of an event: its primary language, then the available ones.
+/// Selects a language of an event. Its primary language is considered before its other available
+/// languages.
 ///
 /// ```
 /// use aaep::negotiate::language::{LanguageMatch, choose};
@@ -153,7 +154,7 @@ mod tests {
             choose_from(&["zh-Hant"], &["zh-Hans-CN", "zh-Hant-TW"]),
             ("zh-Hant-TW", LanguageMatch::Extended)
         );
-        // An exact match wins over a longer one, regardless of the order.
+        // An exact match is preferred to a longer tag, regardless of the order.
         assert_eq!(choose_from(&["en"], &["en-US", "en"]), ("en", LanguageMatch::Exact));
         // `enm` is Middle English.
         assert_eq!(choose_from(&["en"], &["enm"]), ("yo", LanguageMatch::Primary));
@@ -220,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn the_suffix_of_a_variant_is_accepted_as_a_tag() {
+    fn the_language_suffix_of_a_member_name_is_accepted_as_a_tag() {
         // C-H1: lower case, `_` for `-`.
         assert_eq!(
             choose_from(&["zh-Hant-TW"], &["en_us", "zh_hant"]),

@@ -64,7 +64,7 @@ pub fn answer_request(
 }
 
 /// Answers a renegotiation (§5.7). Absent capabilities stay as they are, even if the offer has
-/// become smaller. The requested ones are negotiated again and may become wider. A rejection ends
+/// become smaller. The requested capabilities are negotiated again and may become wider. A rejection ends
 /// the subscription.
 pub fn renegotiate(
     terms: &Terms,

@@ -68,7 +68,7 @@ pub(super) fn rate(
     if requested == Some(0) {
         return Err(incompatible("max_events_per_second must be at least 1."));
     }
-    // There is no limit if neither side has one.
+    // The rate is unlimited only if neither side sets a limit.
     let offered = offered
         .map(|offered| offered.clamp(1, MAX_EVENTS_PER_SECOND))
         .or(requested.map(|_| MAX_EVENTS_PER_SECOND));
@@ -89,8 +89,8 @@ pub(super) fn cognitive_load(requested: Option<CognitiveLoad>) -> CognitiveLoad 
     requested.unwrap_or(CognitiveLoad::Medium)
 }
 
-/// Returns the requested tags that can be served. They are not changed: `en` stays `en` even if it
-/// is served by `en-US` (C-C8).
+/// Returns the requested tags that can be served. The tags are not changed: `en` stays `en` even if
+/// the events are in `en-US` (C-C8).
 pub(super) fn languages(
     requested: Option<&[String]>,
     offered: &[String],
@@ -129,11 +129,11 @@ pub(super) fn reply(
     kind: &str,
     notes: &mut NegotiationNotes,
 ) -> bool {
-    let requested = requested == Some(true);
-    if requested && !is_permitted {
+    let is_requested = requested == Some(true);
+    if is_requested && !is_permitted {
         notes.push(format!("{kind} cannot be answered by this subscriber."));
     }
-    requested && is_permitted
+    is_requested && is_permitted
 }
 
 /// Returns the boundaries that both sides support. Completion is always available. If none of the
@@ -182,7 +182,7 @@ pub(super) fn filters(
     };
     let is_short = |pattern: &String| pattern.chars().count() <= MAX_PATTERN_CHARS;
     // A truncated pattern matches everything that the original matches, and possibly more. This is
-    // safe for exclusion only, so long patterns for inclusion are dropped.
+    // safe only for `exclude`, so long patterns in `include` are dropped.
     let truncate = |pattern: String| {
         if is_short(&pattern) {
             return pattern;
@@ -213,8 +213,8 @@ pub(super) fn levels(
     let honored: Vec<_> =
         (1..=3).filter(|level| requested.contains(level) && offered.contains(level)).collect();
     if honored.is_empty() {
-        // As in C-C9, the subscriber is served anyway: an implementation of a higher level can also
-        // handle a lower one.
+        // As in C-C9, the subscriber is served anyway, because an implementation of a higher level
+        // can also handle a lower level.
         notes.push(format!("There is no common conformance level, so level {DEFAULT_LEVEL} is used."));
     } else if requested.iter().any(|level| (1..=3).contains(level) && !honored.contains(level)) {
         let supported: Vec<_> = honored.iter().map(ToString::to_string).collect();
@@ -223,8 +223,8 @@ pub(super) fn levels(
     honored
 }
 
-/// Returns the extensions that both sides support. Two with the same prefix cannot be distinguished
-/// (§7.3.1, C-G8).
+/// Returns the extensions that both sides support. Rejects two extensions with the same prefix,
+/// because their data could not be distinguished (§7.3.1, C-G8).
 pub(super) fn extensions(
     requested: Option<&[String]>,
     offered: &[Extension],
@@ -274,7 +274,7 @@ pub(super) fn extension_capabilities(
 ) -> Members {
     let is_common_prefix = |name: &str| extensions.iter().any(|extension| extension.prefix() == name);
     let mut capabilities = BTreeMap::new();
-    // Keeps the previous capabilities, except those of another extension with the same prefix.
+    // Keeps the previous capabilities, unless the prefix now belongs to another extension.
     if let Some(previous) = previous {
         for extension in previous.extensions.iter().filter(|extension| extensions.contains(extension)) {
             capabilities.extend(

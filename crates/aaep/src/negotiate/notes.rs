@@ -2,7 +2,7 @@
 
 /// The maximum length of `negotiation_notes` in characters.
 const MAX_CHARS: usize = 4096;
-/// The maximum number of names that are listed. The rest is only counted.
+/// The maximum number of names that are listed. Further names are only counted.
 const MAX_LISTED_NAMES: usize = 5;
 
 /// The notes as sentences, in the order of the capabilities.
@@ -14,7 +14,7 @@ impl NegotiationNotes {
         self.0.push(sentence.into());
     }
 
-    /// Joins the sentences that fit. Returns `None` if there are none.
+    /// Joins the sentences that fit. Returns `None` if there are no notes.
     pub(super) fn finish(self) -> Option<String> {
         let mut text = String::new();
         for sentence in self.0 {

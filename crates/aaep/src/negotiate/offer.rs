@@ -1,12 +1,12 @@
-//! What a producer, or a hub for its producers, offers to one subscriber.
+//! The offer that a producer makes to one subscriber, or that a hub makes for its producers.
 
 use crate::check::SAYSO_EXTENSION;
 use crate::event::{CoalesceHint, Producer};
 use crate::grammar::{is_compact_jws, is_prefix, is_reserved_prefix, is_uri};
 use crate::message::{Boundary, Capabilities, ConformanceLevel};
 
-/// What is offered to one subscriber. Of each capability, the subscriber gets the narrower of the
-/// requested and the offered value.
+/// The capabilities that are offered to one subscriber. For each capability, the subscriber gets the
+/// narrower of the requested and the offered value.
 ///
 /// ```
 /// use aaep::{event::Producer, negotiate::Offer};
@@ -42,8 +42,8 @@ pub struct Offer {
 }
 
 impl Offer {
-    /// Creates an offer of everything in AAEP 1.0.0 without limits, including the right to answer,
-    /// and of sayso's own extension.
+    /// Creates an offer without limits: everything in AAEP 1.0.0, the right to answer, and sayso's
+    /// own extension.
     pub fn new(producer: Producer) -> Self {
         Self {
             producer,

@@ -10,7 +10,7 @@ use crate::message::{
 };
 use crate::record::Members;
 
-/// The terms of one subscription. Lists that are sets have a canonical order, so that equal terms
+/// The terms of one subscription. Lists whose order has no meaning are sorted, so equal terms
 /// compare equal and subscriptions can share shaped events.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -21,7 +21,7 @@ pub struct Terms {
     pub max_events_per_second: Option<u64>,
     /// The verbosity.
     pub verbosity: Verbosity,
-    /// The languages in order of preference; empty if none of the requested ones is available
+    /// The languages in order of preference; empty if no requested language is available
     /// (C-C9).
     pub languages: Vec<String>,
     /// Whether confirmations are sent and may be answered (C-C1).
@@ -42,21 +42,22 @@ pub struct Terms {
     pub pace_wpm: Option<u64>,
     /// Whether the subscriber accepts only signed manifests.
     pub signed_manifests_only: bool,
-    /// The capabilities of the common extensions: an object under the prefix of each.
+    /// The capabilities of the common extensions: one object for each, under its prefix.
     pub extension_capabilities: Members,
 }
 
 /// Event filters: unique patterns in compact form (§5.3.1.7).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HonoredFilters {
-    /// At least one of these must match.
+    /// An event type must match at least one of these patterns.
     pub include: Vec<String>,
-    /// None of these may match.
+    /// An event type must match none of these patterns.
     pub exclude: Vec<String>,
 }
 
 impl Terms {
-    /// Returns the conformance level of the subscription: the highest common one (§5.3.1.8).
+    /// Returns the conformance level of the subscription, which is the highest common level
+    /// (§5.3.1.8).
     pub fn level(&self) -> ConformanceLevel {
         self.levels.iter().copied().max().unwrap_or(DEFAULT_LEVEL)
     }

@@ -73,7 +73,7 @@ fn the_lower_rate_is_honored() {
     assert_eq!(notes("{}", &offer), "At most 20 events per second are sent.");
     offer.max_events_per_second = Some(0);
     assert_eq!(terms("{}", &offer).max_events_per_second, Some(1));
-    // No rate is both at most 0 and at least 1.
+    // A rate of 0 cannot be honored, because the minimum is 1.
     assert_eq!(
         rejection(r#"{"max_events_per_second":0}"#, &offer).reason_code,
         ReasonCode::CapabilitiesIncompatible
@@ -133,14 +133,14 @@ fn at_most_32_languages_are_honored() {
 #[test]
 fn replies_are_honored_if_requested_and_permitted() {
     let both = r#"{"supports_confirmation_reply":true,"supports_clarification_reply":true}"#;
-    let mut observer = offer();
-    assert!(terms(both, &observer).answers_confirmations && terms(both, &observer).answers_clarifications);
-    observer.answers_confirmations = false;
-    let honored = terms(both, &observer);
+    let mut limited = offer();
+    assert!(terms(both, &limited).answers_confirmations && terms(both, &limited).answers_clarifications);
+    limited.answers_confirmations = false;
+    let honored = terms(both, &limited);
     assert!(!honored.answers_confirmations && honored.answers_clarifications);
-    assert!(notes(both, &observer).contains("Confirmations cannot be answered"));
-    observer.answers_clarifications = false;
-    assert!(!terms(both, &observer).answers_clarifications);
+    assert!(notes(both, &limited).contains("Confirmations cannot be answered"));
+    limited.answers_clarifications = false;
+    assert!(!terms(both, &limited).answers_clarifications);
     assert!(!terms("{}", &offer()).answers_confirmations);
 }
 
@@ -156,10 +156,10 @@ fn common_boundaries_and_completion_are_honored() {
     offer.boundaries = vec![CoalesceHint::Sentence];
     assert_eq!(terms(requested, &offer).boundaries, [CoalesceHint::Completion]);
     assert!(notes(requested, &offer).contains("none, word"));
-    for nothing in [r#"["word"]"#, r#"["verse"]"#, "[]"] {
-        let rejected = rejection(&format!(r#"{{"coalesce_boundaries":{nothing}}}"#), &offer);
-        assert_eq!(rejected.reason_code, ReasonCode::CapabilitiesIncompatible, "{nothing}");
-        assert!(rejected.reason_message.contains("sentence, completion"), "{nothing}");
+    for unavailable in [r#"["word"]"#, r#"["verse"]"#, "[]"] {
+        let rejected = rejection(&format!(r#"{{"coalesce_boundaries":{unavailable}}}"#), &offer);
+        assert_eq!(rejected.reason_code, ReasonCode::CapabilitiesIncompatible, "{unavailable}");
+        assert!(rejected.reason_message.contains("sentence, completion"), "{unavailable}");
     }
 }
 
@@ -200,8 +200,8 @@ fn the_highest_common_level_is_honored() {
     offer.levels = vec![2, 1];
     let honored = terms(r#"{"supported_conformance_levels":[3,2,1,9]}"#, &offer);
     assert_eq!((honored.level(), honored.levels), (2, vec![1, 2]));
-    let (accepted, alone) = ask(r#"{"supported_conformance_levels":[3]}"#, &offer).unwrap();
-    assert_eq!((alone.level(), accepted.honored_capabilities.supported_conformance_levels), (1, None));
+    let (accepted, terms) = ask(r#"{"supported_conformance_levels":[3]}"#, &offer).unwrap();
+    assert_eq!((terms.level(), accepted.honored_capabilities.supported_conformance_levels), (1, None));
     assert!(accepted.negotiation_notes.unwrap().contains("no common conformance level"));
 }
 

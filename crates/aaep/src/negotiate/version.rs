@@ -12,7 +12,8 @@ pub(super) fn highest_common<'o>(requested: &str, offered: &'o [String]) -> Opti
         .iter()
         .filter_map(|offer| Some((Version::parse(offer)?, &**offer)))
         .filter(|(offer, _)| offer.major == requested.major && offer.minor <= requested.minor)
-        // A newer patch is compatible, but versions up to the requested one are preferred.
+        // A newer patch version is compatible, but versions up to the requested version are
+        // preferred.
         .max_by(|(left, _), (right, _)| {
             let is_not_newer = |version: &Version<'_>| version.compare(&requested) != Ordering::Greater;
             is_not_newer(left).cmp(&is_not_newer(right)).then_with(|| left.compare(right))
@@ -54,7 +55,7 @@ impl<'v> Version<'v> {
 mod tests {
     use super::*;
 
-    fn selected(requested: &str, offered: &[&str]) -> Option<String> {
+    fn select(requested: &str, offered: &[&str]) -> Option<String> {
         let offered: Vec<_> = offered.iter().map(ToString::to_string).collect();
         highest_common(requested, &offered).map(str::to_owned)
     }
@@ -62,29 +63,29 @@ mod tests {
     #[test]
     fn the_highest_common_version_of_the_same_major_is_selected() {
         // C-C13
-        assert_eq!(selected("1.0.0", &["1.0.0"]).as_deref(), Some("1.0.0"));
-        assert_eq!(selected("1.7.2", &["1.0.0", "1.10.0", "1.2.0", "2.0.0"]).as_deref(), Some("1.2.0"));
-        assert_eq!(selected("1.10.0", &["1.9.0", "1.10.0", "1.2.0"]).as_deref(), Some("1.10.0"));
-        assert_eq!(selected("99.99.99", &["1.0.0"]), None);
-        assert_eq!(selected("0.1.0-draft", &["1.0.0"]), None);
-        assert_eq!(selected("2.0.0", &["1.0.0", "2.1.0"]), None);
+        assert_eq!(select("1.0.0", &["1.0.0"]).as_deref(), Some("1.0.0"));
+        assert_eq!(select("1.7.2", &["1.0.0", "1.10.0", "1.2.0", "2.0.0"]).as_deref(), Some("1.2.0"));
+        assert_eq!(select("1.10.0", &["1.9.0", "1.10.0", "1.2.0"]).as_deref(), Some("1.10.0"));
+        assert_eq!(select("99.99.99", &["1.0.0"]), None);
+        assert_eq!(select("0.1.0-draft", &["1.0.0"]), None);
+        assert_eq!(select("2.0.0", &["1.0.0", "2.1.0"]), None);
     }
 
     #[test]
     fn versions_are_compared_by_major_and_minor() {
         // C-C14
-        assert_eq!(selected("1.0.0", &["1.0.3"]).as_deref(), Some("1.0.3"));
-        assert_eq!(selected("1.0.0", &["1.0.3", "1.0.0"]).as_deref(), Some("1.0.0"));
-        assert_eq!(selected("1.0.5", &["1.0.3", "1.0.0", "1.0.9"]).as_deref(), Some("1.0.3"));
-        assert_eq!(selected("1.0.0-rc.1", &["1.0.0"]).as_deref(), Some("1.0.0"));
-        assert_eq!(selected("1.0.0", &["1.0.0-rc.1", "1.0.0"]).as_deref(), Some("1.0.0"));
+        assert_eq!(select("1.0.0", &["1.0.3"]).as_deref(), Some("1.0.3"));
+        assert_eq!(select("1.0.0", &["1.0.3", "1.0.0"]).as_deref(), Some("1.0.0"));
+        assert_eq!(select("1.0.5", &["1.0.3", "1.0.0", "1.0.9"]).as_deref(), Some("1.0.3"));
+        assert_eq!(select("1.0.0-rc.1", &["1.0.0"]).as_deref(), Some("1.0.0"));
+        assert_eq!(select("1.0.0", &["1.0.0-rc.1", "1.0.0"]).as_deref(), Some("1.0.0"));
     }
 
     #[test]
     fn an_invalid_version_is_not_selected() {
         for odd in ["", "1", "1.0", "v1.0.0", "01.0.0", "1.0.0.0", "1.99999999999999999999.0", "١.0.0"] {
-            assert_eq!(selected(odd, &["1.0.0"]), None, "{odd}");
+            assert_eq!(select(odd, &["1.0.0"]), None, "{odd}");
         }
-        assert_eq!(selected("1.0.0", &["1.0", "x"]), None);
+        assert_eq!(select("1.0.0", &["1.0", "x"]), None);
     }
 }

@@ -180,8 +180,8 @@ impl Member {
     }
 }
 
-/// Members in their original order. A record keeps the members here that are not known fields, or
-/// have unexpected values.
+/// Members in their original order. Records use it for unknown members, and for members with
+/// unexpected values.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Members(Vec<Member>);
 
@@ -195,7 +195,7 @@ impl Members {
         collected
     }
 
-    /// Sets a member, replacing one with the same name.
+    /// Sets a member. Replaces a member with the same name.
     pub fn set(&mut self, name: &str, value: RawJson) {
         match self.0.iter_mut().find(|member| &*member.name == name) {
             Some(member) => member.value = value,

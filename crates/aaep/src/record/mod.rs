@@ -11,8 +11,8 @@ pub use field_value::{Member, Members};
 /// Declares records. Generates a Rust struct for each, its reader and writer, and the table of its
 /// fields.
 ///
-/// Each line reads `name: Type, field type, rule for a wrong value`; required fields also name the
-/// rule for a missing value. `spoken` marks text for people, which is checked for language,
+/// Each field has the form `name: Type, field type, rule for a wrong value`. Required fields also
+/// name the rule for a missing value. `spoken` marks text for people, which is checked for language,
 /// direction and secrets, and which may have translations (§11.5.1). Unknown members, and members
 /// whose value does not fit the type, are kept in `other`.
 ///
@@ -101,7 +101,7 @@ macro_rules! record {
                 }
             }
 
-            /// Reads members. Returns `None` if a required one is missing or invalid.
+            /// Reads members. Returns `None` if a required member is missing or invalid.
             #[allow(unused_mut, reason = "a record may have no field of one kind")]
             pub(crate) fn read_members<'d>(
                 members: impl Iterator<Item = (std::borrow::Cow<'d, str>, $crate::json::JsonValue<'d>)>,
@@ -186,7 +186,7 @@ macro_rules! open_enum {
             #[allow(dead_code, reason = "an extensible set is not checked against its list")]
             pub(crate) const VALUES: &'static [&'static str] = &[$($text),*];
 
-            /// Parses a value. Every text is valid; an unlisted one is kept.
+            /// Parses a value. Every text is valid. A text that is not listed is stored unchanged.
             pub fn parse(text: &str) -> Self {
                 match text {
                     $($text => Self::$variant,)*

@@ -131,7 +131,7 @@ impl HandshakeTracker {
     /// Reports once that further items are not tracked.
     fn report_full(&mut self, excess: &str, findings: &mut Findings) {
         if !std::mem::replace(&mut self.is_full, true) {
-            let found = format!("more than {MAX_TRACKED} {excess}; further ones are not checked");
+            let found = format!("more than {MAX_TRACKED} {excess}; the rest are not checked");
             findings.push(rule::CHECK_LIMITS, String::new(), found);
         }
     }
@@ -184,7 +184,7 @@ impl HandshakeTracker {
                 subscription.honored.event_filters.as_ref().or(subscription.requested.event_filters.as_ref())
             && !filters.allows(name)
         {
-            findings.push(rule::EXCLUDED, pointer(), format!("found {name}"));
+            findings.push(rule::EXCLUDED_NOT_SENT, pointer(), format!("found {name}"));
         }
         if let SessionEventBody::OutputStreaming { coalesce_hint: Some(hint), complete, .. } = body {
             let boundaries = boundaries(&subscription.honored).or(boundaries(&subscription.requested));
@@ -205,7 +205,7 @@ impl HandshakeTracker {
             actual: found,
         };
         let requests = self.requests.drain(..).map(move |(request, position)| {
-            (position, unanswered(rule::ANSWERED, format!("{} got no answer", request.subscriber_id)))
+            (position, unanswered(rule::REQUEST_ANSWERED, format!("{} got no answer", request.subscriber_id)))
         });
         let renegotiations = self.subscriptions.iter_mut().filter_map(move |subscription| {
             let (_, position) = subscription.renegotiation.take()?;
@@ -226,8 +226,8 @@ fn major_version(version: &str) -> &str {
     version.split('.').next().unwrap_or(version)
 }
 
-/// Returns the type of an event that filters can exclude: not a critical one (C-C5), nor one of an
-/// unknown type.
+/// Returns the event's type if filters can exclude the event. They cannot exclude critical events
+/// (C-C5) and events of an unknown type.
 fn filterable_type(body: &SessionEventBody<&str>) -> Option<&'static str> {
     Some(match body {
         SessionEventBody::Started => "aaep:agent.session.started",
@@ -265,8 +265,8 @@ impl TrackedSubscription {
         self.recent_event_times.push_back(now);
     }
 
-    /// Returns whether the subscription can reply. Uses the honored capability, else the requested
-    /// one (C-C6), else false.
+    /// Returns whether the subscription can reply. Uses the honored capability, or the requested
+    /// capability if the honored one is absent (C-C6), or false if both are absent.
     fn can_reply(&self, flag: impl Fn(&Capabilities) -> Option<bool>) -> bool {
         flag(&self.honored).or(flag(&self.requested)).unwrap_or(false)
     }
@@ -405,22 +405,22 @@ fn check_not_wider(requested: &Capabilities, honored: &Capabilities, findings: &
     ];
     for (name, allowed, actual) in flags {
         if actual == Some(true) && allowed != Some(true) {
-            report(rule::NOT_WIDER, name, "it was not requested".to_owned());
+            report(rule::TERMS_NOT_WIDER, name, "it was not requested".to_owned());
         }
     }
     let allowed = requested.supported_conformance_levels.as_deref().unwrap_or(&[DEFAULT_LEVEL]);
     for level in
         honored.supported_conformance_levels.iter().flatten().filter(|level| !allowed.contains(level))
     {
-        report(rule::NOT_WIDER, "supported_conformance_levels", format!("{level} was not requested"));
+        report(rule::TERMS_NOT_WIDER, "supported_conformance_levels", format!("{level} was not requested"));
     }
     let allowed = requested.supported_extensions.as_deref().unwrap_or_default();
     for uri in honored.supported_extensions.iter().flatten().filter(|uri| !allowed.contains(uri)) {
-        report(rule::NOT_WIDER, "supported_extensions", format!("{uri} was not requested"));
+        report(rule::TERMS_NOT_WIDER, "supported_extensions", format!("{uri} was not requested"));
     }
     if requested.accept_signed_manifests_only == Some(true)
         && honored.accept_signed_manifests_only == Some(false)
     {
-        report(rule::NOT_WIDER, "accept_signed_manifests_only", "true was requested".to_owned());
+        report(rule::TERMS_NOT_WIDER, "accept_signed_manifests_only", "true was requested".to_owned());
     }
 }

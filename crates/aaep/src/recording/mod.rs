@@ -51,14 +51,15 @@ pub struct InputPosition {
     pub line: u64,
 }
 
-/// Checks a recording. The hasher creates the fingerprints; use one with random keys if the ids are
-/// untrusted.
+/// Checks a recording. The hasher creates the fingerprints. If the ids are untrusted, use a hasher
+/// with random keys.
 #[derive(Debug)]
 pub struct RecordingChecker<H> {
     sequence: SequenceMode,
     limits: RecordingLimits,
     hasher: H,
     open_sessions: HashMap<u64, TrackedSession, BuildHasherDefault<IdentityHasher>>,
+    /// Whether the limit on open sessions was exceeded and reported.
     is_full: bool,
     event_ids: FingerprintSet,
     tokens: FingerprintSet,
@@ -182,7 +183,7 @@ impl<H: BuildHasher> RecordingChecker<H> {
             if !self.is_full {
                 self.is_full = true;
                 let found = format!(
-                    "more than {} sessions are open at once; the order of further ones is not checked",
+                    "more than {} sessions are open at the same time; the order of events in further sessions is not checked",
                     self.limits.max_open_sessions
                 );
                 findings.push(rule::CHECK_LIMITS, String::new(), found);
@@ -200,7 +201,7 @@ impl<H: BuildHasher> RecordingChecker<H> {
     }
 
     /// Skips an event because its session's start is not in the recording, or too many sessions are
-    /// open. Only a fingerprint is kept, so such sessions cost as little as ended ones.
+    /// open. Only a fingerprint is stored, so such a session costs as little as an ended session.
     fn skip_event(&mut self, hash: u64, event: &SessionEvent<&str>) {
         self.skipped_sessions.insert(hash);
         if let Some(token) = question_token(&event.body) {

@@ -1,8 +1,8 @@
 //! All validation rules of AAEP that an event, a message or a recording can break.
 //!
-//! A rule's id is that of a requirement (`docs/conformance.md` lists all of them), or the `C-…` id
-//! of a contradiction in the specification that the rule settles. Every check reports a broken rule
-//! as a [`Finding`].
+//! A rule has the id of a requirement (listed in `docs/conformance.md`) or of a decision about an
+//! open question in the specification (`C-…`, listed in `docs/decisions.md`). Every check reports a
+//! broken rule as a [`Finding`].
 
 mod envelope;
 mod events;
@@ -53,12 +53,12 @@ struct RuleDefinition {
     /// The validation step of §3.9, or 10 for rules about the order of events.
     validation_step: u8,
     sentence: &'static str,
-    contradiction_ids: &'static [&'static str],
+    decision_ids: &'static [&'static str],
     alias_ids: &'static [&'static str],
 }
 
 impl Rule {
-    /// Returns all rules in their defined order.
+    /// Returns all rules in the order in which they are defined.
     pub fn all() -> impl Iterator<Item = Rule> {
         [envelope::ALL, events::ALL, sequence::ALL, handshake::ALL].into_iter().flatten().copied()
     }
@@ -68,7 +68,7 @@ impl Rule {
         Self::all().find(|rule| rule.id() == id)
     }
 
-    /// Returns the id: that of a requirement, or a `C-…` id.
+    /// Returns the rule's id: the id of a requirement or of a decision (`C-…`).
     pub fn id(self) -> &'static str {
         self.0.id
     }
@@ -93,9 +93,9 @@ impl Rule {
         self.0.sentence
     }
 
-    /// Returns the ids (`C-…`) of the contradictions in the specification that this rule settles.
-    pub fn contradiction_ids(self) -> &'static [&'static str] {
-        self.0.contradiction_ids
+    /// Returns the ids (`C-…`) of the decisions that this rule follows.
+    pub fn decision_ids(self) -> &'static [&'static str] {
+        self.0.decision_ids
     }
 
     /// Returns the ids of other requirements that state the same rule.
@@ -206,12 +206,15 @@ impl Findings {
     }
 }
 
-/// Defines the rules of one file: `NAME: "id" strict/receive @step "sentence" settles […] also
-/// […];` `strict` and `receive` are the severities, `settles` lists the contradictions that the
-/// rule settles, and `also` lists other requirements that state the same rule.
+/// Defines the rules of one file. Each rule has this form:
+///
+/// `NAME: "id" strict/receive @step "sentence" decisions […] aliases […];`
+///
+/// `strict` and `receive` are the severities in the two validation modes. `decisions` lists the
+/// decisions that the rule follows. `aliases` lists other requirements that state the same rule.
 macro_rules! rules {
     ($($name:ident: $id:literal $strict:ident/$receive:ident @$step:literal $sentence:literal
-        $(settles [$($settled:literal),*])? $(also [$($also:literal),*])?;)*) => {
+        $(decisions [$($decision:literal),*])? $(aliases [$($alias:literal),*])?;)*) => {
         $(
             pub(crate) const $name: super::Rule = super::Rule(&super::RuleDefinition {
                 id: $id,
@@ -219,8 +222,8 @@ macro_rules! rules {
                 receive_severity: super::rules!(@severity $receive),
                 validation_step: $step,
                 sentence: $sentence,
-                contradiction_ids: &[$($($settled),*)?],
-                alias_ids: &[$($($also),*)?],
+                decision_ids: &[$($($decision),*)?],
+                alias_ids: &[$($($alias),*)?],
             });
         )*
         pub(super) const ALL: &[super::Rule] = &[$($name),*];

@@ -1,6 +1,6 @@
 //! Detection of card numbers (ISO/IEC 7812). A card number has the prefix and length of a known
 //! issuer, a valid check digit and a common grouping. The check digit alone is not enough, because
-//! one in ten timestamps, order numbers and phone numbers has a valid one.
+//! one in ten timestamps, order numbers and phone numbers has a valid check digit.
 
 use std::ops::Range;
 
@@ -70,10 +70,10 @@ fn longest_card_end(text: &str, at: usize) -> Option<usize> {
     }
 }
 
-/// The minimum number of digits of any issuer.
+/// The number of digits in the shortest card numbers.
 const MIN_DIGITS: usize = 13;
 
-/// The maximum number of digits of any issuer.
+/// The number of digits in the longest card numbers.
 const MAX_DIGITS: usize = 19;
 
 fn group_length(text: &str, at: usize) -> usize {
@@ -90,7 +90,7 @@ fn next_group(text: &str, at: usize) -> Option<usize> {
     }
 }
 
-/// Returns whether another group of digits precedes the one at this byte.
+/// Returns whether another group of digits precedes the group at this byte.
 fn continues_number(text: &str, at: usize) -> bool {
     text.as_bytes().get(..at).is_some_and(|before| matches!(before, [.., b'0'..=b'9', b' ' | b'-']))
 }

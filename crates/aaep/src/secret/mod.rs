@@ -4,9 +4,10 @@
 //! crate `sayso` removes it. No pattern matches ordinary words: "risk-free", "task-1" and "Your password was changed" are
 //! not secrets.
 //!
-//! - `pattern`: the table of key prefixes, names of passwords, web tokens and private keys.
+//! - `pattern`: the patterns of API keys (by prefix), values after names such as `password`, JSON
+//!   Web Tokens and private keys.
 //! - `card`: card numbers, by issuer.
-//! - `stream`: computes how much of a text that arrives in chunks can be decided.
+//! - `stream`: computes how much of a text that arrives in chunks can already be classified.
 
 mod card;
 mod pattern;
@@ -78,8 +79,8 @@ pub fn find_secrets(text: &str) -> impl Iterator<Item = Secret> {
     })
 }
 
-/// Returns the first secret at or after this byte. Only the first letter or digit of a word can
-/// start one, so the rest of the word is skipped.
+/// Returns the first secret at or after this byte. Within a word, only the first letter or digit can
+/// start a secret, so the rest of the word is skipped.
 pub(crate) fn next_secret(text: &str, mut at: usize) -> Option<Secret> {
     let bytes = text.as_bytes();
     let is_word = |at: usize| bytes.get(at).is_some_and(|byte| IS_WORD_BYTE[usize::from(*byte)]);
@@ -136,16 +137,17 @@ fn char_before(text: &str, at: usize) -> Option<char> {
     text.get(..at)?.chars().next_back()
 }
 
-/// Which characteristic bytes of secrets a text contains. Without any of them, it contains no
-/// secret; this is true of most texts for people. The scan has no branches, so the compiler can
-/// vectorize it.
+/// Which of the bytes that are typical of secrets a text contains. A text without such bytes
+/// contains no secret, and most texts for people have none. The scan has no branches, so the
+/// compiler can vectorize it.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct SecretHints {
-    /// 1 if the text contains `-`, `_`, `:`, `=`, `J` or `K`. Every pattern contains one of these,
-    /// except those named below.
+    /// 1 if the text contains `-`, `_`, `:`, `=`, `J` or `K`. Every secret contains one of these
+    /// characters, except the secrets named below. `J` is in every JSON Web Token (`eyJ`), and `K`
+    /// in every key that starts with `AKIA`.
     mark_seen: u8,
-    /// 1 if the text contains `b`, `B`, `z` or `S`. `bearer`, `AIza` and `ASIA` need one of these
-    /// and a digit.
+    /// 1 if the text contains `b`, `B`, `z` or `S`. Secrets with `bearer`, `AIza` or `ASIA` contain
+    /// one of these letters and a digit.
     letter_seen: u8,
     /// The number of digits. A card number has at least 13.
     digit_count: u32,

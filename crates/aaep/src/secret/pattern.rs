@@ -33,7 +33,8 @@ pub(super) const KEY_PREFIXES: [(&str, usize); 25] = [
     ("sayso_", 16),
 ];
 
-/// Amazon's keys consist of capital letters and digits, and one in thirty has no digit.
+/// The prefix of Amazon's keys. They consist of capital letters and digits. A digit is not required,
+/// because one key in thirty has no digit.
 const AWS_KEY_PREFIX: &str = "AKIA";
 
 /// Names whose value is a secret, unless it is a word of [`STATUS_WORDS`].
@@ -52,8 +53,8 @@ pub(super) const KEY_NAMES: [&str; 9] = [
     "secret",
 ];
 
-/// A name whose value is a secret if it contains digits and letters. `reply_token` is a different
-/// name.
+/// A name whose value is a secret if the value contains digits and letters. The name does not match
+/// the end of a longer name such as `reply_token`.
 pub(super) const TOKEN_NAME: &str = "token";
 
 /// Words that describe the state of a password in a sentence.
@@ -165,7 +166,7 @@ const fn add_start(starts: &mut [[u64; 32]; 3], entry: usize, word: &str) {
     }
 }
 
-/// Returns whether a table entry can start with these bytes. This rejects most words.
+/// Returns whether a table entry may match these bytes. This fast check rejects most words.
 fn may_begin(word: &[u8]) -> bool {
     let [first, second, third, ..] = word else { return false };
     let [firsts, seconds, thirds] = &PREFIX_FILTER;
@@ -181,7 +182,7 @@ fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
 
-/// Returns the bytes that decide about a candidate: the matching prefix, up to
+/// Returns the bytes that decide whether a candidate is a secret: the matching prefix, up to
 /// [`MAX_DECIDING_BYTES`].
 fn deciding_bytes(text: &str, matches: impl Fn(u8) -> bool) -> &[u8] {
     let length = text.bytes().take(MAX_DECIDING_BYTES).take_while(|byte| matches(*byte)).count();
@@ -210,21 +211,21 @@ fn match_web_token(rest: &str) -> Option<Range<usize>> {
     if !rest.starts_with(WEB_TOKEN) {
         return None;
     }
-    let is_part = |byte| is_token_byte(byte) || byte == b'.';
-    let deciding = deciding_bytes(rest, is_part);
+    let is_web_token_byte = |byte| is_token_byte(byte) || byte == b'.';
+    let deciding = deciding_bytes(rest, is_web_token_byte);
     let parts = deciding.split(|byte| *byte == b'.').filter(|part| part.len() >= 4).count();
     if parts < 2 && deciding.len() < MAX_DECIDING_BYTES || deciding.len() < 24 {
         return None;
     }
-    let matched = rest.get(..matching_prefix_len(rest, is_part))?.trim_end_matches('.');
+    let matched = rest.get(..matching_prefix_len(rest, is_web_token_byte))?.trim_end_matches('.');
     matched.contains('.').then_some(0..matched.len())
 }
 
 fn match_bearer(rest: &str) -> Option<Range<usize>> {
     let after = strip_word(rest, BEARER)?;
     let token = after.trim_start_matches(' ');
-    let is_part = |byte| is_token_byte(byte) || matches!(byte, b'.' | b'~' | b'+' | b'/' | b'=');
-    let matched = token.get(..matching_prefix_len(token, is_part))?.trim_end_matches('.');
+    let is_bearer_byte = |byte| is_token_byte(byte) || matches!(byte, b'.' | b'~' | b'+' | b'/' | b'=');
+    let matched = token.get(..matching_prefix_len(token, is_bearer_byte))?.trim_end_matches('.');
     let start = rest.len() - token.len();
     let is_bearer_token =
         after.len() > token.len() && matched.len() >= 12 && matched.bytes().any(|byte| byte.is_ascii_digit());
@@ -278,8 +279,8 @@ fn match_assigned_value(rest: &str, before: Option<char>) -> Option<Range<usize>
     {
         deciding = head;
     }
-    let is_status = STATUS_WORDS.iter().any(|word| deciding.eq_ignore_ascii_case(word.as_bytes()));
-    if deciding.len() < 4 || is_status || is_placeholder(deciding) {
+    let is_status_word = STATUS_WORDS.iter().any(|word| deciding.eq_ignore_ascii_case(word.as_bytes()));
+    if deciding.len() < 4 || is_status_word || is_placeholder(deciding) {
         return None;
     }
     let is_secret = if PASSWORD_NAMES.contains(&name) {
@@ -308,9 +309,9 @@ fn is_placeholder(value: &[u8]) -> bool {
 /// Returns whether the word at this byte is assigned a quoted value whose closing quote has not
 /// arrived yet.
 pub(super) fn is_open_quote(text: &str, at: usize) -> bool {
-    let found = text.get(at..).and_then(|rest| parse_assignment(rest, char_before(text, at)));
-    found.is_some_and(|found| {
-        found.ends.len() == 1 && !found.value.bytes().any(|byte| found.ends.contains(&byte))
+    let assignment = text.get(at..).and_then(|rest| parse_assignment(rest, char_before(text, at)));
+    assignment.is_some_and(|Assignment { value, ends, .. }| {
+        ends.len() == 1 && !value.bytes().any(|byte| ends.contains(&byte))
     })
 }
 
@@ -324,7 +325,7 @@ pub(super) fn match_url_password(rest: &str) -> Option<Range<usize>> {
     (!is_placeholder(password.as_bytes())).then_some(start..start + password.len())
 }
 
-/// Matches a private key in PEM form, to its end or the end of the text.
+/// Matches a private key in PEM form, up to its END line or the end of the text.
 pub(super) fn match_private_key(rest: &str) -> Option<Range<usize>> {
     let label = rest.strip_prefix(PEM)?.split("-----").next()?;
     if label.find("PRIVATE KEY").is_none_or(|at| at > 64) {

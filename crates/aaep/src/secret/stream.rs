@@ -5,8 +5,8 @@ use super::pattern::{BEARER, KEY_NAMES, PASSWORD_NAMES, PEM, TOKEN_NAME, is_open
 use super::{SecretHints, secret_at};
 
 /// Returns the length of the prefix of an unfinished text that can already be classified as secret
-/// or not secret. The remaining bytes may be the start of a secret. There are at most
-/// `max_undecided` of them, unless they start a private key.
+/// or not secret. The remaining bytes may be the start of a secret. At most `max_undecided` bytes
+/// remain, unless they start a private key.
 pub fn decidable_prefix_len(text: &str, max_undecided: usize) -> usize {
     let mut cut = last_word_start(text, text.len());
     // Earlier words are held back too if they could start a secret that contains spaces.
@@ -33,8 +33,8 @@ pub fn decidable_prefix_len(text: &str, max_undecided: usize) -> usize {
     (end.saturating_sub(max_undecided)..=end).find(|at| text.is_char_boundary(*at)).unwrap_or(end).max(cut)
 }
 
-/// Moves a cut to the start of the first secret that crosses it or may continue after the end of
-/// the text.
+/// Moves a cut to the start of the first secret that crosses the cut or may continue after the end
+/// of the text.
 fn cut_before_secret(text: &str, cut: usize) -> usize {
     let mut at = 0;
     while at < cut {

@@ -17,13 +17,13 @@ fn is_rejected(text: &str) -> bool {
     findings.list().iter().any(|finding| finding.rule == rule::SECRET)
 }
 
-/// At least one example for each entry of the table.
+/// Returns at least one example for each secret pattern.
 fn examples() -> Vec<(String, SecretKind)> {
     let keys = KEY_PREFIXES.iter().map(|(prefix, min_length)| {
         (format!("{prefix}{}", &"AB12CD34".repeat(4)[..*min_length]), SecretKind::ApiKey)
     });
     let names = PASSWORD_NAMES.iter().chain(&KEY_NAMES).chain(&[TOKEN_NAME]);
-    let assigned = names.flat_map(|name| {
+    let assignments = names.flat_map(|name| {
         [format!("{name}: hunter22"), format!("{name}=hunter22"), format!("\"{name}\": \"hunter 22\"")]
             .map(|text| (text, SecretKind::Password))
     });
@@ -38,7 +38,7 @@ fn examples() -> Vec<(String, SecretKind)> {
         ("AKIAABCDEFGHIJKLMNOP", SecretKind::ApiKey),
         ("DB_PASSWORD=hunter2", SecretKind::Password),
     ];
-    keys.chain(assigned).chain(others.map(|(text, kind)| (text.to_owned(), kind))).collect()
+    keys.chain(assignments).chain(others.map(|(text, kind)| (text.to_owned(), kind))).collect()
 }
 
 #[test]
@@ -147,7 +147,7 @@ const TEST_CARDS: [&str; 46] = [
 
 /// Returns the common ways of writing a number.
 fn written_forms(number: &str) -> Vec<String> {
-    let in_groups = |sizes: &[usize], between: &str| {
+    let in_groups = |sizes: &[usize], separator: &str| {
         let (mut rest, mut groups) = (number, Vec::new());
         for size in sizes.iter().chain(std::iter::repeat(&4)) {
             if rest.is_empty() {
@@ -157,12 +157,12 @@ fn written_forms(number: &str) -> Vec<String> {
             groups.push(group);
             rest = after;
         }
-        groups.join(between)
+        groups.join(separator)
     };
-    let usual: &[usize] = if number.len() < 16 { &[4, 6, 5] } else { &[] };
+    let issuer_groups: &[usize] = if number.len() < 16 { &[4, 6, 5] } else { &[] };
     let mut all = vec![number.to_owned(), in_groups(&[1; 19], " ")];
-    for between in [" ", "-"] {
-        all.extend([in_groups(usual, between), in_groups(&[4; 5], between)]);
+    for separator in [" ", "-"] {
+        all.extend([in_groups(issuer_groups, separator), in_groups(&[4; 5], separator)]);
     }
     all
 }

@@ -60,7 +60,7 @@ pub const DEFAULT_MAX_OPEN: usize = 1024;
 /// let refused = session.try_apply(&event(tool)).unwrap_err();
 /// assert!(refused.iter().any(|finding| finding.rule.id() == "AAEP-4.3.1-3"));
 /// ```
-// Strings are shared, so that copying a session to try an event is cheap.
+// Strings are shared, so it is cheap to copy a session in order to try an event.
 #[derive(Clone, Debug)]
 pub struct SessionMachine {
     id: Arc<str>,
@@ -109,8 +109,8 @@ enum SequenceNumbering {
     Unknown,
     Absent,
     Last(u64),
-    /// Events were numbered until one had no number. Holds the number that the latest event should
-    /// have had.
+    /// Earlier events were numbered, but the latest event was not. Holds the number that the latest
+    /// event should have had.
     Missing(u64),
 }
 
@@ -208,7 +208,7 @@ impl SessionMachine {
                     self.phase = SessionPhase::Ended(end);
                 } else if open.max_open_count() > self.max_open {
                     let found = format!(
-                        "more than {} items are open at once in {}; its order is no longer checked",
+                        "more than {} items are open at the same time in {}; the order of its events is no longer checked",
                         self.max_open, self.id
                     );
                     findings.push(rule::CHECK_LIMITS, String::new(), found);
@@ -255,8 +255,8 @@ impl SessionMachine {
         }
     }
 
-    /// Records that an invalid reply to a question was received. It has no effect of its own
-    /// (§6.3.4).
+    /// Records that an invalid reply to a question was received. The reply does not resolve the
+    /// question (§6.3.4).
     pub fn note_invalid_reply(&mut self, token: &str) {
         if let SessionPhase::Open(open) = &mut self.phase {
             open.questions.note_invalid_reply(token);
@@ -322,7 +322,8 @@ impl SessionMachine {
         }
     }
 
-    /// Returns the state in a producer's last `agent.state.changed`; `idle` before the first.
+    /// Returns the state in a producer's last `agent.state.changed`; `idle` if there was no such
+    /// event.
     pub fn declared_state_of(&self, agent_id: &str) -> &AgentState {
         self.open().map_or(&AgentState::Idle, |open| open.producer_states.declared_state_of(agent_id))
     }
@@ -433,10 +434,14 @@ impl OpenSessionState {
                 }
                 SequenceNumbering::Last(number)
             }
-            // The missing number has been reported, so keep counting and accept either form from
-            // here on.
+            // The missing number has been reported, so keep counting, and from here on accept
+            // events with and without a number.
             (SequenceNumbering::Last(last), None) => {
-                findings.push(rule::SEQUENCE_ALL, String::new(), "the previous event has one".to_owned());
+                findings.push(
+                    rule::SEQUENCE_ALL_OR_NONE,
+                    String::new(),
+                    "the previous event has a number".to_owned(),
+                );
                 SequenceNumbering::Missing(last.wrapping_add(1))
             }
             (SequenceNumbering::Missing(last), None) => SequenceNumbering::Missing(last.wrapping_add(1)),
@@ -449,8 +454,8 @@ impl OpenSessionState {
                 SequenceNumbering::Last(number)
             }
             (SequenceNumbering::Absent, Some(number)) => {
-                let found = "the previous event has none".to_owned();
-                findings.push(rule::SEQUENCE_ALL, "/sequence_number".to_owned(), found);
+                let found = "the previous event has no number".to_owned();
+                findings.push(rule::SEQUENCE_ALL_OR_NONE, "/sequence_number".to_owned(), found);
                 SequenceNumbering::Last(number)
             }
         };

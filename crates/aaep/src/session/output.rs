@@ -33,7 +33,8 @@ pub(super) struct OutputChunk {
 }
 
 impl Outputs {
-    /// Adds a chunk. Outputs with an id belong to the session, those without one to their producer.
+    /// Adds a chunk. An output with an id belongs to the session. An output without an id belongs
+    /// to its producer.
     pub(super) fn add_chunk(
         &mut self,
         agent: usize,

@@ -15,7 +15,7 @@ const MIN_PROGRESS_PERCENT: f64 = 5.0;
 const MIN_PROGRESS_INTERVAL_MILLIS: i64 = 1000;
 
 /// The state of each producer of the session (§A.9, pattern 1). Most sessions have only one
-/// producer. It is stored inline, so that a clone needs no allocation.
+/// producer, so the first producer is stored inline and a clone needs no allocation.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ProducerStates {
     first: Option<ProducerState>,
@@ -35,7 +35,7 @@ struct ProducerState {
 }
 
 impl ProducerStates {
-    /// Returns the index of a producer's state. Adds a new producer.
+    /// Returns the index of a producer's state. Adds the producer if it is new.
     pub(super) fn index_of(&mut self, agent: &str) -> usize {
         if let Some(index) = self.all().position(|producer| &*producer.agent == agent) {
             return index;
@@ -155,7 +155,7 @@ impl ProducerStates {
         let Some(producer) = self.get_mut(index) else { return };
         if producer.state != Some(AgentState::AwaitingInput) {
             let state = producer.state.as_ref().unwrap_or(&AgentState::Idle);
-            findings.push(rule::AWAITING_SHOWN, String::new(), format!("the state is {state}"));
+            findings.push(rule::AWAITING_INPUT_SHOWN, String::new(), format!("the state is {state}"));
         }
         producer.implied = Some(AgentState::AwaitingInput);
     }
@@ -200,7 +200,11 @@ impl ProducerState {
     ) {
         let is_awaiting_input = self.state == Some(AgentState::AwaitingInput);
         if is_awaiting_input && questions.any_resolved() {
-            findings.push(rule::AWAITING_LEFT, String::new(), "the state is still awaiting_input".to_owned());
+            findings.push(
+                rule::AWAITING_INPUT_LEFT,
+                String::new(),
+                "the state is still awaiting_input".to_owned(),
+            );
         } else if is_awaiting_input && questions.any_open() {
             // Other work may continue (§6.1). Announcing it would leave awaiting_input, which would
             // resolve the question.

@@ -122,9 +122,9 @@ impl ObservedQuestion {
             return;
         };
         let (total, elapsed) = (deadline.millis_since(asked_at), at.millis_since(asked_at));
-        let points = countdown_times(asked_at, self.timeout_seconds, deadline);
-        let due = points.into_iter().flatten().filter(|point| *point <= at).count();
-        if usize::from(self.progress_count) < due {
+        let countdown = countdown_times(asked_at, self.timeout_seconds, deadline);
+        let due_count = countdown.into_iter().flatten().filter(|time| *time <= at).count();
+        if usize::from(self.progress_count) < due_count {
             let found = format!("{} was open for {} of {} seconds", self.token, elapsed / 1000, total / 1000);
             findings.push(rule::COUNTDOWN, String::new(), found);
         }
@@ -174,7 +174,7 @@ impl ObservedQuestion {
                     findings.push(rule::DEFAULT_APPLIED, pointer(), found);
                 }
             }
-            // A recorded reply takes precedence. If none is recorded, the report is trusted.
+            // A recorded reply takes precedence. If no reply is recorded, the report is trusted.
             Some("reply") => {
                 if let ObservedStatus::Refused { modified: false } = self.status
                     && accepts
@@ -195,7 +195,7 @@ impl ObservedQuestion {
             self.resolve(reported_status, at, findings);
         } else if reported.resolved_by == Some("reply") && !is_in_time {
             // The reply was in time but is reported after the deadline, when this checker has already
-            // applied the default. The report replaces it.
+            // applied the default. The report replaces the default.
             self.status = reported_status;
         }
     }
@@ -215,8 +215,8 @@ impl ObservedQuestion {
         }
     }
 
-    /// Handles a reply to a question whose action was already performed. This is valid only if the
-    /// reply was given before the call and recorded after it.
+    /// Handles a reply to a question whose action was already performed. The action was permitted
+    /// only if the person replied before the call, although the reply was recorded after it.
     pub(super) fn apply_reply_after_call(
         &mut self,
         acted_at: Option<UnixMillis>,
@@ -229,7 +229,7 @@ impl ObservedQuestion {
                 self.status = ObservedStatus::Closed;
                 return;
             }
-            (true, _) => (rule::BLOCKED, "the action was performed before this reply"),
+            (true, _) => (rule::ACTION_WAITS, "the action was performed before this reply"),
             (false, _) => (rule::AFTER_REJECT, "the action was performed anyway"),
         };
         self.status = ObservedStatus::Closed;
@@ -264,7 +264,7 @@ impl ObservedQuestion {
         let ObservedSubject::Confirmation { tool, .. } = &self.subject else { return None };
         let names_tool = tool.as_deref() == Some(attempted.tool);
         match self.status {
-            ObservedStatus::Open if names_tool => Some(rule::BLOCKED),
+            ObservedStatus::Open if names_tool => Some(rule::ACTION_WAITS),
             ObservedStatus::Refused { modified: true } if names_tool || self.agent == attempted.agent => {
                 Some(rule::MODIFIED_ACTION)
             }

@@ -47,8 +47,8 @@ pub(crate) fn countdown_times(
 }
 
 /// Returns the times of the reminders: when half and when a tenth of the time is left. A reminder
-/// is omitted if less than [`MIN_REMINDER_MILLIS`] would be left. A question with less than 50
-/// seconds gets one reminder, and one with less than 10 seconds gets none.
+/// is omitted if less than [`MIN_REMINDER_MILLIS`] would be left. So a question with less than 50
+/// seconds gets only one reminder, and a question with less than 10 seconds gets none.
 pub fn reminder_times(asked_at: UnixMillis, deadline: UnixMillis) -> Vec<UnixMillis> {
     let is_useful = |at: &UnixMillis| deadline.millis_since(*at) >= MIN_REMINDER_MILLIS;
     half_and_tenth_left(asked_at, deadline).into_iter().filter(is_useful).collect()

@@ -1,5 +1,5 @@
-//! Questions in a recording (chapter 6). A question is asked, resolved once by a reply or its
-//! default, shown to all, and possibly spent on one call.
+//! Questions in a recording (chapter 6). A question is resolved once, by a reply or by its default.
+//! An event shows the resolution. An accepted confirmation can be spent on one call.
 //!
 //! ```text
 //!           asked            reply, deadline, resolution, or the agent continues
@@ -16,8 +16,7 @@ use crate::message::{ClarificationReply, ConfirmationReply, DeadlineExtend};
 use crate::rule::{self, Findings, Rule};
 use seal::{Timestamp, UnixMillis};
 
-/// The maximum number of questions with a presumed acceptance that are kept, in case their reply is
-/// recorded later.
+/// The maximum number of questions with a presumed acceptance that are kept after their call.
 const MAX_PRESUMED_ACTIONS: usize = 64;
 
 #[derive(Clone, Debug, Default)]
@@ -170,7 +169,7 @@ impl ObservedQuestions {
         }
     }
 
-    /// Returns the question with this token, if a reply at that time can still count.
+    /// Returns the question with this token, if a reply at that time can still have an effect.
     fn find_answerable(
         &mut self,
         token: &str,
@@ -252,8 +251,8 @@ impl ObservedQuestions {
         }
     }
 
-    /// Handles `agent.state.changed`, which shows resolved questions. Leaving `awaiting_input`
-    /// resolves open ones.
+    /// Handles `agent.state.changed`, which shows how questions were resolved. A change out of
+    /// `awaiting_input` also resolves the open questions.
     pub(super) fn apply_state_change(
         &mut self,
         agent: usize,
@@ -345,8 +344,8 @@ impl ObservedQuestions {
             .filter(|question| question.allows(attempted))
             .max_by_key(|question| {
                 let is_consistent = !(attempted.irreversible && question.declares_reversible());
-                let by_person = question.status == ObservedStatus::Accepted { by_default: false };
-                (is_consistent, by_person, question.agent == attempted.agent)
+                let is_by_person = question.status == ObservedStatus::Accepted { by_default: false };
+                (is_consistent, is_by_person, question.agent == attempted.agent)
             })
             .map(|question| question.token.clone());
         if let Some(token) = best
@@ -376,17 +375,17 @@ impl ObservedQuestions {
             self.list.iter().rev().find(|question| question.is_confirmation() && matches(&question.status))
         };
         let open = find_by_status(|status| *status == ObservedStatus::Open);
-        let refused = match find_by_status(|status| matches!(status, ObservedStatus::Refused { .. }))
+        let refusal_modified = match find_by_status(|status| matches!(status, ObservedStatus::Refused { .. }))
             .map(|question| question.status)
         {
             Some(ObservedStatus::Refused { modified }) => Some(modified),
             _ => self.last_refusal_modified,
         };
         let (rule, found) = if let Some(question) = open {
-            (rule::BLOCKED, format!("{} is not answered", question.token))
-        } else if refused == Some(true) {
+            (rule::ACTION_WAITS, format!("{} is not answered", question.token))
+        } else if refusal_modified == Some(true) {
             (rule::MODIFIED_ACTION, "the person asked for a different action".to_owned())
-        } else if refused.is_some() {
+        } else if refusal_modified.is_some() {
             (rule::AFTER_REJECT, "the person refused".to_owned())
         } else if attempted.irreversible {
             (rule::IRREVERSIBLE_CONSENT, "nobody was asked".to_owned())
@@ -396,8 +395,8 @@ impl ObservedQuestions {
         findings.push(rule, pointer(), found);
     }
 
-    /// Keeps a question whose acceptance was presumed for a while, because its reply may still be
-    /// recorded.
+    /// Keeps a question whose acceptance was presumed, because its reply may be recorded later. If
+    /// there are too many such questions, removes the oldest.
     fn remember_presumed(&mut self, question: ObservedQuestion) {
         let is_acted = |question: &ObservedQuestion| matches!(question.status, ObservedStatus::Acted { .. });
         if self.list.iter().filter(|question| is_acted(question)).count() >= MAX_PRESUMED_ACTIONS

@@ -14,7 +14,7 @@ pub struct SessionEvent<S> {
     pub event_id: Option<S>,
     /// The session of the event.
     pub session_id: S,
-    /// The producer's `agent_id`; empty if there is none.
+    /// The producer's `agent_id`; empty if it is missing.
     pub agent_id: S,
     /// The event's timestamp, if it is valid.
     pub timestamp: Option<Timestamp>,
@@ -93,7 +93,7 @@ pub enum SessionEventBody<S> {
     Clarification(Box<Clarification<S>>),
     /// `agent.handoff.requested`
     Handoff,
-    /// An event of an extension, or one with missing members.
+    /// An event of an extension, or an event with missing members.
     Other,
 }
 
@@ -108,7 +108,7 @@ pub struct Confirmation<S> {
     pub timeout_seconds: u64,
     /// Whether the default decision is accept.
     pub accept_by_default: bool,
-    /// Whether the action cannot be undone, if the question says so.
+    /// Whether the action cannot be undone; `None` if the question does not say.
     pub irreversible: Option<bool>,
     /// Whether `accept` is an allowed reply.
     pub may_accept: bool,

@@ -37,7 +37,7 @@ impl ToolCalls {
             _ => {}
         }
         if self.open.iter().any(|call| call.id.is_none() || id.is_none()) {
-            findings.push(rule::CALL_ID_USED, String::new(), "another tool is still running".to_owned());
+            findings.push(rule::CALL_ID_PRESENT, String::new(), "another tool is still running".to_owned());
         }
         self.open.push(OpenCall { tool: tool.into(), id: id.map(Into::into), agent });
     }

@@ -8,7 +8,7 @@ pub(super) enum CodePosition {
     OutsideCode,
     /// Inside code that is closed later in the text.
     InsideCode,
-    /// Inside code if the code is closed later, which is not known yet.
+    /// After the start of code that is not closed yet. If it is never closed, it is not code.
     Unknown {
         /// Whether a fence is open, which the end of the text also closes.
         is_fence: bool,
@@ -59,7 +59,7 @@ pub(super) fn locate(text: &str, at: usize, context: CodeContext) -> CodePositio
     walk(text, at, context).0
 }
 
-/// Returns the state after a text.
+/// Returns the context of the text that follows `text`.
 pub(super) fn context_after(text: &str, context: CodeContext) -> CodeContext {
     let may_have_code = context.fence.is_some() || text.contains(['`', '~']);
     let fence = if may_have_code { walk(text, text.len(), context).1 } else { None };
@@ -90,12 +90,12 @@ fn walk(text: &str, at: usize, context: CodeContext) -> (CodePosition, Option<Fe
             (from, is_line_start) = (end, true);
             continue;
         }
-        let marks = from + rest.len() - rest.trim_start_matches(' ').len();
+        let content_start = from + rest.len() - rest.trim_start_matches(' ').len();
         if is_line_start
             && let Some((line, end)) = line.zip(end)
             && let Some(open) = Fence::opened_by(line)
         {
-            if at <= marks {
+            if at <= content_start {
                 return (CodePosition::OutsideCode, None);
             }
             fence = Some(open);
@@ -108,7 +108,7 @@ fn walk(text: &str, at: usize, context: CodeContext) -> (CodePosition, Option<Fe
             continue;
         }
         if is_line_start
-            && at > marks
+            && at > content_start
             && line.is_none()
             && Fence::parse_start(rest).is_some_and(|(open, _)| open.mark == b'~')
         {

@@ -1,4 +1,4 @@
-//! Outgoing events, and how held ones are merged.
+//! Outgoing events, and the merging of held events.
 
 use std::sync::Arc;
 
@@ -53,8 +53,8 @@ pub(super) struct HeldEvent<T> {
     pub(super) kind: MergeKind,
     /// Whether the event was delayed. If so, its timestamp becomes the time at which it is sent.
     pub(super) was_delayed: bool,
-    /// The log position of the first event that was merged into it.
-    pub(super) first_position: u64,
+    /// The log position of the first event that was merged into this event.
+    pub(super) first_log_position: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,8 +67,8 @@ pub(super) enum MergeKind {
 }
 
 impl MergeKind {
-    /// Returns whether an event of this kind can still be merged with a new one, although `later`
-    /// is held after it.
+    /// Returns whether an event of this kind can still be merged with a new event, although an
+    /// event of the kind `later` is held after it.
     pub(super) fn is_mergeable_before(self, later: Self) -> bool {
         match self {
             Self::Fixed => false,
@@ -111,34 +111,34 @@ pub(super) fn leads_to_question(event: &Event, agent_id: &str) -> bool {
         && event.envelope.producer.agent_id == agent_id
 }
 
-/// How a held event relates to a later one of its session.
+/// The result of an attempt to merge a held event with a later event of its session.
 pub(super) enum MergeResult<T> {
-    /// The two events are merged into this one.
+    /// The merged event, which replaces the two events.
     Merged(OutgoingEvent<T>),
     /// The two events cancel each other out, because the agent is back in its former state.
     Cancelled,
     /// The order of the two events does not matter.
     Independent,
-    /// The later event must not overtake the held one.
+    /// The later event must not overtake the held event.
     Blocking,
 }
 
 impl<T: AsRef<Event>> HeldEvent<T> {
-    pub(super) fn new(outgoing: OutgoingEvent<T>, first_position: u64) -> Self {
+    pub(super) fn new(outgoing: OutgoingEvent<T>, first_log_position: u64) -> Self {
         let kind = MergeKind::of(outgoing.event());
-        Self { outgoing, kind, was_delayed: false, first_position }
+        Self { outgoing, kind, was_delayed: false, first_log_position }
     }
 
-    /// Merges this event with a later one. Text is merged up to `limit` bytes.
+    /// Merges this event with a later event, if possible. Text is merged up to `limit` bytes.
     pub(super) fn merge_with(&self, later: &Self, limit: usize, terms_digest: &Digest) -> MergeResult<T> {
         let (first, last) = (self.outgoing.event(), later.outgoing.event());
-        let same_agent = first.envelope.producer.agent_id == last.envelope.producer.agent_id;
+        let is_same_agent = first.envelope.producer.agent_id == last.envelope.producer.agent_id;
         match (self.kind, later.kind) {
             (MergeKind::Text, MergeKind::Text) => merge_text(first, last, limit, terms_digest),
-            (MergeKind::Progress, MergeKind::Progress) if same_agent => {
+            (MergeKind::Progress, MergeKind::Progress) if is_same_agent => {
                 MergeResult::Merged(later.outgoing.clone())
             }
-            (MergeKind::State, MergeKind::State) if same_agent => merge_state(first, last, terms_digest),
+            (MergeKind::State, MergeKind::State) if is_same_agent => merge_state(first, last, terms_digest),
             (MergeKind::Progress, MergeKind::Progress | MergeKind::Text | MergeKind::State)
             | (MergeKind::Text | MergeKind::State, MergeKind::Progress)
             | (MergeKind::State, MergeKind::State) => MergeResult::Independent,
@@ -147,8 +147,8 @@ impl<T: AsRef<Event>> HeldEvent<T> {
     }
 }
 
-/// Merges two chunks of output. The result has the position of the first, and the completion and
-/// the hint of the last.
+/// Merges two chunks of output. The result has the position of the first chunk, and the `complete`
+/// flag and the hint of the last chunk.
 fn merge_text<T>(first: &Event, last: &Event, limit: usize, terms_digest: &Digest) -> MergeResult<T> {
     let (Payload::OutputStreaming(before), Payload::OutputStreaming(after)) = (&first.payload, &last.payload)
     else {

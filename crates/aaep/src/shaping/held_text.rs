@@ -38,21 +38,21 @@ pub(super) struct HeldText<T> {
     context: CodeContext,
     /// Whether a new cut is possible only after a chunk that passes
     /// [`text_boundaries::may_create_cut`].
-    is_settled: bool,
+    waits_for_cut_character: bool,
     /// The chunk that starts where the held text starts.
     first: Option<Arc<T>>,
     /// The latest chunk, and its offset in the held text.
     last: Arc<T>,
     last_offset: Option<usize>,
-    /// The log position of the chunk at the start of the held text, or of an earlier one.
-    pub(super) first_position: u64,
+    /// The log position of the chunk at the start of the held text, or an earlier position.
+    pub(super) first_log_position: u64,
 }
 
 /// Most sentences have fewer bytes, so the buffer rarely has to grow.
 const INITIAL_CAPACITY: usize = 256;
 
 impl<T: AsRef<Event>> HeldText<T> {
-    pub(super) fn new(source: &Arc<T>, chunk: &OutputStreaming, first_position: u64) -> Self {
+    pub(super) fn new(source: &Arc<T>, chunk: &OutputStreaming, first_log_position: u64) -> Self {
         Self {
             output: chunk.output_id.clone(),
             agent: (**source).as_ref().envelope.producer.agent_id.as_str().into(),
@@ -60,11 +60,11 @@ impl<T: AsRef<Event>> HeldText<T> {
             length: 0,
             position: chunk.position,
             context: CodeContext::default(),
-            is_settled: true,
+            waits_for_cut_character: true,
             first: None,
             last: Arc::clone(source),
             last_offset: None,
-            first_position,
+            first_log_position,
         }
     }
 
@@ -85,7 +85,7 @@ impl<T: AsRef<Event>> HeldText<T> {
 
     /// Restarts the search for cuts after the boundaries changed.
     pub(super) fn reset_search(&mut self) {
-        self.is_settled = false;
+        self.waits_for_cut_character = false;
     }
 
     /// Adds the next chunk, and releases the text up to the last boundary.
@@ -111,7 +111,7 @@ impl<T: AsRef<Event>> HeldText<T> {
         self.held.push_str(&chunk.chunk);
         self.length += code_point_count(&chunk.chunk);
         if text_boundaries::may_create_cut(&chunk.chunk, cutter.granularity) {
-            self.is_settled = false;
+            self.waits_for_cut_character = false;
         }
         self.release_cuts(chunk.complete, cutter, time, released);
         if chunk.complete {
@@ -175,29 +175,29 @@ impl<T: AsRef<Event>> HeldText<T> {
     ) {
         loop {
             let exceeds_limit = self.held.len() > cutter.max_bytes;
-            if self.is_settled && !exceeds_limit && !is_ended {
+            if self.waits_for_cut_character && !exceeds_limit && !is_ended {
                 return;
             }
-            // Text beyond the limit is ignored, so that the cuts do not depend on how the text is
-            // divided into chunks.
+            // The search ignores text beyond the limit. Otherwise the cuts would depend on how the
+            // text is divided into chunks.
             let length =
                 if exceeds_limit { self.held.floor_char_boundary(cutter.max_bytes) } else { self.held.len() };
             let pending = self.pending_text(length, is_ended && !exceeds_limit);
             let (at, hint) = match pending.first_cut(cutter.granularity) {
                 CutSearch::At(at) => (at, self.boundary_hint(at, cutter)),
                 CutSearch::Nothing { .. } if exceeds_limit => (pending.forced_cut(), CoalesceHint::None),
-                CutSearch::Nothing { is_settled } => {
-                    self.is_settled = is_settled;
+                CutSearch::Nothing { waits_for_cut_character } => {
+                    self.waits_for_cut_character = waits_for_cut_character;
                     return;
                 }
             };
             if at == 0 {
                 // The limit is smaller than one character.
-                self.is_settled = true;
+                self.waits_for_cut_character = true;
                 return;
             }
             released.push(self.release(at, hint, false, cutter, time));
-            self.is_settled = false;
+            self.waits_for_cut_character = false;
         }
     }
 
@@ -223,7 +223,7 @@ impl<T: AsRef<Event>> HeldText<T> {
         &mut self,
         at: usize,
         hint: CoalesceHint,
-        complete: bool,
+        is_complete: bool,
         cutter: &TextCutter,
         time: Timestamp,
     ) -> OutgoingEvent<T> {
@@ -236,7 +236,7 @@ impl<T: AsRef<Event>> HeldText<T> {
             Payload::OutputStreaming(chunk) => {
                 chunk.chunk == *text
                     && chunk.position == position
-                    && chunk.complete == complete
+                    && chunk.complete == is_complete
                     && chunk.coalesce_hint.as_ref() == Some(&hint)
             }
             _ => false,
@@ -256,7 +256,7 @@ impl<T: AsRef<Event>> HeldText<T> {
             Payload::OutputStreaming(last) => Payload::OutputStreaming(OutputStreaming {
                 chunk: text,
                 position,
-                complete,
+                complete: is_complete,
                 coalesce_hint: Some(hint),
                 output_id: last.output_id.clone(),
                 content_type: last.content_type.clone(),

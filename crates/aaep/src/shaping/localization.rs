@@ -72,7 +72,7 @@ fn translate(event: &Event, terms: &ShapingTerms) -> Option<Event> {
     Some(swapped)
 }
 
-/// The text fields of an event, and the languages in which it has all of them.
+/// The text fields of an event, and the languages in which all these fields are available.
 struct LocalizedFields {
     fields: Vec<&'static str>,
     languages: Vec<String>,
@@ -80,9 +80,9 @@ struct LocalizedFields {
 
 impl LocalizedFields {
     fn from_event(event: &Event, root: JsonValue<'_>) -> Option<Self> {
-        // An event has one language, but nested text has no variants. So an event with a
-        // description cannot be translated, unless the description equals the summary and can use
-        // its variants.
+        // All text of an event must be in one language, and nested text has no translated
+        // variants. So an event with a progress description can be translated only if the
+        // description equals the summary. The summary's variants then replace both.
         if let Payload::ProgressUpdated(update) = &event.payload
             && update.progress.description.is_some()
             && update.progress.description != update.summary_normal
@@ -144,8 +144,8 @@ impl LocalizedFields {
                 Some(suffix) if suffix == requested_suffix => {
                     return MemberRole::Variant(field, format!("{field}_{primary_suffix}"));
                 }
-                // The event already has a variant in its primary language. The primary text takes
-                // its place.
+                // The event already has a variant in its primary language. The primary text
+                // replaces that variant.
                 Some(suffix) if suffix == primary_suffix => return MemberRole::Replaced,
                 _ => {}
             }

@@ -11,8 +11,8 @@
 //!
 //! - Filters remove unwanted events, but never critical ones (C-C4, C-C5). A question is withheld
 //!   from subscribers that cannot answer it (C-C1).
-//! - Localization selects the summary for the verbosity if the event has one, and the language if
-//!   the event has all of its text in that language. No text is removed.
+//! - Localization selects the requested verbosity if the event has a summary for it, and the
+//!   requested language if the event has all of its text in that language. No text is removed.
 //! - Output is held and split at the negotiated boundaries; no text is lost, added or reordered.
 //! - The rate is smooth: each event is followed by a pause (C-C22). During the pause, text is
 //!   joined, only the latest progress is kept, and state changes are merged. All other events wait

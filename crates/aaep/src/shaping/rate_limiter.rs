@@ -5,12 +5,12 @@ use seal::UnixMillis;
 use crate::message::CognitiveLoad;
 use crate::shaping::ShapingTerms;
 
-/// The pause between mergeable announcements for low cognitive load. Screen readers need about four
-/// seconds between announcements, or these interrupt each other.
+/// The pause between mergeable announcements for low cognitive load. With less than about four
+/// seconds between them, announcements interrupt each other in screen readers.
 const QUIET_PERIOD_MILLIS: i64 = 4000;
 
-/// Releases one event at a time. Times are in milliseconds; the rate is in microseconds to support
-/// more than a thousand events per second.
+/// Releases one event at a time. Times are in milliseconds. Only the times for the rate are in
+/// microseconds, to support more than a thousand events per second.
 #[derive(Clone, Debug)]
 pub(super) struct RateLimiter {
     /// Microseconds between two events.
@@ -30,7 +30,7 @@ pub(super) struct RateLimiter {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OutgoingKind {
     pub(super) is_text: bool,
-    /// Whether the event could still be merged with a later one.
+    /// Whether the event could still be merged with a later event.
     pub(super) is_mergeable: bool,
 }
 
@@ -73,7 +73,7 @@ impl RateLimiter {
             || self.is_manual
     }
 
-    /// Returns whether events may be sent before earlier ones.
+    /// Returns whether an event may be sent before an earlier event.
     pub(super) fn may_reorder(&self) -> bool {
         self.pace_wpm.is_some() || self.has_low_cognitive_load
     }

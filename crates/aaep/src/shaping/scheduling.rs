@@ -12,7 +12,7 @@ use crate::id::SessionId;
 use seal::{Timestamp, UnixMillis};
 
 impl<T: AsRef<Event>> Shaper<T> {
-    /// Appends an event to the queue, or merges it with a held one.
+    /// Appends an event to the queue, or merges it with a held event.
     pub(super) fn enqueue(&mut self, held: HeldEvent<T>) {
         if !self.rate_limiter.can_hold() {
             return self.ready.push_back(held);
@@ -29,7 +29,8 @@ impl<T: AsRef<Event>> Shaper<T> {
         }
     }
 
-    /// Merges an event with a held one of its session. Returns the event if it could not be merged.
+    /// Merges an event with a held event of its session. Returns the event if it could not be
+    /// merged.
     fn try_merge(&mut self, held: HeldEvent<T>) -> Option<HeldEvent<T>> {
         if held.kind == MergeKind::Fixed {
             return Some(held);
@@ -73,8 +74,9 @@ impl<T: AsRef<Event>> Shaper<T> {
         self.sessions.entry(session).or_default().queued.push_back(number);
     }
 
-    /// Returns the queued event that may be sent first, and the time. If text is paced, other
-    /// events may overtake it, but never an event of their own session.
+    /// Returns the number and the kind of the queued event that may be sent first, and its earliest
+    /// time. If text is paced, other events may overtake it, but never an event of their own
+    /// session.
     pub(super) fn next_ready(&self, now: UnixMillis) -> Option<(u64, OutgoingKind, UnixMillis)> {
         let mut best: Option<(u64, OutgoingKind, UnixMillis)> = None;
         for (number, held) in self.queue.iter() {
@@ -128,20 +130,20 @@ impl<T: AsRef<Event>> Shaper<T> {
             return held.outgoing;
         }
         let envelope = &held.outgoing.event().envelope;
-        let own = envelope.timestamp;
+        let own_time = envelope.timestamp;
         let last = self.sessions.get(&envelope.session_id).and_then(|buffer| buffer.last_timestamp);
-        let was_overtaken = last.is_some_and(|last| own.cmp_instant(&last).is_lt());
+        let was_overtaken = last.is_some_and(|last| own_time.cmp_instant(&last).is_lt());
         if !held.was_delayed && !was_overtaken {
-            self.record_timestamp(&held.outgoing, own);
+            self.record_timestamp(&held.outgoing, own_time);
             return held.outgoing;
         }
-        let sent = Timestamp::from_unix_millis(now).unwrap_or(own);
+        let sent = Timestamp::from_unix_millis(now).unwrap_or(own_time);
         let time = [last, Some(sent)]
             .into_iter()
             .flatten()
-            .fold(own, |a, b| if b.cmp_instant(&a).is_gt() { b } else { a });
-        if time == own {
-            self.record_timestamp(&held.outgoing, own);
+            .fold(own_time, |a, b| if b.cmp_instant(&a).is_gt() { b } else { a });
+        if time == own_time {
+            self.record_timestamp(&held.outgoing, own_time);
             return held.outgoing;
         }
         if !self.sessions.contains_key(&envelope.session_id) && !envelope.event_type.is_terminal() {

@@ -49,15 +49,15 @@ pub struct Shaper<T> {
     pub(super) rate_limiter: RateLimiter,
     /// Events that are sent at the next pull, regardless of the rate.
     pub(super) ready: VecDeque<HeldEvent<T>>,
-    /// The held event, if there is only one. Most events are sent before there is a second one, so
-    /// they need no session buffer.
+    /// The held event, if only one event is held. Most events are sent before the next event
+    /// arrives, so they need no session buffer.
     pub(super) single: Option<HeldEvent<T>>,
     pub(super) queue: HeldQueue<T>,
     pub(super) sessions: HashMap<SessionId, SessionBuffer<T>>,
     /// The number of outputs with held text.
     held_text_count: usize,
     /// The log position of the event being pushed.
-    position: u64,
+    log_position: u64,
     /// Whether events are passed on without localization.
     is_verbatim: bool,
     /// A reusable buffer for text that is released from an output. It is empty between two events.
@@ -83,7 +83,7 @@ impl<T: AsRef<Event>> Shaper<T> {
             queue: HeldQueue::default(),
             sessions: HashMap::new(),
             held_text_count: 0,
-            position: 0,
+            log_position: 0,
             is_verbatim: false,
             release_buffer: Vec::new(),
         }
@@ -153,18 +153,18 @@ impl<T: AsRef<Event>> Shaper<T> {
     /// Adds the next committed event with its position in the caller's log, for
     /// [`oldest_position`](Self::oldest_position).
     pub fn push_at(&mut self, event: &Arc<T>, position: u64) {
-        self.position = position;
+        self.log_position = position;
         self.push(event);
     }
 
     /// Returns the position of the first event that has not been sent completely, including text
     /// that waits for a boundary. The result may be earlier than necessary, but never later.
     pub fn oldest_position(&self) -> Option<u64> {
-        let ready = self.ready.iter().map(|held| held.first_position);
-        let queued = self.queue.iter().next().map(|(_, held)| held.first_position);
+        let ready = self.ready.iter().map(|held| held.first_log_position);
+        let queued = self.queue.iter().next().map(|(_, held)| held.first_log_position);
         let texts = self.sessions.values().flat_map(|buffer| &buffer.texts).filter(|text| !text.is_empty());
-        let single = self.single.as_ref().map(|held| held.first_position);
-        ready.chain(queued).chain(single).chain(texts.map(|text| text.first_position)).min()
+        let single = self.single.as_ref().map(|held| held.first_log_position);
+        ready.chain(queued).chain(single).chain(texts.map(|text| text.first_log_position)).min()
     }
 
     /// Returns the held events in no particular order, without text that waits for a boundary.
@@ -195,7 +195,7 @@ impl<T: AsRef<Event>> Shaper<T> {
             return self.push_text(event, chunk);
         }
         let outgoing = self.localize(event);
-        self.enqueue(HeldEvent::new(outgoing, self.position));
+        self.enqueue(HeldEvent::new(outgoing, self.log_position));
     }
 
     /// Returns the next event that may be sent now. Call it until it returns `None`.
@@ -220,8 +220,8 @@ impl<T: AsRef<Event>> Shaper<T> {
         Some(self.release(held, kind, now))
     }
 
-    /// Returns when the next event may be sent if no other arrives; `None` if no event is waiting
-    /// for a time.
+    /// Returns when the next event may be sent if no other event arrives; `None` if no event can be
+    /// sent without further input.
     pub fn next_deadline(&self) -> Option<UnixMillis> {
         if !self.ready.is_empty() {
             return Some(UnixMillis::MIN);
@@ -275,8 +275,8 @@ impl<T: AsRef<Event>> Shaper<T> {
         }
         let Some(buffer) = self.sessions.get_mut(&event.envelope.session_id) else { return };
         buffer.is_ended |= is_terminal;
-        let first_position =
-            buffer.texts.iter().map(|text| text.first_position).min().unwrap_or(self.position);
+        let first_log_position =
+            buffer.texts.iter().map(|text| text.first_log_position).min().unwrap_or(self.log_position);
         let mut released = Vec::new();
         for text in &mut buffer.texts {
             if is_terminal {
@@ -289,7 +289,7 @@ impl<T: AsRef<Event>> Shaper<T> {
         buffer.texts.retain(|text| !is_terminal && !text.is_empty());
         self.held_text_count -= text_count - buffer.texts.len();
         for outgoing in released {
-            self.enqueue(HeldEvent::new(outgoing, first_position));
+            self.enqueue(HeldEvent::new(outgoing, first_log_position));
         }
     }
 
@@ -302,11 +302,13 @@ impl<T: AsRef<Event>> Shaper<T> {
         }
     }
 
-    /// Sends a critical event, and before it the held events about its session's state. If they
-    /// were sent later, they would be misleading: a tool call after a question would seem to be
-    /// allowed by it. Held text and progress are sent after a question if the state change before
-    /// the question is held as well. Otherwise they are sent first, because they would change the
-    /// implied state (C-B7) or follow an end.
+    /// Sends a critical event at the next pull, after the held events about its session's state.
+    /// Those events would be misleading after it. For example, a tool call after a question would
+    /// look as if the answer had allowed it.
+    ///
+    /// Held text and progress are sent after a question if the state change before the question is
+    /// held as well. Otherwise they are sent before it, because they would change the implied state
+    /// (C-B7) or follow the end of the session.
     fn push_critical(&mut self, event: &Arc<T>) {
         let value = (**event).as_ref();
         let session = &value.envelope.session_id;
@@ -319,19 +321,19 @@ impl<T: AsRef<Event>> Shaper<T> {
             let queue = &mut self.queue;
             let ready = &mut self.ready;
             buffer.queued.retain(|number| {
-                let is_kept = !releases_all
+                let stays_queued = !releases_all
                     && queue
                         .get(*number)
                         .is_some_and(|held| matches!(held.kind, MergeKind::Text | MergeKind::Progress));
-                if !is_kept && let Some(mut held) = queue.take(*number) {
+                if !stays_queued && let Some(mut held) = queue.take(*number) {
                     held.was_delayed = true;
                     ready.push_back(held);
                 }
-                is_kept
+                stays_queued
             });
         }
         let outgoing = self.localize(event);
-        self.ready.push_back(HeldEvent::new(outgoing, self.position));
+        self.ready.push_back(HeldEvent::new(outgoing, self.log_position));
     }
 
     /// Returns whether an event is a question and the state change before it is held.
@@ -346,7 +348,7 @@ impl<T: AsRef<Event>> Shaper<T> {
     }
 
     /// Returns whether a chunk must go through the cutter. If output is passed on in the agent's
-    /// own chunks, this is needed only while earlier text of the output is held.
+    /// own chunks, this is necessary only while earlier text of the output is held.
     fn needs_cutting(&self, event: &Event, chunk: &OutputStreaming) -> bool {
         !self.passes_output_uncut
             || self
@@ -363,18 +365,20 @@ impl<T: AsRef<Event>> Shaper<T> {
         }
         let Some(buffer) = self.sessions.get_mut(session) else { return };
         let at = buffer.texts.iter().position(|text| text.belongs_to(value, chunk)).unwrap_or_else(|| {
-            buffer.texts.push(HeldText::new(event, chunk, self.position));
+            buffer.texts.push(HeldText::new(event, chunk, self.log_position));
             self.held_text_count += 1;
             buffer.texts.len() - 1
         });
-        let (mut released, mut first_position) = (std::mem::take(&mut self.release_buffer), self.position);
+        let (mut released, mut first_log_position) =
+            (std::mem::take(&mut self.release_buffer), self.log_position);
         if let Some(text) = buffer.texts.get_mut(at) {
-            first_position = if text.is_empty() { self.position } else { text.first_position };
+            first_log_position = if text.is_empty() { self.log_position } else { text.first_log_position };
             text.push_chunk(event, chunk, &self.cutter, &mut released);
             if self.passes_output_uncut || self.held_text_count > self.limits.max_held_outputs {
                 text.flush(&self.cutter, value.envelope.timestamp, &mut released);
             }
-            text.first_position = if text.begins_with_last() { self.position } else { first_position };
+            text.first_log_position =
+                if text.begins_with_last() { self.log_position } else { first_log_position };
             if chunk.complete || text.is_empty() || self.passes_output_uncut {
                 buffer.texts.swap_remove(at);
                 self.held_text_count -= 1;
@@ -384,7 +388,7 @@ impl<T: AsRef<Event>> Shaper<T> {
             self.forget_idle(session);
         }
         for outgoing in released.drain(..) {
-            self.enqueue(HeldEvent::new(outgoing, first_position));
+            self.enqueue(HeldEvent::new(outgoing, first_log_position));
         }
         self.release_buffer = released;
     }
@@ -392,8 +396,8 @@ impl<T: AsRef<Event>> Shaper<T> {
     /// Releases the held text of the session before a critical chunk.
     fn release_texts(&mut self, event: &Event) {
         let Some(buffer) = self.sessions.get_mut(&event.envelope.session_id) else { return };
-        let first_position =
-            buffer.texts.iter().map(|text| text.first_position).min().unwrap_or(self.position);
+        let first_log_position =
+            buffer.texts.iter().map(|text| text.first_log_position).min().unwrap_or(self.log_position);
         let mut released = Vec::new();
         for text in &mut buffer.texts {
             text.flush(&self.cutter, event.envelope.timestamp, &mut released);
@@ -401,7 +405,7 @@ impl<T: AsRef<Event>> Shaper<T> {
         self.held_text_count -= buffer.texts.len();
         buffer.texts.clear();
         for outgoing in released {
-            self.enqueue(HeldEvent::new(outgoing, first_position));
+            self.enqueue(HeldEvent::new(outgoing, first_log_position));
         }
     }
 

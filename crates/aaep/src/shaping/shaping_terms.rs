@@ -53,7 +53,7 @@ impl Hash for ShapingTerms {
 impl From<&Terms> for ShapingTerms {
     fn from(terms: &Terms) -> Self {
         let mut filters = EventFilters::new();
-        // Types of common extensions count as included (C-C4).
+        // The event types of extensions that both sides support count as included (C-C4).
         let extensions = terms.extensions.iter().map(|extension| format!("{}:*", extension.prefix()));
         filters.include = Some(terms.filters.include.iter().cloned().chain(extensions).collect());
         filters.exclude = Some(terms.filters.exclude.clone());
@@ -119,8 +119,8 @@ seal::defaults! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct ShaperLimits {
         /// The maximum number of bytes of text in one event, and of held text per output. Longer
-        /// text is released before its boundary, with the hint `none`. Values above 16384, the
-        /// maximum for a chunk (§3.7, §4.3.3), are reduced to it.
+        /// text is released before its boundary, with the hint `none`. Values above 16384 are
+        /// reduced to 16384, the maximum for a chunk (§3.7, §4.3.3).
         pub max_text_bytes: usize = 16_384,
         /// The maximum number of outputs with held text. The text of further outputs is not held.
         pub max_held_outputs: usize = 1024,

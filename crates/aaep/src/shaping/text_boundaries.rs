@@ -35,8 +35,8 @@ pub(super) enum CutSearch {
     At(usize),
     /// There is no cut until more text arrives.
     Nothing {
-        /// Whether this can change only with a chunk that passes [`may_create_cut`].
-        is_settled: bool,
+        /// Whether only a chunk that passes [`may_create_cut`] can create a cut.
+        waits_for_cut_character: bool,
     },
 }
 
@@ -68,7 +68,7 @@ fn is_cut_character(c: char, granularity: CutGranularity) -> bool {
 impl PendingText<'_> {
     /// Returns the first position at which the text may be split.
     pub(super) fn first_cut(&self, granularity: CutGranularity) -> CutSearch {
-        let verdict = match granularity {
+        let first_cut = match granularity {
             CutGranularity::Word => self.first_of(self.word_cuts(), |_, _| CutVerdict::Cut),
             CutGranularity::Sentence => {
                 self.first_of(self.sentence_cuts(), |at, next| self.judge_sentence_end(at, next))
@@ -76,16 +76,16 @@ impl PendingText<'_> {
             CutGranularity::Paragraph => self.first_of(self.paragraph_cuts(), |_, _| CutVerdict::Cut),
             CutGranularity::Completion => Err(true),
         };
-        match verdict {
+        match first_cut {
             Ok(at) => CutSearch::At(at),
             Err(all_decided) => {
                 let mut after = self.text.chars().rev().take_while(|c| !is_cut_character(*c, granularity));
-                CutSearch::Nothing { is_settled: all_decided && after.any(is_letter) }
+                CutSearch::Nothing { waits_for_cut_character: all_decided && after.any(is_letter) }
             }
         }
     }
 
-    /// Returns the first candidate that is a cut. If there is none, returns `Err` with whether all
+    /// Returns the first candidate that is a cut. If there is no cut, the error says whether all
     /// candidates are decided.
     fn first_of(
         &self,
@@ -153,7 +153,7 @@ impl PendingText<'_> {
         })
     }
 
-    /// Decides whether a sentence end according to UAX #29 is a real one.
+    /// Decides whether a sentence end according to UAX #29 really ends a sentence.
     fn judge_sentence_end(&self, at: usize, next: char) -> CutVerdict {
         let (before, after) = self.text.split_at(at);
         let stem = before.trim_end();

@@ -26,20 +26,20 @@ fn the_default_may_be_accept_only_for_reversible_actions() {
         (json!({"reversibility": "irreversible", "risk_level": "low"}), Some("AAEP-6.4.1-3")),
         (json!({"reversibility": "irreversible", "risk_level": null}), Some("AAEP-6.4.1-1")),
     ];
-    for (row, forbidden) in rows {
+    for (row, broken_rule) in rows {
         let base =
             with(confirmation(1), &json!({"irreversible": null, "reversibility": null, "risk_level": null}));
-        let accepting = with(with(base.clone(), &row), &json!({"default_decision": "accept"}));
-        let mut hub = ConsentHub::with(&["ada"]);
+        let accepts_by_default = with(with(base.clone(), &row), &json!({"default_decision": "accept"}));
+        let mut hub = ConsentHub::with_listeners(&["ada"]);
         let before = hub.registry.clone();
-        let result = hub.try_ask(&accepting, &["ada"], T0);
+        let result = hub.try_ask(&accepts_by_default, &["ada"], T0);
         assert_eq!(
             result.as_ref().err().and_then(AskError::rule).map(aaep::rule::Rule::id),
-            forbidden,
+            broken_rule,
             "{row}"
         );
         assert!(result.is_ok() || hub.registry == before, "{row}: a rejected question changes nothing");
-        let mut hub = ConsentHub::with(&["ada"]);
+        let mut hub = ConsentHub::with_listeners(&["ada"]);
         hub.ask(&with(base, &row), &["ada"]);
         let resolved = resolution(&hub.wake(T0 + 180_000));
         assert_eq!(
@@ -65,16 +65,22 @@ fn a_question_that_breaks_a_rule_is_rejected() {
         (json!({"reply_token": "rpl_4f8a2e7d9c1b6a3f"}), "AAEP-6.2.1-2"),
     ];
     for (edit, rule) in edits {
-        let refused =
-            ConsentHub::with(&["ada"]).try_ask(&with(confirmation(1), &edit), &["ada"], T0).unwrap_err();
+        let refused = ConsentHub::with_listeners(&["ada"])
+            .try_ask(&with(confirmation(1), &edit), &["ada"], T0)
+            .unwrap_err();
         assert_eq!(refused.rule().map(aaep::rule::Rule::id), Some(rule), "{edit}: {refused}");
     }
-    let choice = json!({"accepted_response_kinds": ["multiple_choice"]});
-    let refused =
-        ConsentHub::with(&["ada"]).try_ask(&with(clarification(1), &choice), &["ada"], T0).unwrap_err();
+    let without_choices = json!({"accepted_response_kinds": ["multiple_choice"]});
+    let refused = ConsentHub::with_listeners(&["ada"])
+        .try_ask(&with(clarification(1), &without_choices), &["ada"], T0)
+        .unwrap_err();
     assert_eq!(refused.rule().unwrap().id(), "AAEP-4.4.2s-1");
-    let digest = bound(confirmation(1), "transfer", "{}").to_string().replace("sha256:", "md5:");
-    let refused = ConsentHub::with(&["ada"]).try_ask(&serde_json::from_str(&digest).unwrap(), &["ada"], T0);
+    let with_md5_digest = bound(confirmation(1), "transfer", "{}").to_string().replace("sha256:", "md5:");
+    let refused = ConsentHub::with_listeners(&["ada"]).try_ask(
+        &serde_json::from_str(&with_md5_digest).unwrap(),
+        &["ada"],
+        T0,
+    );
     assert_eq!(refused.unwrap_err(), AskError::InvalidDigest);
 }
 
@@ -85,12 +91,15 @@ fn only_question_events_can_be_asked() {
         "event_id": "evt_8a3f5b22c91e4d7a", "session_id": SESSION, "timestamp": format_timestamp(T0.get()),
         "producer": {"agent_id": "bank"}, "localization_hints": {"primary_language": "en"}, "summary_normal": "Hello.",
     });
-    assert_eq!(ConsentHub::with(&["ada"]).try_ask(&event, &["ada"], T0).unwrap_err(), AskError::NotAQuestion);
+    assert_eq!(
+        ConsentHub::with_listeners(&["ada"]).try_ask(&event, &["ada"], T0).unwrap_err(),
+        AskError::NotAQuestion
+    );
 }
 
 #[test]
 fn asking_returns_the_deadline_and_the_repliers() {
-    let mut hub = ConsentHub::with(&["ada", "bob"]);
+    let mut hub = ConsentHub::with_listeners(&["ada", "bob"]);
     let outcomes = hub.ask(&confirmation(1), &["bob", "ada", "nobody", "ada"]);
     let [ConsentOutcome::Opened(opened)] = &outcomes[..] else { panic!("{outcomes:?}") };
     assert_eq!((&opened.token, opened.deadline), (&token(1), T0 + 180_000));
@@ -107,7 +116,7 @@ fn a_token_has_128_random_bits_and_is_never_reused() {
         bytes.fill(0x11);
     });
     assert_eq!((lengths, &generated), (vec![16], &token(0x11)));
-    let mut hub = ConsentHub::with(&["ada"]);
+    let mut hub = ConsentHub::with_listeners(&["ada"]);
     hub.ask(&confirmation(0x11), &["ada"]);
     let reused_token = with(confirmation(2), &json!({"reply_token": generated.as_str()}));
     assert_eq!(
@@ -123,8 +132,8 @@ fn a_token_has_128_random_bits_and_is_never_reused() {
     );
     let staged = hub.registry.end_session(&session(), T0 + 3);
     hub.commit(staged);
-    let elsewhere = with(reused_token, &json!({"session_id": OTHER_SESSION}));
-    let refused = hub.try_ask(&elsewhere, &["ada"], T0 + 4).unwrap_err();
+    let in_other_session = with(reused_token, &json!({"session_id": OTHER_SESSION}));
+    let refused = hub.try_ask(&in_other_session, &["ada"], T0 + 4).unwrap_err();
     assert_eq!(refused.rule().unwrap().id(), "AAEP-6.2.2-1", "after its session has ended");
 }
 
@@ -132,7 +141,7 @@ fn a_token_has_128_random_bits_and_is_never_reused() {
 fn an_action_has_at_most_one_open_question() {
     let arguments = r#"{"to":"Ben"}"#;
     let same_action = |n, edits| with(bound(confirmation(n), "transfer", arguments), &edits);
-    let mut hub = ConsentHub::with(&["ada"]);
+    let mut hub = ConsentHub::with_listeners(&["ada"]);
     hub.ask(&same_action(1, json!({})), &["ada"]);
     let refused = hub.try_ask(&same_action(2, json!({})), &["ada"], T0).unwrap_err();
     assert_eq!(refused, AskError::DuplicateQuestion(token(1)));
@@ -145,7 +154,7 @@ fn an_action_has_at_most_one_open_question() {
         "the first question is resolved"
     );
 
-    let mut hub = ConsentHub::with(&["ada"]);
+    let mut hub = ConsentHub::with_listeners(&["ada"]);
     let same_action_text = |n| with(confirmation(n), &json!({"action": "Send it."}));
     hub.ask(&same_action_text(1), &["ada"]);
     assert!(matches!(hub.try_ask(&same_action_text(2), &["ada"], T0), Err(AskError::DuplicateQuestion(_))));
@@ -153,7 +162,7 @@ fn an_action_has_at_most_one_open_question() {
 
 #[test]
 fn open_questions_are_limited_per_session_per_agent_and_in_total() {
-    let mut hub = ConsentHub::with(&["ada"]);
+    let mut hub = ConsentHub::with_listeners(&["ada"]);
     let question = |n: u8, session: u8, agent: &str| {
         let edits = json!({"session_id": format!("sess_{session}abcdefgh"), "producer": {"agent_id": agent}});
         with(confirmation(n), &edits)
@@ -187,7 +196,7 @@ fn open_questions_are_limited_per_session_per_agent_and_in_total() {
 
 #[test]
 fn the_default_applies_immediately_if_nobody_can_answer() {
-    let mut hub = ConsentHub::with(&["ada"]);
+    let mut hub = ConsentHub::with_listeners(&["ada"]);
     for (event, answer, status) in [
         (
             confirmation(1),

@@ -33,7 +33,7 @@ fn a_response_of_an_unaccepted_kind_leaves_the_question_open() {
         (json!({"choices": choices()}), json!("ben"), None),
     ];
     for (edits, answer, broken_rule) in cases {
-        let mut hub = ConsentHub::with(&["ada"]);
+        let mut hub = ConsentHub::with_listeners(&["ada"]);
         hub.ask(&with(clarification(1), &edits), &["ada"]);
         let before = hub.registry.clone();
         let result = hub.send("ada", &response(1, "ada", &answer, T0 + 1), T0 + 1);
@@ -54,7 +54,7 @@ fn a_response_of_an_unaccepted_kind_leaves_the_question_open() {
 
 #[test]
 fn an_empty_response_is_not_a_reply() {
-    let mut hub = ConsentHub::with(&["ada"]);
+    let mut hub = ConsentHub::with_listeners(&["ada"]);
     hub.ask(&clarification(1), &["ada"]);
     let empty = hub.send("ada", &response(1, "ada", &json!(""), T0 + 1), T0 + 1);
     assert!(matches!(empty, Err(IgnoreReason::Malformed(_))));
@@ -92,7 +92,7 @@ fn a_default_response_is_parsed_as_the_accepted_kind() {
     ];
     for (edits, answer) in cases {
         for closes in [false, true] {
-            let mut hub = ConsentHub::with(&["ada"]);
+            let mut hub = ConsentHub::with_listeners(&["ada"]);
             hub.ask(&with(clarification(1), &edits), &["ada"]);
             let (outcomes, by) = if closes {
                 let staged = hub.registry.subscription_closed(&sub("ada"), T0 + 5);

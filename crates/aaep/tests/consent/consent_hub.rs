@@ -23,8 +23,8 @@ pub(crate) struct ConsentHub {
 }
 
 impl ConsentHub {
-    /// A hub with these listeners, each with the subscription `sub_NAME`.
-    pub(crate) fn with(listeners: &[&str]) -> Self {
+    /// Creates a hub with these listeners. Each one has the subscription `sub_NAME`.
+    pub(crate) fn with_listeners(listeners: &[&str]) -> Self {
         let mut registry = QuestionRegistry::new(ConsentLimits::default(), BuildHasherDefault::default());
         for name in listeners {
             assert!(registry.subscription_opened(&sub(name), name));
@@ -59,7 +59,7 @@ impl ConsentHub {
         Ok(self.commit(staged))
     }
 
-    /// Sends the decision of an entitled listener.
+    /// Sends a listener's decision and returns the resolution of the question.
     pub(crate) fn answer(
         &mut self,
         listener: &str,
@@ -137,7 +137,7 @@ pub(crate) fn parse_event(event: &Value) -> Event {
     Event::parse(&event.to_string()).unwrap()
 }
 
-/// A valid question about an irreversible high-risk action: 180 seconds, then reject.
+/// A valid question about an irreversible high-risk action. After 180 seconds, it is rejected by default.
 pub(crate) fn confirmation(n: u8) -> Value {
     json!({
         "@context": "https://aaep-protocol.org/context/v1",
@@ -161,7 +161,7 @@ pub(crate) fn confirmation(n: u8) -> Value {
     })
 }
 
-/// A valid question about a harmless action: 30 seconds, then accept.
+/// A valid question about a harmless action. After 30 seconds, it is accepted by default.
 pub(crate) fn harmless_confirmation(n: u8) -> Value {
     let event = with(
         confirmation(n),
@@ -174,7 +174,7 @@ pub(crate) fn harmless_confirmation(n: u8) -> Value {
     event
 }
 
-/// A valid clarification: 120 seconds.
+/// A valid clarification with a timeout of 120 seconds.
 pub(crate) fn clarification(n: u8) -> Value {
     let mut event = confirmation(n);
     let members = event.as_object_mut().unwrap();
@@ -250,7 +250,7 @@ pub(crate) fn stop(listener: &str, at: UnixMillis) -> String {
     .to_string()
 }
 
-/// An irreversible call that names its question.
+/// An irreversible call of the tool `transfer`.
 pub(crate) fn call<'c>(
     session: &'c SessionId,
     token: Option<&'c ReplyToken>,

@@ -37,7 +37,7 @@ fn status(hub: &ConsentHub) -> QuestionStatus {
 
 #[test]
 fn a_question_survives_a_crash_at_every_stage() {
-    let mut hub = ConsentHub::with(&["ada"]);
+    let mut hub = ConsentHub::with_listeners(&["ada"]);
     hub.ask(&bound(confirmation(1), "transfer", "{}"), &["ada"]);
     let mut hub = restart(&hub, &["ada"], T0 + 1);
     hub.wake(T0 + 90_000);
@@ -54,8 +54,8 @@ fn a_question_survives_a_crash_at_every_stage() {
         IgnoreReason::AlreadyResolved,
         "a question is decided only once"
     );
-    let other = hub.registry.spend(&call(&session(), None, Some("[]"))).unwrap_err();
-    assert_eq!(other, SpendError::WrongAction);
+    let wrong_arguments = hub.registry.spend(&call(&session(), None, Some("[]"))).unwrap_err();
+    assert_eq!(wrong_arguments, SpendError::WrongAction);
     hub.spend(&call(&session(), None, Some("{}"))).unwrap();
     let mut hub = restart(&hub, &["ada"], T0 + 200_003);
     assert_eq!(
@@ -68,9 +68,9 @@ fn a_question_survives_a_crash_at_every_stage() {
 
 #[test]
 fn every_resolution_survives_a_crash() {
-    type ResolvePath<'w> = &'w dyn Fn(&mut ConsentHub);
+    type ResolveFn<'f> = &'f dyn Fn(&mut ConsentHub);
     let modified = reply_with(1, "ada", "accept", T0 + 1, &json!({"modified_action": {}}));
-    let paths: [(serde_json::Value, ResolvePath<'_>); 6] = [
+    let cases: [(serde_json::Value, ResolveFn<'_>); 6] = [
         (confirmation(1), &|hub| drop(hub.answer("ada", 1, "reject", T0 + 1).unwrap())),
         (confirmation(1), &|hub| drop(hub.send("ada", &modified, T0 + 1).unwrap())),
         (harmless_confirmation(1), &|hub| drop(hub.wake(T0 + 30_000))),
@@ -78,8 +78,8 @@ fn every_resolution_survives_a_crash() {
         (clarification(1), &|hub| drop(hub.wake(T0 + 180_000))),
         (clarification(1), &|hub| drop(hub.send("ada", &response(1, "ada", &json!("x"), T0), T0).unwrap())),
     ];
-    for (event, resolve) in paths {
-        let mut hub = ConsentHub::with(&["ada"]);
+    for (event, resolve) in cases {
+        let mut hub = ConsentHub::with_listeners(&["ada"]);
         hub.ask(&event, &["ada"]);
         resolve(&mut hub);
         let mut restarted = restart(&hub, &["ada"], T0 + 2);
@@ -91,7 +91,7 @@ fn every_resolution_survives_a_crash() {
 
 #[test]
 fn an_expired_question_takes_its_default_at_the_first_wake() {
-    let mut hub = ConsentHub::with(&["ada"]);
+    let mut hub = ConsentHub::with_listeners(&["ada"]);
     hub.ask(&confirmation(1), &["ada"]);
     let mut hub = restart(&hub, &["ada"], T0 + 200_000);
     assert_eq!(hub.registry.next_deadline(), Some(T0 + 90_000));
@@ -109,7 +109,7 @@ fn listeners_can_return_or_join_within_a_window_after_a_crash() {
     for event in
         [confirmation(1), with(harmless_confirmation(1), &json!({"timeout_seconds": 180})), clarification(1)]
     {
-        let mut hub = ConsentHub::with(&["ada"]);
+        let mut hub = ConsentHub::with_listeners(&["ada"]);
         hub.ask(&event, &["ada"]);
         let mut without_listeners = restart(&hub, &[], T0 + 1000);
         assert_eq!(without_listeners.wake(T0 + 1000 + RESUME_WINDOW_MS - 1), []);
@@ -135,7 +135,7 @@ fn listeners_can_return_or_join_within_a_window_after_a_crash() {
 
 #[test]
 fn an_invalid_record_is_not_restored() {
-    let mut hub = ConsentHub::with(&["ada"]);
+    let mut hub = ConsentHub::with_listeners(&["ada"]);
     hub.ask(&bound(confirmation(1), "transfer", "{}"), &["ada"]);
     let record = hub.registry.question(&token(1)).unwrap().to_record();
     for (from, to) in [

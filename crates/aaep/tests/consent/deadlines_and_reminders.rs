@@ -16,7 +16,7 @@ fn reminders(outcomes: &[ConsentOutcome]) -> Vec<(ReminderThreshold, i64)> {
 }
 
 fn hub_with_question(event: &serde_json::Value) -> ConsentHub {
-    let mut hub = ConsentHub::with(&["ada", "bob"]);
+    let mut hub = ConsentHub::with_listeners(&["ada", "bob"]);
     hub.ask(event, &["ada"]);
     hub
 }
@@ -43,13 +43,13 @@ fn the_default_applies_at_the_deadline_and_not_before() {
 
 #[test]
 fn the_timeout_starts_at_the_event_timestamp() {
-    let mut hub = ConsentHub::with(&["ada"]);
+    let mut hub = ConsentHub::with_listeners(&["ada"]);
     hub.try_ask(&confirmation(1), &["ada"], T0 + 100_000).unwrap();
     assert_eq!(deadline(&hub), T0 + 180_000);
 }
 
 #[test]
-fn reminders_are_sent_once_at_half_and_once_at_a_tenth_of_the_time() {
+fn one_reminder_is_sent_when_half_and_one_when_a_tenth_of_the_time_remains() {
     let mut hub = hub_with_question(&confirmation(1));
     assert_eq!(hub.wake(T0 + 89_999), []);
     assert_eq!(reminders(&hub.wake(T0 + 90_000)), [(ReminderThreshold::Half, 90_000)]);
@@ -81,7 +81,8 @@ fn no_reminder_is_sent_with_less_than_five_seconds_left() {
         (60, &[(ReminderThreshold::Half, 30_000), (ReminderThreshold::Tenth, 6_000)]),
     ] {
         let mut hub = hub_with_question(&with(confirmation(1), &json!({"timeout_seconds": seconds})));
-        let outcomes: Vec<_> = (1..seconds * 2).flat_map(|half| hub.wake(T0 + half * 500)).collect();
+        let outcomes: Vec<_> =
+            (1..seconds * 2).flat_map(|half_second| hub.wake(T0 + half_second * 500)).collect();
         assert_eq!(reminders(&outcomes), expected, "{seconds}");
     }
 }
@@ -99,11 +100,11 @@ fn an_extension_gives_a_short_question_a_second_reminder() {
 fn a_deadline_can_be_extended_to_ten_times_the_timeout() {
     let mut hub = hub_with_question(&confirmation(1));
     let mut now = T0;
-    for times in 2..=10 {
+    for factor in 2..=10 {
         now = deadline(&hub) - 1;
         let outcomes = hub.send("ada", &extend(1, "ada", None, now), now).unwrap();
         let [ConsentOutcome::DeadlineExtended(extended)] = &outcomes[..] else { panic!("{outcomes:?}") };
-        assert_eq!(extended.deadline, T0 + times * 180_000);
+        assert_eq!(extended.deadline, T0 + factor * 180_000);
         assert_eq!(deadline(&hub), extended.deadline);
     }
     let before = hub.registry.clone();
@@ -114,7 +115,7 @@ fn a_deadline_can_be_extended_to_ten_times_the_timeout() {
 }
 
 #[test]
-fn an_extension_can_state_its_seconds() {
+fn an_extension_can_request_a_number_of_seconds() {
     let mut hub = hub_with_question(&confirmation(1));
     hub.send("ada", &extend(1, "ada", Some(5), T0 + 1), T0 + 1).unwrap();
     assert_eq!(deadline(&hub), T0 + 185_000);
@@ -167,12 +168,12 @@ fn reminders_are_sent_again_after_an_extension() {
 }
 
 #[test]
-fn next_deadline_returns_the_earliest_deadline() {
-    let mut hub = ConsentHub::with(&["ada"]);
+fn next_deadline_is_the_earliest_time_at_which_a_question_needs_attention() {
+    let mut hub = ConsentHub::with_listeners(&["ada"]);
     assert_eq!(hub.registry.next_deadline(), None);
     hub.ask(&confirmation(1), &["ada"]);
     hub.ask(&harmless_confirmation(2), &["ada"]);
-    assert_eq!(hub.registry.next_deadline(), Some(T0 + 15_000), "half of its timeout");
+    assert_eq!(hub.registry.next_deadline(), Some(T0 + 15_000), "half the timeout of question 2");
     let staged = hub.registry.subscription_lost(&sub("ada"), T0, 10_000);
     assert_eq!(staged.resolutions().count(), 1);
     hub.commit(staged);

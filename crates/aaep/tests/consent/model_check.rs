@@ -23,9 +23,10 @@ const TICKS: u8 = 3;
 const LISTENERS: [&str; 2] = ["ada", "bob"];
 const CALL_ARGUMENTS: &str = r#"{"amount":5}"#;
 
-/// A possible action.
+/// One step of the model. `n` is the index of a question, and `listener` the index of a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ModelAction {
+    /// Asks the question with this index.
     Ask(usize),
     Reply {
         n: usize,
@@ -33,20 +34,23 @@ enum ModelAction {
         claimed_listener: usize,
         accept: bool,
     },
-    /// Both listeners reply in one batch. The first accepts, the second rejects.
+    /// Both listeners reply to this question in one batch. The first accepts, the second rejects.
     CrossingReplies(usize),
-    /// In one batch, one listener accepts and the other stops the session.
+    /// In one batch, one listener accepts this question and the other stops the session.
     AcceptAndStop(usize),
     ExtendDeadline {
         n: usize,
         listener: usize,
     },
-    Lose(usize),
-    Return(usize),
-    Close(usize),
-    Cancel(usize),
-    Stop(usize),
-    End,
+    /// The connection of the listener with this index is lost.
+    LoseConnection(usize),
+    Reconnect(usize),
+    CloseSubscription(usize),
+    CancelQuestion(usize),
+    /// The listener with this index stops the session.
+    StopSession(usize),
+    /// The agent ends the session.
+    EndSession,
     Spend {
         n: usize,
         same_arguments: bool,
@@ -144,7 +148,7 @@ impl ConsentModel {
                 let is_replier = state
                     .registry
                     .question(&token(question_number(n)))
-                    .is_some_and(|it| it.replier_ids().contains(&sub(LISTENERS[listener])));
+                    .is_some_and(|question| question.replier_ids().contains(&sub(LISTENERS[listener])));
                 let is_valid = state.is_open(n)
                     && in_time
                     && state.is_live(listener)
@@ -185,12 +189,12 @@ impl ConsentModel {
                     state.commit(staged);
                 }
             }
-            ModelAction::Lose(listener) => {
+            ModelAction::LoseConnection(listener) => {
                 state.links[listener] = ModelLink::LostAt(state.tick);
                 let staged = state.registry.subscription_lost(&sub(LISTENERS[listener]), now, TICK_MS);
                 state.commit(staged);
             }
-            ModelAction::Return(listener) => {
+            ModelAction::Reconnect(listener) => {
                 let is_resumed = state.registry.subscription_resumed(&sub(LISTENERS[listener]), now);
                 state.check_invariant(
                     "a lost listener can return within its window",
@@ -198,17 +202,17 @@ impl ConsentModel {
                 );
                 state.links[listener] = if is_resumed { ModelLink::Open } else { ModelLink::Closed };
             }
-            ModelAction::Close(listener) => {
+            ModelAction::CloseSubscription(listener) => {
                 state.links[listener] = ModelLink::Closed;
                 let staged = state.registry.subscription_closed(&sub(LISTENERS[listener]), now);
                 state.commit(staged);
             }
-            ModelAction::Cancel(n) => {
+            ModelAction::CancelQuestion(n) => {
                 if let Ok(staged) = state.registry.cancel_question(&token(question_number(n)), now) {
                     state.commit(staged);
                 }
             }
-            ModelAction::Stop(listener) => {
+            ModelAction::StopSession(listener) => {
                 let can_stop = state.is_live(listener) && !state.is_session_ended;
                 let stopped = self.stop(state, listener);
                 state.check_invariant("a live listener can stop the session", stopped.is_ok() == can_stop);
@@ -216,7 +220,7 @@ impl ConsentModel {
                     state.commit(staged);
                 }
             }
-            ModelAction::End => {
+            ModelAction::EndSession => {
                 let staged = state.registry.end_session(&session(), now);
                 state.commit(staged);
             }
@@ -301,7 +305,7 @@ impl Model for ConsentModel {
 
     fn init_states(&self) -> Vec<ModelState> {
         vec![ModelState {
-            registry: ConsentHub::with(&LISTENERS).registry,
+            registry: ConsentHub::with_listeners(&LISTENERS).registry,
             tick: 0,
             links: [ModelLink::Open; 2],
             observed: [ObservedQuestion::default(); 2],
@@ -316,18 +320,15 @@ impl Model for ConsentModel {
             return;
         }
         if state.is_session_ended {
-            // Nothing may happen after the end. These actions check that.
+            // The registry must refuse these actions after the end of the session.
             let rejected_actions = |n| {
                 [
                     ModelAction::Reply { n, listener: 0, claimed_listener: 0, accept: true },
                     ModelAction::Spend { n, same_arguments: true },
-                    ModelAction::Ask(n),
                 ]
             };
             actions.extend(
-                (0..2)
-                    .filter(|n| state.observed[*n].asked_tick.is_some())
-                    .flat_map(|n| rejected_actions(n).into_iter().take(2)),
+                (0..2).filter(|n| state.observed[*n].asked_tick.is_some()).flat_map(rejected_actions),
             );
             actions.extend((0..2).filter(|n| state.observed[*n].asked_tick.is_none()).map(ModelAction::Ask));
             return;
@@ -347,7 +348,7 @@ impl Model for ConsentModel {
             actions.extend([
                 ModelAction::CrossingReplies(n),
                 ModelAction::AcceptAndStop(n),
-                ModelAction::Cancel(n),
+                ModelAction::CancelQuestion(n),
             ]);
             actions.extend([true, false].map(|same_arguments| ModelAction::Spend { n, same_arguments }));
         }
@@ -356,14 +357,14 @@ impl Model for ConsentModel {
         }
         // Ada's connection is lost and resumed. Bob disconnects.
         match state.links[0] {
-            ModelLink::Open => actions.push(ModelAction::Lose(0)),
-            ModelLink::LostAt(_) => actions.push(ModelAction::Return(0)),
+            ModelLink::Open => actions.push(ModelAction::LoseConnection(0)),
+            ModelLink::LostAt(_) => actions.push(ModelAction::Reconnect(0)),
             ModelLink::Closed => {}
         }
         if state.links[1] == ModelLink::Open {
-            actions.push(ModelAction::Close(1));
+            actions.push(ModelAction::CloseSubscription(1));
         }
-        actions.extend([ModelAction::Stop(0), ModelAction::End, ModelAction::Wake]);
+        actions.extend([ModelAction::StopSession(0), ModelAction::EndSession, ModelAction::Wake]);
         if state.crash_tick.is_none() && state.tick == 1 {
             actions.push(ModelAction::Crash);
         }

@@ -16,6 +16,7 @@ pub(crate) const TIMEOUT_MS: [i64; 2] = [70_000, 30_000];
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum ModelLink {
     Open,
+    /// The tick at which the connection was lost.
     LostAt(u8),
     Closed,
 }
@@ -25,6 +26,7 @@ pub(crate) enum ModelLink {
 pub(crate) struct ObservedQuestion {
     pub(crate) asked_tick: Option<u8>,
     pub(crate) extended_ms: i64,
+    /// Whether the question was accepted, and how it was resolved.
     pub(crate) resolved: Option<(bool, ResolvedBy)>,
     pub(crate) is_spent: bool,
 }
@@ -41,6 +43,7 @@ pub(crate) struct ModelState {
 }
 
 impl ModelState {
+    /// Returns what distinguishes this state from others.
     pub(crate) fn key(&self) -> impl Hash + PartialEq + use<> {
         let status_and_deadline = |n: usize| {
             let question = self.registry.question(&token(question_number(n)));
@@ -130,6 +133,7 @@ impl Hash for ModelState {
     }
 }
 
+/// Returns the number that the helpers of `consent_hub` use for the question with index `n`.
 pub(crate) fn question_number(n: usize) -> u8 {
     [0xa0, 0xa1][n]
 }

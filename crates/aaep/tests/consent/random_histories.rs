@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::consent_hub::*;
 use crate::support::byte_choices::Choices;
-use crate::support::decisions;
+use crate::support::choice_bytes;
 use testing::property::cases;
 
 const LISTENERS: [&str; 3] = ["ada", "bob", "cleo"];
@@ -30,9 +30,10 @@ struct ObservedQuestion {
     timeout_ms: i64,
     asked_at: UnixMillis,
     deadline: UnixMillis,
-    entitled: BTreeSet<usize>,
+    entitled_listeners: BTreeSet<usize>,
     /// Until when listeners may reconnect after a crash before the question counts as unanswerable.
     grace_until: UnixMillis,
+    /// Whether the question was accepted, and how it was resolved.
     resolved: Option<(bool, ResolvedBy)>,
     is_spent: bool,
 }
@@ -41,6 +42,7 @@ struct ObservedQuestion {
 #[derive(Debug)]
 enum SubscriptionLink {
     Open,
+    /// Until when the listener can resume.
     Lost(UnixMillis),
     Closed,
 }
@@ -50,14 +52,14 @@ struct RandomHistory {
     now: UnixMillis,
     observed: BTreeMap<u8, ObservedQuestion>,
     links: [SubscriptionLink; 3],
-    is_ended: [bool; 2],
+    is_session_ended: [bool; 2],
 }
 
 impl RandomHistory {
     fn new() -> Self {
         let links = [SubscriptionLink::Open, SubscriptionLink::Open, SubscriptionLink::Open];
-        let hub = ConsentHub::with(&LISTENERS);
-        Self { hub, now: T0, observed: BTreeMap::new(), links, is_ended: [false; 2] }
+        let hub = ConsentHub::with_listeners(&LISTENERS);
+        Self { hub, now: T0, observed: BTreeMap::new(), links, is_session_ended: [false; 2] }
     }
 
     fn is_live(&self, listener: usize) -> bool {
@@ -70,7 +72,7 @@ impl RandomHistory {
 
     fn is_open(&self, n: u8) -> bool {
         self.observed.get(&n).is_some_and(|observed_question| {
-            observed_question.resolved.is_none() && !self.is_ended[observed_question.session]
+            observed_question.resolved.is_none() && !self.is_session_ended[observed_question.session]
         })
     }
 
@@ -117,14 +119,14 @@ impl RandomHistory {
         let names: Vec<&str> = listeners.iter().map(|listener| LISTENERS[*listener]).collect();
         let before = self.hub.registry.clone();
         let result = self.hub.try_ask(&event, &names, self.now);
-        let is_valid = !self.observed.contains_key(&n) && !self.is_ended[session];
+        let is_valid = !self.observed.contains_key(&n) && !self.is_session_ended[session];
         prop_assert_eq!(result.is_ok(), is_valid, "{:?}", result);
         let Ok(outcomes) = result else {
             prop_assert!(self.hub.registry == before);
             return Ok(());
         };
         let timeout_ms = timeout_seconds * 1000;
-        let entitled = listeners.into_iter().filter(|listener| self.is_live(*listener)).collect();
+        let entitled_listeners = listeners.into_iter().filter(|listener| self.is_live(*listener)).collect();
         let observed_question = ObservedQuestion {
             session,
             irreversible,
@@ -132,20 +134,20 @@ impl RandomHistory {
             timeout_ms,
             asked_at: self.now,
             deadline: self.now + timeout_ms,
-            entitled,
+            entitled_listeners,
             grace_until: UnixMillis::MIN,
             resolved: None,
             is_spent: false,
         };
         self.observed.insert(n, observed_question);
-        let is_unreachable = !self.can_answer(n);
+        let is_unreachable = !self.can_be_answered(n);
         prop_assert_eq!(resolutions(&outcomes).len(), usize::from(is_unreachable));
         self.check_outcomes(&outcomes)
     }
 
-    fn can_answer(&self, n: u8) -> bool {
+    fn can_be_answered(&self, n: u8) -> bool {
         let observed_question = &self.observed[&n];
-        observed_question.entitled.iter().any(|listener| match self.links[*listener] {
+        observed_question.entitled_listeners.iter().any(|listener| match self.links[*listener] {
             SubscriptionLink::Open => true,
             SubscriptionLink::Lost(until) => self.now < until && !observed_question.accept_by_default,
             SubscriptionLink::Closed => false,
@@ -163,11 +165,11 @@ impl RandomHistory {
             && at < deadline
             && sender == listener
             && self.is_live(listener)
-            && self.observed[&n].entitled.contains(&listener);
+            && self.observed[&n].entitled_listeners.contains(&listener);
         let before = self.hub.registry.clone();
         let text = reply(n, LISTENERS[listener], decision, at);
         if choices.below(8) == 0 {
-            // The journal is full, so the reply must have no effect.
+            // Simulates a full journal. The reply must have no effect.
             if let Ok(staged) = stage_message(&mut self.hub.registry, LISTENERS[sender], &text, self.now) {
                 self.hub.registry.abandon(staged);
             }
@@ -199,8 +201,9 @@ impl RandomHistory {
         let before = self.hub.registry.clone();
         let result =
             self.hub.send(LISTENERS[listener], &extend(n, LISTENERS[listener], None, self.now), self.now);
-        let can_extend =
-            self.is_open(n) && self.is_live(listener) && self.observed[&n].entitled.contains(&listener);
+        let can_extend = self.is_open(n)
+            && self.is_live(listener)
+            && self.observed[&n].entitled_listeners.contains(&listener);
         let now = self.now;
         let observed_question = self
             .observed
@@ -223,11 +226,15 @@ impl RandomHistory {
         for (n, observed_question) in &self.observed {
             prop_assert!(
                 !self.is_open(*n) || self.now < observed_question.deadline,
-                "{} is past its deadline",
+                "question {} is open past its deadline",
                 n
             );
-            let is_unreachable = !self.can_answer(*n) && self.now >= observed_question.grace_until;
-            prop_assert!(!self.is_open(*n) || !is_unreachable, "nobody can answer {}", n);
+            let is_unreachable = !self.can_be_answered(*n) && self.now >= observed_question.grace_until;
+            prop_assert!(
+                !self.is_open(*n) || !is_unreachable,
+                "question {} is open, but nobody can answer it",
+                n
+            );
         }
         let next = self.hub.registry.next_deadline();
         prop_assert!(next.is_none_or(|next| next > self.now), "a deadline is left in the past");
@@ -275,7 +282,7 @@ impl RandomHistory {
     fn end(&mut self, listener: usize, choices: &mut Choices<'_>) -> Result<(), TestCaseError> {
         let outcomes = if choices.below(2) == 0 {
             let stopped = self.hub.send(LISTENERS[listener], &stop(LISTENERS[listener], self.now), self.now);
-            prop_assert_eq!(stopped.is_ok(), self.is_live(listener) && !self.is_ended[0]);
+            prop_assert_eq!(stopped.is_ok(), self.is_live(listener) && !self.is_session_ended[0]);
             let Ok(outcomes) = stopped else { return Ok(()) };
             outcomes
         } else {
@@ -285,7 +292,7 @@ impl RandomHistory {
         self.check_outcomes(&outcomes)?;
         let is_resolved = |question: &ObservedQuestion| question.session == 1 || question.resolved.is_some();
         prop_assert!((0..6).all(|n| self.observed.get(&n).is_none_or(is_resolved)));
-        self.is_ended[0] = true;
+        self.is_session_ended[0] = true;
         Ok(())
     }
 
@@ -296,12 +303,12 @@ impl RandomHistory {
         let token = token(n);
         let call = GuardedCall { irreversible, ..call(&id, Some(&token), None) };
         let is_covered = self.observed.get(&n).is_some_and(|observed_question| {
-            let by_reply = observed_question.resolved == Some((true, ResolvedBy::Reply));
+            let is_by_reply = observed_question.resolved == Some((true, ResolvedBy::Reply));
             let is_accepted = observed_question.resolved.is_some_and(|(accepted, _)| accepted);
             let is_sufficient =
-                if irreversible { by_reply && observed_question.irreversible } else { is_accepted };
+                if irreversible { is_by_reply && observed_question.irreversible } else { is_accepted };
             observed_question.session == session
-                && !self.is_ended[session]
+                && !self.is_session_ended[session]
                 && is_sufficient
                 && !observed_question.is_spent
         });
@@ -337,7 +344,7 @@ impl RandomHistory {
             }
         }
         // The journal knows which sessions have ended.
-        if self.is_ended[0] {
+        if self.is_session_ended[0] {
             let session_questions =
                 self.observed.iter().filter(|(_, observed_question)| observed_question.session == 0);
             registry.restore_ended_session(&session(), session_questions.map(|(n, _)| token(*n)));
@@ -355,7 +362,7 @@ impl RandomHistory {
 
     fn check_resolution(&mut self, resolution: &Resolution) -> Result<(), TestCaseError> {
         let n = (0..6).find(|n| token(*n) == resolution.token).unwrap();
-        let (is_reachable, is_in_grace) = (self.can_answer(n), self.now < self.observed[&n].grace_until);
+        let (is_reachable, is_in_grace) = (self.can_be_answered(n), self.now < self.observed[&n].grace_until);
         let observed_question = self.observed.get_mut(&n).unwrap();
         prop_assert!(observed_question.resolved.is_none(), "resolved twice");
         let accepted = resolution.answer == QuestionAnswer::Decision(Decision::Accept);
@@ -389,7 +396,7 @@ proptest! {
     #![proptest_config(cases(600))]
 
     #[test]
-    fn a_naive_implementation_agrees_with_the_registry(bytes in decisions(400)) {
+    fn a_naive_implementation_agrees_with_the_registry(bytes in choice_bytes(400)) {
         let mut choices = Choices::new(&bytes);
         let mut history = RandomHistory::new();
         for _ in 0..60 {

@@ -1,4 +1,4 @@
-//! Receipts: which decision was made about which action, in one canonical form (decision 6).
+//! Receipts, which record the answer to a question about an action in one canonical form (decision 6).
 
 use aaep::consent::{BoundAction, Receipt};
 use seal::{Digest, canonicalize, ed25519, json::Tape};
@@ -9,7 +9,7 @@ use super::consent_hub::*;
 const BEN_ARGUMENTS: &str = r#"{"to":"Ben"}"#;
 
 fn receipt(event: &Value, message: Option<String>) -> Receipt {
-    let mut hub = ConsentHub::with(&["ada"]);
+    let mut hub = ConsentHub::with_listeners(&["ada"]);
     hub.ask(event, &["ada"]);
     let outcomes = match message {
         Some(text) => hub.send("ada", &text, T0 + 2000).unwrap(),
@@ -21,7 +21,7 @@ fn receipt(event: &Value, message: Option<String>) -> Receipt {
 fn all_receipts() -> Vec<Receipt> {
     let acceptance = reply_with(1, "ada", "accept", T0 + 1000, &json!({"decided_by": "Ada \u{e9} \"A\"\n"}));
     let modified = reply_with(1, "ada", "accept", T0 + 1000, &json!({"modified_action": {}}));
-    let numeric =
+    let any_kind =
         with(clarification(1), &json!({"accepted_response_kinds": ["numeric", "yes_no", "freetext"]}));
     let answer = |value| Some(response(1, "ada", &value, T0 + 1000));
     vec![
@@ -30,9 +30,9 @@ fn all_receipts() -> Vec<Receipt> {
         receipt(&confirmation(1), None),
         receipt(&harmless_confirmation(1), None),
         receipt(&clarification(1), None),
-        receipt(&numeric, answer(json!(1e-7))),
-        receipt(&numeric, answer(json!(true))),
-        receipt(&numeric, answer(json!("To Ben."))),
+        receipt(&any_kind, answer(json!(1e-7))),
+        receipt(&any_kind, answer(json!(true))),
+        receipt(&any_kind, answer(json!("To Ben."))),
         receipt(&confirmation(1), Some(stop("ada", T0 + 1000))),
     ]
 }
@@ -68,7 +68,7 @@ fn a_receipt_is_canonical_and_round_trips() {
 }
 
 #[test]
-fn a_changed_receipt_is_invalid_or_has_another_digest() {
+fn a_changed_receipt_is_invalid_or_has_a_different_digest() {
     let text = all_receipts()[0].to_json().to_owned();
     for (from, to) in [
         ("{", "{ "),
@@ -80,8 +80,8 @@ fn a_changed_receipt_is_invalid_or_has_another_digest() {
     ] {
         assert_eq!(Receipt::parse(&text.replacen(from, to, 1)), None, "{from} -> {to}");
     }
-    let forged = Receipt::parse(&text.replace("\"accept\"", "\"reject\"")).unwrap();
-    assert_ne!(forged.digest(), all_receipts()[0].digest());
+    let altered = Receipt::parse(&text.replace("\"accept\"", "\"reject\"")).unwrap();
+    assert_ne!(altered.digest(), all_receipts()[0].digest());
 }
 
 #[test]

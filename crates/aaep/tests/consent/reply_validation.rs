@@ -1,4 +1,4 @@
-//! The checks of a reply (§6.3.4, chapter 10): each one alone, and the order in which they run.
+//! The checks on a reply (§6.3.4, chapter 10): each one alone, and the order in which they run.
 
 use aaep::consent::{
     ConsentMessage, IgnoreReason, MessageSender, QuestionAnswer, QuestionStatus, ReplyChannel, ResolvedBy,
@@ -15,7 +15,7 @@ const DEADLINE: UnixMillis = T0.saturating_add(180_000);
 /// A hub with four questions to Ada: 1 is open, 2 may only be rejected, 3 is answered, and 4 is a
 /// clarification. Bob listens but was asked nothing.
 fn hub_with_questions() -> ConsentHub {
-    let mut hub = ConsentHub::with(&["ada", "bob"]);
+    let mut hub = ConsentHub::with_listeners(&["ada", "bob"]);
     hub.ask(&confirmation(1), &["ada"]);
     hub.ask(&with(confirmation(2), &json!({"allowed_replies": ["reject"]})), &["ada"]);
     hub.ask(&confirmation(3), &["ada"]);
@@ -26,13 +26,13 @@ fn hub_with_questions() -> ConsentHub {
 
 #[test]
 fn each_failed_check_rejects_the_reply_and_changes_nothing() {
-    let ok = || reply(1, "ada", "accept", IN_TIME);
+    let valid_reply = || reply(1, "ada", "accept", IN_TIME);
     let with_edits = |edits| reply_with(1, "ada", "accept", IN_TIME, &edits);
-    let with_duplicate_key = ok().replacen('{', r#"{"decision":"reject","#, 1);
+    let with_duplicate_key = valid_reply().replacen('{', r#"{"decision":"reject","#, 1);
     let cases = [
         ("not JSON", "ada", "{".to_owned(), IN_TIME, "not_json"),
-        ("not JSON, two values", "ada", format!("{0}{0}", ok()), IN_TIME, "not_json"),
-        ("an array", "ada", format!("[{}]", ok()), IN_TIME, "malformed"),
+        ("not JSON, two values", "ada", format!("{0}{0}", valid_reply()), IN_TIME, "not_json"),
+        ("an array", "ada", format!("[{}]", valid_reply()), IN_TIME, "malformed"),
         ("an event", "ada", confirmation(9).to_string(), IN_TIME, "not_a_reply"),
         (
             "another message",
@@ -75,7 +75,7 @@ fn each_failed_check_rejects_the_reply_and_changes_nothing() {
             IN_TIME,
             "no_subscription",
         ),
-        ("another listener's subscription", "bob", ok(), IN_TIME, "other_identity"),
+        ("another listener's subscription", "bob", valid_reply(), IN_TIME, "other_identity"),
         (
             "a subscription that was not asked",
             "bob",
@@ -140,9 +140,9 @@ fn a_reply_that_passes_every_check_resolves_its_question() {
 #[test]
 fn checks_run_in_the_specified_order() {
     let late = DEADLINE + 1000;
-    // Question 3 is resolved and may only be rejected. All deadlines have passed.
+    // Both questions allow only a rejection, and question 3 is already resolved.
     let hub_with_late_questions = || {
-        let mut hub = ConsentHub::with(&["ada", "bob"]);
+        let mut hub = ConsentHub::with_listeners(&["ada", "bob"]);
         hub.ask(&with(confirmation(3), &json!({"allowed_replies": ["reject"]})), &["ada"]);
         hub.ask(&with(confirmation(1), &json!({"allowed_replies": ["reject"]})), &["ada"]);
         hub.answer("ada", 3, "reject", T0 + 1000).unwrap();
@@ -217,7 +217,7 @@ fn only_allowed_decisions_count() {
         ("reject", "reject", true),
         ("reject", "accept", false),
     ] {
-        let mut hub = ConsentHub::with(&["ada"]);
+        let mut hub = ConsentHub::with_listeners(&["ada"]);
         let edits = json!({"allowed_replies": [allowed], "default_decision": allowed});
         hub.ask(&with(harmless_confirmation(1), &edits), &["ada"]);
         assert_eq!(
@@ -248,7 +248,7 @@ fn a_reply_over_a_subscription_connection_counts_only_for_that_subscription() {
 
 #[test]
 fn the_first_valid_reply_wins() {
-    let mut hub = ConsentHub::with(&["ada", "bob"]);
+    let mut hub = ConsentHub::with_listeners(&["ada", "bob"]);
     hub.ask(&confirmation(1), &["ada", "bob"]);
     assert!(!hub.answer("bob", 1, "reject", T0 + 1).unwrap().is_accepted());
     assert_eq!(hub.answer("ada", 1, "accept", T0 + 2).unwrap_err(), IgnoreReason::AlreadyResolved);

@@ -8,9 +8,9 @@ use serde_json::json;
 
 use super::consent_hub::*;
 
-/// A hub with two open questions, one accepted question, and one of another session.
+/// A hub with two open questions, one accepted question, and one open question in another session.
 fn hub_with_questions() -> ConsentHub {
-    let mut hub = ConsentHub::with(&["ada", "bob"]);
+    let mut hub = ConsentHub::with_listeners(&["ada", "bob"]);
     hub.ask(&confirmation(1), &["ada"]);
     hub.ask(&clarification(2), &["ada"]);
     hub.ask(&confirmation(3), &["ada"]);
@@ -24,13 +24,16 @@ fn assert_session_is_over(
     resolved: &[aaep::consent::Resolution],
     resolved_by: ResolvedBy,
 ) {
-    let tokens: Vec<_> = resolved.iter().map(|it| (it.token.clone(), it.resolved_by)).collect();
+    let tokens: Vec<_> =
+        resolved.iter().map(|resolution| (resolution.token.clone(), resolution.resolved_by)).collect();
     assert_eq!(
         tokens,
         [(token(1), resolved_by), (token(2), resolved_by)],
         "only the open questions of this session are cancelled"
     );
-    assert!(resolved.iter().all(|it| !it.is_accepted() && it.session_id == session()));
+    assert!(
+        resolved.iter().all(|resolution| !resolution.is_accepted() && resolution.session_id == session())
+    );
     assert_eq!(resolved[1].answer, QuestionAnswer::Unavailable);
     for n in [1, 3] {
         assert_eq!(
@@ -40,7 +43,7 @@ fn assert_session_is_over(
         );
     }
     let refused = hub.registry.spend(&call(&session(), Some(&token(3)), None)).unwrap_err();
-    assert_eq!(refused, SpendError::SessionEnded, "the earlier acceptance covers nothing any more");
+    assert_eq!(refused, SpendError::SessionEnded, "the earlier acceptance no longer covers anything");
     let late = hub.try_ask(&confirmation(5), &["ada"], T0 + 10).unwrap_err();
     assert_eq!(late, AskError::SessionEnded);
     assert!(
@@ -78,7 +81,7 @@ fn the_person_can_stop_a_session() {
 
 #[test]
 fn a_session_without_questions_can_be_stopped() {
-    let mut hub = ConsentHub::with(&["ada"]);
+    let mut hub = ConsentHub::with_listeners(&["ada"]);
     assert!(matches!(
         hub.send("ada", &stop("ada", T0), T0).unwrap()[..],
         [ConsentOutcome::SessionStopped(_)]
@@ -136,7 +139,7 @@ fn a_cancelled_question_is_refused_and_its_token_is_used() {
 
 #[test]
 fn a_session_keeps_at_most_64_resolved_questions() {
-    let mut hub = ConsentHub::with(&["ada"]);
+    let mut hub = ConsentHub::with_listeners(&["ada"]);
     hub.ask(&confirmation(0), &["ada"]);
     hub.answer("ada", 0, "accept", T0 + 1).unwrap();
     for n in 1..=200 {

@@ -1,5 +1,5 @@
-//! Spending consent: an acceptance permits one call, of the action that was asked about, in the same session (decisions 5 and 6;
-//! C-B1 to C-B3).
+//! Spending consent: an acceptance permits one call of the action that was asked about, in the same session
+//! (decisions 5 and 6; C-B1 to C-B3).
 
 use aaep::SessionId;
 use aaep::consent::{ConsentOutcome, GuardedCall, QuestionStatus, SpendError};
@@ -11,7 +11,7 @@ const BEN_ARGUMENTS: &str = r#"{"to":"Ben","amount":500}"#;
 
 /// A hub with question 1 about a transfer to Ben, and this decision on it.
 fn hub_with_transfer(decision: Option<&str>) -> ConsentHub {
-    let mut hub = ConsentHub::with(&["ada"]);
+    let mut hub = ConsentHub::with_listeners(&["ada"]);
     hub.ask(&bound(confirmation(1), "transfer", BEN_ARGUMENTS), &["ada"]);
     if let Some(decision) = decision {
         hub.answer("ada", 1, decision, T0 + 1).unwrap();
@@ -39,8 +39,8 @@ fn an_acceptance_covers_exactly_its_call_once() {
 fn any_other_call_is_refused_and_spends_nothing() {
     let other = SessionId::parse(OTHER_SESSION).unwrap();
     let session = session();
-    let (one, nine) = (token(1), token(9));
-    let transfer_to_ben = call(&session, Some(&one), Some(BEN_ARGUMENTS));
+    let (known_token, unknown_token) = (token(1), token(9));
+    let transfer_to_ben = call(&session, Some(&known_token), Some(BEN_ARGUMENTS));
     let cases = [
         (None, transfer_to_ben, SpendError::Undecided, "AAEP-6.1-1"),
         (Some("reject"), transfer_to_ben, SpendError::Refused { modified: false }, "AAEP-4.5.3-1"),
@@ -58,7 +58,7 @@ fn any_other_call_is_refused_and_spends_nothing() {
         ),
         (
             Some("accept"),
-            GuardedCall { token: Some(&nine), ..transfer_to_ben },
+            GuardedCall { token: Some(&unknown_token), ..transfer_to_ben },
             SpendError::NotAsked,
             "AAEP-4.3.1-3",
         ),
@@ -107,7 +107,7 @@ fn accepting_a_modified_action_covers_nothing() {
 
 #[test]
 fn an_acceptance_without_a_bound_action_covers_one_call_of_its_session() {
-    let mut hub = ConsentHub::with(&["ada"]);
+    let mut hub = ConsentHub::with_listeners(&["ada"]);
     hub.ask(&confirmation(1), &["ada"]);
     hub.answer("ada", 1, "accept", T0 + 1).unwrap();
     assert!(hub.spend(&call(&session(), None, Some(BEN_ARGUMENTS))).is_ok());
@@ -116,7 +116,7 @@ fn an_acceptance_without_a_bound_action_covers_one_call_of_its_session() {
 
 #[test]
 fn a_default_acceptance_covers_nothing_irreversible() {
-    let mut hub = ConsentHub::with(&["ada"]);
+    let mut hub = ConsentHub::with_listeners(&["ada"]);
     hub.ask(&with(harmless_confirmation(1), &json!({"irreversible": null, "reversibility": null})), &["ada"]);
     hub.wake(T0 + 30_000);
     assert_eq!(
@@ -131,7 +131,7 @@ fn a_default_acceptance_covers_nothing_irreversible() {
 
 #[test]
 fn consent_to_a_reversible_action_does_not_cover_an_irreversible_one() {
-    let mut hub = ConsentHub::with(&["ada"]);
+    let mut hub = ConsentHub::with_listeners(&["ada"]);
     hub.ask(&harmless_confirmation(1), &["ada"]);
     hub.answer("ada", 1, "accept", T0 + 1).unwrap();
     assert_eq!(
@@ -142,7 +142,7 @@ fn consent_to_a_reversible_action_does_not_cover_an_irreversible_one() {
 
 #[test]
 fn the_most_specific_acceptance_is_spent_first() {
-    let mut hub = ConsentHub::with(&["ada"]);
+    let mut hub = ConsentHub::with_listeners(&["ada"]);
     hub.ask(&confirmation(1), &["ada"]);
     hub.ask(&bound(confirmation(2), "transfer", BEN_ARGUMENTS), &["ada"]);
     hub.answer("ada", 1, "accept", T0 + 1).unwrap();
@@ -165,7 +165,7 @@ fn an_acceptance_with_a_call_id_covers_only_that_call() {
             "extensions": {"sayso": {"tool_call_id": "call_7"}},
         }),
     );
-    let mut hub = ConsentHub::with(&["ada"]);
+    let mut hub = ConsentHub::with_listeners(&["ada"]);
     hub.ask(&event, &["ada"]);
     hub.answer("ada", 1, "accept", T0 + 1).unwrap();
     let session = session();
@@ -179,7 +179,7 @@ fn an_acceptance_with_a_call_id_covers_only_that_call() {
 
 #[test]
 fn a_clarification_is_not_consent() {
-    let mut hub = ConsentHub::with(&["ada"]);
+    let mut hub = ConsentHub::with_listeners(&["ada"]);
     hub.ask(&clarification(1), &["ada"]);
     hub.send("ada", &response(1, "ada", &json!("accept"), T0 + 1), T0 + 1).unwrap();
     for token in [None, Some(&token(1))] {

@@ -1,12 +1,12 @@
-//! Staging and committing are two steps. A staged question cannot be decided again, and an abandoned change
-//! has no effect.
+//! Staging and committing are two steps. A question with a staged decision cannot be decided again, and an
+//! abandoned change has no effect.
 
 use aaep::consent::{AskError, IgnoreReason, ResolvedBy, SpendError};
 
 use super::consent_hub::*;
 
 fn hub_with_question() -> ConsentHub {
-    let mut hub = ConsentHub::with(&["ada", "bob"]);
+    let mut hub = ConsentHub::with_listeners(&["ada", "bob"]);
     hub.ask(&confirmation(1), &["ada", "bob"]);
     hub
 }
@@ -20,7 +20,10 @@ fn the_first_of_two_replies_in_a_batch_counts() {
     let extension = stage_message(&mut hub.registry, "bob", &extend(1, "bob", None, T0 + 1), T0 + 1);
     assert_eq!(extension.unwrap_err(), IgnoreReason::Pending);
     assert_eq!(hub.registry.cancel_question(&token(1), T0 + 1).unwrap_err(), IgnoreReason::Pending);
-    assert!(hub.registry.handle_deadlines(T0 + 200_000).is_empty(), "the deadline does not decide it either");
+    assert!(
+        hub.registry.handle_deadlines(T0 + 200_000).is_empty(),
+        "the deadline does not resolve the question either"
+    );
     assert_eq!(hub.registry.next_deadline(), None);
     assert!(hub.registry.question(&token(1)).unwrap().is_open(), "nothing takes effect before the commit");
     assert!(!resolution(&hub.commit(first)).is_accepted());
@@ -33,8 +36,8 @@ fn an_abandoned_change_has_no_effect() {
     let staged_reply =
         stage_message(&mut hub.registry, "ada", &reply(1, "ada", "accept", T0 + 1), T0 + 1).unwrap();
     hub.registry.abandon(staged_reply);
-    let stopped = stage_message(&mut hub.registry, "ada", &stop("ada", T0 + 1), T0 + 1).unwrap();
-    hub.registry.abandon(stopped);
+    let staged_stop = stage_message(&mut hub.registry, "ada", &stop("ada", T0 + 1), T0 + 1).unwrap();
+    hub.registry.abandon(staged_stop);
     let staged_question = hub.registry.ask(&parse_event(&confirmation(2)), [sub("ada")], T0).unwrap();
     hub.registry.abandon(staged_question);
     let staged_timeouts = hub.registry.handle_deadlines(T0 + 180_000);
@@ -46,7 +49,7 @@ fn an_abandoned_change_has_no_effect() {
 
 #[test]
 fn a_staged_question_is_visible_to_the_next_question() {
-    let mut hub = ConsentHub::with(&["ada"]);
+    let mut hub = ConsentHub::with_listeners(&["ada"]);
     let first = hub.registry.ask(&parse_event(&confirmation(1)), [sub("ada")], T0).unwrap();
     let repeated = hub.registry.ask(&parse_event(&confirmation(1)), [sub("ada")], T0).unwrap_err();
     assert_eq!(repeated, AskError::TokenUsed);
@@ -84,10 +87,13 @@ fn a_stop_applies_to_staged_changes() {
     let mut hub = hub_with_question();
     hub.ask(&confirmation(2), &["ada"]);
     hub.answer("ada", 2, "accept", T0 + 1).unwrap();
-    let asking = hub.registry.ask(&parse_event(&confirmation(3)), [sub("ada")], T0).unwrap();
+    let staged_question = hub.registry.ask(&parse_event(&confirmation(3)), [sub("ada")], T0).unwrap();
     let extension = stage_message(&mut hub.registry, "ada", &extend(1, "ada", None, T0 + 2), T0 + 2).unwrap();
-    let stopped = stage_message(&mut hub.registry, "ada", &stop("ada", T0 + 3), T0 + 3).unwrap();
-    let refused: Vec<_> = stopped.resolutions().map(|it| (it.token.clone(), it.resolved_by)).collect();
+    let staged_stop = stage_message(&mut hub.registry, "ada", &stop("ada", T0 + 3), T0 + 3).unwrap();
+    let refused: Vec<_> = staged_stop
+        .resolutions()
+        .map(|resolution| (resolution.token.clone(), resolution.resolved_by))
+        .collect();
     assert_eq!(refused.len(), 2);
     assert!(
         refused.contains(&(token(1), ResolvedBy::Stopped))
@@ -97,12 +103,12 @@ fn a_stop_applies_to_staged_changes() {
         hub.registry.spend(&call(&session(), Some(&token(2)), None)).unwrap_err(),
         SpendError::SessionEnded
     );
-    hub.commit(asking);
+    hub.commit(staged_question);
     hub.commit(extension);
     let reply_before_commit =
         stage_message(&mut hub.registry, "ada", &reply(1, "ada", "accept", T0 + 4), T0 + 4);
     assert_eq!(reply_before_commit.unwrap_err(), IgnoreReason::Pending, "the stop is still staged");
-    hub.commit(stopped);
+    hub.commit(staged_stop);
     assert_eq!(hub.wake(T0 + 9_000_000), []);
     assert_eq!(hub.answer("ada", 3, "accept", T0 + 5).unwrap_err(), IgnoreReason::AlreadyResolved);
 }
@@ -112,10 +118,10 @@ fn an_acceptance_just_before_a_stop_covers_nothing() {
     let mut hub = hub_with_question();
     let acceptance =
         stage_message(&mut hub.registry, "ada", &reply(1, "ada", "accept", T0 + 1), T0 + 1).unwrap();
-    let stopped = stage_message(&mut hub.registry, "bob", &stop("bob", T0 + 1), T0 + 1).unwrap();
-    assert_eq!(stopped.resolutions().count(), 0, "the question already has an answer");
+    let staged_stop = stage_message(&mut hub.registry, "bob", &stop("bob", T0 + 1), T0 + 1).unwrap();
+    assert_eq!(staged_stop.resolutions().count(), 0, "the question already has an answer");
     // The order of the commits does not matter.
-    hub.commit(stopped);
+    hub.commit(staged_stop);
     hub.commit(acceptance);
     assert_eq!(
         hub.registry.spend(&call(&session(), Some(&token(1)), None)).unwrap_err(),

@@ -10,7 +10,7 @@ fn close(hub: &mut ConsentHub, listener: &str, now: UnixMillis) -> Vec<aaep::con
     resolutions(&hub.commit(staged))
 }
 
-fn lose(
+fn lose_connection(
     hub: &mut ConsentHub,
     listener: &str,
     now: UnixMillis,
@@ -22,18 +22,25 @@ fn lose(
 
 #[test]
 fn the_default_applies_when_the_last_replier_disconnects() {
-    let mut hub = ConsentHub::with(&["ada", "bob", "cleo"]);
+    let mut hub = ConsentHub::with_listeners(&["ada", "bob", "cleo"]);
     hub.ask(&confirmation(1), &["ada", "bob"]);
     hub.ask(&harmless_confirmation(2), &["bob"]);
     assert_eq!(close(&mut hub, "ada", T0 + 1), [], "Bob can still answer (C-C16)");
     let resolved = close(&mut hub, "bob", T0 + 2);
     let summaries: Vec<_> = resolved
         .iter()
-        .map(|it| (it.token.clone(), it.is_accepted(), it.resolved_by, it.resolved_at))
+        .map(|resolution| {
+            (
+                resolution.token.clone(),
+                resolution.is_accepted(),
+                resolution.resolved_by,
+                resolution.resolved_at,
+            )
+        })
         .collect();
     assert!(
         summaries.contains(&(token(1), false, ResolvedBy::Closure, T0 + 2)),
-        "although Cleo is connected"
+        "Cleo is connected but was not asked"
     );
     assert!(summaries.contains(&(token(2), true, ResolvedBy::Closure, T0 + 2)));
     assert_eq!(summaries.len(), 2);
@@ -42,9 +49,9 @@ fn the_default_applies_when_the_last_replier_disconnects() {
 
 #[test]
 fn a_listener_that_returns_in_time_can_answer() {
-    let mut hub = ConsentHub::with(&["ada"]);
+    let mut hub = ConsentHub::with_listeners(&["ada"]);
     hub.ask(&confirmation(1), &["ada"]);
-    assert_eq!(lose(&mut hub, "ada", T0, 30_000), []);
+    assert_eq!(lose_connection(&mut hub, "ada", T0, 30_000), []);
     assert_eq!(hub.registry.next_deadline(), Some(T0 + 30_000));
     assert!(hub.registry.subscription_resumed(&sub("ada"), T0 + 29_999));
     assert!(resolutions(&hub.wake(T0 + 60_000)).is_empty());
@@ -52,12 +59,16 @@ fn a_listener_that_returns_in_time_can_answer() {
 }
 
 #[test]
-fn a_listener_that_does_not_return_in_time_is_closed() {
-    let mut hub = ConsentHub::with(&["ada"]);
+fn a_subscription_that_is_not_resumed_in_time_is_closed() {
+    let mut hub = ConsentHub::with_listeners(&["ada"]);
     hub.ask(&confirmation(1), &["ada"]);
-    lose(&mut hub, "ada", T0, 30_000);
+    lose_connection(&mut hub, "ada", T0, 30_000);
     assert!(hub.wake(T0 + 29_999).is_empty());
-    assert_eq!(lose(&mut hub, "ada", T0 + 29_999, 30_000), [], "a second loss does not restart the window");
+    assert_eq!(
+        lose_connection(&mut hub, "ada", T0 + 29_999, 30_000),
+        [],
+        "a second loss does not restart the window"
+    );
     assert_eq!(resolution(&hub.wake(T0 + 30_000)).resolved_by, ResolvedBy::Closure);
     assert!(!hub.registry.subscription_resumed(&sub("ada"), T0 + 30_001));
     assert!(
@@ -68,38 +79,38 @@ fn a_listener_that_does_not_return_in_time_is_closed() {
 
 #[test]
 fn a_zero_window_closes_immediately_and_no_window_outlives_the_deadline() {
-    let mut hub = ConsentHub::with(&["ada"]);
+    let mut hub = ConsentHub::with_listeners(&["ada"]);
     hub.ask(&confirmation(1), &["ada"]);
-    assert_eq!(lose(&mut hub, "ada", T0, 0)[0].resolved_by, ResolvedBy::Closure);
-    let mut hub = ConsentHub::with(&["ada"]);
+    assert_eq!(lose_connection(&mut hub, "ada", T0, 0)[0].resolved_by, ResolvedBy::Closure);
+    let mut hub = ConsentHub::with_listeners(&["ada"]);
     hub.ask(&confirmation(1), &["ada"]);
-    lose(&mut hub, "ada", T0 + 170_000, 30_000);
+    lose_connection(&mut hub, "ada", T0 + 170_000, 30_000);
     assert_eq!(resolution(&hub.wake(T0 + 180_000)).resolved_by, ResolvedBy::Timeout);
 }
 
 #[test]
 fn a_lost_listener_is_not_awaited_if_the_default_is_accept() {
-    let mut hub = ConsentHub::with(&["ada", "bob"]);
+    let mut hub = ConsentHub::with_listeners(&["ada", "bob"]);
     hub.ask(&harmless_confirmation(1), &["ada"]);
     hub.ask(&harmless_confirmation(2), &["ada", "bob"]);
-    let resolved = lose(&mut hub, "ada", T0, 30_000);
+    let resolved = lose_connection(&mut hub, "ada", T0, 30_000);
     assert_eq!(resolved.len(), 1);
     assert_eq!((&resolved[0].token, resolved[0].resolved_by), (&token(1), ResolvedBy::Closure));
 }
 
 #[test]
 fn a_lost_listener_can_reply_until_its_window_ends() {
-    let mut hub = ConsentHub::with(&["ada"]);
+    let mut hub = ConsentHub::with_listeners(&["ada"]);
     hub.ask(&confirmation(1), &["ada"]);
     hub.ask(&confirmation(2), &["ada"]);
-    lose(&mut hub, "ada", T0, 30_000);
+    lose_connection(&mut hub, "ada", T0, 30_000);
     assert!(hub.answer("ada", 1, "accept", T0 + 29_999).is_ok());
     assert_eq!(hub.answer("ada", 2, "accept", T0 + 30_000).unwrap_err(), IgnoreReason::SubscriptionNotOpen);
 }
 
 #[test]
 fn a_late_joiner_can_answer_once_it_is_added_as_replier() {
-    let mut hub = ConsentHub::with(&["ada", "bob"]);
+    let mut hub = ConsentHub::with_listeners(&["ada", "bob"]);
     hub.ask(&confirmation(1), &["ada"]);
     assert_eq!(hub.answer("bob", 1, "accept", T0 + 1).unwrap_err(), IgnoreReason::NotEntitled);
     let staged = hub.registry.add_replier(&token(1), &sub("bob"), T0 + 2).unwrap();
@@ -110,7 +121,7 @@ fn a_late_joiner_can_answer_once_it_is_added_as_replier() {
 
 #[test]
 fn only_open_subscriptions_can_be_added_and_only_to_open_questions() {
-    let mut hub = ConsentHub::with(&["ada", "bob"]);
+    let mut hub = ConsentHub::with_listeners(&["ada", "bob"]);
     hub.ask(&confirmation(1), &["ada"]);
     let mut refusal =
         |n, listener, now| hub.registry.add_replier(&token(n), &sub(listener), now).unwrap_err();
@@ -126,7 +137,7 @@ fn only_open_subscriptions_can_be_added_and_only_to_open_questions() {
 
 #[test]
 fn a_subscription_cannot_change_its_principal() {
-    let mut hub = ConsentHub::with(&["ada"]);
+    let mut hub = ConsentHub::with_listeners(&["ada"]);
     assert!(!hub.registry.subscription_opened(&sub("ada"), "mallory"));
     assert!(hub.registry.subscription_opened(&sub("ada"), "ada"));
     hub.ask(&confirmation(1), &["ada"]);
@@ -135,7 +146,7 @@ fn a_subscription_cannot_change_its_principal() {
 
 #[test]
 fn closed_subscriptions_are_removed_from_a_question() {
-    let mut hub = ConsentHub::with(&["ada"]);
+    let mut hub = ConsentHub::with_listeners(&["ada"]);
     hub.ask(&confirmation(1), &["ada"]);
     for n in 0..100 {
         let guest = sub(&format!("guest{n}"));

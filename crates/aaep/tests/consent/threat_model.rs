@@ -11,14 +11,14 @@ use super::consent_hub::*;
 
 #[test]
 fn t1_a_token_is_not_a_credential() {
-    let mut hub = ConsentHub::with(&["ada", "mallory"]);
+    let mut hub = ConsentHub::with_listeners(&["ada", "mallory"]);
     hub.ask(&confirmation(1), &["ada"]);
     let forged = [
         ("mallory", reply(1, "mallory", "accept", T0 + 1), "not_entitled"),
         ("mallory", reply(1, "ada", "accept", T0 + 1), "other_identity"),
         ("", reply(1, "ada", "accept", T0 + 1), "other_identity"),
         ("ada ", reply(1, "ada", "accept", T0 + 1), "other_identity"),
-        ("mallory", reply(1, "unheardof", "accept", T0 + 1), "no_subscription"),
+        ("mallory", reply(1, "unknown", "accept", T0 + 1), "no_subscription"),
     ];
     for (listener, text, reason) in forged {
         let before = hub.registry.clone();
@@ -30,7 +30,7 @@ fn t1_a_token_is_not_a_credential() {
 
 #[test]
 fn t2_a_reply_counts_once_and_only_in_its_session() {
-    let mut hub = ConsentHub::with(&["ada"]);
+    let mut hub = ConsentHub::with_listeners(&["ada"]);
     hub.ask(&confirmation(1), &["ada"]);
     let text = reply(1, "ada", "accept", T0 + 1);
     assert!(hub.send("ada", &text, T0 + 1).is_ok());
@@ -53,7 +53,7 @@ fn t2_a_reply_counts_once_and_only_in_its_session() {
 
 #[test]
 fn t3_consent_covers_only_the_exact_action() {
-    let mut hub = ConsentHub::with(&["ada"]);
+    let mut hub = ConsentHub::with_listeners(&["ada"]);
     hub.ask(&bound(confirmation(1), "transfer", r#"{"amount":5}"#), &["ada"]);
     hub.answer("ada", 1, "accept", T0 + 1).unwrap();
     let refused =
@@ -63,7 +63,7 @@ fn t3_consent_covers_only_the_exact_action() {
 
 #[test]
 fn t4_an_agent_cannot_flood_listeners_with_questions() {
-    let mut hub = ConsentHub::with(&["ada"]);
+    let mut hub = ConsentHub::with_listeners(&["ada"]);
     let refused = (0..=255).find_map(|n| hub.try_ask(&confirmation(n), &["ada"], T0).err());
     assert_eq!(refused, Some(AskError::TooMany(LimitScope::Session)));
     assert_eq!(hub.registry.questions().count(), 16);
@@ -71,7 +71,7 @@ fn t4_an_agent_cannot_flood_listeners_with_questions() {
 
 #[test]
 fn t4_guessed_tokens_change_nothing() {
-    let mut hub = ConsentHub::with(&["ada"]);
+    let mut hub = ConsentHub::with_listeners(&["ada"]);
     hub.ask(&confirmation(1), &["ada"]);
     let before = hub.registry.clone();
     for n in 2..=255 {
@@ -82,7 +82,7 @@ fn t4_guessed_tokens_change_nothing() {
 
 #[test]
 fn t8_a_subscription_id_is_not_a_credential() {
-    let mut hub = ConsentHub::with(&["ada", "mallory"]);
+    let mut hub = ConsentHub::with_listeners(&["ada", "mallory"]);
     hub.ask(&confirmation(1), &["ada"]);
     let ConsentMessage::Reply(stolen) = ConsentMessage::parse(&reply(1, "ada", "accept", T0 + 1)).unwrap()
     else {
@@ -99,8 +99,8 @@ fn t8_a_subscription_id_is_not_a_credential() {
 }
 
 #[test]
-fn all_refusals_have_the_same_type_so_a_sender_learns_nothing() {
-    let mut hub = ConsentHub::with(&["ada", "bob"]);
+fn every_refused_reply_has_a_reason_for_the_log() {
+    let mut hub = ConsentHub::with_listeners(&["ada", "bob"]);
     hub.ask(&confirmation(1), &["ada"]);
     let texts = [
         reply(1, "bob", "accept", T0),
@@ -110,5 +110,9 @@ fn all_refusals_have_the_same_type_so_a_sender_learns_nothing() {
     let refused: Vec<IgnoreReason> =
         texts.iter().map(|text| hub.send("bob", text, T0).unwrap_err()).collect();
     let log_texts: Vec<_> = refused.iter().map(ToString::to_string).collect();
-    assert_eq!(log_texts, ["not_entitled", "unknown", "malformed AAEP-6.3s-1"], "for the log only");
+    assert_eq!(
+        log_texts,
+        ["not_entitled", "unknown", "malformed AAEP-6.3s-1"],
+        "the log gets the exact reason"
+    );
 }

@@ -4,7 +4,7 @@ use aaep::negotiate::language::{LanguageMatch, can_serve, choose};
 use proptest::prelude::*;
 
 use crate::support::byte_choices::Choices;
-use crate::support::decisions;
+use crate::support::choice_bytes;
 use testing::property::cases;
 
 const TAGS: [&str; 22] = [
@@ -36,7 +36,7 @@ proptest! {
     #![proptest_config(cases(4000))]
 
     #[test]
-    fn the_choice_follows_the_order_of_the_rules(bytes in decisions(24)) {
+    fn the_choice_follows_the_order_of_the_rules(bytes in choice_bytes(24)) {
         let mut choices = Choices::new(&bytes);
         let mut random_tags = |limit: usize| -> Vec<&str> {
             (0..choices.below(limit)).map(|_| choices.pick(&TAGS)).collect()
@@ -72,13 +72,13 @@ fn lookup<'a>(tag: &str, offered: &[&'a str]) -> Option<(&'a str, LanguageMatch)
     let fold_tag = |tag: &str| tag.to_lowercase().replace('_', "-");
     let parts: Vec<String> = fold_tag(tag).split('-').map(str::to_owned).collect();
     for length in (1..=parts.len()).rev() {
-        let is_whole_tag = length == parts.len();
-        if !is_whole_tag && parts[length - 1].len() == 1 {
+        let is_full_tag = length == parts.len();
+        if !is_full_tag && parts[length - 1].len() == 1 {
             continue;
         }
         let range = parts[..length].join("-");
         if let Some(found) = offered.iter().find(|offer| fold_tag(offer) == range) {
-            return Some((found, if is_whole_tag { LanguageMatch::Exact } else { LanguageMatch::Truncated }));
+            return Some((found, if is_full_tag { LanguageMatch::Exact } else { LanguageMatch::Truncated }));
         }
     }
     let prefix = format!("{}-", parts.join("-"));

@@ -82,7 +82,7 @@ pub(crate) fn random_capabilities(choices: &mut Choices<'_>) -> Map<String, Valu
     let is_present = choices.flip();
     insert_if("coalesce_boundaries", is_present, json!(pick_some(choices, &BOUNDARIES, 4)));
     let is_present = choices.flip();
-    insert_if("event_filters", is_present, filters(choices));
+    insert_if("event_filters", is_present, random_filters(choices));
     let is_present = choices.flip();
     insert_if("supported_conformance_levels", is_present, json!(pick_some(choices, &[1_u64, 2, 3, 4], 4)));
     let is_present = choices.flip();
@@ -100,7 +100,7 @@ pub(crate) fn random_capabilities(choices: &mut Choices<'_>) -> Map<String, Valu
     capabilities
 }
 
-fn filters(choices: &mut Choices<'_>) -> Value {
+fn random_filters(choices: &mut Choices<'_>) -> Value {
     let mut filters = Map::new();
     for name in ["include", "exclude"] {
         if choices.flip() {
@@ -113,18 +113,18 @@ fn filters(choices: &mut Choices<'_>) -> Value {
 fn random_object(choices: &mut Choices<'_>) -> Value {
     match choices.below(3) {
         0 => json!({}),
-        1 => json!({ "strength": choices.below(9), "deep": { "er": [1, "zwei"] } }),
+        1 => json!({ "strength": choices.below(9), "deep": { "er": [1, "two"] } }),
         _ => json!({ "text": "x".repeat(choices.below(256) * 32) }),
     }
 }
 
-/// Returns up to `max_len` random options, sometimes with duplicates, sometimes none.
+/// Returns up to `max_len` random options. The list can be empty and can contain duplicates.
 fn pick_some<T: Copy>(choices: &mut Choices<'_>, options: &[T], max_len: usize) -> Vec<T> {
     let count = if choices.one_in(12) { 0 } else { 1 + choices.below(max_len) };
     (0..count).map(|_| choices.pick(options)).collect()
 }
 
-/// Generates the offer of a producer that supports everything or only some of it.
+/// Generates the offer of a producer that supports all features or only some of them.
 pub(crate) fn random_offer(choices: &mut Choices<'_>) -> Offer {
     let strings = |list: Vec<&str>| list.into_iter().map(str::to_owned).collect();
     let mut offer = Offer::new(Producer::new("bank"));

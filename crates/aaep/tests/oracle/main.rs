@@ -20,7 +20,7 @@ mod verdict_comparison;
 use aaep::rule::ValidationMode;
 use published_documents::EXPECTED;
 use serde_json::{Value, json};
-use validators::{SchemaSet, compact_type, errors, lines};
+use validators::{SchemaSet, compact_type, errors, format_findings};
 use verdict_comparison::VerdictComparison;
 
 /// Number of documents generated for each of the seventeen published types.
@@ -33,7 +33,7 @@ const DOCUMENTS_PER_OWN_TYPE: usize = 1000;
 fn the_published_schemas_and_the_validator_differ_only_by_documented_decisions() {
     let shared = testing::published_data::published_dir();
     let published = SchemaSet::published(&shared);
-    let comparisons = on_threads(&valid_documents::published(), |number, sample| {
+    let comparisons = run_on_threads(&valid_documents::published(), |number, sample| {
         let mut comparison = VerdictComparison::default();
         for document in random_documents::documents(sample, number, DOCUMENTS_PER_TYPE) {
             comparison.compare(&document, &published);
@@ -58,10 +58,10 @@ fn our_schemas_are_valid_json_schemas() {
 fn our_schemas_accept_whatever_the_validator_accepts() {
     let ours = SchemaSet::ours();
     let samples: Vec<_> = valid_documents::published().into_iter().chain(valid_documents::ours()).collect();
-    let accepted = on_threads(&samples, |number, sample| {
+    let accepted = run_on_threads(&samples, |number, sample| {
         let mut accepted = 0;
         for document in random_documents::documents(sample, 100 + number, DOCUMENTS_PER_OWN_TYPE) {
-            let Some(schema) = ours.of(&document) else { continue };
+            let Some(schema) = ours.schema_for(&document) else { continue };
             if !errors(&document, ValidationMode::Strict).is_empty() {
                 continue;
             }
@@ -90,9 +90,12 @@ fn our_schemas_accept_nothing_that_the_published_ones_reject() {
     let shared = testing::published_data::published_dir();
     let published = SchemaSet::published(&shared);
     let ours = SchemaSet::ours();
-    on_threads(&valid_documents::published(), |number, sample| {
+    run_on_threads(&valid_documents::published(), |number, sample| {
         for document in random_documents::documents(sample, 200 + number, DOCUMENTS_PER_OWN_TYPE) {
-            let (Some(theirs), Some(ours)) = (published.of(&document), ours.of(&document)) else { continue };
+            let (Some(theirs), Some(ours)) = (published.schema_for(&document), ours.schema_for(&document))
+            else {
+                continue;
+            };
             assert!(
                 !ours.is_valid(&document) || theirs.is_valid(&document),
                 "only our schema accepts {document}"
@@ -113,7 +116,7 @@ fn every_published_document_gets_the_expected_verdict() {
         for (mode, expected) in [(ValidationMode::Strict, strict), (ValidationMode::Receive, receive)] {
             let findings = errors(document, mode);
             let ids: Vec<_> = findings.iter().map(|finding| finding.rule.id()).collect();
-            assert_eq!(ids, *expected, "{name}, {mode:?}{}", lines(&findings));
+            assert_eq!(ids, *expected, "{name}, {mode:?}{}", format_findings(&findings));
         }
     }
 }
@@ -133,16 +136,16 @@ fn every_published_example_value_is_valid_at_its_location() {
             *document.pointer_mut(&pointer).expect("a sample document has every member") = example.clone();
             let mut findings = errors(&document, ValidationMode::Strict);
             findings.retain(|finding| finding.pointer.starts_with(&pointer));
-            assert!(findings.is_empty(), "{name}, {pointer} {example}{}", lines(&findings));
+            assert!(findings.is_empty(), "{name}, {pointer} {example}{}", format_findings(&findings));
             count += 1;
         }
     }
     assert!(count > 80, "only {count} examples of values");
 }
 
-/// Runs `work` on a thread for each document. The number of a document seeds its random values, so that they
-/// do not depend on the thread.
-fn on_threads<T: Send>(samples: &[Value], work: impl Fn(u64, &Value) -> T + Sync) -> Vec<T> {
+/// Runs `work` for each document on its own thread. The number of a document seeds the random generator, so
+/// the results do not depend on scheduling.
+fn run_on_threads<T: Send>(samples: &[Value], work: impl Fn(u64, &Value) -> T + Sync) -> Vec<T> {
     let work = &work;
     std::thread::scope(|scope| {
         let threads: Vec<_> =

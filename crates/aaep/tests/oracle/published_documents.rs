@@ -9,8 +9,8 @@ use crate::validators::{json_file, json_files};
 
 /// The rules that each document breaks in strict and in receive mode, derived by hand from the specification.
 pub(crate) const EXPECTED: &[(&str, &[&str], &[&str])] = &[
-    // Fixtures. Two valid ones lack localization_hints (C-A9). A duplicate completion breaks a rule about
-    // order, so that fixture alone passes (C-I8) except for its hints.
+    // The fixtures. Two valid ones lack localization_hints (C-A9). A duplicate completion only breaks a rule
+    // about the order of events (C-I8), so the event on its own breaks only the rule about hints.
     ("valid/agent.awaiting.confirmation.json", NO_HINTS, VALID),
     ("valid/agent.output.streaming.yoruba.json", VALID, VALID),
     ("valid/agent.session.started.json", VALID, VALID),
@@ -19,10 +19,10 @@ pub(crate) const EXPECTED: &[(&str, &[&str], &[&str])] = &[
     ("invalid/duplicate-completion-streaming.json", NO_HINTS, VALID),
     ("invalid/malformed-event-id.json", &["AAEP-3.2.3-1", "AAEP-11.1-1"], &["AAEP-3.2.3-1"]),
     ("invalid/missing-required-fields.json", FOUR_MISSING, FOUR_MISSING),
-    // A receiver treats it as critical anyway (C-A8).
+    // A receiver treats this event as critical anyway (C-A8).
     ("invalid/no-critical-urgency-on-errored.json", &["AAEP-4.1.3-4", "AAEP-11.1-1"], VALID),
     ("invalid/wrong-default-decision.json", &["AAEP-11.1-1", "AAEP-6.4.1-1"], &["AAEP-6.4.1-1"]),
-    // The examples of the envelope are only envelopes: no summary_normal, no tool.
+    // The examples of the envelope are only envelopes, without summary_normal and tool.
     ("envelope example 1", &["AAEP-4.1.1-1"], &["AAEP-4.1.1-1"]),
     ("envelope example 2", &["AAEP-4.3.1-1", "AAEP-4.3.1-1"], &["AAEP-4.3.1-1", "AAEP-4.3.1-1"]),
     // All events with text lack localization_hints (C-A9), except one. Three have no text.
@@ -83,7 +83,7 @@ pub(crate) const EXPECTED: &[(&str, &[&str], &[&str])] = &[
     ("subscription.request example 1", VALID, VALID),
     ("subscription.request example 2", VALID, VALID),
     ("subscription.request example 3", VALID, VALID),
-    // Chapter 4: one event of each type and two of output, without hints.
+    // The examples in chapter 4: one event of each type, except two for output. None has hints.
     ("seed 001 1", NO_HINTS, VALID),
     ("seed 001 2", NO_HINTS, VALID),
     ("seed 001 3", NO_HINTS, VALID),
@@ -99,14 +99,14 @@ pub(crate) const EXPECTED: &[(&str, &[&str], &[&str])] = &[
     ("seed 001 13", NO_HINTS, VALID),
     // The implementer's guide contains no JSON except an empty object in Python code.
     ("seed 003 1", EMPTY_OBJECT, EMPTY_OBJECT),
-    // The schema of agent.state.changed again.
+    // The examples in a copy of the schema of agent.state.changed.
     ("seed 004 1 example 1", VALID, VALID),
     ("seed 004 1 example 2", NO_HINTS, VALID),
     ("seed 004 1 example 3", NO_HINTS, VALID),
 ];
 
 const VALID: &[&str] = &[];
-/// Text for people without `localization_hints` violates §11.1 (C-A9). It is ignored on receipt.
+/// Text for people without `localization_hints` violates §11.1 (C-A9). Receive mode does not report this.
 const NO_HINTS: &[&str] = &["AAEP-11.1-1"];
 /// `session_id`, `timestamp`, `producer` and `summary_normal` are missing.
 const FOUR_MISSING: &[&str] = &["AAEP-3.2-1", "AAEP-3.2-1", "AAEP-3.2-1", "AAEP-4.1.1-1"];
@@ -142,8 +142,8 @@ pub(crate) fn documents(shared: &Path) -> Vec<(String, Value)> {
 pub(crate) fn schemas(shared: &Path) -> Vec<(String, Value)> {
     let folder = shared.join("aaep/schemas");
     let mut all = vec![("envelope".to_owned(), json_file(&folder.join("envelope.schema.json")))];
-    for subschema in ["core", "handshake"] {
-        let files = json_files(&folder.join(subschema));
+    for subfolder in ["core", "handshake"] {
+        let files = json_files(&folder.join(subfolder));
         all.extend(files.into_iter().map(|(file, schema)| (file.replace(".schema.json", ""), schema)));
     }
     all
@@ -158,8 +158,8 @@ fn examples(name: &str, schema: &Value) -> Vec<(String, Value)> {
 pub(crate) fn value_examples(schema: &Value) -> Vec<(String, Value)> {
     let mut all = Vec::new();
     collect_examples(schema, "", &mut all);
-    for (part, pointer) in [("Producer", "/producer"), ("LocalizationHints", "/localization_hints")] {
-        collect_examples(&schema["$defs"][part], pointer, &mut all);
+    for (definition, pointer) in [("Producer", "/producer"), ("LocalizationHints", "/localization_hints")] {
+        collect_examples(&schema["$defs"][definition], pointer, &mut all);
     }
     all
 }
@@ -211,15 +211,15 @@ fn objects_inside(text: &str) -> Vec<Value> {
 /// Returns the position after the brace that closes the first one. Braces inside strings do not count.
 fn object_end(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
-    let mut quoted = false;
-    let mut escaped = false;
+    let mut in_string = false;
+    let mut is_escaped = false;
     for (at, byte) in text.bytes().enumerate() {
         match byte {
-            _ if escaped => escaped = false,
-            b'\\' if quoted => escaped = true,
-            b'"' => quoted = !quoted,
-            b'{' if !quoted => depth += 1,
-            b'}' if !quoted => {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if in_string => is_escaped = true,
+            b'"' => in_string = !in_string,
+            b'{' if !in_string => depth += 1,
+            b'}' if !in_string => {
                 depth -= 1;
                 if depth == 0 {
                     return Some(at + 1);

@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 use crate::random_values;
 use testing::random::SplitMix64;
 
-/// The base seed. The number of the document's type is added to it.
+/// The base seed. Each caller adds its own offset.
 const SEED: u64 = 0x5A75_0A4E;
 
 /// Generates `count` documents, each made from `sample` by at most three changes. The first is `sample`
 /// itself.
-pub(crate) fn documents(sample: &Value, number: u64, count: usize) -> impl Iterator<Item = Value> {
-    let mut random = SplitMix64::new(SEED + number);
+pub(crate) fn documents(sample: &Value, seed_offset: u64, count: usize) -> impl Iterator<Item = Value> {
+    let mut random = SplitMix64::new(SEED + seed_offset);
     (0..count).map(move |at| {
         let mut document = sample.clone();
         let changes = if at == 0 { 0 } else { 1 + random.below(3) };
@@ -39,7 +39,7 @@ fn change(document: &mut Value, random: &mut SplitMix64) {
     }
 }
 
-/// Members whose values depend on each other: in payloads, and in every event.
+/// Groups of members whose values depend on each other, first in payloads, then in envelopes.
 const RELATED: [&[&[&str]]; 2] = [
     &[
         &["irreversible", "reversibility", "risk_level", "default_decision"],
@@ -70,11 +70,11 @@ fn change_related(document: &mut Value, random: &mut SplitMix64) {
     if groups.is_empty() {
         return;
     }
-    let use_valid = random.one_in(2);
+    let use_valid_values = random.one_in(2);
     for name in **random.choose_one(&groups) {
         let path: ValuePath = name.split('/').map(str::to_owned).collect();
-        let valid =
-            random_values::valid_value(path.last().map_or("", String::as_str), random).filter(|_| use_valid);
+        let valid = random_values::valid_value(path.last().map_or("", String::as_str), random)
+            .filter(|_| use_valid_values);
         if random.one_in(4) {
             remove(document, &path);
         } else {
@@ -87,7 +87,7 @@ fn change_related(document: &mut Value, random: &mut SplitMix64) {
 /// The path of a value: names of members and indexes of items.
 type ValuePath = Vec<String>;
 
-/// Returns a member of the document, or sometimes a value deeper inside.
+/// Returns the path of a member of the document, or sometimes of a value deeper inside.
 fn random_path(document: &Value, random: &mut SplitMix64) -> ValuePath {
     let mut paths = Vec::new();
     let depth = if random.below(3) < 2 { 1 } else { 4 };
@@ -148,7 +148,7 @@ fn set(document: &mut Value, path: &ValuePath, value: Value) {
     }
 }
 
-/// Returns a plausible value for `path`. An item gets a value of the list that contains it.
+/// Returns a plausible value for `path`. An item of a list gets a value that fits the list.
 fn plausible_value(document: &Value, path: &ValuePath, random: &mut SplitMix64) -> Value {
     let name = path.iter().rev().find(|name| name.parse::<usize>().is_err()).map_or("", String::as_str);
     if name == "type" && random.below(3) == 0 {
@@ -224,7 +224,7 @@ fn add_member(document: &mut Value, random: &mut SplitMix64) {
 }
 
 fn with_language_suffix(document: &Value, suffixes: &[&str], random: &mut SplitMix64) -> String {
-    // Skips names that already have a suffix, because one tag may follow another.
+    // Skips names that already have a suffix, so that no name gets two.
     let has_suffix = |name: &str| {
         LANGUAGE_SUFFIXES
             .iter()
@@ -253,7 +253,7 @@ fn change_list(document: &mut Value, random: &mut SplitMix64) {
     let name = path.last().cloned().unwrap_or_default();
     let pointer = format!("/{}", path.join("/"));
     let mut items = document.pointer(&pointer).and_then(Value::as_array).cloned().unwrap_or_default();
-    let limit = random_values::longest_list(&name);
+    let limit = random_values::max_list_length(&name);
     match random.below(6) {
         0 => items.clear(),
         1 => items.extend(items.first().cloned()),

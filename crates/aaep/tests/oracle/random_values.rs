@@ -169,7 +169,7 @@ pub(crate) fn item(name: &str, at: usize) -> Value {
 }
 
 /// Returns the maximum number of items of a list. Where there is no limit, returns a number above all limits.
-pub(crate) fn longest_list(name: &str) -> usize {
+pub(crate) fn max_list_length(name: &str) -> usize {
     match name {
         "available_languages" | "languages" | "allowed_replies" | "choices" => 32,
         "fallback_chain" => 16,
@@ -194,7 +194,7 @@ const OTHER_VERSIONS: &[&str] = &[
     "1.0.0\n",
     "",
 ];
-/// Agent ids that contain a version (§3.2.6.1), and the empty one.
+/// Agent ids that contain a version (§3.2.6.1), and the empty id.
 pub(crate) const VERSIONED_AGENTS: &[&str] = &["planner-1.4.2", "planner_v2", "planner@3.0", "1.2.3", ""];
 const INVALID_TOOL_NAMES: &[&str] = &["", "1tool", "a b", "-x", "tool\n", "outil\u{e9}", "a/b", "a:b"];
 const INVALID_CODES: &[&str] =
@@ -229,7 +229,8 @@ pub(crate) fn text(random: &mut SplitMix64) -> Value {
     }
 }
 
-/// Returns a text at a length limit, of characters of one to four bytes. Limits count code points (C-A14).
+/// Returns a text near a length limit, made of characters of one to four bytes. Limits count code points
+/// (C-A14).
 fn long_text(random: &mut SplitMix64) -> Value {
     let length = *random.choose_one(LENGTHS);
     let letter = *random.choose_one(&["a", "é", "好", "👍", "\n"]);

@@ -1,5 +1,5 @@
-//! Predicates that say whether a document breaks a decision, for documents that the published schema accepts.
-//! They are implemented independently of the code under test.
+//! Predicates for the stricter rules: each returns whether a document breaks a rule. The document must be one
+//! that the published schema accepts. The predicates are implemented independently of the code under test.
 
 use std::sync::LazyLock;
 
@@ -63,9 +63,9 @@ pub(crate) fn items(list: &Value) -> impl Iterator<Item = &Value> {
     list.as_array().into_iter().flatten()
 }
 
-/// Returns a number that is small enough to compare. AAEP-3.8-5 and C-A19 cover the others.
+/// Returns the number if it is small enough to compare. AAEP-3.8-5 and C-A19 cover larger numbers.
 #[allow(clippy::cast_possible_truncation, reason = "the range is checked")]
-pub(crate) fn count(value: &Value) -> Option<i64> {
+pub(crate) fn comparable_integer(value: &Value) -> Option<i64> {
     value.as_i64().or_else(|| {
         let number =
             value.as_f64().filter(|number| value.is_f64() && number.abs() <= 9_007_199_254_740_992.0)?;
@@ -73,7 +73,7 @@ pub(crate) fn count(value: &Value) -> Option<i64> {
     })
 }
 
-/// Messages have no `@context`, and their schemas reject one.
+/// Returns whether the document is an event. Messages have no `@context`, and their schemas reject one.
 pub(crate) fn is_event(document: &Value) -> bool {
     document.get("@context").is_some()
 }
@@ -90,7 +90,7 @@ fn sample_of_same_type(document: &Value) -> Option<&'static Value> {
 }
 
 /// Returns the class of an event's type, if it is not a core type.
-pub(crate) fn type_of(document: &Value) -> Option<TypeClass> {
+pub(crate) fn type_class(document: &Value) -> Option<TypeClass> {
     let name = document["type"]
         .as_str()
         .filter(|_| is_event(document) && sample_of_same_type(document).is_none())?;
@@ -100,31 +100,33 @@ pub(crate) fn type_of(document: &Value) -> Option<TypeClass> {
     TYPES.iter().find(|(text, _)| *text == name).map(|(_, class)| *class)
 }
 
-pub(crate) fn time_of(document: &Value) -> TimeClass {
+pub(crate) fn time_class(document: &Value) -> TimeClass {
     let text = document["timestamp"].as_str().unwrap_or_default();
     TIMES.iter().find(|(known, _)| *known == text).map_or(TimeClass::Valid, |(_, class)| *class)
 }
 
 /// Returns whether the version is known. In an unknown version, an unknown name may be new instead of wrong
 /// (C-A2).
-pub(crate) fn knows_version(document: &Value) -> bool {
+pub(crate) fn has_known_version(document: &Value) -> bool {
     document.get("aaep_version").is_none_or(|version| version == "1.0.0" || version == "0.1.0-draft")
 }
 
 pub(crate) fn has_unknown_member(document: &Value) -> bool {
-    let Some(sample) = sample_of_same_type(document).filter(|_| knows_version(document)) else {
+    let Some(sample) = sample_of_same_type(document).filter(|_| has_known_version(document)) else {
         return false;
     };
     members(document).any(|(name, _)| {
         sample.get(name).is_none()
             && !is_reserved_name(name)
-            && variant_of(name, sample).is_none()
+            && translated_field(name, sample).is_none()
             && !is_choices_variant(name, sample)
     })
 }
 
 pub(crate) fn has_reserved_member(document: &Value) -> bool {
-    is_event(document) && knows_version(document) && members(document).any(|(name, _)| is_reserved_name(name))
+    is_event(document)
+        && has_known_version(document)
+        && members(document).any(|(name, _)| is_reserved_name(name))
 }
 
 fn is_reserved_name(name: &str) -> bool {
@@ -133,11 +135,11 @@ fn is_reserved_name(name: &str) -> bool {
 }
 
 /// Returns the field that `name` is a translation of.
-fn variant_of<'n>(name: &'n str, sample: &Value) -> Option<&'n str> {
-    field_of_variant(name, sample).filter(|base| SPOKEN_MEMBERS.contains(base))
+fn translated_field<'n>(name: &'n str, sample: &Value) -> Option<&'n str> {
+    base_field(name, sample).filter(|base| SPOKEN_MEMBERS.contains(base))
 }
 
-fn field_of_variant<'n>(name: &'n str, sample: &Value) -> Option<&'n str> {
+fn base_field<'n>(name: &'n str, sample: &Value) -> Option<&'n str> {
     LANGUAGE_SUFFIXES
         .iter()
         .filter_map(|suffix| name.strip_suffix(suffix)?.strip_suffix('_'))
@@ -146,7 +148,7 @@ fn field_of_variant<'n>(name: &'n str, sample: &Value) -> Option<&'n str> {
 
 /// Returns whether `name` holds translated choices.
 fn is_choices_variant(name: &str, sample: &Value) -> bool {
-    field_of_variant(name, sample) == Some("choices")
+    base_field(name, sample) == Some("choices")
 }
 
 /// Returns whether translated choices differ from `choices` in form or values.
@@ -168,7 +170,7 @@ pub(crate) fn has_wrong_choices_variant(document: &Value) -> bool {
 pub(crate) fn has_malformed_variant(document: &Value) -> bool {
     let Some(sample) = sample_of_same_type(document) else { return false };
     members(document).any(|(name, value)| {
-        variant_of(name, sample).is_some_and(|base| {
+        translated_field(name, sample).is_some_and(|base| {
             let limit = match base {
                 "summary_terse" | "remediation_hint" | "description" | "error_message" | "context"
                 | "default_response" => 4096,
@@ -193,28 +195,29 @@ pub(crate) fn is_text_up_to(value: &Value, limit: usize) -> bool {
 }
 
 /// Returns all texts of an event that a person hears.
-pub(crate) fn spoken(document: &Value) -> Vec<&str> {
+pub(crate) fn spoken_texts(document: &Value) -> Vec<&str> {
     let core = sample_of_same_type(document);
     let is_spoken = |name: &str| match core {
         Some(sample) => {
-            sample.get(name).is_some() && SPOKEN_MEMBERS.contains(&name) || variant_of(name, sample).is_some()
+            sample.get(name).is_some() && SPOKEN_MEMBERS.contains(&name)
+                || translated_field(name, sample).is_some()
         }
         None => name.starts_with("summary_"),
     };
     let labels = core.iter().flat_map(|_| items(&document["choices"])).map(|choice| &choice["label"]);
-    let step = core.iter().map(|_| &document["progress"]["description"]);
+    let step_description = core.iter().map(|_| &document["progress"]["description"]);
     members(document)
         .filter(|(name, _)| is_event(document) && is_spoken(name))
         .map(|(_, value)| value)
         .chain(labels)
-        .chain(step)
+        .chain(step_description)
         .filter_map(Value::as_str)
         .filter(|text| !text.is_empty())
         .collect()
 }
 
 pub(crate) fn has_spoken_text(document: &Value) -> bool {
-    !spoken(document).is_empty()
+    !spoken_texts(document).is_empty()
 }
 
 /// Returns whether `@context` names a vocabulary in addition to the core.
@@ -231,7 +234,7 @@ fn is_reserved_prefix(prefix: &str) -> bool {
 }
 
 pub(crate) fn has_reserved_prefix(document: &Value) -> bool {
-    type_of(document) == Some(TypeClass::ReservedPrefix)
+    type_class(document) == Some(TypeClass::ReservedPrefix)
         || prefixes(document).any(|prefix| is_reserved_prefix(prefix))
 }
 
@@ -262,7 +265,7 @@ fn is_token(value: &Value) -> bool {
 
 pub(crate) fn has_loose_tag(document: &Value) -> bool {
     let hints = &document["localization_hints"];
-    // Elsewhere `language` is an unknown member, whatever its value (C-H5).
+    // In other types, `language` is an unknown member, whatever its value (C-H5).
     let language = is_core(document, "agent.output.streaming").then(|| &document["language"]);
     let lists = [
         &hints["available_languages"],
@@ -282,14 +285,15 @@ pub(crate) fn has_loose_tag(document: &Value) -> bool {
 pub(crate) fn has_float_for_integer(document: &Value) -> bool {
     let sample = sample_of_same_type(document);
     let is_own_member = |name: &str| sample.is_none_or(|sample| sample.get(name).is_some());
-    let top = members(document).filter(|(name, _)| {
+    let top_level = members(document).filter(|(name, _)| {
         is_own_member(name) && (sample.is_some() || !is_event(document) || *name == "sequence_number")
     });
-    let inner = ["progress", "capabilities", "honored_capabilities"]
+    let nested = ["progress", "capabilities", "honored_capabilities"]
         .into_iter()
         .filter(|name| is_own_member(name) && (sample.is_some() || !is_event(document)))
         .flat_map(|name| members(&document[name]));
-    top.chain(inner)
+    top_level
+        .chain(nested)
         .filter(|(name, _)| INTEGERS.contains(&name.as_str()))
         .flat_map(|(_, value)| std::iter::once(value).chain(items(value)))
         .any(Value::is_f64)

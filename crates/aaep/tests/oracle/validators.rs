@@ -25,7 +25,7 @@ pub(crate) fn errors(value: &Value, mode: ValidationMode) -> Vec<Finding> {
 }
 
 /// Formats findings for the message of a failed test.
-pub(crate) fn lines(findings: &[Finding]) -> String {
+pub(crate) fn format_findings(findings: &[Finding]) -> String {
     findings.iter().fold(String::new(), |text, finding| {
         text + &format!("\n    {} at {:?}: {}", finding.rule.id(), finding.pointer, finding.message())
     })
@@ -67,7 +67,7 @@ impl SchemaSet {
     }
 
     /// Returns the schema for the document's type, or else the envelope's schema, if there is one.
-    pub(crate) fn of(&self, document: &Value) -> Option<&jsonschema::Validator> {
+    pub(crate) fn schema_for(&self, document: &Value) -> Option<&jsonschema::Validator> {
         self.by_type.get(&compact_type(document)).or(self.envelope.as_ref())
     }
 
@@ -75,12 +75,13 @@ impl SchemaSet {
     /// manifest is not an event (C-F3).
     pub(crate) fn has_schema_for(&self, document: &Value) -> bool {
         let name = compact_type(document);
-        let event = document.get("@context").is_some() && name != "aaep:producer.manifest";
-        event || self.by_type.contains_key(&name)
+        let is_event = document.get("@context").is_some() && name != "aaep:producer.manifest";
+        is_event || self.by_type.contains_key(&name)
     }
 }
 
-/// Returns the document's type, with a core type in its compact form. All forms are one type (C-A3, C-A4).
+/// Returns the document's type. A core type is always returned in its compact form, because all its forms
+/// mean the same (C-A3, C-A4).
 pub(crate) fn compact_type(document: &Value) -> String {
     let name = document["type"].as_str().unwrap_or_default();
     ["https://aaep-protocol.org/types/", "https://aaep-protocol.org/vocab/v1#"]

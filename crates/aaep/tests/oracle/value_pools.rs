@@ -1,5 +1,5 @@
-//! Texts with a known meaning, classified by hand. Generated documents consist of them, and the predicates
-//! look them up. Therefore the expectations do not come from the code under test.
+//! Texts with a known meaning, classified by hand. Generated documents are built from these texts, and
+//! the predicates look them up here. Therefore the expectations do not come from the code under test.
 
 /// The class of a timestamp in an event (§3.2.5, C-A6). All except `Invalid` are RFC 3339.
 #[derive(Clone, Copy, PartialEq)]
@@ -76,7 +76,7 @@ pub(crate) const TIMES: &[(&str, TimeClass)] = &[
     ("\u{FF12}026-05-24T14:22:11Z", TimeClass::Invalid),
 ];
 
-/// The class of a type that is not a core type in its compact form (§3.2.2).
+/// The class of a `type` value that is not the compact form of a core type (§3.2.2).
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum TypeClass {
     /// In AAEP's own namespace, but not one of the twelve core types.
@@ -87,7 +87,7 @@ pub(crate) enum TypeClass {
     Uri,
     /// `prefix:name` with a reserved prefix.
     ReservedPrefix,
-    /// A non-empty string in neither form.
+    /// A non-empty string in none of these forms.
     Malformed,
     Empty,
 }
@@ -119,7 +119,7 @@ pub(crate) const TYPES: &[(&str, TypeClass)] = &[
     ("", TypeClass::Empty),
 ];
 
-/// Valid tags of RFC 5646.
+/// Valid language tags (RFC 5646).
 pub(crate) const TAGS: &[&str] = &[
     "en",
     "EN-us",
@@ -138,7 +138,7 @@ pub(crate) const TAGS: &[&str] = &[
     "en-GB-oed",
     "ar-aao",
 ];
-/// Tags that the published pattern accepts and RFC 5646 does not (C-A15).
+/// Tags that the published pattern accepts but RFC 5646 does not (C-A15).
 pub(crate) const LOOSE_TAGS: &[&str] = &[
     "a-1",
     "e",
@@ -169,7 +169,7 @@ pub(crate) const SECRETS: &[&str] = &[
     "-----BEGIN RSA PRIVATE KEY-----.",
     "card 4111 1111 1111 1111 was charged.",
 ];
-/// Texts of both directions without direction marks (§11.4.2).
+/// Texts that mix both directions without direction marks (§11.4.2).
 pub(crate) const MIXED_DIRECTION_TEXTS: &[&str] = &["Shalom שלום.", "كلمة word.", "قال hello لها."];
 /// Other texts for people. Each ends a sentence.
 pub(crate) const TEXTS: &[&str] = &[

@@ -6,7 +6,7 @@ use aaep::rule::{Finding, ValidationMode};
 use serde_json::{Value, json};
 
 use crate::stricter_rules::STRICTER_RULES;
-use crate::validators::{SchemaSet, compact_type, errors, lines};
+use crate::validators::{SchemaSet, compact_type, errors, format_findings};
 
 /// The result of the comparison.
 #[derive(Default)]
@@ -25,13 +25,13 @@ impl VerdictComparison {
     pub(crate) fn compare(&mut self, document: &Value, published: &SchemaSet) {
         self.documents += 1;
         let findings = errors(document, ValidationMode::Strict);
-        let schema = published.of(document).expect("the envelope's schema always exists");
+        let schema = published.schema_for(document).expect("the envelope's schema always exists");
         match (schema.is_valid(document), findings.is_empty()) {
             (true, true) => {
                 self.both_accept += 1;
-                self.check_decisions(document, &findings);
+                self.check_stricter_rules(document, &findings);
             }
-            (true, false) => self.check_decisions(document, &findings),
+            (true, false) => self.check_stricter_rules(document, &findings),
             (false, true) => self.check_wider(document, schema),
             (false, false) => {
                 self.both_reject += 1;
@@ -42,21 +42,21 @@ impl VerdictComparison {
         }
     }
 
-    /// Handles a document that the schema accepts. A decision must explain every finding, and every broken
-    /// decision must cause a finding.
-    fn check_decisions(&mut self, document: &Value, findings: &[Finding]) {
-        let broken_decisions: Vec<_> =
-            STRICTER_RULES.iter().filter(|decision| (decision.broken_by)(document)).collect();
-        let explained =
-            |finding: &Finding| broken_decisions.iter().any(|it| it.rules.contains(&finding.rule.id()));
-        if !findings.iter().all(explained) {
+    /// Handles a document that the schema accepts. A stricter rule must explain every finding, and every
+    /// broken rule must cause a finding.
+    fn check_stricter_rules(&mut self, document: &Value, findings: &[Finding]) {
+        let broken_rules: Vec<_> =
+            STRICTER_RULES.iter().filter(|rule| (rule.is_broken_by)(document)).collect();
+        let is_explained =
+            |finding: &Finding| broken_rules.iter().any(|rule| rule.rule_ids.contains(&finding.rule.id()));
+        if !findings.iter().all(is_explained) {
             self.add_unexplained("the published schema accepts this, we reject it", document, findings);
         }
-        for decision in broken_decisions {
-            *self.stricter.entry(decision.name).or_default() += 1;
-            if !findings.iter().any(|finding| decision.rules.contains(&finding.rule.id())) {
+        for rule in broken_rules {
+            *self.stricter.entry(rule.name).or_default() += 1;
+            if !findings.iter().any(|finding| rule.rule_ids.contains(&finding.rule.id())) {
                 self.add_unexplained(
-                    &format!("this breaks {}, but we do not report it", decision.name),
+                    &format!("this breaks {}, but we do not report it", rule.name),
                     document,
                     findings,
                 );
@@ -68,18 +68,18 @@ impl VerdictComparison {
     fn check_wider(&mut self, document: &Value, schema: &jsonschema::Validator) {
         let mut compact = document.clone();
         compact["type"] = json!(compact_type(document));
-        let full_form = document["type"]
+        let is_full_form = document["type"]
             .as_str()
             .is_some_and(|name| name.starts_with("https://aaep-protocol.org/types/"));
-        if full_form && schema.is_valid(&compact) {
+        if is_full_form && schema.is_valid(&compact) {
             *self.wider.entry("C-A3 full-URI type").or_default() += 1;
         } else {
             self.add_unexplained("the published schema rejects this, we accept it", document, &[]);
         }
     }
 
-    /// Handles a document that both reject. Both must report the same locations, or else one error could hide
-    /// another that we missed.
+    /// Handles a document that both reject. Both must report the same locations, because otherwise one
+    /// error could hide another that we miss.
     fn check_locations(&mut self, document: &Value, findings: &[Finding], schema: &jsonschema::Validator) {
         for error in schema.iter_errors(document) {
             let pointer = error.instance_path().to_string();
@@ -87,8 +87,8 @@ impl VerdictComparison {
                 is_inside(&finding.pointer, &pointer)
                     || !finding.pointer.is_empty() && is_inside(&pointer, &finding.pointer)
             };
-            // The full form of a type is not an error (C-A3). Where it is one (C-A4), the other errors
-            // decide.
+            // The schema reports every full-form type. The full form is valid (C-A3), and where it is not
+            // (C-A4), comparing the other errors is enough.
             let is_full_form_type = pointer == "/type" && document["type"] != compact_type(document);
             if !is_full_form_type && !findings.iter().any(covers_error) {
                 self.add_unexplained(
@@ -102,7 +102,7 @@ impl VerdictComparison {
 
     fn add_unexplained(&mut self, message: &str, document: &Value, findings: &[Finding]) {
         let text: String = document.to_string().chars().take(4000).collect();
-        self.unexplained.push(format!("{message}\n  {text}\n  our findings:{}", lines(findings)));
+        self.unexplained.push(format!("{message}\n  {text}\n  our findings:{}", format_findings(findings)));
     }
 
     pub(crate) fn merge(mut self, other: VerdictComparison) -> VerdictComparison {
@@ -140,8 +140,8 @@ impl VerdictComparison {
             "too few documents of one kind"
         );
         assert!(self.wider.contains_key("C-A3 full-URI type"), "no document exercised C-A3");
-        for decision in STRICTER_RULES {
-            assert!(self.stricter.contains_key(decision.name), "no document exercised {}", decision.name);
+        for rule in STRICTER_RULES {
+            assert!(self.stricter.contains_key(rule.name), "no document exercised {}", rule.name);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A source of decisions that reads one byte for each.
+//! A source of decisions for generators. A decision consumes one byte, or three if there are many options.
 
 /// Returns decisions until the bytes are used up. After that, every decision is the first and simplest
 /// option.

@@ -48,9 +48,9 @@ impl<'c> EventWriter<'c> {
         let language = self.choices.pick(&LANGUAGES);
         let summaries = self.summaries(name, language);
         let payload = payload.into_iter().map(|(name, value)| (name, translate(value, language)));
-        let extended = sayso_extension.is_some() || name.starts_with("sayso:");
+        let is_extended = sayso_extension.is_some() || name.starts_with("sayso:");
         let mut line = RecordingLine::new([
-            ("@context", if extended { json!([CORE_CONTEXT, OUR_CONTEXT]) } else { json!(CORE_CONTEXT) }),
+            ("@context", if is_extended { json!([CORE_CONTEXT, OUR_CONTEXT]) } else { json!(CORE_CONTEXT) }),
             ("aaep_version", json!("1.0.0")),
             ("type", json!(name)),
             ("event_id", json!(self.id("evt_"))),
@@ -77,7 +77,7 @@ impl<'c> EventWriter<'c> {
         if let Some(sayso_extension) = sayso_extension {
             line.set("extensions", json!({ "sayso": sayso_extension }));
         }
-        line.escaped = self.choices.one_in(4);
+        line.escapes_non_ascii = self.choices.one_in(4);
         line
     }
 
@@ -141,7 +141,7 @@ impl<'c> EventWriter<'c> {
             };
             line.set(member, value);
         }
-        line.escaped = self.choices.one_in(4);
+        line.escapes_non_ascii = self.choices.one_in(4);
         line
     }
 }

@@ -3,7 +3,7 @@
 use super::byte_choices::Choices;
 use super::recording_line::RecordingLine;
 
-const ODD_NUMBERS: [&str; 18] = [
+const UNUSUAL_NUMBERS: [&str; 18] = [
     "0",
     "-1",
     "-0",
@@ -23,7 +23,7 @@ const ODD_NUMBERS: [&str; 18] = [
     "1E+9",
     "2.5e-7",
 ];
-const ODD_TEXTS: [&str; 14] = [
+const UNUSUAL_TEXTS: [&str; 14] = [
     r#""""#,
     r#""x""#,
     r#""\ud800""#,
@@ -39,7 +39,7 @@ const ODD_TEXTS: [&str; 14] = [
     r#""accept""#,
     "\"رصيد Acme \u{202e}\"",
 ];
-const ODD_KEYS: [&str; 12] = [
+const UNUSUAL_KEYS: [&str; 12] = [
     "a",
     "a",
     "",
@@ -56,18 +56,18 @@ const ODD_KEYS: [&str; 12] = [
 
 /// Returns any JSON value. Some nest slightly deeper than the limit.
 pub(crate) fn json(choices: &mut Choices<'_>, depth: usize) -> String {
-    let containers = if depth == 0 { 4 } else { 7 };
-    match choices.below(containers) {
+    let kinds = if depth == 0 { 4 } else { 7 };
+    match choices.below(kinds) {
         0 => choices.pick(&["null", "true", "false"]).to_owned(),
-        1 | 2 => choices.pick(&ODD_NUMBERS).to_owned(),
-        3 => choices.pick(&ODD_TEXTS).to_owned(),
+        1 | 2 => choices.pick(&UNUSUAL_NUMBERS).to_owned(),
+        3 => choices.pick(&UNUSUAL_TEXTS).to_owned(),
         4 => {
             let items: Vec<_> = (0..choices.below(4)).map(|_| json(choices, depth - 1)).collect();
             format!("[{}]", items.join(" , "))
         }
         5 => {
             let members: Vec<_> = (0..choices.below(5))
-                .map(|_| format!("\"{}\" :{}", choices.pick(&ODD_KEYS), json(choices, depth - 1)))
+                .map(|_| format!("\"{}\" :{}", choices.pick(&UNUSUAL_KEYS), json(choices, depth - 1)))
                 .collect();
             format!("{{ {}}}", members.join(","))
         }
@@ -79,7 +79,7 @@ pub(crate) fn json(choices: &mut Choices<'_>, depth: usize) -> String {
 }
 
 /// Returns the text with a few bytes changed, inserted, duplicated or removed. The result is always UTF-8.
-pub(crate) fn damaged(choices: &mut Choices<'_>, text: &str) -> String {
+pub(crate) fn damage(choices: &mut Choices<'_>, text: &str) -> String {
     const STRAY: &[u8] = b"{}[]\":,\\u0123456789abcdefDd-+.eE /tnrf\x00\x1f\x7f\xc3\xa9\xed\xa0\x80 \xf0\x9f";
     let mut bytes = text.as_bytes().to_vec();
     for _ in 0..=choices.below(4) {
@@ -106,7 +106,7 @@ pub(crate) fn line(choices: &mut Choices<'_>, line: &RecordingLine) -> String {
         .filter_map(|name| {
             let value = match choices.below(8) {
                 7 => json(choices, 2),
-                6 => choices.pick(&ODD_NUMBERS).to_owned(),
+                6 => choices.pick(&UNUSUAL_NUMBERS).to_owned(),
                 _ => line.get(name)?.to_string(),
             };
             Some(format!("\"{name}\":{value}"))
@@ -114,7 +114,7 @@ pub(crate) fn line(choices: &mut Choices<'_>, line: &RecordingLine) -> String {
         .collect();
     for _ in 0..choices.below(3) {
         let index = choices.below(members.len() + 1);
-        members.insert(index, format!("\"{}\":{}", choices.pick(&ODD_KEYS), json(choices, 2)));
+        members.insert(index, format!("\"{}\":{}", choices.pick(&UNUSUAL_KEYS), json(choices, 2)));
     }
     format!("{{{}}}", members.join(","))
 }

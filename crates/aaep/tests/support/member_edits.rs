@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::event_writer::{CORE_CONTEXT, OUR_CONTEXT};
-use super::mutation::fresh;
+use super::mutation::unused_id;
 use super::recording_line::{LineKind, RecordingLine};
 use super::sample_recording::{SampleRecording, timestamp};
 use super::sample_texts::SPOKEN_MEMBERS;
@@ -21,20 +21,20 @@ pub(crate) struct MemberEdit {
 }
 
 /// Returns all edits of one line.
-pub(crate) fn of(recording: &SampleRecording, at: usize) -> Vec<MemberEdit> {
+pub(crate) fn edits_of_line(recording: &SampleRecording, at: usize) -> Vec<MemberEdit> {
     let line = &recording.lines[at];
     let mut edits = EditList { line, list: Vec::new() };
-    edits.removals_and_nulls();
-    edits.unknown_members();
+    edits.add_removals_and_nulls();
+    edits.add_unknown_members();
     if line.kind().is_reply() {
-        edits.reply(recording.head > 0);
+        edits.add_reply_edits(recording.handshake_len > 0);
     } else {
-        edits.envelope();
-        edits.language();
-        edits.kind_specific();
-        edits.extension();
+        edits.add_envelope_edits();
+        edits.add_language_edits();
+        edits.add_payload_edits();
+        edits.add_extension_edits();
     }
-    edits.ids_of_other_lines(recording);
+    edits.add_ids_of_other_lines(recording);
     edits.list
 }
 
@@ -49,15 +49,15 @@ impl EditList<'_> {
     }
 
     /// Adds several valid values for a member, and one that no version of the protocol knows.
-    fn known_values(&mut self, pointer: &str, known_values: &[&str]) {
+    fn add_known_values(&mut self, pointer: &str, known_values: &[&str]) {
         for value in known_values {
             self.put(pointer, json!(value), true);
         }
         self.put(pointer, json!("purple"), false);
     }
 
-    /// Removes each member, and sets each member to null, which is never valid.
-    fn removals_and_nulls(&mut self) {
+    /// Removes each member, and sets each member to null. Null is valid only for `note`.
+    fn add_removals_and_nulls(&mut self) {
         let line = self.line;
         let mut pointers: Vec<String> = line.names().map(|name| format!("/{name}")).collect();
         for parent in ["/producer", "/localization_hints", "/progress", "/extensions/sayso"] {
@@ -73,7 +73,7 @@ impl EditList<'_> {
     }
 
     /// Adds members that the type does not have. Only an event of an extension may have any.
-    fn unknown_members(&mut self) {
+    fn add_unknown_members(&mut self) {
         let kind = self.line.kind();
         self.put("/colour", json!("purple"), kind == LineKind::Extension);
         self.put("/aaep_mood", json!("purple"), false);
@@ -82,7 +82,7 @@ impl EditList<'_> {
         self.put("/summary_normal_yo", json!("Ó dára."), has_summaries && has_hints);
     }
 
-    fn envelope(&mut self) {
+    fn add_envelope_edits(&mut self) {
         let line = self.line;
         let kind = line.kind();
         let is_extended = line.has("extensions") || kind == LineKind::Extension;
@@ -99,9 +99,9 @@ impl EditList<'_> {
             let full = line.text("type").replace("aaep:", "https://aaep-protocol.org/types/");
             self.put("/type", json!(full), true);
         }
-        self.put("/event_id", fresh("evt_"), true);
+        self.put("/event_id", unused_id("evt_"), true);
         self.put("/event_id", json!("evt_"), false);
-        self.put("/session_id", fresh("sess_"), true);
+        self.put("/session_id", unused_id("sess_"), true);
         self.put("/session_id", json!("sess-1"), false);
         let next = line.number("sequence_number").map_or(0, |number| number + 1);
         self.put("/sequence_number", json!(next), !(kind == LineKind::Started && next > 0));
@@ -120,14 +120,14 @@ impl EditList<'_> {
         self.put("/producer/agent_id", json!("planner-1.4.2"), false);
         self.put("/producer/colour", json!("purple"), false);
         self.put("/correlation_id", json!("elsewhere"), true);
-        self.known_values("/verbosity", &["terse", "detailed"]);
+        self.add_known_values("/verbosity", &["terse", "detailed"]);
         for urgency in ["background", "normal", "critical"] {
             self.put("/urgency", json!(urgency), !kind.is_critical() || urgency == "critical");
         }
         self.put("/urgency", json!("purple"), false);
     }
 
-    fn language(&mut self) {
+    fn add_language_edits(&mut self) {
         if !self.line.has("localization_hints") {
             return;
         }
@@ -145,16 +145,16 @@ impl EditList<'_> {
         self.put("/localization_hints/language", json!("fr"), false);
     }
 
-    fn kind_specific(&mut self) {
+    fn add_payload_edits(&mut self) {
         let line = self.line;
         match line.kind() {
             LineKind::Started => self.put("/tools_available", json!(["a", "a"]), false),
             LineKind::Completed => self.put("/duration_ms", json!(86_400_001), false),
             LineKind::Errored => {
-                self.known_values("/error_category", &["transient", "unknown"]);
+                self.add_known_values("/error_category", &["transient", "unknown"]);
                 self.put("/error_message", json!("Ó bàjẹ́."), false);
             }
-            LineKind::Cancelled => self.known_values("/cancelled_by", &["user", "system"]),
+            LineKind::Cancelled => self.add_known_values("/cancelled_by", &["user", "system"]),
             LineKind::State => {
                 self.put("/from_state", json!("dreaming"), true);
                 self.put("/from_state", json!(""), false);
@@ -168,54 +168,54 @@ impl EditList<'_> {
                 self.put("/progress/step", json!(4), line.at("/progress/total_steps").is_none());
                 self.put("/progress", json!({}), false);
             }
-            LineKind::Invoked => {
+            LineKind::ToolInvoked => {
                 self.put("/tool", json!("other_tool"), true);
                 self.put("/tool", json!("1 tool"), false);
-                self.put("/tool_call_id", fresh("call_"), true);
+                self.put("/tool_call_id", unused_id("call_"), true);
                 self.put("/tool_call_id", json!("toolu_1"), false);
-                self.known_values("/risk_level", &["low", "medium", "high"]);
+                self.add_known_values("/risk_level", &["low", "medium", "high"]);
                 self.put("/irreversible", json!(true), true);
                 self.put("/irreversible", json!(false), true);
                 self.put("/irreversible", json!("yes"), false);
                 self.put("/args_summary", json!("password=hunter2"), false);
             }
-            LineKind::Done => {
+            LineKind::ToolCompleted => {
                 self.put("/tool", json!("other_tool"), true);
-                self.put("/tool_call_id", fresh("call_"), true);
-                self.known_values("/status", &["success", "error", "timeout"]);
+                self.put("/tool_call_id", unused_id("call_"), true);
+                self.add_known_values("/status", &["success", "error", "timeout"]);
             }
-            LineKind::Chunk => self.chunk(),
-            LineKind::Confirmation => self.confirmation(),
-            LineKind::Clarification => self.clarification(),
+            LineKind::Chunk => self.add_chunk_edits(),
+            LineKind::Confirmation => self.add_confirmation_edits(),
+            LineKind::Clarification => self.add_clarification_edits(),
             LineKind::Handoff => {
-                self.known_values("/target_kind", &["human", "escalation_queue"]);
+                self.add_known_values("/target_kind", &["human", "escalation_queue"]);
                 self.put("/reason", json!(""), false);
             }
             LineKind::Extension | LineKind::Decision | LineKind::Answer | LineKind::Handshake => {}
         }
     }
 
-    fn chunk(&mut self) {
+    fn add_chunk_edits(&mut self) {
         let line = self.line;
         let position = line.number("position").unwrap_or(0);
         let complete = line.flag("complete") == Some(true);
-        let can_be_cut = line.has("coalesce_hint") || ends_a_sentence(line.text("chunk"));
+        let may_be_incomplete = line.has("coalesce_hint") || ends_a_sentence(line.text("chunk"));
         for moved in [position + 1, 0, 7] {
             self.put("/position", json!(moved), true);
         }
         self.put("/position", json!(-1), false);
-        self.put("/complete", json!(!complete), !complete || can_be_cut);
+        self.put("/complete", json!(!complete), !complete || may_be_incomplete);
         self.put("/complete", json!("yes"), false);
         self.put("/chunk", json!(""), true);
         self.put("/chunk", json!(format!("{}.", line.text("chunk"))), true);
-        self.put("/output_id", fresh("out_"), true);
+        self.put("/output_id", unused_id("out_"), true);
         self.put("/output_id", json!("out-1"), false);
-        self.known_values("/coalesce_hint", &["word", "completion"]);
+        self.add_known_values("/coalesce_hint", &["word", "completion"]);
         self.put("/content_type", json!("text"), false);
         self.put("/language", json!("english"), false);
     }
 
-    fn confirmation(&mut self) {
+    fn add_confirmation_edits(&mut self) {
         let candidates = [
             ("/default_decision", json!("accept")),
             ("/default_decision", json!("reject")),
@@ -240,10 +240,10 @@ impl EditList<'_> {
         self.put("/default_decision", json!("defer"), false);
         self.put("/action", json!("Nǹkan mìíràn."), true);
         self.put("/action", json!(""), false);
-        self.token_and_timeout();
+        self.add_token_and_timeout_edits();
     }
 
-    fn clarification(&mut self) {
+    fn add_clarification_edits(&mut self) {
         let has_choices = self.line.has("choices");
         for kind in ["freetext", "yes_no", "numeric"] {
             self.put("/accepted_response_kinds", json!([kind]), true);
@@ -255,11 +255,11 @@ impl EditList<'_> {
             self.put("/choices/0/value", json!("other"), true);
             self.put("/choices/1/value", json!("other"), true);
         }
-        self.token_and_timeout();
+        self.add_token_and_timeout_edits();
     }
 
-    fn token_and_timeout(&mut self) {
-        self.put("/reply_token", fresh("rpl_"), true);
+    fn add_token_and_timeout_edits(&mut self) {
+        self.put("/reply_token", unused_id("rpl_"), true);
         self.put("/reply_token", json!("rpl_a-b"), false);
         for seconds in [1, 2, 86_400] {
             self.put("/timeout_seconds", json!(seconds), true);
@@ -270,7 +270,7 @@ impl EditList<'_> {
     }
 
     /// Replaces ids with those of other lines.
-    fn ids_of_other_lines(&mut self, recording: &SampleRecording) {
+    fn add_ids_of_other_lines(&mut self, recording: &SampleRecording) {
         for name in ["event_id", "session_id", "tool_call_id", "reply_token", "output_id"] {
             let Some(own_value) = self.line.get(name) else { continue };
             let mut ids: Vec<_> = recording.lines.iter().filter_map(|line| line.get(name)).collect();
@@ -282,7 +282,7 @@ impl EditList<'_> {
     }
 
     /// Edits `extensions.sayso`.
-    fn extension(&mut self) {
+    fn add_extension_edits(&mut self) {
         if !self.line.has("extensions") {
             return;
         }
@@ -294,30 +294,30 @@ impl EditList<'_> {
         for (name, _) in names {
             let pointer = format!("/extensions/sayso/{name}");
             match &**name {
-                "decision" => self.known_values(&pointer, &["accept", "reject"]),
-                "by" => self.known_values(&pointer, &["reply", "timeout", "closure", "cancelled"]),
-                "reply_token" => self.put(&pointer, fresh("rpl_"), true),
-                "parent_session_id" => self.put(&pointer, fresh("sess_"), true),
-                "tool_call_id" => self.put(&pointer, fresh("call_"), true),
+                "decision" => self.add_known_values(&pointer, &["accept", "reject"]),
+                "by" => self.add_known_values(&pointer, &["reply", "timeout", "closure", "cancelled"]),
+                "reply_token" => self.put(&pointer, unused_id("rpl_"), true),
+                "parent_session_id" => self.put(&pointer, unused_id("sess_"), true),
+                "tool_call_id" => self.put(&pointer, unused_id("call_"), true),
                 _ => self.put(&pointer, json!("something_else"), true),
             }
         }
     }
 
-    fn reply(&mut self, handshake: bool) {
+    fn add_reply_edits(&mut self, has_handshake: bool) {
         let line = self.line;
-        let decision = line.kind() == LineKind::Decision;
-        self.put("/reply_token", fresh("rpl_"), true);
+        let is_decision = line.kind() == LineKind::Decision;
+        self.put("/reply_token", unused_id("rpl_"), true);
         self.put("/reply_token", json!("rpl_a-b"), false);
         let now = line.millis();
         self.put("/timestamp", json!(timestamp(now - HOUR_MS, "123456Z")), true);
         self.put("/timestamp", json!(timestamp(now + 24 * HOUR_MS, "Z")), true);
         self.put("/timestamp", json!("yesterday"), false);
-        self.put("/subscription_id", json!("sub_0ther"), !handshake);
+        self.put("/subscription_id", json!("sub_0ther"), !has_handshake);
         self.put("/subscription_id", json!("sub-1"), false);
-        self.put("/modified_action", json!({ "amount": "5.00" }), decision);
+        self.put("/modified_action", json!({ "amount": "5.00" }), is_decision);
         self.put("/decided_by", json!(""), false);
-        if decision {
+        if is_decision {
             self.put("/decision", json!("accept"), true);
             self.put("/decision", json!("reject"), true);
             self.put("/decision", json!("defer"), false);
@@ -334,15 +334,15 @@ impl EditList<'_> {
 }
 
 /// Returns the members that each type requires (§4, §6), apart from the envelope.
-fn required(kind: LineKind) -> &'static [&'static str] {
+fn required_members(kind: LineKind) -> &'static [&'static str] {
     match kind {
         LineKind::Started | LineKind::Completed => &["summary_normal"],
         LineKind::Errored => &["error_category", "summary_normal"],
         LineKind::Cancelled => &["cancelled_by", "summary_normal"],
         LineKind::State => &["from_state", "to_state"],
         LineKind::Progress => &["progress"],
-        LineKind::Invoked => &["tool", "summary_normal"],
-        LineKind::Done => &["tool", "status"],
+        LineKind::ToolInvoked => &["tool", "summary_normal"],
+        LineKind::ToolCompleted => &["tool", "status"],
         LineKind::Chunk => &["chunk", "position", "complete"],
         LineKind::Confirmation => {
             &["action", "consequence", "reply_token", "timeout_seconds", "default_decision"]
@@ -355,13 +355,13 @@ fn required(kind: LineKind) -> &'static [&'static str] {
     }
 }
 
-/// Returns whether a line is valid by itself without that member.
+/// Returns whether a line is valid by itself without the member at `pointer`.
 fn may_be_missing(line: &RecordingLine, pointer: &str) -> bool {
     let kind = line.kind();
     let name = pointer.trim_start_matches('/');
     let envelope =
         ["@context", "type", "event_id", "session_id", "timestamp", "producer", "producer/agent_id"];
-    if required(kind).contains(&name) || kind.is_event() && envelope.contains(&name) {
+    if required_members(kind).contains(&name) || kind.is_event() && envelope.contains(&name) {
         return false;
     }
     let spoken = spoken_texts(line);
@@ -383,10 +383,10 @@ fn may_be_missing(line: &RecordingLine, pointer: &str) -> bool {
 
 /// Returns the texts for people in an event.
 fn spoken_texts(line: &RecordingLine) -> Vec<&str> {
-    let own_value =
-        line.names().filter(|name| SPOKEN_MEMBERS.contains(name)).filter_map(|name| line.get(name));
-    let labels = line.get("choices").and_then(Value::as_array).into_iter().flatten().map(|it| &it["label"]);
-    let all = own_value.chain(line.at("/progress/description")).chain(labels);
+    let members = line.names().filter(|name| SPOKEN_MEMBERS.contains(name)).filter_map(|name| line.get(name));
+    let labels =
+        line.get("choices").and_then(Value::as_array).into_iter().flatten().map(|choice| &choice["label"]);
+    let all = members.chain(line.at("/progress/description")).chain(labels);
     all.filter_map(Value::as_str).filter(|text| !text.is_empty()).collect()
 }
 
@@ -400,16 +400,16 @@ fn ends_a_sentence(chunk: &str) -> bool {
 
 /// Returns whether a question's default decision is allowed (§6.4.1, C-B5, C-D5).
 fn has_allowed_default(line: &RecordingLine) -> bool {
-    let flag = line.flag("irreversible");
+    let irreversible = line.flag("irreversible");
     let reversibility = line.text("reversibility");
-    let irreversible = flag == Some(true) || reversibility == "irreversible";
-    let contradicts = flag == Some(true) && reversibility == "reversible"
-        || flag == Some(false) && reversibility == "irreversible";
+    let is_irreversible = irreversible == Some(true) || reversibility == "irreversible";
+    let is_contradictory = irreversible == Some(true) && reversibility == "reversible"
+        || irreversible == Some(false) && reversibility == "irreversible";
     let default = line.text("default_decision");
-    let risky_default = default == "accept" && irreversible && line.text("risk_level") != "low";
-    let allowed = line.get("allowed_replies").and_then(Value::as_array).is_none_or(|allowed| {
+    let is_unsafe_default = default == "accept" && is_irreversible && line.text("risk_level") != "low";
+    let is_allowed_reply = line.get("allowed_replies").and_then(Value::as_array).is_none_or(|allowed| {
         allowed.iter().all(|reply| reply == "accept" || reply == "reject")
-            && allowed.iter().any(|it| it == default)
+            && allowed.iter().any(|reply| reply == default)
     });
-    !contradicts && !risky_default && allowed
+    !is_contradictory && !is_unsafe_default && is_allowed_reply
 }

@@ -25,9 +25,9 @@ pub(crate) enum Mutation {
 
 impl Mutation {
     /// Returns the deletion, both repetitions and the swap for every line after the handshake.
-    pub(crate) fn moves(recording: &SampleRecording) -> Vec<Mutation> {
+    pub(crate) fn line_mutations(recording: &SampleRecording) -> Vec<Mutation> {
         let last = recording.lines.len() - 1;
-        (recording.head..=last)
+        (recording.handshake_len..=last)
             .flat_map(|at| {
                 let next = (at < last).then_some(Mutation::Swap(at));
                 [Mutation::Delete(at), Mutation::Repeat(at), Mutation::RepeatAsNew(at)]
@@ -38,20 +38,24 @@ impl Mutation {
     }
 
     /// Returns every change of one member of one line.
-    pub(crate) fn changes(recording: &SampleRecording, at: usize) -> Vec<Mutation> {
-        member_edits::of(recording, at).into_iter().map(|edit| Mutation::Change(at, edit)).collect()
+    pub(crate) fn member_mutations(recording: &SampleRecording, at: usize) -> Vec<Mutation> {
+        member_edits::edits_of_line(recording, at)
+            .into_iter()
+            .map(|edit| Mutation::Change(at, edit))
+            .collect()
     }
 
-    /// Returns a random mutation: a move, a change, or a change that keeps the line valid by itself, so that
-    /// only the rules about order can reject it.
-    pub(crate) fn any(recording: &SampleRecording, choices: &mut Choices<'_>) -> Mutation {
+    /// Returns a random mutation: of a line, of a member, or of a member in such a way that the line stays valid
+    /// by itself and only the rules about order can reject it.
+    pub(crate) fn random(recording: &SampleRecording, choices: &mut Choices<'_>) -> Mutation {
         let category = choices.below(3);
         if category == 0 {
-            let moves = Self::moves(recording);
-            return moves[choices.below_large(moves.len())].clone();
+            let mutations = Self::line_mutations(recording);
+            return mutations[choices.below_large(mutations.len())].clone();
         }
-        let lines = recording.lines.len() - recording.head;
-        let mut changes = Self::changes(recording, recording.head + choices.below_large(lines));
+        let lines = recording.lines.len() - recording.handshake_len;
+        let mut changes =
+            Self::member_mutations(recording, recording.handshake_len + choices.below_large(lines));
         changes.retain(
             |change| matches!(change, Mutation::Change(_, edit) if category == 1 || edit.is_valid_alone),
         );
@@ -78,7 +82,7 @@ impl Mutation {
             Mutation::RepeatAsNew(at) => {
                 let mut copy = before[*at].clone();
                 if copy.has("event_id") {
-                    copy.set("event_id", fresh("evt_"));
+                    copy.set("event_id", unused_id("evt_"));
                 }
                 lines.insert(at + 1, copy);
             }
@@ -90,6 +94,6 @@ impl Mutation {
 }
 
 /// Returns an id that no generated recording contains.
-pub(crate) fn fresh(prefix: &str) -> Value {
+pub(crate) fn unused_id(prefix: &str) -> Value {
     json!(format!("{prefix}ffff00000000aaaaffff00000000bbbb"))
 }

@@ -11,15 +11,15 @@ pub(crate) struct DraftLine {
     pub(crate) timing: LineTiming,
 }
 
-/// When a line may occur, besides having to follow the previous line.
+/// When a line may occur, in addition to following the previous line.
 pub(crate) enum LineTiming {
     Soon,
-    /// A reply: after its question and before the deadline.
-    Answers(String),
+    /// A reply, after the question with this token and before its deadline.
+    Reply(String),
     /// The event after a reply, before the question's deadline.
-    Settles(String),
+    AfterReply(String),
     /// The event that reports that a question timed out.
-    Expires(String),
+    AfterTimeout(String),
 }
 
 /// How a question ends.
@@ -36,7 +36,7 @@ enum QuestionEnding {
 /// How risky an action is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum RiskKind {
-    Mild,
+    LowRisk,
     HighRisk,
     Irreversible,
 }
@@ -71,7 +71,7 @@ pub(crate) struct ProducerScript {
     percent: u64,
     /// Whether calls carry ids. Always true if several tools can run at the same time.
     with_ids: bool,
-    had_nameless_output: bool,
+    had_unnamed_output: bool,
     pub(crate) drafts: Vec<DraftLine>,
 }
 
@@ -82,7 +82,7 @@ impl ProducerScript {
             state: "idle".to_owned(),
             percent: 0,
             with_ids,
-            had_nameless_output: false,
+            had_unnamed_output: false,
             drafts: Vec::new(),
         }
     }
@@ -91,22 +91,22 @@ impl ProducerScript {
     pub(crate) fn add_block(&mut self, writer: &mut EventWriter<'_>) {
         match writer.choices.below(8) {
             0 => self.think(writer),
-            1 => self.progress(writer),
-            2 => self.tools(writer),
-            3 => self.outputs(writer),
-            4 | 5 => self.confirmation(writer, false),
-            6 => self.clarification(writer),
+            1 => self.report_progress(writer),
+            2 => self.call_tools(writer),
+            3 => self.stream_outputs(writer),
+            4 | 5 => self.request_confirmation(writer, false),
+            6 => self.request_clarification(writer),
             _ => match writer.choices.below(3) {
-                0 => self.handoff(writer),
-                1 => self.note(writer),
-                _ => self.tools(writer),
+                0 => self.hand_off(writer),
+                1 => self.emit_note(writer),
+                _ => self.call_tools(writer),
             },
         }
     }
 
     /// Asks a question that stays open until the session fails or is cancelled.
     pub(crate) fn ask_without_answer(&mut self, writer: &mut EventWriter<'_>) {
-        self.confirmation(writer, true);
+        self.request_confirmation(writer, true);
     }
 
     fn emit(
@@ -154,22 +154,22 @@ impl ProducerScript {
         self.change_state(writer, to);
     }
 
-    fn progress(&mut self, writer: &mut EventWriter<'_>) {
+    fn report_progress(&mut self, writer: &mut EventWriter<'_>) {
         self.percent = if self.percent > 90 { 0 } else { self.percent + 5 };
-        let (progress, eta) = match writer.choices.below(3) {
+        let (progress, has_eta) = match writer.choices.below(3) {
             0 => (json!({ "percent": self.percent }), false),
             1 => (json!({ "step": 1, "total_steps": 3, "description": sentence(0) }), true),
             _ => (json!({ "percent": self.percent, "description": sentence(1) }), true),
         };
         let mut payload = vec![("progress", progress)];
-        if eta {
+        if has_eta {
             payload.push(("eta_ms", json!(60_000)));
         }
         self.emit(writer, "aaep:agent.progress.updated", payload, None, LineTiming::Soon);
     }
 
     /// Calls harmless tools. If they have ids, several run at the same time.
-    fn tools(&mut self, writer: &mut EventWriter<'_>) {
+    fn call_tools(&mut self, writer: &mut EventWriter<'_>) {
         self.change_state(writer, "calling_tool");
         let with_ids = self.with_ids || writer.choices.flip();
         let mut running = Vec::new();
@@ -192,7 +192,7 @@ impl ProducerScript {
             self.emit(writer, "aaep:agent.tool.invoked", payload, None, LineTiming::Soon);
             running.push((tool, call));
             if writer.choices.one_in(5) {
-                self.progress(writer);
+                self.report_progress(writer);
             }
         }
         while !running.is_empty() {
@@ -232,11 +232,11 @@ impl ProducerScript {
 
     /// Streams one or two outputs with interleaved chunks. An output without an id is always
     /// the only one.
-    fn outputs(&mut self, writer: &mut EventWriter<'_>) {
+    fn stream_outputs(&mut self, writer: &mut EventWriter<'_>) {
         self.change_state(writer, "writing_output");
-        let is_nameless = !self.had_nameless_output && writer.choices.flip();
-        self.had_nameless_output |= is_nameless;
-        let mut open: Vec<_> = match (is_nameless, writer.choices.flip()) {
+        let is_unnamed = !self.had_unnamed_output && writer.choices.flip();
+        self.had_unnamed_output |= is_unnamed;
+        let mut open: Vec<_> = match (is_unnamed, writer.choices.flip()) {
             (true, _) => vec![None],
             (false, true) => vec![Some(writer.id("out_")), Some(writer.id("out_"))],
             (false, false) => vec![Some(writer.id("out_"))],
@@ -248,7 +248,7 @@ impl ProducerScript {
             let which = writer.choices.below(open.len());
             let complete = writer.choices.below(3) == 0;
             let (id, position) = &mut open[which];
-            let length = self.chunk(writer, id.as_deref(), *position, complete);
+            let length = self.emit_chunk(writer, id.as_deref(), *position, complete);
             *position += length;
             if complete {
                 open.remove(which);
@@ -260,7 +260,7 @@ impl ProducerScript {
     }
 
     /// Emits a chunk. Returns its length in code points.
-    fn chunk(
+    fn emit_chunk(
         &mut self,
         writer: &mut EventWriter<'_>,
         id: Option<&str>,
@@ -289,8 +289,9 @@ impl ProducerScript {
         self.drafts.last().map_or(0, |draft| draft.line.text("chunk").chars().count())
     }
 
-    fn handoff(&mut self, writer: &mut EventWriter<'_>) {
-        // The handoff also implies the state (C-B7), but the first state change of a session is from idle.
+    fn hand_off(&mut self, writer: &mut EventWriter<'_>) {
+        // A handoff implies the state `handing_off` (C-B7), but the first state change of a session must be from
+        // `idle`.
         if self.state == "idle" || writer.choices.flip() {
             self.change_state(writer, "handing_off");
         }
@@ -309,7 +310,7 @@ impl ProducerScript {
     }
 
     /// Emits an event of the `sayso` extension, with a member of its own (C-G6).
-    fn note(&mut self, writer: &mut EventWriter<'_>) {
+    fn emit_note(&mut self, writer: &mut EventWriter<'_>) {
         self.emit(
             writer,
             "sayso:note.written",
@@ -319,11 +320,11 @@ impl ProducerScript {
         );
     }
 
-    fn confirmation(&mut self, writer: &mut EventWriter<'_>, is_unanswered: bool) {
+    fn request_confirmation(&mut self, writer: &mut EventWriter<'_>, is_unanswered: bool) {
         self.change_state(writer, "awaiting_input");
         let question = self.ask(writer);
         if writer.choices.one_in(4) {
-            self.progress(writer);
+            self.report_progress(writer);
         }
         let ending = match writer.choices.below(5) {
             _ if is_unanswered => QuestionEnding::Never,
@@ -332,44 +333,45 @@ impl ProducerScript {
             3 => QuestionEnding::Timeout,
             _ => QuestionEnding::AcceptOnly,
         };
-        let accepted = match ending {
+        let is_accepted = match ending {
             QuestionEnding::Never => return,
             QuestionEnding::AcceptAndAct | QuestionEnding::AcceptOnly => true,
             QuestionEnding::Reject => false,
             QuestionEnding::Timeout => question.accept_by_default,
         };
-        let acts = accepted && ending != QuestionEnding::AcceptOnly;
-        let decision = if accepted { "accept" } else { "reject" };
+        let is_performed = is_accepted && ending != QuestionEnding::AcceptOnly;
+        let decision = if is_accepted { "accept" } else { "reject" };
         let by = if ending == QuestionEnding::Timeout {
             "timeout"
         } else {
             let line = writer.reply("confirmation.reply", &question.token, ("decision", json!(decision)));
-            self.drafts.push(DraftLine { line, timing: LineTiming::Answers(question.token.clone()) });
+            self.drafts.push(DraftLine { line, timing: LineTiming::Reply(question.token.clone()) });
             "reply"
         };
         let resolution = writer
             .choices
             .flip()
             .then(|| json!({ "reply_token": question.token, "decision": decision, "by": by }));
-        let to = if acts { "calling_tool" } else { writer.choices.pick(&["thinking", "deciding"]) };
+        let to = if is_performed { "calling_tool" } else { writer.choices.pick(&["thinking", "deciding"]) };
         let token = question.token.clone();
-        let timing = if by == "timeout" { LineTiming::Expires(token) } else { LineTiming::Settles(token) };
+        let timing =
+            if by == "timeout" { LineTiming::AfterTimeout(token) } else { LineTiming::AfterReply(token) };
         self.change_state_with(writer, to, resolution, timing);
-        if acts {
+        if is_performed {
             self.invoke_accepted_tool(writer, &question);
         }
     }
 
     /// Asks about a tool that no other block uses.
     fn ask(&mut self, writer: &mut EventWriter<'_>) -> ScriptedQuestion {
-        let risk = writer.choices.pick(&[RiskKind::Irreversible, RiskKind::HighRisk, RiskKind::Mild]);
+        let risk = writer.choices.pick(&[RiskKind::Irreversible, RiskKind::HighRisk, RiskKind::LowRisk]);
         let question = ScriptedQuestion {
             token: writer.id("rpl_"),
             risk,
             tool: writer.id("transfer_"),
             call: (self.with_ids || writer.choices.flip()).then(|| writer.id("call_")),
             digest: writer.choices.one_in(3).then_some("sha256-2c91a7b4"),
-            accept_by_default: risk == RiskKind::Mild && writer.choices.flip(),
+            accept_by_default: risk == RiskKind::LowRisk && writer.choices.flip(),
         };
         let mut payload = vec![
             ("action", sentence(0)),
@@ -379,11 +381,11 @@ impl ProducerScript {
             ("default_decision", json!(if question.accept_by_default { "accept" } else { "reject" })),
         ];
         match risk {
-            RiskKind::Mild if writer.choices.flip() => {
+            RiskKind::LowRisk if writer.choices.flip() => {
                 payload.push(("risk_level", json!(writer.choices.pick(&["low", "medium"]))));
                 payload.push(("reversibility", json!("reversible")));
             }
-            RiskKind::Mild => {}
+            RiskKind::LowRisk => {}
             RiskKind::HighRisk => {
                 payload.extend([("risk_level", json!("high")), ("irreversible", json!(false))]);
                 payload.push(("reversibility", json!("reversible_with_effort")));
@@ -409,7 +411,7 @@ impl ProducerScript {
     fn invoke_accepted_tool(&mut self, writer: &mut EventWriter<'_>, question: &ScriptedQuestion) {
         let mut payload = vec![("tool", json!(question.tool))];
         match question.risk {
-            RiskKind::Mild => {}
+            RiskKind::LowRisk => {}
             RiskKind::HighRisk => payload.push(("risk_level", json!("high"))),
             RiskKind::Irreversible => payload.push(("irreversible", json!(true))),
         }
@@ -422,7 +424,7 @@ impl ProducerScript {
         self.resume_thinking(writer);
     }
 
-    fn clarification(&mut self, writer: &mut EventWriter<'_>) {
+    fn request_clarification(&mut self, writer: &mut EventWriter<'_>) {
         self.change_state(writer, "awaiting_input");
         let token = writer.id("rpl_");
         let choices = json!([
@@ -453,12 +455,13 @@ impl ProducerScript {
             "timeout"
         } else {
             let line = writer.reply("clarification.reply", &token, ("response", answer));
-            self.drafts.push(DraftLine { line, timing: LineTiming::Answers(token.clone()) });
+            self.drafts.push(DraftLine { line, timing: LineTiming::Reply(token.clone()) });
             "reply"
         };
         let resolution = writer.choices.flip().then(|| json!({ "reply_token": token, "by": by }));
         let to = writer.choices.pick(&["thinking", "deciding"]);
-        let timing = if by == "timeout" { LineTiming::Expires(token) } else { LineTiming::Settles(token) };
+        let timing =
+            if by == "timeout" { LineTiming::AfterTimeout(token) } else { LineTiming::AfterReply(token) };
         self.change_state_with(writer, to, resolution, timing);
     }
 }

@@ -21,8 +21,8 @@ pub(crate) fn check_recording(texts: &[String], mode: ValidationMode) -> Vec<(u6
         match tape.read(text) {
             Err(error) => Validator::report_syntax_error(&error, &mut findings),
             Ok(doc) => match validator.check(&doc, &mut findings) {
-                CheckedDocument::Event(step) => {
-                    recording.check_event(&step.borrow(), position, &mut findings);
+                CheckedDocument::Event(event) => {
+                    recording.check_event(&event.borrow(), position, &mut findings);
                 }
                 CheckedDocument::Message(message) => {
                     recording.check_message(&message, position, &mut findings);

@@ -29,14 +29,16 @@ pub(crate) enum LineKind {
     Cancelled,
     State,
     Progress,
-    Invoked,
-    Done,
+    ToolInvoked,
+    ToolCompleted,
     Chunk,
     Confirmation,
     Clarification,
     Handoff,
     Extension,
+    /// A reply to a confirmation.
     Decision,
+    /// A reply to a clarification.
     Answer,
     Handshake,
 }
@@ -71,14 +73,14 @@ impl LineKind {
 pub(crate) struct RecordingLine {
     members: Vec<(String, Value)>,
     /// Whether every non-ASCII character is written as an escape.
-    pub(crate) escaped: bool,
+    pub(crate) escapes_non_ascii: bool,
 }
 
 impl RecordingLine {
     pub(crate) fn new(members: impl IntoIterator<Item = (&'static str, Value)>) -> Self {
         Self {
             members: members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
-            escaped: false,
+            escapes_non_ascii: false,
         }
     }
 
@@ -95,8 +97,8 @@ impl RecordingLine {
             "agent.session.cancelled" => LineKind::Cancelled,
             "agent.state.changed" => LineKind::State,
             "agent.progress.updated" => LineKind::Progress,
-            "agent.tool.invoked" => LineKind::Invoked,
-            "agent.tool.completed" => LineKind::Done,
+            "agent.tool.invoked" => LineKind::ToolInvoked,
+            "agent.tool.completed" => LineKind::ToolCompleted,
             "agent.output.streaming" => LineKind::Chunk,
             "agent.awaiting.confirmation" => LineKind::Confirmation,
             "agent.awaiting.clarification" => LineKind::Clarification,
@@ -122,7 +124,7 @@ impl RecordingLine {
 
     /// Returns the value at a JSON pointer.
     pub(crate) fn at(&self, pointer: &str) -> Option<&Value> {
-        let (name, rest) = split(pointer);
+        let (name, rest) = split_pointer(pointer);
         self.get(name)?.pointer(rest)
     }
 
@@ -153,11 +155,12 @@ impl RecordingLine {
     }
 
     /// Returns the timestamp in milliseconds since 30 April 2026, 00:00. It is parsed by hand because the
-    /// core's clock is under test.
+    /// core's own parser is under test.
     pub(crate) fn millis(&self) -> i64 {
         let text = self.text("timestamp");
-        let number =
-            |from: usize, to: usize| text.get(from..to).and_then(|it| it.parse().ok()).unwrap_or(0_i64);
+        let number = |from: usize, to: usize| {
+            text.get(from..to).and_then(|digits| digits.parse().ok()).unwrap_or(0_i64)
+        };
         let offset = if text.ends_with("+01:00") { 60 } else { 0 };
         let minutes = (number(8, 10) * 24 + number(11, 13)) * 60 + number(14, 16) - offset;
         (minutes * 60 + number(17, 19)) * 1000 + number(20, 23)
@@ -179,7 +182,7 @@ impl RecordingLine {
 
     /// Sets the value at a JSON pointer, or removes it.
     pub(crate) fn change(&mut self, pointer: &str, value: Option<Value>) {
-        let (name, rest) = split(pointer);
+        let (name, rest) = split_pointer(pointer);
         let Some((parent, last)) = rest.rsplit_once('/') else {
             match value {
                 Some(value) => self.set(name, value),
@@ -200,20 +203,20 @@ impl RecordingLine {
         let members: Vec<_> =
             self.members.iter().map(|(name, value)| format!("{}:{value}", Value::from(&**name))).collect();
         let text = format!("{{{}}}", members.join(","));
-        if self.escaped { escape(&text) } else { text }
+        if self.escapes_non_ascii { escape(&text) } else { text }
     }
 }
 
 /// Splits a pointer into its first step and the rest.
-fn split(pointer: &str) -> (&str, &str) {
+fn split_pointer(pointer: &str) -> (&str, &str) {
     let inside = pointer.strip_prefix('/').unwrap_or(pointer);
     inside.find('/').map_or((inside, ""), |at| inside.split_at(at))
 }
 
-/// Returns the order of a member: the envelope first, then the payload, then `extensions`.
+/// Returns the sort order of a member: the envelope first, then the payload, then `extensions`.
 pub(crate) fn rank(name: &str) -> usize {
-    let payload = if name == "extensions" { ENVELOPE.len() + 1 } else { ENVELOPE.len() };
-    ENVELOPE.iter().position(|known| *known == name).unwrap_or(payload)
+    let rank_after_envelope = if name == "extensions" { ENVELOPE.len() + 1 } else { ENVELOPE.len() };
+    ENVELOPE.iter().position(|known| *known == name).unwrap_or(rank_after_envelope)
 }
 
 /// Returns the same JSON with every non-ASCII character as `\uXXXX`, as a surrogate pair where needed.

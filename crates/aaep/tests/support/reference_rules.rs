@@ -15,7 +15,7 @@ pub(crate) fn order_holds(lines: &[RecordingLine]) -> bool {
         && times_and_numbers_hold(lines)
         && event_ids_are_unique(lines)
         && state_chains_hold(lines)
-        && tool_calls_pair(lines)
+        && tool_calls_are_paired(lines)
         && output_positions_hold(lines)
         && questions_hold(lines)
 }
@@ -36,7 +36,7 @@ pub(crate) fn sessions(lines: &[RecordingLine]) -> Vec<Vec<&RecordingLine>> {
     sessions
 }
 
-/// A session has one start, then everything else, then one end (§4.1).
+/// Returns whether each session starts once, at its first event, and ends once, at its last event (§4.1).
 fn session_bounds_hold(lines: &[RecordingLine]) -> bool {
     sessions(lines).iter().all(|session| {
         let kinds: Vec<_> = session.iter().map(|line| line.kind()).collect();
@@ -47,7 +47,8 @@ fn session_bounds_hold(lines: &[RecordingLine]) -> bool {
     })
 }
 
-/// Timestamps never decrease (§3.2.5). Sequence numbers are 0, 1, 2, ... on all events or on none (§3.4.1).
+/// Returns whether timestamps never decrease (§3.2.5), and whether either all events of a session have the
+/// sequence numbers 0, 1, 2, ... or none has a number (§3.4.1).
 fn times_and_numbers_hold(lines: &[RecordingLine]) -> bool {
     sessions(lines).iter().all(|session| {
         let is_unnumbered = session.iter().all(|line| !line.has("sequence_number"));
@@ -56,14 +57,14 @@ fn times_and_numbers_hold(lines: &[RecordingLine]) -> bool {
     })
 }
 
-/// Event ids are unique per producer (§3.2.3).
+/// Returns whether event ids are unique per producer (§3.2.3).
 fn event_ids_are_unique(lines: &[RecordingLine]) -> bool {
     let mut seen = HashSet::new();
     events(lines).all(|line| seen.insert((line.agent(), line.text("event_id"))))
 }
 
-/// `from_state` is idle at first, then the last `to_state` or the state that a later event implied (§4.2.1,
-/// C-B7).
+/// Returns whether `from_state` is always right: `idle` at first, then the last `to_state` or the state that a
+/// later event implied (§4.2.1, C-B7).
 pub(crate) fn state_chains_hold(lines: &[RecordingLine]) -> bool {
     let mut states = ReferenceStates::default();
     events(lines).all(|line| {
@@ -96,7 +97,7 @@ impl ReferenceState<'_> {
 struct ReferenceStates<'l>(HashMap<(&'l str, &'l str), ReferenceState<'l>>);
 
 impl<'l> ReferenceStates<'l> {
-    /// Applies an event. Returns the state of its producer before it.
+    /// Applies an event. Returns the state of its producer before the event.
     fn apply(&mut self, line: &'l RecordingLine) -> ReferenceState<'l> {
         let state = self.0.entry((line.session(), line.agent())).or_default();
         let before = *state;
@@ -104,7 +105,7 @@ impl<'l> ReferenceStates<'l> {
             LineKind::State => {
                 *state = ReferenceState { reported: Some(line.text("to_state")), implied: None }
             }
-            LineKind::Invoked => state.implied = Some("calling_tool"),
+            LineKind::ToolInvoked => state.implied = Some("calling_tool"),
             LineKind::Chunk => state.implied = Some("writing_output"),
             LineKind::Confirmation | LineKind::Clarification => state.implied = Some("awaiting_input"),
             LineKind::Handoff => state.implied = Some("handing_off"),
@@ -114,35 +115,35 @@ impl<'l> ReferenceStates<'l> {
     }
 }
 
-/// Every call has one completion with its name and id before the session ends (§4.5.2). The completion
-/// precedes the state change after the tool (§4.3.2). If one of several calls is complete, that state change
-/// may belong to it.
-pub(crate) fn tool_calls_pair(lines: &[RecordingLine]) -> bool {
+/// Returns whether every call has one completion with its name and id before the session ends (§4.5.2). The
+/// completion must precede the state change after the tool (§4.3.2). If one of several calls is complete, the
+/// state change may refer to that call.
+pub(crate) fn tool_calls_are_paired(lines: &[RecordingLine]) -> bool {
     sessions(lines).iter().all(|session| {
         let mut open: Vec<(&str, &str, &str)> = Vec::new();
-        let mut used = HashSet::new();
-        let mut completed = HashSet::new();
+        let mut used_call_ids = HashSet::new();
+        let mut agents_with_completed_call = HashSet::new();
         let mut states = ReferenceStates::default();
         session.iter().all(|line| {
             let before = states.apply(line);
             let call = (line.agent(), line.text("tool"), line.text("tool_call_id"));
             match line.kind() {
-                LineKind::Invoked => {
+                LineKind::ToolInvoked => {
                     open.push(call);
-                    completed.remove(call.0);
-                    call.2.is_empty() || used.insert(call.2)
+                    agents_with_completed_call.remove(call.0);
+                    call.2.is_empty() || used_call_ids.insert(call.2)
                 }
-                LineKind::Done => {
-                    completed.insert(call.0);
+                LineKind::ToolCompleted => {
+                    agents_with_completed_call.insert(call.0);
                     let index = open.iter().position(|running| (running.1, running.2) == (call.1, call.2));
                     index.map(|index| open.remove(index)).is_some()
                 }
                 LineKind::State => {
                     let (from, to) = (line.text("from_state"), line.text("to_state"));
-                    let after_tool = (from == "calling_tool" || before.is_now("calling_tool"))
+                    let leaves_calling_tool = (from == "calling_tool" || before.is_now("calling_tool"))
                         && !matches!(to, "calling_tool" | "awaiting_input" | "handing_off");
-                    let running = open.iter().any(|running| running.0 == call.0);
-                    !(after_tool && running && !completed.contains(call.0))
+                    let has_running_call = open.iter().any(|running| running.0 == call.0);
+                    !(leaves_calling_tool && has_running_call && !agents_with_completed_call.contains(call.0))
                 }
                 kind if kind.is_terminal() => open.is_empty(),
                 _ => true,
@@ -151,14 +152,14 @@ pub(crate) fn tool_calls_pair(lines: &[RecordingLine]) -> bool {
     })
 }
 
-/// Positions are running sums of code points. Only the last chunk of each output is complete
+/// Returns whether positions are running sums of code points, and only the last chunk of each output is complete
 /// (§4.3.3, C-B11).
 pub(crate) fn output_positions_hold(lines: &[RecordingLine]) -> bool {
     let mut outputs: HashMap<_, (usize, bool)> = HashMap::new();
     let all_fit = events(lines).filter(|line| line.kind() == LineKind::Chunk).all(|line| {
-        let agent_of_nameless = if line.has("output_id") { "" } else { line.agent() };
+        let agent_if_unnamed = if line.has("output_id") { "" } else { line.agent() };
         let (sent, complete) =
-            outputs.entry((line.session(), line.text("output_id"), agent_of_nameless)).or_default();
+            outputs.entry((line.session(), line.text("output_id"), agent_if_unnamed)).or_default();
         let fits = !*complete && line.number("position") == i64::try_from(*sent).ok();
         *sent += line.text("chunk").chars().count();
         *complete = line.flag("complete") == Some(true);

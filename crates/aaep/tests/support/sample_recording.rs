@@ -16,18 +16,18 @@ const START_MS: i64 = (24 * 24 + 10) * 3_600_000;
 #[derive(Clone, Debug)]
 pub(crate) struct SampleRecording {
     pub(crate) lines: Vec<RecordingLine>,
-    /// How many of the first lines are the handshake.
-    pub(crate) head: usize,
+    /// The number of lines at the start that form the handshake.
+    pub(crate) handshake_len: usize,
 }
 
 impl SampleRecording {
     /// Generates one to three interleaved sessions, with or without a handshake.
     pub(crate) fn of(bytes: &[u8]) -> Self {
-        // Content and interleaving draw from separate bytes, so that neither uses up the other's.
+        // Content and interleaving draw from separate bytes, so that neither uses up the bytes of the other.
         let (content_bytes, order_bytes) = bytes.split_at(bytes.len() * 2 / 3);
         let (mut writer, mut choices) = (EventWriter::new(content_bytes), Choices::new(order_bytes));
         let lines = if choices.one_in(3) { handshake() } else { Vec::new() };
-        let head = lines.len();
+        let handshake_len = lines.len();
         let mut builder = RecordingBuilder { lines, ..RecordingBuilder::default() };
         let mut ids: Vec<String> = Vec::new();
         let mut sessions = Vec::new();
@@ -35,7 +35,7 @@ impl SampleRecording {
             let id = writer.id("sess_");
             let parent = ids.last().filter(|_| choices.flip()).cloned();
             if choices.one_in(3) {
-                builder.numbers.insert(id.clone(), 0);
+                builder.next_numbers.insert(id.clone(), 0);
             }
             sessions.push(session(&mut writer, &mut choices, &id, parent.as_deref()));
             ids.push(id);
@@ -43,7 +43,7 @@ impl SampleRecording {
         for draft in interleave(&mut choices, sessions) {
             builder.append(&mut choices, draft);
         }
-        Self { lines: builder.lines, head }
+        Self { lines: builder.lines, handshake_len }
     }
 
     pub(crate) fn texts(&self) -> Vec<String> {
@@ -99,9 +99,9 @@ fn opening_payload(writer: &mut EventWriter<'_>) -> PayloadFields {
 }
 
 fn closing_payload(writer: &mut EventWriter<'_>, end: &str) -> PayloadFields {
-    let full = writer.choices.flip();
+    let with_all_members = writer.choices.flip();
     match end {
-        "errored" if full => vec![
+        "errored" if with_all_members => vec![
             (
                 "error_category",
                 json!(writer.choices.pick(&["transient", "permanent", "requires_user", "unknown"])),
@@ -112,13 +112,13 @@ fn closing_payload(writer: &mut EventWriter<'_>, end: &str) -> PayloadFields {
             ("remediation_hint", sentence(0)),
         ],
         "errored" => vec![("error_category", json!("unknown"))],
-        "cancelled" if full => vec![
+        "cancelled" if with_all_members => vec![
             ("cancelled_by", json!(writer.choices.pick(&["user", "producer", "timeout", "system"]))),
             ("cancellation_reason", json!("user_pressed_escape")),
             ("partial_result", sentence(0)),
         ],
         "cancelled" => vec![("cancelled_by", json!("user"))],
-        _ if full => vec![
+        _ if with_all_members => vec![
             ("duration_ms", json!(4200)),
             ("tool_invocations_count", json!(2)),
             ("output_summary", sentence(1)),
@@ -161,8 +161,8 @@ fn interleave(choices: &mut Choices<'_>, sequences: Vec<Vec<DraftLine>>) -> Vec<
         if sequences.is_empty() {
             return merged;
         }
-        let which = choices.below(sequences.len());
-        merged.extend(sequences[which].next());
+        let index = choices.below(sequences.len());
+        merged.extend(sequences[index].next());
     }
 }
 
@@ -173,8 +173,8 @@ struct RecordingBuilder {
     elapsed_ms: i64,
     /// The line index of each question.
     question_lines: HashMap<String, usize>,
-    /// The next sequence number of each session that has them.
-    numbers: HashMap<String, u64>,
+    /// The next sequence number of each session that has sequence numbers.
+    next_numbers: HashMap<String, u64>,
 }
 
 impl RecordingBuilder {
@@ -182,9 +182,9 @@ impl RecordingBuilder {
         self.elapsed_ms += choices.pick(&[1, 0, 0, 7, 250, 1500]);
         let DraftLine { mut line, timing } = draft;
         match &timing {
-            LineTiming::Soon | LineTiming::Settles(_) => {}
-            LineTiming::Answers(token) => self.elapsed_ms = self.elapsed_ms.max(self.asked_at(token) + 1),
-            LineTiming::Expires(token) => {
+            LineTiming::Soon | LineTiming::AfterReply(_) => {}
+            LineTiming::Reply(token) => self.elapsed_ms = self.elapsed_ms.max(self.asked_at(token) + 1),
+            LineTiming::AfterTimeout(token) => {
                 let timeout = self.lines[self.question_lines[token]].number("timeout_seconds").unwrap_or(0);
                 self.elapsed_ms = self.elapsed_ms.max(self.asked_at(token) + timeout * 1000);
             }
@@ -193,10 +193,10 @@ impl RecordingBuilder {
         if line.kind().is_question() {
             self.question_lines.insert(line.text("reply_token").to_owned(), self.lines.len());
         }
-        if let LineTiming::Settles(token) = &timing {
+        if let LineTiming::AfterReply(token) = &timing {
             self.grant_time(choices, token);
         }
-        if let Some(next) = self.numbers.get_mut(line.session()) {
+        if let Some(next) = self.next_numbers.get_mut(line.session()) {
             line.set("sequence_number", json!(*next));
             *next += 1;
         }
@@ -207,7 +207,8 @@ impl RecordingBuilder {
         self.lines[self.question_lines[token]].millis() - START_MS
     }
 
-    /// Gives an answered question a timeout of at least twice the time that the answer took, so that no reminder was due.
+    /// Gives an answered question a timeout of at least twice the time that the answer took, so that no reminder was
+    /// due before the answer.
     fn grant_time(&mut self, choices: &mut Choices<'_>, token: &str) {
         let took_ms = self.elapsed_ms - self.asked_at(token);
         let seconds = (took_ms / 1000 + 1) * 2 + i64::from(u8::try_from(choices.below(40)).unwrap_or(0));
@@ -227,7 +228,8 @@ pub(crate) fn random_timestamp(choices: &mut Choices<'_>, millis: i64) -> String
 /// Formats milliseconds since 30 April 2026, 00:00 as a timestamp in May 2026, the inverse of
 /// [`RecordingLine::millis`].
 pub(crate) fn timestamp(millis: i64, suffix: &str) -> String {
-    let (days, of_day) = (millis / 86_400_000, millis % 86_400_000);
-    let (hour, minute, second) = (of_day / 3_600_000, of_day / 60_000 % 60, of_day / 1000 % 60);
-    format!("2026-05-{days:02}T{hour:02}:{minute:02}:{second:02}.{:03}{suffix}", of_day % 1000)
+    let (days, millis_of_day) = (millis / 86_400_000, millis % 86_400_000);
+    let (hour, minute, second) =
+        (millis_of_day / 3_600_000, millis_of_day / 60_000 % 60, millis_of_day / 1000 % 60);
+    format!("2026-05-{days:02}T{hour:02}:{minute:02}:{second:02}.{:03}{suffix}", millis_of_day % 1000)
 }

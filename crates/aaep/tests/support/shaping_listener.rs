@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::event_writer::CORE_CONTEXT;
 
-pub(crate) type ReceivedEvent = Arc<ParsedDocument<Event>>;
+pub(crate) type SharedEvent = Arc<ParsedDocument<Event>>;
 
 /// An event that was delivered, and when.
 #[derive(Clone, Debug)]
@@ -56,7 +56,7 @@ impl ShapingListener {
         Self { shaper: Shaper::new(Arc::new(terms), limits), delivered: Vec::new(), now: UnixMillis::new(0) }
     }
 
-    pub(crate) fn push(&mut self, event: &ReceivedEvent) {
+    pub(crate) fn push(&mut self, event: &SharedEvent) {
         self.shaper.push(event);
         self.drain();
     }
@@ -70,7 +70,7 @@ impl ShapingListener {
     /// Advances the clock, and stops at every deadline on the way.
     pub(crate) fn advance_to(&mut self, now: UnixMillis) {
         while let Some(at) = self.shaper.next_deadline().filter(|at| *at <= now) {
-            assert!(at > self.now, "something is still waiting after its deadline");
+            assert!(at > self.now, "an event is still held after its deadline");
             self.now = at;
             let before = self.delivered.len();
             self.drain();
@@ -120,15 +120,9 @@ pub(crate) struct SampleAgent {
 
 impl SampleAgent {
     /// Returns an event `at` milliseconds after the start.
-    pub(crate) fn event(
-        &mut self,
-        at: UnixMillis,
-        session: &str,
-        name: &str,
-        payload: Value,
-    ) -> ReceivedEvent {
+    pub(crate) fn event(&mut self, at: UnixMillis, session: &str, name: &str, payload: Value) -> SharedEvent {
         self.events_written += 1;
-        let critical =
+        let critical_types =
             ["session.errored", "awaiting.confirmation", "awaiting.clarification", "handoff.requested"];
         let time = aaep::Timestamp::from_unix_millis(START + at.get()).unwrap();
         let mut members = Map::new();
@@ -140,7 +134,7 @@ impl SampleAgent {
             "session_id": session,
             "timestamp": time.to_string(),
             "producer": { "agent_id": "planner" },
-            "urgency": if critical.contains(&name) { "critical" } else { "normal" },
+            "urgency": if critical_types.contains(&name) { "critical" } else { "normal" },
             "localization_hints": { "primary_language": "en", "text_direction": "ltr" },
         });
         for part in [envelope, payload] {
@@ -151,13 +145,7 @@ impl SampleAgent {
         Arc::new(ParsedDocument::<Event>::parse(Value::Object(members).to_string()).unwrap())
     }
 
-    pub(crate) fn chunk(
-        &mut self,
-        at: UnixMillis,
-        session: &str,
-        text: &str,
-        complete: bool,
-    ) -> ReceivedEvent {
+    pub(crate) fn chunk(&mut self, at: UnixMillis, session: &str, text: &str, complete: bool) -> SharedEvent {
         let hint = if complete { "completion" } else { "none" };
         let payload = json!({
             "chunk": text, "position": self.position, "complete": complete, "coalesce_hint": hint,
@@ -167,21 +155,21 @@ impl SampleAgent {
         self.event(at, session, "output.streaming", payload)
     }
 
-    pub(crate) fn state(&mut self, at: UnixMillis, session: &str, from: &str, to: &str) -> ReceivedEvent {
-        let payload = json!({ "from_state": from, "to_state": to, "summary_normal": "Going on." });
+    pub(crate) fn state(&mut self, at: UnixMillis, session: &str, from: &str, to: &str) -> SharedEvent {
+        let payload = json!({ "from_state": from, "to_state": to, "summary_normal": "Continuing." });
         self.event(at, session, "state.changed", payload)
     }
 
-    pub(crate) fn tool(&mut self, at: UnixMillis, session: &str) -> ReceivedEvent {
+    pub(crate) fn tool(&mut self, at: UnixMillis, session: &str) -> SharedEvent {
         self.event(at, session, "tool.invoked", json!({ "tool": "search", "summary_normal": "Searching." }))
     }
 
-    pub(crate) fn progress(&mut self, at: UnixMillis, session: &str, percent: u64) -> ReceivedEvent {
-        let payload = json!({ "progress": { "percent": percent }, "summary_normal": "Going on." });
+    pub(crate) fn progress(&mut self, at: UnixMillis, session: &str, percent: u64) -> SharedEvent {
+        let payload = json!({ "progress": { "percent": percent }, "summary_normal": "Continuing." });
         self.event(at, session, "progress.updated", payload)
     }
 
-    pub(crate) fn question(&mut self, at: UnixMillis, session: &str) -> ReceivedEvent {
+    pub(crate) fn question(&mut self, at: UnixMillis, session: &str) -> SharedEvent {
         let payload = json!({
             "action": "Send 500 euros.", "consequence": "The money is gone.", "reply_token": format!("rpl_{:032x}", 77),
             "timeout_seconds": 60, "default_decision": "reject", "summary_normal": "May I send 500 euros?",
@@ -189,7 +177,7 @@ impl SampleAgent {
         self.event(at, session, "awaiting.confirmation", payload)
     }
 
-    pub(crate) fn started(&mut self, at: UnixMillis, session: &str) -> ReceivedEvent {
+    pub(crate) fn started(&mut self, at: UnixMillis, session: &str) -> SharedEvent {
         self.event(at, session, "session.started", json!({ "summary_normal": "Starting." }))
     }
 }

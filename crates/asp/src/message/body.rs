@@ -59,7 +59,7 @@ json_record! {
     Inform {
         /// Its type.
         "informType" kind: InformType;
-        /// The item that it answers.
+        /// The item that the INFORM answers.
         "inReplyTo" in_reply_to: Reference,
         /// The reported data.
         "data" data: RawJson,
@@ -132,9 +132,9 @@ json_record! {
     /// The penalties for a broken commitment, as text.
     Penalties {
         ;
-        /// For late fulfilment.
+        /// The penalty for late fulfilment.
         "lateFulfillment" late_fulfillment: String,
-        /// For no fulfilment.
+        /// The penalty if an obligation is not fulfilled.
         "nonDelivery" non_delivery: String,
     }
 
@@ -243,12 +243,12 @@ seal::string_enum! {
     }
 }
 
-/// A percentage.
+/// A percentage from 0 to 100.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Percent(u8);
 
 impl Percent {
-    /// Accepts 0 to 100.
+    /// Creates a percentage. Returns `None` if the value is above 100.
     pub fn new(value: u8) -> Option<Self> {
         (value <= 100).then_some(Self(value))
     }
@@ -280,7 +280,7 @@ impl DurationSeconds {
     /// The maximum: 366 days, in seconds.
     pub const MAX: u32 = 366 * 86_400;
 
-    /// Accepts 1 to [`Self::MAX`].
+    /// Creates a duration. Returns `None` unless it is from 1 to [`Self::MAX`].
     pub fn new(seconds: u32) -> Option<Self> {
         (1..=Self::MAX).contains(&seconds).then_some(Self(seconds))
     }
@@ -319,15 +319,17 @@ impl Propose {
         let mut tape = seal::json::Tape::default();
         let Ok(doc) = tape.read(self.terms.as_str()) else { return Ok(None) };
         let max_seconds = i64::from(DurationSeconds::MAX);
-        for (name, unit) in [("proposed_duration", 1000), ("proposedDuration", 1)] {
+        for (name, millis_per_unit) in [("proposed_duration", 1000), ("proposedDuration", 1)] {
             let Some(member) = doc.root().member(name) else { continue };
             let number = member.as_number().and_then(|number| number.as_i64());
-            let millis = number.and_then(|number| number.checked_mul(unit));
+            let millis = number.and_then(|number| number.checked_mul(millis_per_unit));
             return match millis.filter(|millis| (1..=max_seconds * 1000).contains(millis)) {
                 Some(millis) => Ok(Some(millis)),
-                None => Err(MalformedMessage::new(format!("a duration of at most {max_seconds} seconds"))
-                    .within(name)
-                    .within("terms")),
+                None => Err(MalformedMessage::new(format!(
+                    "a positive duration of at most {max_seconds} seconds"
+                ))
+                .within(name)
+                .within("terms")),
             };
         }
         Ok(None)

@@ -1,4 +1,5 @@
-//! JSON codecs for the parts of a message: one table per record type, and one codec per kind of member.
+//! JSON codecs for the parts of a message. `json_record` declares the record types; each type of member has its own
+//! codec.
 
 use std::borrow::Cow;
 
@@ -48,8 +49,8 @@ impl<T: JsonCodec> JsonCodec for Option<T> {
     }
 
     fn write(&self, writer: &mut JsonWriter) {
-        if let Some(part) = self {
-            part.write(writer);
+        if let Some(value) = self {
+            value.write(writer);
         }
     }
 
@@ -129,8 +130,8 @@ impl JsonCodec for Timestamp {
         let malformed = || MalformedMessage::new("a time in UTC, such as 2026-01-02T03:04:05.000Z");
         let text = value.text().ok_or_else(malformed)?;
         // The published schema requires UTC with a Z.
-        let read = Self::parse_rfc3339(&text).ok().filter(|_| text.ends_with('Z'));
-        read.ok_or_else(malformed)
+        let timestamp = Self::parse_rfc3339(&text).ok().filter(|_| text.ends_with('Z'));
+        timestamp.ok_or_else(malformed)
     }
 
     fn write(&self, writer: &mut JsonWriter) {
@@ -183,7 +184,7 @@ macro_rules! string_enum_codecs {
     ($($name:ty)*) => {$(
         impl JsonCodec for $name {
             fn read(value: &JsonValue<'_>) -> Result<Self, MalformedMessage> {
-                let known = value.text().and_then(|word| Self::parse(&word));
+                let known = value.text().and_then(|text| Self::parse(&text));
                 known.ok_or_else(|| MalformedMessage::new(format!("one of {}", Self::ALL.map(Self::as_str).join(", "))))
             }
 
@@ -273,7 +274,7 @@ macro_rules! json_record {
 
         impl $name {
             /// Creates a value from the required members. The optional members are absent.
-            #[allow(clippy::new_without_default, reason = "a record may require nothing")]
+            #[allow(clippy::new_without_default, reason = "a record may have no required members")]
             pub fn new($($field: impl Into<$type>),*) -> Self {
                 Self { $($field: $field.into(),)* $($optional: None,)* other: $crate::message::ExtraMembers::default() }
             }

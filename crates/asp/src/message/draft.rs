@@ -39,7 +39,7 @@ pub struct MessageDraft {
     pub content: Content,
     /// Constraints on the answer.
     pub constraints: Option<Constraints>,
-    /// The head of the chain.
+    /// The hash of the previous message, which is the head of the chain.
     pub previous_hash: Digest,
     /// Members that ASP does not define.
     pub other: ExtraMembers,
@@ -81,10 +81,10 @@ impl MessageSigner {
         let proof = dpop::create_proof(&keys.dpop, &claims).map_err(|_| LocalError::NoRandomness)?;
         // The proof replaces the empty string in `sender.dpopProof`. It consists of letters, digits, `-`, `_` and dots, so it
         // needs no escaping.
-        let proof_member =
+        let empty_member =
             canonical.marked_range.clone().and_then(|range| canonical.text.get(range)).unwrap_or("");
-        let member = proof_member.replace("\"\"", &format!("\"{proof}\""));
-        let hash = Digest::of_parts([before, member.as_bytes(), after]);
+        let filled_member = empty_member.replace("\"\"", &format!("\"{proof}\""));
+        let hash = Digest::of_parts([before, filled_member.as_bytes(), after]);
         let signature = keys.signing.sign(hash.to_string().as_bytes());
         let text = slots.fill(&unsigned, &proof, &hash, &signature).into();
         Ok(AuthenticatedMessage {

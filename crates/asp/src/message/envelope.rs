@@ -117,7 +117,7 @@ json_record! {
         ;
         /// Maximum time for the answer, in milliseconds (D9).
         "maxResponseTimeMs" max_response_time_ms: DurationMillis,
-        /// Maximum number of tokens that the answer may cost.
+        /// Maximum number of tokens that the answering side may spend.
         "maxTokenBudget" max_token_budget: u64,
         /// The trust score that the answering side needs. It is preserved but not checked (D20).
         "requiredTrustScore" required_trust_score: TrustScore,
@@ -211,7 +211,7 @@ impl JsonCodec for ProtocolVersion {
 pub struct TrustScore(f64);
 
 impl TrustScore {
-    /// Accepts 0 to 100.
+    /// Creates a score. Returns `None` unless it is from 0 to 100.
     pub fn new(score: f64) -> Option<Self> {
         (0.0..=100.0).contains(&score).then_some(Self(score))
     }
@@ -255,7 +255,7 @@ impl DurationMillis {
     /// The maximum: 366 days, in milliseconds.
     pub const MAX: u64 = 366 * 86_400_000;
 
-    /// Accepts 1 to [`Self::MAX`].
+    /// Creates a duration. Returns `None` unless it is from 1 to [`Self::MAX`].
     pub fn new(millis: u64) -> Option<Self> {
         (1..=Self::MAX).contains(&millis).then_some(Self(millis))
     }
@@ -280,8 +280,8 @@ impl JsonCodec for DurationMillis {
 
 impl JsonCodec for Digest {
     fn read(value: &JsonValue<'_>) -> Result<Self, MalformedMessage> {
-        let read = value.text().and_then(|text| Self::parse(&text));
-        read.ok_or_else(|| MalformedMessage::new("sha256: and 64 lower-case hexadecimal digits"))
+        let digest = value.text().and_then(|text| Self::parse(&text));
+        digest.ok_or_else(|| MalformedMessage::new("sha256: and 64 lower-case hexadecimal digits"))
     }
 
     fn write(&self, writer: &mut JsonWriter) {
@@ -291,8 +291,8 @@ impl JsonCodec for Digest {
 
 impl JsonCodec for ed25519::Signature {
     fn read(value: &JsonValue<'_>) -> Result<Self, MalformedMessage> {
-        let read = value.text().and_then(|text| Self::parse(&text));
-        read.ok_or_else(|| MalformedMessage::new("ed25519: and 128 lower-case hexadecimal digits"))
+        let signature = value.text().and_then(|text| Self::parse(&text));
+        signature.ok_or_else(|| MalformedMessage::new("ed25519: and 128 lower-case hexadecimal digits"))
     }
 
     fn write(&self, writer: &mut JsonWriter) {

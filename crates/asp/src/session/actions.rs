@@ -1,4 +1,4 @@
-//! Performs the actions of a row, and determines the outcome of a session.
+//! Performs the actions of a row of the transition table, and determines the outcome of a session.
 
 use seal::UnixMillis;
 
@@ -72,7 +72,7 @@ impl AspSession {
         }
     }
 
-    /// Records the data of a message that an action refers to.
+    /// Performs an action that records data from a message.
     fn record_message(
         &mut self,
         action: TransitionAction,
@@ -171,7 +171,7 @@ impl AspSession {
         now.saturating_add(duration_ms)
     }
 
-    /// Enters a state. Returning from an escalation is handled elsewhere.
+    /// Enters a state. `apply_row` handles the return from an escalation.
     pub(super) fn enter_state(&mut self, to: State, message: Option<&IncomingMessage<'_>>) {
         let previous = std::mem::replace(&mut self.state_data, StateData::Failed);
         self.state_data = match (to, previous, message) {
@@ -196,8 +196,8 @@ impl AspSession {
                 StateData::Escalated(EscalatedData { by: message.sender, previous: Box::new(previous) })
             }
             (State::Closed, ..) => StateData::Closed,
-            // Only a wrong table leads here. The session fails, because an error in the table must not count as an
-            // agreement.
+            // Reached only if the transition table is wrong. The session fails, because an error in the table must not count
+            // as an agreement.
             (State::Failed | State::Invited | State::Agreeing | State::Executing | State::Escalated, ..) => {
                 StateData::Failed
             }
@@ -225,11 +225,11 @@ impl AspSession {
         effects: &mut Vec<Effect>,
     ) {
         let mut commitment = self.commitment().cloned();
-        let session_ending = ending(row, message, commitment.as_ref());
+        let ending = determine_ending(row, message, commitment.as_ref());
         let mut outcome = SessionOutcome {
-            ending: session_ending,
+            ending,
             ended_at: now,
-            reason: end_reason(row, message),
+            reason: determine_end_reason(row, message),
             commitment: None,
             obligations: Vec::new(),
             broken_by: Vec::new(),
@@ -237,7 +237,7 @@ impl AspSession {
         };
         if let Some(commitment) = &mut commitment {
             if commitment.status() == CommitmentStatus::Accepted {
-                self.settle_commitment(commitment, &mut outcome);
+                self.conclude_commitment(commitment, &mut outcome);
                 if let (Some(to), id) = (outcome.escrow_payee, commitment.commit().commitment_id.clone()) {
                     effects.push(Effect::ReleaseEscrow { commitment: id, to });
                 }
@@ -254,8 +254,8 @@ impl AspSession {
         }
     }
 
-    /// Determines the outcome of each obligation, who broke the agreement, and who gets the money (D4, D5).
-    fn settle_commitment(&self, agreement: &mut Commitment, outcome: &mut SessionOutcome) {
+    /// Determines the outcome of each obligation, which sides broke the agreement, and which side gets the escrow (D4, D5).
+    fn conclude_commitment(&self, agreement: &mut Commitment, outcome: &mut SessionOutcome) {
         let leaver = match outcome.ending {
             SessionEnding::Closed(role)
             | SessionEnding::Unilateral(role)
@@ -265,13 +265,13 @@ impl AspSession {
         };
         let belongs_to = |role: Role, obligation: &Obligation| self.role_of(&obligation.party) == Some(role);
         let is_depositor = |role: Role| agreement.sender() == role && agreement.commit().escrow.is_some();
-        // A side that leaves while obligations are open and not overdue breaks the agreement. It is exempt if its own
-        // obligations are fulfilled and it has no escrow deposit to take back.
+        // A side that leaves while obligations are open breaks the agreement, unless its own obligations are fulfilled and it
+        // has not paid in the escrow. The party of an overdue obligation breaks the agreement in any case.
         let responsible = leaver.filter(|leaver| {
-            let mut own =
+            let mut own_obligations =
                 agreement.obligations().filter(|(obligation, _)| belongs_to(*leaver, obligation)).peekable();
-            own.peek().is_none()
-                || own.any(|(_, fulfilled_at)| fulfilled_at.is_none())
+            own_obligations.peek().is_none()
+                || own_obligations.any(|(_, fulfilled_at)| fulfilled_at.is_none())
                 || is_depositor(*leaver)
         });
         let mut broken_by = Vec::new();
@@ -309,12 +309,12 @@ impl AspSession {
             Some(ObligationOutcome::Fulfilled) | None => CommitmentStatus::Fulfilled,
         });
         outcome.escrow_payee =
-            agreement.commit().escrow.as_ref().map(|_| self.payee(agreement.sender(), outcome));
+            agreement.commit().escrow.as_ref().map(|_| self.determine_payee(agreement.sender(), outcome));
     }
 
-    /// Determines who receives the escrow. The side that sent the COMMIT has paid it in. If the other side has
-    /// obligations, the money pays for them. Otherwise it is a bond for the depositor's obligations.
-    fn payee(&self, depositor: Role, outcome: &SessionOutcome) -> Payee {
+    /// Determines which side receives the escrow. The side that sent the COMMIT has paid it in. If the other side has
+    /// obligations, the escrow is the payment for them. Otherwise it is a bond for the depositor's obligations.
+    fn determine_payee(&self, depositor: Role, outcome: &SessionOutcome) -> Payee {
         let other = depositor.other();
         let mut other_results = outcome
             .obligations
@@ -335,7 +335,7 @@ impl AspSession {
     }
 }
 
-fn ending(
+fn determine_ending(
     row: &TransitionRow,
     message: Option<&IncomingMessage<'_>>,
     commitment: Option<&Commitment>,
@@ -357,7 +357,7 @@ fn ending(
     }
 }
 
-fn end_reason(row: &TransitionRow, message: Option<&IncomingMessage<'_>>) -> String {
+fn determine_end_reason(row: &TransitionRow, message: Option<&IncomingMessage<'_>>) -> String {
     match (row.trigger, message.map(|message| message.body)) {
         (Trigger::TimerExpired(timer), _) => format!("timeout: the {timer} timer expired"),
         (_, Some(Body::Close(body))) => body.reason.clone(),

@@ -1,4 +1,4 @@
-//! Effects that the caller must perform.
+//! Effects of a transition, for the caller.
 
 use seal::UnixMillis;
 
@@ -18,7 +18,7 @@ pub enum Effect {
     /// Open the session's channel.
     OpenChannel,
     /// Call [`AspSession::handle_timeout`](super::AspSession::handle_timeout) at this time, unless a later effect
-    /// changes it.
+    /// stops, pauses or restarts the timer.
     StartTimer {
         /// The timer.
         timer: Timer,

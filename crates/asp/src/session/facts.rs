@@ -1,4 +1,4 @@
-//! Derives the facts about a message, and the reason for a requirement that is not met.
+//! Derives the facts about a message, and the text of a refusal.
 
 use seal::UnixMillis;
 
@@ -101,7 +101,7 @@ impl AspSession {
     }
 }
 
-/// Returns the reason for a refusal, for the sender of the message.
+/// Returns the text of a refusal, for the sender of the message.
 pub(super) fn refusal_reason(
     session: &AspSession,
     requirement: Option<Requirement>,

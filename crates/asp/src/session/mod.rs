@@ -3,8 +3,9 @@
 //! Call [`AspSession::handle_message`] for each message in chain order, [`AspSession::handle_timeout`] when time has
 //! passed, and [`AspSession::handle_broken_chain`] when a participant's message links to an unknown hash. Each call
 //! returns the effects that the caller must perform. For a message, it may return a [`Refusal`] instead; in that case
-//! nothing has changed. [`AspSession::next_deadline`] returns when to call `handle_timeout`; calling it early, late or twice is
-//! harmless. The session never reads a clock: time is an argument, in milliseconds since 1970.
+//! nothing has changed. [`AspSession::next_deadline`] returns when to call `handle_timeout`. Calling `handle_timeout` early,
+//! late or twice is harmless. The session never reads a clock: time is an argument, in milliseconds since 1970.
+
 mod actions;
 mod effect;
 mod facts;
@@ -46,27 +47,27 @@ pub struct Party {
 /// The parts of a message that the session needs.
 #[derive(Clone, Copy, Debug)]
 pub struct IncomingMessage<'m> {
-    /// The sender.
+    /// The side that sent the message.
     pub sender: Role,
     /// Its body.
     pub body: &'m Body,
-    /// When it was sent, by its own timestamp, so that both sides get the same result.
+    /// When it was sent, according to its timestamp. Both sides use this time, so they get the same result.
     pub sent_at: UnixMillis,
     /// How long the answer may take, in milliseconds.
     pub response_timeout_ms: Option<i64>,
-    /// The results of checks that only the receiver can make.
+    /// The results of the receiver's checks.
     pub checks: ReceiverChecks,
 }
 
 seal::defaults! {
-    /// The results of checks that the receiver of a message made outside of the session.
+    /// The results of checks that the receiver of a message made outside the session.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct ReceiverChecks {
         /// The sender's trust meets the receiver's threshold. The caller computes it (D20).
         pub is_trusted: bool = true,
         /// The escrow of the pending commitment is covered.
         pub is_funded: bool = true,
-        /// The message contains no card, or the pinned one (D17).
+        /// The message contains no card, or contains the pinned card (D17).
         pub is_card_pinned: bool = true,
     }
 }

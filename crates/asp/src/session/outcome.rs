@@ -13,7 +13,7 @@ pub struct SessionOutcome {
     pub ending: SessionEnding,
     /// When it ended.
     pub ended_at: UnixMillis,
-    /// The reason: the one that the last message states, or a generated one if no message ended the session.
+    /// The reason from the message that ended the session, or a generated text if there is none.
     pub reason: String,
     /// The pending or agreed commitment, with its final status.
     pub commitment: Option<Commitment>,
@@ -29,7 +29,7 @@ pub struct SessionOutcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SessionEnding {
-    /// Both sides closed after an agreement, which confirms that everything is done.
+    /// Both sides closed after an agreement, and so confirmed that everything is done.
     Completed,
     /// One side closed.
     Closed(Role),
@@ -56,14 +56,14 @@ seal::string_enum! {
         Late "fulfilled late",
         /// Not fulfilled, and its party is responsible.
         Broken "broken",
-        /// Not fulfilled when the session ended, and no side is known to be responsible.
+        /// Not fulfilled when the session ended, but not overdue, and its party did not end the session.
         Open "open",
     }
 }
 
-/// The side that receives the escrow. The side that sent the COMMIT pays it in. The other side receives it as payment
-/// for its obligations. If the other side has no obligations, it receives the escrow only as compensation when the
-/// depositor breaks the agreement.
+/// The side that receives the escrow. The side that sent the COMMIT pays the escrow in. The other side receives it as
+/// payment for its obligations. If the other side has no obligations, it receives the escrow only if the depositor breaks
+/// the agreement, as compensation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Payee {
     /// The side that paid the money in.

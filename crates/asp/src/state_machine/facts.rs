@@ -15,7 +15,7 @@ seal::string_enum! {
         SenderIdentified "sender-identified",
         /// The other side has sent its identity in this session.
         OtherIdentified "other-identified",
-        /// The message contains no card, or the pinned one (D17).
+        /// The message contains no card, or contains the pinned card (D17).
         CardPinned "card-pinned",
         /// The sender's trust meets the receiver's threshold (D20).
         Trusted "trusted",
@@ -27,7 +27,7 @@ seal::string_enum! {
         HasProposalCapacity "has-proposal-capacity",
         /// The message refers to an item that awaits an answer: the invitation, a proposal or the pending commitment.
         NamesOpenItem "names-open-item",
-        /// The item that the message answers was sent by the same side.
+        /// The sender of the message also sent the item that the message answers.
         OwnItem "own-item",
         /// The answered proposal has not expired.
         InTime "in-time",

@@ -83,20 +83,20 @@ seal::string_enum! {
         Invitation "invitation",
         /// Limits the duration of the session.
         Session "session",
-        /// Limits the time for a response, if a message sets such a limit. Its expiry causes no transition.
+        /// Limits the time for a response, if a message sets such a limit. Its expiry does not change the state.
         Response "response",
         /// Limits the time to decide an escalation.
         Escalation "escalation",
     }
 }
 
-/// How the page's "any state" is interpreted (D3).
+/// Which states the page's "any state" covers (D3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AnyStateInterpretation {
-    /// Every live state: CLOSE, WITHDRAW and ESCALATE are allowed in each.
+    /// Every live state. CLOSE and WITHDRAW are allowed in each, and ESCALATE in each except ESCALATED.
     #[default]
     EveryLiveState,
-    /// Only the states whose list of performatives on the page contains the message.
+    /// Only the states for which the page lists the performative.
     ListedOnly,
 }
 

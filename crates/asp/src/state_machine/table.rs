@@ -7,7 +7,7 @@ use super::state::{AnyStateInterpretation, State, Timer};
 use crate::Performative;
 use crate::error::RejectCode;
 
-/// An input of the state machine.
+/// An input to the state machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Trigger {
     /// A message arrives.
@@ -31,7 +31,7 @@ pub enum TransitionTarget {
     Refuse(RejectCode),
 }
 
-/// An action of a row, besides its state change. The session turns each action into an effect with details.
+/// An action of a row, in addition to its state change. The session performs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TransitionAction {
     /// Opens the session's channel.
@@ -87,7 +87,7 @@ impl TransitionAction {
             Self::NoteIdentity => "note the identity".into(),
             Self::RecordIdentities => "record both identities".into(),
             Self::EnablePerformatives => "enable the performatives of each level".into(),
-            Self::OpenProposal => "open the proposal".into(),
+            Self::OpenProposal => "open the new proposal".into(),
             Self::CloseProposal => "close the proposal that the message names".into(),
             Self::RecordPending => "record the pending commitment".into(),
             Self::DropPending => "drop the pending commitment".into(),
@@ -96,7 +96,9 @@ impl TransitionAction {
             Self::NoteWorkReport => "note the work report".into(),
             Self::NoteCloseRequest => "note the close request".into(),
             Self::NotifyHandler => "notify the handler".into(),
-            Self::EndSession => "determine the outcome, release escrow, learn".into(),
+            Self::EndSession => {
+                "determine the outcome, release escrow; in CLOSED, start the LEARN phase".into()
+            }
         }
     }
 }
@@ -121,7 +123,7 @@ pub struct TransitionRow {
     pub from: &'static [State],
     /// The input it applies to.
     pub trigger: Trigger,
-    /// The facts that select this row among the rows of its cell.
+    /// The facts that must hold (`true`) or not hold (`false`) for this row to apply.
     pub conditions: &'static [(Fact, bool)],
     /// Its requirements, in the order in which they are checked.
     pub requirements: &'static [Requirement],
@@ -184,12 +186,12 @@ impl TransitionRow {
     }
 }
 
-/// The result of evaluating one cell.
+/// The result of evaluating a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evaluation<'t> {
     /// This row applies.
     Matched(&'t TransitionRow),
-    /// Refused with this code. The requirement is `None` if no row matched.
+    /// The message is refused with this code, because this requirement is not met. It is `None` if no row matched.
     Refused(RejectCode, Option<Requirement>),
 }
 
@@ -198,8 +200,8 @@ pub enum Evaluation<'t> {
 pub struct TransitionTable(Cow<'static, [TransitionRow]>);
 
 impl TransitionTable {
-    /// Creates a table from rows. The protocol's own is [`super::PROTOCOL_TABLE`]; tests use others to show that a
-    /// wrong table is detected.
+    /// Creates a table from rows. The protocol uses [`super::PROTOCOL_TABLE`]. Tests use other tables to show
+    /// that they detect a wrong one.
     pub const fn new(rows: Cow<'static, [TransitionRow]>) -> Self {
         Self(rows)
     }
@@ -209,7 +211,7 @@ impl TransitionTable {
         &self.0
     }
 
-    /// Evaluates a cell: finds the first row whose conditions hold, then checks its requirements.
+    /// Evaluates a cell. Finds the first row whose conditions hold, then checks its requirements.
     pub fn evaluate(
         &self,
         any_state: AnyStateInterpretation,
@@ -228,7 +230,7 @@ impl TransitionTable {
         }
     }
 
-    /// Returns the rows of one cell.
+    /// Returns the rows of a cell.
     pub fn matching_rows(
         &self,
         any_state: AnyStateInterpretation,

@@ -1,5 +1,5 @@
-//! The protocol's transition table: the page's eighteen numbered rows, what the page allows without a
-//! number, and our decisions.
+//! The protocol's transition table: the page's eighteen numbered rows, then rows that the page implies or that follow
+//! from our decisions.
 
 use std::borrow::Cow;
 
@@ -134,14 +134,14 @@ const ROWS: &[TransitionRow] = &[
     on_expiry(18, &[Agreeing, Executing], Session).to(Failed).does(&[EndSession]),
     on_expiry(18, &[Escalated], Escalation).to(Failed).does(&[EndSession]),
     TransitionRow::new(18, &State::LIVE, Trigger::BrokenChain).to(Failed).does(&[EndSession]),
-    // Without a number: ESCALATE elsewhere (detail 8, D3)
+    // Without a number: ESCALATE in other states (D3)
     on_message(0, &[Agreeing], Escalate).needs(STANDARD_LEVEL).to(Escalated).does(ESCALATION_ACTIONS),
     on_message(0, &[Invited, Introduced], Escalate)
         .needs(STANDARD_LEVEL)
         .to(Escalated)
         .does(ESCALATION_ACTIONS)
         .unlisted(),
-    // Without a number: what stays in CONVERSING (D10)
+    // Without a number: messages that keep the session in CONVERSING (D10)
     on_message(0, &[Conversing], Propose)
         .when(&[not(Fact::Invitation)])
         .needs(PROPOSAL_REQUIREMENTS)
@@ -162,11 +162,11 @@ const ROWS: &[TransitionRow] = &[
     on_message(0, &[Conversing], Clarify).needs(STANDARD_LEVEL),
     on_message(0, &[Conversing], Delegate).needs(STANDARD_LEVEL),
     on_message(0, &[Conversing], Observe).needs(STANDARD_LEVEL),
-    // Without a number: what stays in AGREEING (D11) and EXECUTING
+    // Without a number: messages that keep the session in AGREEING (D11) or EXECUTING
     on_message(0, &[Agreeing], Clarify).needs(STANDARD_LEVEL),
     on_message(0, &[Executing], Inform).when(&[holds(WorkReport), not(Fatal)]).does(&[NoteWorkReport]),
     on_message(0, &[Executing], Query),
-    // Without a number: an overdue response is reported but causes no transition (D9)
+    // Without a number: an overdue response is reported but does not change the state (D9)
     on_expiry(0, &[Invited, Introduced, Conversing, Agreeing, Executing], Response),
 ];
 
@@ -206,7 +206,7 @@ const fn forbid(fact: Fact) -> Requirement {
     Requirement { fact, must_hold: false, code: reject_code(fact) }
 }
 
-/// Returns the reject code for a requirement on this fact that is not met.
+/// Returns the code of the refusal if a requirement on this fact is not met.
 const fn reject_code(fact: Fact) -> RejectCode {
     match fact {
         InvitationAccepted | NamesOpenItem => RejectCode::InvalidStateTransition,

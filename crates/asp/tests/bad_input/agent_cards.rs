@@ -31,7 +31,7 @@ fn card_error(text: &str) -> AgentCardError {
 
 #[test]
 fn a_card_with_any_changed_member_does_not_verify() {
-    let EditableJson::Object(members) = card() else { panic!("an object") };
+    let EditableJson::Object(members) = card() else { panic!("the card is not an object") };
     assert!(members.len() >= 9);
     for (name, value) in &members {
         if name == "signature" {
@@ -52,10 +52,10 @@ fn a_card_with_any_changed_member_does_not_verify() {
             AgentCardError::InvalidSignature(JwsError::InvalidSignature),
             "{name}"
         );
-        let without = card_error(&card().without(name).write());
+        let error = card_error(&card().without(name).write());
         assert!(
-            matches!(without, AgentCardError::InvalidSignature(_) | AgentCardError::InvalidMember(_)),
-            "{name}: {without}"
+            matches!(error, AgentCardError::InvalidSignature(_) | AgentCardError::InvalidMember(_)),
+            "without {name}: {error}"
         );
     }
     let added = card().with("extra", "1").write();
@@ -98,7 +98,7 @@ fn members_with_the_wrong_type_are_refused() {
     ] {
         for value in values {
             let card = card().with(name, value);
-            // The card is signed correctly, so that the signature is not the error.
+            // The changed card is signed again, so the error is not an invalid signature.
             let text = if name == "signature" { card.write() } else { sign_card(card, &BUYER.keys) };
             assert!(!matches!(card_error(&text), AgentCardError::InvalidSignature(_)), "{name} = {value}");
         }
@@ -133,7 +133,7 @@ fn keys_of_the_wrong_type_are_refused() {
     );
 }
 
-/// With a key of small order, anybody can create a valid signature.
+/// With a key of small order, anyone can create a valid signature.
 #[test]
 fn weak_keys_are_refused() {
     let mut order_one = [0; 32];
@@ -167,9 +167,9 @@ fn a_card_with_a_secret_key_is_refused() {
 
 #[test]
 fn a_too_long_card_is_refused() {
-    let min_length = sign_card(card().with("pad", "\"\""), &BUYER.keys).len();
+    let unpadded_length = sign_card(card().with("pad", "\"\""), &BUYER.keys).len();
     let padded =
-        |bytes: usize| sign_card(card().with_text("pad", &"p".repeat(bytes - min_length)), &BUYER.keys);
+        |bytes: usize| sign_card(card().with_text("pad", &"p".repeat(bytes - unpadded_length)), &BUYER.keys);
     assert!(AgentCard::parse(&padded(AgentCard::MAX_BYTES)).is_ok());
     assert_eq!(card_error(&padded(AgentCard::MAX_BYTES + 1)), AgentCardError::TooLong);
 }
@@ -179,7 +179,7 @@ fn identity(card: &str) -> String {
 }
 
 /// Returns a session whose invitation was accepted.
-fn identifying() -> RecordHarness {
+fn session_with_accepted_invitation() -> RecordHarness {
     let mut harness = RecordHarness::at(State::Invited);
     harness.send(B, &crate::support::bodies::accept("prop_inv"));
     harness
@@ -199,22 +199,22 @@ fn a_card_in_a_message_must_be_the_pinned_one() {
         card().without("signature").write(),
         "{}".to_owned(),
     ];
-    let mut harness = identifying();
+    let mut harness = session_with_accepted_invitation();
     for card in &others {
         let envelope = harness.envelope(A, "INFORM", &identity(card));
         harness.assert_refused(A, &envelope, RejectCode::Unauthorized);
     }
-    // The pinned card with another JSON spelling is still the pinned card.
-    let EditableJson::Object(mut members) = card() else { panic!("an object") };
+    // The pinned card is accepted with different JSON formatting.
+    let EditableJson::Object(mut members) = card() else { panic!("the card is not an object") };
     members.reverse();
-    let respelled =
+    let reformatted =
         EditableJson::Object(members).write().replace(":{", ": {\n").replace("Does", "\\u0044oes");
-    assert_ne!(Digest::of(respelled.as_bytes()), Digest::of(BUYER.card.as_str().as_bytes()));
-    let envelope = harness.envelope(A, "INFORM", &identity(&respelled));
+    assert_ne!(Digest::of(reformatted.as_bytes()), Digest::of(BUYER.card.as_str().as_bytes()));
+    let envelope = harness.envelope(A, "INFORM", &identity(&reformatted));
     harness.assert_accepted(A, &envelope);
 }
 
-/// This holds later in the session too, where an identity changes nothing.
+/// The card is also checked later in the session, when INFORM(identity) has no other effect.
 #[test]
 fn a_card_in_a_later_identity_must_be_the_pinned_one() {
     for state in [State::Introduced, State::Conversing] {
@@ -233,7 +233,7 @@ fn an_identity_is_accepted_once_and_only_after_the_invitation_was_accepted() {
         let envelope = harness.envelope(sender, "INFORM", r#"{"informType":"identity"}"#);
         harness.assert_refused(sender, &envelope, RejectCode::InvalidStateTransition);
     }
-    let mut harness = identifying();
+    let mut harness = session_with_accepted_invitation();
     harness.send(A, &crate::support::bodies::inform("identity"));
     let envelope = harness.envelope(A, "INFORM", &identity(BUYER.card.as_str()));
     harness.assert_refused(A, &envelope, RejectCode::Duplicate);

@@ -14,9 +14,9 @@ fn every_member_of_every_body_is_validated() {
     let mut harness = RecordHarness::at(State::Conversing);
     let mut case_count = 0;
     for performative in Performative::ALL {
-        for (path, is_required, form) in members(performative) {
+        for (path, is_required, member_type) in members(performative) {
             let member_path = format!("content/body/{path}");
-            for value in form.invalid_values() {
+            for value in member_type.invalid_values() {
                 let envelope = harness.envelope(B, performative.as_str(), full_body(performative));
                 harness.assert_refused(B, &envelope.with(&member_path, value), Schema);
                 case_count += 1;
@@ -31,7 +31,7 @@ fn every_member_of_every_body_is_validated() {
     assert!(case_count > 400, "{case_count}");
 }
 
-/// This shows that the test above does not pass merely because everything is refused.
+/// Shows that the test above does not pass merely because everything is refused.
 #[test]
 fn optional_members_may_be_absent() {
     for performative in Performative::ALL {
@@ -41,7 +41,7 @@ fn optional_members_may_be_absent() {
         for (path, is_required, _) in members(performative) {
             let member_path = format!("content/body/{path}");
             if !is_required && envelope.get(&member_path).is_some() {
-                // The reference of a REJECT names the rejected item, so it stays here.
+                // Without its reference, a REJECT would refer to no open item here.
                 if performative != Performative::Reject {
                     envelope = envelope.without(&member_path);
                 }
@@ -54,18 +54,18 @@ fn optional_members_may_be_absent() {
 /// The tables of members contain every member of the valid bodies.
 #[test]
 fn the_member_tables_are_complete() {
-    fn paths(json: &EditableJson, parent: &str, out: &mut Vec<String>) {
+    fn collect_paths(json: &EditableJson, parent: &str, out: &mut Vec<String>) {
         let join = |name: &str| if parent.is_empty() { name.to_owned() } else { format!("{parent}/{name}") };
         match json {
             EditableJson::Object(members) => {
                 for (key, value) in members {
                     out.push(join(key));
-                    paths(value, &join(key), out);
+                    collect_paths(value, &join(key), out);
                 }
             }
             EditableJson::Array(items) => {
                 if let Some(first) = items.first() {
-                    paths(first, &join("0"), out);
+                    collect_paths(first, &join("0"), out);
                 }
             }
             EditableJson::Leaf(_) => {}
@@ -73,7 +73,7 @@ fn the_member_tables_are_complete() {
     }
     for performative in Performative::ALL {
         let mut all = Vec::new();
-        paths(&EditableJson::parse(full_body(performative)), "", &mut all);
+        collect_paths(&EditableJson::parse(full_body(performative)), "", &mut all);
         let unconstrained = ["terms/pages", "data/a", "parameters/n", "data/rain"];
         for path in all.iter().filter(|path| !unconstrained.contains(&path.as_str())) {
             assert!(

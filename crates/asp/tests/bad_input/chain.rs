@@ -36,7 +36,7 @@ fn a_repeated_sequence_number_is_refused() {
     }
 }
 
-/// Each sender counts its own messages: the other side's next number is refused.
+/// Each sender counts its own messages, so the other side's next number is refused.
 #[test]
 fn sequence_numbers_are_counted_per_sender() {
     let mut harness = RecordHarness::at(State::Conversing);
@@ -75,7 +75,7 @@ fn a_message_of_another_session_is_refused() {
     let other = SessionId::generate(START, &mut CountingRandom(77)).to_string();
     let envelope = harness.next(A, &query("qry_1")).with_text("sessionId", &other);
     harness.assert_refused(A, &envelope, RejectCode::InvalidStateTransition);
-    // This holds even if its link would break the chain of this session.
+    // It does not fail this session, even if its link is unknown.
     let envelope = envelope.with_text("integrity/previousHash", &Digest::of(b"other").to_string());
     harness.assert_refused(A, &envelope, RejectCode::InvalidStateTransition);
 }
@@ -121,7 +121,6 @@ fn an_unknown_link_fails_the_session() {
     }
 }
 
-/// The same link with an invalid signature has no effect.
 #[test]
 fn an_unknown_link_without_a_valid_signature_has_no_effect() {
     let mut harness = RecordHarness::at(State::Conversing);
@@ -188,7 +187,7 @@ fn a_timestamp_long_before_the_previous_message_is_refused() {
     }
 }
 
-/// D16: this holds with and without a clock.
+/// D16. The check applies with and without a clock.
 #[test]
 fn a_proof_must_be_made_within_300_seconds_of_its_message() {
     for is_live in [true, false] {

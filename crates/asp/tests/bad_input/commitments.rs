@@ -34,7 +34,7 @@ fn a_side_cannot_answer_its_own_item() {
 
 #[test]
 fn an_item_that_is_not_open_cannot_be_answered() {
-    for (state, name) in [
+    for (state, id) in [
         (State::Invited, "prop_a"),
         (State::Conversing, "prop_inv"),
         (State::Conversing, "prop_zz"),
@@ -43,7 +43,7 @@ fn an_item_that_is_not_open_cannot_be_answered() {
         (State::Agreeing, "prop_a"),
     ] {
         let mut harness = RecordHarness::at(state);
-        for body in [accept(name), reject(name)] {
+        for body in [accept(id), reject(id)] {
             let envelope = harness.next(B, &body);
             harness.assert_refused(B, &envelope, RejectCode::InvalidStateTransition);
         }
@@ -86,8 +86,8 @@ fn an_expired_proposal_cannot_be_answered() {
 fn a_second_commit_is_refused_while_one_is_pending() {
     let mut harness = RecordHarness::at(State::Agreeing);
     for sender in [A, B] {
-        for name in ["cmt_1", "cmt_2"] {
-            let envelope = harness.next(sender, &commit(name));
+        for id in ["cmt_1", "cmt_2"] {
+            let envelope = harness.next(sender, &commit(id));
             harness.assert_refused(sender, &envelope, RejectCode::InvalidStateTransition);
         }
     }
@@ -107,7 +107,7 @@ fn ids_cannot_be_reused() {
         let envelope = harness.next(B, &counter(used, "prop_a"));
         harness.assert_refused(B, &envelope, RejectCode::Duplicate);
     }
-    // This also holds after a proposal was closed or a commitment was rejected.
+    // An id stays used after its proposal was closed or its commitment was rejected.
     harness.send(B, &reject("prop_a"));
     let envelope = harness.next(A, &propose("prop_a"));
     harness.assert_refused(A, &envelope, RejectCode::Duplicate);

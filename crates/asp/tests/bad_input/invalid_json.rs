@@ -61,7 +61,7 @@ fn a_duplicate_key_is_refused() {
     }
 }
 
-/// A duplicate member of the envelope: readers that use the first or the last one would see different messages.
+/// If a member is duplicated, a reader that uses the first one and a reader that uses the last one see different messages.
 #[test]
 fn a_duplicate_member_of_the_envelope_is_refused() {
     let mut harness = RecordHarness::at(State::Conversing);

@@ -12,8 +12,8 @@ use crate::support::test_signer::sign_envelope;
 fn the_size_of_a_message_is_limited() {
     let mut harness = RecordHarness::at(State::Conversing);
     let envelope = harness.next(A, &query("qry_1"));
-    let min_length = sign_envelope(&envelope.clone().with("pad", "\"\""), &BUYER.keys).text.len();
-    let padded = |bytes: usize| envelope.clone().with_text("pad", &"p".repeat(bytes - min_length));
+    let unpadded_length = sign_envelope(&envelope.clone().with("pad", "\"\""), &BUYER.keys).text.len();
+    let padded = |bytes: usize| envelope.clone().with_text("pad", &"p".repeat(bytes - unpadded_length));
     let limit = harness.limits.max_message_bytes;
     assert_eq!(limit, 256 * 1024, "npayload's own limit");
     let signed = sign_envelope(&padded(limit + 1), &BUYER.keys);
@@ -32,7 +32,7 @@ fn the_number_of_open_proposals_is_limited() {
         let envelope = harness.next(sender, &propose("prop_4"));
         harness.assert_refused(sender, &envelope, RejectCode::CapacityUnavailable);
     }
-    // A counter-proposal replaces a proposal, so the limit stays reached. A rejection frees a slot.
+    // A counter-proposal replaces a proposal, so the session is still at the limit. A rejection frees a slot.
     harness.send(B, &counter("prop_5", "prop_a"));
     let envelope = harness.next(B, &propose("prop_6"));
     harness.assert_refused(B, &envelope, RejectCode::CapacityUnavailable);

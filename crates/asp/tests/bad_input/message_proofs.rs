@@ -48,7 +48,7 @@ fn a_hash_of_another_message_is_dropped() {
             HarnessOutcome::Dropped(expected)
         );
     }
-    // The integrity and sender of the first message, with the body of the second.
+    // Combine the integrity and sender of the first message with the body of the second.
     let first_json = EditableJson::parse(&first.text);
     let mut combined = EditableJson::parse(&second.text);
     for path in ["integrity", "sender"] {
@@ -76,13 +76,13 @@ fn a_signature_of_another_key_or_text_is_dropped() {
         let text = EditableJson::parse(&valid.text).with_text("integrity/signature", &signature).write();
         assert_eq!(harness.receive(&text), HarnessOutcome::Dropped(AuthenticationError::InvalidSignature));
     }
-    let written = EditableJson::parse(&valid.text).string("integrity/signature");
+    let signature_text = EditableJson::parse(&valid.text).string("integrity/signature");
     for malformed in [
-        written.to_uppercase(),
-        written.replace("ed25519:", ""),
-        written.replace("ed25519:", "ed448:"),
-        written[..written.len() - 2].to_owned(),
-        format!("{written}00"),
+        signature_text.to_uppercase(),
+        signature_text.replace("ed25519:", ""),
+        signature_text.replace("ed25519:", "ed448:"),
+        signature_text[..signature_text.len() - 2].to_owned(),
+        format!("{signature_text}00"),
         String::new(),
     ] {
         let text = EditableJson::parse(&valid.text).with_text("integrity/signature", &malformed).write();
@@ -95,18 +95,18 @@ fn a_signature_of_another_key_or_text_is_dropped() {
     assert_eq!(harness.receive(&valid.text), HarnessOutcome::Accepted);
 }
 
-/// Digits at many positions of the signature are changed.
+/// Changes one digit of the signature at a time, at many positions.
 #[test]
 fn a_signature_with_one_changed_digit_is_dropped() {
     let mut harness = RecordHarness::at(State::Conversing);
     let valid = harness.sign_next(A, &query("qry_1"));
-    let written = EditableJson::parse(&valid.text).string("integrity/signature");
+    let signature_text = EditableJson::parse(&valid.text).string("integrity/signature");
     for position in (0..128).step_by(5) {
-        let mut digits = written.clone().into_bytes();
+        let mut digits = signature_text.clone().into_bytes();
         let digit = &mut digits["ed25519:".len() + position];
         *digit = if *digit == b'0' { b'1' } else { b'0' };
         let changed = String::from_utf8(digits).unwrap();
-        let text = valid.text.replace(&written, &changed);
+        let text = valid.text.replace(&signature_text, &changed);
         assert_eq!(
             harness.receive(&text),
             HarnessOutcome::Dropped(AuthenticationError::InvalidSignature),
@@ -117,7 +117,7 @@ fn a_signature_with_one_changed_digit_is_dropped() {
 
 #[test]
 fn a_proof_must_match_the_performative_session_and_message() {
-    let claim = |name| invalid_proof(DpopError::InvalidClaim(name));
+    let invalid_claim = |name| invalid_proof(DpopError::InvalidClaim(name));
     let other = SessionId::generate(START, &mut CountingRandom(9));
     for htm in ["ACCEPT", "query", "POST", ""] {
         assert_eq!(
@@ -125,29 +125,29 @@ fn a_proof_must_match_the_performative_session_and_message() {
                 htm: Some(htm.to_owned()),
                 ..SigningOverrides::default()
             }),
-            claim("htm"),
+            invalid_claim("htm"),
             "{htm}"
         );
     }
     for htu in [format!("asp:{other}"), other.to_string(), "asp:".to_owned(), String::new()] {
         assert_eq!(
             receive_with_overrides(&SigningOverrides { htu: Some(htu), ..SigningOverrides::default() }),
-            claim("htu")
+            invalid_claim("htu")
         );
     }
     for mh in [Digest::ZERO, Digest::of(b"another")] {
         assert_eq!(
             receive_with_overrides(&SigningOverrides { mh: Some(mh), ..SigningOverrides::default() }),
-            claim("mh")
+            invalid_claim("mh")
         );
     }
     assert_eq!(
         receive_with_overrides(&SigningOverrides { without_mh: true, ..SigningOverrides::default() }),
-        claim("mh")
+        invalid_claim("mh")
     );
     assert_eq!(
         receive_with_overrides(&SigningOverrides { jti: Some(String::new()), ..SigningOverrides::default() }),
-        claim("jti")
+        invalid_claim("jti")
     );
 }
 
@@ -162,7 +162,7 @@ fn a_proof_of_another_key_is_dropped() {
     }
 }
 
-/// A proof from one message is put into another one of the same sender.
+/// Puts the proof of one message into another message of the same sender.
 #[test]
 fn a_proof_cannot_be_moved_to_another_message() {
     let mut harness = RecordHarness::at(State::Conversing);
@@ -207,7 +207,7 @@ fn a_proof_can_be_used_once() {
     );
 }
 
-/// The proof of a refused message is not used up, so the message may be sent again once it is allowed.
+/// The proof of a refused message can be used again once the message is allowed.
 #[test]
 fn a_refused_message_does_not_use_up_its_proof() {
     let mut harness = RecordHarness::at(State::Introduced);
@@ -228,7 +228,7 @@ fn token(header: &str, payload: &str, signature: &[u8]) -> String {
     format!("{}.{}.{}", part(header), part(payload), base64url::encode(signature))
 }
 
-/// `none`, HMAC with a public key, RSA and others: the key determines the algorithm, not the token.
+/// The key determines the algorithm, not the token. Tokens that name `none`, HMAC, RSA or another algorithm are dropped.
 #[test]
 fn proofs_with_other_algorithms_are_dropped() {
     let mut harness = RecordHarness::at(State::Conversing);
@@ -276,7 +276,7 @@ fn malformed_proofs_are_dropped() {
     let sign_proof =
         |header: &JwsHeader<'_>| sign(JwsSigner::P256(&BUYER.keys.dpop), header, &payload).unwrap();
     let with_type = |typ| sign_proof(&JwsHeader { typ, kid: None, include_jwk: true });
-    // The last six characters are missing: 86 base64url characters encode 64 bytes and four unused bits.
+    // Without its last six characters, the signature is still valid base64url, but too short.
     let truncated = &valid_proof[..valid_proof.len() - 6];
     let cases = [
         (with_type(None), DpopError::WrongType),

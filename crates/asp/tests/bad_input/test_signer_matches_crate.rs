@@ -26,7 +26,7 @@ fn messages_of_the_test_signer_are_accepted() {
     }
 }
 
-/// Both sign with RFC 6979, so that even the proofs are equal.
+/// Both use deterministic signatures (RFC 6979), so even the proofs are equal.
 #[test]
 fn the_test_signer_and_the_crate_sign_alike() {
     let keys = AgentKeys { dpop: es256::SigningKey::deterministic(&[9; 32]).unwrap(), ..keys(1) };
@@ -69,9 +69,8 @@ fn the_test_signer_and_the_crate_sign_alike() {
     }
 }
 
-/// The JSON spelling of a message does not matter.
 #[test]
-fn json_spelling_changes_neither_hash_nor_proof() {
+fn json_formatting_affects_neither_hash_nor_proof() {
     let mut harness = RecordHarness::at(State::Introduced);
     let signed = harness.sign_next(A, &crate::support::bodies::query("qry_1"));
     let json = EditableJson::parse(&signed.text);

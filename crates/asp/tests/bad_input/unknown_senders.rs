@@ -1,4 +1,4 @@
-//! Messages of agents outside the session: they are dropped and counted, are never answered, and do not end
+//! Messages from agents outside the session. A participant drops and counts them and never answers them. They do not end
 //! the session (D7).
 
 use asp::session::ReceiverChecks;
@@ -26,7 +26,7 @@ fn a_message_of_an_unknown_agent_is_dropped() {
             harness.receive(&signed.text),
             HarnessOutcome::Dropped(AuthenticationError::UnknownSender(agent))
         );
-        // The same message in the name of a participant.
+        // The stranger signs the same message in the name of a participant.
         let envelope = envelope.with_text("sender/agentId", BUYER.agent().as_str());
         let signed = sign_envelope(&envelope, &STRANGER.keys);
         assert_eq!(
@@ -36,7 +36,7 @@ fn a_message_of_an_unknown_agent_is_dropped() {
     }
 }
 
-/// An agent whose card is known but that is not in this session cannot end it, even with a broken link.
+/// An agent that is not in the session cannot end it, even if its card is known and its link is broken.
 #[test]
 fn a_known_agent_outside_the_session_is_refused() {
     let mut harness = RecordHarness::at(State::Conversing);
@@ -51,18 +51,18 @@ fn a_known_agent_outside_the_session_is_refused() {
 }
 
 /// Creates two participants that know a third agent, after the identity exchange.
-fn pair() -> (Participant, Participant, CountingRandom) {
+fn introduced_pair() -> (Participant, Participant, CountingRandom) {
     let mut random = CountingRandom(1000);
     let mut a = participant(&BUYER, &[&SELLER, &THIRD]);
     let mut b = participant(&SELLER, &[&BUYER, &THIRD]);
     a.invite(&SELLER.card, START, &mut random).unwrap();
-    for (by_a, body) in [
+    for (is_from_a, body) in [
         (true, invitation()),
         (false, accept("prop_inv")),
         (true, inform("identity")),
         (false, inform("identity")),
     ] {
-        let (from, to) = if by_a { (&mut a, &mut b) } else { (&mut b, &mut a) };
+        let (from, to) = if is_from_a { (&mut a, &mut b) } else { (&mut b, &mut a) };
         let sent = from.send(body, START, &mut random).unwrap();
         let outcome = to.receive(&sent.text, ReceiverChecks::default(), START, &mut random).unwrap();
         assert!(matches!(outcome, ReceiveOutcome::Accepted { .. }), "{outcome:?}");
@@ -72,7 +72,7 @@ fn pair() -> (Participant, Participant, CountingRandom) {
 
 #[test]
 fn a_participant_counts_dropped_messages_and_does_not_answer() {
-    let (mut a, mut b, mut random) = pair();
+    let (mut a, mut b, mut random) = introduced_pair();
     let before = b.record().unwrap().checkpoint();
     let sent = a.send(query("qry_1"), START, &mut random).unwrap();
     let valid = EditableJson::parse(&sent.text);
@@ -107,11 +107,11 @@ fn state_of(participant: &Participant) -> (State, asp::ChainPosition) {
     (record.session().state(), record.transcript().position())
 }
 
-/// D7: messages of agents outside the session are dropped and counted, even if their card is known. An answer would
-/// reveal the session's head.
+/// D7: messages from agents outside the session are dropped and counted, even if their card is known. A REJECT would
+/// reveal the session's head to them.
 #[test]
 fn a_participant_drops_messages_of_a_known_agent_outside_the_session() {
-    let (a, mut b, mut random) = pair();
+    let (a, mut b, mut random) = introduced_pair();
     let mut harness = RecordHarness::new();
     let before = state_of(&b);
     for session in [a.record().unwrap().session_id(), harness.record.session_id()] {
@@ -128,10 +128,10 @@ fn a_participant_drops_messages_of_a_known_agent_outside_the_session() {
     }
 }
 
-/// Only a REJECT of the other side rolls messages back.
+/// Only a REJECT from the other side rolls messages back.
 #[test]
 fn a_reject_of_a_third_party_rolls_nothing_back() {
-    let (mut a, _, mut random) = pair();
+    let (mut a, _, mut random) = introduced_pair();
     let sent = a.send(query("qry_1"), START, &mut random).unwrap();
     let before = state_of(&a);
     let mut harness = RecordHarness::new();
@@ -147,7 +147,6 @@ fn a_reject_of_a_third_party_rolls_nothing_back() {
     assert_eq!(state_of(&a), before);
 }
 
-/// An invitation for another agent is not accepted.
 #[test]
 fn an_invitation_to_another_agent_begins_no_session() {
     let mut random = CountingRandom(5);
@@ -158,7 +157,7 @@ fn an_invitation_to_another_agent_begins_no_session() {
     let outcome = third.receive(&sent.text, ReceiverChecks::default(), START, &mut random).unwrap();
     assert!(!matches!(outcome, ReceiveOutcome::Accepted { .. }), "{outcome:?}");
     assert!(third.record().is_none());
-    // It can still accept an invitation that is addressed to it.
+    // The third agent can still accept an invitation that is addressed to it.
     let mut a = participant(&BUYER, &[&SELLER, &THIRD]);
     a.invite(&THIRD.card, START, &mut random).unwrap();
     let sent = a.send(invitation(), START, &mut random).unwrap();

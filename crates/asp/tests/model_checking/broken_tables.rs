@@ -12,7 +12,7 @@ use asp::{Performative, RejectCode};
 
 use super::invariants::Invariant;
 
-/// A broken copy, and the invariant that it violates.
+/// A broken copy of the table, and the invariant that it violates.
 pub(crate) struct BrokenTable {
     pub(crate) invariant: Invariant,
     pub(crate) description: &'static str,
@@ -24,135 +24,143 @@ pub(crate) struct BrokenTable {
 
 pub(crate) fn all() -> Vec<BrokenTable> {
     vec![
-        both(
+        on_both_sides(
             Invariant::TerminalIsFinal,
             "QUERY reopens a closed session",
-            with(row(&[Closed], Query, TransitionTarget::Move(Conversing))),
+            with_row_appended(row(&[Closed], Query, TransitionTarget::Move(Conversing))),
         ),
-        both(
+        on_both_sides(
             Invariant::TerminalIsFinal,
             "WITHDRAW closes a failed session",
-            with(row(&[Failed], Withdraw, TransitionTarget::Move(Closed))),
+            with_row_appended(row(&[Failed], Withdraw, TransitionTarget::Move(Closed))),
         ),
-        both(
+        on_both_sides(
             Invariant::TerminalIsFinal,
             "a closed session accepts OBSERVE",
-            with(row(&[Closed], Observe, TransitionTarget::Stay)),
+            with_row_appended(row(&[Closed], Observe, TransitionTarget::Stay)),
         ),
-        both(
+        on_both_sides(
             Invariant::TerminalIsFinal,
             "a broken chain fails a closed session",
-            with(TransitionRow {
+            with_row_appended(TransitionRow {
                 trigger: Trigger::BrokenChain,
                 ..row(&[Closed], Query, TransitionTarget::Move(Failed))
             }),
         ),
-        both(Invariant::TerminalReachable, "EXECUTING cannot be left", without_way_out_of_executing()),
-        both(
+        on_both_sides(
+            Invariant::TerminalReachable,
+            "EXECUTING cannot be left",
+            table_without_way_out_of_executing(),
+        ),
+        on_both_sides(
             Invariant::TerminalReachable,
             "nothing is allowed in ESCALATED",
-            without_anything_in_escalated(),
+            table_without_rows_in_escalated(),
         ),
-        both(
+        on_both_sides(
             Invariant::CommitmentBeforeExecuting,
             "a side accepts its own COMMIT",
-            acceptance_without(Fact::OwnItem),
+            table_with_acceptance_without(Fact::OwnItem),
         ),
-        both(
+        on_both_sides(
             Invariant::CommitmentBeforeExecuting,
             "any ACCEPT is accepted",
-            acceptance_without(Fact::NamesOpenItem),
+            table_with_acceptance_without(Fact::NamesOpenItem),
         ),
         BrokenTable {
             commits: 2,
-            ..both(
+            ..on_both_sides(
                 Invariant::CommitmentBeforeExecuting,
                 "a second COMMIT is accepted while one is pending",
-                with(commit_in(&[Agreeing])),
+                with_row_appended(commit_row_in(&[Agreeing])),
             )
         },
-        both(
+        on_both_sides(
             Invariant::EscalationReturns,
             "every resolution leads to CONVERSING",
-            changed(|row| {
+            with_rows_changed(|row| {
                 (row.target == TransitionTarget::Return)
                     .then_some(TransitionRow { target: TransitionTarget::Move(Conversing), ..*row })
             }),
         ),
-        both(
+        on_both_sides(
             Invariant::EscalationReturns,
             "an expired escalation leads to INTRODUCED",
-            changed(|row| {
-                let expiry = row.trigger == Trigger::TimerExpired(Timer::Escalation);
-                expiry.then_some(TransitionRow {
+            with_rows_changed(|row| {
+                let is_expiry = row.trigger == Trigger::TimerExpired(Timer::Escalation);
+                is_expiry.then_some(TransitionRow {
                     target: TransitionTarget::Move(Introduced),
                     actions: &[],
                     ..*row
                 })
             }),
         ),
-        both(
+        on_both_sides(
             Invariant::RefusalChangesNothing,
             "a second identity is refused but stops the invitation timer",
-            changed(|row| {
-                let refuses = matches!(row.target, TransitionTarget::Refuse(_));
-                refuses.then_some(TransitionRow {
+            with_rows_changed(|row| {
+                let is_refusal = matches!(row.target, TransitionTarget::Refuse(_));
+                is_refusal.then_some(TransitionRow {
                     actions: &[TransitionAction::StopTimer(Timer::Invitation)],
                     ..*row
                 })
             }),
         ),
-        both(
+        on_both_sides(
             Invariant::RefusalChangesNothing,
             "a second COMMIT is refused but its id counts as used",
-            with(TransitionRow {
+            with_row_appended(TransitionRow {
                 actions: &[TransitionAction::RecordPending],
-                ..refused(&[Agreeing], Commit)
+                ..refusal_row(&[Agreeing], Commit)
             }),
         ),
-        one_sided(
+        on_invited_side(
             Invariant::RefusalChangesNothing,
             "the receiver refuses QUERY but starts a timer",
-            first(TransitionRow {
+            with_row_prepended(TransitionRow {
                 actions: &[TransitionAction::StartTimer(Timer::Response)],
-                ..refused(&[Conversing], Query)
+                ..refusal_row(&[Conversing], Query)
             }),
         ),
-        one_sided(
+        on_invited_side(
             Invariant::SidesAgree,
             "for one side only, REJECT of a COMMIT leads to INTRODUCED",
-            first(rejected_commit_leading_to(Introduced)),
+            with_row_prepended(reject_row_leading_to(Introduced)),
         ),
-        one_sided(
+        on_invited_side(
             Invariant::SidesAgree,
             "for one side only, an accepted COMMIT does not bind",
-            changed(|row| {
-                is_acceptance(row)
+            with_rows_changed(|row| {
+                is_acceptance_row(row)
                     .then_some(TransitionRow { actions: &[TransitionAction::ActivateEscrow], ..*row })
             }),
         ),
         BrokenTable {
             commits: 2,
-            ..both(
+            ..on_both_sides(
                 Invariant::SingleAcceptedCommitment,
                 "COMMIT is allowed in EXECUTING",
-                with(commit_in(&[Executing])),
+                with_row_appended(commit_row_in(&[Executing])),
             )
         },
     ]
 }
 
-fn both(invariant: Invariant, description: &'static str, table: &'static TransitionTable) -> BrokenTable {
-    BrokenTable { invariant, description, tables: [table; 2], commits: 1 }
-}
-
-/// Only the invited side has the broken copy.
-fn one_sided(
+fn on_both_sides(
     invariant: Invariant,
     description: &'static str,
     table: &'static TransitionTable,
 ) -> BrokenTable {
-    BrokenTable { tables: [&PROTOCOL_TABLE, table], ..both(invariant, description, table) }
+    BrokenTable { invariant, description, tables: [table; 2], commits: 1 }
+}
+
+/// Only the invited side has the broken copy.
+fn on_invited_side(
+    invariant: Invariant,
+    description: &'static str,
+    table: &'static TransitionTable,
+) -> BrokenTable {
+    BrokenTable { tables: [&PROTOCOL_TABLE, table], ..on_both_sides(invariant, description, table) }
 }
 
 fn row(from: &'static [State], performative: Performative, target: TransitionTarget) -> TransitionRow {
@@ -169,11 +177,11 @@ fn row(from: &'static [State], performative: Performative, target: TransitionTar
     }
 }
 
-fn refused(from: &'static [State], performative: Performative) -> TransitionRow {
+fn refusal_row(from: &'static [State], performative: Performative) -> TransitionRow {
     row(from, performative, TransitionTarget::Refuse(RejectCode::InvalidStateTransition))
 }
 
-fn commit_in(from: &'static [State]) -> TransitionRow {
+fn commit_row_in(from: &'static [State]) -> TransitionRow {
     let commit = PROTOCOL_TABLE
         .rows()
         .iter()
@@ -182,60 +190,61 @@ fn commit_in(from: &'static [State]) -> TransitionRow {
     TransitionRow { from, ..*commit }
 }
 
-fn rejected_commit_leading_to(state: State) -> TransitionRow {
+fn reject_row_leading_to(state: State) -> TransitionRow {
     let is_rejected_commit =
         |row: &&TransitionRow| row.trigger == Trigger::Message(Reject) && row.from == [Agreeing];
     let reject = PROTOCOL_TABLE.rows().iter().find(is_rejected_commit).expect("a row for REJECT of a COMMIT");
     TransitionRow { target: TransitionTarget::Move(state), ..*reject }
 }
 
-/// Returns whether this is row 9.
-fn is_acceptance(row: &TransitionRow) -> bool {
+/// Returns whether this is row 9, the ACCEPT of a commitment.
+fn is_acceptance_row(row: &TransitionRow) -> bool {
     row.target == TransitionTarget::Move(Executing)
 }
 
-fn acceptance_without(fact: Fact) -> &'static TransitionTable {
-    changed(|row| {
+fn table_with_acceptance_without(fact: Fact) -> &'static TransitionTable {
+    with_rows_changed(|row| {
         let requirements = row.requirements.iter().filter(|requirement| requirement.fact != fact).copied();
-        is_acceptance(row).then(|| TransitionRow { requirements: Vec::leak(requirements.collect()), ..*row })
+        is_acceptance_row(row)
+            .then(|| TransitionRow { requirements: Vec::leak(requirements.collect()), ..*row })
     })
 }
 
-fn without_way_out_of_executing() -> &'static TransitionTable {
-    changed(|row| {
-        let leads_out = row.target != TransitionTarget::Stay && row.trigger != Trigger::BrokenChain;
-        leads_out.then(|| not_in(Executing, row))
+fn table_without_way_out_of_executing() -> &'static TransitionTable {
+    with_rows_changed(|row| {
+        let leaves_state = row.target != TransitionTarget::Stay && row.trigger != Trigger::BrokenChain;
+        leaves_state.then(|| without_state(Executing, row))
     })
 }
 
-fn without_anything_in_escalated() -> &'static TransitionTable {
-    changed(|row| (row.trigger != Trigger::BrokenChain).then(|| not_in(Escalated, row)))
+fn table_without_rows_in_escalated() -> &'static TransitionTable {
+    with_rows_changed(|row| (row.trigger != Trigger::BrokenChain).then(|| without_state(Escalated, row)))
 }
 
-fn not_in(state: State, row: &TransitionRow) -> TransitionRow {
+fn without_state(state: State, row: &TransitionRow) -> TransitionRow {
     let from = row.from.iter().copied().filter(|from| *from != state);
     TransitionRow { from: Vec::leak(from.collect()), ..*row }
 }
 
 /// Returns the table with an additional row at the end.
-fn with(row: TransitionRow) -> &'static TransitionTable {
-    table(PROTOCOL_TABLE.rows().iter().copied().chain([row]).collect())
+fn with_row_appended(row: TransitionRow) -> &'static TransitionTable {
+    leak_table(PROTOCOL_TABLE.rows().iter().copied().chain([row]).collect())
 }
 
 /// Returns the table with an additional row at the start.
-fn first(row: TransitionRow) -> &'static TransitionTable {
-    table([row].into_iter().chain(PROTOCOL_TABLE.rows().iter().copied()).collect())
+fn with_row_prepended(row: TransitionRow) -> &'static TransitionTable {
+    leak_table([row].into_iter().chain(PROTOCOL_TABLE.rows().iter().copied()).collect())
 }
 
 /// Returns the table with some rows replaced. At least one row must change.
-fn changed(change: impl Fn(&TransitionRow) -> Option<TransitionRow>) -> &'static TransitionTable {
+fn with_rows_changed(change: impl Fn(&TransitionRow) -> Option<TransitionRow>) -> &'static TransitionTable {
     assert!(
         PROTOCOL_TABLE.rows().iter().any(|row| change(row).is_some_and(|new| new != *row)),
         "no row was changed"
     );
-    table(PROTOCOL_TABLE.rows().iter().map(|row| change(row).unwrap_or(*row)).collect())
+    leak_table(PROTOCOL_TABLE.rows().iter().map(|row| change(row).unwrap_or(*row)).collect())
 }
 
-fn table(rows: Vec<TransitionRow>) -> &'static TransitionTable {
+fn leak_table(rows: Vec<TransitionRow>) -> &'static TransitionTable {
     Box::leak(Box::new(TransitionTable::new(Cow::Owned(rows))))
 }

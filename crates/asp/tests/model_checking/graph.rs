@@ -1,4 +1,4 @@
-//! The graph of the explored model states. It is used for the second invariant and for the check that every row was used.
+//! The graph of the explored model states, for the second invariant and for the check that every row was used.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -18,20 +18,20 @@ pub(crate) struct StateGraph {
 #[derive(Debug)]
 struct StateNode {
     model_state: ModelState,
-    /// The states that lead here by a message or a timer. A broken chain does not count as a way out.
+    /// The states from which a message or a timer leads here. A broken chain does not count.
     predecessors: Vec<u64>,
-    /// Whether a message is allowed there.
-    has_move: bool,
+    /// Whether a message is allowed in this state.
+    allows_message: bool,
 }
 
 impl StateGraph {
     /// Records a visited model state.
-    pub(crate) fn visit(&mut self, model_state: &ModelState) {
+    pub(crate) fn record_state(&mut self, model_state: &ModelState) {
         self.node(model_state);
     }
 
-    /// Records that one model state follows another.
-    pub(crate) fn follow(
+    /// Records that an event leads from one model state to another.
+    pub(crate) fn record_step(
         &mut self,
         old: &ModelState,
         event: ModelEvent,
@@ -44,7 +44,7 @@ impl StateGraph {
             self.transitions.extend(states);
         }
         let (from, node) = self.node(old);
-        node.has_move |= matches!(event, ModelEvent::Message(_));
+        node.allows_message |= matches!(event, ModelEvent::Message(_));
         if event != ModelEvent::BrokenChain {
             self.node(new).1.predecessors.push(from);
         }
@@ -54,8 +54,11 @@ impl StateGraph {
         let mut hasher = DefaultHasher::new();
         model_state.hash(&mut hasher);
         let key = hasher.finish();
-        let new_node =
-            || StateNode { model_state: model_state.clone(), predecessors: Vec::new(), has_move: false };
+        let new_node = || StateNode {
+            model_state: model_state.clone(),
+            predecessors: Vec::new(),
+            allows_message: false,
+        };
         (key, self.nodes.entry(key).or_insert_with(new_node))
     }
 
@@ -75,8 +78,8 @@ impl StateGraph {
                 queue.extend(&self.nodes[&key].predecessors);
             }
         }
-        let endless = self.nodes.iter().filter(|(key, _)| !can_end.contains(key));
-        endless.map(|(_, node)| &node.model_state).collect()
+        let unending = self.nodes.iter().filter(|(key, _)| !can_end.contains(key));
+        unending.map(|(_, node)| &node.model_state).collect()
     }
 
     /// Returns the live states in which no timer runs and no message is allowed.
@@ -85,7 +88,7 @@ impl StateGraph {
         let has_timer = |model_state: &ModelState| {
             model_state.sessions.iter().any(|session| session.next_deadline().is_some())
         };
-        let stuck = self.nodes.values().filter(|node| !node.has_move && !has_timer(&node.model_state));
+        let stuck = self.nodes.values().filter(|node| !node.allows_message && !has_timer(&node.model_state));
         stuck.map(|node| &node.model_state).filter(|model_state| is_live(model_state)).collect()
     }
 
@@ -97,6 +100,7 @@ impl StateGraph {
         let is_used = |row: &TransitionRow, from: State| match row.target {
             TransitionTarget::Move(to) => self.transitions.contains(&(from, row.trigger, to)),
             TransitionTarget::Stay => self.transitions.contains(&(from, row.trigger, from)),
+            // An escalation must have returned to at least three different states.
             TransitionTarget::Return => {
                 let returns = self
                     .transitions

@@ -7,8 +7,8 @@ use asp::{Commitment, CommitmentId, Reference};
 use super::model_messages::ModelMessage;
 use super::model_state::ModelState;
 
-/// The properties of the decisions, by number. The second is computed on the complete graph. The seventh is not
-/// in this list; `transcript/tampering.rs` tests it.
+/// The invariants. The second one is checked on the complete graph. Number 7, that tampering with a transcript is detected,
+/// is not in this list; `transcript/tampering.rs` tests it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Invariant {
     TerminalIsFinal,
@@ -52,7 +52,7 @@ impl Invariant {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct ObserverState {
     pub(crate) escalations: usize,
-    /// The state and commitment before the escalation, during one.
+    /// During an escalation, the state and commitment before it.
     before_escalation: Option<(State, Option<Commitment>)>,
     /// Commitments that are not answered yet.
     pending: Vec<(CommitmentId, Role)>,
@@ -86,13 +86,11 @@ impl ObserverState {
         observer
     }
 
-    pub(crate) fn forget_escalation_unless(&mut self, is_escalated: bool) {
-        if !is_escalated {
-            self.before_escalation = None;
-        }
+    pub(crate) fn forget_escalation(&mut self) {
+        self.before_escalation = None;
     }
 
-    /// Removes and returns the commitment that an answer refers to, or the last one if it names none.
+    /// Removes and returns the commitment that an answer refers to, or the last one if the answer names none.
     fn take_answered(&mut self, reference: Option<&Reference>) -> Option<(CommitmentId, Role)> {
         let matches = |id: &CommitmentId| reference.is_none_or(|reference| reference.as_str() == id.as_str());
         let index = self.pending.iter().rposition(|(id, _)| matches(id))?;
@@ -110,7 +108,8 @@ impl ObserverState {
     }
 }
 
-/// Returns the invariants that were violated between two states. `message` is one that both sides accepted.
+/// Returns the invariants that a step violates. `message` is the message that both sides accepted, if the step was a
+/// message.
 pub(crate) fn violated_invariants(
     before: &ModelState,
     after: &ModelState,

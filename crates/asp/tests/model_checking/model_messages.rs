@@ -1,4 +1,4 @@
-//! The messages of the model: every performative from both sides, each in a few forms.
+//! The messages of the model: every performative from both sides, each in a few variants.
 
 use asp::Performative::{self, *};
 use asp::message::Body;
@@ -19,8 +19,8 @@ pub(crate) struct ModelMessage {
 }
 
 impl ModelMessage {
-    /// Returns the message as one side's session receives it. All messages have the same time; only timers let time
-    /// pass.
+    /// Returns the message as one side's session receives it. All messages have the same time, because only
+    /// timers let time pass.
     pub(crate) fn seen_by(&self, role: Role) -> IncomingMessage<'_> {
         IncomingMessage {
             sender: self.sender,
@@ -50,7 +50,7 @@ pub(crate) fn all_messages(bounds: &ModelBounds) -> Vec<ModelMessage> {
 
 const PROPOSALS: [&str; 2] = ["prop_1", "prop_2"];
 const COMMITMENTS: [&str; 2] = ["cmt_1", "cmt_2"];
-/// The ids that answers refer to, rightly or wrongly: the invitation, proposals and commitments.
+/// The ids that answers refer to, whether or not the item is open: the invitation, proposals and commitments.
 const ANSWERABLE_IDS: [&str; 5] = ["prop_0", "prop_1", "prop_2", "cmt_1", "cmt_2"];
 
 pub(crate) const INVITER: &str = "agent://inviter.example";
@@ -115,7 +115,7 @@ fn messages_from(sender: Role, bounds: &ModelBounds) -> Vec<ModelMessage> {
             messages.push(message(Counter, &counter));
         }
     }
-    // The first binds the inviter. The second binds the invited side and has an escrow.
+    // The first commitment binds the inviter. The second one binds the invited side and has an escrow.
     let terms = [(INVITER, ""), (INVITED, r#","escrow":{"amount":"10.00","currency":"USD"}"#)];
     for (id, (party, escrow)) in COMMITMENTS.iter().zip(terms).take(bounds.commits) {
         messages.push(message(Commit, &commitment(id, party, escrow)));

@@ -15,9 +15,9 @@ use super::model_messages::{INVITED, INVITER, ModelMessage, all_messages};
 /// The bounds of the model.
 #[derive(Clone, Debug)]
 pub(crate) struct ModelBounds {
-    /// How many different proposals each side may send.
+    /// Number of different proposals that each side may send.
     pub(crate) proposals: usize,
-    /// How many different commitments each side may send.
+    /// Number of different commitments that each side may send.
     pub(crate) commits: usize,
     /// Maximum number of escalations in one session.
     pub(crate) escalations: usize,
@@ -43,7 +43,7 @@ pub(crate) struct SessionModel {
 pub(crate) struct ModelState {
     pub(crate) sessions: [AspSession; 2],
     pub(crate) observer: ObserverState,
-    /// A timer that has expired on one side, and the side on which it has not.
+    /// A timer that has expired on one side only, and the side on which it still runs.
     pub(crate) late_timer: Option<(Role, Timer)>,
     /// The invariants that the last event violated. The successors of such a state are not explored.
     pub(crate) violated: Vec<Invariant>,
@@ -122,7 +122,9 @@ impl SessionModel {
             },
         };
         next.violated = violated_invariants(state, &next, self.message(event));
-        next.observer.forget_escalation_unless(next.sessions[0].state() == State::Escalated);
+        if next.sessions[0].state() != State::Escalated {
+            next.observer.forget_escalation();
+        }
         Some(next)
     }
 }
@@ -137,23 +139,32 @@ enum ModelRefusal {
 /// change. If the receiver refuses, the sender rolls back.
 fn deliver(state: &ModelState, message: &ModelMessage) -> Result<ModelState, ModelRefusal> {
     let (sender, receiver) = (message.sender, message.sender.other());
-    let [own, other] = [sender, receiver].map(|role| &state.sessions[role as usize]);
-    let mut sent = own.clone();
-    if sent.handle_message(&message.seen_by(sender)).is_err() {
-        return Err(if sent == *own { ModelRefusal::Unchanged } else { ModelRefusal::Changed });
+    let [sender_before, receiver_before] = [sender, receiver].map(|role| &state.sessions[role as usize]);
+    let mut sender_after = sender_before.clone();
+    if sender_after.handle_message(&message.seen_by(sender)).is_err() {
+        return Err(if sender_after == *sender_before {
+            ModelRefusal::Unchanged
+        } else {
+            ModelRefusal::Changed
+        });
     }
-    let mut received = other.clone();
+    let mut receiver_after = receiver_before.clone();
     let mut late_timer = state.late_timer;
-    // The sender's timer has expired, so the receiver's has too by the time of the message.
+    // The sender's timer has expired, so by the time of the message the receiver's timer has expired too.
     if let Some((_, timer)) = late_timer.take_if(|(role, _)| *role == receiver) {
-        expire_timer(&mut received, timer);
+        expire_timer(&mut receiver_after, timer);
     }
-    let after_expiry = received.clone();
-    if received.handle_message(&message.seen_by(receiver)).is_err() {
-        return Err(if received == after_expiry { ModelRefusal::Unchanged } else { ModelRefusal::Changed });
+    let after_expiry = receiver_after.clone();
+    if receiver_after.handle_message(&message.seen_by(receiver)).is_err() {
+        return Err(if receiver_after == after_expiry {
+            ModelRefusal::Unchanged
+        } else {
+            ModelRefusal::Changed
+        });
     }
-    let sessions = if sender == Role::Inviter { [sent, received] } else { [received, sent] };
-    let observer = state.observer.after(message, own.state(), own.commitment());
+    let sessions =
+        if sender == Role::Inviter { [sender_after, receiver_after] } else { [receiver_after, sender_after] };
+    let observer = state.observer.after(message, sender_before.state(), sender_before.commitment());
     Ok(ModelState { sessions, observer, late_timer, violated: Vec::new() })
 }
 
@@ -225,7 +236,7 @@ impl Model for SessionModel {
     }
 
     fn actions(&self, state: &ModelState, events: &mut Vec<ModelEvent>) {
-        self.graph().visit(state);
+        self.graph().record_state(state);
         if !state.violated.is_empty() {
             return;
         }
@@ -253,7 +264,7 @@ impl Model for SessionModel {
 
     fn next_state(&self, state: &ModelState, event: ModelEvent) -> Option<ModelState> {
         let next = self.next_model_state(state, event)?;
-        self.graph().follow(state, event, self.trigger(event), &next);
+        self.graph().record_step(state, event, self.trigger(event), &next);
         Some(next)
     }
 

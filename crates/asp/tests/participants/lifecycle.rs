@@ -89,7 +89,7 @@ fn a_message_that_is_not_allowed_is_not_sent() {
     }
 }
 
-/// If its trust is too low, the inviter gets a REJECT, rolls back and may try again.
+/// If the inviter's trust is too low, it gets a REJECT, rolls its invitation back and may try again.
 #[test]
 fn an_untrusted_inviter_can_try_again() {
     let mut pair = ParticipantPair::new();
@@ -116,7 +116,7 @@ fn an_untrusted_inviter_can_try_again() {
     assert_eq!(pair.states(), [State::Invited; 2]);
 }
 
-/// Before the inviter has sent its invitation, a message of another session does not affect it.
+/// An inviter that has not sent its invitation yet is not affected by a message of another session.
 #[test]
 fn a_stray_invitation_does_not_stop_a_pending_inviter() {
     let mut pair = ParticipantPair::new();
@@ -175,7 +175,7 @@ fn uncovered_escrow_prevents_the_agreement() {
     pair.assert_agreement();
 }
 
-/// A late timeout call has the effect of a timely one. Early and repeated calls have none.
+/// A late timeout call has the same effect as a timely one. Early and repeated calls have no effect.
 #[test]
 fn late_timeout_calls_take_effect_and_repeated_ones_do_nothing() {
     let mut pair = ParticipantPair::new();
@@ -198,7 +198,7 @@ fn late_timeout_calls_take_effect_and_repeated_ones_do_nothing() {
     );
 }
 
-/// A timely answer arrives after the other side's timer has expired: both sides end in the same state.
+/// If a timely answer arrives after the other side has handled its timeout, both sides still end in the same state.
 #[test]
 fn an_answer_that_crosses_a_timeout_fails_on_both_sides() {
     let mut pair = ParticipantPair::new();
@@ -213,7 +213,7 @@ fn an_answer_that_crosses_a_timeout_fails_on_both_sides() {
     pair.side(B).handle_timeout(deadline + 1);
     pair.assert_agreement();
     assert_eq!(pair.states(), [State::Failed; 2]);
-    // If the inviter has not handled the timeout yet, the answer is still in time.
+    // If the inviter has not handled its timeout yet, the answer is accepted.
     let mut pair = ParticipantPair::new();
     pair.send_and_deliver(A, invitation());
     pair.now = deadline - 1;

@@ -96,7 +96,7 @@ impl ParticipantPair {
         }
     }
 
-    /// Delivers a REJECT that must roll back messages. Returns them.
+    /// Delivers a REJECT that must roll back messages. Returns the refusal and these messages.
     pub(crate) fn deliver_rollback(&mut self, to: Role, text: &str) -> (asp::Refusal, Vec<Body>) {
         match self.deliver(to, text) {
             ReceiveOutcome::RolledBack { refusal, messages } => (refusal, messages),

@@ -24,7 +24,7 @@ fn the_inviters_message_wins_a_race() {
     pair.send_and_deliver(B, observe("from b"));
 }
 
-/// The outcome does not depend on which of the two arrives first.
+/// The outcome does not depend on whether the REJECT or the winning message arrives first.
 #[test]
 fn the_reject_may_arrive_before_the_winning_message() {
     let mut pair = ParticipantPair::conversing();
@@ -37,8 +37,8 @@ fn the_reject_may_arrive_before_the_winning_message() {
     pair.assert_agreement();
 }
 
-/// The loser sent several messages. The second links to the first, which the winner's chain never had, but no chain is
-/// broken.
+/// The loser sent several messages. The second one links to the first one, which is not in the winner's chain. This does
+/// not count as a broken chain.
 #[test]
 fn all_messages_of_the_loser_are_rolled_back_and_nothing_fails() {
     let mut pair = ParticipantPair::conversing();
@@ -74,8 +74,8 @@ fn the_winner_may_send_several_messages() {
     pair.assert_agreement();
 }
 
-/// The inviter has received the first of two messages and sends while the second is in transit. Only the second is
-/// lost.
+/// The inviter has received the first of two messages and sends while the second is in transit. Only the second one
+/// loses the race.
 #[test]
 fn a_race_may_begin_after_the_first_of_several_messages() {
     let mut pair = ParticipantPair::conversing();
@@ -89,7 +89,7 @@ fn a_race_may_begin_after_the_first_of_several_messages() {
     pair.send_and_deliver(B, observe("b1"));
 }
 
-/// The winning message is refused for another reason. Both sides still agree afterwards.
+/// If the winning message is refused for another reason, both sides still agree afterwards.
 #[test]
 fn a_winning_message_that_is_refused_does_not_win() {
     let mut pair = ParticipantPair::conversing();
@@ -136,7 +136,7 @@ fn two_crossing_closes_end_the_session_once() {
 }
 
 #[test]
-fn races_in_every_live_state_lead_to_one_transcript() {
+fn crossing_closes_lead_to_one_transcript_in_several_states() {
     let preludes: [&[(asp::state_machine::Role, asp::message::Body)]; 4] = [
         &[],
         &[(A, propose("prop_1")), (B, counter("prop_2", "prop_1"))],
@@ -158,7 +158,7 @@ fn races_in_every_live_state_lead_to_one_transcript() {
 }
 
 /// A message that overtakes its predecessor links to a hash that is still unknown, which D7 treats as a broken chain.
-/// So transports must keep the order of each sender's messages.
+/// Therefore transports must keep the order of each sender's messages.
 #[test]
 fn a_message_that_overtakes_its_predecessor_breaks_the_chain() {
     let mut pair = ParticipantPair::conversing();
@@ -168,7 +168,7 @@ fn a_message_that_overtakes_its_predecessor_breaks_the_chain() {
     assert!(matches!(outcome, ReceiveOutcome::Failed(_)), "{outcome:?}");
 }
 
-/// FAILED is final: neither an earlier race nor a REJECT of an earlier message leaves it.
+/// FAILED is final. Neither a race nor a REJECT changes it.
 #[test]
 fn a_broken_chain_stays_broken() {
     let mut pair = ParticipantPair::conversing();

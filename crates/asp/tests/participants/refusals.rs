@@ -134,7 +134,7 @@ fn a_copy_of_a_refused_message_is_refused_too() {
     pair.send_and_deliver(B, accept("cmt_1"));
 }
 
-/// A duplicate of a recorded message gets no REJECT, because that would roll the original back at its sender.
+/// A duplicate of a recorded message gets no REJECT, because the REJECT would make the sender roll the original back.
 #[test]
 fn a_duplicate_message_rolls_nothing_back() {
     let mut pair = ParticipantPair::conversing();
@@ -165,7 +165,7 @@ fn a_reject_is_never_answered_with_a_reject() {
     let outcome = pair.deliver(B, &reject);
     let is_answered = matches!(&outcome, ReceiveOutcome::Refused { reject: Some(_), .. });
     assert!(!is_answered, "a returned REJECT must not be answered: {outcome:?}");
-    // This also holds after the session has ended, and for a message that never existed.
+    // A REJECT is also not answered after the session has ended, or if it names a message that never existed.
     pair.send_and_deliver(A, close("enough"));
     pair.deliver_ignored(A, &reject);
     let unknown_reference = disallowed_message(
@@ -192,7 +192,6 @@ fn our_own_message_is_not_answered() {
     pair.deliver_accepted(B, &text);
 }
 
-/// A settled message can no longer be refused.
 #[test]
 fn a_reject_of_a_settled_message_is_ignored() {
     let mut pair = ParticipantPair::conversing();
@@ -204,23 +203,22 @@ fn a_reject_of_a_settled_message_is_ignored() {
     pair.deliver_ignored(A, &late_reject);
 }
 
-/// An unknown code is read as `unspecified`.
 #[test]
 fn an_unknown_reject_code_is_read_as_unspecified() {
     let mut pair = ParticipantPair::conversing();
     let text = pair.send(A, observe("x"));
     let id = EditableJson::parse(&text).string("messageId");
     let body = format!(r#"{{"code":"bad_mood","reason":"no","referenceId":"{id}"}}"#);
-    let refusal = disallowed_message(&mut pair, B, "REJECT", &body);
-    let (refusal, messages) = pair.deliver_rollback(A, &refusal);
+    let reject = disallowed_message(&mut pair, B, "REJECT", &body);
+    let (refusal, messages) = pair.deliver_rollback(A, &reject);
     assert_eq!((refusal.code, messages.len()), (RejectCode::Unspecified, 1));
     pair.assert_agreement();
 }
 
-/// If a REJECT arrives after the sender's own timer has expired, the rollback reopens the session, and the next timeout
-/// call ends it again.
+/// If a REJECT arrives after the session has timed out, the rollback undoes the timeout. The next timeout call ends the
+/// session again.
 #[test]
-fn a_reject_after_the_session_timeout_does_not_reopen_the_session() {
+fn a_session_times_out_again_after_a_late_reject() {
     let mut pair = ParticipantPair::conversing();
     pair.send_and_deliver(A, commit("cmt_1"));
     let deadline = pair.snapshot(A).0.next_deadline().unwrap();
@@ -245,15 +243,15 @@ proptest! {
     #[test]
     fn every_exchange_of_refusals_ends(attempts in proptest::collection::vec((any::<bool>(), 0..13_usize, 0..4_usize), 1..10)) {
         let mut pair = ParticipantPair::introduced();
-        for (by_a, performative, advance) in attempts {
-            let sender = if by_a { A } else { B };
+        for (is_from_a, performative, advance) in attempts {
+            let sender = if is_from_a { A } else { B };
             let performative = asp::Performative::ALL[performative];
             let body = crate::support::bodies::full_body(performative);
             let text = disallowed_message(&mut pair, sender, performative.as_str(), body);
             let before = [pair.snapshot(A), pair.snapshot(B)];
             let outcome = pair.deliver(sender.other(), &text);
             match outcome {
-                // The message was allowed after all. Its participant never sent it, so the case ends here.
+                // The message was allowed after all. The sender's participant did not send it, so the two sides now differ.
                 ReceiveOutcome::Accepted { .. } => break,
                 ReceiveOutcome::Refused { reject, .. } => {
                     prop_assert_eq!([pair.snapshot(A), pair.snapshot(B)], before);

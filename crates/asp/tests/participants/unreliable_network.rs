@@ -17,9 +17,9 @@ use testing::property::cases;
 /// An event on the network.
 #[derive(Clone, Debug)]
 enum NetworkEvent {
-    /// A side sends a message, if it is allowed.
+    /// A side sends a message, if the message is allowed.
     Send(Role, usize),
-    /// The oldest message to this side arrives. The flag is whether the receiver considers the escrow covered.
+    /// The oldest message to this side arrives. The flag says whether the receiver considers the escrow covered.
     Deliver(Role, bool),
     /// A message that already arrived at this side arrives again.
     Duplicate(Role, usize),
@@ -27,12 +27,12 @@ enum NetworkEvent {
     Overtake(Role, usize),
 }
 
-fn events(allow_overtaking: bool) -> impl Strategy<Value = Vec<NetworkEvent>> {
+fn event_strategy(allow_overtaking: bool) -> impl Strategy<Value = Vec<NetworkEvent>> {
     let role = || prop_oneof![Just(A), Just(B)];
     let overtake_weight = u32::from(allow_overtaking);
     let event = prop_oneof![
         5 => (role(), 0..64_usize).prop_map(|(role, choice)| NetworkEvent::Send(role, choice)),
-        4 => (role(), prop::bool::weighted(0.8)).prop_map(|(role, funded)| NetworkEvent::Deliver(role, funded)),
+        4 => (role(), prop::bool::weighted(0.8)).prop_map(|(role, is_funded)| NetworkEvent::Deliver(role, is_funded)),
         2 => (role(), 0..64_usize).prop_map(|(role, choice)| NetworkEvent::Duplicate(role, choice)),
         overtake_weight => (role(), 0..64_usize).prop_map(|(role, choice)| NetworkEvent::Overtake(role, choice)),
     ];
@@ -63,8 +63,8 @@ impl UnreliableNetwork {
             network.pair.checks.is_funded = true;
             match event {
                 NetworkEvent::Send(role, choice) => network.send(*role, *choice),
-                NetworkEvent::Deliver(to, funded) => {
-                    network.pair.checks.is_funded = *funded;
+                NetworkEvent::Deliver(to, is_funded) => {
+                    network.pair.checks.is_funded = *is_funded;
                     network.deliver_next(*to);
                 }
                 NetworkEvent::Duplicate(to, choice) => {
@@ -154,7 +154,7 @@ proptest! {
     /// Each sender's messages arrive in order, with delays and duplicates. After all have arrived, both sides have the
     /// same transcript and state, and no chain is broken.
     #[test]
-    fn delays_and_duplicates_lead_to_one_transcript(events in events(false)) {
+    fn delays_and_duplicates_lead_to_one_transcript(events in event_strategy(false)) {
         let mut network = UnreliableNetwork::run(&events);
         prop_assert!(!network.is_broken());
         network.pair.assert_agreement();
@@ -168,7 +168,7 @@ proptest! {
 
     /// If messages overtake each other, a chain may break (D7) and the session fails; otherwise both sides agree.
     #[test]
-    fn with_reordering_both_sides_agree_or_the_session_fails(events in events(true)) {
+    fn with_reordering_both_sides_agree_or_the_session_fails(events in event_strategy(true)) {
         let mut network = UnreliableNetwork::run(&events);
         if !network.is_broken() {
             network.pair.assert_agreement();

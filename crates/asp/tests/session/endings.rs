@@ -1,4 +1,4 @@
-//! Who fulfilled or broke the agreement, and who gets the money (D4, D5, D7).
+//! Which side fulfilled or broke the agreement, and which side gets the escrow (D4, D5, D7).
 
 use asp::CommitmentStatus;
 use asp::session::{Effect, ObligationOutcome, Payee, ReceiverChecks, SessionEnding};
@@ -58,7 +58,11 @@ fn an_obligation_fulfilled_after_its_deadline_is_late() {
     harness.send(B, inform("result"));
     harness.send(B, inform("result"));
     harness.send(A, close("unilateral"));
-    assert_eq!(obligation_outcomes(&harness)[0], ObligationOutcome::Fulfilled, "at the deadline is in time");
+    assert_eq!(
+        obligation_outcomes(&harness)[0],
+        ObligationOutcome::Fulfilled,
+        "exactly at the deadline is in time"
+    );
 }
 
 #[test]
@@ -328,11 +332,9 @@ fn status(harness: &SessionHarness) -> CommitmentStatus {
     harness.outcome().commitment.as_ref().unwrap().status()
 }
 
-/// A side that leaves open obligations behind breaks the agreement, unless its own are fulfilled and it has no escrow
-/// deposit.
 #[test]
 fn a_side_that_leaves_open_work_breaks_the_agreement_unless_its_own_is_done_and_it_has_no_deposit() {
-    // Only the seller has an obligation; the buyer, who paid the escrow, leaves.
+    // Only the seller has an obligation. The buyer, which paid the escrow in, leaves.
     let mut harness = SessionHarness::conversing();
     harness.send(A, commit("cmt_1", &[(SELLER, 1000)], Some("10.50")));
     harness.send(B, accept("cmt_1"));
@@ -348,7 +350,7 @@ fn a_side_that_leaves_open_work_breaks_the_agreement_unless_its_own_is_done_and_
     escalated.send(B, escalate(None));
     escalated.send(A, close("enough"));
     assert_eq!(escalated.outcome().broken_by, [A]);
-    // Both have obligations; the seller has fulfilled its own and leaves before the buyer has.
+    // Both sides have obligations. The seller fulfils its own and leaves before the buyer has fulfilled its own.
     let mut harness = SessionHarness::executing();
     harness.send(B, inform("result"));
     harness.send(B, close("unilateral"));

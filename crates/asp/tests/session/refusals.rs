@@ -7,7 +7,7 @@ use asp::{AspLimits, ConformanceLevel, RejectCode};
 
 use crate::session::session_harness::*;
 
-/// Returns every kind of message, some in several forms.
+/// Returns a body of every performative, some in several variants.
 fn all_bodies() -> Vec<Body> {
     vec![
         invitation("{}", None),
@@ -235,7 +235,7 @@ fn each_side_is_limited_to_its_own_level() {
 }
 
 #[test]
-fn the_listed_only_reading_allows_close_only_where_the_page_lists_it() {
+fn with_listed_only_close_is_allowed_only_where_the_page_lists_it() {
     let mut harness = SessionHarness::with(
         [ConformanceLevel::Standard; 2],
         AnyStateInterpretation::ListedOnly,

@@ -10,7 +10,7 @@ use seal::{Timestamp, UnixMillis};
 
 pub(crate) use Role::{Invited as B, Inviter as A};
 
-/// When every test begins, in milliseconds since 1970.
+/// The time at which every test begins.
 pub(crate) const START: UnixMillis = UnixMillis::new(1_767_322_800_000);
 
 pub(crate) const BUYER: &str = "agent://a.example/buyer";
@@ -48,6 +48,7 @@ impl SessionHarness {
         Self::new().after(&[(A, invitation("{}", None))])
     }
 
+    /// Returns a session whose invitation was accepted.
     pub(crate) fn identifying() -> Self {
         Self::invited().after(&[(B, accept("prop_inv"))])
     }
@@ -73,6 +74,7 @@ impl SessionHarness {
         Self::conversing().after(&[(A, escalate(None))])
     }
 
+    /// Sends messages that must all be accepted. Returns the session after them.
     pub(crate) fn after(mut self, messages: &[(Role, Body)]) -> Self {
         for (sender, body) in messages {
             self.send(*sender, body.clone());
@@ -223,8 +225,8 @@ pub(crate) fn clarify() -> Body {
     body(Performative::Clarify, r#"{"inReplyTo":"cmt_1","question":"green or black?"}"#)
 }
 
-/// Creates a COMMIT. Each obligation has a party and a deadline in seconds after the start; `dollars` is the escrow.
-pub(crate) fn commit(id: &str, obligations: &[(&str, i64)], dollars: Option<&str>) -> Body {
+/// Creates a COMMIT. Each obligation is a party and a deadline in seconds after [`START`].
+pub(crate) fn commit(id: &str, obligations: &[(&str, i64)], escrow_dollars: Option<&str>) -> Body {
     let obligations: Vec<_> = obligations
         .iter()
         .map(|(party, deadline_seconds)| {
@@ -232,7 +234,7 @@ pub(crate) fn commit(id: &str, obligations: &[(&str, i64)], dollars: Option<&str
             format!(r#"{{"party":"{party}","action":"act","deadline":"{deadline}"}}"#)
         })
         .collect();
-    let escrow = dollars
+    let escrow = escrow_dollars
         .map(|amount| format!(r#","escrow":{{"amount":"{amount}","currency":"USD"}}"#))
         .unwrap_or_default();
     let terms = obligations.join(",");

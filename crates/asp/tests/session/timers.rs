@@ -119,12 +119,12 @@ fn an_escalation_expires_after_one_hour_or_its_own_timeout() {
 
 #[test]
 fn the_other_timers_are_paused_during_an_escalation() {
-    let invited = SessionHarness::identifying();
+    let identifying = SessionHarness::identifying();
     let conversing = SessionHarness::conversing();
     let agreeing = SessionHarness::agreeing();
     let executing = SessionHarness::executing();
     for (mut harness, timer) in [
-        (invited, Timer::Invitation),
+        (identifying, Timer::Invitation),
         (conversing, Timer::Session),
         (agreeing, Timer::Session),
         (executing, Timer::Session),

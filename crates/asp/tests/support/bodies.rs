@@ -3,9 +3,9 @@
 use asp::Performative;
 use asp::message::Body;
 
-/// The form of a member.
+/// The type of value that a member accepts.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum MemberForm {
+pub(crate) enum MemberType {
     Text,
     Object,
     Time,
@@ -13,7 +13,8 @@ pub(crate) enum MemberForm {
     Percent,
     Seconds,
     Obligations,
-    Word,
+    /// One of a fixed set of words.
+    EnumValue,
     Agent,
     Amount,
     Currency,
@@ -23,8 +24,8 @@ pub(crate) enum MemberForm {
     Query,
 }
 
-impl MemberForm {
-    /// Returns invalid values for a member of this form.
+impl MemberType {
+    /// Returns invalid values for such a member.
     pub(crate) fn invalid_values(self) -> Vec<&'static str> {
         const LONG: &str = concat!(
             "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
@@ -51,7 +52,7 @@ impl MemberForm {
             Self::Percent => &["-1", "100.5", "101", "\"50\"", "1e300", "true", "[]"],
             Self::Seconds => &["0", "-1", "1.5", "31622401", "1e12", "\"60\"", "true", "[]"],
             Self::Obligations => &["1", "{}", "\"x\"", "[]", "[1]", "[null]", "[{}]", "[[]]"],
-            Self::Word => {
+            Self::EnumValue => {
                 &["1", "true", "[]", "{}", "\"\"", "\"other\"", "\"Identity\"", "\"LOW\"", "\" full\""]
             }
             Self::Agent => &[
@@ -111,8 +112,8 @@ impl MemberForm {
     }
 }
 
-/// A member of a body: its path, whether it is required, and its form.
-pub(crate) type MemberSpec = (&'static str, bool, MemberForm);
+/// A member of a body: its path, whether it is required, and its type.
+pub(crate) type MemberSpec = (&'static str, bool, MemberType);
 
 /// Returns a body of this kind with all its members.
 pub(crate) fn full_body(performative: Performative) -> &'static str {
@@ -155,7 +156,7 @@ pub(crate) const COMMIT: &str = r#"{"commitmentId":"cmt_1","terms":{"obligations
 
 /// Returns the members of a body of this kind.
 pub(crate) fn members(performative: Performative) -> &'static [MemberSpec] {
-    use MemberForm::*;
+    use MemberType::*;
     match performative {
         Performative::Propose => &[
             ("proposalId", true, Proposal),
@@ -176,7 +177,7 @@ pub(crate) fn members(performative: Performative) -> &'static [MemberSpec] {
             ("validUntil", false, Time),
         ],
         Performative::Inform => &[
-            ("informType", true, Word),
+            ("informType", true, EnumValue),
             ("inReplyTo", false, Reference),
             ("data", false, Object),
             ("recoverable", false, Bool),
@@ -190,7 +191,7 @@ pub(crate) fn members(performative: Performative) -> &'static [MemberSpec] {
             ("subject", true, Text),
             ("parameters", false, Object),
         ],
-        // A CLARIFY without its question would have neither a question nor an answer.
+        // CLARIFY needs a question or an answer. The full body has only a question, so the question is required here.
         Performative::Clarify => {
             &[("inReplyTo", true, Reference), ("question", true, Text), ("answer", false, Text)]
         }
@@ -216,7 +217,7 @@ pub(crate) fn members(performative: Performative) -> &'static [MemberSpec] {
             ("delegationId", true, Reference),
             ("targetAgent", true, Agent),
             ("scope", true, Text),
-            ("authority", true, Word),
+            ("authority", true, EnumValue),
             ("protocol", false, Text),
             ("expires", false, Time),
         ],
@@ -224,7 +225,7 @@ pub(crate) fn members(performative: Performative) -> &'static [MemberSpec] {
         Performative::Withdraw => &[("reason", true, Text), ("referenceId", false, Reference)],
         Performative::Escalate => &[
             ("reason", true, Text),
-            ("urgency", true, Word),
+            ("urgency", true, EnumValue),
             ("timeout", false, Seconds),
             ("handler", false, Text),
         ],

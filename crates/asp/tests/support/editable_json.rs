@@ -1,10 +1,11 @@
-//! JSON that can be changed member by member. Unchanged parts stay as they were written, even if they are invalid.
+//! JSON that can be changed member by member. Unchanged scalars are written as they were read, and inserted values may be
+//! invalid.
 
 use seal::json::{JsonKind, JsonValue, Tape};
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum EditableJson {
-    /// A scalar value, as it was written.
+    /// A scalar, or any JSON text that a test inserted. It is written unchanged.
     Leaf(String),
     Array(Vec<EditableJson>),
     Object(Vec<(String, EditableJson)>),
@@ -14,14 +15,17 @@ impl EditableJson {
     pub(crate) fn parse(text: &str) -> Self {
         let mut tape = Tape::default();
         let doc = tape.read(text).unwrap_or_else(|error| panic!("{error}: {text}"));
-        Self::of(&doc.root())
+        Self::from_value(&doc.root())
     }
 
-    fn of(value: &JsonValue<'_>) -> Self {
+    fn from_value(value: &JsonValue<'_>) -> Self {
         match value.kind() {
-            JsonKind::Array => Self::Array(value.items().map(|item| Self::of(&item)).collect()),
+            JsonKind::Array => Self::Array(value.items().map(|item| Self::from_value(&item)).collect()),
             JsonKind::Object => Self::Object(
-                value.members().map(|(key, value)| (key.text().unwrap().into(), Self::of(&value))).collect(),
+                value
+                    .members()
+                    .map(|(key, value)| (key.text().unwrap().into(), Self::from_value(&value)))
+                    .collect(),
             ),
             _ => Self::Leaf(value.source().to_owned()),
         }

@@ -18,7 +18,7 @@ use super::test_signer::{SignedTestMessage, sign_envelope};
 
 pub(crate) use Role::{Invited as B, Inviter as A};
 
-/// When every test begins, in milliseconds since 1970.
+/// The time at which every test begins.
 pub(crate) const START: UnixMillis = UnixMillis::new(1_767_322_800_000);
 
 #[derive(Clone)]
@@ -92,7 +92,7 @@ impl RecordHarness {
             State::Conversing | State::Escalated => 6,
             State::Agreeing => 7,
             State::Executing | State::Closed => 8,
-            State::Failed => panic!("no message sequence leads to FAILED; break the chain"),
+            State::Failed => panic!("not supported: break the chain to reach FAILED"),
         };
         for (sender, body) in messages.into_iter().take(message_count) {
             self.send(sender, &body);
@@ -110,7 +110,7 @@ impl RecordHarness {
         self.record.session().state()
     }
 
-    /// Creates the sender's next message, unsigned. Everything except the body is valid.
+    /// Creates the sender's next message, unsigned. Everything except the performative and body is valid.
     pub(crate) fn envelope(&mut self, sender: Role, performative: &str, body: &str) -> EditableJson {
         let (from, to) = (agent_for(sender), agent_for(sender.other()));
         let text = format!(
@@ -129,6 +129,7 @@ impl RecordHarness {
         EditableJson::parse(&text)
     }
 
+    /// Creates the sender's next message with this body, unsigned.
     pub(crate) fn next(&mut self, sender: Role, body: &Body) -> EditableJson {
         self.envelope(sender, body.performative().as_str(), &body.to_json())
     }

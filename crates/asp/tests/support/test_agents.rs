@@ -22,7 +22,7 @@ impl TestAgent {
 pub(crate) static BUYER: LazyLock<TestAgent> = LazyLock::new(|| test_agent("agent://a.example/buyer", 1));
 /// The invited agent.
 pub(crate) static SELLER: LazyLock<TestAgent> = LazyLock::new(|| test_agent("agent://b.example/seller", 2));
-/// An agent whose card is known but that is in no session.
+/// An agent that is in no session, but whose card is known.
 pub(crate) static THIRD: LazyLock<TestAgent> = LazyLock::new(|| test_agent("agent://c.example/third", 3));
 /// An agent whose card is unknown.
 pub(crate) static STRANGER: LazyLock<TestAgent> =
@@ -58,20 +58,20 @@ pub(crate) fn profile(agent: &str) -> AgentProfile {
     }
 }
 
-pub(crate) fn participant_config(agent: &TestAgent, known: &[&TestAgent]) -> ParticipantConfig {
+pub(crate) fn participant_config(agent: &TestAgent, peers: &[&TestAgent]) -> ParticipantConfig {
     ParticipantConfig {
         card: agent.card.clone(),
         keys: agent.keys.clone(),
         org_id: "org_test".to_owned(),
         trust_score: TrustScore::new(50.0).unwrap(),
-        pinned_cards: PinnedCards::new(known.iter().map(|agent| agent.card.clone())),
+        pinned_cards: PinnedCards::new(peers.iter().map(|agent| agent.card.clone())),
         rules: SessionRules::default(),
         limits: AspLimits::default(),
     }
 }
 
-pub(crate) fn participant(agent: &TestAgent, known: &[&TestAgent]) -> Participant {
-    Participant::new(participant_config(agent, known)).unwrap()
+pub(crate) fn participant(agent: &TestAgent, peers: &[&TestAgent]) -> Participant {
+    Participant::new(participant_config(agent, peers)).unwrap()
 }
 
 /// Deterministic randomness.

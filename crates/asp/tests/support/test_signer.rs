@@ -73,7 +73,7 @@ pub(crate) fn sign_with(
     SignedTestMessage { text: signed.write(), hash, jti: claims.jti }
 }
 
-/// Creates the proof of D16: a JWS of the type `dpop+jwt` with its own key in the header.
+/// Creates the proof of D16: a JWS of the type `dpop+jwt` with the public key in the header.
 fn prove(key: &es256::SigningKey, claims: &dpop::Claims) -> String {
     let mut parts = vec![
         format!("\"htm\":\"{}\"", claims.htm),
@@ -104,7 +104,7 @@ trait WithoutPath {
 }
 
 impl WithoutPath for EditableJson {
-    /// Like [`EditableJson::without`], but accepts a path that does not exist.
+    /// Like [`EditableJson::without`], but does nothing if the path does not exist.
     fn without_path(self, path: &str) -> Self {
         if self.get(path).is_some() { self.without(path) } else { self }
     }

@@ -21,8 +21,8 @@ fn every_message_has_an_inclusion_proof() {
         assert_eq!(proof.messages().count(), all.len() - index);
         assert_eq!(proof.verify(transcript.head()), Some(text.as_str()));
         // A third party can build the same proof from the messages that it received.
-        let sent = InclusionProof::new(all[index..].iter().map(String::as_str));
-        assert_eq!(sent, proof);
+        let rebuilt = InclusionProof::new(all[index..].iter().map(String::as_str));
+        assert_eq!(rebuilt, proof);
     }
     assert_eq!(transcript.inclusion_proof(all.len()), None);
     assert_eq!(transcript.inclusion_proof(usize::MAX), None);
@@ -34,53 +34,53 @@ fn a_changed_inclusion_proof_does_not_verify() {
     let harness = RecordHarness::at(State::Executing);
     let head = harness.record.transcript().head();
     let all = texts(harness.record.transcript());
-    let fails = |messages: &[String], case: &str| {
+    let assert_fails = |messages: &[String], case: &str| {
         assert_eq!(InclusionProof::new(messages.iter().map(String::as_str)).verify(head), None, "{case}");
     };
-    fails(&[], "nothing");
-    let heads: Vec<_> = all
+    assert_fails(&[], "nothing");
+    let other_heads: Vec<_> = all
         .iter()
         .map(|text| Digest::parse(&EditableJson::parse(text).string("integrity/previousHash")).unwrap())
         .chain([Digest::of(b"x")])
         .collect();
     for index in 0..all.len() {
         let proof = harness.record.transcript().inclusion_proof(index).unwrap();
-        for other in &heads {
-            assert_eq!(proof.verify(*other), None, "another head");
+        for other_head in &other_heads {
+            assert_eq!(proof.verify(*other_head), None, "another head");
         }
-        let part = &all[index..];
-        for position in 0..part.len() {
-            let mut dropped = part.to_vec();
+        let suffix = &all[index..];
+        for position in 0..suffix.len() {
+            let mut dropped = suffix.to_vec();
             dropped.remove(position);
             // Without its first message, the proof is a valid proof of the second message.
             if position > 0 || dropped.is_empty() {
-                fails(&dropped, "dropped");
+                assert_fails(&dropped, "dropped");
             } else {
                 let proof = InclusionProof::new(dropped.iter().map(String::as_str));
-                assert_eq!(proof.verify(head), Some(part[1].as_str()));
+                assert_eq!(proof.verify(head), Some(suffix[1].as_str()));
             }
-            let mut duplicated = part.to_vec();
-            duplicated.insert(position, part[position].clone());
-            fails(&duplicated, "duplicated");
-            let mut added = part.to_vec();
+            let mut duplicated = suffix.to_vec();
+            duplicated.insert(position, suffix[position].clone());
+            assert_fails(&duplicated, "duplicated");
+            let mut added = suffix.to_vec();
             added.insert(position + 1, all[0].clone());
-            fails(&added, "added");
-            if position + 1 < part.len() {
-                let mut swapped = part.to_vec();
+            assert_fails(&added, "added");
+            if position + 1 < suffix.len() {
+                let mut swapped = suffix.to_vec();
                 swapped.swap(position, position + 1);
-                fails(&swapped, "swapped");
+                assert_fails(&swapped, "swapped");
             }
-            for changed in changes(&part[position]) {
-                let mut messages = part.to_vec();
+            for changed in changed_messages(&suffix[position]) {
+                let mut messages = suffix.to_vec();
                 messages[position] = changed;
-                fails(&messages, "changed");
+                assert_fails(&messages, "changed");
             }
         }
     }
 }
 
 /// Returns the message with each hashed member changed, and texts that are not messages.
-fn changes(text: &str) -> Vec<String> {
+fn changed_messages(text: &str) -> Vec<String> {
     let json = EditableJson::parse(text);
     let mut changed: Vec<_> = [
         ("version", "\"asp/1.0\""),
@@ -109,8 +109,8 @@ fn changes(text: &str) -> Vec<String> {
     changed
 }
 
-/// The hash does not cover the claimed hash and the signature, so changing them breaks no link. Authentication is a
-/// separate step.
+/// The hash covers neither `integrity.hash` nor `integrity.signature`, so changing these members breaks no link.
+/// Authentication is a separate step.
 #[test]
 fn an_inclusion_proof_does_not_check_signatures() {
     let mut harness = RecordHarness::at(State::Introduced);
@@ -123,7 +123,6 @@ fn an_inclusion_proof_does_not_check_signatures() {
     assert!(harness.authenticate(&unsigned).is_err());
 }
 
-/// A transcript without texts cannot create proofs.
 #[test]
 fn a_transcript_without_texts_creates_no_proofs() {
     let mut harness = RecordHarness::new();

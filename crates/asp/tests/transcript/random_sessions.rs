@@ -16,7 +16,7 @@ use crate::support::test_agents::{BUYER, CountingRandom, SELLER};
 /// An attempt to send a message after a delay.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SendAttempt {
-    by_inviter: bool,
+    is_from_inviter: bool,
     choice: u8,
     reference: u8,
     delay_ms: i64,
@@ -25,7 +25,12 @@ pub(crate) struct SendAttempt {
 pub(crate) fn attempts(max_attempts: usize) -> impl Strategy<Value = Vec<SendAttempt>> {
     let delay_ms = prop_oneof![20 => 0..2000_i64, 1 => 10_000..40_000_i64, 1 => 1_000_000..2_000_000_i64];
     let attempt = (any::<bool>(), any::<u8>(), any::<u8>(), delay_ms).prop_map(
-        |(by_inviter, choice, reference, delay_ms)| SendAttempt { by_inviter, choice, reference, delay_ms },
+        |(is_from_inviter, choice, reference, delay_ms)| SendAttempt {
+            is_from_inviter,
+            choice,
+            reference,
+            delay_ms,
+        },
     );
     proptest::collection::vec(attempt, 1..=max_attempts)
 }
@@ -53,8 +58,8 @@ pub(crate) fn run_attempts(
     harness.record = record.clone();
     for (number, attempt) in attempts.iter().enumerate() {
         harness.now += attempt.delay_ms;
-        let sender = if attempt.by_inviter { A } else { B };
-        let (sender, body) = choose(&harness.record, sender, *attempt, number);
+        let sender = if attempt.is_from_inviter { A } else { B };
+        let (sender, body) = choose_message(&harness.record, sender, *attempt, number);
         let message = with_dummy_signature(harness.next(sender, &body));
         let before = harness.record.clone();
         let admission = harness.record.admit(&message, ReceiverChecks::default(), None);
@@ -64,7 +69,7 @@ pub(crate) fn run_attempts(
 }
 
 /// Chooses a message. Before CONVERSING, it is usually the next step of the handshake; later, any message.
-fn choose(record: &SessionRecord, sender: Role, attempt: SendAttempt, number: usize) -> (Role, Body) {
+fn choose_message(record: &SessionRecord, sender: Role, attempt: SendAttempt, number: usize) -> (Role, Body) {
     let session = record.session();
     let is_arbitrary = attempt.choice.is_multiple_of(8);
     match (session.state(), record.transcript().len()) {
@@ -74,19 +79,19 @@ fn choose(record: &SessionRecord, sender: Role, attempt: SendAttempt, number: us
         (State::Escalated, _) if !is_arbitrary => return (sender, inform("resolution")),
         _ => {}
     }
-    let existing = |kind: &str| format!("{kind}_{}", usize::from(attempt.reference) % (number + 1));
-    let unused = |kind: &str| format!("{kind}_{number}");
+    let earlier_id = |kind: &str| format!("{kind}_{}", usize::from(attempt.reference) % (number + 1));
+    let new_id = |kind: &str| format!("{kind}_{number}");
     let pending = session.commitment().map(|pending| pending.commit().commitment_id.to_string());
-    let target = || pending.clone().unwrap_or_else(|| existing("prop"));
+    let target = || pending.clone().unwrap_or_else(|| earlier_id("prop"));
     let body = match attempt.choice / 8 {
-        0..3 => propose(&unused("prop")),
-        3 => propose(&existing("prop")),
+        0..3 => propose(&new_id("prop")),
+        3 => propose(&earlier_id("prop")),
         4..9 => accept(&target()),
         9..11 => reject(&target()),
-        11..13 => counter(&unused("prop"), &target()),
-        13..16 => commit(&unused("cmt")),
-        16 => commit(&existing("cmt")),
-        17..19 => query(&unused("qry")),
+        11..13 => counter(&new_id("prop"), &target()),
+        13..16 => commit(&new_id("cmt")),
+        16 => commit(&earlier_id("cmt")),
+        17..19 => query(&new_id("qry")),
         19 => observe("something"),
         20 => inform("answer"),
         21..23 => inform("result"),

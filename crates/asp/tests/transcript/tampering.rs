@@ -1,4 +1,4 @@
-//! Changing, dropping, duplicating or swapping a message of a transcript is detected (property 7).
+//! Changing, dropping, duplicating or swapping a message of a transcript is detected (invariant 7).
 
 use asp::message::AuthenticatedMessage;
 use asp::session::ReceiverChecks;
@@ -84,13 +84,13 @@ fn dropped_duplicated_and_swapped_messages_are_detected() {
     }
 }
 
-/// A change by someone without the keys makes authentication fail.
+/// If someone without the keys changes a message, authentication fails.
 #[test]
 fn a_changed_message_does_not_authenticate() {
     let mut harness = RecordHarness::at(State::Introduced);
     let texts: Vec<_> = harness.record.transcript().messages().map(str::to_owned).collect();
     for text in &texts {
-        // Every seventh character, which covers every member.
+        // Changing every seventh character covers every member.
         for (offset, old) in text.char_indices().step_by(7) {
             let new = if old == '1' { '2' } else { '1' };
             let mut changed = text.clone();
@@ -100,7 +100,8 @@ fn a_changed_message_does_not_authenticate() {
     }
 }
 
-/// A later change by the signer is detected, because every later message links to the original.
+/// If the sender changes and signs an earlier message again, this is detected, because the next message links to the
+/// original.
 #[test]
 fn a_later_change_by_the_sender_is_detected() {
     let (_, messages) = completed_session();
@@ -113,7 +114,7 @@ fn a_later_change_by_the_sender_is_detected() {
         changed[index] = resigned;
         let (accepted_count, is_valid, _) = audit(&changed);
         if index + 1 == messages.len() {
-            assert!(is_valid, "no message follows it, so only the head would reveal it");
+            assert!(is_valid, "no later message links to it, so only a known head would reveal the change");
         } else {
             assert_eq!((accepted_count, is_valid), (index + 1, false));
         }

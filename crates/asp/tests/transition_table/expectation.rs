@@ -24,8 +24,8 @@ pub(crate) struct ExpectedCell {
 
 #[derive(Clone, Debug)]
 struct ExpectedCase {
-    /// Applies in this interpretation only.
-    any_state: Option<AnyStateInterpretation>,
+    /// Set if the case applies in only one interpretation of "any state".
+    only_for: Option<AnyStateInterpretation>,
     conditions: Vec<(Fact, bool)>,
     target: TransitionTarget,
 }
@@ -104,16 +104,16 @@ impl ExpectedCell {
             .map(|case| case.target)
     }
 
-    /// Returns the facts that it reads.
+    /// Returns the facts that its cases depend on.
     pub(crate) fn facts(&self, any_state: AnyStateInterpretation) -> BTreeSet<Fact> {
         self.cases(any_state).flat_map(|case| case.conditions.iter().map(|(fact, _)| *fact)).collect()
     }
 
     fn cases(&self, any_state: AnyStateInterpretation) -> impl Iterator<Item = &ExpectedCase> {
-        self.cases.iter().filter(move |case| case.any_state.is_none_or(|only| only == any_state))
+        self.cases.iter().filter(move |case| case.only_for.is_none_or(|only_for| only_for == any_state))
     }
 
-    /// Checks that `otherwise` is the last case, and only the last.
+    /// Checks that the last case, and no other, is `otherwise`.
     fn check_complete(&self, any_state: AnyStateInterpretation) -> Result<(), String> {
         let count = self.cases(any_state).count();
         match self.cases(any_state).position(|case| case.conditions.is_empty()) {
@@ -178,7 +178,7 @@ impl ExpectationParser {
             },
         };
         let cases: Vec<_> = result
-            .map(|target| ExpectedCase { any_state: None, conditions: Vec::new(), target })
+            .map(|target| ExpectedCase { only_for: None, conditions: Vec::new(), target })
             .into_iter()
             .collect();
         for sender in senders {
@@ -199,7 +199,7 @@ impl ExpectationParser {
         }
         let (condition, result) = text.split_once("->").ok_or("a case without a result")?;
         let condition = condition.trim();
-        let (any_state, condition) = match condition.split_once(':') {
+        let (only_for, condition) = match condition.split_once(':') {
             None => (None, condition),
             Some(("every-live-state", rest)) => (Some(AnyStateInterpretation::EveryLiveState), rest.trim()),
             Some(("listed-only", rest)) => (Some(AnyStateInterpretation::ListedOnly), rest.trim()),
@@ -209,7 +209,7 @@ impl ExpectationParser {
             "otherwise" => Vec::new(),
             facts => facts.split(" and ").map(parse_fact).collect::<Result<_, _>>()?,
         };
-        let case = ExpectedCase { any_state, conditions, target: parse_target(result)? };
+        let case = ExpectedCase { only_for, conditions, target: parse_target(result)? };
         for key in &self.open_cells {
             self.table.cells.entry(*key).and_modify(|cell| cell.cases.push(case.clone()));
         }

@@ -11,8 +11,8 @@ use seal::{Timestamp, UnixMillis};
 
 use crate::output::capitalize;
 
-/// Describes a message that is sent in the given state. The sentence lacks its subject, the sender. `other` names the receiver;
-/// `name` returns the name of an agent.
+/// Describes a message that is sent in the given state. The caller puts the sender's name in front of the description.
+/// `other` is the receiver's name, and `name` returns the name of any agent.
 pub(super) fn describe_message(
     body: &Body,
     state: State,
@@ -33,8 +33,8 @@ pub(super) fn describe_message(
             format!("rejects {what}: {}", body.reason)
         }
         Body::Counter(body) => {
-            let instead = noun(body.counters.as_str());
-            format!("declines {instead} and offers {} instead{}", body.subject, describe_terms(&body.terms))
+            let declined = noun(body.counters.as_str());
+            format!("declines {declined} and offers {} instead{}", body.subject, describe_terms(&body.terms))
         }
         Body::Inform(body) => describe_inform(body),
         Body::Query(body) => format!("asks for information: {}", body.subject),
@@ -47,8 +47,8 @@ pub(super) fn describe_message(
         }
         Body::Observe(body) => format!("comments on {}", body.subject),
         Body::Escalate(body) => {
-            let handler = body.handler.as_deref().unwrap_or("somebody with the authority");
-            format!("asks {handler} to decide, urgency {}: {}", body.urgency.as_str(), body.reason)
+            let handler = body.handler.as_deref().unwrap_or("someone with the authority to decide");
+            format!("asks {handler} for a decision, urgency {}: {}", body.urgency.as_str(), body.reason)
         }
         Body::Withdraw(body) => format!("withdraws: {}", body.reason),
         Body::Close(body) => match &body.summary {
@@ -169,11 +169,11 @@ pub(super) fn describe_outcome(
         }
         SessionEnding::Withdrawn(by) => format!("{} withdrew: {}", agent(by), outcome.reason),
         SessionEnding::Rejected(by) => format!("{} rejected the invitation: {}", agent(by), outcome.reason),
-        SessionEnding::TimedOut(timer) => format!("the {timer} time ran out"),
+        SessionEnding::TimedOut(timer) => format!("the {timer} timeout expired"),
         SessionEnding::Fatal(by) => format!("{} reported an unrecoverable error", agent(by)),
         _ => outcome.reason.clone(),
     };
-    let mut lines = vec![format!("the session ended {state}: {how}")];
+    let mut lines = vec![format!("the session ended in state {state}: {how}")];
     if let Some(commitment) = &outcome.commitment {
         let has_lapsed = commitment.status() == CommitmentStatus::Withdrawn
             && !matches!(outcome.ending, SessionEnding::Withdrawn(_));
@@ -183,8 +183,8 @@ pub(super) fn describe_outcome(
             format!("The commitment is {}.", commitment.status().as_str())
         });
     }
-    for (obligation, fulfilment) in &outcome.obligations {
-        let note = if *fulfilment == ObligationOutcome::Open {
+    for (obligation, obligation_outcome) in &outcome.obligations {
+        let note = if *obligation_outcome == ObligationOutcome::Open {
             " when the session ended, and neither side is known to be at fault"
         } else {
             ""
@@ -193,16 +193,16 @@ pub(super) fn describe_outcome(
             "{}: \"{}\" was {}{note}.",
             name(&obligation.party),
             obligation.action,
-            fulfilment.as_str()
+            obligation_outcome.as_str()
         ));
     }
     for role in &outcome.broken_by {
         lines.push(format!("{} broke the agreement.", agent(*role)));
     }
-    if let (Some(to), Some(commitment)) = (outcome.escrow_payee, &outcome.commitment)
+    if let (Some(payee), Some(commitment)) = (outcome.escrow_payee, &outcome.commitment)
         && let Some(escrow) = &commitment.commit().escrow
     {
-        let recipient = match to {
+        let recipient = match payee {
             Payee::Depositor => format!("back to {}", agent(commitment.sender())),
             Payee::Beneficiary => format!("to {}", agent(commitment.sender().other())),
         };

@@ -19,7 +19,7 @@ pub(super) fn numbered_lines(bytes: &[u8]) -> impl Iterator<Item = (u64, &[u8])>
 /// Appended to the error about a transcript that is too long.
 pub(super) const MAX_BYTES_HINT: &str = "; --max-bytes raises the limit";
 
-/// Returns the text of a line. Invalid UTF-8 is rejected, because a repaired text could be mistaken for the signed one.
+/// Returns the text of a line. Invalid UTF-8 is rejected, because a repaired text could be mistaken for the signed text.
 pub(super) fn line_text(line: &[u8]) -> Result<&str, String> {
     match std::str::from_utf8(line) {
         Err(reason) => Err(format!("not UTF-8 at byte {}", reason.valid_up_to() + 1)),
@@ -41,15 +41,15 @@ pub(super) fn write_file(path: &Path, text: &str) -> Result<(), CommandError> {
 }
 
 /// Returns whether both paths name the same file.
-pub(super) fn is_same_file(one: &Path, other: &Path) -> bool {
-    let canonical = one.canonicalize().ok().zip(other.canonicalize().ok());
-    canonical.map_or(one == other, |(one, other)| one == other)
+pub(super) fn is_same_file(first: &Path, second: &Path) -> bool {
+    let canonical = first.canonicalize().ok().zip(second.canonicalize().ok());
+    canonical.map_or(first == second, |(first, second)| first == second)
 }
 
-/// Maximum size of a file of agent cards.
+/// Maximum size of a file with agent cards.
 const MAX_CARDS_BYTES: u64 = 1024 * 1024;
 
-/// Reads cards from a JSON array, or one card per line. An invalid card counts as invalid input, so the exit code is that of a failed check.
+/// Reads cards from a JSON array, or one card per line. For an invalid card, the exit code is that of a failed check.
 pub(super) fn read_cards(path: &Path) -> Result<PinnedCards, CommandError> {
     let bytes = read(path, MAX_CARDS_BYTES, "")?;
     let fault =

@@ -17,7 +17,8 @@ use crate::output::{pluralize, print_stdout, printable};
 pub(crate) struct Arguments {
     /// Transcript with one message per line, as sent; - reads standard input.
     file: PathBuf,
-    /// Agent cards from a source you trust: a JSON array, or one per line. Required, because their keys verify the signatures.
+    /// File with the agents' cards, from a source you trust: a JSON array, or one card per line. Required, because the keys in
+    /// the cards verify the signatures.
     #[arg(long, value_name = "CARDS")]
     cards: Option<PathBuf>,
     /// Number of threads. Default: the number of cores.
@@ -38,8 +39,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
     verify(arguments).map(|text| print_stdout(&text))
 }
 
-/// Shown without `--cards`, because the transcript itself cannot say whose signatures to trust.
-const MISSING_CARDS: &str = "--cards is required: a file with the agents' cards, from a source you trust. Their keys verify the \
+/// Shown if `--cards` is missing.
+const MISSING_CARDS: &str = "--cards is required: a file with the agents' cards, from a source you trust. The keys in the cards verify the \
 signatures; keys from the transcript itself would prove nothing. \
 `sayso asp demo --transcript FILE` writes its agents' cards next to the transcript";
 
@@ -91,18 +92,18 @@ fn verify(arguments: &Arguments) -> Result<String, CommandError> {
                 Admission::ChainBroken(_) => {
                     return Err(fault(
                         line,
-                        "hash_chain_integrity: the previous hash matches no message of this transcript",
+                        "hash_chain_integrity: the previous hash matches no message in this transcript",
                     ));
                 }
             }
         }
     }
     record
-        .map(|record| summary(&name, &record))
+        .map(|record| format_summary(&name, &record))
         .ok_or_else(|| fault(1, "the transcript contains no messages"))
 }
 
-/// How many lines are authenticated per thread before the results are applied.
+/// Number of lines that each thread authenticates before the results are applied.
 const LINES_PER_JOB: usize = 1024;
 
 fn describe_error(error: &AspError) -> String {
@@ -153,7 +154,7 @@ fn authenticate_all(
     })
 }
 
-fn summary(name: &str, record: &SessionRecord) -> String {
+fn format_summary(name: &str, record: &SessionRecord) -> String {
     let session = record.session();
     let messages = pluralize(record.transcript().len() as u64, "message");
     let mut lines = vec![
@@ -167,7 +168,7 @@ fn summary(name: &str, record: &SessionRecord) -> String {
         lines.push(format!("warning: the session is still open ({}).", session.state()));
         if let Some(deadline) = session.next_deadline() {
             lines.push(format!(
-                "Unless another message follows, it times out at {}.",
+                "Unless another message follows, the session times out at {}.",
                 narration::format_time(deadline)
             ));
         }

@@ -31,7 +31,7 @@ use recording_file::{RecordingFile, WriteFailure};
 pub(crate) struct Arguments {
     #[command(flatten)]
     hub: HubArgs,
-    /// File for the recording, as JSON Lines for `sayso validate` and `sayso replay`. `-` is standard output.
+    /// File to write the recording to, as JSON Lines. `sayso validate` and `sayso replay` read it. `-` is standard output.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     /// Append to an existing recording.
@@ -46,7 +46,7 @@ pub(crate) struct Arguments {
     /// Languages to record, in order of preference. Example: --lang es,en
     #[arg(long = "lang", value_name = "TAG", value_delimiter = ',', default_value = "en", value_parser = parse_language_tag)]
     languages: Vec<String>,
-    /// Do not offer to answer questions. The hub then sends none, and the recording contains none.
+    /// Subscribe without offering to answer. The hub then sends no questions, so the recording contains none.
     #[arg(long)]
     no_questions: bool,
 }
@@ -73,13 +73,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
         languages: arguments.languages.clone(),
         max_events_per_second: None,
     };
-    let answers = !arguments.no_questions;
-    let request = move |context| client::recording_request(&preferences, answers, &context);
+    let can_answer = !arguments.no_questions;
+    let request = move |context| client::recording_request(&preferences, can_answer, &context);
     build_runtime(0)?.block_on(Capture::new(address, file, seen_ids, arguments.append).run(request))?;
     Ok(ExitStatus::Success)
 }
 
-/// Loads the event ids of an existing recording. A hub repeats the events of open sessions to a late subscriber with the same ids.
+/// Loads the event ids of an existing recording, because a hub repeats the events of open sessions, with the same ids, to
+/// each new subscriber.
 fn load_seen_ids(path: &Path, seen_ids: &mut RecentIds) -> Result<(), String> {
     let read_error = |error: &io::Error| {
         format!("cannot read {}: {}", printable(&path.to_string_lossy()), describe_io_error(error))
@@ -109,10 +110,10 @@ struct Capture {
     seen_ids: RecentIds,
     tape: Tape,
     subscription: Option<SubscriptionId>,
-    /// A notice that the subscription ended. It is written only if the subscription is not resumed.
+    /// A message that closes the subscription. It is written only if the subscription is not resumed.
     pending_close: Option<String>,
     is_disconnected: bool,
-    /// Whether the file already had a recording.
+    /// Whether the file already contained a recording.
     is_appending: bool,
     /// Whether a connection has been established before.
     was_connected: bool,
@@ -143,13 +144,13 @@ impl Capture {
         mut self,
         request: impl Fn(SubscribeContext) -> String + Send + Sync + 'static,
     ) -> Result<(), String> {
-        let stopped = shutdown_signal();
+        let shutdown = shutdown_signal();
         let (sender, mut updates) = mpsc::channel(QUEUE_CAPACITY);
         let follow_task = tokio::spawn(client::follow(self.address.clone(), None, request, sender));
-        tokio::pin!(stopped);
+        tokio::pin!(shutdown);
         let result = loop {
             tokio::select! {
-                () = &mut stopped => break Ok(()),
+                () = &mut shutdown => break Ok(()),
                 update = updates.recv() => match update.map(|update| self.handle_update(update)) {
                     None => break Ok(()),
                     Some(Ok(())) => {}
@@ -165,12 +166,12 @@ impl Capture {
             result = self.handle_update(update);
         }
         follow_task.abort();
-        let unsubscribed = self.unsubscribe().await;
-        let result = match (result, unsubscribed) {
+        let unsubscribe_result = self.unsubscribe().await;
+        let result = match (result, unsubscribe_result) {
             (Err(CaptureError::WriteFailed(failure)), _) | (Ok(()), Err(failure)) => {
                 self.write_failure_error(&failure)
             }
-            (Err(CaptureError::Refused(reason)), _) => Err(reason),
+            (Err(CaptureError::ConnectionFailed(reason)), _) => Err(reason),
             (Ok(()), Ok(())) => Ok(()),
         };
         if self.was_connected {
@@ -199,10 +200,13 @@ impl Capture {
                 print_stderr(&format!("Connection lost: {}. Trying to reconnect.", lost.error()));
             }
             ConnectionEvent::Ended(ConnectionLoss::Unreachable(reason)) => {
-                return Err(CaptureError::Refused(format!("cannot reach {}: {reason}", self.address.url())));
+                return Err(CaptureError::ConnectionFailed(format!(
+                    "cannot reach {}: {reason}",
+                    self.address.url()
+                )));
             }
             ConnectionEvent::Ended(ConnectionLoss::Refused(reason)) => {
-                return Err(CaptureError::Refused(reason.to_string()));
+                return Err(CaptureError::ConnectionFailed(reason.to_string()));
             }
             _ => {}
         }
@@ -211,13 +215,13 @@ impl Capture {
 
     fn handle_open(&mut self, subscription: Option<SubscriptionId>, resumed: bool) {
         let has_subscription_id = subscription.is_some();
-        let is_same = has_subscription_id && subscription == self.subscription;
+        let is_same_subscription = has_subscription_id && subscription == self.subscription;
         self.was_connected = true;
-        // On the other transports the subscription ends with the connection.
+        // On transports that cannot resume, the subscription ends with the connection.
         self.subscription = subscription.filter(|_| self.address.can_resume());
         match (std::mem::take(&mut self.is_disconnected), resumed) {
             (false, _) => {
-                print_stderr(&format!("Recording {} into {}.", self.address.url(), self.file.name()));
+                print_stderr(&format!("Recording {} to {}.", self.address.url(), self.file.name()));
                 if self.is_appending {
                     print_stderr(
                         "Appending to the existing recording. Events from the time between the two recordings are missing.",
@@ -234,12 +238,12 @@ impl Capture {
                 print_stderr("Reconnected; the recording continues where it stopped.");
             }
             (true, false) => {
-                if is_same {
+                if is_same_subscription {
                     self.pending_close = None;
                 }
                 self.gaps += 1;
                 print_stderr(
-                    "Reconnected, but the hub no longer has the events from the time in between. They are missing from the recording.",
+                    "Reconnected, but the hub no longer has the events that were sent in the meantime. They are missing from the recording.",
                 );
             }
         }
@@ -278,10 +282,10 @@ impl Capture {
         Ok(())
     }
 
-    /// Writes the pending notice that the subscription ended, if there is one.
+    /// Writes the pending close message, if there is one.
     fn write_pending_close(&mut self) -> Result<(), WriteFailure> {
         match self.pending_close.take() {
-            Some(notice) => self.file.write_line(&notice),
+            Some(message) => self.file.write_line(&message),
             None => Ok(()),
         }
     }
@@ -327,7 +331,7 @@ impl Capture {
 
 enum CaptureError {
     WriteFailed(WriteFailure),
-    Refused(String),
+    ConnectionFailed(String),
 }
 
 impl From<WriteFailure> for CaptureError {

@@ -12,13 +12,13 @@ use crate::output::{describe_io_error, print_stderr, printable};
 pub(super) struct RecordingFile {
     name: String,
     sink: RecordingSink,
-    /// The length up to which every line is complete.
+    /// The total length of the complete lines.
     complete_len: u64,
     write_failed: bool,
     /// The path, if this process created the file.
     created_path: Option<PathBuf>,
     /// Whether to truncate the file before the first write.
-    overwrite: bool,
+    must_truncate: bool,
 }
 
 enum RecordingSink {
@@ -34,7 +34,7 @@ pub(super) struct WriteFailure {
 }
 
 impl RecordingFile {
-    /// Creates a file. Overwrites an existing one only with `force`.
+    /// Creates a file. Overwrites an existing file only if `force` is set.
     pub(super) fn create(path: &Path, force: bool) -> Result<Self, String> {
         if path.as_os_str() == "-" {
             return Ok(Self::new("standard output".to_owned(), RecordingSink::Stdout(io::stdout()), 0));
@@ -47,7 +47,9 @@ impl RecordingFile {
             }),
             Err(error) if error.kind() == ErrorKind::AlreadyExists && force => {
                 match owner_only_options().open(path) {
-                    Ok(file) => Ok(Self { overwrite: true, ..Self::new(name, RecordingSink::Disk(file), 0) }),
+                    Ok(file) => {
+                        Ok(Self { must_truncate: true, ..Self::new(name, RecordingSink::Disk(file), 0) })
+                    }
                     Err(error) => Err(format!("cannot write {name}: {}", describe_io_error(&error))),
                 }
             }
@@ -58,7 +60,7 @@ impl RecordingFile {
         }
     }
 
-    /// Opens a file to append to, or creates it. Removes an incomplete last line, which a killed process leaves behind.
+    /// Opens a file to append to it, or creates it. Removes an incomplete last line, which a killed process may leave behind.
     pub(super) fn append(path: &Path) -> Result<Self, String> {
         if path.as_os_str() == "-" {
             return Err("--append needs a file, not standard output".to_owned());
@@ -86,7 +88,7 @@ impl RecordingFile {
     }
 
     fn new(name: String, sink: RecordingSink, complete_len: u64) -> Self {
-        Self { name, sink, complete_len, write_failed: false, created_path: None, overwrite: false }
+        Self { name, sink, complete_len, write_failed: false, created_path: None, must_truncate: false }
     }
 
     pub(super) fn name(&self) -> &str {
@@ -113,7 +115,7 @@ impl RecordingFile {
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), WriteFailure> {
-        if std::mem::take(&mut self.overwrite)
+        if std::mem::take(&mut self.must_truncate)
             && let RecordingSink::Disk(file) = &self.sink
         {
             // Truncation fails for pipes and devices, which do not need it.
@@ -145,8 +147,8 @@ fn owner_only_options() -> OpenOptions {
     options
 }
 
-/// Returns the total length of the complete lines, and whether the last one ends with a newline. A last line that is valid
-/// JSON counts as complete.
+/// Returns the total length of the complete lines, and whether the last of these lines ends with a newline. A last line that
+/// is valid JSON counts as complete.
 fn find_complete_end(file: &fs::File, length: u64) -> io::Result<(u64, bool)> {
     /// Maximum length of a line that contains an event.
     const MAX_LINE_BYTES: u64 = 2 * 1024 * 1024;

@@ -63,7 +63,8 @@ impl DemoAgent {
             .await
     }
 
-    /// Asks for consent. Gives up if nobody can type an answer any more and the answer timeout has passed.
+    /// Asks for consent. Returns `None` if the person refuses, or if nobody can type an answer any more and the answer timeout
+    /// has passed.
     pub(super) async fn ask(&self, action: Action) -> Result<Option<Granted>, Error> {
         let _open = self.activity.track_question();
         tokio::select! {
@@ -75,7 +76,7 @@ impl DemoAgent {
         }
     }
 
-    /// Asks for a clarification, like [`Self::ask`].
+    /// Asks for a clarification. Returns `None` without an answer, as [`Self::ask`] does.
     pub(super) async fn clarify(&self, question: ClarificationRequest) -> Result<Option<String>, Error> {
         let _open = self.activity.track_question();
         tokio::select! {

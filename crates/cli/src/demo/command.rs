@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
     /// Run one request and exit.
     #[arg(long, value_name = "TEXT", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     once: Option<String>,
-    /// Answer every question automatically, without a person.
+    /// Handle every question automatically, without asking a person.
     #[arg(long, value_enum, value_name = "HOW")]
     auto: Option<AutoAnswer>,
     /// How much to hear.
@@ -47,19 +47,19 @@ pub(crate) struct Arguments {
     listen: SocketAddr,
 }
 
-/// The answer timeout that applies if nobody can answer.
+/// The answer timeout if nobody can answer.
 const UNATTENDED_ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum length of an input line. Longer lines are skipped.
 const MAX_LINE_BYTES: u64 = 64 * 1024;
 /// Maximum number of queued input lines.
 const LINE_QUEUE_CAPACITY: usize = 16;
-/// How long to spend telling listeners that the hub is shutting down.
+/// Maximum time to tell listeners that the hub is shutting down.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
     if !arguments.listen.ip().is_loopback() {
         return Err(CommandError::cannot_run(
-            "the demo accepts everybody without a token, so --listen works on loopback only",
+            "the demo accepts listeners without a token, so --listen must be a loopback address such as 127.0.0.1:0",
         ));
     }
     let listen_error = |error: std::io::Error| {
@@ -75,7 +75,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
         None => (AnswerMode::Person, AutoAnswerMode::Off),
         Some(AutoAnswer::Accept) => (AnswerMode::Accept, AutoAnswerMode::Accept),
         Some(AutoAnswer::Reject) => (AnswerMode::Reject, AutoAnswerMode::Reject),
-        Some(AutoAnswer::None) => (AnswerMode::None, AutoAnswerMode::None),
+        Some(AutoAnswer::LetExpire) => (AnswerMode::LetExpire, AutoAnswerMode::LetExpire),
     };
     let url = format!("http://{address}");
     print_stdout(&welcome::welcome_text(language, answer_mode, once.is_some(), &url));
@@ -90,7 +90,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
     let is_interactive = std::io::stdin().is_terminal();
     let answer_timeout = match answer_mode {
         AnswerMode::Person | AnswerMode::Accept => DemoLimits::default().answer_timeout,
-        AnswerMode::Reject | AnswerMode::None => UNATTENDED_ANSWER_TIMEOUT,
+        AnswerMode::Reject | AnswerMode::LetExpire => UNATTENDED_ANSWER_TIMEOUT,
     };
     let runtime = build_runtime(2)?;
     let result = runtime.block_on(async {
@@ -118,7 +118,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
     Ok(ExitStatus::Success)
 }
 
-/// Starts the demo agent and an in-memory hub that is open to everybody on this machine.
+/// Starts the demo agent and an in-memory hub that every program on this machine can use without a token.
 fn start_hub(
     listener: tokio::net::TcpListener,
     address: SocketAddr,
@@ -165,7 +165,7 @@ impl DemoRun {
         let hooks = TerminalHooks {
             input: Some(input),
             requests: Some(requests),
-            is_understood: Some(request::is_understood),
+            is_known_request: Some(request::is_known_request),
             commands: Some(command_receiver),
             ready: Some(ready),
             synthesizer: None,
@@ -190,7 +190,7 @@ impl DemoRun {
             if !is_auto_answered {
                 self.activity.set_unattended(UNATTENDED_ANSWER_TIMEOUT);
             }
-            // The input ended; running sessions are finished first.
+            // The input has ended. Running sessions still finish.
             if self.once.is_none() && pacer.wait_until_idle().await.is_some() {
                 let _ = commands.send(TerminalCommand::Quit).await;
             }
@@ -238,7 +238,8 @@ impl DemoRun {
         Some(())
     }
 
-    /// Forwards piped input one line at a time. Each line waits until the previous one has been handled. Returns `None` if the listener has ended.
+    /// Forwards piped input one line at a time. Each line waits until the previous line has been handled. Returns `None` if
+    /// the listener has ended.
     async fn forward_paced(
         &self,
         mut lines: mpsc::Receiver<String>,
@@ -256,7 +257,7 @@ impl DemoRun {
         Some(())
     }
 
-    /// Requests a session, and tracks it so that the next line waits for it.
+    /// Requests a session, and tracks it so that the next line waits until the session has been handled.
     async fn start_tracked_session(
         &self,
         text: String,
@@ -319,7 +320,7 @@ fn read_stdin_lines(commands: mpsc::Sender<TerminalCommand>) -> mpsc::Receiver<S
     lines
 }
 
-/// Skips the rest of a line that is too long.
+/// Skips the rest of a line that is too long. Returns false if the input cannot be read.
 fn skip_rest_of_line(input: &mut impl BufRead) -> bool {
     loop {
         let Ok(bytes) = input.fill_buf() else { return false };

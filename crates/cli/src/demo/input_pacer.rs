@@ -1,5 +1,5 @@
-//! Paces input that does not come from a keyboard. A pipe may deliver all lines together, but each line assumes that the previous
-//! lines have already been handled.
+//! Paces input that does not come from a keyboard. A pipe may deliver all lines at the same time, but each line assumes that the
+//! previous lines have already been handled.
 //!
 //! Therefore a line waits until the agent has finished the earlier requests or asked a question, and all announcements have been
 //! printed. Input from a keyboard never waits.
@@ -48,13 +48,14 @@ impl InputPacer {
     /// Waits until the line can be forwarded, forwards it, and waits until it has been processed. Returns `None` if the
     /// listener has ended.
     pub(super) async fn forward_line(&mut self, line: String, input: &mpsc::Sender<String>) -> Option<()> {
-        self.wait_for_turn().await?;
+        self.wait_until_ready().await?;
         input.send(line).await.ok()?;
         self.flush(input).await
     }
 
-    /// Waits until every running session waits for an answer, or none is running, and everything has been announced.
-    async fn wait_for_turn(&mut self) -> Option<()> {
+    /// Waits until no session is running or every running session waits for an answer, and until everything has been
+    /// announced.
+    async fn wait_until_ready(&mut self) -> Option<()> {
         let is_auto_answered = self.is_auto_answered;
         self.activity
             .wait_for(|activity| {
@@ -65,7 +66,7 @@ impl InputPacer {
         self.wait_until_announced().await
     }
 
-    /// Waits until each session has been announced up to its end or to an open question.
+    /// Waits until everything that each session sent has been announced, up to its end or to an open question.
     async fn wait_until_announced(&mut self) -> Option<()> {
         for session in std::mem::take(&mut self.sessions) {
             let (sender, receiver) = oneshot::channel();
@@ -81,8 +82,8 @@ impl InputPacer {
         Some(())
     }
 
-    /// Waits until all forwarded lines have been processed. The last line has then left the channel, and a command that was
-    /// sent after it has been answered.
+    /// Waits until all forwarded lines have been processed. That is the case when the channel is empty and the listener has
+    /// answered a command that was sent afterwards.
     pub(super) async fn flush(&self, input: &mpsc::Sender<String>) -> Option<()> {
         drop(input.reserve().await.ok()?);
         let (sender, receiver) = oneshot::channel();

@@ -53,18 +53,18 @@ pub(crate) struct Assistant(mpsc::Sender<AssistantRequest>);
 
 /// A request to the demo agent.
 struct AssistantRequest {
-    /// The person's own words.
+    /// The text that the person typed.
     text: String,
     /// The person, if known.
     user: Option<String>,
     /// The language tag to answer in. If `None`, the language of the text is used.
     language: Option<String>,
-    /// Receives the id of the new session, or why none was started.
+    /// Receives the id of the new session, or the reason why no session was started.
     started: oneshot::Sender<Result<String, String>>,
 }
 
 impl Assistant {
-    /// Starts a session for a request. Returns the session's id, or why none was started.
+    /// Starts a session for a request. Returns the session's id, or the reason why no session was started.
     pub(crate) async fn start_session(
         &self,
         text: String,
@@ -135,19 +135,19 @@ mod tests {
 
     #[test]
     fn requests_queue_up_to_the_limit() {
-        for requests in [1, DemoLimits::default().queued_requests] {
+        for limit in [1, DemoLimits::default().queued_requests] {
             let (sender, mut receiver) =
-                request_channel(DemoLimits { queued_requests: requests, ..DemoLimits::default() });
+                request_channel(DemoLimits { queued_requests: limit, ..DemoLimits::default() });
             let request = || AssistantRequest {
                 text: String::new(),
                 user: None,
                 language: None,
                 started: tokio::sync::oneshot::channel().0,
             };
-            assert_eq!((0..100).filter(|_| sender.try_send(request()).is_ok()).count(), requests);
+            assert_eq!((0..100).filter(|_| sender.try_send(request()).is_ok()).count(), limit);
             assert!(
                 receiver.try_recv().is_ok() && sender.try_send(request()).is_ok(),
-                "after one request was received, one more fits"
+                "after one request was received, one more can be sent"
             );
         }
     }

@@ -74,29 +74,30 @@ const SPANISH_WORDS: [&str; 21] = [
     "cuanto", "mis", "del", "al", "puede", "hace", "esta",
 ];
 
-/// Returns the scenario and details of a request, and its language: the preferred one, else the one its words suggest.
+/// Parses a request. Its language is the preferred language. Without a preference, it is the language that the words suggest.
 pub(super) fn parse_request(text: &str, preferred: Option<Language>) -> ParsedRequest {
     let words = tokenize(text);
-    let (scenario, language) = find_scenario(&words);
-    let detected = detect_language(text, &words).or(language);
+    let (scenario, scenario_language) = find_scenario(&words);
+    let detected = detect_language(text, &words).or(scenario_language);
     let language = preferred.or(detected).unwrap_or(Language::English);
     let default_recipient = if scenario == DemoScenario::Mail { "Ada" } else { "Ben" };
     ParsedRequest { scenario, language, details: RequestDetails::extract(text, &words, default_recipient) }
 }
 
 /// Returns whether the request selects a scenario.
-pub(super) fn is_understood(text: &str) -> bool {
+pub(super) fn is_known_request(text: &str) -> bool {
     parse_request(text, None).scenario != DemoScenario::Unknown
 }
 
+/// Returns the scenario, and the language of the words that selected it.
 fn find_scenario(words: &[Word<'_>]) -> (DemoScenario, Option<Language>) {
     let line = words.iter().fold(String::from(" "), |line, word| line + &word.folded + " ");
-    let missing = [
+    let missing_tool_phrases = [
         [" does not exist ", " no such tool ", " doesn t exist "].as_slice(),
         &[" no existe "],
         &[" ko si "],
     ];
-    for (phrases, language) in missing.into_iter().zip(Language::ALL) {
+    for (phrases, language) in missing_tool_phrases.into_iter().zip(Language::ALL) {
         if phrases.iter().any(|phrase| line.contains(phrase)) {
             return (DemoScenario::NoSuchTool, Some(language));
         }
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_words_select_their_scenario() {
+    fn words_select_the_scenario() {
         for (text, expected) in [
             ("Hello, please respond briefly.", DemoScenario::Greeting),
             ("help", DemoScenario::Greeting),

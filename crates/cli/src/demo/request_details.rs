@@ -1,4 +1,4 @@
-//! The details in a request: amount, recipient and place. Nothing else from a request is repeated.
+//! The details in a request: amount, recipient and place. The agent repeats nothing else from a request.
 
 use std::borrow::Cow;
 
@@ -16,9 +16,9 @@ pub(super) struct RequestDetails {
     pub(super) place: Option<String>,
 }
 
-/// Maximum number of characters of a name.
+/// Maximum number of characters in a name.
 const MAX_NAME_CHARS: usize = 24;
-/// Maximum number of characters of a place.
+/// Maximum number of characters in a place.
 const MAX_PLACE_CHARS: usize = 60;
 /// Words after "to" that are not names.
 const NON_NAME_WORDS: [&str; 22] = [
@@ -45,40 +45,41 @@ impl RequestDetails {
         }
         let is_singular = self.amount == "1";
         let euros = format!("{} {}", self.amount, if is_singular { "euro" } else { "euros" });
-        let all = [
+        let values = [
             ("{amount}", self.amount.as_str()),
             ("{exact}", &self.exact_amount),
             ("{euros}", &euros),
             ("{recipient}", &self.recipient),
             ("{place}", self.place.as_deref().unwrap_or_default()),
         ];
-        Cow::Owned(all.into_iter().fold(text.to_owned(), |text, (name, value)| text.replace(name, value)))
+        Cow::Owned(values.into_iter().fold(text.to_owned(), |text, (name, value)| text.replace(name, value)))
     }
 }
 
-/// Returns the first number in the text, if it is a plausible amount.
+/// Returns the first number in the text in two forms, if it is a plausible amount. The first form omits cents that are zero;
+/// the second form always has cents.
 fn parse_amount(text: &str) -> Option<(String, String)> {
     let start = text.find(|character: char| character.is_ascii_digit())?;
     let number = text.get(start..)?;
     let end =
         number.find(|character: char| !character.is_ascii_digit() && character != '.' && character != ',');
     let number = number.get(..end.unwrap_or(number.len()))?.trim_end_matches(['.', ',']);
-    let (whole, cents) = match number.rsplit_once(['.', ',']) {
-        Some((whole, cents)) if cents.len() == 2 => (whole.to_owned(), cents.to_owned()),
+    let (euros, cents) = match number.rsplit_once(['.', ',']) {
+        Some((euros, cents)) if cents.len() == 2 => (euros.to_owned(), cents.to_owned()),
         _ => (number.to_owned(), "00".to_owned()),
     };
-    let whole = whole.replace(['.', ','], "");
-    let whole = whole.trim_start_matches('0');
-    if whole.is_empty() || whole.len() > 6 {
+    let euros = euros.replace(['.', ','], "");
+    let euros = euros.trim_start_matches('0');
+    if euros.is_empty() || euros.len() > 6 {
         return None;
     }
-    let exact_amount = format!("{whole}.{cents}");
-    Some((if cents == "00" { whole.to_owned() } else { exact_amount.clone() }, exact_amount))
+    let exact_amount = format!("{euros}.{cents}");
+    Some((if cents == "00" { euros.to_owned() } else { exact_amount.clone() }, exact_amount))
 }
 
 /// Returns the recipient: a word after "to", or else any capitalized word.
 fn parse_recipient(words: &[Word<'_>]) -> Option<String> {
-    let after = words.iter().position(|word| ["to", "a", "para", "si"].contains(&word.folded.as_str()));
+    let preposition = words.iter().position(|word| ["to", "a", "para", "si"].contains(&word.folded.as_str()));
     let is_capitalized = |word: &&Word<'_>| word.original.starts_with(char::is_uppercase);
     let could_be_name = |word: &&Word<'_>| {
         let characters = word.original.chars().count();
@@ -86,25 +87,25 @@ fn parse_recipient(words: &[Word<'_>]) -> Option<String> {
             && word.folded.chars().all(char::is_alphabetic)
             && !NON_NAME_WORDS.contains(&word.folded.as_str())
     };
-    let following =
-        || after.into_iter().flat_map(|at| words.iter().skip(at + 1).take(4)).filter(could_be_name);
-    let capitalized = following().find(is_capitalized);
+    let names_after =
+        || preposition.into_iter().flat_map(|at| words.iter().skip(at + 1).take(4)).filter(could_be_name);
+    let capitalized = names_after().find(is_capitalized);
     let any_capitalized = words.iter().skip(1).filter(could_be_name).find(is_capitalized);
-    let name = capitalized.or_else(|| following().next()).or(any_capitalized)?.original;
+    let name = capitalized.or_else(|| names_after().next()).or(any_capitalized)?.original;
     Some(capitalize(name)).filter(|name| !name.is_empty())
 }
 
 /// Returns the place after "in", "at" or "for".
 fn parse_place(words: &[Word<'_>]) -> Option<String> {
     // In Yoruba, `ní` means "in" and `ni` does not.
-    let is_where = |word: &Word<'_>| {
+    let is_preposition = |word: &Word<'_>| {
         ["in", "at", "for", "en"].contains(&word.folded.as_str())
             || word.folded == "ni" && !word.original.eq_ignore_ascii_case("ni")
     };
-    let after = words.iter().position(is_where)?;
+    let preposition = words.iter().position(is_preposition)?;
     let stop_words = ["today", "tomorrow", "now", "hoy", "manana", "please", "the", "me", "loni"];
     let following =
-        words.iter().skip(after + 1).take_while(|word| !stop_words.contains(&word.folded.as_str()));
+        words.iter().skip(preposition + 1).take_while(|word| !stop_words.contains(&word.folded.as_str()));
     let place = following.take(3).map(|word| word.original).collect::<Vec<_>>().join(" ");
     parse_place_answer(&place)
 }

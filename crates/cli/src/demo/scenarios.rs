@@ -14,20 +14,20 @@ use super::request_details::parse_place_answer;
 pub(super) async fn run_scenario(agent: DemoAgent, scenario: DemoScenario) -> Result<(), Error> {
     match scenario {
         DemoScenario::Greeting => answer(agent, &phrases::GREETING).await,
-        DemoScenario::Balance => balance(agent).await,
+        DemoScenario::Balance => run_balance(agent).await,
         DemoScenario::Transfer => run_confirmed_action(agent, &phrases::TRANSFER).await,
         DemoScenario::Booking => run_confirmed_action(agent, &phrases::BOOKING).await,
         DemoScenario::Mail => run_confirmed_action(agent, &phrases::MAIL).await,
         DemoScenario::Deletion => run_confirmed_action(agent, &phrases::DELETION).await,
-        DemoScenario::Weather => weather(agent).await,
+        DemoScenario::Weather => run_weather(agent).await,
         DemoScenario::Explanation => {
             think(&agent).await?;
             answer(agent, &phrases::EXPLANATION).await
         }
-        DemoScenario::NoSuchTool => no_such_tool(agent).await,
-        DemoScenario::Handoff => handoff(agent).await,
-        DemoScenario::Failure => failure(agent).await,
-        DemoScenario::Cancellation => cancellation(agent).await,
+        DemoScenario::NoSuchTool => run_no_such_tool(agent).await,
+        DemoScenario::Handoff => run_handoff(agent).await,
+        DemoScenario::Failure => run_failure(agent).await,
+        DemoScenario::Cancellation => run_cancellation(agent).await,
         DemoScenario::Unknown => {
             write(&agent, &phrases::UNKNOWN).await?;
             let summary = agent.localize_phrase(&phrases::NOT_UNDERSTOOD);
@@ -62,8 +62,8 @@ async fn write(agent: &DemoAgent, text: &TranslatedText) -> Result<(), Error> {
         .await
 }
 
-async fn balance(agent: DemoAgent) -> Result<(), Error> {
-    let tool = look_up(&agent).await?;
+async fn run_balance(agent: DemoAgent) -> Result<(), Error> {
+    let tool = start_lookup(&agent).await?;
     agent
         .session
         .progress(ProgressUpdate::new(agent.localize_phrase(&phrases::LOOKUP_RUNNING)).step(1, 1))
@@ -72,7 +72,7 @@ async fn balance(agent: DemoAgent) -> Result<(), Error> {
     answer(agent, &phrases::BALANCE).await
 }
 
-async fn look_up(agent: &DemoAgent) -> Result<ToolCall<'_>, Error> {
+async fn start_lookup(agent: &DemoAgent) -> Result<ToolCall<'_>, Error> {
     agent
         .session
         .change_state(StateChange::new(ReportedState::CallingTool, agent.localize_phrase(&phrases::CALLING)))
@@ -80,7 +80,7 @@ async fn look_up(agent: &DemoAgent) -> Result<ToolCall<'_>, Error> {
     agent.session.tool("look_up_balance").says(agent.localize_phrase(&phrases::LOOKUP_STARTED)).start().await
 }
 
-/// Asks first, and acts only if the person accepts.
+/// Asks for consent, and performs the action only if the person accepts.
 async fn run_confirmed_action(agent: DemoAgent, confirmed: &ConfirmedAction) -> Result<(), Error> {
     think(&agent).await?;
     let action = Action::new(confirmed.tool, agent.details.fill_template(confirmed.arguments))
@@ -102,7 +102,7 @@ async fn run_confirmed_action(agent: DemoAgent, confirmed: &ConfirmedAction) -> 
     answer(agent, &confirmed.answer).await
 }
 
-async fn weather(mut agent: DemoAgent) -> Result<(), Error> {
+async fn run_weather(mut agent: DemoAgent) -> Result<(), Error> {
     if agent.details.place.is_none() {
         think(&agent).await?;
         let question =
@@ -118,7 +118,7 @@ async fn weather(mut agent: DemoAgent) -> Result<(), Error> {
     answer(agent, if has_place { &phrases::WEATHER } else { &phrases::WEATHER_WITHOUT_PLACE }).await
 }
 
-async fn no_such_tool(agent: DemoAgent) -> Result<(), Error> {
+async fn run_no_such_tool(agent: DemoAgent) -> Result<(), Error> {
     think(&agent).await?;
     let failure = Failure::new(agent.localize_phrase(&phrases::NO_SUCH_TOOL))
         .category(ErrorCategory::RequiresUser)
@@ -127,7 +127,7 @@ async fn no_such_tool(agent: DemoAgent) -> Result<(), Error> {
     agent.session.fail(failure).await
 }
 
-async fn handoff(agent: DemoAgent) -> Result<(), Error> {
+async fn run_handoff(agent: DemoAgent) -> Result<(), Error> {
     agent
         .session
         .change_state(StateChange::new(
@@ -143,8 +143,8 @@ async fn handoff(agent: DemoAgent) -> Result<(), Error> {
     agent.session.finish(summary).await
 }
 
-async fn failure(agent: DemoAgent) -> Result<(), Error> {
-    let tool = look_up(&agent).await?;
+async fn run_failure(agent: DemoAgent) -> Result<(), Error> {
+    let tool = start_lookup(&agent).await?;
     tool.fail_with_summary(
         agent.localize_phrase(&phrases::LOOKUP_FAILED),
         agent.localize_text(&phrases::NO_ANSWER),
@@ -157,7 +157,7 @@ async fn failure(agent: DemoAgent) -> Result<(), Error> {
     agent.session.fail(failure).await
 }
 
-async fn cancellation(agent: DemoAgent) -> Result<(), Error> {
+async fn run_cancellation(agent: DemoAgent) -> Result<(), Error> {
     think(&agent).await?;
     let cancellation = Cancellation::new(agent.localize_phrase(&phrases::CANCELLED)).requested_by_user();
     agent.session.cancel(cancellation).await

@@ -6,7 +6,7 @@ pub(super) struct Word<'t> {
     pub(super) folded: String,
 }
 
-/// How many bytes of a request are examined at most.
+/// Maximum number of bytes of a request that are examined.
 const MAX_REQUEST_BYTES: usize = 2_000;
 
 /// Returns the words at the start of a text.
@@ -23,7 +23,7 @@ fn fold(word: &str) -> String {
     word.to_lowercase().chars().filter(|character| !is_mark(*character)).map(strip_accent).collect()
 }
 
-/// Returns whether the character is a combining mark. Yoruba text may contain them.
+/// Returns whether the character is a combining mark, as Yoruba text may contain.
 fn is_mark(character: char) -> bool {
     ('\u{300}'..='\u{36f}').contains(&character)
 }

@@ -26,9 +26,9 @@ const REQUESTS: [TranslatedText; 11] = [
     translated("cancel", "cancela algo, por favor", "fagi lé e"),
 ];
 const ANSWER_HINT: TranslatedText = translated(
-    "When it asks, type yes or no; no answer means no. Type repeat to hear the question again, more time to get more time, stop to stop the assistant, help for more, quit to leave.",
-    "Cuando pregunte, escriba sí o no; sin respuesta es no. Escriba repetir para oír otra vez la pregunta, más tiempo para tener más tiempo, parar para parar al asistente, ayuda para lo demás, salir para terminar.",
-    "Bí ó bá béèrè, tẹ bẹ́ẹ̀ni tàbí bẹ́ẹ̀kọ́; bí o kò bá dáhùn, bẹ́ẹ̀kọ́ ni. Tẹ tún sọ láti tún gbọ́ ìbéèrè náà, àkókò sí i fún àkókò sí i, dúró láti dá olùrànlọ́wọ́ dúró, ìrànlọ́wọ́ fún ìyókù, jáde láti parí.",
+    "When the assistant asks, type yes or no; no answer means no. Type repeat to hear the question again, more time to get more time, stop to stop the assistant, help for more, quit to leave.",
+    "Cuando el asistente pregunte, escriba sí o no; sin respuesta es no. Escriba repetir para oír otra vez la pregunta, más tiempo para tener más tiempo, parar para parar al asistente, ayuda para lo demás, salir para terminar.",
+    "Bí olùrànlọ́wọ́ bá béèrè, tẹ bẹ́ẹ̀ni tàbí bẹ́ẹ̀kọ́; bí o kò bá dáhùn, bẹ́ẹ̀kọ́ ni. Tẹ tún sọ láti tún gbọ́ ìbéèrè náà, àkókò sí i fún àkókò sí i, dúró láti dá olùrànlọ́wọ́ dúró, ìrànlọ́wọ́ fún ìyókù, jáde láti parí.",
 );
 const AUTO_ACCEPT_NOTE: TranslatedText = translated(
     "Every question is answered automatically: yes.",
@@ -59,13 +59,18 @@ pub(super) enum AnswerMode {
     Person,
     Accept,
     Reject,
-    None,
+    LetExpire,
 }
 
 /// Returns the introduction and how to answer. With `--once`, the possible requests are omitted.
-pub(super) fn welcome_text(language: Language, answer_mode: AnswerMode, once: bool, url: &str) -> String {
+pub(super) fn welcome_text(
+    language: Language,
+    answer_mode: AnswerMode,
+    is_single_request: bool,
+    url: &str,
+) -> String {
     let mut lines = vec![INTRODUCTION.in_language(language).to_owned()];
-    if !once {
+    if !is_single_request {
         lines.push(ASK_HINT.in_language(language).to_owned());
         lines.extend(REQUESTS.iter().map(|request| format!("  {}", request.in_language(language))));
     }
@@ -73,7 +78,7 @@ pub(super) fn welcome_text(language: Language, answer_mode: AnswerMode, once: bo
         AnswerMode::Person => &ANSWER_HINT,
         AnswerMode::Accept => &AUTO_ACCEPT_NOTE,
         AnswerMode::Reject => &AUTO_REJECT_NOTE,
-        AnswerMode::None => &NO_ANSWER_NOTE,
+        AnswerMode::LetExpire => &NO_ANSWER_NOTE,
     };
     lines.push(hint.in_language(language).to_owned());
     lines.push(format!("{} {url}", ADDRESS_NOTE.in_language(language)));

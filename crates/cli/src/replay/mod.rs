@@ -4,7 +4,7 @@
 //!   validate::item_reader ─▶ narration: announcements at their times (playback_clock)
 //!                       ├──▶ serve: events, to every subscriber
 //!                       └──▶ checker ─▶ timeline ─▶ trace: one line per step, with the rules it broke
-//!                                               └──▶ svg: a diagram of the same
+//!                                               └──▶ svg: a diagram of the same steps
 //! ```
 
 mod checker;
@@ -44,10 +44,10 @@ pub(crate) struct Arguments {
     /// Print a state-machine trace: one line per step, with every rule that the step breaks.
     #[arg(long, conflicts_with_all = ["speed", "listen"])]
     visualize: bool,
-    /// Draw the sessions as SVG into this file, with lanes for state, tools, output and questions.
+    /// Draw the sessions as an SVG and write it to this file. The lanes show state, tools, output and questions.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["speed", "listen"])]
     svg: Option<PathBuf>,
-    /// Serve the recording to listeners at this address, like a hub. Each listener gets it from the start.
+    /// Serve the recording to listeners at this address, like a hub. Each listener gets the recording from the start.
     #[arg(long, value_name = "ADDR")]
     listen: Option<String>,
     /// How much to hear.
@@ -109,9 +109,9 @@ fn trace_and_draw(arguments: &Arguments) -> Result<ExitStatus, String> {
     let mut diagram = arguments.svg.is_some().then(RecordingDiagram::default);
     let (mut errors, mut warnings, mut is_tracing) = (0_u64, 0_u64, arguments.visualize);
     let mut count = |violations: &[RuleViolation]| {
-        let bad = violations.iter().filter(|violation| violation.is_error).count() as u64;
-        errors += bad;
-        warnings += violations.len() as u64 - bad;
+        let error_count = violations.iter().filter(|violation| violation.is_error).count() as u64;
+        errors += error_count;
+        warnings += violations.len() as u64 - error_count;
     };
     while let Some(item) = items.next().map_err(io_error)? {
         let (checked, findings) = checker.check_item(&item, &mut tape);

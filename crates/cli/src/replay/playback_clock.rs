@@ -24,7 +24,7 @@ impl Speed {
         }
     }
 
-    /// Returns how long to wait for something that came `millis` milliseconds later.
+    /// Returns how long a pause of `millis` milliseconds in the recording lasts at this speed.
     pub(super) fn scale_pause(self, millis: i64) -> Duration {
         match self {
             Self::Max => Duration::ZERO,
@@ -48,7 +48,7 @@ impl PlaybackClock {
         Self { speed, started_at: None }
     }
 
-    /// Waits until that time in the recording. Returns immediately if it has passed.
+    /// Waits until playback reaches that time in the recording. Returns immediately if that time has passed.
     pub(super) fn wait_until(&mut self, at: UnixMillis) {
         let (started, first) = *self.started_at.get_or_insert_with(|| (Instant::now(), at));
         let pause = self.speed.scale_pause(at.millis_since(first));

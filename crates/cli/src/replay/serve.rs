@@ -1,4 +1,4 @@
-//! Serves a recording to listeners. Each listener gets it from the start.
+//! Serves a recording to listeners. Each listener gets the recording from the start.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,8 @@ pub(super) fn run(path: &Path, address: &str, speed: Speed) -> Result<(), String
     let address: SocketAddr = parse_listen_address(address).ok_or_else(invalid)?;
     if !address.ip().is_loopback() {
         return Err(
-            "everybody who connects gets the recording, so --listen works on loopback only".to_owned()
+            "anyone who connects gets the recording without a token, so --listen works on loopback only"
+                .to_owned(),
         );
     }
     if path.as_os_str() == "-" {
@@ -31,7 +32,7 @@ pub(super) fn run(path: &Path, address: &str, speed: Speed) -> Result<(), String
     let runtime = build_runtime(2)?;
     let path = path.to_owned();
     let result = runtime.block_on(async move {
-        let stopped = shutdown_signal();
+        let shutdown = shutdown_signal();
         let listener = TcpListener::bind(address)
             .await
             .map_err(|error| format!("cannot listen on {address}: {}", describe_io_error(&error)))?;
@@ -47,7 +48,7 @@ pub(super) fn run(path: &Path, address: &str, speed: Speed) -> Result<(), String
         print_stderr(&format!("listening on http://{address}"));
         tokio::select! {
             () = replay.serve(listener) => {}
-            () = stopped => {}
+            () = shutdown => {}
         }
         Ok(())
     });
@@ -55,7 +56,7 @@ pub(super) fn run(path: &Path, address: &str, speed: Speed) -> Result<(), String
     result
 }
 
-/// Counts the events. Unplayable input is reported before anybody listens.
+/// Counts the events. Input that cannot be played is reported before the server starts.
 fn count_events(path: &Path) -> Result<u64, String> {
     let name = super::display_name(path);
     let mut items = ItemReader::new(super::open(path)?);

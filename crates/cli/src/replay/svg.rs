@@ -16,9 +16,9 @@ use session_diagram::SessionDiagram;
 /// Maximum number of rows, to keep the diagram readable and renderable.
 const MAX_ROWS: usize = 2000;
 const WIDTH: i32 = 1240;
-/// Height of the headings of a session and its lanes.
+/// Height of the headings above a session.
 const HEADING_HEIGHT: i32 = 76;
-const TOP: i32 = 64;
+const FIRST_NOTE_Y: i32 = 64;
 
 /// A diagram of a recording, under construction.
 #[derive(Default)]
@@ -78,13 +78,13 @@ impl RecordingDiagram {
         }
         let notes = self.notes(unfinished);
         let mut body = String::new();
-        let mut y = TOP + 20 * i32::try_from(notes.len()).unwrap_or(0);
+        let mut y = FIRST_NOTE_Y + 20 * i32::try_from(notes.len()).unwrap_or(0);
         for (note, at) in notes.iter().zip(0..) {
             let class = if note.1 { "bad" } else { "soft" };
             let _ = writeln!(
                 body,
                 r#"<text class="{class}" x="24" y="{}">{}</text>"#,
-                TOP + 20 * at,
+                FIRST_NOTE_Y + 20 * at,
                 escape_xml(&crate::svg_text::truncate(&note.0, 170))
             );
         }

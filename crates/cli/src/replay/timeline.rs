@@ -11,7 +11,7 @@ use aaep::session::{SessionEvent, SessionEventBody};
 use listen::sanitize;
 use seal::UnixMillis;
 
-use crate::output::printable;
+use crate::output::{capitalize, printable};
 use crate::svg_text::truncate;
 
 pub(super) struct TimelineEntry {
@@ -91,7 +91,7 @@ const MAX_FINDING_CHARS: usize = 1000;
 /// Longer names are shortened and distinguished by a hash.
 const MAX_NAME_CHARS: usize = 128;
 
-/// Builds timeline entries. Keeps only hashes of untrusted names, so that long ones cost no more memory than short ones.
+/// Builds timeline entries. Stores only hashes of untrusted names, so that long names use no more memory than short ones.
 #[derive(Default)]
 pub(super) struct TimelineBuilder {
     hasher: RandomState,
@@ -128,27 +128,28 @@ impl TimelineBuilder {
                 entry.lane = TimelineLane::Answer;
                 entry.session =
                     self.questions.get(&self.hasher.hash_one(&**token)).map(|(session, _)| session.clone());
-                entry.text = format!("A reply to {} that has no effect.", self.question_label(token));
+                entry.text = format!("An invalid reply to {} has no effect.", self.question_label(token));
             }
             CheckedDocument::EventWithoutSession(_) => {
-                "An event without a session.".clone_into(&mut entry.text);
+                "This event has no session.".clone_into(&mut entry.text);
             }
-            _ => "Something that is neither an event nor a message.".clone_into(&mut entry.text),
+            _ => "This is neither an event nor a message.".clone_into(&mut entry.text),
         }
         entry
     }
 
-    /// Returns the label of the session, and the agent if it is not the session's first.
+    /// Returns the label of the session, and the agent's name if it is not the first agent in the session.
     fn label_session(&mut self, id: &str, agent: &str) -> (SessionLabel, Option<String>) {
-        let (hash, from) = (self.hasher.hash_one(id), self.hasher.hash_one(agent));
+        let (hash, agent_hash) = (self.hasher.hash_one(id), self.hasher.hash_one(agent));
         let next = u32::try_from(self.session_numbers.len()).unwrap_or(u32::MAX).saturating_add(1);
         if self.session_numbers.len() < MAX_TRACKED {
-            self.session_numbers.entry(hash).or_insert((next, from));
+            self.session_numbers.entry(hash).or_insert((next, agent_hash));
         }
         match self.session_numbers.get(&hash) {
-            Some((number, first)) => {
-                (SessionLabel(format!("session {number}")), (*first != from).then(|| short_name(agent)))
-            }
+            Some((number, first_agent_hash)) => (
+                SessionLabel(format!("session {number}")),
+                (*first_agent_hash != agent_hash).then(|| short_name(agent)),
+            ),
             None => (SessionLabel(format!("session {}", short_name(id))), None),
         }
     }
@@ -199,12 +200,9 @@ impl TimelineBuilder {
             let by = resolution
                 .resolved_by
                 .as_deref()
-                .map_or_else(String::new, |by| format!(", by {}", short_name(by)));
-            let mut outcome = format!("{} is {decision_text}{by}.", self.question_label(&token));
-            if let Some(first) = outcome.get_mut(..1) {
-                first.make_ascii_uppercase();
-            }
-            entry.outcome = Some(outcome);
+                .map_or_else(String::new, |by| format!(" (resolved by {})", short_name(by)));
+            let label = capitalize(&self.question_label(&token));
+            entry.outcome = Some(format!("{label} was {decision_text}{by}."));
             entry.resolved_question = Some(self.short_key(&token));
         }
     }
@@ -222,15 +220,16 @@ impl TimelineBuilder {
         let (lane, token, text) = match message {
             Message::ConfirmationReply(reply) => {
                 let text = format!(
-                    "The reply to {} is {}.",
-                    self.question_label(reply.reply_token.as_str()),
+                    "{} was answered: {}.",
+                    capitalize(&self.question_label(reply.reply_token.as_str())),
                     short_name(reply.decision.as_str())
                 );
                 (TimelineLane::Answer, Some(reply.reply_token.as_str()), text)
             }
             Message::ClarificationReply(reply) => {
                 let token = reply.reply_token.as_str();
-                (TimelineLane::Answer, Some(token), format!("A reply to {}.", self.question_label(token)))
+                let label = capitalize(&self.question_label(token));
+                (TimelineLane::Answer, Some(token), format!("{label} was answered."))
             }
             Message::DeadlineExtend(extension) => {
                 let token = extension.reply_token.as_str();
@@ -243,7 +242,7 @@ impl TimelineBuilder {
             Message::SessionStop(stop) => (
                 TimelineLane::Answer,
                 None,
-                format!("The person stops {}.", short_name(stop.session_id.as_str())),
+                format!("The person stops the session {}.", short_name(stop.session_id.as_str())),
             ),
             Message::SubscriptionClose(close) => {
                 let why = close.reason_code.as_deref().unwrap_or("no reason given");
@@ -261,15 +260,20 @@ impl TimelineBuilder {
     }
 }
 
-/// Classifies an event: its lane, the change in that lane, the name of the thing, and a description.
+/// Classifies an event. Returns its lane, the change in that lane, the name of the tool call, output or question, and a
+/// description.
 fn classify_event(event: &SessionEvent<Cow<'_, str>>) -> (TimelineLane, LaneChange, String, String) {
     let simple = |lane, change, text: &str| (lane, change, String::new(), text.to_owned());
-    let ended =
-        |how: &str| (TimelineLane::Session, LaneChange::Ends, how.to_owned(), format!("It ends: {how}."));
+    let ended = |how: &str| {
+        (TimelineLane::Session, LaneChange::Ends, how.to_owned(), format!("The session ends: {how}."))
+    };
     match &event.body {
-        SessionEventBody::Started => {
-            (TimelineLane::Session, LaneChange::Begins, "started".to_owned(), "It starts.".to_owned())
-        }
+        SessionEventBody::Started => (
+            TimelineLane::Session,
+            LaneChange::Begins,
+            "started".to_owned(),
+            "The session starts.".to_owned(),
+        ),
         SessionEventBody::Completed => ended("completed"),
         SessionEventBody::Errored => ended("errored"),
         SessionEventBody::Cancelled => ended("cancelled"),
@@ -284,7 +288,7 @@ fn classify_event(event: &SessionEvent<Cow<'_, str>>) -> (TimelineLane, LaneChan
             (TimelineLane::Progress, LaneChange::Instant, String::new(), format!("{percent:.0} percent."))
         }
         SessionEventBody::ProgressUpdated { percent: None, .. } => {
-            simple(TimelineLane::Progress, LaneChange::Instant, "It continues.")
+            simple(TimelineLane::Progress, LaneChange::Instant, "The agent reports progress.")
         }
         SessionEventBody::ToolInvoked { tool, call_id: call, high_risk, irreversible, .. } => {
             let mut text = format!("{} is called.", tool_name(tool, call.as_deref()));
@@ -309,8 +313,8 @@ fn classify_event(event: &SessionEvent<Cow<'_, str>>) -> (TimelineLane, LaneChan
         } => {
             let name = output.as_deref().unwrap_or("the output");
             let end = position.saturating_add(*length);
-            let all = if *complete { " That is all of it." } else { "" };
-            let text = format!("{}, characters {position} to {end}.{all}", short_name(name));
+            let completion = if *complete { " The output is complete." } else { "" };
+            let text = format!("{}, characters {position} to {end}.{completion}", short_name(name));
             let change = match (*complete, *position) {
                 (true, _) => LaneChange::Ends,
                 (false, 0) => LaneChange::Begins,
@@ -321,7 +325,7 @@ fn classify_event(event: &SessionEvent<Cow<'_, str>>) -> (TimelineLane, LaneChan
         SessionEventBody::Confirmation(question) => {
             let warning = if question.irreversible == Some(true) { " This cannot be undone." } else { "" };
             let text = format!(
-                "May it do this: {}{warning} Time to answer: {} seconds.",
+                "Permission requested: {}{warning} Time to answer: {} seconds.",
                 to_sentence(&question.action),
                 question.timeout_seconds
             );
@@ -329,14 +333,14 @@ fn classify_event(event: &SessionEvent<Cow<'_, str>>) -> (TimelineLane, LaneChan
         }
         SessionEventBody::Clarification(question) => {
             let text = format!(
-                "It asks: {} Time to answer: {} seconds.",
+                "The agent asks: {} Time to answer: {} seconds.",
                 to_sentence(&question.question),
                 question.timeout_seconds
             );
             (TimelineLane::Question, LaneChange::Begins, question.token.to_string(), text)
         }
         SessionEventBody::Handoff => {
-            simple(TimelineLane::Handoff, LaneChange::Instant, "It hands over to someone else.")
+            simple(TimelineLane::Handoff, LaneChange::Instant, "The agent hands over to someone else.")
         }
         _ => simple(TimelineLane::Other, LaneChange::Instant, "An event of an extension."),
     }
@@ -358,7 +362,7 @@ pub(super) fn short_name(text: &str) -> String {
     truncate(&sanitize(text, true), 60)
 }
 
-/// Formats untrusted text as one line that ends as a sentence.
+/// Formats untrusted text as one line that ends with punctuation.
 fn to_sentence(text: &str) -> String {
     let mut text = truncate(&sanitize(text, true), 200);
     if text.chars().next_back().is_some_and(char::is_alphanumeric) {
@@ -369,7 +373,7 @@ fn to_sentence(text: &str) -> String {
 
 /// Formats the time since the start of the recording.
 pub(super) fn format_offset(at: Option<i64>) -> String {
-    let Some(at) = at else { return "no time".to_owned() };
+    let Some(at) = at else { return "no timestamp".to_owned() };
     let (sign, millis) = (if at < 0 { "-" } else { "" }, at.unsigned_abs());
     let (seconds, millis) = (millis / 1000, millis % 1000);
     format!("{sign}{}:{:02}:{:02}.{millis:03}", seconds / 3600, seconds / 60 % 60, seconds % 60)

@@ -21,7 +21,7 @@ pub(super) fn format_violation(violation: &RuleViolation, line: u64) -> String {
     format!("{}: {} {} (line {line})", violation.severity_label(), violation.rule, violation.message)
 }
 
-/// Formats a violation that is found at the end of the recording, such as a session that is still open.
+/// Formats a violation that is detected at the end of the recording, such as a session that is still open.
 pub(super) fn format_unfinished(line: u64, violation: &RuleViolation) -> String {
     format!("at the end, {}\n", format_violation(violation, line))
 }

@@ -26,18 +26,18 @@ pub(crate) fn manifest_json(transports: &[&str]) -> String {
 }
 
 /// Returns the extension with facts that have no member in a manifest: the prefix of the HTTP routes (B.1.1) and the framing of the Unix socket (B.4.4, C-E10).
-fn manifest_extension(unix: bool) -> String {
+fn manifest_extension(has_unix_socket: bool) -> String {
     write_object(|writer| {
         writer.key("sayso").object(|writer| {
             writer.key("http_prefix").text("/aaep/v1");
-            if unix {
+            if has_unix_socket {
                 writer.key("unix_socket").raw(r#"{"framing":["length-prefix","ndjson"]}"#);
             }
         });
     })
 }
 
-/// Signs the manifest with the key in the folder. The key is created on the first start. Without a folder, a temporary key is used.
+/// Signs the manifest with the key in the folder. The first start creates the key. Without a folder, a temporary key is used.
 pub(super) fn sign(text: &str, folder: Option<&Path>) -> Result<String, String> {
     let key = match folder {
         Some(folder) => load_or_create_key(folder)?,
@@ -46,7 +46,7 @@ pub(super) fn sign(text: &str, folder: Option<&Path>) -> Result<String, String> 
     aaep::manifest::sign(text, &key).map_err(|error| format!("cannot sign the manifest: it {error}"))
 }
 
-/// Loads or creates the key in the folder. Its public key is stored next to it, for listeners.
+/// Loads or creates the key in the folder. Also stores the public key in the folder, for listeners.
 fn load_or_create_key(folder: &Path) -> Result<SigningKey, String> {
     let (path, public_path) = (folder.join("manifest.key"), folder.join("manifest.jwk"));
     let is_new = !path.exists();
@@ -63,7 +63,7 @@ fn load_or_create_key(folder: &Path) -> Result<SigningKey, String> {
             format!("cannot write {}: {}", public_path.display(), describe_io_error(&error))
         })?;
         print_stderr(&format!(
-            "the manifest is signed; the public key for listeners is {}",
+            "the manifest is signed; listeners can verify it with the public key in {}",
             public_path.display()
         ));
     }

@@ -46,7 +46,7 @@ pub(crate) struct Arguments {
 /// The value of `--unix` that stands for the default socket path, where listeners look.
 const DEFAULT_SOCKET_KEYWORD: &str = "usual";
 
-/// How long the hub spends telling listeners that it is shutting down.
+/// Maximum time to tell listeners that the hub is shutting down.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
@@ -63,7 +63,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
 
 fn serve(config: &Config, log_args: &LogArgs) -> Result<(), String> {
     if config.open && !config.listen.ip().is_loopback() {
-        return Err("--open accepts everybody without a token, so it works on loopback only".to_owned());
+        return Err(
+            "--open accepts agents and listeners without a token, so it works on loopback only".to_owned()
+        );
     }
     if config.compat && !config.listen.ip().is_loopback() {
         return Err("--compat accepts answers without a handshake, so it works on loopback only".to_owned());
@@ -84,14 +86,14 @@ fn serve(config: &Config, log_args: &LogArgs) -> Result<(), String> {
     .map_err(|error| error.to_string())?;
     // The demo agent runs in this process, so its sessions from an earlier process no longer have an agent.
     core.orphan_sessions_of(demo::AGENT_ID, wire::unix_now());
-    let manifest = manifest::manifest_json(&open_transports(config));
+    let manifest = manifest::manifest_json(&enabled_transports(config));
     let signed = manifest::sign(&manifest, (!config.memory).then_some(config.data.as_path()))?;
     let browser_sessions = open_browser_sessions(config)?;
     let runtime = build_runtime(config.threads)?;
     let result = runtime.block_on(async {
-        let mut reload = Reloader::new();
-        reload.tokens = tokens;
-        reload.tls = tls.clone().zip(config.tls_cert.clone().zip(config.tls_key.clone())).map(|(tls, (cert, key))| (tls, cert, key));
+        let mut reloader = Reloader::new();
+        reloader.tokens = tokens;
+        reloader.tls = tls.clone().zip(config.tls_cert.clone().zip(config.tls_key.clone())).map(|(tls, (cert, key))| (tls, cert, key));
         let listener = tokio::net::TcpListener::bind(config.listen)
             .await
             .map_err(|error| listen_error(config.listen, &error))?;
@@ -124,10 +126,10 @@ fn serve(config: &Config, log_args: &LogArgs) -> Result<(), String> {
         server = server.with_assets(page_assets::assets(config.compat || config.demo_agent));
         let server = Arc::new(server.with_signed_manifest(signed).with_browser_sessions(browser_sessions).with_tls(tls));
         server.sync_tokens_to_hub().await;
-        let stopped = wait_for_signal([SignalKind::terminate(), SignalKind::interrupt()]);
-        let unix = bind_unix_socket(config)?;
+        let stop_signal = wait_for_signal([SignalKind::terminate(), SignalKind::interrupt()]);
+        let unix_socket = bind_unix_socket(config)?;
         print_stderr(&format!("listening on {scheme}://{address}"));
-        log_args::log_started(&open_transports(config).join(","), &storage_name(config));
+        log_args::log_started(&enabled_transports(config).join(","), &storage_name(config));
         let heartbeats = async {
             let mut interval = tokio::time::interval(config.heartbeat);
             loop {
@@ -143,12 +145,12 @@ fn serve(config: &Config, log_args: &LogArgs) -> Result<(), String> {
             }
         };
         let unix_connections = async {
-            match unix {
+            match unix_socket {
                 Some(socket) => server.clone().serve_unix(socket).await,
                 None => std::future::pending().await,
             }
         };
-        let parent = async {
+        let stdio_connection = async {
             if config.stdio {
                 server.serve_stdio().await;
             } else {
@@ -157,23 +159,24 @@ fn serve(config: &Config, log_args: &LogArgs) -> Result<(), String> {
         };
         let stop_requested = async {
             tokio::select! {
-                () = stopped => {}
-                () = reload.run(&server) => {}
+                () = stop_signal => {}
+                () = reloader.run(&server) => {}
             }
         };
-        tokio::pin!(parent);
+        tokio::pin!(stdio_connection);
         tokio::select! {
             () = server.clone().serve(listener) => {}
             () = unix_connections => {}
-            () = &mut parent => {}
+            () = &mut stdio_connection => {}
             () = heartbeats => {}
             () = telemetry_ticks => {}
             () = stop_requested => {
-                // `parent` itself notifies the parent process. When it ends, the other listeners must still be notified.
-                let stdio_closed = async { parent.await; std::future::pending().await };
+                // The stdio connection itself tells its listener about the shutdown. After that, it must not end this
+                // `select!`, because the other listeners must also be told.
+                let stdio_shutdown = async { stdio_connection.await; std::future::pending().await };
                 tokio::select! {
                     () = hub.announce_shutdown(SHUTDOWN_TIMEOUT) => {}
-                    () = stdio_closed => {}
+                    () = stdio_shutdown => {}
                 }
             }
         }
@@ -211,8 +214,8 @@ fn open_browser_sessions(config: &Config) -> Result<BrowserSessions, String> {
 
 /// Returns the URL of the manifest, or `None` if the hub's own address is unknown (it listens on all interfaces).
 fn manifest_uri(config: &Config, scheme: &str, address: SocketAddr) -> Option<String> {
-    let own = (!address.ip().is_unspecified()).then(|| address.to_string());
-    let host = config.host.first().cloned().or(own)?;
+    let own_address = (!address.ip().is_unspecified()).then(|| address.to_string());
+    let host = config.host.first().cloned().or(own_address)?;
     Some(format!("{scheme}://{host}/.well-known/aaep-manifest.json"))
 }
 
@@ -239,10 +242,10 @@ fn open_journal(config: &Config) -> Result<Box<dyn Journal>, String> {
     let path = config.data.join("journal.sqlite");
     let sqlite = SqliteJournal::open(&path, &config.journal)
         .map_err(|error| format!("{}: {error}", path.display()))?;
-    // The values that SQLite reports on the writing connection.
     let settings = sqlite.effective_settings().map_err(|error| error.to_string())?;
-    let durable = settings.iter().filter(|(name, _)| ["journal_mode", "synchronous"].contains(name));
-    let effective: Vec<_> = durable.map(|(name, value)| format!("{name}={value}")).collect();
+    let durability_settings =
+        settings.iter().filter(|(name, _)| ["journal_mode", "synchronous"].contains(name));
+    let effective: Vec<_> = durability_settings.map(|(name, value)| format!("{name}={value}")).collect();
     print_stderr(&format!("journal {}: {}", path.display(), effective.join(" ")));
     Ok(Box::new(sqlite))
 }
@@ -263,17 +266,18 @@ fn listen_error(address: SocketAddr, error: &std::io::Error) -> String {
     format!("cannot listen on {address}: {}{hint}", describe_io_error(error))
 }
 
-/// Loads the authentication policy. Also returns the path of the token file. The first start creates a token and prints it.
+/// Loads the authentication policy, and returns it with the path of the token file. The first start creates a token and
+/// prints it.
 fn load_auth_policy(config: &Config) -> Result<(AuthPolicy, Option<PathBuf>), String> {
     if config.open {
         print_stderr("warning: --open lets every program on this machine act as an agent or a listener");
         return Ok((AuthPolicy::Open, None));
     }
-    let admin =
+    let admin_token =
         || NewToken { name: "admin".to_owned(), role: Role::Admin, agent_id: None, scope: Scope::default() };
     if config.memory && config.tokens.is_none() {
         let mut tokens = Tokens::default();
-        let (token, _) = tokens.add(&admin(), &mut SystemRandom).map_err(|error| error.to_string())?;
+        let (token, _) = tokens.add(&admin_token(), &mut SystemRandom).map_err(|error| error.to_string())?;
         print_stderr(&format!("token, shown this once: {token}"));
         return Ok((AuthPolicy::Tokens(tokens), None));
     }
@@ -284,7 +288,8 @@ fn load_auth_policy(config: &Config) -> Result<(AuthPolicy, Option<PathBuf>), St
         config.data.join("tokens")
     };
     if config.tokens.is_none() && !path.exists() {
-        let token = Tokens::append(&path, &admin(), &mut SystemRandom).map_err(|error| error.to_string())?;
+        let token =
+            Tokens::append(&path, &admin_token(), &mut SystemRandom).map_err(|error| error.to_string())?;
         print_stderr(&format!("created a token, shown this once: {token}"));
         print_stderr(&format!(
             "create more with: sayso token new --tokens {} --role listener --name NAME",
@@ -300,12 +305,12 @@ fn storage_name(config: &Config) -> String {
 }
 
 /// Returns the enabled transports, by their names in a manifest.
-fn open_transports(config: &Config) -> Vec<&'static str> {
+fn enabled_transports(config: &Config) -> Vec<&'static str> {
     let transports = [
         ("sse", true),
         ("websocket", true),
         ("unix-socket", config.unix.is_some()),
         ("stdio-jsonrpc", config.stdio),
     ];
-    transports.into_iter().filter(|(_, open)| *open).map(|(name, _)| name).collect()
+    transports.into_iter().filter(|(_, is_enabled)| *is_enabled).map(|(name, _)| name).collect()
 }

@@ -12,7 +12,8 @@ use wire::{Server, Tls};
 /// What to reload, and from where.
 pub(super) struct Reloader {
     signals: Option<Signal>,
-    terminals: [bool; 3],
+    /// Which of stdin, stdout and stderr were terminals at the start.
+    initial_terminals: [bool; 3],
     pub(super) tokens: Option<PathBuf>,
     /// The certificate in use, and the files of the certificate and its key.
     pub(super) tls: Option<(Tls, PathBuf, PathBuf)>,
@@ -23,18 +24,18 @@ impl Reloader {
     pub(super) fn new() -> Self {
         Self {
             signals: signal(SignalKind::hangup()).ok(),
-            terminals: standard_streams_are_terminals(),
+            initial_terminals: standard_streams_are_terminals(),
             tokens: None,
             tls: None,
         }
     }
 
-    /// Reloads at every SIGHUP. Returns if the SIGHUP came because the terminal was closed, which means "stop".
+    /// Reloads at every SIGHUP. Returns if a SIGHUP was sent because the terminal was closed. The caller must then stop the hub.
     pub(super) async fn run(mut self, server: &Server) {
         let Some(mut signals) = self.signals.take() else { return std::future::pending().await };
         while signals.recv().await.is_some() {
             if self
-                .terminals
+                .initial_terminals
                 .iter()
                 .zip(standard_streams_are_terminals())
                 .any(|(before, now)| *before && !now)
@@ -89,7 +90,8 @@ fn report_failure(what: &'static str, why: &str) {
     log_record::reload_failed(what, why, "the previous version stays in force");
 }
 
-/// Returns which of stdin, stdout and stderr are terminals. If a stream was a terminal and no longer is one, its terminal was closed.
+/// Returns which of stdin, stdout and stderr are terminals. A stream that was a terminal and no longer is one has lost its
+/// terminal.
 fn standard_streams_are_terminals() -> [bool; 3] {
     [std::io::stdin().is_terminal(), std::io::stdout().is_terminal(), std::io::stderr().is_terminal()]
 }

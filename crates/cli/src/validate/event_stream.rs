@@ -3,21 +3,21 @@
 
 use std::io::{self, Read};
 
-/// The beginnings of the lines of an event stream.
+/// The prefixes with which lines of an event stream start.
 const SSE_FIELD_PREFIXES: [&[u8]; 5] = [b"data:", b"event:", b"id:", b"retry:", b":"];
 const DATA_PREFIX: &[u8] = b"data:";
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
-/// The beginning of an HTTP response head.
+/// The prefix with which an HTTP response head starts.
 const HTTP_HEAD_PREFIX: &[u8] = b"HTTP/";
-/// How much of an event stream is read at a time.
+/// Number of bytes of an event stream that are read at a time.
 const READ_BLOCK_BYTES: usize = 64 * 1024;
 
-/// An input adapter. If the input starts like an event stream, reading yields only the stream's data, otherwise the input unchanged.
-/// An HTTP head is replaced by its line ends.
+/// An input adapter. If the input starts like an event stream, it returns only the stream's data. Other input is returned
+/// unchanged. An HTTP head is replaced by its line ends.
 pub(super) struct EventStreamUnwrapper<R> {
     input: R,
     kind: InputKind,
-    /// Read from the input and not yet returned.
+    /// Bytes that were read from the input and are not yet all returned.
     buffer: Vec<u8>,
     consumed: usize,
 }
@@ -33,7 +33,7 @@ enum InputKind {
 /// The position of the next byte in a line of a stream.
 #[derive(Clone, Copy)]
 enum LinePosition {
-    /// Inside `data:`, after this many of its bytes. The full length means: at the optional space after `data:`.
+    /// At the start of a line, of which this many bytes match `data:`. After all of `data:`, an optional space may follow.
     Field(usize),
     Data,
     Other,
@@ -105,7 +105,8 @@ impl<R: Read> Read for EventStreamUnwrapper<R> {
     }
 }
 
-/// Returns where the body starts, after all HTTP heads; 0 without a head. `None` means that more input is needed.
+/// Returns where the body starts, which is after all HTTP heads, or at 0 if there are none. Returns `None` if more input is
+/// needed.
 fn find_body_start(seen: &[u8]) -> Option<usize> {
     let mark = if seen.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
     let mut at = mark;
@@ -119,8 +120,8 @@ fn find_body_start(seen: &[u8]) -> Option<usize> {
             rest.windows(stop.len()).position(|chunk| chunk == stop).map(|start| start + stop.len())
         };
         at += match (end(b"\n\r\n"), end(b"\n\n")) {
-            (Some(one), Some(other)) => one.min(other),
-            (one, other) => one.or(other)?,
+            (Some(crlf_end), Some(lf_end)) => crlf_end.min(lf_end),
+            (crlf_end, lf_end) => crlf_end.or(lf_end)?,
         };
     }
 }
@@ -138,7 +139,7 @@ fn is_stream(seen: &[u8]) -> Option<bool> {
     (!is_undecided).then_some(false)
 }
 
-/// Copies the data and the line ends of some bytes of a stream.
+/// Copies the data and the line ends from a part of a stream.
 fn extract_data(line: &mut LinePosition, bytes: &[u8], data: &mut Vec<u8>) {
     let mut rest = bytes;
     while let Some((first, after_first)) = rest.split_first() {

@@ -1,4 +1,4 @@
-//! Reads the items of a recording one by one, for replaying. It finds the same items as `sayso validate`.
+//! Reads the items of a recording one by one, for `sayso replay`. The items are the same as those of `sayso validate`.
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
@@ -10,12 +10,12 @@ pub(crate) const MAX_ITEM_BYTES: usize = 1_114_112;
 
 /// One event or message, or why it could not be read.
 pub(crate) struct RecordingItem {
-    /// The line it starts on, counted from 1.
+    /// The line on which the item starts, counted from 1.
     pub(crate) line: u64,
     pub(crate) bytes: Result<Vec<u8>, ItemError>,
 }
 
-/// Reads a recording. Holds at most one block of it.
+/// Reads a recording. Holds at most one block in memory.
 pub(crate) struct ItemReader<R> {
     splitter: Splitter<R>,
     pending: VecDeque<RecordingItem>,

@@ -35,13 +35,13 @@ pub(crate) struct Arguments {
     /// input.
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Print one JSON object per finding, then one with the summary.
+    /// Print each finding as a JSON object, and then the summary as a JSON object.
     #[arg(long)]
     json: bool,
-    /// Check as a tolerant receiver: unknown members and exceeded limits are warnings. Replies stay strict.
+    /// Check as a tolerant receiver: unknown members and exceeded limits are warnings. Replies are still checked strictly.
     #[arg(long)]
     receive: bool,
-    /// Which sessions to check for the order of their events: those whose start is in the input (auto), all, or none.
+    /// In which sessions to check the order of events: those whose start is in the input (auto), all (always) or none (never).
     #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
     sequence: SequenceArg,
     /// Ignore a rule. Can be repeated.
@@ -99,38 +99,38 @@ pub(crate) fn run(arguments: &Arguments) -> ExitStatus {
     let mut ignored = Vec::new();
     for id in &arguments.ignore {
         let Some(rule) = Rule::find(id) else {
-            print_stderr(&format!("sayso: {}", unknown_rule(id)));
+            print_stderr(&format!("sayso: {}", describe_unknown_rule(id)));
             return ExitStatus::CannotRun;
         };
         ignored.push(rule);
     }
     let mut report = ValidationReport::new(arguments.json, ignored);
-    let (mut failed, mut examined) = (false, false);
+    let (mut has_failed, mut has_read_file) = (false, false);
     let stdin = [PathBuf::from("-")];
     for file in if arguments.files.is_empty() { &stdin } else { arguments.files.as_slice() } {
-        let read = validate_file(arguments, file, &mut report);
-        failed |= !read;
-        examined |= read;
+        let was_read = validate_file(arguments, file, &mut report);
+        has_failed |= !was_read;
+        has_read_file |= was_read;
         if report.is_output_closed() {
             break;
         }
     }
     // If nothing could be read, there is nothing to summarize.
-    if examined || report.has_counted() {
-        report.summary();
+    if has_read_file || report.has_counted() {
+        report.print_summary();
     }
     if let Some(error) = report.write_error() {
         print_stderr(&format!("sayso: cannot write the findings: {}", describe_io_error(error)));
-        failed = true;
+        has_failed = true;
     }
-    match (failed, report.has_errors()) {
+    match (has_failed, report.has_errors()) {
         (true, _) => ExitStatus::CannotRun,
         (false, true) => ExitStatus::FaultsFound,
         (false, false) => ExitStatus::Success,
     }
 }
 
-fn unknown_rule(id: &str) -> String {
+fn describe_unknown_rule(id: &str) -> String {
     match Rule::all().find(|rule| rule.alias_ids().contains(&id)) {
         Some(rule) => format!("{id} is reported as {}; ignore that rule instead", rule.id()),
         None => format!("unknown rule {id:?}"),
@@ -173,7 +173,7 @@ fn validate_file(arguments: &Arguments, file: &Path, report: &mut ValidationRepo
     }
 }
 
-/// Checks one item on its own. Returns what it is, and adds the rules it breaks to `findings`.
+/// Checks one item on its own. Returns what the item is, and adds the rules that it breaks to `findings`.
 pub(crate) fn check_bytes<'d>(
     bytes: &'d [u8],
     tape: &'d mut Tape,

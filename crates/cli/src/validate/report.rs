@@ -101,7 +101,7 @@ impl ValidationReport {
         self.sessions += sessions;
     }
 
-    pub(super) fn summary(&mut self) {
+    pub(super) fn print_summary(&mut self) {
         let Self { events, sessions, errors, warnings, .. } = *self;
         let text = if self.json {
             format!(
@@ -115,7 +115,7 @@ impl ValidationReport {
         self.flush();
     }
 
-    /// Returns whether there is anything to summarize.
+    /// Returns whether anything has been counted for the summary.
     pub(super) fn has_counted(&self) -> bool {
         self.events + self.errors + self.warnings > 0
     }

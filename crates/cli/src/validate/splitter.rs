@@ -1,8 +1,9 @@
 //! Splits bytes into blocks of complete items. Buffers at most one block and one item of the maximum size.
 //!
-//! The input has one of two layouts, which is detected at its beginning and again after each array. In *lines*, every
-//! line is one item, so a broken line does not affect others. In a *document* (an array, or values over several lines), items
-//! are found by counting brackets. The result is the same however the input is split into reads. For an event stream, only the data fields are used.
+//! The input has one of two layouts, which is detected at its beginning and again after each array. In the *lines* layout,
+//! every line is one item, so a broken line does not affect others. In the *document* layout (an array, or values over several
+//! lines), items are found by counting brackets. The result does not depend on how many bytes each read returns. For an event
+//! stream, only the data fields are used.
 
 mod item_scanner;
 #[cfg(test)]
@@ -15,9 +16,9 @@ pub(super) use item_scanner::{ItemError, ItemSpan};
 use super::event_stream::EventStreamUnwrapper;
 use item_scanner::ItemScanner;
 
-/// The capacity of a pipe. A read that returns less has drained it.
+/// The capacity of a pipe. A read that returns fewer bytes has drained the pipe.
 const PIPE_CAPACITY: usize = 64 * 1024;
-/// How much is read at a time.
+/// Number of bytes that are read at a time.
 const READ_BLOCK_BYTES: usize = 256 * 1024;
 /// Maximum number of lines in a block, which bounds the findings of a block of very short lines.
 const MAX_BLOCK_LINES: usize = 1024;
@@ -149,14 +150,15 @@ impl<R: Read> Splitter<R> {
     /// buffered.
     fn detect_layout(&mut self) -> io::Result<Option<InputBlock>> {
         loop {
-            // Only this much is examined, so that the result does not depend on the read sizes.
+            // Only the first `limit + 1` bytes are examined, so that the result does not depend on the read sizes.
             let seen = &self.buffer[..self.buffer.len().min(self.limit.saturating_add(1))];
-            let blank = seen.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
-            if let Some(end) = seen[..blank].iter().rposition(|byte| *byte == b'\n') {
+            let blank_len = seen.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+            if let Some(end) = seen[..blank_len].iter().rposition(|byte| *byte == b'\n') {
                 return Ok(Some(self.cut_lines(end + 1)));
             }
-            if let Some(document) = is_document(&seen[blank..], self.is_ended || seen.len() > self.limit) {
-                self.layout = if document { Layout::Document(ItemScanner::new()) } else { Layout::Lines };
+            let is_input_complete = self.is_ended || seen.len() > self.limit;
+            if let Some(is_document) = is_document(&seen[blank_len..], is_input_complete) {
+                self.layout = if is_document { Layout::Document(ItemScanner::new()) } else { Layout::Lines };
                 return Ok(None);
             }
             self.fill()?;
@@ -172,7 +174,7 @@ impl<R: Read> Splitter<R> {
                 return Ok(Some(self.cut_lines(newline_free + end + 1)));
             }
             self.newline_free_len = self.buffer.len();
-            // One more byte, because a trailing CR does not belong to the line.
+            // One more byte than the limit is allowed, because a trailing CR does not belong to the line.
             if self.buffer.len() > self.limit.saturating_add(1) {
                 return self.skip_oversized_line().map(Some);
             }
@@ -222,21 +224,21 @@ impl<R: Read> Splitter<R> {
                 scanner.finish_input(self.limit, &mut spans);
             }
             // The bytes and lines of an incomplete item move to the next block.
-            let (keep, lines) = scanner.start_next_block(self.limit);
+            let (block_len, lines) = scanner.start_next_block(self.limit);
             if is_closed {
                 self.layout = Layout::Closed;
             } else if self.is_ended {
                 self.layout = Layout::Lines;
             }
             if is_closed || self.is_ended || lines > 0 || !spans.is_empty() {
-                let bytes = self.cut_bytes(keep);
+                let bytes = self.cut_bytes(block_len);
                 return Ok(Some(InputBlock {
                     bytes,
                     items: BlockItems::Spans(spans),
                     ..InputBlock::empty(lines)
                 }));
             }
-            self.buffer.drain(..keep);
+            self.buffer.drain(..block_len);
             self.fill()?;
         }
     }
@@ -244,8 +246,9 @@ impl<R: Read> Splitter<R> {
     /// Handles the rest of the line on which an array was closed, which is usually empty.
     fn finish_array_line(&mut self) -> io::Result<Option<InputBlock>> {
         loop {
-            let blank = self.buffer.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\r')).count();
-            self.buffer.drain(..blank);
+            let blank_len =
+                self.buffer.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\r')).count();
+            self.buffer.drain(..blank_len);
             if !self.buffer.is_empty() || !self.fill()? {
                 self.layout = Layout::Unknown;
                 let is_line_end = self.buffer.first() == Some(&b'\n');
@@ -271,10 +274,10 @@ impl InputBlock {
 }
 
 /// Returns whether the input is a document: an array, or an object that continues on its second line. A truncated line, in
-/// contrast, is followed by a line that starts a new item. `None` means that more input is needed; it is not returned if
-/// `no_more` is set.
-fn is_document(text: &[u8], no_more: bool) -> Option<bool> {
-    let undecided = no_more.then_some(false);
+/// contrast, is followed by a line that starts a new item. Returns `None` if more input is needed, but never if
+/// `is_input_complete` is set.
+fn is_document(text: &[u8], is_input_complete: bool) -> Option<bool> {
+    let undecided = is_input_complete.then_some(false);
     match text.first() {
         None => undecided,
         Some(b'[') => Some(true),

@@ -44,9 +44,9 @@ pub(super) struct CheckedItem {
 pub(super) enum CheckedKind {
     Event(SessionEvent<TextSpan>),
     Message(Box<Message>),
-    /// An invalid reply, by its token.
+    /// The token of an invalid reply.
     InvalidReply(TextSpan),
-    /// An event without a session id, by its event id if it has one.
+    /// An event without a session id. The span is its event id, if it has one.
     WithoutSession(Option<TextSpan>),
     /// Not JSON, or an invalid message.
     Unreadable,
@@ -81,7 +81,7 @@ pub(super) fn run_validation(
         let (job_sender, job_receiver) = mpsc::channel::<(InputBlock, mpsc::SyncSender<CheckedBlock>)>();
         let job_receiver = &Mutex::new(job_receiver);
         std::thread::scope(|scope| {
-            // Dropped at the end of this closure, which ends the workers.
+            // The sender is dropped at the end of this closure, which ends the workers.
             let job_sender = job_sender;
             for _ in 0..jobs {
                 scope.spawn(move || {
@@ -91,9 +91,9 @@ pub(super) fn run_validation(
                             Ok(queue) => queue.recv(),
                             Err(_) => return,
                         };
-                        let Ok((input, checked)) = job else { return };
+                        let Ok((input, checked_sender)) = job else { return };
                         // If the receiver is gone, the result is not needed.
-                        let _ = checked.send(worker.check(&input));
+                        let _ = checked_sender.send(worker.check(&input));
                     }
                 });
             }
@@ -132,7 +132,7 @@ impl Driver<'_> {
         &mut self,
         mut splitter: Splitter<Box<dyn Read + Send>>,
         jobs: &mpsc::Sender<(InputBlock, mpsc::SyncSender<CheckedBlock>)>,
-        window: usize,
+        max_pending: usize,
     ) -> io::Result<()> {
         let mut pending: VecDeque<mpsc::Receiver<CheckedBlock>> = VecDeque::new();
         let mut result = Ok(());
@@ -151,8 +151,9 @@ impl Driver<'_> {
                 break;
             }
             pending.push_back(checked_receiver);
-            let max_pending = if is_drained { 0 } else { window };
-            while pending.len() > max_pending {
+            // If no more input is available now, all results are handled, so that their findings are printed.
+            let remaining = if is_drained { 0 } else { max_pending };
+            while pending.len() > remaining {
                 self.receive(pending.pop_front());
             }
             if self.report.is_output_closed() {
@@ -165,8 +166,8 @@ impl Driver<'_> {
         result
     }
 
-    fn receive(&mut self, checked: Option<mpsc::Receiver<CheckedBlock>>) {
-        if let Some(Ok(block)) = checked.map(|checked| checked.recv()) {
+    fn receive(&mut self, receiver: Option<mpsc::Receiver<CheckedBlock>>) {
+        if let Some(Ok(block)) = receiver.map(|receiver| receiver.recv()) {
             self.handle_block(&block);
         }
     }
@@ -303,8 +304,8 @@ impl Worker {
             return CheckedKind::Unreadable;
         }
         match super::check_bytes(bytes, &mut self.tape, &mut self.validator, &mut self.findings) {
-            CheckedDocument::Event(step) => {
-                CheckedKind::Event(step.map(&mut |text: &Cow<'_, str>| push_text(text, arena)))
+            CheckedDocument::Event(event) => {
+                CheckedKind::Event(event.map(&mut |text: &Cow<'_, str>| push_text(text, arena)))
             }
             CheckedDocument::Message(message) => CheckedKind::Message(message),
             CheckedDocument::InvalidReply(token) => CheckedKind::InvalidReply(push_text(&token, arena)),

@@ -78,14 +78,14 @@ fn unwritable_files_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let folder_name = folder.path().to_str().unwrap();
-    let write =
+    let assert_cannot_write =
         |option: &str, file: &str, expected| assert_cannot_run(&["asp", "demo", option, file], expected);
-    write("--transcript", &path("no/such"), "the folder does not exist");
-    write("--transcript", folder_name, "it is a folder");
-    write("--cards", &path("no/such"), "the folder does not exist");
-    write("--cards", folder_name, "it is a folder");
-    write("--transcript", "-", "cannot be written to standard output");
-    write("--cards", "-", "cannot be written to standard output");
+    assert_cannot_write("--transcript", &path("no/such"), "the folder does not exist");
+    assert_cannot_write("--transcript", folder_name, "it is a folder");
+    assert_cannot_write("--cards", &path("no/such"), "the folder does not exist");
+    assert_cannot_write("--cards", folder_name, "it is a folder");
+    assert_cannot_write("--transcript", "-", "cannot be written to standard output");
+    assert_cannot_write("--cards", "-", "cannot be written to standard output");
     let transcript = path("talk.jsonl");
     assert_cannot_run(&["asp", "demo", "--transcript", &transcript, "--cards", &transcript], "the same file");
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "nothing was written");

@@ -16,13 +16,13 @@ fn assert_card_fault(transcript: &TestTranscript, cards: &str, expected: &str) {
 fn cards_may_be_an_array_or_one_per_line_in_any_order() {
     let transcript = demo_transcript("agreed");
     let cards = transcript.each_card();
-    let reader = &demo_transcript("delegated").each_card()[2];
+    let reader_card = &demo_transcript("delegated").each_card()[2];
     for variant in [
         cards.join("\n"),
         cards.join("\r\n") + "\r\n\r\n",
         format!("{}\n{}", cards[1], cards[0]),
         format!("[{},{}]", cards[1], cards[0]),
-        format!("[{},{reader},{}]", cards[0], cards[1]),
+        format!("[{},{reader_card},{}]", cards[0], cards[1]),
         serde_json::to_string_pretty(&serde_json::from_str::<serde_json::Value>(&transcript.cards).unwrap())
             .unwrap(),
     ] {
@@ -35,7 +35,7 @@ fn cards_may_be_an_array_or_one_per_line_in_any_order() {
 fn missing_invalid_and_duplicate_cards_are_reported() {
     let transcript = demo_transcript("agreed");
     let [buyer, press] = <[String; 2]>::try_from(transcript.each_card()).unwrap();
-    let reader = &demo_transcript("delegated").each_card()[2];
+    let reader_card = &demo_transcript("delegated").each_card()[2];
     assert_card_fault(transcript, "", "the cards of both agents are required");
     assert_card_fault(transcript, "[]", "the cards of both agents are required");
     assert_card_fault(transcript, &buyer, "the cards of both agents are required");
@@ -67,12 +67,12 @@ fn missing_invalid_and_duplicate_cards_are_reported() {
     );
     assert_card_fault(
         transcript,
-        &format!("[{buyer},{reader}]"),
+        &format!("[{buyer},{reader_card}]"),
         ":1: error: unauthorized: no card is known for agent://braillepress",
     );
     assert_card_fault(
         transcript,
-        &format!("[{press},{reader}]"),
+        &format!("[{press},{reader_card}]"),
         ":1: error: not authentic: no card is known for the sender \"agent://marisol",
     );
     assert_card_fault(transcript, &transcript.text(), "card 1: the card's agentId is missing");
@@ -99,7 +99,7 @@ fn cards_that_are_not_utf8_are_reported() {
     assert!(run.stdout.contains("cards: error: not UTF-8"), "{}", run.stdout);
 }
 
-/// Cards with the same names but other keys. Nobody can make a transcript verify with cards of their own.
+/// These cards have the same names but other keys. If they were accepted, anyone could sign a transcript in another name.
 #[test]
 fn cards_with_other_keys_do_not_verify_a_transcript() {
     for (transcript, other) in crate::asp::transcripts::DEMOS.iter().zip(OTHER_DEMOS.iter()) {
@@ -120,7 +120,6 @@ fn cards_with_other_keys_do_not_verify_a_transcript() {
     }
 }
 
-/// Cards with swapped keys.
 #[test]
 fn cards_with_swapped_keys_do_not_verify_a_transcript() {
     let transcript = scripted_transcript(&[], 1);

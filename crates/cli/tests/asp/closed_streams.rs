@@ -7,12 +7,13 @@ use std::process::Stdio;
 use crate::asp::transcripts::demo_transcript;
 use testing::cli::command;
 
-/// Runs the command with standard output already closed by its reader. If `both`, standard error is closed as well.
-fn run_with_closed_output(arguments: &[&str], both: bool) -> i32 {
+/// Runs the command after the reader of its standard output was closed. With `close_stderr`, the reader of standard error
+/// is closed, too.
+fn run_with_closed_output(arguments: &[&str], close_stderr: bool) -> i32 {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let mut command = command(arguments);
-    if both {
+    if close_stderr {
         command.stderr(writer.try_clone().unwrap());
     }
     let mut child = command.stdout(writer).spawn().unwrap();
@@ -32,25 +33,29 @@ fn a_closed_reader_does_not_change_the_exit_code() {
     fs::write(&transcript, demo_transcript("agreed").text()).unwrap();
     fs::write(&cards, &demo_transcript("agreed").cards).unwrap();
     fs::write(&invalid, "{}\n").unwrap();
-    for both in [false, true] {
-        let run = |arguments: &[&str]| run_with_closed_output(&[&["asp"], arguments].concat(), both);
-        assert_eq!(run(&["demo"]), 0, "demo, {both}");
-        assert_eq!(run(&["verify", &transcript, "--cards", &cards]), 0, "verify, {both}");
-        assert_eq!(run(&["trace", &transcript]), 0, "trace, {both}");
+    for close_stderr in [false, true] {
+        let run = |arguments: &[&str]| run_with_closed_output(&[&["asp"], arguments].concat(), close_stderr);
+        assert_eq!(run(&["demo"]), 0, "demo, {close_stderr}");
+        assert_eq!(run(&["verify", &transcript, "--cards", &cards]), 0, "verify, {close_stderr}");
+        assert_eq!(run(&["trace", &transcript]), 0, "trace, {close_stderr}");
         assert_eq!(
             run(&["verify", &invalid, "--cards", &cards]),
             1,
-            "verify of an invalid transcript, {both}"
+            "verify of an invalid transcript, {close_stderr}"
         );
-        assert_eq!(run(&["trace", &invalid]), 1, "trace of an invalid transcript, {both}");
-        assert_eq!(run(&["trace", "no/such"]), 2, "no such file, {both}");
-        assert_eq!(run(&["demo", "--transcript", "/no/such/folder/talk"]), 2, "no such folder, {both}");
+        assert_eq!(run(&["trace", &invalid]), 1, "trace of an invalid transcript, {close_stderr}");
+        assert_eq!(run(&["trace", "no/such"]), 2, "no such file, {close_stderr}");
+        assert_eq!(
+            run(&["demo", "--transcript", "/no/such/folder/talk"]),
+            2,
+            "no such folder, {close_stderr}"
+        );
     }
 }
 
 #[test]
 fn a_reader_that_closes_midway_causes_no_failure() {
-    // More than a pipe can buffer, so that the command notices the closed reader.
+    // The output exceeds the buffer of a pipe, so the command notices the closed reader.
     let text = demo_transcript("agreed").text();
     let repeated: String = std::iter::repeat_n(text.as_str(), 40).collect();
     let folder = tempfile::tempdir().unwrap();

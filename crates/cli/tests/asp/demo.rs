@@ -7,22 +7,22 @@ use testing::cli::run_sayso;
 
 /// How each scenario ends, and what `verify` says about its transcript. A timeout leaves no message.
 const ENDINGS: [(&str, &str, &str); 8] = [
-    ("agreed", "CLOSED: both sides closed it", "The session ended CLOSED"),
-    ("rejected", "FAILED: the Braille Press rejected the invitation", "The session ended FAILED"),
-    ("countered", "CLOSED: both sides closed it", "The session ended CLOSED"),
+    ("agreed", "CLOSED: both sides closed it", "The session ended in state CLOSED"),
+    ("rejected", "FAILED: the Braille Press rejected the invitation", "The session ended in state FAILED"),
+    ("countered", "CLOSED: both sides closed it", "The session ended in state CLOSED"),
     (
         "invitation-timeout",
-        "FAILED: the invitation time ran out",
+        "FAILED: the invitation timeout expired",
         "warning: the session is still open (INVITED)",
     ),
     (
         "escalation-timeout",
-        "FAILED: the escalation time ran out",
+        "FAILED: the escalation timeout expired",
         "warning: the session is still open (ESCALATED)",
     ),
-    ("withdrawn", "CLOSED: Marisol's buyer withdrew", "The session ended CLOSED"),
-    ("unilateral-close", "CLOSED: the Braille Press closed it without", "The session ended CLOSED"),
-    ("delegated", "CLOSED: both sides closed it", "The session ended CLOSED"),
+    ("withdrawn", "CLOSED: Marisol's buyer withdrew", "The session ended in state CLOSED"),
+    ("unilateral-close", "CLOSED: the Braille Press closed it without", "The session ended in state CLOSED"),
+    ("delegated", "CLOSED: both sides closed it", "The session ended in state CLOSED"),
 ];
 
 #[test]
@@ -32,11 +32,11 @@ fn every_scenario_ends_as_named_and_its_transcript_verifies_and_traces() {
         let demo = AspDemoRun::new(scenario, &[]);
         assert_eq!(demo.run.exit_code, 0, "{scenario}: {}", demo.run.stderr);
         assert!(
-            demo.run.stderr.starts_with("Check it: "),
+            demo.run.stderr.starts_with("Check the transcript: "),
             "standard error must contain only the hint: {}",
             demo.run.stderr
         );
-        let ended = format!("\nThe session ended {ending}");
+        let ended = format!("\nThe session ended in state {ending}");
         assert!(demo.run.stdout.contains(&ended), "{scenario}: {}", demo.run.stdout);
         let transcript = demo.read_transcript(scenario);
         let verified = transcript.verify();
@@ -53,8 +53,8 @@ fn every_scenario_ends_as_named_and_its_transcript_verifies_and_traces() {
 fn the_demo_runs_without_output_files() {
     let run = run_sayso(&["asp", "demo"], "");
     assert_eq!((run.exit_code, &*run.stderr), (0, ""));
-    assert!(run.stdout.contains("\nThe session ended CLOSED"), "{}", run.stdout);
-    assert!(!run.stderr.contains("Check it"), "there is no file to check: {}", run.stderr);
+    assert!(run.stdout.contains("\nThe session ended in state CLOSED"), "{}", run.stdout);
+    assert!(!run.stderr.contains("Check the transcript"), "there is no file to check: {}", run.stderr);
     assert_eq!(run_sayso(&["asp", "demo", "--plain"], "").exit_code, 0);
 }
 
@@ -78,7 +78,7 @@ fn the_demo_narrates_a_session_step_by_step() {
         "(CLARIFY)",
         "Marisol's buyer commits: ",
         "(COMMIT, CONVERSING to AGREEING)",
-        "The Braille Press asks Jonas to decide",
+        "The Braille Press asks Jonas for a decision",
         "(ESCALATE, AGREEING to ESCALATED)",
         "Jonas, who runs the press, has heard the terms and says yes.",
         "reports the decision by Jonas",
@@ -139,12 +139,12 @@ fn the_same_seed_gives_the_same_bytes_and_another_seed_gives_other_ids() {
         values.flat_map(|value| [value["messageId"].to_string(), value["sessionId"].to_string()]).collect()
     };
     for scenario in SCENARIOS {
-        let one = run(scenario, Some("18446744073709551615"));
-        assert!(one == run(scenario, Some("18446744073709551615")), "{scenario} differs");
+        let reference = run(scenario, Some("18446744073709551615"));
+        assert!(reference == run(scenario, Some("18446744073709551615")), "{scenario} differs");
         for other in [run(scenario, Some("0")), run(scenario, None)] {
-            assert_ne!(one.2, other.2, "{scenario}: the same cards");
+            assert_ne!(reference.2, other.2, "{scenario}: the same cards");
             let other_ids = ids(&other.1);
-            assert!(ids(&one.1).iter().all(|id| !other_ids.contains(id)), "{scenario}: a duplicate id");
+            assert!(ids(&reference.1).iter().all(|id| !other_ids.contains(id)), "{scenario}: a duplicate id");
         }
     }
     assert_ne!(run("agreed", None).1, run("agreed", None).1);
@@ -159,7 +159,8 @@ fn cards_are_written_next_to_the_transcript_or_to_the_given_path() {
         [("a.jsonl", "a.cards.json"), ("b", "b.cards.json"), ("c.d.e", "c.d.cards.json")]
     {
         let run = run_sayso(&["asp", "demo", "--transcript", &text(transcript)], "");
-        let hint = format!("Check it: sayso asp verify {} --cards {}\n", text(transcript), text(cards));
+        let hint =
+            format!("Check the transcript: sayso asp verify {} --cards {}\n", text(transcript), text(cards));
         assert!(run.stderr.ends_with(&hint), "{}", run.stderr);
         assert_eq!(
             run_sayso(&["asp", "verify", &text(transcript), "--cards", &text(cards)], "").exit_code,

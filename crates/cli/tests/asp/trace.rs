@@ -51,8 +51,8 @@ fn every_svg_is_well_formed_with_title_and_description_and_no_script() {
         let description = &elements.iter().find(|element| element.name == "desc").unwrap().text;
         assert_eq!(description, trace(transcript.text()).stdout.trim_end(), "{}", transcript.name);
         let title = &elements.iter().find(|element| element.name == "title").unwrap().text;
-        let open = transcript.name.ends_with("-timeout");
-        assert!(title.contains(if open { ", still open: " } else { ", ended " }), "{title}");
+        let is_open = transcript.name.ends_with("-timeout");
+        assert!(title.contains(if is_open { ", still open: " } else { ", ended " }), "{title}");
     }
 }
 
@@ -89,14 +89,15 @@ fn an_invalid_message_is_marked_in_place_and_the_trace_continues() {
 
 #[test]
 fn messages_from_outsiders_do_not_change_the_state() {
-    // An ACCEPT of another session, first from a stranger and then from the invited agent itself.
+    // An ACCEPT from another session, by an unknown agent.
     let first = demo_transcript("agreed").messages[0].clone();
     let foreign = demo_transcript("delegate").messages[1].clone();
     let run = trace(format!("{first}\n{foreign}\n"));
     assert_eq!(run.exit_code, 1);
     let line = run.stdout.lines().nth(2).unwrap();
-    assert!(line.contains("somebody else ACCEPT: refused in INVITED."), "{line}");
+    assert!(line.contains("someone else ACCEPT: refused in INVITED."), "{line}");
     assert!(line.contains("Not allowed: the message belongs to another session."), "{line}");
+    // An ACCEPT in this session, by an unknown agent.
     let renamed = demo_transcript("agreed").messages[1].replace("braillepress", "somewhere");
     let run = trace(format!("{first}\n{renamed}\n"));
     assert!(
@@ -105,6 +106,7 @@ fn messages_from_outsiders_do_not_change_the_state() {
         run.stdout
     );
     assert!(run.stdout.ends_with("The session is still open: INVITED.\n"), "{}", run.stdout);
+    // An ACCEPT from another session, by the invited agent.
     let messages_of = |seed| scripted_transcript(&[], seed).messages;
     let run = trace(format!("{}\n{}\n", messages_of(1)[0], messages_of(2)[1]));
     assert_eq!(run.exit_code, 1);
@@ -119,7 +121,7 @@ fn a_timeout_before_a_message_is_shown() {
     let run = trace(messages.join("\n"));
     assert_eq!(run.exit_code, 1);
     assert!(
-        run.stdout.contains("9. 09:10:16 timeout: ESCALATED to FAILED. The escalation time ran out."),
+        run.stdout.contains("9. 09:10:16 timeout: ESCALATED to FAILED. The escalation timeout expired."),
         "{}",
         run.stdout
     );

@@ -16,12 +16,16 @@ fn assert_accepted(transcript: &TestTranscript, bytes: &[u8], description: &str)
 fn assert_rejected(bytes: &[u8], line: usize, verify_text: &str, trace_text: &str) -> [CommandOutput; 2] {
     let verified = demo_transcript("agreed").verify_bytes(bytes, &[]);
     assert_eq!((verified.exit_code, &*verified.stderr), (1, ""), "{}", verified.stdout);
-    let at = format!("stdin:{line}: error: ");
-    assert!(verified.stdout.starts_with(&at) && verified.stdout.contains(verify_text), "{}", verified.stdout);
+    let prefix = format!("stdin:{line}: error: ");
+    assert!(
+        verified.stdout.starts_with(&prefix) && verified.stdout.contains(verify_text),
+        "{}",
+        verified.stdout
+    );
     assert_eq!(verified.stdout.lines().count(), 1, "only the first finding: {}", verified.stdout);
     let traced = trace(bytes);
     assert_eq!(traced.exit_code, 1, "{}", traced.stdout);
-    assert!(traced.stdout.contains(&at) && traced.stdout.contains(trace_text), "{}", traced.stdout);
+    assert!(traced.stdout.contains(&prefix) && traced.stdout.contains(trace_text), "{}", traced.stdout);
     [verified, traced]
 }
 

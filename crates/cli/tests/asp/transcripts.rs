@@ -90,11 +90,11 @@ impl AspDemoRun {
 
     pub(crate) fn read_transcript(&self, name: &str) -> TestTranscript {
         let cards = std::fs::read_to_string(self.transcript.with_extension("cards.json")).unwrap();
-        TestTranscript { name: name.to_owned(), messages: messages(&self.transcript), cards }
+        TestTranscript { name: name.to_owned(), messages: read_messages(&self.transcript), cards }
     }
 }
 
-fn messages(path: &Path) -> Vec<String> {
+fn read_messages(path: &Path) -> Vec<String> {
     std::fs::read_to_string(path).unwrap().lines().map(str::to_owned).collect()
 }
 
@@ -105,7 +105,7 @@ fn run_demos(seed: &str) -> Vec<TestTranscript> {
         assert_eq!(demo.run.exit_code, 0, "{}", demo.run.stderr);
         let transcript = demo.read_transcript(scenario);
         if scenario == "delegated" {
-            let messages = messages(&demo.transcript.with_extension("delegate.jsonl"));
+            let messages = read_messages(&demo.transcript.with_extension("delegate.jsonl"));
             transcripts.push(TestTranscript { name: "delegate".to_owned(), messages, ..transcript.clone() });
         }
         transcripts.push(transcript);
@@ -139,7 +139,7 @@ pub(crate) fn test_agent(agent: &str, seed: u8) -> TestAgent {
     let profile = AgentProfile {
         agent_id: AgentUri::parse(agent).unwrap(),
         name: "An agent".to_owned(),
-        description: "Does what tests want".to_owned(),
+        description: "Does what the tests need".to_owned(),
         organization: "org:test".to_owned(),
         capabilities: vec!["test.anything".to_owned()],
         level: ConformanceLevel::Standard,

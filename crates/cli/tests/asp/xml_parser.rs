@@ -9,8 +9,8 @@ pub(crate) struct Element {
 
 /// Returns the elements in the order in which they end, or why the text is not well-formed.
 pub(crate) fn read(xml: &str) -> Result<Vec<Element>, String> {
-    let allowed = |c: char| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..);
-    if let Some(invalid) = xml.chars().find(|c| !allowed(*c)) {
+    let is_allowed = |c: char| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..);
+    if let Some(invalid) = xml.chars().find(|c| !is_allowed(*c)) {
         return Err(format!("{invalid:?} is not allowed in XML"));
     }
     let (mut open, mut closed): (Vec<Element>, Vec<Element>) = (Vec::new(), Vec::new());
@@ -37,14 +37,14 @@ pub(crate) fn read(xml: &str) -> Result<Vec<Element>, String> {
         if open.is_empty() && !closed.is_empty() {
             return Err("a second root".to_owned());
         }
-        let (inside, empty) = inside.strip_suffix('/').map_or((inside, false), |inside| (inside, true));
+        let (inside, is_empty) = inside.strip_suffix('/').map_or((inside, false), |inside| (inside, true));
         let (name, attributes) = inside.split_once([' ', '\n']).unwrap_or((inside, ""));
         if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric()) {
             return Err(format!("invalid element name: {name:?}"));
         }
         let element =
-            Element { name: name.to_owned(), attributes: self::attributes(attributes)?, text: String::new() };
-        if empty { closed.push(element) } else { open.push(element) }
+            Element { name: name.to_owned(), attributes: parse_attributes(attributes)?, text: String::new() };
+        if is_empty { closed.push(element) } else { open.push(element) }
     }
     match open.pop() {
         Some(element) => Err(format!("<{}> is not closed", element.name)),
@@ -53,7 +53,7 @@ pub(crate) fn read(xml: &str) -> Result<Vec<Element>, String> {
     }
 }
 
-fn attributes(text: &str) -> Result<Vec<(String, String)>, String> {
+fn parse_attributes(text: &str) -> Result<Vec<(String, String)>, String> {
     let mut attributes: Vec<(String, String)> = Vec::new();
     let mut rest = text.trim();
     while !rest.is_empty() {

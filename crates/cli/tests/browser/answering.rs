@@ -45,8 +45,8 @@ fn wait_until_closed(page: &mut Page) {
 
 /// Returns the hub's decision and its origin (`by`).
 fn read_decision(client: &TestClient, session: &str, token: &str) -> (String, String) {
-    let answer = client.get(&format!("/agent/v1/sessions/{session}/replies/{token}?wait=30"));
-    (answer.json_str("decision"), answer.json_str("by"))
+    let response = client.get(&format!("/agent/v1/sessions/{session}/replies/{token}?wait=30"));
+    (response.json_str("decision"), response.json_str("by"))
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn a_confirmation_can_be_accepted_by_keyboard() {
     wait_for_announcement(&mut page, "Finished:");
     assert!(
         page.focused_node().starts_with(REQUEST_FIELD),
-        "the focus must return to its previous place: {}",
+        "the focus must return to its previous position: {}",
         page.focused_node()
     );
     let expected = [
@@ -74,7 +74,7 @@ fn a_confirmation_can_be_accepted_by_keyboard() {
         "In the demo, 250 euros went to Ben; no real money moved.",
         "Finished: That is all.",
     ];
-    assert_eq!(announcements(&mut page), expected, "each announcement once and in order");
+    assert_eq!(announcements(&mut page), expected, "each announcement must occur once and in order");
     check_state(&mut page, "accepted");
 }
 
@@ -129,13 +129,14 @@ fn choices_numbers_and_yes_no_questions_can_be_answered() {
     let ask = |question: serde_json::Value| {
         let mut body = json!({ "timeout_seconds": 600, "summary_normal": "A question." });
         body.as_object_mut().unwrap().extend(question.as_object().unwrap().clone());
-        let answer = client.post(&format!("/agent/v1/sessions/{session}/clarifications"), &body.to_string());
-        assert_eq!(answer.status, 201, "{answer:?}");
-        answer.json_str("reply_token")
+        let response =
+            client.post(&format!("/agent/v1/sessions/{session}/clarifications"), &body.to_string());
+        assert_eq!(response.status, 201, "{response:?}");
+        response.json_str("reply_token")
     };
-    let response = |token: &str| {
-        let answer = client.get(&format!("/agent/v1/sessions/{session}/replies/{token}?wait=30"));
-        serde_json::from_str::<serde_json::Value>(&answer.body).unwrap()["response"].clone()
+    let read_response = |token: &str| {
+        let response = client.get(&format!("/agent/v1/sessions/{session}/replies/{token}?wait=30"));
+        serde_json::from_str::<serde_json::Value>(&response.body).unwrap()["response"].clone()
     };
 
     let choices = json!([{ "value": "ben", "label": "Ben Ojo" }, { "value": "bea", "label": "Bea Ortiz" }]);
@@ -148,7 +149,7 @@ fn choices_numbers_and_yes_no_questions_can_be_answered() {
     page.press("ArrowDown");
     assert!(page.focused_node().starts_with("radio \"Bea Ortiz\""), "{}", page.focused_node());
     page.press("Enter");
-    assert_eq!(response(&token), "bea");
+    assert_eq!(read_response(&token), "bea");
     wait_until_closed(&mut page);
 
     let token = ask(json!({ "question": "How many?", "accepted_response_kinds": ["numeric"] }));
@@ -160,19 +161,19 @@ fn choices_numbers_and_yes_no_questions_can_be_answered() {
     page.press("Control+a");
     page.type_text("2,5");
     page.press("Enter");
-    assert_eq!(response(&token), 2.5);
+    assert_eq!(read_response(&token), 2.5);
     wait_until_closed(&mut page);
 
     let token = ask(json!({ "question": "Is it Tuesday?", "accepted_response_kinds": ["yes_no"] }));
     wait_for_question(&mut page);
     tab_to(&mut page, "button \"Yes\"");
     page.press("Enter");
-    assert_eq!(response(&token), true);
+    assert_eq!(read_response(&token), true);
     wait_until_closed(&mut page);
     assert!(page.take_errors().is_empty());
 }
 
-/// Answers open questions in a different order than they came. Each answer goes to its own question.
+/// Answers open questions in a different order than they were asked. Each answer goes to its own question.
 #[test]
 #[ignore = "needs a browser: cargo xtask browser"]
 fn several_open_questions_can_be_answered_in_any_order() {
@@ -186,7 +187,7 @@ fn several_open_questions_can_be_answered_in_any_order() {
         .zip(&sessions)
         .map(|(name, session)| {
             let question = json!({
-                "action": format!("Write to {name}."), "consequence": "It cannot be called back.", "risk_level": "medium",
+                "action": format!("Write to {name}."), "consequence": "It cannot be recalled.", "risk_level": "medium",
                 "irreversible": true, "timeout_seconds": 600, "default_decision": "reject", "summary_normal": "May I?",
             });
             let path = format!("/agent/v1/sessions/{session}/confirmations");
@@ -196,7 +197,7 @@ fn several_open_questions_can_be_answered_in_any_order() {
     wait_for_question(&mut page);
     page.press("Escape");
     wait_for_announcement(&mut page, "The question stays open.");
-    // The next question opens by itself and is postponed too.
+    // Each remaining question opens by itself and is postponed, too.
     for _ in 1..names.len() {
         wait_for_question(&mut page);
         page.press("Escape");
@@ -242,7 +243,7 @@ fn a_person_can_extend_the_deadline_and_stop_the_agent() {
     assert_eq!(
         page.evaluate(&dialog_announcement),
         "More time was added. You have about 4 minutes left.",
-        "it must be announced inside the dialog, because many screen readers ignore live regions outside"
+        "more time must be announced inside the dialog, because many screen readers ignore live regions outside it"
     );
     // Other listeners get the same time and an announcement.
     wait_for_announcement(
@@ -309,8 +310,8 @@ fn an_answer_that_cannot_be_sent_is_reported_and_does_not_count() {
     assert_eq!(read_decision(&client, &session, &token), ("reject".to_owned(), "reply".to_owned()));
 }
 
-/// The remaining time is announced once, when half of it is left. A second announcement at a tenth would come too late to
-/// answer. Without an answer, the default rejects.
+/// The remaining time is announced once, when half of it is left. A second announcement, with a tenth left, would
+/// come too late. Without an answer, the default rejects.
 #[test]
 #[ignore = "needs a browser: cargo xtask browser"]
 fn a_short_question_announces_its_time_once_and_a_timeout_rejects() {
@@ -326,7 +327,7 @@ fn a_short_question_announces_its_time_once_and_a_timeout_rejects() {
     page.wait_until(&format!(
         "{DIALOG}?.innerText.includes('Nobody answered in time, so this was rejected:') === true"
     ));
-    check_state(&mut page, "ran-out");
+    check_state(&mut page, "timed-out");
     assert_eq!(read_decision(&client, &session, &token), ("reject".to_owned(), "timeout".to_owned()));
     let reminders: Vec<_> =
         announcements(&mut page).into_iter().filter(|text| text.contains("left")).collect();

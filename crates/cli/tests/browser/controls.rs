@@ -67,7 +67,7 @@ fn a_stop_button_stops_its_own_session() {
 /// The page and the hub announce a text in seconds that would take four minutes at the previous pace.
 #[test]
 #[ignore = "needs a browser: cargo xtask browser"]
-fn a_changed_pace_takes_effect_at_once() {
+fn a_changed_pace_takes_effect_immediately() {
     let (hub, mut browser) = (HubProcess::start_in_memory(), Browser::start());
     let mut page = browser.page();
     page.run_on_new_document(
@@ -104,7 +104,7 @@ fn changed_settings_are_sent_to_the_hub() {
     page.run_on_new_document(RECORD_REQUESTS_SCRIPT);
     let mut page = open_page_at(&hub.address, page);
     wait_until_connected(&mut page);
-    let sent_settings = |page: &mut Page, count: usize| {
+    let wait_for_settings = |page: &mut Page, count: usize| {
         page.wait_until(&format!("sent.length == {count}"));
         page.wait_until(
             "document.getElementById('settings-result').textContent == 'The hub now uses these settings.'",
@@ -117,14 +117,14 @@ fn changed_settings_are_sent_to_the_hub() {
     };
     tab_to(&mut page, "combobox \"Level of detail\"");
     page.press("ArrowUp");
-    assert_eq!(sent_settings(&mut page, 1), (json!("terse"), json!(1000), json!("medium")));
+    assert_eq!(wait_for_settings(&mut page, 1), (json!("terse"), json!(1000), json!("medium")));
     tab_to(&mut page, "spinbutton \"Speech rate, in words per minute\"");
     page.press("Control+a");
     page.type_text("900");
     page.press("Tab");
-    assert_eq!(sent_settings(&mut page, 2), (json!("terse"), json!(900), json!("medium")));
+    assert_eq!(wait_for_settings(&mut page, 2), (json!("terse"), json!(900), json!("medium")));
     page.press("Space");
-    assert_eq!(sent_settings(&mut page, 3), (json!("terse"), json!(900), json!("low")));
+    assert_eq!(wait_for_settings(&mut page, 3), (json!("terse"), json!(900), json!("low")));
 }
 
 /// In quiet mode progress appears only in the log, but errors are announced.
@@ -141,11 +141,11 @@ fn quiet_mode_logs_progress_without_announcing_it() {
     let client = hub.client();
     let session = start_session(&client, "Counting.");
     let progress = json!({ "type": "aaep:agent.progress.updated", "progress": { "percent": 40 }, "summary_normal": "Four of ten." });
-    let events = format!("/agent/v1/sessions/{session}/events");
-    assert_eq!(client.post(&events, &progress.to_string()).status, 200);
+    let events_path = format!("/agent/v1/sessions/{session}/events");
+    assert_eq!(client.post(&events_path, &progress.to_string()).status, 200);
     page.wait_until("document.getElementById('log-list').textContent.includes('Four of ten.')");
     let failed = json!({ "type": "aaep:agent.session.errored", "error_category": "permanent", "recoverable": false, "summary_normal": "It broke." });
-    assert_eq!(client.post(&events, &failed.to_string()).status, 200);
+    assert_eq!(client.post(&events_path, &failed.to_string()).status, 200);
     wait_for_announcement(&mut page, "It broke.");
     let announced = announcements(&mut page);
     assert!(!announced.iter().any(|text| text.contains("Four of ten.")), "{announced:?}");

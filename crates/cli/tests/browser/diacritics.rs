@@ -43,7 +43,7 @@ fn marks_are_drawn_on_their_letters_wherever_chunks_are_split() {
     page.wait_until(&format!("{MEASURE_WIDTH_SCRIPT} != null"));
     let widths = page.evaluate(MEASURE_WIDTH_SCRIPT);
     let (marked, next) = (widths["marked"].as_f64().unwrap(), widths["next"].as_f64().unwrap());
-    // The letter is as wide as the plain letter after it. A separately drawn mark would add width.
+    // The letter is as wide as the unmarked letter after it. A separately drawn mark would add width.
     assert!(marked > 0.0 && marked < (next - marked) * 1.2, "{widths}");
     page.screenshot("marks");
 }

@@ -63,14 +63,14 @@ fn right_to_left_text_keeps_its_direction() {
     let mut page = open_listening_page(&hub, &mut browser);
     let client = hub.client();
     let hints = json!({ "primary_language": "ar", "text_direction": "rtl" });
-    let started = json!({ "summary_normal": "تحويل المال.", "localization_hints": hints }).to_string();
-    let session = client.post("/agent/v1/sessions", &started).json_str("session_id");
+    let start = json!({ "summary_normal": "تحويل المال.", "localization_hints": hints }).to_string();
+    let session = client.post("/agent/v1/sessions", &start).json_str("session_id");
     let question = json!({
         "action": "أرسل 5 يورو إلى بن.", "consequence": "لا يمكن التراجع.", "risk_level": "high", "irreversible": true,
         "timeout_seconds": 600, "default_decision": "reject", "summary_normal": "هل أرسل 5 يورو؟", "localization_hints": hints,
     });
-    let answer = client.post(&format!("/agent/v1/sessions/{session}/confirmations"), &question.to_string());
-    assert_eq!(answer.status, 201, "{answer:?}");
+    let response = client.post(&format!("/agent/v1/sessions/{session}/confirmations"), &question.to_string());
+    assert_eq!(response.status, 201, "{response:?}");
     wait_for_question(&mut page);
     let directions = page.evaluate(&format!(
         "[...{DIALOG}.querySelectorAll('[lang=ar]')].map((element) => [element.dir, getComputedStyle(element).direction])"
@@ -90,8 +90,8 @@ fn verbosity_can_be_changed_and_an_invalid_pace_is_reported() {
     let invoke_tool = |id: &str| {
         let event = json!({ "type": "aaep:agent.tool.invoked", "tool": "look", "tool_call_id": format!("call_{id}"), "risk_level": "low",
             "summary_terse": format!("Short {id}."), "summary_normal": format!("Of usual length {id}."), "summary_detailed": format!("At great length {id}.") });
-        let answer = client.post(&format!("/agent/v1/sessions/{session}/events"), &event.to_string());
-        assert_eq!(answer.status, 200, "{answer:?}");
+        let response = client.post(&format!("/agent/v1/sessions/{session}/events"), &event.to_string());
+        assert_eq!(response.status, 200, "{response:?}");
     };
     let calling = json!({ "type": "aaep:agent.state.changed", "to_state": "calling_tool", "summary_normal": "Calling." });
     assert_eq!(
@@ -116,7 +116,7 @@ fn verbosity_can_be_changed_and_an_invalid_pace_is_reported() {
     page.type_text("20");
     page.press("Tab");
     page.wait_until(
-        "document.getElementById('pace-error').textContent == 'The speech rate is a number from 50 to 1000.'",
+        "document.getElementById('pace-error').textContent == 'Enter a speech rate from 50 to 1000.'",
     );
     assert_no_accessibility_violations(&mut page, "invalid pace");
     // The settings survive a reload.

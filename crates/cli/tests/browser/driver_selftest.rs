@@ -102,17 +102,18 @@ fn media_preferences_zoom_screenshots_and_offline_mode_work() {
 #[ignore = "needs a browser: cargo xtask browser"]
 fn pages_share_cookies_and_isolated_pages_do_not() {
     let (hub, mut browser) = (HubProcess::start_in_memory(), Browser::start());
-    let (mut one, mut two, mut isolated) = (browser.page(), browser.page(), browser.open_isolated_page());
-    for page in [&mut one, &mut two, &mut isolated] {
+    let (mut first, mut second, mut isolated) =
+        (browser.page(), browser.page(), browser.open_isolated_page());
+    for page in [&mut first, &mut second, &mut isolated] {
         open_document(&hub, page, DOCUMENT);
     }
-    one.run_script("document.cookie = 'who=ada'");
-    assert_eq!(two.evaluate("document.cookie"), "who=ada");
+    first.run_script("document.cookie = 'who=ada'");
+    assert_eq!(second.evaluate("document.cookie"), "who=ada");
     assert_eq!(isolated.evaluate("document.cookie"), "");
-    two.click("#go");
-    two.wait_for_text("Hello, .");
-    two.reload();
-    two.wait_for_text("Nothing yet.");
-    two.close();
-    assert_eq!(one.evaluate("document.cookie"), "who=ada");
+    second.click("#go");
+    second.wait_for_text("Hello, .");
+    second.reload();
+    second.wait_for_text("Nothing yet.");
+    second.close();
+    assert_eq!(first.evaluate("document.cookie"), "who=ada");
 }

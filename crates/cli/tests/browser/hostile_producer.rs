@@ -17,7 +17,7 @@ const CONTROL_CHARACTERS: &str =
     "\u{1b}[2J\u{1b}]0;title\u{7}\u{202e}neB ot\u{202c} \u{e0041}\u{e0042}\u{2028}\u{85}end";
 
 /// Formats events as an SSE stream without the limits of a hub.
-fn stream(events: impl Iterator<Item = Value>) -> Vec<u8> {
+fn sse_stream(events: impl Iterator<Item = Value>) -> Vec<u8> {
     let block = |event: Value| {
         let id = event["event_id"].as_str().unwrap();
         format!("event: aaep.event\nid: {id}\ndata: {event}\n\n")
@@ -45,16 +45,16 @@ fn producer_text_never_becomes_markup() {
     let client = hub.client();
     let hostile_text = format!("{MARKUP}{CONTROL_CHARACTERS}");
     let post = |path: &str, body: &Value| {
-        let answer = client.post(path, &body.to_string());
-        assert!([200, 201].contains(&answer.status), "{answer:?}");
-        answer
+        let response = client.post(path, &body.to_string());
+        assert!([200, 201].contains(&response.status), "{response:?}");
+        response
     };
     let started = post(
         "/agent/v1/sessions",
         &json!({ "summary_normal": hostile_text, "producer": { "agent_id": "evil", "agent_name": MARKUP },
             "localization_hints": { "primary_language": "en", "text_direction": "rtl" } }),
     );
-    let at = |rest: &str| format!("/agent/v1/sessions/{}/{rest}", started.json_str("session_id"));
+    let session_path = |rest: &str| format!("/agent/v1/sessions/{}/{rest}", started.json_str("session_id"));
     for event in [
         json!({ "type": "aaep:agent.state.changed", "to_state": "calling_tool", "summary_normal": hostile_text }),
         json!({ "type": "aaep:agent.tool.invoked", "tool": "look", "tool_call_id": "call_1", "risk_level": "low", "summary_normal": hostile_text }),
@@ -63,15 +63,15 @@ fn producer_text_never_becomes_markup() {
         json!({ "type": "aaep:agent.state.changed", "to_state": "writing_output", "summary_normal": hostile_text }),
         json!({ "type": "aaep:agent.output.streaming", "chunk": hostile_text, "language": "en", "position": 0, "complete": true, "coalesce_hint": "completion" }),
     ] {
-        post(&at("events"), &event);
+        post(&session_path("events"), &event);
     }
     // A word of 16 KiB, and a sentence of 16 KiB.
     for (id, text) in [("out_1", "x".repeat(16 * 1024)), ("out_2", "word ".repeat(16 * 1024 / 5))] {
-        let answer = client.post(&at(&format!("output?output_id={id}&complete=true")), &text);
-        assert_eq!(answer.status, 200, "{answer:?}");
+        let response = client.post(&session_path(&format!("output?output_id={id}&complete=true")), &text);
+        assert_eq!(response.status, 200, "{response:?}");
     }
     post(
-        &at("clarifications"),
+        &session_path("clarifications"),
         &json!({ "question": hostile_text, "accepted_response_kinds": ["multiple_choice"], "timeout_seconds": 600, "summary_normal": hostile_text,
             "choices": [{ "value": "one", "label": hostile_text }, { "value": "two", "label": MARKUP }] }),
     );
@@ -87,8 +87,12 @@ fn producer_text_never_becomes_markup() {
     );
     let count_injected = "document.querySelectorAll('img, iframe, style, #evil, script:not([src]), a:not(.skip), [onerror]').length";
     assert_eq!(page.evaluate(count_injected), 0);
-    let tricks = r"/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2028\u2029\u{e0000}-\u{e007f}]/u";
-    assert_eq!(page.evaluate(&format!("{tricks}.test(document.documentElement.textContent)")), false);
+    let control_characters =
+        r"/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2028\u2029\u{e0000}-\u{e007f}]/u";
+    assert_eq!(
+        page.evaluate(&format!("{control_characters}.test(document.documentElement.textContent)")),
+        false
+    );
     assert_eq!(
         page.evaluate("document.documentElement.scrollWidth <= innerWidth"),
         true,
@@ -125,12 +129,12 @@ fn the_page_limits_questions_and_sessions_and_still_works() {
     page.mock_url_once(
         &format!("http://{}/aaep/v1/events", hub.address),
         "text/event-stream",
-        &stream(questions),
+        &sse_stream(questions),
     );
     let mut page = open_page_at(&hub.address, page);
     page.wait_until("document.title.startsWith('4096 questions, ')");
     page.wait_until("document.querySelectorAll('#question-list li').length == 50");
-    page.wait_until("document.getElementById('no-sessions').textContent == '450 more agents are working. They are listed when others have ended.'");
+    page.wait_until("document.getElementById('no-sessions').textContent == '450 more agents are working, and will be listed when others have finished.'");
     assert_eq!(page.evaluate("document.querySelectorAll('#session-list li').length"), 50);
     page.press("Escape");
     page.wait_until("document.getElementById('no-questions').textContent == '4046 more questions are waiting until one of these is answered.'");
@@ -152,7 +156,7 @@ fn the_page_responds_with_ten_thousand_log_entries() {
     page.mock_url_once(
         &format!("http://{}/aaep/v1/events", hub.address),
         "text/event-stream",
-        &stream(events),
+        &sse_stream(events),
     );
     let mut page = open_page_at(&hub.address, page);
     page.wait_until("document.querySelectorAll('#log-list li').length == 10000");
@@ -174,8 +178,8 @@ fn the_page_responds_with_ten_thousand_log_entries() {
         [("Home", "Thing "), ("PageDown", "Thing "), ("ArrowUp", "Thing "), ("End", "You accepted this:")]
     {
         page.press(key);
-        let here = page.evaluate("document.activeElement.textContent");
-        assert!(here.as_str().unwrap().contains(part), "{key}: {here}");
+        let focused_text = page.evaluate("document.activeElement.textContent");
+        assert!(focused_text.as_str().unwrap().contains(part), "{key}: {focused_text}");
     }
     let longest_afterwards = page.evaluate("Math.round(longest)");
     // These figures are for information only, because they depend on the machine.
@@ -184,5 +188,5 @@ fn the_page_responds_with_ten_thousand_log_entries() {
     );
     print!("{report}");
     std::fs::write(testing::chromium::screenshot_dir().join("responsive.txt"), report).unwrap();
-    assert!(announcements(&mut page).len() < 100, "most entries are not announced");
+    assert!(announcements(&mut page).len() < 100, "most entries must not be announced");
 }

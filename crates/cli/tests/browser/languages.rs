@@ -16,7 +16,7 @@ fn choose_language(page: &mut Page, tag: &str) {
     page.wait_until(&format!("document.documentElement.lang == {}", json!(tag)));
 }
 
-/// Returns texts that contain an English word but are not marked as English or as of unknown language.
+/// Returns texts that contain an English word but are marked as another language.
 fn unmarked_english_texts(page: &mut Page) -> serde_json::Value {
     page.evaluate(
         r#"(() => {

@@ -4,7 +4,7 @@ use crate::answering::{DIALOG, wait_for_question};
 use crate::listening_page::{
     announcements, open_listening_page, open_page_at, tab_to, wait_for_announcement, wait_until_connected,
 };
-use crate::page_state_checks::{check_refused_state, check_state};
+use crate::page_state_checks::{check_state, check_state_with_network_errors};
 use crate::tcp_relay::TcpRelay;
 use testing::chromium::Browser;
 use testing::hub::{HubProcess, reserved_address};
@@ -24,9 +24,9 @@ fn a_late_listener_sees_the_open_question_and_can_answer() {
     tab_to(&mut late, "button \"Yes, accept it\"");
     late.press("Enter");
     wait_for_announcement(&mut late, "You accepted this:");
-    let answer = client.get(&format!("/agent/v1/sessions/{session}/replies/{token}?wait=30"));
+    let response = client.get(&format!("/agent/v1/sessions/{session}/replies/{token}?wait=30"));
     assert_eq!(
-        (answer.json_str("decision"), answer.json_str("by")),
+        (response.json_str("decision"), response.json_str("by")),
         ("accept".to_owned(), "reply".to_owned())
     );
 }
@@ -36,32 +36,32 @@ fn a_late_listener_sees_the_open_question_and_can_answer() {
 fn a_question_answered_elsewhere_closes_and_shows_the_decision() {
     let (hub, mut browser) = (HubProcess::start_in_memory(), Browser::start());
     let client = hub.client();
-    let (mut one, mut other) =
+    let (mut first, mut second) =
         (open_listening_page(&hub, &mut browser), open_listening_page(&hub, &mut browser));
     let session = client.start_session();
     client.ask_confirmation(&session);
-    wait_for_question(&mut one);
-    wait_for_question(&mut other);
-    tab_to(&mut one, "button \"Yes, accept it\"");
-    one.press("Enter");
-    wait_for_announcement(&mut one, "You accepted this:");
-    other.wait_until(&format!("{DIALOG}.innerText.includes('Someone else accepted this:')"));
+    wait_for_question(&mut first);
+    wait_for_question(&mut second);
+    tab_to(&mut first, "button \"Yes, accept it\"");
+    first.press("Enter");
+    wait_for_announcement(&mut first, "You accepted this:");
+    second.wait_until(&format!("{DIALOG}.innerText.includes('Someone else accepted this:')"));
     assert!(
-        other.focused_node().starts_with("dialog \"This question is closed\""),
+        second.focused_node().starts_with("dialog \"This question is closed\""),
         "{}",
-        other.focused_node()
+        second.focused_node()
     );
-    check_state(&mut other, "settled-elsewhere");
-    assert_eq!(other.evaluate(&format!("{DIALOG}.innerText.includes('Yes, accept it')")), false);
-    tab_to(&mut other, "button \"Close\"");
-    other.press("Enter");
-    other.wait_until(&format!("{DIALOG} == null"));
+    check_state(&mut second, "answered-elsewhere");
+    assert_eq!(second.evaluate(&format!("{DIALOG}.innerText.includes('Yes, accept it')")), false);
+    tab_to(&mut second, "button \"Close\"");
+    second.press("Enter");
+    second.wait_until(&format!("{DIALOG} == null"));
     assert!(
-        !other.focused_node().starts_with("RootWebArea"),
-        "the focus is not lost: {}",
-        other.focused_node()
+        !second.focused_node().starts_with("RootWebArea"),
+        "the focus must not be lost: {}",
+        second.focused_node()
     );
-    other.wait_for_text("No question is open.");
+    second.wait_for_text("No question is open.");
 }
 
 /// The hub is killed while a question is open and restarts with the same data. The page announces the loss once,
@@ -85,7 +85,7 @@ fn the_page_reconnects_by_itself() {
     tab_to(&mut page, "button \"Yes, accept it\"");
     page.press("Enter");
     wait_for_announcement(&mut page, "Your answer was not sent.");
-    check_refused_state(&mut page, "lost");
+    check_state_with_network_errors(&mut page, "lost");
     let hub = start();
     wait_until_connected(&mut page);
     wait_for_announcement(&mut page, "Reconnected.");
@@ -93,9 +93,9 @@ fn the_page_reconnects_by_itself() {
     tab_to(&mut page, "button \"Yes, accept it\"");
     page.press("Enter");
     wait_for_announcement(&mut page, "You accepted this:");
-    let answer = hub.client().get(&format!("/agent/v1/sessions/{session}/replies/{token}?wait=30"));
+    let response = hub.client().get(&format!("/agent/v1/sessions/{session}/replies/{token}?wait=30"));
     assert_eq!(
-        (answer.json_str("decision"), answer.json_str("by")),
+        (response.json_str("decision"), response.json_str("by")),
         ("accept".to_owned(), "reply".to_owned())
     );
     let announced = announcements(&mut page);
@@ -105,7 +105,7 @@ fn the_page_reconnects_by_itself() {
         (1, 1, 1),
         "{announced:#?}"
     );
-    check_state(&mut page, "connected-again");
+    check_state(&mut page, "reconnected");
 }
 
 /// The hub keeps working while the page cannot reach it. Missed events are summarized in one sentence and listed in the
@@ -126,8 +126,8 @@ fn missed_events_are_announced_in_one_sentence() {
         "document.getElementById('connection').textContent.includes('Connection to the hub lost')",
     );
     let post = |event: serde_json::Value| {
-        let answer = client.post(&format!("/agent/v1/sessions/{session}/events"), &event.to_string());
-        assert_eq!(answer.status, 200, "{answer:?}");
+        let response = client.post(&format!("/agent/v1/sessions/{session}/events"), &event.to_string());
+        assert_eq!(response.status, 200, "{response:?}");
     };
     post(
         serde_json::json!({ "type": "aaep:agent.state.changed", "to_state": "calling_tool", "summary_normal": "Calling." }),
@@ -149,7 +149,7 @@ fn missed_events_are_announced_in_one_sentence() {
     let announced = announcements(&mut page);
     assert!(
         !announced.iter().any(|text| text.contains("Looking, time")),
-        "missed events are announced one by one: {announced:#?}"
+        "missed events must not be announced one by one: {announced:#?}"
     );
     assert_eq!(announced.iter().filter(|text| text.contains("Moving money.")).count(), 1, "{announced:#?}");
 }
@@ -163,17 +163,17 @@ fn a_question_withdrawn_by_its_agent_closes() {
     let token = hub.client().ask_confirmation(&session);
     wait_for_question(&mut page);
     tab_to(&mut page, "button \"Yes, accept it\"");
-    let answer = hub.client().send("DELETE", &format!("/agent/v1/sessions/{session}/replies/{token}"), "");
-    assert!((200..300).contains(&answer.status), "{answer:?}");
+    let response = hub.client().send("DELETE", &format!("/agent/v1/sessions/{session}/replies/{token}"), "");
+    assert!((200..300).contains(&response.status), "{response:?}");
     page.wait_until(&format!("{DIALOG}?.innerText.includes('This question was withdrawn:') === true"));
     check_state(&mut page, "withdrawn");
     // A person who was about to accept presses Enter a moment too late. Enter must only close the dialog.
     assert!(page.focused_node().starts_with("button \"Close\""), "{}", page.focused_node());
     page.press("Enter");
     page.wait_until(&format!("{DIALOG} == null"));
-    let answer = hub.client().get(&format!("/agent/v1/sessions/{session}/replies/{token}"));
+    let response = hub.client().get(&format!("/agent/v1/sessions/{session}/replies/{token}"));
     assert_eq!(
-        (answer.json_str("decision"), answer.json_str("by")),
+        (response.json_str("decision"), response.json_str("by")),
         ("reject".to_owned(), "cancelled".to_owned())
     );
     wait_for_announcement(&mut page, "This question was withdrawn:");
@@ -189,7 +189,7 @@ fn the_question_of_a_lost_agent_closes() {
     hub.client().ask_confirmation(&session);
     wait_for_question(&mut page);
     page.wait_until(&format!("{DIALOG}?.innerText.includes('This question is closed') === true"));
-    check_state(&mut page, "vanished");
+    check_state(&mut page, "agent-lost");
     tab_to(&mut page, "button \"Close\"");
     page.press("Enter");
     wait_for_announcement(&mut page, "Error:");

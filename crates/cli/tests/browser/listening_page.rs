@@ -17,7 +17,7 @@ new MutationObserver((changes) => {
 }).observe(document, { childList: true, subtree: true });
 "#;
 
-/// Sets the fastest pace, because nobody is listening.
+/// Sets the fastest pace, to keep the tests short.
 const FASTEST_PACE_SCRIPT: &str = r#"try { localStorage.getItem("sayso.settings") ??
     localStorage.setItem("sayso.settings", JSON.stringify({ pace: 1000 })); } catch {}"#;
 

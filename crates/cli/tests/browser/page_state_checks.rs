@@ -19,7 +19,7 @@ pub(crate) fn check_state(page: &mut Page, name: &str) {
 }
 
 /// Like [`check_state`], for a hub that rejects requests or is unreachable. Network errors are allowed.
-pub(crate) fn check_refused_state(page: &mut Page, name: &str) {
+pub(crate) fn check_state_with_network_errors(page: &mut Page, name: &str) {
     check_appearance(page, name);
     let mut errors = page.take_errors();
     errors.retain(|error| error.source != "network");
@@ -77,16 +77,16 @@ fn assert_same_tree(page: &mut Page, name: &str) {
 /// Removes what differs between runs: times of day, remaining times and the content of live regions.
 fn normalize_tree(tree: &str) -> String {
     let mut lines = Vec::new();
-    let mut live: Option<usize> = None;
+    let mut live_region_depth: Option<usize> = None;
     for line in tree.lines() {
         let depth = line.len() - line.trim_start().len();
-        if live.is_some_and(|live_depth| depth > live_depth) {
+        if live_region_depth.is_some_and(|region_depth| depth > region_depth) {
             continue;
         }
-        live = None;
+        live_region_depth = None;
         let mut line = line.to_owned();
         if let Some(at) = line.find(" live=") {
-            live = Some(depth);
+            live_region_depth = Some(depth);
             let end = line[at + 1..].find([' ', ':']).map_or(line.len(), |end| at + 1 + end);
             line.truncate(end);
         }

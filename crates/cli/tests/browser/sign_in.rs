@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::answering::wait_for_question;
 use crate::listening_page::{open_page_at, tab_to, wait_for_announcement, wait_until_connected};
-use crate::page_state_checks::{check_refused_state, check_state};
+use crate::page_state_checks::{check_state, check_state_with_network_errors};
 use testing::chromium::Browser;
 use testing::hub::HubProcess;
 
@@ -27,14 +27,14 @@ fn a_person_signs_in_listens_answers_and_signs_out() {
     let mut page = open_page_at(&hub.address, browser.page());
     page.wait_until("!document.getElementById('sign-in').hidden");
     assert!(page.focused_node().starts_with("heading \"Sign in\""), "{}", page.focused_node());
-    check_refused_state(&mut page, "sign-in");
+    check_state_with_network_errors(&mut page, "sign-in");
 
     tab_to(&mut page, "textbox \"Token\"");
     page.type_text("sayso_guess");
     page.press("Enter");
     page.wait_until("document.getElementById('sign-in-error').textContent != ''");
     assert!(page.focused_node().starts_with("textbox \"Token\""), "{}", page.focused_node());
-    check_refused_state(&mut page, "sign-in-refused");
+    check_state_with_network_errors(&mut page, "sign-in-refused");
 
     page.press("Control+a");
     page.type_text(&listener_token);
@@ -54,9 +54,9 @@ fn a_person_signs_in_listens_answers_and_signs_out() {
     tab_to(&mut page, "button \"Yes, accept it\"");
     page.press("Enter");
     wait_for_announcement(&mut page, "You accepted this:");
-    let answer = bank.get(&format!("/agent/v1/sessions/{session}/replies/{reply_token}?wait=30"));
+    let response = bank.get(&format!("/agent/v1/sessions/{session}/replies/{reply_token}?wait=30"));
     assert_eq!(
-        (answer.json_str("decision"), answer.json_str("by")),
+        (response.json_str("decision"), response.json_str("by")),
         ("accept".to_owned(), "reply".to_owned())
     );
 

@@ -95,7 +95,7 @@ fn a_changed_name_role_state_text_or_order_is_detected() {
 fn structure_with_a_name_or_a_state_is_kept() {
     for (role, name, states) in [("form", "Sign in", json!({})), ("generic", "", json!({ "live": "polite" }))]
     {
-        let with = json!([[role, name, states, [["button", "Send", {}, []]]]]);
-        assert!(tree(&with).contains(&format!("\n  {role}")), "{}", tree(&with));
+        let structured = json!([[role, name, states, [["button", "Send", {}, []]]]]);
+        assert!(tree(&structured).contains(&format!("\n  {role}")), "{}", tree(&structured));
     }
 }

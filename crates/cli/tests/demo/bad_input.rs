@@ -33,7 +33,7 @@ fn invalid_arguments_are_rejected_before_any_output() {
         (["--auto", "maybe"], "does not accept"),
         (["--lang", "not a tag"], "it must be a language tag"),
         (["--verbosity", "loud"], "does not accept"),
-        (["--listen", "0.0.0.0:0"], "loopback only"),
+        (["--listen", "0.0.0.0:0"], "loopback address"),
         (["--listen", &occupied], "cannot listen on"),
     ] {
         let output = Command::new(env!("CARGO_BIN_EXE_sayso")).arg("demo").args(arguments).output().unwrap();

@@ -15,7 +15,10 @@ fn a_signal_ends_the_demo_with_code_0_even_during_a_question() {
         demo.signal(signal);
         assert_eq!(demo.wait_for_exit(), 0, "{signal}");
         let printed = demo.printed.join("\n");
-        assert!(!printed.contains("tool: ") && !printed.contains("Nobody answered"), "it waited: {printed}");
+        assert!(
+            !printed.contains("tool: ") && !printed.contains("Nobody answered"),
+            "the demo waited for an answer: {printed}"
+        );
     }
 }
 

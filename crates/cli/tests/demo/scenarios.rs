@@ -30,7 +30,7 @@ fn an_accepted_transfer_is_announced_completely() {
         "ask: You have …",
         "ask: Type the whole word yes or no.",
         "answer: Question 1 was answered automatically: yes.",
-        "answer: Your answer to question 1 was received: it may go ahead.",
+        "answer: Your answer to question 1 was received: the agent may go ahead.",
         "tool: Transferring 20 euros to Ada. This cannot be undone.",
         "tool: The transfer is complete.",
         "agent: In the demo, 20 euros went to Ada; no real money moved.",
@@ -42,7 +42,7 @@ fn an_accepted_transfer_is_announced_completely() {
 #[test]
 fn a_cancellation_is_announced_completely_in_terse_mode() {
     let expected = [
-        "session: Demo assistant has started. Starting, to cancel.",
+        "session: Demo assistant has started. Starting a task to cancel it.",
         "session: Demo assistant was stopped by a person. Cancelled.",
     ];
     assert_eq!(run_once("cancel", &["--verbosity", "terse"]), expected);

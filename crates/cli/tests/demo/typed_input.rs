@@ -30,7 +30,7 @@ fn a_free_text_answer_and_the_help_commands_work() {
     demo.type_line("more time");
     demo.read_until("ask: You asked for more time.");
     demo.type_line("status");
-    demo.read_until("status: Question 1 from Demo assistant is open");
+    demo.read_until("status: Question 1 from Demo assistant stays open");
     demo.type_line("Ibadan");
     demo.read_until("agent: In Ibadan, as everywhere");
     demo.type_line("help");
@@ -48,9 +48,12 @@ fn input_that_resembles_an_answer_is_neither_an_answer_nor_a_request() {
         ["nope", "yes please", "ok then", "sure", "go ahead", "I don't want that", "send it", "wibble"]
     {
         demo.type_line(line);
-        let reply = demo.next_line().unwrap();
-        assert!(reply.starts_with("error: That is not an answer, so nothing was sent."), "{line}: {reply}");
-        assert!(reply.contains("Type the whole word yes or no."), "{reply}");
+        let printed = demo.next_line().unwrap();
+        assert!(
+            printed.starts_with("error: That is not an answer, so nothing was sent."),
+            "{line}: {printed}"
+        );
+        assert!(printed.contains("Type the whole word yes or no."), "{printed}");
     }
     demo.type_line("no");
     demo.read_until("agent: Nothing was transferred.");
@@ -94,7 +97,7 @@ fn a_piped_script_runs_to_its_end() {
         "ask: You have …",
         "ask: Type the whole word yes or no.",
         "answer: You said yes to question 1.",
-        "answer: Your answer to question 1 was received: it may go ahead.",
+        "answer: Your answer to question 1 was received: the agent may go ahead.",
         "tool: Transferring 20 euros to Ada. This cannot be undone.",
         "tool: The transfer is complete.",
         "agent: In the demo, 20 euros went to Ada; no real money moved.",
@@ -161,7 +164,7 @@ fn in_a_terminal_requests_work_while_a_question_is_open() {
     let time = demo.read_until("ask: You have ");
     // A slow machine announces less time.
     assert!(time.contains("2 minutes.") || time.contains("115 seconds."), "{time}");
-    // While a question is open: another request, then a command.
+    // Another request and a command are typed while a question is open.
     demo.type_line("what's my balance?");
     demo.read_until("The demo account holds 1250 euros");
     demo.read_until("has finished. That is all.");
@@ -173,7 +176,7 @@ fn in_a_terminal_requests_work_while_a_question_is_open() {
     demo.type_line("yes 2");
     demo.read_until("tool: The transfer is complete.");
     demo.read_until("has finished. That is all.");
-    // End of input right after a request.
+    // The input ends right after a request.
     demo.type_bytes(b"what's my balance?\n\x04");
     assert_eq!(demo.wait_for_exit(), 0);
     let printed = demo.printed.join("\n");

@@ -19,18 +19,18 @@ impl Drop for DebuggerProcess {
 }
 
 /// Runs a session that asks a question. Returns all events that the debugger received.
-fn run_session(answer: &str) -> Vec<Value> {
+fn run_session(reply_option: &str) -> Vec<Value> {
     let hub = start_compat_hub();
     let mut command: Command = installed_program("aaep-listen");
-    command.args(["--endpoint", &format!("http://{}", hub.address), "--quiet", answer]);
+    command.args(["--endpoint", &format!("http://{}", hub.address), "--quiet", reply_option]);
     let mut child = DebuggerProcess(command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap());
     let lines = BufReader::new(child.0.stdout.take().unwrap()).lines();
-    // Once the debugger prints this session, its stream is open.
-    let started = hub.client().start_session();
+    // When the debugger prints this session, the debugger's stream is open.
+    let first_session = hub.client().start_session();
     let mut events = Vec::new();
     for line in lines.map_while(Result::ok) {
         let event: Value = serde_json::from_str(&line).unwrap();
-        if event["session_id"] == started.as_str() {
+        if event["session_id"] == first_session.as_str() {
             if events.is_empty() {
                 let request = r#"{"user_message":"Transfer 250 euros to Ben"}"#;
                 assert_eq!(hub.client().post("/sessions", request).status, 201);
@@ -50,10 +50,10 @@ fn run_session(answer: &str) -> Vec<Value> {
 #[test]
 #[ignore = "needs what `cargo xtask interop` installs"]
 fn the_debugger_follows_a_session_and_its_reply_counts() {
-    for (answer, decision, is_action_expected) in
+    for (reply_option, decision, is_action_expected) in
         [("--auto-accept", "accept", true), ("--auto-reject", "reject", false)]
     {
-        let events = run_session(answer);
+        let events = run_session(reply_option);
         let decided: Vec<_> =
             events.iter().filter_map(|event| event["extensions"]["sayso"]["decision"].as_str()).collect();
         assert_eq!(decided, [decision], "{events:#?}");

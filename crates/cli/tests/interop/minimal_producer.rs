@@ -8,9 +8,10 @@ use crate::installed_program;
 use testing::http::TestClient;
 use testing::hub::reserved_address;
 
-struct ProducerProcess(Child);
+/// A child process that is killed on drop.
+struct KillOnDrop(Child);
 
-impl Drop for ProducerProcess {
+impl Drop for KillOnDrop {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -18,12 +19,12 @@ impl Drop for ProducerProcess {
 }
 
 /// Starts the producer on a free port and waits until it responds.
-fn start_producer() -> (ProducerProcess, TestClient, String) {
+fn start_producer() -> (KillOnDrop, TestClient, String) {
     let address = reserved_address();
     let port = address.rsplit(':').next().unwrap();
     let mut command = installed_program("aaep-minimal-producer");
     command.args(["--port", port]).stdout(Stdio::null()).stderr(Stdio::null());
-    let producer = ProducerProcess(command.spawn().unwrap());
+    let producer = KillOnDrop(command.spawn().unwrap());
     let client = TestClient::new(&address).with_header("Content-Type: application/json");
     let deadline = Instant::now() + Duration::from_mins(1);
     while client.try_send("GET", "/healthz", "").is_none() {
@@ -40,7 +41,7 @@ fn the_unmodified_producer_can_be_followed_and_obeys_the_reply() {
         let (_producer, client, url) = start_producer();
         let mut command = Command::new(env!("CARGO_BIN_EXE_sayso"));
         let child = command.args(["listen", &url]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
-        let mut listener = ProducerProcess(child.unwrap());
+        let mut listener = KillOnDrop(child.unwrap());
         let mut keyboard = listener.0.stdin.take().unwrap();
         let mut lines = Vec::new();
         for line in BufReader::new(listener.0.stdout.take().unwrap()).lines().map_while(Result::ok) {

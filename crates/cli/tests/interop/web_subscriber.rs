@@ -1,7 +1,7 @@
 //! `@aaep/web-subscriber-react` in a real browser: it shows a session, and its buttons reply.
 //!
-//! The test driver serves the page at the hub's origin, because the hub accepts no other origin. The hub itself does not serve
-//! this page.
+//! The test driver serves the page at the hub's origin, because the hub accepts no other origin. The hub itself does
+//! not serve this page.
 
 use serde_json::Value;
 
@@ -19,11 +19,11 @@ const DIALOG: &str = "[role=dialog]";
 fn open_subscriber_page(hub: &HubProcess, browser: &mut Browser) -> Page {
     let script =
         std::env::var("INTEROP_SCRIPT").expect("INTEROP_SCRIPT is not set: run `cargo xtask interop`");
-    let at = |path: &str| format!("http://{}{path}", hub.address);
+    let url = |path: &str| format!("http://{}{path}", hub.address);
     let mut page = browser.page();
-    page.mock_url(&at("/web_subscriber"), "text/html", DOCUMENT.as_bytes());
-    page.mock_url(&at("/web_subscriber.js"), "text/javascript", &std::fs::read(script).unwrap());
-    page.navigate(&at("/web_subscriber"));
+    page.mock_url(&url("/web_subscriber"), "text/html", DOCUMENT.as_bytes());
+    page.mock_url(&url("/web_subscriber.js"), "text/javascript", &std::fs::read(script).unwrap());
+    page.navigate(&url("/web_subscriber"));
     page.wait_until("window.connection == 'connected'");
     page
 }

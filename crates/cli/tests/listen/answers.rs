@@ -31,7 +31,7 @@ fn neither_enter_nor_an_abbreviation_accepts_an_irreversible_action() {
     let token = agent.ask_confirmation();
     person.read_until("ask: Type");
     person.type_line("");
-    person.read_until("ask: Enter alone does not answer. Question 1 is open for 2 minutes");
+    person.read_until("ask: Enter alone does not answer. Question 1 stays open for another 2 minutes");
     for input in ["1", "y", "yes please", "y.", "accept everything", "yes 2", "ye"] {
         person.type_line(input);
         let reply = person.read_until("error: ").pop().unwrap();
@@ -55,7 +55,7 @@ fn with_several_open_questions_the_answer_must_name_one() {
     person.type_line("2");
     person.read_until("error: Which question? Nothing was sent.");
     person.type_line("status");
-    person.read_until("status: Question 2 from local is open for 2 minutes.");
+    person.read_until("status: Question 2 from local stays open for another 2 minutes.");
     person.type_line("no 2");
     assert!(second.wait_for_reply(&tokens.1, 30).contains(r#""decision":"reject""#));
     assert_eq!(first.wait_for_reply(&tokens.0, 0), r#"{"status":"pending"}"#);
@@ -77,7 +77,7 @@ fn a_question_answered_elsewhere_is_announced_and_closed() {
     let token = agent.ask_confirmation();
     person.read_until("ask: Type");
     assert_eq!(client.reply(&other, &token, "accept").status, 204);
-    person.read_until("answer: Question 1 was answered elsewhere: it may go ahead.");
+    person.read_until("answer: Question 1 was answered elsewhere: the agent may go ahead.");
     person.type_line("yes");
     person.read_until("error: No question is open. Nothing was sent.");
 }
@@ -109,7 +109,7 @@ fn a_person_can_extend_the_deadline_and_stop_the_agent() {
     let token = agent.ask_confirmation();
     person.read_until("ask: Type");
     person.type_line("more time");
-    let lines = person.read_until("is now open");
+    let lines = person.read_until("now stays open");
     assert_eq!(lines[lines.len() - 2], "ask: You asked for more time.");
     assert!(lines[lines.len() - 1].starts_with("ask: Question 1 has more time."), "{lines:#?}");
     assert!(has_more_time(&lines[lines.len() - 1]), "{lines:#?}");
@@ -137,19 +137,19 @@ fn has_more_time(line: &str) -> bool {
 #[test]
 fn a_deadline_extension_is_announced_to_other_listeners() {
     let hub = HubProcess::start_in_memory();
-    let (mut one, mut other) = (
+    let (mut first, mut second) = (
         ListenProcess::start_connected(&hub.address, &[]),
         ListenProcess::start_connected(&hub.address, &[]),
     );
     let agent = AgentSession::start(hub.client());
     let token = agent.ask_confirmation();
-    other.read_until("ask: Type");
-    one.read_until("ask: Type");
-    one.type_line("more time");
-    one.read_until("has more time");
-    let lines = other.read_until("more time");
+    second.read_until("ask: Type");
+    first.read_until("ask: Type");
+    first.type_line("more time");
+    first.read_until("has more time");
+    let lines = second.read_until("more time");
     let [line] = &lines[..] else { panic!("{lines:#?}") };
-    assert!(line.starts_with("ask: Question 1 has more time. It is now open for"), "{line}");
+    assert!(line.starts_with("ask: Question 1 has more time. It now stays open for another"), "{line}");
     assert!(has_more_time(line), "{line}");
     // A listener that joins now gets the same deadline.
     let mut late = ListenProcess::start_connected(&hub.address, &[]);
@@ -157,7 +157,7 @@ fn a_deadline_extension_is_announced_to_other_listeners() {
     let time = lines.iter().find(|line| line.starts_with("ask: You have ")).unwrap();
     assert!(has_more_time(time), "{time}");
     assert!(!lines.iter().any(|line| line.contains("more time")), "{lines:#?}");
-    other.type_line("no");
+    second.type_line("no");
     assert!(agent.wait_for_reply(&token, 30).contains(r#""decision":"reject""#));
 }
 

@@ -36,9 +36,9 @@ fn a_hub_that_needs_a_token_says_so_and_accepts_one() {
     std::fs::File::create(&file).unwrap().write_all(format!("{token}\n").as_bytes()).unwrap();
     let mut by_file = ListenProcess::start(&hub.address, &["--token-file", file.to_str().unwrap()]);
     by_file.read_until("Listening to");
-    let mut by_name =
+    let mut by_variable =
         ListenProcess::start_with(&hub.address, &[], |command| command.env("SAYSO_TOKEN", &token));
-    by_name.read_until("Listening to");
+    by_variable.read_until("Listening to");
     let (output, code) = ListenProcess::start(&hub.address, &["--token", "sayso_guess"]).wait_for_exit();
     assert_eq!(code, 2, "{output:?}");
 }
@@ -58,23 +58,24 @@ fn listening_resumes_after_the_hub_restarts() {
     person.read_until("notice: Connection to the hub lost");
     person.type_line("status");
     let lines = person.read_until("The level of detail is normal.");
-    let lost = "status: Not connected; still trying. This is how things stood:";
-    assert_eq!(lines[0], lost);
+    let not_connected = "status: Not connected; still trying. This is what was last known:";
+    assert_eq!(lines[0], not_connected);
     assert!(lines[1].starts_with("status: Session 1, local."), "{lines:#?}");
     let hub = start();
     let lines = person.read_until("is still open");
-    let at = |line: &str| lines.iter().position(|printed| printed == line);
-    let (again, nothing) = (at("notice: Reconnected."), at("notice: You missed nothing."));
-    assert!(again.is_some() && again < nothing, "{lines:#?}");
-    let open = &lines[lines.len() - 1];
-    assert!(open.starts_with("ask: Question 1 from local is still open for"), "{open}");
-    assert!(open.ends_with("Type repeat to hear it."), "{open}");
+    let position_of = |line: &str| lines.iter().position(|printed| printed == line);
+    let (reconnected, missed_nothing) =
+        (position_of("notice: Reconnected."), position_of("notice: You missed nothing."));
+    assert!(reconnected.is_some() && reconnected < missed_nothing, "{lines:#?}");
+    let reminder = &lines[lines.len() - 1];
+    assert!(reminder.starts_with("ask: Question 1 from local is still open for another"), "{reminder}");
+    assert!(reminder.ends_with("Type repeat to hear it."), "{reminder}");
     person.type_line("status");
     let lines = person.read_until("The level of detail is normal.");
     assert!(!lines.iter().any(|line| line.contains("Not connected")), "{lines:#?}");
     person.type_line("yes");
     assert!(agent.wait_for_reply(&token, 30).contains(r#""decision":"accept""#));
-    let lines = person.read_until("was received: it may go ahead.");
+    let lines = person.read_until("was received: the agent may go ahead.");
     assert!(!lines.iter().any(|line| line.starts_with("ask: ")), "the question was repeated: {lines:#?}");
     drop(hub);
 }
@@ -210,8 +211,9 @@ fn a_ca_certificate_as_server_certificate_is_explained() {
 fn removing_the_token_ends_listening_without_a_retry() {
     let folder = tempfile::tempdir().unwrap();
     let [tokens_file, token_file] = ["tokens", "own"].map(|name| folder.path().join(name));
-    let new = ["token", "new", "--role", "listener", "--name", "ada", "--tokens"];
-    let created = Command::new(env!("CARGO_BIN_EXE_sayso")).args(new).arg(&tokens_file).output().unwrap();
+    let token_args = ["token", "new", "--role", "listener", "--name", "ada", "--tokens"];
+    let created =
+        Command::new(env!("CARGO_BIN_EXE_sayso")).args(token_args).arg(&tokens_file).output().unwrap();
     assert!(created.status.success());
     std::fs::write(&token_file, &created.stdout).unwrap();
     let hub = HubProcess::start(&[
@@ -240,10 +242,10 @@ fn a_slow_listener_is_disconnected_and_resubscribes() {
     person.read_until("ask: Type");
     person.signal("-STOP");
     let long = "All of it. ".repeat(1400);
-    for turn in 0..20 {
+    for batch in 0..20 {
         let calls: Vec<_> = (0..30)
             .flat_map(|at| {
-                let number = turn * 30 + at;
+                let number = batch * 30 + at;
                 [
                     format!(r#"{{"type":"aaep:agent.tool.invoked","tool":"t","tool_call_id":"call_{number}","summary_normal":"{long}"}}"#),
                     format!(r#"{{"type":"aaep:agent.tool.completed","tool":"t","tool_call_id":"call_{number}","status":"success","summary_normal":"{long}"}}"#),
@@ -284,7 +286,7 @@ fn quitting_closes_the_subscription() {
 fn a_late_listener_hears_the_open_question_and_can_answer() {
     let hub = HubProcess::start_in_memory();
     let client = hub.client();
-    // Another listener must be present, or the question is rejected at once.
+    // Another listener must be present, or the question is rejected immediately.
     let other = client.subscribe(REPLY_CAPABILITIES);
     let _stream = client.open_event_stream(&other, None);
     let agent = AgentSession::start(client.clone());
@@ -295,7 +297,7 @@ fn a_late_listener_hears_the_open_question_and_can_answer() {
     assert_eq!(lines[1], "ask: Question 1 from local: Send 5 euro to Ben.");
     person.type_line("yes");
     assert!(agent.wait_for_reply(&token, 30).contains(r#""decision":"accept","by":"reply""#));
-    person.read_until("answer: Your answer to question 1 was received: it may go ahead.");
+    person.read_until("answer: Your answer to question 1 was received: the agent may go ahead.");
 }
 
 #[test]

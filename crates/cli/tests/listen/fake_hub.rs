@@ -16,7 +16,7 @@ const READ_TIMEOUT: Duration = Duration::from_mins(2);
 #[derive(Clone)]
 pub(crate) struct FakeHubScript {
     /// Responses to subscription requests, in order. The last one repeats.
-    pub(crate) answers: VecDeque<String>,
+    pub(crate) subscription_responses: VecDeque<String>,
     /// Status line with headers and body of the manifest response. `None` means that the hub never responds.
     pub(crate) manifest: Option<(&'static str, String)>,
 }
@@ -48,9 +48,9 @@ impl FakeHub {
     }
 
     /// Starts a hub with these subscription responses and no manifest.
-    pub(crate) fn start_accepting(answers: &[String]) -> Self {
+    pub(crate) fn start_with_responses(responses: &[String]) -> Self {
         let manifest = Some(("404 Not Found", String::new()));
-        Self::start(FakeHubScript { answers: answers.iter().cloned().collect(), manifest })
+        Self::start(FakeHubScript { subscription_responses: responses.iter().cloned().collect(), manifest })
     }
 
     /// Returns the body of the next request whose method and path start with `path`.
@@ -79,7 +79,8 @@ impl FakeHub {
         self.requests.try_iter().map(|(path, _)| path).collect()
     }
 
-    pub(crate) fn stream(&self) -> FakeStream {
+    /// Waits for the next event stream that a listener opens.
+    pub(crate) fn next_stream(&self) -> FakeStream {
         FakeStream(self.streams.recv_timeout(READ_TIMEOUT).unwrap())
     }
 }
@@ -131,12 +132,16 @@ fn serve(
     let target = head.split(" HTTP").next().unwrap().to_owned();
     let body = serde_json::from_str(&body).unwrap_or(Value::Null);
     let route = target.split(['?']).next().unwrap().to_owned();
-    let (status, answer) = match route.as_str() {
+    let (status, response) = match route.as_str() {
         "POST /aaep/v1/subscriptions" => {
             let mut script = script.lock().unwrap();
-            let next = if script.answers.len() > 1 { script.answers.pop_front() } else { None };
-            let answer = next.unwrap_or_else(|| script.answers[0].clone());
-            (if answer.contains("accepted") { "201 Created" } else { "409 Conflict" }, answer)
+            let next = if script.subscription_responses.len() > 1 {
+                script.subscription_responses.pop_front()
+            } else {
+                None
+            };
+            let response = next.unwrap_or_else(|| script.subscription_responses[0].clone());
+            (if response.contains("accepted") { "201 Created" } else { "409 Conflict" }, response)
         }
         "GET /.well-known/aaep-manifest.json" => {
             let manifest = script.lock().unwrap().manifest.clone();
@@ -158,8 +163,8 @@ fn serve(
         _ => ("404 Not Found", String::new()),
     };
     request_tx.send((target, body)).ok()?;
-    let head = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n", answer.len());
-    stream.write_all(format!("{head}{answer}").as_bytes()).ok()
+    let head = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n", response.len());
+    stream.write_all(format!("{head}{response}").as_bytes()).ok()
 }
 
 /// Reads the head and the body of a request.

@@ -1,4 +1,4 @@
-//! A hostile producer.
+//! A producer that tries to control the terminal, to forge lines or to flood the listener.
 
 use testing::hub::HubProcess;
 use testing::terminal::{AgentSession, ListenProcess};
@@ -76,7 +76,7 @@ fn a_question_amid_a_flood_of_events_is_asked_and_answered() {
     let hub = HubProcess::start_in_memory();
     let mut person = ListenProcess::start_connected(&hub.address, &[]);
     let agent = AgentSession::start(hub.client());
-    let batch = |from: u32| {
+    let publish_batch = |from: u32| {
         let calls: Vec<_> = (from..from + 100)
             .flat_map(|number| {
                 [
@@ -86,17 +86,17 @@ fn a_question_amid_a_flood_of_events_is_asked_and_answered() {
             })
             .collect();
         let path = format!("/agent/v1/sessions/{}/events", agent.session_id);
-        let answer =
+        let response =
             agent.client.with_header("Content-Type: application/x-ndjson").post(&path, &calls.join("\n"));
-        assert_eq!(answer.status, 200, "{answer:?}");
+        assert_eq!(response.status, 200, "{response:?}");
     };
-    (0..20).for_each(|at| batch(at * 100));
+    (0..20).for_each(|at| publish_batch(at * 100));
     let token = agent.ask_confirmation();
-    (20..40).for_each(|at| batch(at * 100));
+    (20..40).for_each(|at| publish_batch(at * 100));
     let mut lines = person.read_until("ask: Type the whole word");
     person.type_line("reject");
     assert!(agent.wait_for_reply(&token, 30).contains(r#""decision":"reject","by":"reply""#));
-    agent.publish(r#"{"type":"aaep:agent.session.completed","summary_normal":"Told."}"#);
+    agent.publish(r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#);
     lines.extend(person.read_until("session: local has finished."));
     let tool_lines: Vec<_> = lines.iter().filter(|line| line.starts_with("tool: ")).collect();
     let expected: Vec<_> = (0..4000)

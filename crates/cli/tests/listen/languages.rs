@@ -27,9 +27,9 @@ fn english_words(lines: &[String]) -> Vec<String> {
 
 fn start_session(client: TestClient, hints: &str, summary: &str) -> AgentSession {
     let body = format!(r#"{{"summary_normal":"{summary}","localization_hints":{hints}}}"#);
-    let answer = client.post("/agent/v1/sessions", &body);
-    assert_eq!(answer.status, 201, "{answer:?}");
-    let session = answer.json_str("session_id");
+    let response = client.post("/agent/v1/sessions", &body);
+    assert_eq!(response.status, 201, "{response:?}");
+    let session = response.json_str("session_id");
     AgentSession { client, session_id: session }
 }
 
@@ -38,9 +38,10 @@ fn ask_payment(agent: &AgentSession, action: &str, consequence: &str) -> String 
     let body = format!(
         r#"{{"action":"{action}","consequence":"{consequence}","summary_normal":"{action}","timeout_seconds":120,"default_decision":"reject","risk_level":"high","irreversible":true,"tool":"send","arguments":{{"amount":"5.00"}}}}"#
     );
-    let answer = agent.client.post(&format!("/agent/v1/sessions/{}/confirmations", agent.session_id), &body);
-    assert_eq!(answer.status, 201, "{answer:?}");
-    answer.json_str("reply_token")
+    let response =
+        agent.client.post(&format!("/agent/v1/sessions/{}/confirmations", agent.session_id), &body);
+    assert_eq!(response.status, 201, "{response:?}");
+    response.json_str("reply_token")
 }
 
 #[test]
@@ -53,7 +54,7 @@ fn a_spanish_session_contains_no_english() {
     let token = ask_payment(&agent, "Enviar 5 euros a Ben", "El dinero sale de la cuenta.");
     lines.extend(person.read_until("ask: Escriba la palabra entera"));
     for (typed, expected) in [
-        ("", "ask: Enter solo no responde. La pregunta 1 sigue abierta 2 minutos"),
+        ("", "ask: Enter solo no responde. La pregunta 1 sigue abierta 2 minutos más"),
         ("y", "así que no se envió nada. Escriba la palabra entera sí o no."),
         ("s", "error: No se envió nada: esto es demasiado serio para una respuesta corta."),
         ("1", "error: No se envió nada: esto es demasiado serio para una respuesta corta."),
@@ -70,7 +71,9 @@ fn a_spanish_session_contains_no_english() {
     }
     person.type_line("Sí");
     assert!(agent.wait_for_reply(&token, 30).contains(r#""decision":"accept""#));
-    lines.extend(person.read_until("answer: Su respuesta a la pregunta 1 se ha recibido: puede hacerse."));
+    lines.extend(
+        person.read_until("answer: Su respuesta a la pregunta 1 se ha recibido: el agente puede hacerlo."),
+    );
     agent.publish(r#"{"type":"aaep:agent.tool.invoked","tool":"send","irreversible":true,"risk_level":"high","arguments":{"amount":"5.00"},"summary_normal":"Enviando 5 euros a Ben.","tool_call_id":"call_1"}"#);
     agent.publish(r#"{"type":"aaep:agent.progress.updated","progress":{"step":1,"total_steps":2}}"#);
     agent.publish(
@@ -123,7 +126,7 @@ fn a_yoruba_session_contains_no_english() {
     lines.extend(person.read_until("ask: Tẹ odindi ọ̀rọ̀"));
     person.type_line("beeni");
     assert!(agent.wait_for_reply(&token, 30).contains(r#""decision":"accept""#));
-    lines.extend(person.read_until("answer: Ìdáhùn rẹ sí ìbéèrè 2 ti wọlé: a lè ṣe é."));
+    lines.extend(person.read_until("answer: Ìdáhùn rẹ sí ìbéèrè 2 ti wọlé: aṣojú náà lè ṣe é."));
     assert_eq!(english_words(&lines), Vec::<String>::new());
     person.type_line("jade");
     assert_eq!(person.wait_for_exit().1, 0);

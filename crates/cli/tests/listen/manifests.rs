@@ -101,20 +101,20 @@ fn an_impostor_after_a_reconnect_is_detected() {
     let mut hub = start_hub_in(own_folder.path(), &address);
     let jwk = jwk_of(own_folder.path());
     let mut person = ListenProcess::start_connected(&address, &["--jwk", &jwk]);
-    let mut strict = ListenProcess::start_connected(&address, &["--jwk", &jwk, "--signed-only"]);
+    let mut signed_only = ListenProcess::start_connected(&address, &["--jwk", &jwk, "--signed-only"]);
     hub.kill();
     person.read_until("Connection to the hub lost");
-    strict.read_until("Connection to the hub lost");
+    signed_only.read_until("Connection to the hub lost");
     let mut hub = start_hub_in(own_folder.path(), &address);
     let lines = person.read_until("notice: Reconnected");
     assert!(!lines.iter().any(|line| line.contains("manifest")), "announced again: {lines:#?}");
-    strict.read_until("notice: Reconnected");
+    signed_only.read_until("notice: Reconnected");
     hub.kill();
     person.read_until("Connection to the hub lost");
-    strict.read_until("Connection to the hub lost");
+    signed_only.read_until("Connection to the hub lost");
     let _impostor = start_hub_in(impostor_folder.path(), &address);
     person.read_until("error: The hub's identity could not be confirmed");
-    let (output, code) = strict.wait_for_exit();
+    let (output, code) = signed_only.wait_for_exit();
     assert_eq!(code, 2, "{output:?}");
     assert!(
         output.last().unwrap().contains("Not listening, because the hub must prove its identity"),
@@ -131,14 +131,14 @@ fn a_manifest_that_is_no_longer_signed_is_detected() {
     hub.kill();
     person.read_until("Connection to the hub lost");
     let impostor = FakeHubScript {
-        answers: [accepted_message("{}", "")].into(),
+        subscription_responses: [accepted_message("{}", "")].into(),
         manifest: Some(("404 Not Found", String::new())),
     };
     let impostor = FakeHub::start_at(&address, impostor);
     person.read_until(
         "error: The hub's identity could not be confirmed: its manifest used to be signed, and no longer is.",
     );
-    impostor.stream().send_event(1, "awaiting.confirmation", QUESTION);
+    impostor.next_stream().send_event(1, "awaiting.confirmation", QUESTION);
     person.read_until("ask: ");
     person.type_line("yes");
     person.read_until(NOT_SENT);
@@ -160,7 +160,7 @@ fn the_manifest_must_match_the_subscription() {
         let signed = aaep::manifest::sign(&manifest, &key).unwrap();
         for (text, options) in [(manifest, &[][..]), (signed, &["--jwk", &jwk])] {
             let script = FakeHubScript {
-                answers: [accepted_message(honored, "")].into(),
+                subscription_responses: [accepted_message(honored, "")].into(),
                 manifest: Some(("200 OK", text)),
             };
             let fake = FakeHub::start(script);
@@ -170,7 +170,7 @@ fn the_manifest_must_match_the_subscription() {
                 line.starts_with("error: The hub's identity could not be confirmed") && line.contains(part),
                 "{line}"
             );
-            fake.stream().send_event(1, "awaiting.confirmation", QUESTION);
+            fake.next_stream().send_event(1, "awaiting.confirmation", QUESTION);
             person.read_until("ask: ");
             person.type_line("yes");
             person.read_until(NOT_SENT);
@@ -192,14 +192,17 @@ fn a_missing_or_invalid_manifest_is_announced_and_listening_continues() {
         ),
         (
             Some(("503 Busy", String::new())),
-            "its manifest could not be fetched, because the hub answered 503.",
+            "its manifest could not be fetched, because the hub responded with status 503.",
         ),
         (Some(("200 OK", long)), "its manifest could not be fetched, because its answer is too long."),
         (Some(("200 OK", "<!doctype html>".to_owned())), "its manifest could not be read."),
         (Some(("200 OK", r#"{"name":"\u001b[2Jan agent"}"#.to_owned())), "its manifest could not be read."),
         (None, "its manifest could not be fetched, because it does not answer."),
     ] {
-        let fake = FakeHub::start(FakeHubScript { answers: [accepted_message("{}", "")].into(), manifest });
+        let fake = FakeHub::start(FakeHubScript {
+            subscription_responses: [accepted_message("{}", "")].into(),
+            manifest,
+        });
         let mut person = ListenProcess::start(&fake.address, &[]);
         let first = person.next_line().unwrap();
         let expected = if expected.starts_with("notice") {
@@ -209,7 +212,7 @@ fn a_missing_or_invalid_manifest_is_announced_and_listening_continues() {
         };
         assert!(first.starts_with(&expected), "{first} is not {expected}");
         person.read_until("notice: Listening to");
-        fake.stream().send_event(1, "tool.invoked", r#""tool":"t","summary_normal":"Heard.""#);
+        fake.next_stream().send_event(1, "tool.invoked", r#""tool":"t","summary_normal":"Heard.""#);
         person.read_until("tool: Heard.");
         assert!(!fake.requests_so_far().iter().any(|path| path.contains("elsewhere")));
     }
@@ -222,12 +225,12 @@ fn signed_only_is_requested_and_unsigned_hubs_are_refused() {
     let options = ["--jwk", &jwk, "--signed-only"];
     let signed = aaep::manifest::sign(BANK, &key).unwrap();
     let inline = accepted_message("{}", &format!(r#","signed_manifest":"{signed}""#));
-    let fake = FakeHub::start_accepting(&[inline]);
+    let fake = FakeHub::start_with_responses(&[inline]);
     let mut person = ListenProcess::start(&fake.address, &options);
     person.read_until("notice: The hub is bank: its manifest is signed with a key you trust.");
     let request = fake.next_request("POST /aaep/v1/subscriptions");
     assert_eq!(request["capabilities"]["accept_signed_manifests_only"], true, "{request}");
-    fake.stream().send_event(1, "tool.invoked", r#""tool":"t","summary_normal":"Heard.""#);
+    fake.next_stream().send_event(1, "tool.invoked", r#""tool":"t","summary_normal":"Heard.""#);
     person.read_until("tool: Heard.");
     drop(person);
     for (manifest, part) in [
@@ -236,7 +239,7 @@ fn signed_only_is_requested_and_unsigned_hubs_are_refused() {
         (("200 OK", "<!doctype html>".to_owned()), "its manifest could not be read."),
     ] {
         let fake = FakeHub::start(FakeHubScript {
-            answers: [accepted_message("{}", "")].into(),
+            subscription_responses: [accepted_message("{}", "")].into(),
             manifest: Some(manifest),
         });
         let (output, code) = ListenProcess::start(&fake.address, &options).wait_for_exit();
@@ -248,7 +251,7 @@ fn signed_only_is_requested_and_unsigned_hubs_are_refused() {
             "the listener opened the stream although it refused the hub: {requests:?}"
         );
     }
-    let fake = FakeHub::start_accepting(&[crate::listen::fake_hub::rejected_message(
+    let fake = FakeHub::start_with_responses(&[crate::listen::fake_hub::rejected_message(
         "manifest_signature_required",
         "There is none.",
     )]);

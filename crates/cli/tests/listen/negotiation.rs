@@ -9,11 +9,11 @@ const QUESTION: &str = r#""urgency":"critical","action":"Send it.","consequence"
 #[test]
 fn rejected_capabilities_are_dropped_and_requested_once_more() {
     let rejection = rejected_message("capabilities_incompatible", "Two extensions have the prefix sayso.");
-    let hub = FakeHub::start_accepting(&[rejection.clone(), accepted_message("{}", "")]);
+    let hub = FakeHub::start_with_responses(&[rejection.clone(), accepted_message("{}", "")]);
     let mut person = ListenProcess::start(&hub.address, &["--rate", "5", "--lang", "de"]);
     assert_eq!(
         person.next_line().unwrap(),
-        "notice: The hub cannot provide what was requested. It says: Two extensions have the prefix sayso. Asking again for less."
+        "notice: The hub cannot provide what was requested. It says: Two extensions have the prefix sayso. Trying again with a smaller request."
     );
     let [first, second] = [(); 2].map(|()| hub.next_request(SUBSCRIBE)["capabilities"].clone());
     assert_eq!(first["supported_extensions"][0], "urn:sayso:context:v1");
@@ -23,11 +23,11 @@ fn rejected_capabilities_are_dropped_and_requested_once_more() {
         (&second["supports_confirmation_reply"], &second["languages"][0]),
         (&true.into(), &"de".into())
     );
-    let mut stream = hub.stream();
+    let mut stream = hub.next_stream();
     stream.send_event(1, "tool.invoked", r#""tool":"t","summary_normal":"Heard.""#);
     person.read_until("tool: Heard.");
     // There is no third request: after a second rejection the listener exits.
-    let hub = FakeHub::start_accepting(&[rejection]);
+    let hub = FakeHub::start_with_responses(&[rejection]);
     let (output, code) = ListenProcess::start(&hub.address, &[]).wait_for_exit();
     assert_eq!((output.len(), code), (2, 2), "{output:?}");
     assert_eq!(hub.requests_so_far().len(), 2);
@@ -35,22 +35,24 @@ fn rejected_capabilities_are_dropped_and_requested_once_more() {
 
 #[test]
 fn reduced_capabilities_are_accepted_and_announced() {
-    let hub =
-        FakeHub::start_accepting(&[accepted_message(r#"{"max_events_per_second":3,"languages":[]}"#, "")]);
+    let hub = FakeHub::start_with_responses(&[accepted_message(
+        r#"{"max_events_per_second":3,"languages":[]}"#,
+        "",
+    )]);
     let mut person = ListenProcess::start(&hub.address, &["--rate", "50"]);
     person.read_until("notice: The hub sends at most 3 events a second.");
-    hub.stream().send_event(1, "tool.invoked", r#""tool":"t","summary_normal":"Heard.""#);
+    hub.next_stream().send_event(1, "tool.invoked", r#""tool":"t","summary_normal":"Heard.""#);
     let lines = person.read_until("tool: Heard.");
     assert!(!lines.iter().any(|line| line.starts_with("error")), "{lines:#?}");
 }
 
 #[test]
 fn a_slow_listener_requests_a_lower_rate() {
-    let hub = FakeHub::start_accepting(&[accepted_message("{}", "")]);
+    let hub = FakeHub::start_with_responses(&[accepted_message("{}", "")]);
     let mut person = ListenProcess::start_connected(&hub.address, &[]);
     assert_eq!(hub.next_request(SUBSCRIBE)["capabilities"].get("max_events_per_second"), None);
     for rate in [50, 25] {
-        hub.stream().close("slow_consumer");
+        hub.next_stream().close("slow_consumer");
         person.read_until(
             "notice: Messages came faster than they could be read here, so the hub disconnected.",
         );
@@ -69,9 +71,9 @@ fn a_slow_listener_requests_a_lower_rate() {
 
 #[test]
 fn events_in_flight_during_a_renegotiation_are_announced() {
-    let hub = FakeHub::start_accepting(&[accepted_message("{}", "")]);
+    let hub = FakeHub::start_with_responses(&[accepted_message("{}", "")]);
     let mut person = ListenProcess::start_connected(&hub.address, &["--verbosity", "detailed"]);
-    let mut stream = hub.stream();
+    let mut stream = hub.next_stream();
     let chunk = |text: &str, position: usize| {
         format!(
             r#""output_id":"out_1","chunk":"{text}","position":{position},"coalesce_hint":"none","complete":false"#
@@ -91,9 +93,9 @@ fn events_in_flight_during_a_renegotiation_are_announced() {
 
 #[test]
 fn an_incomplete_event_is_not_announced() {
-    let hub = FakeHub::start_accepting(&[accepted_message("{}", "")]);
+    let hub = FakeHub::start_with_responses(&[accepted_message("{}", "")]);
     let mut person = ListenProcess::start_connected(&hub.address, &[]);
-    let mut stream = hub.stream();
+    let mut stream = hub.next_stream();
     let question = event_block(1, "awaiting.confirmation", QUESTION);
     stream.send_raw(&question[..question.len() - 2]);
     drop(stream);
@@ -102,7 +104,7 @@ fn an_incomplete_event_is_not_announced() {
     person.read_until("notice: Reconnected");
     person.type_line("yes");
     person.read_until("error: No question is open. Nothing was sent.");
-    let mut stream = hub.stream();
+    let mut stream = hub.next_stream();
     let (first, last) = question.split_at(question.len() / 2);
     stream.send_raw(first);
     person.type_line("status");

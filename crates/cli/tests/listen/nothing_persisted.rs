@@ -1,4 +1,4 @@
-//! `sayso listen` stores nothing of what it announces.
+//! `sayso listen` does not store what it announces.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};

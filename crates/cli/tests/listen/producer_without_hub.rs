@@ -29,7 +29,7 @@ impl FakeProducer {
         Self { address, streams, replies }
     }
 
-    fn stream(&self) -> TcpStream {
+    fn next_stream(&self) -> TcpStream {
         self.streams.recv_timeout(Duration::from_mins(2)).unwrap()
     }
 }
@@ -94,7 +94,7 @@ const QUESTION: &str = r#""urgency":"critical","action":"Send it.","consequence"
 fn a_producer_without_a_hub_is_announced_and_answered() {
     let producer = FakeProducer::start();
     let mut person = ListenProcess::start_connected(&producer.address, &["--token", "sesame"]);
-    let mut stream = producer.stream();
+    let mut stream = producer.next_stream();
     person.read_until("notice: This agent runs without a hub");
     send_event(&mut stream, 1, "session.started", r#""summary_normal":"Begun.""#);
     person.read_until("session: lone has started. Begun.");
@@ -116,7 +116,7 @@ fn a_producer_without_a_hub_is_announced_and_answered() {
     // The producer disconnects. After the reconnect, an event that it repeats is not announced again.
     drop(stream);
     person.read_until("notice: Connection to the hub lost");
-    let mut stream = producer.stream();
+    let mut stream = producer.next_stream();
     person.read_until("notice: Reconnected, but what you missed was not stored.");
     send_event(&mut stream, 2, "awaiting.confirmation", QUESTION);
     send_event(&mut stream, 4, "session.completed", r#""summary_normal":"Done.""#);

@@ -18,7 +18,7 @@ fn a_session_is_printed_line_by_line() {
     let agent = AgentSession::start(hub.client());
     agent.publish(r#"{"type":"aaep:agent.state.changed","to_state":"thinking"}"#);
     agent.publish(r#"{"type":"aaep:agent.state.changed","to_state":"writing_output"}"#);
-    for token in [
+    for chunk in [
         "Your ",
         "balance",
         " is $3",
@@ -30,7 +30,7 @@ fn a_session_is_printed_line_by_line() {
         ".\n\n",
         "Shall I pay?",
     ] {
-        agent.write_output(token, false);
+        agent.write_output(chunk, false);
     }
     agent.write_output("", true);
     let token = agent.ask_confirmation();
@@ -65,7 +65,7 @@ fn a_session_is_printed_line_by_line() {
             "ask: You have 2 minutes. Without an answer, it will not be done.",
             "ask: Type the whole word yes or no.",
             "answer: You said yes to question 1.",
-            "answer: Your answer to question 1 was received: it may go ahead.",
+            "answer: Your answer to question 1 was received: the agent may go ahead.",
             "agent: local is thinking.",
             "tool: Sending 5 euro to Ben. This cannot be undone.",
             "progress: Step 1 of 2.",
@@ -82,11 +82,11 @@ fn fast_token_output_is_announced_in_sentences() {
     let agent = AgentSession::start(hub.client());
     let text =
         "The first sentence is short. The second is a bit longer than that! Is the third one a question? ";
-    for token in text.repeat(3).split_inclusive(' ') {
-        agent.write_output(token, false);
+    for chunk in text.repeat(3).split_inclusive(' ') {
+        agent.write_output(chunk, false);
     }
     agent.write_output("", true);
-    agent.publish(r#"{"type":"aaep:agent.session.completed","summary_normal":"Told."}"#);
+    agent.publish(r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#);
     let output = person.read_until("has finished");
     let sentences: Vec<_> = output.iter().filter_map(|line| line.strip_prefix("agent: ")).collect();
     assert_eq!(sentences.join(" "), text.repeat(3).trim());

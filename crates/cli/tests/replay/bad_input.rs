@@ -42,8 +42,8 @@ fn input_that_is_not_a_recording_is_reported() {
 #[test]
 fn a_truncated_last_line_is_reported_and_the_rest_is_replayed() {
     let text = std::fs::read_to_string(repository_recording("section-4-6")).unwrap();
-    let half = &text[..text.len() - 40];
-    let replayed = run_sayso(&["replay", "-", "--speed", "max"], half);
+    let truncated = &text[..text.len() - 40];
+    let replayed = run_sayso(&["replay", "-", "--speed", "max"], truncated);
     assert_eq!(replayed.exit_code, 1);
     assert!(
         replayed.stderr.contains("skipped unreadable lines of standard input: 14"),
@@ -51,13 +51,13 @@ fn a_truncated_last_line_is_reported_and_the_rest_is_replayed() {
         replayed.stderr
     );
     assert!(replayed.stdout.contains("agent: New balance: $12,000."));
-    let traced = run_sayso(&["replay", "-", "--visualize"], half);
+    let traced = run_sayso(&["replay", "-", "--visualize"], truncated);
     assert_eq!(traced.exit_code, 1);
     assert!(traced.stdout.contains("(line 14)"));
 }
 
 #[test]
-fn a_timestamp_that_goes_back_is_reported_without_a_delay() {
+fn a_timestamp_that_goes_back_is_reported_and_causes_no_delay() {
     let text = [
         event(1, "14:00:00.000", "session.started", r#""summary_normal":"On.""#),
         event(2, "03:00:00.000", "state.changed", r#""from_state":"idle","to_state":"thinking""#),

@@ -14,8 +14,8 @@ use testing::messages::{self, short_type};
 fn run_demo_request(client: &TestClient, capabilities: &Value, request_text: &str) -> Vec<Value> {
     let subscription = client.subscribe(&capabilities.to_string());
     let mut stream = client.open_event_stream(&subscription, None);
-    let answer = client.post("/demo", &json!({ "text": request_text }).to_string());
-    assert_eq!(answer.status, 201, "{answer:?}");
+    let response = client.post("/demo", &json!({ "text": request_text }).to_string());
+    assert_eq!(response.status, 201, "{response:?}");
     let mut received = Vec::new();
     loop {
         let (kind, _, event) = stream.next();
@@ -145,7 +145,7 @@ fn a_recording_is_readable_only_by_its_owner() {
 }
 
 #[test]
-fn an_unreachable_hub_leaves_no_file_and_changes_none() {
+fn an_unreachable_hub_creates_no_file_and_changes_none() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.jsonl");
     let existing = folder.path().join("kept.jsonl");
@@ -197,15 +197,15 @@ fn a_missing_token_is_reported_over_http_and_websocket() {
     let hub = HubProcess::start(&["--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()]);
     let token =
         hub.startup_lines.iter().find_map(|line| line.split("shown this once: ").nth(1)).unwrap().to_owned();
-    let secret = folder.path().join("token");
-    std::fs::write(&secret, token).unwrap();
+    let token_path = folder.path().join("token");
+    std::fs::write(&token_path, token).unwrap();
     for scheme in ["http", "ws"] {
         let url = format!("{scheme}://{}", hub.address);
         let file = folder.path().join(scheme);
         let rejected = run_sayso(&["capture", &url, "-o", file.to_str().unwrap()], "");
         assert_eq!(rejected.exit_code, 2);
         assert!(rejected.stderr.starts_with("sayso: The hub needs a valid token."), "{}", rejected.stderr);
-        let arguments = ["--token-file", secret.to_str().unwrap()];
+        let arguments = ["--token-file", token_path.to_str().unwrap()];
         assert_eq!(CaptureProcess::start_connected(&url, &file, &arguments).stop("-INT").0, Some(0));
     }
 }

@@ -10,8 +10,8 @@ use testing::http::TestClient;
 use testing::hub::{HubProcess, reserved_address};
 
 pub(crate) fn publish(client: &TestClient, session: &str, event: &str) {
-    let answer = client.post(&format!("/agent/v1/sessions/{session}/events"), event);
-    assert_eq!(answer.status, 200, "{answer:?}");
+    let response = client.post(&format!("/agent/v1/sessions/{session}/events"), event);
+    assert_eq!(response.status, 200, "{response:?}");
 }
 
 /// Publishes the start and the end of a tool call.
@@ -69,7 +69,8 @@ fn a_killed_hub_causes_no_gap_and_no_duplicate() {
     recorder.wait_for_occurrences("session.started", 1);
     let mut call = 0;
     for round in 0..4 {
-        // The recorder receives some of these events before the hub stops. Others are published before the recorder reconnects.
+        // The recorder receives some of these events before the hub stops. Others are published before the recorder
+        // reconnects.
         for _ in 0..5 {
             call += 1;
             run_tool(&client, &session, call);
@@ -101,7 +102,7 @@ fn a_connection_lost_before_the_first_event_is_a_gap() {
     });
     let recorder = CaptureProcess::start_connected(&format!("http://{address}"), &file, &[]);
     recorder.wait_for_line(
-        "Reconnected, but the hub no longer has the events from the time in between. They are missing from the recording.",
+        "Reconnected, but the hub no longer has the events that were sent in the meantime. They are missing from the recording.",
     );
     recorder.wait_for_line("Reconnected; the recording continues where it stopped.");
     let (code, stderr_lines) = recorder.stop("-TERM");
@@ -111,7 +112,7 @@ fn a_connection_lost_before_the_first_event_is_a_gap() {
 }
 
 #[test]
-fn a_hub_without_stored_state_is_recorded_anew_and_the_gap_is_reported() {
+fn a_hub_that_lost_its_state_gets_a_new_subscription_and_a_gap_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.jsonl");
     let address = reserved_address();
@@ -121,7 +122,7 @@ fn a_hub_without_stored_state_is_recorded_anew_and_the_gap_is_reported() {
     hub.kill();
     let hub = start();
     recorder.wait_for_line(
-        "Reconnected, but the hub no longer has the events from the time in between. They are missing from the recording.",
+        "Reconnected, but the hub no longer has the events that were sent in the meantime. They are missing from the recording.",
     );
     hub.client().start_session();
     recorder.wait_for_occurrences("session.started", 1);
@@ -231,19 +232,19 @@ fn start_misbehaving_producer(
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     std::thread::spawn(move || {
-        let mut streams = 0;
+        let mut stream_count = 0;
         for stream in listener.incoming().map_while(Result::ok) {
             let mut stream = stream;
             stream.set_read_timeout(Some(READ_TIMEOUT)).unwrap();
             let mut reader = BufReader::new(stream.try_clone().unwrap());
-            let (mut first, mut length) = (String::new(), 0);
+            let (mut request_line, mut length) = (String::new(), 0);
             loop {
                 let mut line = String::new();
                 if reader.read_line(&mut line).unwrap_or(0) == 0 || line == "\r\n" {
                     break;
                 }
-                if first.is_empty() {
-                    first.clone_from(&line);
+                if request_line.is_empty() {
+                    request_line.clone_from(&line);
                 }
                 if let Some(found) = line.to_lowercase().strip_prefix("content-length: ") {
                     length = found.trim().parse().unwrap();
@@ -251,15 +252,15 @@ fn start_misbehaving_producer(
             }
             let mut body = vec![0; length];
             let _ = reader.read_exact(&mut body);
-            if first.starts_with("POST /aaep/v1/subscriptions") {
+            if request_line.starts_with("POST /aaep/v1/subscriptions") {
                 let accepted = r#"{"type":"subscription.accepted","subscription_id":"sub_00000000000000000000000000000001","aaep_version":"1.0.0","producer":{"agent_id":"odd"},"honored_capabilities":{}}"#;
                 let head = format!("HTTP/1.1 201 Created\r\nContent-Length: {}\r\n\r\n", accepted.len());
                 let _ = stream.write_all((head + accepted).as_bytes());
-            } else if first.starts_with("GET") {
+            } else if request_line.starts_with("GET") {
                 let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n";
                 let _ = stream.write_all(head.as_bytes());
-                streams += 1;
-                misbehave(streams, &mut stream);
+                stream_count += 1;
+                misbehave(stream_count, &mut stream);
             } else {
                 let _ = stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n");
             }
@@ -318,10 +319,11 @@ fn a_misbehaving_producer_is_recorded_as_received() {
     let checked = run_sayso(&["validate", file.to_str().unwrap()], "");
     assert_eq!(checked.exit_code, 1);
     assert_eq!(text.matches("nonsense").count(), 1);
-    assert!(count_lines_without(&file, "nonsense") >= 3002);
+    assert!(remove_lines_containing(&file, "nonsense") >= 3002);
 }
 
-fn count_lines_without(file: &std::path::Path, part: &str) -> usize {
+/// Removes the lines that contain `part` from a recording and returns how many lines are left.
+fn remove_lines_containing(file: &std::path::Path, part: &str) -> usize {
     let text = std::fs::read_to_string(file).unwrap();
     let remaining: String =
         text.lines().filter(|line| !line.contains(part)).flat_map(|line| [line, "\n"]).collect();

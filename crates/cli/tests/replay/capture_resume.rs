@@ -28,16 +28,16 @@ impl RestartableHub {
 
     fn start_hub(&self) -> HubProcess {
         let (data, socket) = (self.path("data"), self.path("socket"));
-        let mut arguments = vec!["--open", "--listen", &self.address, "--unix", text(&socket)];
+        let mut arguments = vec!["--open", "--listen", &self.address, "--unix", path_str(&socket)];
         if !self.options.iter().any(|option| option == "--memory") {
-            arguments.extend(["--data", text(&data)]);
+            arguments.extend(["--data", path_str(&data)]);
         }
         arguments.extend(self.options.iter().map(String::as_str));
         HubProcess::start(&arguments)
     }
 }
 
-fn text(path: &Path) -> &str {
+fn path_str(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
@@ -71,7 +71,7 @@ fn assert_resumes(url: &str, restartable: &RestartableHub) {
         recorder.wait_for_line("Reconnected; the recording continues where it stopped.");
     }
     assert_complete_recording(&client, &session, recorder, &file, call);
-    // Resume points are not events, so they are not recorded.
+    // Resume positions are not events, so they are not recorded.
     assert!(
         !recorded_types(&file).iter().any(|kind| kind.starts_with("sayso:")),
         "{:?}",
@@ -124,7 +124,9 @@ fn events_that_the_hub_no_longer_has_are_a_gap() {
         let session = client.start_session();
         run_tool(&client, &session, 2);
         recorder.signal("-CONT");
-        recorder.wait_for_line("Reconnected, but the hub no longer has the events from the time in between.");
+        recorder.wait_for_line(
+            "Reconnected, but the hub no longer has the events that were sent in the meantime.",
+        );
         run_tool(&client, &session, 3);
         recorder.wait_for_occurrences("tool.completed", 2);
         let (code, stderr_lines) = recorder.stop("-TERM");

@@ -30,15 +30,15 @@ fn a_served_recording_is_received_completely_and_can_be_recorded_again() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["section-4-6", "clarification", "two-producers", "linked-sessions", "a-8-7-position-falls"] {
         let original = events(&repository_recording(name));
-        let served = start_replay_server(&repository_recording(name), "max");
-        let client = served.client();
+        let server = start_replay_server(&repository_recording(name), "max");
+        let client = server.client();
         let mut stream = client.open_event_stream(&client.subscribe(ALL_EVENTS), None);
         let received: Vec<Value> = original.iter().map(|_| stream.next().2).collect();
         assert_eq!(received, original, "{name}");
         for scheme in ["http", "ws"] {
             let file = folder.path().join(format!("{name}-{scheme}"));
             let recorder =
-                CaptureProcess::start_connected(&format!("{scheme}://{}", served.address), &file, &[]);
+                CaptureProcess::start_connected(&format!("{scheme}://{}", server.address), &file, &[]);
             recorder.wait_for_occurrences("\"event_id\"", original.len());
             assert_eq!(recorder.stop("-TERM").0, Some(0));
             assert_eq!(events(&file), original, "{name} over {scheme}");
@@ -49,12 +49,12 @@ fn a_served_recording_is_received_completely_and_can_be_recorded_again() {
 #[test]
 fn a_listener_that_resumes_receives_the_rest() {
     let original = events(&repository_recording("section-4-6"));
-    let served = start_replay_server(&repository_recording("section-4-6"), "max");
-    let client = served.client();
+    let server = start_replay_server(&repository_recording("section-4-6"), "max");
+    let client = server.client();
     let subscription = client.subscribe(ALL_EVENTS);
     for from in [0, 5, original.len() - 2] {
-        let last = original[from]["event_id"].as_str().unwrap();
-        let mut stream = client.open_event_stream(&subscription, Some(last));
+        let last_event_id = original[from]["event_id"].as_str().unwrap();
+        let mut stream = client.open_event_stream(&subscription, Some(last_event_id));
         for event in &original[from + 1..] {
             assert_eq!(stream.next().2, *event, "after {from}");
         }
@@ -66,12 +66,12 @@ fn a_listener_that_resumes_receives_the_rest() {
 
 #[test]
 fn requests_have_the_same_limits_as_on_a_hub() {
-    let served = start_replay_server(&repository_recording("clarification"), "max");
-    let client = served.client();
-    let host = format!("Host: {}\r\n", served.address);
+    let server = start_replay_server(&repository_recording("clarification"), "max");
+    let client = server.client();
+    let host = format!("Host: {}\r\n", server.address);
     let post = format!("POST /aaep/v1/subscriptions HTTP/1.1\r\n{host}");
-    // Filled up to the size limit without an end. More bytes would stay unread, which resets the connection and loses the
-    // response.
+    // Filled up to the size limit, without the end of the head. More bytes would remain unread, so the connection would be
+    // reset and the response lost.
     let head = format!("GET / HTTP/1.1\r\n{host}X: ");
     let chunks = format!("10000\r\n{}\r\n", "y".repeat(0x10000));
     for (request, status) in [
@@ -88,24 +88,27 @@ fn requests_have_the_same_limits_as_on_a_hub() {
         // The rest of this request never arrives.
         (format!("{post}X: "), ""),
     ] {
-        let answer = client.send_raw(request.as_bytes());
+        let response = client.send_raw(request.as_bytes());
         let status = if status.is_empty() { String::new() } else { format!("HTTP/1.1 {status} ") };
         assert!(
-            answer.starts_with(&status) && answer.is_empty() == status.is_empty(),
-            "{request:.60}: {answer:.200}"
+            response.starts_with(&status) && response.is_empty() == status.is_empty(),
+            "{request:.60}: {response:.200}"
         );
     }
-    let expecting = client.send_raw(
+    let continue_response = client.send_raw(
         format!("{post}Expect: 100-continue\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{{}}")
             .as_bytes(),
     );
-    assert!(expecting.starts_with("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 400 "), "{expecting}");
+    assert!(
+        continue_response.starts_with("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 400 "),
+        "{continue_response}"
+    );
 }
 
 #[test]
 fn recorded_questions_cannot_be_answered_and_listeners_are_told() {
-    let served = start_replay_server(&repository_recording("section-4-6"), "max");
-    let client = served.client();
+    let server = start_replay_server(&repository_recording("section-4-6"), "max");
+    let client = server.client();
     let accepted = client.post("/aaep/v1/subscriptions", &messages::subscription_request(REPLY_CAPABILITIES));
     assert_eq!(accepted.status, 201);
     assert!(
@@ -117,8 +120,8 @@ fn recorded_questions_cannot_be_answered_and_listeners_are_told() {
     let recorded = events(&repository_recording("section-4-6"));
     let token = recorded.iter().find_map(|event| event["reply_token"].as_str()).unwrap();
     assert_eq!(client.reply(&accepted.json_str("subscription_id"), token, "reject").status, 204);
-    assert_eq!(client.post("/aaep/v1/replies", "no JSON").status, 400);
-    let mut person = ListenProcess::start(&served.address, &["--json"]);
+    assert_eq!(client.post("/aaep/v1/replies", "not JSON").status, 400);
+    let mut person = ListenProcess::start(&server.address, &["--json"]);
     let received = person.read_until("Everything that you asked for is done.");
     assert!(received.iter().any(|line| line.contains("its questions cannot be answered")));
     assert!(received.iter().any(|line| line.contains(r#""kind":"ask""#)), "{received:#?}");
@@ -126,8 +129,8 @@ fn recorded_questions_cannot_be_answered_and_listeners_are_told() {
 
 #[test]
 fn capabilities_apply_as_on_a_hub() {
-    let served = start_replay_server(&repository_recording("section-4-6"), "max");
-    let client = served.client();
+    let server = start_replay_server(&repository_recording("section-4-6"), "max");
+    let client = server.client();
     // A listener that cannot reply gets no question, `completion` joins the text into one chunk, and filters apply.
     let capabilities = r#"{"event_filters":{"include":["aaep:agent.output.streaming"]},"coalesce_boundaries":["completion"]}"#;
     let mut stream = client.open_event_stream(&client.subscribe(capabilities), None);
@@ -141,8 +144,8 @@ fn capabilities_apply_as_on_a_hub() {
 
 #[test]
 fn invalid_and_foreign_requests_are_rejected() {
-    let served = start_replay_server(&repository_recording("section-4-6"), "max");
-    let client = served.client();
+    let server = start_replay_server(&repository_recording("section-4-6"), "max");
+    let client = server.client();
     for (method, path, status) in [
         ("GET", "/", 404),
         ("GET", "/aaep/v1/events?subscription_id=sub_none", 404),
@@ -178,6 +181,6 @@ fn a_recording_that_cannot_be_served_is_reported() {
         assert_eq!(output.exit_code, 2, "{}", output.stderr);
         assert!(output.stderr.contains(part), "{}", output.stderr);
     }
-    let mut served = start_replay_server(Path::new(file), "1");
-    assert_eq!(served.stop(), 0);
+    let mut server = start_replay_server(Path::new(file), "1");
+    assert_eq!(server.stop(), 0);
 }

@@ -49,7 +49,7 @@ fn a_replay_prints_what_the_listener_heard() {
     let replayed = run_sayso(&["replay", "--speed", "max", file.to_str().unwrap()], "");
     assert_eq!(replayed.exit_code, 0, "{}", replayed.stderr);
     let replayed: Vec<_> = replayed.stdout.lines().skip(1).map(str::to_owned).collect();
-    // Lines for the person who could answer are reworded in a replay.
+    // In a replay, lines that address the person who could answer are worded differently.
     let as_replayed = |line: String| match line.trim_end() {
         "ask: You have 2 minutes. Without an answer, it will not be done." => {
             Some("ask: The time limit was 2 minutes. Without an answer, it will not be done.".to_owned())
@@ -77,7 +77,7 @@ fn a_recorded_session_is_printed_completely() {
         [
             "session: Banking Assistant has started. I will check your balance and move 500 dollars to savings.",
             "tool: Using the tool fetch balance.",
-            "tool: The tool fetch balance has answered.",
+            "tool: The tool fetch balance has finished.",
             "ask: Question 1 from Banking Assistant: Please confirm: transfer 500 dollars from checking to savings. It cannot be undone.",
             "ask: What it wants to do: Transfer $500.00 from checking to savings.",
             "ask: Result: The money moves at once. To undo it, the bank has to step in.",
@@ -86,7 +86,7 @@ fn a_recorded_session_is_printed_completely() {
             "ask: This is a recording, so you cannot answer.",
             "answer: Question 1 was answered: accepted.",
             "tool: Using the tool transfer funds. This cannot be undone.",
-            "tool: The tool transfer funds has answered.",
+            "tool: The tool transfer funds has finished.",
             "agent: Transferred $500 successfully.",
             "agent: New balance: $12,000.",
             "session: Banking Assistant has finished. Everything that you asked for is done.",

@@ -1,4 +1,4 @@
-//! Replies to agents that are not connected. Listeners are told that the action may not be performed.
+//! Replies to agents that are not connected. Listeners hear that the agent is not connected.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use testing::http::EventStream;
 use testing::hub::HubProcess;
 use testing::messages::{CONFIRMATION_BODY, REPLY_CAPABILITIES};
 
-/// Starts a hub without heartbeats, so that a test that waits for a missing event fails.
+/// Starts a hub without heartbeats. Otherwise, a test that waits for a missing event would never time out.
 fn start(folder: &Path) -> HubProcess {
     let data = folder.to_str().unwrap();
     let extra_args = ["--demo-agent", "--http-heartbeat", "1h"];
@@ -32,21 +32,21 @@ fn is_resolution_of(event: &Value, token: &str) -> bool {
 }
 
 #[test]
-fn a_demo_question_ends_when_its_process_is_killed() {
+fn a_demo_session_ends_after_the_hub_was_killed() {
     let folder = tempfile::tempdir().unwrap();
     let mut hub = start(folder.path());
     let client = hub.client();
     let subscription = client.subscribe(REPLY_CAPABILITIES);
     let mut stream = client.open_event_stream(&subscription, None);
     client.post("/demo", r#"{"text":"Send 50 euro to Ben"}"#);
-    let (last, question) = read_until(&mut stream, |kind, _| kind == "awaiting.confirmation");
+    let (last_event_id, question) = read_until(&mut stream, |kind, _| kind == "awaiting.confirmation");
     let token = question["reply_token"].as_str().unwrap();
     hub.kill();
 
     let hub = start(folder.path());
     let client = hub.client();
     assert_eq!(client.reply(&subscription, token, "accept").status, 204);
-    let mut stream = client.open_event_stream(&subscription, Some(&last));
+    let mut stream = client.open_event_stream(&subscription, Some(&last_event_id));
     let (_, ended) = read_until(&mut stream, |kind, _| kind == "session.errored");
     assert_eq!((&ended["error_code"], &ended["error_category"]), (&json!("AGENT_GONE"), &json!("unknown")));
     assert_eq!(ended["summary_normal"], "The agent stopped responding, so its session was ended.");
@@ -55,7 +55,7 @@ fn a_demo_question_ends_when_its_process_is_killed() {
 }
 
 #[test]
-fn an_accept_for_a_disconnected_agent_is_announced_as_such() {
+fn listeners_hear_if_the_agent_is_disconnected_when_they_accept() {
     let folder = tempfile::tempdir().unwrap();
     let mut hub = start(folder.path());
     let subscription = hub.client().subscribe(REPLY_CAPABILITIES);
@@ -68,12 +68,13 @@ fn an_accept_for_a_disconnected_agent_is_announced_as_such() {
         agent.call_ok("session.ask", &question)["reply_token"].as_str().unwrap().to_owned()
     });
     let [accepted, rejected, last_token] = &tokens;
-    let (mut last, _) = read_until(&mut stream, |_, event| event["reply_token"] == json!(last_token));
+    let (mut last_event_id, _) =
+        read_until(&mut stream, |_, event| event["reply_token"] == json!(last_token));
     hub.kill();
 
     let hub = start(folder.path());
     let client = hub.client();
-    let mut stream = client.open_event_stream(&subscription, Some(&last));
+    let mut stream = client.open_event_stream(&subscription, Some(&last_event_id));
     let announces_absence = |event: &Value| {
         event["summary_normal"]
             .as_str()
@@ -81,8 +82,8 @@ fn an_accept_for_a_disconnected_agent_is_announced_as_such() {
     };
     assert_eq!(client.reply(&subscription, accepted, "accept").status, 204);
     read_until(&mut stream, |_, event| is_resolution_of(event, accepted));
-    last = read_until(&mut stream, |_, event| announces_absence(event)).0;
-    assert!(!last.is_empty());
+    last_event_id = read_until(&mut stream, |_, event| announces_absence(event)).0;
+    assert!(!last_event_id.is_empty());
 
     // A reject does not cause this announcement, because the agent has nothing to do. Neither does a reply to an agent that
     // has reconnected.

@@ -20,7 +20,7 @@ use testing::messages::{CONFIRMATION_BODY, REPLY_CAPABILITIES};
 /// A test agent on a WebSocket.
 pub(crate) struct AgentWebSocket {
     socket: WebSocket<TcpStream>,
-    calls: u64,
+    call_count: u64,
     /// Notifications that arrived while a response was awaited.
     notifications: Vec<Value>,
 }
@@ -29,7 +29,7 @@ impl AgentWebSocket {
     /// Connects. Returns the HTTP status if the upgrade is refused.
     pub(crate) fn connect(hub: &HubProcess, headers: &[(&str, &str)]) -> Result<Self, u16> {
         let (socket, _) = upgrade(&hub.address, "/agent/v1/ws", headers)?;
-        Ok(Self { socket, calls: 0, notifications: Vec::new() })
+        Ok(Self { socket, call_count: 0, notifications: Vec::new() })
     }
 
     pub(crate) fn open(hub: &HubProcess) -> Self {
@@ -66,36 +66,40 @@ impl AgentWebSocket {
 
     /// Calls a method and returns the complete response. Notifications that arrive meanwhile are queued.
     fn call(&mut self, method: &str, params: &Value) -> Value {
-        self.calls += 1;
-        let id = self.calls;
+        self.call_count += 1;
+        let id = self.call_count;
         self.send_text(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string());
         loop {
-            let answer = self.next();
-            if answer.get("id").is_some() {
-                assert_eq!((&answer["jsonrpc"], &answer["id"]), (&json!("2.0"), &json!(id)), "{answer}");
-                return answer;
+            let response = self.next();
+            if response.get("id").is_some() {
+                assert_eq!(
+                    (&response["jsonrpc"], &response["id"]),
+                    (&json!("2.0"), &json!(id)),
+                    "{response}"
+                );
+                return response;
             }
-            self.notifications.push(answer);
+            self.notifications.push(response);
         }
     }
 
     pub(crate) fn call_ok(&mut self, method: &str, params: &Value) -> Value {
-        let answer = self.call(method, params);
-        answer.get("result").unwrap_or_else(|| panic!("{answer}")).clone()
+        let response = self.call(method, params);
+        response.get("result").unwrap_or_else(|| panic!("{response}")).clone()
     }
 
     fn call_err(&mut self, method: &str, params: &Value) -> Value {
-        let answer = self.call(method, params);
-        answer.get("error").unwrap_or_else(|| panic!("{answer}")).clone()
+        let response = self.call(method, params);
+        response.get("error").unwrap_or_else(|| panic!("{response}")).clone()
     }
 
     pub(crate) fn start(&mut self) -> String {
-        let started = self.call_ok("session.start", &start());
+        let started = self.call_ok("session.start", &start_params());
         started["session_id"].as_str().unwrap().to_owned()
     }
 
     pub(crate) fn ask(&mut self, session: &str) -> String {
-        let asked = self.call_ok("session.ask", &question(session));
+        let asked = self.call_ok("session.ask", &question_params(session));
         assert!(asked["deadline"].is_string(), "{asked}");
         asked["reply_token"].as_str().unwrap().to_owned()
     }
@@ -105,11 +109,11 @@ impl AgentWebSocket {
     }
 }
 
-fn start() -> Value {
+fn start_params() -> Value {
     json!({"summary_normal": "Moving money.", "localization_hints": {"primary_language": "en"}})
 }
 
-fn question(session: &str) -> Value {
+fn question_params(session: &str) -> Value {
     let mut params: Value = serde_json::from_str(CONFIRMATION_BODY).unwrap();
     params["session_id"] = session.into();
     params
@@ -120,7 +124,7 @@ fn with_key(mut params: Value, key: &str) -> Value {
     params
 }
 
-fn event(session: &str, event: &str) -> Value {
+fn event_params(session: &str, event: &str) -> Value {
     json!({"session_id": session, "event": serde_json::from_str::<Value>(event).unwrap()})
 }
 
@@ -153,7 +157,7 @@ fn a_session_runs_from_start_to_end() {
 
     let token = agent.ask(&session);
     while stream.next_type() != "awaiting.confirmation" {}
-    let refused = agent.call_err("session.event", &event(&session, CALL));
+    let refused = agent.call_err("session.event", &event_params(&session, CALL));
     assert_eq!((&refused["code"], &refused["data"]["status"]), (&json!(-32022), &json!(422)), "{refused}");
     assert!(refused["data"]["findings"][0]["rule"].is_string(), "{refused}");
     assert_eq!(client.reply(&subscription, &token, "accept").status, 204);
@@ -166,11 +170,11 @@ fn a_session_runs_from_start_to_end() {
     expected["reply_token"] = token.into();
     assert_eq!(notification["params"], expected, "the GET response plus the ids");
 
-    agent.call_ok("session.event", &event(&session, CALL));
+    agent.call_ok("session.event", &event_params(&session, CALL));
     let events: Vec<Value> = [DONE, END].map(|text| serde_json::from_str(text).unwrap()).into();
     let ids = agent.call_ok("session.event", &json!({"session_id": session, "events": events}));
     assert_eq!(ids["event_ids"].as_array().unwrap().len(), 2);
-    let error = agent.call_err("session.event", &event(&session, END));
+    let error = agent.call_err("session.event", &event_params(&session, END));
     assert_eq!((&error["code"], &error["data"]["status"]), (&json!(-32004), &json!(404)));
     let last = agent.next_notification();
     assert_eq!(
@@ -243,7 +247,7 @@ fn a_deadline_extension_changes_only_the_deadline() {
     let _stream = client.open_event_stream(&subscription, None);
     let mut agent = AgentWebSocket::open(&hub);
     let session = agent.start();
-    let asked = agent.call_ok("session.ask", &question(&session));
+    let asked = agent.call_ok("session.ask", &question_params(&session));
     let token = asked["reply_token"].as_str().unwrap();
     let extension = json!({"type": "sayso:deadline.extend", "reply_token": token, "subscription_id": subscription,
         "timestamp": "2026-11-15T12:00:00Z", "seconds": 600});

@@ -11,13 +11,13 @@ fn each_role_can_do_only_what_it_allows() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("tokens").to_str().unwrap().to_owned();
     let bank = create_token(&file, &["--role", "agent", "--name", "bank", "--agent-id", "bank"]);
-    let post = create_token(&file, &["--role", "agent", "--name", "post", "--agent-id", "post"]);
+    let mail = create_token(&file, &["--role", "agent", "--name", "mail", "--agent-id", "mail"]);
     let ada = create_token(&file, &["--role", "listener", "--name", "ada"]);
     let eve = create_token(&file, &["--role", "observer", "--name", "eve"]);
-    let ben = create_token(&file, &["--role", "listener", "--name", "ben", "--scope", "agent:post"]);
+    let ben = create_token(&file, &["--role", "listener", "--name", "ben", "--scope", "agent:mail"]);
     let hub = HubProcess::start(&["--memory", "--listen", "127.0.0.1:0", "--tokens", &file]);
     let anonymous = hub.client();
-    let [bank, post, ada, eve, ben] = [bank, post, ada, eve, ben].map(|token| anonymous.with_bearer(&token));
+    let [bank, mail, ada, eve, ben] = [bank, mail, ada, eve, ben].map(|token| anonymous.with_bearer(&token));
 
     assert_eq!(anonymous.post("/agent/v1/sessions", "{}").status, 401);
     assert_eq!(anonymous.with_bearer("sayso_guess").post("/agent/v1/sessions", "{}").status, 401);
@@ -30,20 +30,20 @@ fn each_role_can_do_only_what_it_allows() {
     assert_eq!(
         ben.get(&format!("/aaep/v1/events?subscription_id={ada_subscription}")).status,
         404,
-        "another listener's subscription"
+        "a listener cannot use another listener's subscription"
     );
     let mut ada_stream = ada.open_event_stream(&ada_subscription, None);
     let mut ben_stream = ben.open_event_stream(&ben_subscription, None);
     let session = bank.start_session();
     assert_eq!(ada_stream.next_type(), "session.started");
     assert_eq!(
-        post.post(&format!("/agent/v1/sessions/{session}/output"), "x").status,
+        mail.post(&format!("/agent/v1/sessions/{session}/output"), "x").status,
         404,
-        "another agent's session"
+        "an agent cannot use another agent's session"
     );
     let spoofed = r#"{"summary_normal":"x","producer":{"agent_id":"bank"},"localization_hints":{"primary_language":"en"}}"#;
     assert_eq!(
-        post.post("/agent/v1/sessions", spoofed).status,
+        mail.post("/agent/v1/sessions", spoofed).status,
         400,
         "an agent cannot claim another agent's id"
     );
@@ -56,15 +56,19 @@ fn each_role_can_do_only_what_it_allows() {
         (&ben, &ada_subscription),
         (&eve, &ada_subscription),
     ] {
-        assert_eq!(client.reply(subscription, &token, "accept").status, 204, "answered like a valid reply");
+        assert_eq!(
+            client.reply(subscription, &token, "accept").status,
+            204,
+            "an ineffective reply gets the same response as a valid one"
+        );
     }
     assert_eq!(bank.get(&path).json_str("status"), "pending", "the replies have no effect");
-    assert_eq!(post.get(&path).status, 404);
+    assert_eq!(mail.get(&path).status, 404);
     assert_eq!(ada.reply(&ada_subscription, &token, "accept").status, 204);
     assert_eq!(bank.get(&path).json_str("decision"), "accept");
-    post.start_session();
+    mail.start_session();
     let (kind, _, event) = ben_stream.next();
-    assert_eq!((kind.as_str(), event["producer"]["agent_id"].as_str()), ("session.started", Some("post")));
+    assert_eq!((kind.as_str(), event["producer"]["agent_id"].as_str()), ("session.started", Some("mail")));
 }
 
 #[test]
@@ -81,7 +85,7 @@ fn the_first_start_creates_and_prints_a_token() {
     let restarted = HubProcess::start(&["--listen", "127.0.0.1:0", "--data", data]);
     assert!(
         !restarted.startup_lines.iter().any(|line| line.contains("sayso_")),
-        "shown once: {:?}",
+        "the token is shown only once: {:?}",
         restarted.startup_lines
     );
     restarted.client().with_bearer(token).subscribe("{}");

@@ -1,4 +1,4 @@
-//! `--compat`: the dialect of the published AAEP packages, which is off by default.
+//! `--compat`: the compatibility mode for the published AAEP packages, which is off by default.
 
 use std::process::Command;
 
@@ -14,7 +14,7 @@ use testing::websocket::WebSocketClient;
 pub(crate) const HELLO: &str = r#"{"kind":"user_input","text":"Hello"}"#;
 
 fn start_compat_hub() -> HubProcess {
-    // No heartbeats, so that a test that waits for a missing event fails.
+    // Heartbeats are off. Otherwise, a test that waits for a missing event would never time out.
     HubProcess::start_in_memory_with(&[
         "--compat",
         "--http-heartbeat",
@@ -24,17 +24,17 @@ fn start_compat_hub() -> HubProcess {
     ])
 }
 
-/// Opens a stream of the dialect.
+/// Opens a stream in compatibility mode, without a subscription.
 pub(crate) fn open_compat_stream(client: &TestClient) -> EventStream {
     client.open_stream("/events")
 }
 
 pub(crate) fn wait_for_decision(client: &TestClient, session: &str, token: &str) -> (String, String) {
-    let answer = client.get(&format!("/agent/v1/sessions/{session}/replies/{token}?wait=40"));
-    (answer.json_str("decision"), answer.json_str("by"))
+    let response = client.get(&format!("/agent/v1/sessions/{session}/replies/{token}?wait=40"));
+    (response.json_str("decision"), response.json_str("by"))
 }
 
-/// Removes the subscription id from a reply, as `aaep-cli-debug` sends it.
+/// Removes the subscription id from a reply. `aaep-cli-debug` sends replies without one.
 pub(crate) fn without_subscription(reply: &str) -> String {
     let mut value: Value = serde_json::from_str(reply).unwrap();
     value.as_object_mut().unwrap().remove("subscription_id");
@@ -42,7 +42,7 @@ pub(crate) fn without_subscription(reply: &str) -> String {
 }
 
 #[test]
-fn without_the_flag_the_dialect_is_unknown() {
+fn without_the_flag_there_is_no_compatibility_mode() {
     let hub = HubProcess::start_in_memory_with(&["--http-heartbeat", "1h", "--messages-ping-interval", "1h"]);
     let client = hub.client();
     assert_eq!(client.get("/events").status, 404);
@@ -74,8 +74,8 @@ fn without_the_flag_a_reply_needs_its_own_subscription() {
     }
     // The hub processes earlier messages of the socket before it answers this one.
     socket.send(r#"{"type":"subscription.renegotiate","subscription_id":"sub_1","capabilities":{}}"#);
-    let open = client.get(&format!("/agent/v1/sessions/{session}/replies/{token}"));
-    assert_eq!(open.json_str("status"), "pending");
+    let question = client.get(&format!("/agent/v1/sessions/{session}/replies/{token}"));
+    assert_eq!(question.json_str("status"), "pending");
     client.reply(&subscription, &token, "reject");
     assert_eq!(wait_for_decision(&client, &session, &token), ("reject".to_owned(), "reply".to_owned()));
 }
@@ -98,7 +98,7 @@ fn a_stream_needs_no_subscription_and_gets_each_start_twice() {
     let mut events = open_compat_stream(&client);
     let session = client.start_session();
     let mut next_line = || loop {
-        // A comment is a heartbeat.
+        // Lines that start with a colon are heartbeats.
         let line = events.next_line();
         if !line.is_empty() && !line.starts_with(':') {
             return line;
@@ -164,7 +164,7 @@ fn replies_need_no_subscription_and_count_for_the_stream_that_was_asked() {
 }
 
 #[test]
-fn a_reply_without_an_asked_stream_has_no_effect() {
+fn a_reply_has_no_effect_if_no_compat_stream_was_asked() {
     let hub = start_compat_hub();
     let client = hub.client();
     let subscription = client.subscribe(REPLY_CAPABILITIES);
@@ -173,12 +173,12 @@ fn a_reply_without_an_asked_stream_has_no_effect() {
     let token = client.ask_confirmation(&session);
     let reply = without_subscription(&confirmation_reply("sub_1", &token, "accept"));
     assert_eq!(client.post("/messages", &reply).status, 200);
-    let open = client.get(&format!("/agent/v1/sessions/{session}/replies/{token}"));
-    assert_eq!(open.json_str("status"), "pending", "no dialect stream is open");
+    let question = client.get(&format!("/agent/v1/sessions/{session}/replies/{token}"));
+    assert_eq!(question.json_str("status"), "pending", "no compatibility stream is open");
 }
 
 #[test]
-fn the_dialect_needs_tokens_too() {
+fn the_compatibility_mode_needs_tokens_too() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("tokens").to_str().unwrap().to_owned();
     let observer = create_token(&file, &["--role", "observer", "--name", "onlooker"]);
@@ -199,8 +199,8 @@ fn the_dialect_needs_tokens_too() {
     observer.post("/messages", &without_subscription(&confirmation_reply("sub_1", &token, "accept")));
     agent.post("/messages", &without_subscription(&confirmation_reply("sub_1", &token, "accept")));
     assert_eq!(observer.post("/messages", HELLO).status, 403);
-    let open = agent.get(&format!("/agent/v1/sessions/{session}/replies/{token}"));
-    assert_eq!(open.json_str("status"), "pending");
+    let question = agent.get(&format!("/agent/v1/sessions/{session}/replies/{token}"));
+    assert_eq!(question.json_str("status"), "pending");
 }
 
 #[test]
@@ -303,7 +303,7 @@ fn a_stopping_hub_sends_a_close() {
 }
 
 #[test]
-fn a_socket_without_a_subprotocol_uses_the_dialect() {
+fn a_socket_without_a_subprotocol_uses_the_compatibility_mode() {
     let hub = start_compat_hub();
     let client = hub.client();
     let mut socket = WebSocketClient::try_connect(&hub, &[]).unwrap();
@@ -327,7 +327,7 @@ fn a_socket_without_a_subprotocol_uses_the_dialect() {
     client.start_session();
     assert_eq!(short_type(&socket.next()), "session.started");
     // A client that requests the subprotocol gets the standard behaviour.
-    let (_strict, _) = WebSocketClient::connect_and_subscribe(&hub, "{}");
+    let (_standard_socket, _) = WebSocketClient::connect_and_subscribe(&hub, "{}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Each limit of the compatibility dialect and of the demo agent holds at its exact value. Streams of the dialect count as
-//! listeners.
+//! Each limit of the compatibility mode and of the demo agent holds at its exact value. Compatibility streams
+//! count as listeners.
 
 use std::io::{Read, Write};
 
@@ -11,7 +11,7 @@ use testing::messages::{confirmation_reply, subscription_request};
 use testing::websocket::WebSocketClient;
 
 fn start_compat_hub(limits: &[&str]) -> HubProcess {
-    // No heartbeats, so that a test that waits for a missing event fails.
+    // Heartbeats are off. Otherwise, a test that waits for a missing event would never time out.
     HubProcess::start_in_memory_with(
         &[&["--compat", "--http-heartbeat", "1h", "--messages-ping-interval", "1h"], limits].concat(),
     )
@@ -44,24 +44,26 @@ fn metric(client: &TestClient, name: &str) -> u64 {
 
 #[test]
 fn the_limit_of_remembered_questions_holds() {
-    for (limit, first_counts) in [("1", false), ("2", true)] {
+    for (limit, is_first_reply_used) in [("1", false), ("2", true)] {
         let hub = start_compat_hub(&["--compat-limits-remembered-questions", limit]);
         let client = hub.client();
         let mut events = open_compat_stream(&client);
-        let (one, other) = (client.start_session(), client.start_session());
-        let (first, second) =
-            (ask_and_wait(&client, &one, &mut events), ask_and_wait(&client, &other, &mut events));
+        let (first_session, second_session) = (client.start_session(), client.start_session());
+        let (first, second) = (
+            ask_and_wait(&client, &first_session, &mut events),
+            ask_and_wait(&client, &second_session, &mut events),
+        );
         renegotiate(&client, &mut events, "{}");
         client.post("/messages", &without_subscription(&confirmation_reply("sub_1", &first, "accept")));
-        assert_eq!(is_open(&client, &one, &first), !first_counts, "{limit}");
+        assert_eq!(is_open(&client, &first_session, &first), !is_first_reply_used, "{limit}");
         client.post("/messages", &without_subscription(&confirmation_reply("sub_1", &second, "accept")));
-        assert_eq!(wait_for_decision(&client, &other, &second).0, "accept", "{limit}");
+        assert_eq!(wait_for_decision(&client, &second_session, &second).0, "accept", "{limit}");
     }
 }
 
 #[test]
 fn the_limit_of_remembered_events_holds() {
-    for (limit, repeats) in [("1", true), ("256", false)] {
+    for (limit, expects_repeat) in [("1", true), ("256", false)] {
         let hub = start_compat_hub(&["--compat-limits-remembered-events", limit]);
         let client = hub.client();
         let mut events = open_compat_stream(&client);
@@ -79,25 +81,25 @@ fn the_limit_of_remembered_events_holds() {
                 break;
             }
         }
-        assert_eq!(is_repeated, repeats, "{limit}");
+        assert_eq!(is_repeated, expects_repeat, "{limit}");
     }
 }
 
 #[test]
 fn the_limit_of_superseded_subscriptions_holds() {
-    for (limit, counts) in [("1", false), ("2", true)] {
+    for (limit, is_second_reply_used) in [("1", false), ("2", true)] {
         let hub = start_compat_hub(&["--compat-limits-superseded-subscriptions", limit]);
         let client = hub.client();
         let mut events = open_compat_stream(&client);
-        let (one, other) = (client.start_session(), client.start_session());
-        let first = ask_and_wait(&client, &one, &mut events);
+        let (first_session, second_session) = (client.start_session(), client.start_session());
+        let first = ask_and_wait(&client, &first_session, &mut events);
         renegotiate(&client, &mut events, REPLY_CAPABILITIES);
-        let second = ask_and_wait(&client, &other, &mut events);
+        let second = ask_and_wait(&client, &second_session, &mut events);
         renegotiate(&client, &mut events, "{}");
         client.post("/messages", &without_subscription(&confirmation_reply("sub_1", &second, "accept")));
-        assert_eq!(is_open(&client, &other, &second), !counts, "{limit}");
+        assert_eq!(is_open(&client, &second_session, &second), !is_second_reply_used, "{limit}");
         client.post("/messages", &without_subscription(&confirmation_reply("sub_1", &first, "accept")));
-        assert_eq!(wait_for_decision(&client, &one, &first).0, "accept", "{limit}");
+        assert_eq!(wait_for_decision(&client, &first_session, &first).0, "accept", "{limit}");
     }
 }
 
@@ -137,11 +139,15 @@ fn a_request_waits_for_a_stream_up_to_the_limit() {
     assert_eq!(std::array::from_fn(|_| events.next_type()), SESSION_EVENTS, "the stream came first");
     // The wait is so short that it ends without a stream.
     let hub = start_compat_hub(&["--compat-limits-stream-wait", "50ms"]);
-    assert_eq!(hub.client().post("/messages", HELLO).status, 201, "no stream ever opens");
+    assert_eq!(
+        hub.client().post("/messages", HELLO).status,
+        201,
+        "the request succeeds even if no stream opens"
+    );
 }
 
 #[test]
-fn dialect_streams_and_sockets_count_as_listeners() {
+fn compatibility_streams_and_sockets_count_as_listeners() {
     let hub = start_compat_hub(&[]);
     let client = hub.client();
     let (sse, websocket) =
@@ -155,7 +161,7 @@ fn dialect_streams_and_sockets_count_as_listeners() {
     let mut standard_events = client.open_event_stream(&client.subscribe("{}"), None);
     client.start_session();
     standard_events.next();
-    assert_eq!(metric(&client, sse), 2, "in addition to streams with a handshake");
+    assert_eq!(metric(&client, sse), 2, "compatibility streams and standard streams are both counted");
     drop(events);
     while metric(&client, sse) != 1 {}
 }
@@ -180,6 +186,6 @@ fn the_limit_of_demo_sessions_holds() {
     assert!(busy.body.contains("The assistant is busy"), "{busy:?}");
     client.reply(&subscription, &token, "reject");
     while events.next_type() != "session.completed" {}
-    // The slot is free when the demo knows that the end of its session was delivered.
+    // The demo frees the slot only after it learns that the end of its session was delivered.
     while ask("Hello").status != 201 {}
 }

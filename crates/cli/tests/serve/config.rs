@@ -43,10 +43,13 @@ fn the_source_with_higher_precedence_wins_and_is_printed() {
         "host = ['a:1', \"b:2\"]\nhub.lease = '10m'\n[questions]\nopen_total = 5\nopen_per_agent = 0x10\n",
     )
     .unwrap();
-    let all = ["--config", "a.toml", "--hub-replay", "7", "--print-config"];
-    let printed =
-        ServeOutput::new(folder, &all, &[("SAYSO_QUESTIONS_OPEN_TOTAL", "6"), ("SAYSO_HUB_REPLAY", "8")])
-            .expect_success();
+    let arguments = ["--config", "a.toml", "--hub-replay", "7", "--print-config"];
+    let printed = ServeOutput::new(
+        folder,
+        &arguments,
+        &[("SAYSO_QUESTIONS_OPEN_TOTAL", "6"), ("SAYSO_HUB_REPLAY", "8")],
+    )
+    .expect_success();
     assert_eq!(config_line(&printed, "", "host"), r#"host = ["a:1", "b:2"] # a.toml:1"#);
     assert_eq!(config_line(&printed, "hub", "lease"), r#"lease = "10m" # a.toml:2"#);
     assert_eq!(config_line(&printed, "questions", "open_per_agent"), "open_per_agent = 16 # a.toml:5");
@@ -160,7 +163,7 @@ fn settings_without_effect_are_refused() {
         (
             ["--open", "--config", "a.toml"].as_slice(),
             [].as_slice(),
-            "--open: everybody is accepted, so a.toml:1 has no effect",
+            "--open: no token is required, so a.toml:1 has no effect",
         ),
         (
             &["--memory", "--data", "x"],
@@ -175,7 +178,7 @@ fn settings_without_effect_are_refused() {
         (
             &["--config", "a.toml", "--journal-max-bytes", "1MiB"],
             &[],
-            "a.toml:2: retention.bytes is more than",
+            "a.toml:2: retention.bytes is larger than",
         ),
     ] {
         let refused = ServeOutput::new(folder, arguments, variables).expect_refusal();
@@ -202,7 +205,7 @@ fn the_documentation_lists_every_key() {
     let configuration = std::fs::read_to_string(docs.join("configuration.md")).unwrap();
     assert!(
         configuration.ends_with(&format!("## All keys\n\n{table}")),
-        "docs/configuration.md ends with what `sayso serve --list-keys` prints"
+        "docs/configuration.md must end with what `sayso serve --list-keys` prints"
     );
     let limits = std::fs::read_to_string(docs.join("limits.md")).unwrap();
     let (_, serve) = limits.split_once("## `sayso serve`").unwrap();

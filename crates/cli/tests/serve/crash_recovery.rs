@@ -11,7 +11,7 @@ fn acknowledged_data_survives_a_kill() {
     let subscription = client.subscribe(REPLY_CAPABILITIES);
     let mut stream = client.open_event_stream(&subscription, None);
     let session = client.start_session();
-    let last = stream.next().1;
+    let last_event_id = stream.next().1;
     let token = client.ask_confirmation(&session);
     hub.kill();
 
@@ -19,7 +19,7 @@ fn acknowledged_data_survives_a_kill() {
     let client = hub.client();
     let path = format!("/agent/v1/sessions/{session}/replies/{token}");
     assert_eq!(client.get(&path).json_str("status"), "pending", "the question is still open");
-    let mut stream = client.open_event_stream(&subscription, Some(&last));
+    let mut stream = client.open_event_stream(&subscription, Some(&last_event_id));
     assert_eq!(
         (stream.next_type(), stream.next_type()),
         ("state.changed".into(), "awaiting.confirmation".into())
@@ -34,7 +34,7 @@ fn acknowledged_data_survives_a_kill() {
     assert_eq!(
         client.reply(&subscription, &token, "reject").status,
         204,
-        "a late reply gets the usual answer"
+        "a late reply gets the usual response"
     );
     assert_eq!(client.get(&path).json_str("decision"), "accept");
     assert_eq!(hub.stop(), 0);

@@ -19,15 +19,15 @@ struct CrashedHubData {
 
 impl CrashedHubData {
     /// Creates the data, either with the write-ahead log beside the file or with everything checkpointed into the file.
-    fn create(with_log: bool) -> Self {
+    fn create(keep_wal: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut hub = HubProcess::start_on_disk(folder.path());
         let client = hub.client();
         let subscription = client.subscribe(REPLY_CAPABILITIES);
         let _stream = client.open_event_stream(&subscription, None);
         let session = client.start_session();
-        let rejected = client.ask_confirmation(&session);
-        assert_eq!(client.reply(&subscription, &rejected, "reject").status, 204);
+        let rejected_token = client.ask_confirmation(&session);
+        assert_eq!(client.reply(&subscription, &rejected_token, "reject").status, 204);
         for _ in 0..20 {
             assert_eq!(
                 client.post(&format!("/agent/v1/sessions/{session}/output"), &TEXT.repeat(20)).status,
@@ -36,13 +36,13 @@ impl CrashedHubData {
         }
         let question = CONFIRMATION_BODY.replace("5 euro", "7 euro").replace("5.00", "7.00");
         let asked = client.post(&format!("/agent/v1/sessions/{session}/confirmations"), &question);
-        let open = asked.json_str("reply_token");
+        let open_token = asked.json_str("reply_token");
         hub.kill();
-        if !with_log {
+        if !keep_wal {
             let path = folder.path().join("journal.sqlite");
             drop(journal::SqliteJournal::open(&path, &journal::SqliteSettings::default()).unwrap());
         }
-        Self { folder, session, open_token: open, rejected_token: rejected }
+        Self { folder, session, open_token, rejected_token }
     }
 
     fn file(&self, suffix: &str) -> PathBuf {
@@ -79,12 +79,12 @@ impl CrashedHubData {
         }
     }
 
-    /// Asserts that no action is allowed on a question that was not accepted, and that none is reported as accepted.
+    /// Asserts that neither question is reported as accepted, and that neither action is allowed.
     fn assert_no_consent(&self, client: &TestClient) {
         for (token, amount) in [(&self.open_token, "7.00"), (&self.rejected_token, "5.00")] {
-            let status = client.get(&format!("/agent/v1/sessions/{}/replies/{token}", self.session));
-            assert!(!status.body.contains(r#""accept""#), "{status:?}");
-            assert!(matches!(status.status, 200 | 404 | 503), "{status:?}");
+            let response = client.get(&format!("/agent/v1/sessions/{}/replies/{token}", self.session));
+            assert!(!response.body.contains(r#""accept""#), "{response:?}");
+            assert!(matches!(response.status, 200 | 404 | 503), "{response:?}");
             let call = format!(
                 r#"{{"type":"aaep:agent.tool.invoked","tool":"send","tool_call_id":"call_1","risk_level":"high","irreversible":true,"summary_normal":"Sending.","reply_token":"{token}","arguments":{{"amount":"{amount}"}}}}"#
             );
@@ -94,7 +94,7 @@ impl CrashedHubData {
     }
 }
 
-const TEXT: &str = "All is well, and there is a lot to tell of it. ";
+const TEXT: &str = "All is well, and there is a lot more to say. ";
 const PAGE: usize = 4096;
 
 type Change<'a> = &'a dyn Fn(&mut Vec<u8>);
@@ -110,9 +110,9 @@ fn size(path: &Path) -> usize {
 }
 
 #[test]
-fn the_hub_starts_without_damage() {
-    for with_log in [true, false] {
-        assert_eq!(CrashedHubData::create(with_log).start_with_damage("", |_| {}), None);
+fn the_hub_starts_on_an_undamaged_journal() {
+    for keep_wal in [true, false] {
+        assert_eq!(CrashedHubData::create(keep_wal).start_with_damage("", |_| {}), None);
     }
 }
 
@@ -141,7 +141,7 @@ fn a_file_that_is_not_a_journal_is_refused() {
 fn flipped_bytes_never_create_an_accept() {
     let data = CrashedHubData::create(false);
     let pages = size(&data.file("")) / PAGE;
-    let mut rejected = 0;
+    let mut refusals = 0;
     for page in 0..pages {
         let flip = |bytes: &mut Vec<u8>| {
             for byte in &mut bytes[page * PAGE + 2_000..page * PAGE + 2_016] {
@@ -149,9 +149,9 @@ fn flipped_bytes_never_create_an_accept() {
             }
             bytes[page * PAGE + 5] ^= 0x55;
         };
-        rejected += usize::from(data.start_with_damage("", flip).is_some());
+        refusals += usize::from(data.start_with_damage("", flip).is_some());
     }
-    assert!(rejected > 5, "{rejected} of {pages}");
+    assert!(refusals > 5, "{refusals} of {pages}");
 }
 
 #[test]
@@ -160,14 +160,14 @@ fn a_row_with_a_wrong_checksum_is_refused() {
     let bytes = std::fs::read(data.file("")).unwrap();
     let offsets: Vec<_> =
         (0..bytes.len() - 6).filter(|offset| &bytes[*offset..offset + 6] == b"reject").collect();
-    let mut rejected = Vec::new();
+    let mut refusals = Vec::new();
     for offset in offsets {
-        rejected
+        refusals
             .extend(data.start_with_damage("", |bytes| bytes[offset..offset + 6].copy_from_slice(b"accept")));
     }
     assert!(
-        rejected.iter().any(|reason| reason.contains("a question or its decision is changed")),
-        "{rejected:?}"
+        refusals.iter().any(|reason| reason.contains("a question or its decision was altered")),
+        "{refusals:?}"
     );
 }
 
@@ -191,8 +191,8 @@ fn damage_while_the_hub_runs_never_creates_an_accept() {
     let file = data.file("");
     let length = size(&file);
     // Changes the file in place, because the hub would not notice a new file with the same name.
-    let opened = std::fs::OpenOptions::new().write(true).open(&file).unwrap();
-    std::os::unix::fs::FileExt::write_all_at(&opened, &vec![0x5a; length - PAGE], PAGE as u64).unwrap();
+    let file_handle = std::fs::OpenOptions::new().write(true).open(&file).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file_handle, &vec![0x5a; length - PAGE], PAGE as u64).unwrap();
     let client = hub.client();
     data.assert_no_consent(&client);
     let response = client.try_send("POST", "/agent/v1/sessions", r#"{"summary_normal":"x"}"#);
@@ -257,7 +257,7 @@ fn a_row_of_a_newer_version_is_named_and_refused() {
         let path = folder.path().join("journal.sqlite");
         SqliteJournal::open(&path, &SqliteSettings::default()).unwrap().commit(&entries).unwrap();
         let Err((code, stderr)) = HubProcess::try_start_command(&mut serve_command(folder.path())) else {
-            panic!("started without {row}")
+            panic!("the hub started although {row} cannot be read")
         };
         assert_eq!(code, Some(2), "{stderr:?}");
         let last = stderr.last().unwrap();

@@ -72,17 +72,17 @@ const REQUESTS: [(&str, [&str; 13]); 3] = [
 const LENGTHS: [&str; 3] = ["summary_terse", "summary_normal", "summary_detailed"];
 
 fn start_demo_hub(extra: &[&str]) -> HubProcess {
-    // No heartbeats, so that a test that waits for a missing event fails.
+    // Heartbeats are off. Otherwise, a test that waits for a missing event would never time out.
     HubProcess::start_in_memory_with(&[&["--demo-agent", "--http-heartbeat", "1h"], extra].concat())
 }
 
 fn request_demo(client: &TestClient, request: &str) -> String {
-    let answer = client.post("/demo", &json!({ "text": request }).to_string());
-    assert_eq!(answer.status, 201, "{answer:?}");
-    answer.json_str("session_id")
+    let response = client.post("/demo", &json!({ "text": request }).to_string());
+    assert_eq!(response.status, 201, "{response:?}");
+    response.json_str("session_id")
 }
 
-/// Replies to a question of the demo with the decision, or with a place name if it is a clarification.
+/// Replies to a question of the demo with the decision, or with a city if it is a clarification.
 fn reply_to(client: &TestClient, subscription: &str, event: &Value, decision: &str) {
     let token = event["reply_token"].as_str().unwrap();
     let reply = confirmation_reply(subscription, token, decision);
@@ -184,11 +184,11 @@ fn every_scenario_is_valid_in_every_language_and_all_twelve_types_occur() {
     for decision in [Some("accept"), Some("reject"), None] {
         let received = run_all_scenarios(decision);
         for (language, _) in REQUESTS {
-            let own = received
+            let sessions = received
                 .iter()
                 .filter(|((event_language, _), _)| *event_language == language)
                 .map(|(_, received)| events(received));
-            let kinds: BTreeSet<_> = own.flatten().map(|event| short_type(&event).to_owned()).collect();
+            let kinds: BTreeSet<_> = sessions.flatten().map(|event| short_type(&event).to_owned()).collect();
             assert_eq!(kinds.len(), 12, "{language}, {decision:?}: {kinds:?}");
         }
         let lines: Vec<_> = received.into_values().flatten().collect();
@@ -246,7 +246,7 @@ fn every_text_has_three_lengths_and_three_languages() {
 
 #[test]
 fn no_action_happens_without_an_accept() {
-    let acts =
+    let count_tool_calls =
         |received: &[Value]| received.iter().filter(|event| short_type(event) == "tool.invoked").count();
     let asks = |received: &[Value]| received.iter().any(|event| short_type(event) == "awaiting.confirmation");
     for (decision, calls) in [(Some("accept"), 1), (Some("reject"), 0), (None, 0)] {
@@ -257,7 +257,7 @@ fn no_action_happens_without_an_accept() {
             .collect();
         assert_eq!(asked.len(), 4 * 3);
         for received in asked {
-            assert_eq!(acts(&received), calls, "{decision:?}: {received:?}");
+            assert_eq!(count_tool_calls(&received), calls, "{decision:?}: {received:?}");
         }
     }
 }
@@ -277,7 +277,7 @@ fn the_confirmation_and_the_call_use_the_details_of_the_request() {
     let output = received.iter().find(|event| short_type(event) == "output.streaming").unwrap();
     assert!(
         output["chunk"].as_str().unwrap().starts_with("In Lagos, as everywhere"),
-        "expected the place from the reply: {output}"
+        "the output must name the city from the reply: {output}"
     );
 }
 
@@ -331,7 +331,7 @@ fn the_demo_answers_in_the_requested_language() {
     let hub = start_demo_hub(&[]);
     let client = hub.client();
     let mut stream = client.open_event_stream(&client.subscribe(REPLY_CAPABILITIES), None);
-    for (language, begins) in
+    for (language, prefix) in
         [("es-MX", "La cuenta de demostración"), ("yo", "Yúrò 1250"), ("fr", "The demo")]
     {
         let request = json!({ "text": "What is my balance?", "language": language }).to_string();
@@ -339,7 +339,7 @@ fn the_demo_answers_in_the_requested_language() {
         let output = std::iter::from_fn(|| Some(stream.next().2))
             .find(|event| short_type(event) == "output.streaming");
         let chunk = output.unwrap()["chunk"].as_str().unwrap().to_owned();
-        assert!(chunk.starts_with(begins), "{language}: {chunk}");
+        assert!(chunk.starts_with(prefix), "{language}: {chunk}");
     }
 }
 

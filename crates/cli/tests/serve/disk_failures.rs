@@ -20,7 +20,8 @@ struct DiskScenario {
     open_token: String,
     /// A question that was accepted, but whose acceptance was not used yet.
     accepted_token: String,
-    events: Vec<String>,
+    /// The ids of the events that the hub acknowledged.
+    acknowledged_ids: Vec<String>,
 }
 
 impl DiskScenario {
@@ -28,17 +29,17 @@ impl DiskScenario {
         let subscription = client.subscribe(REPLY_CAPABILITIES);
         let mut stream = client.open_event_stream(&subscription, None);
         let session = client.start_session();
-        let first = stream.next().1;
+        let first_event_id = stream.next().1;
         let accepted = client.ask_confirmation(&session);
         assert_eq!(client.reply(&subscription, &accepted, "accept").status, 204);
         let mut scenario = Self {
             client,
             subscription,
             session,
-            first_event_id: first,
+            first_event_id,
             open_token: String::new(),
             accepted_token: accepted,
-            events: Vec::new(),
+            acknowledged_ids: Vec::new(),
         };
         let asked = scenario
             .post("confirmations", &CONFIRMATION_BODY.replace("5 euro", "7 euro").replace("5.00", "7.00"));
@@ -61,7 +62,7 @@ impl DiskScenario {
         );
         if response.status == 200 {
             let ids: serde_json::Value = serde_json::from_str(&response.body).unwrap();
-            self.events.push(ids["event_ids"][0].as_str().unwrap().to_owned());
+            self.acknowledged_ids.push(ids["event_ids"][0].as_str().unwrap().to_owned());
         }
         response
     }
@@ -70,7 +71,7 @@ impl DiskScenario {
         self.client.get(&format!("/agent/v1/sessions/{}/replies/{token}", self.session))
     }
 
-    fn send(&self, token: &str, amount: &str) -> TestResponse {
+    fn invoke_send(&self, token: &str, amount: &str) -> TestResponse {
         let call = amount.replace('.', "x");
         self.post(
             "events",
@@ -80,7 +81,7 @@ impl DiskScenario {
         )
     }
 
-    /// Publishes until three requests in a row are refused, so that nothing more fits.
+    /// Publishes until three requests in a row are refused, which means that nothing more fits.
     fn publish_until_full(&mut self) {
         let mut refused = 0;
         while refused < 3 {
@@ -90,7 +91,7 @@ impl DiskScenario {
                 503 => refused + 1,
                 _ => panic!("{response:?}"),
             };
-            assert!(self.events.len() < 900, "the disk does not fill up");
+            assert!(self.acknowledged_ids.len() < 900, "the disk does not fill up");
         }
     }
 
@@ -110,9 +111,9 @@ impl DiskScenario {
             "pending",
             "an unstored reply must not take effect"
         );
-        let sent = self.send(&self.open_token, "7.00");
+        let sent = self.invoke_send(&self.open_token, "7.00");
         assert!(sent.status == 422 && sent.body.contains("is not answered"), "{sent:?}");
-        assert_unavailable(&self.send(&self.accepted_token, "5.00"));
+        assert_unavailable(&self.invoke_send(&self.accepted_token, "5.00"));
         assert_unavailable(
             &self.post(
                 "confirmations",
@@ -128,7 +129,7 @@ impl DiskScenario {
     fn assert_acknowledged_data(&self) -> EventStream {
         assert_eq!(self.status(&self.accepted_token).json_str("decision"), "accept");
         assert_eq!(self.status(&self.open_token).json_str("status"), "pending");
-        let mut missing: HashSet<&str> = self.events.iter().map(String::as_str).collect();
+        let mut missing: HashSet<&str> = self.acknowledged_ids.iter().map(String::as_str).collect();
         let mut stream = self.client.open_event_stream(&self.subscription, Some(&self.first_event_id));
         while !missing.is_empty() {
             let (_, id, event) = stream.next();
@@ -142,13 +143,13 @@ impl DiskScenario {
     fn assert_recovers(&mut self) {
         assert_eq!(self.publish().status, 200);
         let mut stream = self.assert_acknowledged_data();
-        assert_eq!(self.send(&self.accepted_token, "5.00").status, 200);
+        assert_eq!(self.invoke_send(&self.accepted_token, "5.00").status, 200);
         let done = r#"{"type":"aaep:agent.tool.completed","tool":"send","tool_call_id":"call_5x00","status":"success","summary_normal":"Sent."}"#;
         assert_eq!(self.post("events", done).status, 200);
         for (token, amount, reason) in
             [(&self.accepted_token, "5.00", "was used"), (&self.open_token, "7.00", "is not answered")]
         {
-            let sent = self.send(token, amount);
+            let sent = self.invoke_send(token, amount);
             assert!(sent.status == 422 && sent.body.contains(reason), "{sent:?}");
         }
         assert_eq!(self.client.reply(&self.subscription, &self.open_token, "reject").status, 204);
@@ -191,7 +192,7 @@ fn start_with_long_resume(folder: &Path) -> HubProcess {
 }
 
 #[test]
-fn a_full_disk_refuses_loses_nothing_and_recovers() {
+fn a_hub_on_a_full_disk_refuses_writes_and_recovers() {
     let folder = tempfile::tempdir().unwrap();
     let ballast = r#"head -c 400000 /dev/zero > "$1/ballast""#;
     let Some(hub) = start_on_own_disk(folder.path(), ballast) else { return };
@@ -220,7 +221,7 @@ fn a_full_disk_is_reported_at_startup() {
 
 /// Uses a file-size limit, which needs no privileges. Also covers a restart without free space.
 #[test]
-fn a_file_size_limit_refuses_loses_nothing_and_recovers() {
+fn a_hub_at_its_file_size_limit_refuses_writes_and_recovers() {
     let folder = tempfile::tempdir().unwrap();
     let script = format!(
         r#"trap "" XFSZ; exec prlimit --fsize=1000000:unlimited "$2" serve --open --listen 127.0.0.1:0 {LONG_RESUME_WINDOW} --data "$1""#
@@ -255,8 +256,8 @@ fn a_read_only_disk_is_reported_at_startup() {
     DiskScenario::new(hub.client());
     hub.kill();
     let folder = tempfile::tempdir().unwrap();
-    let copied = format!(r#"cp {}/* "$1" && mount -o remount,ro "$1""#, data.path().display());
-    for before in [&*copied, r#"mount -o remount,ro "$1""#] {
+    let copy_and_remount = format!(r#"cp {}/* "$1" && mount -o remount,ro "$1""#, data.path().display());
+    for before in [&*copy_and_remount, r#"mount -o remount,ro "$1""#] {
         let Some(hub) = start_on_own_disk(folder.path(), before) else { return };
         let Err((code, stderr)) = hub else { panic!("the hub started") };
         assert_eq!(code, Some(2), "{stderr:?}");
@@ -267,7 +268,7 @@ fn a_read_only_disk_is_reported_at_startup() {
 
 /// Simulates a file system that becomes read-only with the immutable attribute, which stops even root.
 #[test]
-fn a_disk_that_becomes_read_only_refuses_loses_nothing_and_recovers() {
+fn a_hub_whose_disk_becomes_read_only_refuses_writes_and_recovers() {
     let folder = tempfile::tempdir().unwrap();
     let mut hub = start_with_long_resume(folder.path());
     let files = ["", "-wal"].map(|ending| folder.path().join(format!("journal.sqlite{ending}")));

@@ -22,7 +22,7 @@ fn the_hub_reports_full_synchronous_mode() {
 #[test]
 fn the_journal_is_synced_between_a_request_and_its_response() {
     let folder = tempfile::tempdir().unwrap();
-    let record = folder.path().join("calls");
+    let trace_path = folder.path().join("calls");
     let probe = Command::new("strace").args(["-f", "-o", "/dev/null", "true"]).output();
     let probe = probe.expect("strace is needed: cargo xtask test installs it");
     if !probe.status.success() {
@@ -30,9 +30,9 @@ fn the_journal_is_synced_between_a_request_and_its_response() {
         assert!(error.contains("not permitted") || error.contains("PTRACE"), "{error}");
         return eprintln!("skipped: tracing is not permitted ({error})");
     }
-    // With -D, the hub is our child and strace is its grandchild.
+    // With -D, the hub is a child of this process, and strace is a grandchild.
     let mut traced = Command::new("strace");
-    traced.args(["-D", "-f", "-y", "-s", "400", "-o", record.to_str().unwrap()]);
+    traced.args(["-D", "-f", "-y", "-s", "400", "-o", trace_path.to_str().unwrap()]);
     traced.args(["-e", "trace=fdatasync,fsync,write,writev,sendto,sendmsg,read,recvfrom,pwrite64"]);
     traced.args([env!("CARGO_BIN_EXE_sayso"), "serve", "--open", "--listen", "127.0.0.1:0", "--data"]);
     let mut hub = HubProcess::try_start_command(traced.arg(folder.path().join("data")))
@@ -49,7 +49,7 @@ fn the_journal_is_synced_between_a_request_and_its_response() {
     assert_eq!(client.reply(&subscription, &token, "reject").status, 204);
     assert_eq!(hub.stop(), 0);
 
-    let calls = SystemCalls::read(&record, &hub.pid());
+    let calls = SystemCalls::read(&trace_path, &hub.pid());
     for (request, response) in [
         ("POST /aaep/v1/subscriptions ".to_owned(), "HTTP/1.1 201 "),
         ("POST /agent/v1/sessions ".to_owned(), "HTTP/1.1 201 "),
@@ -69,11 +69,11 @@ struct SystemCalls(Vec<String>);
 #[cfg(target_os = "linux")]
 impl SystemCalls {
     /// Reads the output of strace. Waits until strace, which exits shortly after the process, has recorded the exit.
-    fn read(record: &std::path::Path, process: &str) -> Self {
+    fn read(trace_path: &std::path::Path, process: &str) -> Self {
         let is_end = |line: &str| thread_of(line) == process && line.ends_with("+++ exited with 0 +++");
         let deadline = std::time::Instant::now() + std::time::Duration::from_mins(1);
         loop {
-            let text = std::fs::read_to_string(record).unwrap();
+            let text = std::fs::read_to_string(trace_path).unwrap();
             if text.lines().any(is_end) {
                 return Self(text.lines().map(str::to_owned).collect());
             }

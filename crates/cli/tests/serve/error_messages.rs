@@ -86,9 +86,9 @@ fn a_token_name_must_be_readable_and_not_reserved() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("tokens");
     for name in ["a\nb", "a\u{1b}[2J", "\u{202e}ada", "", "  ", "local", "sayso-demo", "sayso-embedded"] {
-        let tokens =
+        let arguments =
             ["token", "new", "--tokens", file.to_str().unwrap(), "--role", "listener", "--name", name];
-        let error = run_refused(&tokens);
+        let error = run_refused(&arguments);
         assert!(error.contains("name") && !error.contains('\u{1b}'), "{error}");
     }
     assert!(!file.exists());

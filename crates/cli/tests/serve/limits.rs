@@ -20,7 +20,7 @@ const SHORT_TIMEOUT: Duration = Duration::from_secs(8);
 /// Longer than any successful operation should take, even on a slow disk.
 const LONG_TIMEOUT: Duration = Duration::from_mins(5);
 
-const STARTED: &str = r#"{"summary_normal":"x","localization_hints":{"primary_language":"en"}}"#;
+const START: &str = r#"{"summary_normal":"x","localization_hints":{"primary_language":"en"}}"#;
 const END: &str = r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#;
 const THINK: &str = r#"{"type":"aaep:agent.state.changed","from_state":"idle","to_state":"thinking"}"#;
 
@@ -41,8 +41,8 @@ fn wait_until(mut condition: impl FnMut() -> bool) {
 /// Whether the hub closes the connection within `SHORT_TIMEOUT` if the client sends nothing.
 fn is_closed_soon(stream: &mut std::net::TcpStream) -> bool {
     stream.set_read_timeout(Some(SHORT_TIMEOUT)).unwrap();
-    let mut rest = Vec::new();
-    stream.read_to_end(&mut rest).is_ok()
+    let mut received = Vec::new();
+    stream.read_to_end(&mut received).is_ok()
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn http_size_limits_hold() {
 fn http_timeouts_hold() {
     let hub = HubProcess::start_in_memory_with(&["--http-head-timeout", "100ms"]);
     assert!(is_closed_soon(&mut hub.client().connect()), "a connection that sends no head must be closed");
-    // The head timeout keeps its default, so that a slow machine can send the head in time.
+    // The head timeout keeps its default, because a slow machine needs time to send the head.
     let hub = HubProcess::start_in_memory_with(&["--http-body-timeout", "100ms"]);
     let client = hub.client();
     let head =
@@ -101,7 +101,7 @@ fn http_timeouts_hold() {
 fn the_response_write_timeout_holds() {
     let hub = HubProcess::start_in_memory_with(&["--http-response-timeout", "100ms"]);
     let mut stream = hub.client().connect();
-    // The timeout is less than the default of 30 seconds.
+    // Shorter than the default response timeout of 30 seconds.
     stream.set_write_timeout(Some(Duration::from_secs(25))).unwrap();
     let request = format!("GET /.well-known/aaep-manifest.json HTTP/1.1\r\nHost: {}\r\n\r\n", hub.address);
     let requests = request.repeat(1000);
@@ -141,7 +141,7 @@ fn message_limits_hold_on_a_websocket() {
     let (mut socket, _) = WebSocketClient::connect_and_subscribe(&hub, "{}");
     socket.0.get_ref().set_read_timeout(Some(SHORT_TIMEOUT)).unwrap();
     assert!(matches!(socket.0.read().unwrap(), Message::Ping(_)));
-    // A new hub, because this one disconnects clients that are slow to answer a ping.
+    // A new hub, because the first one disconnects clients that are slow to response a ping.
     let hub =
         HubProcess::start_in_memory_with(&["--messages-websocket-bytes", "512", "--messages-malformed", "2"]);
     let (mut socket, subscription) = WebSocketClient::connect_and_subscribe(&hub, "{}");
@@ -211,7 +211,7 @@ fn hub_count_limits_hold() {
     let request = testing::messages::subscription_request("{}");
     assert_eq!(client.post("/aaep/v1/subscriptions", &request).status, 429);
     let session = client.start_session();
-    assert_eq!(client.post("/agent/v1/sessions", STARTED).status, 429);
+    assert_eq!(client.post("/agent/v1/sessions", START).status, 429);
     assert_eq!(publish(&client, &session, &[THINK, THINK, THINK]), 400);
     let call = |id: u8| {
         format!(
@@ -290,11 +290,11 @@ fn question_limits_hold() {
         let client = hub.client();
         let subscription = client.subscribe(REPLY_CAPABILITIES);
         let _stream = client.open_event_stream(&subscription, None);
-        let (one, other) = (client.start_session(), client.start_session());
-        assert_eq!(ask(&client, &one, 1), 201);
-        assert_eq!(ask(&client, &one, 2), 429, "{limit}");
-        let other_status = if limit.ends_with("session") { 201 } else { 429 };
-        assert_eq!(ask(&client, &other, 3), other_status, "{limit}");
+        let (first_session, second_session) = (client.start_session(), client.start_session());
+        assert_eq!(ask(&client, &first_session, 1), 201);
+        assert_eq!(ask(&client, &first_session, 2), 429, "{limit}");
+        let second_status = if limit.ends_with("session") { 201 } else { 429 };
+        assert_eq!(ask(&client, &second_session, 3), second_status, "{limit}");
     }
     for (retained, status) in [("1", 422), ("2", 200)] {
         let hub = HubProcess::start_in_memory_with(&["--questions-resolved-per-session", retained]);
@@ -304,8 +304,8 @@ fn question_limits_hold() {
         let session = client.start_session();
         let first = client.ask_confirmation(&session);
         assert_eq!(client.reply(&subscription, &first, "accept").status, 204);
-        let other = CONFIRMATION_BODY.replace("5 euro", "6 euro").replace("5.00", "6.00");
-        let asked = client.post(&format!("/agent/v1/sessions/{session}/confirmations"), &other);
+        let second_question = CONFIRMATION_BODY.replace("5 euro", "6 euro").replace("5.00", "6.00");
+        let asked = client.post(&format!("/agent/v1/sessions/{session}/confirmations"), &second_question);
         assert_eq!(client.reply(&subscription, &asked.json_str("reply_token"), "accept").status, 204);
         let call = format!(
             r#"{{"type":"aaep:agent.tool.invoked","tool":"send","tool_call_id":"call_1","risk_level":"high","irreversible":true,"summary_normal":"Sending.","reply_token":"{first}","arguments":{{"amount":"5.00"}}}}"#
@@ -349,7 +349,7 @@ fn shaping_limits_hold() {
         client.start_session();
     }
     // The listener receives the reason, and then the stream ends.
-    assert!(stream.is_closed(), "too many events are held");
+    assert!(stream.is_closed(), "the stream must end when too many events are held");
 }
 
 #[test]
@@ -369,7 +369,7 @@ fn delivery_queue_limits_hold() {
             // Reads to the end of the sentence, because unread data would make this listener slow, too.
             while !quick.next().2["chunk"].as_str().is_some_and(|chunk| chunk.ends_with(". ")) {}
         }
-        // The listener receives what the system buffered. Then the stream ends, because the hub discarded the rest.
+        // The listener receives what the operating system buffered. Then the stream ends, because the hub discarded the rest.
         assert!(slow.is_closed(), "{limit:?}");
     }
 }
@@ -382,16 +382,16 @@ fn journal_size_and_retention_limits_hold() {
         HubProcess::start(&[&["--open", "--listen", "127.0.0.1:0", "--data", data], limits].concat())
     };
     let run_session = |client: &TestClient| -> u16 {
-        let answer = client.post("/agent/v1/sessions", STARTED);
-        if answer.status != 201 {
-            return answer.status;
+        let response = client.post("/agent/v1/sessions", START);
+        if response.status != 201 {
+            return response.status;
         }
-        publish(client, &answer.json_str("session_id"), &[THINK, END])
+        publish(client, &response.json_str("session_id"), &[THINK, END])
     };
-    // The file may not grow beyond this size, and the hub reports that it is full.
+    // The file must not grow beyond this size, and the hub reports that it is full.
     let full_hub = on_disk(&["--journal-max-bytes", "256KiB"]);
     wait_until(|| run_session(&full_hub.client()) != 200);
-    assert_eq!(full_hub.client().post("/agent/v1/sessions", STARTED).status, 503);
+    assert_eq!(full_hub.client().post("/agent/v1/sessions", START).status, 503);
     drop(full_hub);
     // Measured before the next hub runs, because that hub may delete old events immediately.
     let before = size(data);
@@ -415,16 +415,16 @@ fn journal_size_and_retention_limits_hold() {
         ["--journal-max-bytes", "256KiB", "--retention-bytes", "160KiB", "--retention-interval", "100ms"];
     let hub = on_disk(&limits);
     let client = hub.client();
-    let mut done = 0;
+    let mut completed_sessions = 0;
     wait_until(|| {
-        done += usize::from(run_session(&client) == 200);
-        done == 300
+        completed_sessions += usize::from(run_session(&client) == 200);
+        completed_sessions == 300
     });
     assert!(size(data) <= 256 * 1024, "{}", size(data));
 }
 
 #[test]
-fn keys_and_decisions_expire() {
+fn idempotency_keys_and_decisions_expire() {
     let start_hub = |retention: &str| {
         HubProcess::start_in_memory_with(&[
             "--retention-keys",
@@ -438,7 +438,7 @@ fn keys_and_decisions_expire() {
     let start = |hub: &HubProcess| {
         hub.client()
             .with_header("Idempotency-Key: k")
-            .post("/agent/v1/sessions", STARTED)
+            .post("/agent/v1/sessions", START)
             .json_str("session_id")
     };
     let hub = start_hub("1h");
@@ -467,10 +467,11 @@ fn the_thread_count_is_configurable() {
     let hub = HubProcess::start_in_memory_with(&["--threads", "1"]);
     let status = std::fs::read_to_string(format!("/proc/{}/status", hub.pid())).unwrap_or_default();
     let threads = status.lines().find_map(|line| line.strip_prefix("Threads:")?.trim().parse::<usize>().ok());
-    let nine_threads = HubProcess::start_in_memory_with(&["--threads", "9"]);
-    let status = std::fs::read_to_string(format!("/proc/{}/status", nine_threads.pid())).unwrap_or_default();
-    let thread_count_of_nine =
+    let hub_with_nine_threads = HubProcess::start_in_memory_with(&["--threads", "9"]);
+    let status =
+        std::fs::read_to_string(format!("/proc/{}/status", hub_with_nine_threads.pid())).unwrap_or_default();
+    let threads_of_second_hub =
         status.lines().find_map(|line| line.strip_prefix("Threads:")?.trim().parse::<usize>().ok());
-    assert_eq!(threads.map(|count| count + 8), thread_count_of_nine);
+    assert_eq!(threads.map(|count| count + 8), threads_of_second_hub);
     let _: Value = serde_json::from_str(&hub.client().get("/.well-known/aaep-manifest.json").body).unwrap();
 }

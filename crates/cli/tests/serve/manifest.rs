@@ -28,15 +28,15 @@ fn the_manifest_is_json_unless_the_signed_form_is_requested() {
     let mode = std::fs::metadata(folder.path().join("manifest.key")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let client = hub.client();
-    let plain = client.get(WELL_KNOWN);
-    assert!(plain.head.contains("Content-Type: application/json\r\n"), "{}", plain.head);
-    assert!(client.with_header("Accept: */*").get(WELL_KNOWN).body == plain.body);
+    let unsigned = client.get(WELL_KNOWN);
+    assert!(unsigned.head.contains("Content-Type: application/json\r\n"), "{}", unsigned.head);
+    assert!(client.with_header("Accept: */*").get(WELL_KNOWN).body == unsigned.body);
     let signed = client.with_header("Accept: application/jose").get(WELL_KNOWN);
     assert!(signed.head.contains("Content-Type: application/jose\r\n"), "{}", signed.head);
     assert!(signed.head.contains("Vary: Accept\r\n"));
     assert_eq!(verify(&signed.body, &read_trusted_keys(folder.path())).unwrap().agent_id, "sayso-hub");
     let payload = seal::base64url::decode(signed.body.split('.').nth(1).unwrap()).unwrap();
-    assert_eq!(String::from_utf8(payload).unwrap(), plain.body, "both have the same content");
+    assert_eq!(String::from_utf8(payload).unwrap(), unsigned.body, "both have the same content");
 
     drop(hub);
     let restarted = HubProcess::start_on_disk(folder.path());
@@ -63,7 +63,7 @@ fn a_signing_key_that_others_can_read_is_refused() {
     assert!(String::from_utf8_lossy(&refused.stderr).contains("chmod 600"));
 }
 
-/// Sends a subscription request with these capabilities and returns the answer.
+/// Sends a subscription request with these capabilities and returns the response.
 type SubscribeFn<'a> = &'a dyn Fn(&str) -> Value;
 
 #[test]
@@ -101,9 +101,9 @@ fn a_signed_manifest_is_inlined_on_every_transport() {
         stream.write_all(text.as_bytes()).unwrap();
         let mut length = [0; 4];
         stream.read_exact(&mut length).unwrap();
-        let mut answer = vec![0; u32::from_be_bytes(length) as usize];
-        stream.read_exact(&mut answer).unwrap();
-        serde_json::from_slice(&answer).unwrap()
+        let mut response = vec![0; u32::from_be_bytes(length) as usize];
+        stream.read_exact(&mut response).unwrap();
+        serde_json::from_slice(&response).unwrap()
     };
     let transports: [(&str, SubscribeFn<'_>); 3] =
         [("http", &http), ("websocket", &websocket), ("unix", &unix)];
@@ -131,9 +131,9 @@ fn a_signed_manifest_is_inlined_on_stdio() {
     let mut input = child.stdin.take().unwrap();
     let request = subscription_request(SIGNED_ONLY);
     writeln!(input, r#"{{"jsonrpc":"2.0","id":1,"method":"aaep.subscribe","params":{request}}}"#).unwrap();
-    let answer = BufReader::new(child.stdout.take().unwrap()).lines().next().unwrap().unwrap();
-    let answer: Value = serde_json::from_str(&answer).unwrap();
-    assert_eq!(answer["result"]["signed_manifest"].as_str().unwrap().split('.').count(), 3);
+    let response = BufReader::new(child.stdout.take().unwrap()).lines().next().unwrap().unwrap();
+    let response: Value = serde_json::from_str(&response).unwrap();
+    assert_eq!(response["result"]["signed_manifest"].as_str().unwrap().split('.').count(), 3);
     drop(input);
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
@@ -155,8 +155,8 @@ fn the_manifest_lists_transports_and_socket_framings() {
     let extension = &manifest["extensions"]["sayso"];
     assert_eq!(extension["unix_socket"]["framing"], serde_json::json!(["length-prefix", "ndjson"]));
     assert_eq!(extension["http_prefix"], "/aaep/v1");
-    let plain: Value =
+    let without_unix_socket: Value =
         serde_json::from_str(&HubProcess::start_in_memory().client().get(WELL_KNOWN).body).unwrap();
-    assert_eq!(plain["transports_supported"], serde_json::json!(["sse", "websocket"]));
-    assert_eq!(plain["extensions"]["sayso"]["unix_socket"], Value::Null);
+    assert_eq!(without_unix_socket["transports_supported"], serde_json::json!(["sse", "websocket"]));
+    assert_eq!(without_unix_socket["extensions"]["sayso"]["unix_socket"], Value::Null);
 }

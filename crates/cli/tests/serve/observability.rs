@@ -41,12 +41,12 @@ fn metrics_count_events_questions_and_requests() {
         r#"{"type":"aaep:agent.tool.completed","tool":"none","status":"success","summary_normal":"x"}"#;
     assert_eq!(client.post(&path("events"), invalid).status, 422);
     let token = client.ask_confirmation(&session);
-    let open = metrics(&client);
-    assert_eq!((open["sayso_questions_open"], open["sayso_sessions_open"]), (1.0, 1.0));
-    for (to, decision) in
+    let during_question = metrics(&client);
+    assert_eq!((during_question["sayso_questions_open"], during_question["sayso_sessions_open"]), (1.0, 1.0));
+    for (reply_token, decision) in
         [("rt_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", "accept"), (&*token, "accept"), (&*token, "reject")]
     {
-        assert_eq!(client.reply(&subscription, to, decision).status, 204);
+        assert_eq!(client.reply(&subscription, reply_token, decision).status, 204);
     }
     assert_eq!(client.post("/aaep/v1/subscriptions", UNSUPPORTED_VERSION_REQUEST).status, 409);
     let resolved = client.get(&path(&format!("replies/{token}?wait=10")));
@@ -78,10 +78,8 @@ fn metrics_count_events_questions_and_requests() {
     let replies: f64 =
         samples.iter().filter(|(name, _)| name.starts_with("sayso_replies_total")).map(|(_, n)| n).sum();
     assert!((replies - 3.0).abs() < 0.5, "the two refused replies are counted too: {samples:#?}");
-    for beginning in
-        ["sayso_rule_violations_total{rule=\"AAEP-", "sayso_subscriptions_rejected_total{reason="]
-    {
-        assert!(samples.keys().any(|name| name.starts_with(beginning)), "{beginning}: {samples:#?}");
+    for prefix in ["sayso_rule_violations_total{rule=\"AAEP-", "sayso_subscriptions_rejected_total{reason="] {
+        assert!(samples.keys().any(|name| name.starts_with(prefix)), "{prefix}: {samples:#?}");
     }
     // A frame is counted only after it was sent.
     while metrics(&client)["sayso_frames_sent_total"] < 5.0 {}
@@ -157,8 +155,8 @@ fn the_documented_metrics_and_log_lines_are_complete() {
         let (_, rest) =
             document.split_once(&format!("\n## {title}\n")).unwrap_or_else(|| panic!("no {title}"));
         let section = rest.split("\n## ").next().unwrap();
-        let first = |line: &str| Some(line.strip_prefix("| `")?.split('`').next()?.to_owned());
-        section.lines().filter_map(first).collect::<BTreeSet<String>>()
+        let first_column = |line: &str| Some(line.strip_prefix("| `")?.split('`').next()?.to_owned());
+        section.lines().filter_map(first_column).collect::<BTreeSet<String>>()
     };
     let hub = HubProcess::start_in_memory();
     let page = hub.client().get("/metrics").body;
@@ -207,7 +205,7 @@ fn the_log_reports_events_by_id() {
         let line = line.to_string();
         assert!(
             !secrets.iter().any(|secret| line.contains(secret)),
-            "not even the decision is logged: {line}"
+            "reply tokens, subscription ids and decisions must not be logged: {line}"
         );
     }
 }
@@ -221,13 +219,13 @@ fn a_flood_does_not_fill_the_log() {
     let flood = request("").repeat(499) + &request("Connection: close\r\n");
     assert_eq!(hub.client().send_raw(flood.as_bytes()).matches("HTTP/1.1 401 ").count(), 500);
     let lines = hub.stop_and_collect_log();
-    let refused = lines.iter().filter(|line| line.contains(" auth.failed ")).count();
+    let logged = lines.iter().filter(|line| line.contains(" auth.failed ")).count();
     let dropped: usize = lines
         .iter()
         .filter_map(|line| line.split_once("log.dropped of=auth.failed lines=")?.1.parse::<usize>().ok())
         .sum();
-    assert_eq!(refused + dropped, 500, "every line is logged or counted as dropped");
-    assert!(refused < 500, "some lines are dropped");
+    assert_eq!(logged + dropped, 500, "every line is logged or counted as dropped");
+    assert!(logged < 500, "some lines must be dropped");
 }
 
 #[test]
@@ -246,7 +244,7 @@ fn invalid_log_arguments_are_refused() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_hub_that_cannot_store_reports_it_until_it_recovers() {
-    let limit = |hub: &HubProcess, bytes: &str| {
+    let set_file_size_limit = |hub: &HubProcess, bytes: &str| {
         let limited = std::process::Command::new("prlimit")
             .args(["--pid", &hub.pid(), &format!("--fsize={bytes}:")])
             .status();
@@ -261,9 +259,9 @@ fn a_hub_that_cannot_store_reports_it_until_it_recovers() {
     let client = hub.client();
     client.start_session();
     assert_eq!(client.get("/healthz?ready").body, "good\n");
-    limit(&hub, "1");
-    let started = r#"{"summary_normal":"x","localization_hints":{"primary_language":"en"}}"#;
-    assert_eq!(client.post("/agent/v1/sessions", started).status, 503);
+    set_file_size_limit(&hub, "1");
+    let start = r#"{"summary_normal":"x","localization_hints":{"primary_language":"en"}}"#;
+    assert_eq!(client.post("/agent/v1/sessions", start).status, 503);
     assert!(hub.wait_for_log("storage.failed").contains(" error "));
     let unhealthy = client.get("/healthz?ready");
     assert_eq!(unhealthy.status, 503);
@@ -273,7 +271,7 @@ fn a_hub_that_cannot_store_reports_it_until_it_recovers() {
     assert!(samples["sayso_storage_healthy"] < 0.5 && samples["sayso_commit_failures_total"] > 0.5);
     assert!(samples["sayso_last_commit_failure_timestamp_seconds"] > 1e9);
     assert!(samples["sayso_journal_bytes"] > 0.5);
-    limit(&hub, "unlimited");
+    set_file_size_limit(&hub, "unlimited");
     // The hub notices that it can store again, without a request.
     hub.wait_for_log("storage.recovered");
     assert_eq!(client.get("/healthz?ready").status, 200);

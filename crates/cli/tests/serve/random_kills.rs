@@ -1,8 +1,8 @@
 //! The hub is killed repeatedly at random moments under load. Nothing acknowledged is lost, nothing is decided twice,
 //! and no irreversible action is allowed without a recorded accept.
 //!
-//! The default is 20 kills. `KILLS=200` runs the long form. Each kill happens after a random number of acknowledged events. The
-//! seed is printed.
+//! The default is 20 kills. `KILLS=200` runs the long form. Each kill happens after a random number of acknowledged
+//! events. The seed is printed.
 
 use std::collections::HashSet;
 use std::sync::mpsc::channel;
@@ -14,6 +14,7 @@ use testing::messages::REPLY_CAPABILITIES;
 /// Everything that the hub has acknowledged.
 #[derive(Default)]
 struct AcknowledgedState {
+    /// The ids of published events.
     events: Vec<String>,
     /// Questions whose acceptance was acknowledged.
     accepted: Vec<String>,
@@ -32,7 +33,7 @@ fn nothing_acknowledged_is_lost_after_repeated_kills() {
     let mut random = seed;
     let mut acknowledged = AcknowledgedState::default();
     let mut totals = (0, 0);
-    let (mut session, mut subscription, mut first) = (String::new(), String::new(), String::new());
+    let (mut session, mut subscription, mut first_event_id) = (String::new(), String::new(), String::new());
     for round in 0..kills {
         let mut hub = HubProcess::start_on_disk(folder.path());
         let client = hub.client();
@@ -40,7 +41,7 @@ fn nothing_acknowledged_is_lost_after_repeated_kills() {
             subscription = client.subscribe(REPLY_CAPABILITIES);
             let mut stream = client.open_event_stream(&subscription, None);
             session = client.start_session();
-            first = loop {
+            first_event_id = loop {
                 let (kind, id, event) = stream.next();
                 if kind == "session.started" && event["session_id"] == session.as_str() {
                     break id;
@@ -49,7 +50,7 @@ fn nothing_acknowledged_is_lost_after_repeated_kills() {
             totals = (totals.0 + acknowledged.accepted.len(), totals.1 + acknowledged.spent.len());
             acknowledged = AcknowledgedState::default();
         } else {
-            assert_acknowledged(&client, &session, &subscription, &first, &acknowledged);
+            assert_acknowledged(&client, &session, &subscription, &first_event_id, &acknowledged);
         }
         let _stream = client.open_event_stream(&subscription, None);
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -72,7 +73,7 @@ fn nothing_acknowledged_is_lost_after_repeated_kills() {
         });
     }
     let hub = HubProcess::start_on_disk(folder.path());
-    assert_acknowledged(&hub.client(), &session, &subscription, &first, &acknowledged);
+    assert_acknowledged(&hub.client(), &session, &subscription, &first_event_id, &acknowledged);
     println!("{} answers and {} calls were acknowledged", totals.0, totals.1);
     assert!(totals.0 > 3 && totals.1 > 1, "too little was acknowledged for a meaningful test");
 }
@@ -134,7 +135,7 @@ fn assert_acknowledged(
     client: &TestClient,
     session: &str,
     subscription: &str,
-    first: &str,
+    first_event_id: &str,
     acknowledged: &AcknowledgedState,
 ) {
     let path = |token: &str| format!("/agent/v1/sessions/{session}/replies/{token}");
@@ -156,11 +157,11 @@ fn assert_acknowledged(
         let call = format!(
             r#"{{"type":"aaep:agent.tool.invoked","tool":"send","tool_call_id":"call_again","risk_level":"high","irreversible":true,"summary_normal":"Sending.","reply_token":"{token}","arguments":{{"amount":"4.00"}}}}"#
         );
-        let again = client.post(&format!("/agent/v1/sessions/{session}/events"), &call);
-        assert_eq!(again.status, 422, "an accept can be used only once: {again:?}");
+        let second_call = client.post(&format!("/agent/v1/sessions/{session}/events"), &call);
+        assert_eq!(second_call.status, 422, "an accept can be used only once: {second_call:?}");
     }
     let mut missing: HashSet<&str> = acknowledged.events.iter().map(String::as_str).collect();
-    let mut stream = client.open_event_stream(subscription, Some(first));
+    let mut stream = client.open_event_stream(subscription, Some(first_event_id));
     let mut seen = HashSet::new();
     while !missing.is_empty() {
         let (_, id, _) = stream.next();

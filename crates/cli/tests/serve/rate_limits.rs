@@ -20,7 +20,7 @@ impl FloodScenario {
         let agent = |name| create_token(&file, &["--role", "agent", "--name", name, "--agent-id", name]);
         let listener = |name| create_token(&file, &["--role", "listener", "--name", name]);
         let tokens = [agent("bank"), agent("post"), listener("ada"), listener("eve")];
-        // Keeps subscriptions without a stream for the whole test, even on a slow machine.
+        // Keeps subscriptions without a stream until the test ends, even on a slow machine.
         let hub = HubProcess::start(&[
             "--memory",
             "--listen",
@@ -42,16 +42,16 @@ impl FloodScenario {
 fn one_listener_cannot_take_all_subscriptions() {
     let scenario = FloodScenario::new();
     let [_, _, ada, eve] = scenario.all_clients();
-    let mut last = String::new();
+    let mut last_subscription = String::new();
     for _ in 0..1_000 {
-        last = eve.subscribe("{}");
+        last_subscription = eve.subscribe("{}");
     }
     let refused = eve.post("/aaep/v1/subscriptions", &subscription_request("{}"));
     assert_eq!((refused.status, refused.json_str("type")), (429, "subscription.rejected".into()));
     assert_eq!(refused.json_str("reason_code"), "rate_limit");
     assert!(refused.json_str("reason_message").contains("too many subscriptions"), "{refused:?}");
     ada.subscribe(REPLY_CAPABILITIES);
-    assert_eq!(eve.post("/aaep/v1/replies", &subscription_close(&last)).status, 204);
+    assert_eq!(eve.post("/aaep/v1/replies", &subscription_close(&last_subscription)).status, 204);
     eve.subscribe("{}");
 }
 
@@ -102,10 +102,10 @@ fn critical_events_are_rate_limited() {
     let critical = r#"{"type":"aaep:agent.progress.updated","urgency":"critical","progress":{"percent":5},"summary_normal":"Look!"}"#;
     let normal = critical.replace(r#""urgency":"critical","#, "");
     assert_eq!(publish(&bank, &session, &[critical; 60].join("\n")).status, 200);
-    // The limit may reset once if a minute ends right now.
+    // The limit may reset once, if a minute ends during the test.
     let refused = (0..3)
         .map(|_| publish(&bank, &session, &[critical; 60].join("\n")))
-        .find(|answer| answer.status != 200);
+        .find(|response| response.status != 200);
     let refused = refused.expect("a refused request");
     assert_eq!(refused.status, 429, "{refused:?}");
     assert!(refused.json_str("title").contains("60 critical events in a minute"), "{refused:?}");

@@ -15,7 +15,7 @@ use testing::websocket::{SUBPROTOCOL_HEADER, WebSocketClient};
 const ADA: [&str; 4] = ["--role", "listener", "--name", "ada"];
 const BEN: [&str; 4] = ["--role", "listener", "--name", "ben"];
 const BANK: [&str; 6] = ["--role", "agent", "--name", "bank", "--agent-id", "bank"];
-const POST: [&str; 6] = ["--role", "agent", "--name", "post", "--agent-id", "post"];
+const POST_OFFICE: [&str; 6] = ["--role", "agent", "--name", "post", "--agent-id", "post"];
 
 /// Longer than any successful operation should take.
 const READ_TIMEOUT: std::time::Duration = std::time::Duration::from_mins(2);
@@ -42,7 +42,7 @@ impl TokenFile {
     }
 
     fn start_hub(&self) -> HubProcess {
-        // No heartbeats, so that a test that waits for a missing event fails.
+        // Heartbeats are off. Otherwise, a test that waits for a missing event would never time out.
         let base_args = ["--memory", "--listen", "127.0.0.1:0", "--http-heartbeat", "1h"];
         HubProcess::start(&[&base_args[..], &["--tokens", self.0.to_str().unwrap()]].concat())
     }
@@ -58,7 +58,7 @@ pub(crate) fn reload(hub: &HubProcess) -> String {
 fn a_new_token_works_and_a_removed_one_loses_its_connections() {
     let folder = tempfile::tempdir().unwrap();
     let file = TokenFile::new(folder.path());
-    let [ada, ben, bank, post] = [&ADA[..], &BEN, &BANK, &POST].map(|rest| file.add(rest));
+    let [ada, ben, bank, post] = [&ADA[..], &BEN, &BANK, &POST_OFFICE].map(|rest| file.add(rest));
     let hub = file.start_hub();
     let bearer = |token: &str| hub.client().with_bearer(token);
     let ada_subscription = bearer(&ada).subscribe(REPLY_CAPABILITIES);
@@ -136,7 +136,7 @@ fn a_replaced_or_weakened_token_loses_its_connections() {
     let file = TokenFile::new(folder.path());
     let [ada, ben] = [&ADA, &BEN].map(|rest| file.add(rest));
     let hub = file.start_hub();
-    let mut open = [&ada, &ben].map(|token| {
+    let mut connections = [&ada, &ben].map(|token| {
         let client = hub.client().with_bearer(token);
         let subscription = client.subscribe("{}");
         let stream = client.open_event_stream(&subscription, None);
@@ -153,15 +153,15 @@ fn a_replaced_or_weakened_token_loses_its_connections() {
     assert_ne!(weaker, text);
     std::fs::write(&file.0, weaker).unwrap();
     assert!(reload(&hub).contains("added=2 removed=2"));
-    for (_, stream) in &mut open {
+    for (_, stream) in &mut connections {
         assert_eq!(stream.next().2["reason_code"], "token_removed");
         assert!(stream.is_closed());
     }
     assert_eq!(hub.client().with_bearer(&ada).post("/aaep/v1/subscriptions", "{}").status, 401);
-    for (token, (subscription, _)) in [&new_ada, &ben].into_iter().zip(&open) {
+    for (token, (subscription, _)) in [&new_ada, &ben].into_iter().zip(&connections) {
         let client = hub.client().with_bearer(token);
-        let old = client.with_header("Accept: text/event-stream");
-        assert_eq!(old.get(&format!("/aaep/v1/events?subscription_id={subscription}")).status, 404);
+        let event_client = client.with_header("Accept: text/event-stream");
+        assert_eq!(event_client.get(&format!("/aaep/v1/events?subscription_id={subscription}")).status, 404);
         client.subscribe("{}");
     }
 }

@@ -1,5 +1,5 @@
-//! Request URLs: unusual paths; unknown, repeated and conflicting parameters; unknown and foreign ids; and tokens, which do not
-//! belong in a URL.
+//! Request URLs: unusual paths; unknown, repeated and conflicting parameters; unknown and foreign ids; and tokens,
+//! which do not belong in a URL.
 
 use testing::cli::create_token;
 use testing::http::TestClient;
@@ -135,22 +135,23 @@ fn unknown_and_foreign_ids_get_identical_responses() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("tokens").to_str().unwrap().to_owned();
     let token_for = |role: &str, name: &str| {
-        let agent = ["--agent-id", name];
+        let agent_args = ["--agent-id", name];
         create_token(
             &file,
-            &[&["--role", role, "--name", name][..], if role == "agent" { &agent } else { &[] }].concat(),
+            &[&["--role", role, "--name", name][..], if role == "agent" { &agent_args } else { &[] }]
+                .concat(),
         )
     };
-    let [bank, post, ada, eve] =
+    let [bank, shop, ada, eve] =
         [("agent", "bank"), ("agent", "post"), ("listener", "ada"), ("listener", "eve")]
             .map(|(role, name)| token_for(role, name));
     let hub = HubProcess::start(&["--memory", "--listen", "127.0.0.1:0", "--tokens", &file]);
-    let [bank, post, ada, eve] = [bank, post, ada, eve].map(|token| hub.client().with_bearer(&token));
+    let [bank, shop, ada, eve] = [bank, shop, ada, eve].map(|token| hub.client().with_bearer(&token));
     let subscription = ada.subscribe(REPLY_CAPABILITIES);
     let _stream = ada.open_event_stream(&subscription, None);
     let session = bank.start_session();
     let token = bank.ask_confirmation(&session);
-    let own_session = post.start_session();
+    let own_session = shop.start_session();
     let unknown_session = own_session.replace(|letter: char| letter.is_ascii_digit(), "0");
     let (unknown, unknown_subscription) = (format!("rpl_{:032}", 0), format!("sub_{:032}", 0));
     let assert_same_response =
@@ -170,7 +171,7 @@ fn unknown_and_foreign_ids_get_identical_responses() {
     ] {
         let [foreign, unknown] =
             [&session, &unknown_session].map(|id| format!("/agent/v1/sessions/{id}/{rest}"));
-        assert_same_response(&post, "POST", (&foreign, body), (&unknown, body));
+        assert_same_response(&shop, "POST", (&foreign, body), (&unknown, body));
     }
     let replies = |session: &str, token: &str| format!("/agent/v1/sessions/{session}/replies/{token}");
     let unknown_reply = replies(&unknown_session, &unknown);
@@ -181,7 +182,7 @@ fn unknown_and_foreign_ids_get_identical_responses() {
         replies(&own_session, &unknown),
         replies(&own_session, "x"),
     ] {
-        assert_same_response(&post, "GET", (&foreign, ""), (&unknown_reply, ""));
+        assert_same_response(&shop, "GET", (&foreign, ""), (&unknown_reply, ""));
     }
     let events = |id: &str| format!("/aaep/v1/events?subscription_id={id}");
     assert_same_response(&eve, "GET", (&events(&subscription), ""), (&events(&unknown_subscription), ""));

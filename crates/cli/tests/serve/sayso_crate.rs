@@ -13,10 +13,10 @@ fn an_agent_continues_after_the_hub_was_killed_and_restarted() {
     let subscription = hub.client().subscribe(REPLY_CAPABILITIES);
     let mut stream = hub.client().open_event_stream(&subscription, None);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let (hub, first) = runtime.block_on(async {
+    let (hub, first_event_id) = runtime.block_on(async {
         let agent = sayso::Hub::connect(format!("http://{address}")).open().await.unwrap();
         let session = agent.session("Pay Ben.").start().await.unwrap();
-        let (kind, first, _) = stream.next();
+        let (kind, first_event_id, _) = stream.next();
         assert_eq!(kind, "session.started");
         session.think("Before.").await.unwrap();
         hub.kill();
@@ -24,9 +24,9 @@ fn an_agent_continues_after_the_hub_was_killed_and_restarted() {
         let (result, restarted) = tokio::join!(session.think("While it was away."), restarted);
         result.unwrap();
         session.finish("Paid.").await.unwrap();
-        (restarted.unwrap(), first)
+        (restarted.unwrap(), first_event_id)
     });
-    let mut stream = hub.client().open_event_stream(&subscription, Some(&first));
+    let mut stream = hub.client().open_event_stream(&subscription, Some(&first_event_id));
     let mut summaries = Vec::new();
     while summaries.last().is_none_or(|last| last != "Paid.") {
         let (_, _, event) = stream.next();

@@ -40,9 +40,9 @@ fn a_session_runs_from_start_to_end() {
             r#"{{"type":"aaep:agent.tool.invoked","tool":"send","tool_call_id":"call_1","risk_level":"high","irreversible":true,"summary_normal":"Sending.","arguments":{{"amount":"{amount}"}}}}"#
         )
     };
-    let other = client.post(&path("events"), &call("500.00"));
-    assert_eq!(other.status, 422, "{other:?}");
-    assert!(other.body.contains("AAEP-4.3.1-3"), "the response names the rule: {}", other.body);
+    let other_amount = client.post(&path("events"), &call("500.00"));
+    assert_eq!(other_amount.status, 422, "{other_amount:?}");
+    assert!(other_amount.body.contains("AAEP-4.3.1-3"), "the response names the rule: {}", other_amount.body);
     assert_eq!(client.post(&path("events"), &call("5.00")).status, 200);
     assert_eq!(stream.next_type(), "tool.invoked");
     let rest = [

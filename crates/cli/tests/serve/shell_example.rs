@@ -9,13 +9,13 @@ use testing::http::EventStream;
 use testing::hub::{HubProcess, reserved_address};
 use testing::messages::REPLY_CAPABILITIES;
 
-fn script() -> PathBuf {
+fn script_path() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/curl.sh")
 }
 
 fn agent_command(url: &str) -> Command {
     let mut command = Command::new("sh");
-    command.arg(script()).env("SAYSO_URL", url).env_remove("SAYSO_TOKEN");
+    command.arg(script_path()).env("SAYSO_URL", url).env_remove("SAYSO_TOKEN");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
@@ -59,7 +59,7 @@ fn the_shell_agent_acts_only_on_an_accept() {
     let mut stream = client.open_event_stream(&subscription, None);
     for (decision, stdout) in [
         ("accept", "The money is in your savings.\n"),
-        ("reject", "Nothing was transferred: the answer was no (by reply).\n"),
+        ("reject", "Nothing was transferred: nobody said yes (reason: reply).\n"),
     ] {
         let process = agent_command(&format!("http://{}/", hub.address)).spawn().unwrap();
         let mut received = Vec::new();
@@ -69,8 +69,8 @@ fn the_shell_agent_acts_only_on_an_accept() {
         read_until(&mut stream, "session.completed", &mut received);
         let output = process.wait_with_output().unwrap();
         assert_eq!(output_text(&output), (Some(0), stdout.to_owned(), String::new()));
-        let acted = received.iter().any(|event| event["type"] == "aaep:agent.tool.invoked");
-        assert_eq!(acted, decision == "accept");
+        let has_acted = received.iter().any(|event| event["type"] == "aaep:agent.tool.invoked");
+        assert_eq!(has_acted, decision == "accept");
         assert!(received.iter().any(|event| event["chunk"].is_string()), "{received:?}");
         assert_eq!(validation_findings(&received), "");
     }
@@ -80,7 +80,7 @@ fn the_shell_agent_acts_only_on_an_accept() {
 fn the_shell_agent_does_nothing_without_a_listener() {
     let hub = HubProcess::start_in_memory();
     let output = agent_command(&format!("http://{}", hub.address)).output().unwrap();
-    let stdout = "Nothing was transferred: the answer was no (by unreachable).\n";
+    let stdout = "Nothing was transferred: nobody said yes (reason: unreachable).\n";
     assert_eq!(output_text(&output), (Some(0), stdout.to_owned(), String::new()));
 }
 
@@ -145,6 +145,6 @@ fn the_shell_agent_authenticates_with_its_token() {
 
 #[test]
 fn the_shell_example_is_short() {
-    let lines = std::fs::read_to_string(script()).unwrap().lines().count();
-    assert!(lines < 80, "it has {lines} lines");
+    let lines = std::fs::read_to_string(script_path()).unwrap().lines().count();
+    assert!(lines < 80, "the example has {lines} lines");
 }

@@ -27,7 +27,7 @@ pub(crate) fn sign_in(hub: &HubProcess, token: &str) -> String {
 }
 
 /// Returns a client that acts as a page of the hub, and the same browser without an Origin header.
-fn page(hub: &HubProcess, cookie: &str) -> (TestClient, TestClient) {
+fn page_clients(hub: &HubProcess, cookie: &str) -> (TestClient, TestClient) {
     let without_origin = hub.client().with_header(&format!("Cookie: other=1; {cookie}"));
     (without_origin.with_header(&format!("Origin: http://{}", hub.address)), without_origin)
 }
@@ -62,7 +62,7 @@ fn a_person_can_sign_in_listen_and_reply() {
     );
 
     let cookie = cookie_of(&response);
-    let (page, without_origin) = page(&hub, &cookie);
+    let (page, without_origin) = page_clients(&hub, &cookie);
     let subscription = page.subscribe(REPLY_CAPABILITIES);
     // EventSource sends no Origin to its own origin.
     let mut stream =
@@ -89,26 +89,26 @@ fn a_restart_keeps_sign_ins_but_removing_a_token_ends_them() {
     let ben = create_token(&token_file(folder.path()), &["--role", "listener", "--name", "ben"]);
     let mut hub = start_hub(folder.path());
     let (ada_cookie, ben_cookie) = (sign_in(&hub, &ada), sign_in(&hub, &ben));
-    let subscription = page(&hub, &ada_cookie).0.subscribe("{}");
+    let subscription = page_clients(&hub, &ada_cookie).0.subscribe("{}");
     hub.kill();
     let mut hub = start_hub(folder.path());
-    drop(page(&hub, &ada_cookie).1.open_event_stream(&subscription, None));
+    drop(page_clients(&hub, &ada_cookie).1.open_event_stream(&subscription, None));
     hub.kill();
 
     let tokens = std::fs::read_to_string(token_file(folder.path())).unwrap();
-    let without: Vec<_> = tokens.lines().filter(|line| !line.contains(r#""name":"ada""#)).collect();
-    std::fs::write(token_file(folder.path()), without.join("\n") + "\n").unwrap();
+    let remaining_lines: Vec<_> = tokens.lines().filter(|line| !line.contains(r#""name":"ada""#)).collect();
+    std::fs::write(token_file(folder.path()), remaining_lines.join("\n") + "\n").unwrap();
     // A new token with the same name does not restore the sign-in.
     create_token(&token_file(folder.path()), &["--role", "admin", "--name", "ada"]);
     let mut hub = start_hub(folder.path());
-    assert_eq!(page(&hub, &ada_cookie).0.post("/aaep/v1/subscriptions", "{}").status, 401);
-    page(&hub, &ben_cookie).0.subscribe("{}");
+    assert_eq!(page_clients(&hub, &ada_cookie).0.post("/aaep/v1/subscriptions", "{}").status, 401);
+    page_clients(&hub, &ben_cookie).0.subscribe("{}");
     hub.kill();
 
     std::fs::remove_file(folder.path().join("data/sign-in.key")).unwrap();
     let hub = start_hub(folder.path());
     assert_eq!(
-        page(&hub, &ben_cookie).0.post("/aaep/v1/subscriptions", "{}").status,
+        page_clients(&hub, &ben_cookie).0.post("/aaep/v1/subscriptions", "{}").status,
         401,
         "the sign-in key has changed"
     );
@@ -120,22 +120,22 @@ fn signing_out_invalidates_every_copy_of_the_cookie() {
     let ada = create_token(&token_file(folder.path()), &["--role", "listener", "--name", "ada"]);
     let mut hub = start_hub(folder.path());
     let (cookie, other) = (sign_in(&hub, &ada), sign_in(&hub, &ada));
-    let (own_page, without_origin) = page(&hub, &cookie);
+    let (own_page, without_origin) = page_clients(&hub, &cookie);
     assert_eq!(without_origin.post("/logout", "").status, 403);
     own_page.subscribe("{}");
     let signed_out = own_page.post("/logout", "");
     assert_eq!((signed_out.status, cookie_of(&signed_out).as_str()), (204, "sayso="));
     assert!(signed_out.head.contains("Max-Age=0"), "{}", signed_out.head);
     assert_eq!(own_page.post("/aaep/v1/subscriptions", "{}").status, 401);
-    page(&hub, &other).0.subscribe("{}");
+    page_clients(&hub, &other).0.subscribe("{}");
     hub.kill();
     let hub = start_hub(folder.path());
     assert_eq!(
-        page(&hub, &cookie).0.post("/aaep/v1/subscriptions", "{}").status,
+        page_clients(&hub, &cookie).0.post("/aaep/v1/subscriptions", "{}").status,
         401,
         "still signed out after a restart"
     );
-    page(&hub, &other).0.subscribe("{}");
+    page_clients(&hub, &other).0.subscribe("{}");
     assert_eq!(hub.client().post("/logout", "").status, 204, "signing out works without being signed in");
 }
 
@@ -145,7 +145,7 @@ fn pages_of_other_origins_cannot_use_the_cookie() {
     let ada = create_token(&token_file(folder.path()), &["--role", "listener", "--name", "ada"]);
     let hub = start_hub(folder.path());
     let cookie = sign_in(&hub, &ada);
-    let (own_page, without_origin) = page(&hub, &cookie);
+    let (own_page, without_origin) = page_clients(&hub, &cookie);
     let subscription = own_page.subscribe("{}");
     let port = hub.address.rsplit_once(':').unwrap().1;
     for origin in
@@ -164,7 +164,7 @@ fn pages_of_other_origins_cannot_use_the_cookie() {
         }
     }
     for site in ["cross-site", "same-site"] {
-        // If the hub accepted this request, it would answer 406 because of the Accept header, so that the test does not hang.
+        // Because of this Accept header, a hub that wrongly accepts the request answers 406. Otherwise, the test would hang.
         let cross_site =
             without_origin.with_header("Accept: text/plain").with_header(&format!("Sec-Fetch-Site: {site}"));
         assert_eq!(
@@ -207,12 +207,16 @@ fn invalid_sign_ins_are_refused() {
     }
     // Neither the token nor a forged value is a valid cookie.
     for cookie in [format!("sayso={ada}"), format!("sayso={}", "A".repeat(119)), "sayso=".to_owned()] {
-        assert_eq!(page(&hub, &cookie).0.post("/aaep/v1/subscriptions", "{}").status, 401, "{cookie}");
+        assert_eq!(
+            page_clients(&hub, &cookie).0.post("/aaep/v1/subscriptions", "{}").status,
+            401,
+            "{cookie}"
+        );
     }
     // A valid cookie does not make up for an invalid Authorization header.
     let cookie = sign_in(&hub, &ada);
     assert_eq!(
-        page(&hub, &cookie).0.with_bearer("sayso_guess").post("/aaep/v1/subscriptions", "{}").status,
+        page_clients(&hub, &cookie).0.with_bearer("sayso_guess").post("/aaep/v1/subscriptions", "{}").status,
         401
     );
 }
@@ -232,7 +236,7 @@ fn repeated_wrong_tokens_are_rate_limited() {
     let retry_after_seconds: u64 =
         refused.head.lines().find_map(|line| line.strip_prefix("Retry-After: ")).unwrap().parse().unwrap();
     assert!((1..=60).contains(&retry_after_seconds), "{retry_after_seconds}");
-    page(&hub, &cookie).0.subscribe("{}");
+    page_clients(&hub, &cookie).0.subscribe("{}");
 }
 
 #[test]

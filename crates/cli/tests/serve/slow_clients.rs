@@ -69,8 +69,7 @@ fn a_million_headers_cost_one_connection_and_little_memory() {
     let hub = HubProcess::start_in_memory();
     let client = hub.client();
     let before = peak_memory_kib(&hub);
-    for line in ["X: y\r\n", "X-A-Longer-Name: and a longer value, for the sake of its bytes\r\n", "\r\n \t"]
-    {
+    for line in ["X: y\r\n", "X-A-Longer-Name: and a longer value that takes up more bytes\r\n", "\r\n \t"] {
         let mut stream = client.connect();
         let head = format!("GET /healthz HTTP/1.1\r\nHost: {}\r\n", hub.address);
         stream.write_all(head.as_bytes()).unwrap();
@@ -129,7 +128,7 @@ fn oversized_bodies_are_refused_in_any_framing() {
         let sent = (0..1_000).take_while(|_| stream.write_all(chunk.as_bytes()).is_ok()).count();
         assert!(sent < 1_000, "{path}: the hub read everything instead of closing the connection");
     }
-    // The longest body that is accepted.
+    // A large body below the limit is accepted.
     let text = "a ".repeat(400_000);
     assert_eq!(client.post(&format!("/agent/v1/sessions/{session}/output"), &text).status, 200);
 }
@@ -149,7 +148,7 @@ fn a_half_closed_connection_gets_its_response_and_a_truncated_request_has_no_eff
     let mut response = String::new();
     stream.read_to_string(&mut response).unwrap();
     assert!(response.starts_with("HTTP/1.1 200 "), "{response}");
-    // A reply that lacks only its last byte is not a reply.
+    // Even a reply that lacks only its last byte has no effect.
     let reply = testing::messages::confirmation_reply(&subscription, &token, "accept");
     for cut in [1, reply.len() / 2, reply.len()] {
         let mut stream = client.connect();
@@ -183,7 +182,7 @@ fn a_listener_that_never_reads_is_disconnected_and_delays_nobody() {
         )
     };
     let mut batches = 0;
-    // When the hub has closed the subscription as too slow, it can no longer be renegotiated.
+    // After the hub has closed the subscription of the slow listener, a renegotiation fails.
     while client.post("/aaep/v1/replies", &subscription_renegotiate(&subscription, "{}")).status == 200 {
         let batch: Vec<_> = (0..250).map(|number| call(batches * 250 + number)).collect();
         let response = ndjson.post(&format!("/agent/v1/sessions/{session}/events"), &batch.join("\n"));
@@ -195,7 +194,7 @@ fn a_listener_that_never_reads_is_disconnected_and_delays_nobody() {
             completed += usize::from(events.next_type() == "tool.completed");
         }
     }
-    assert!(batches > 1, "a short pause is tolerated");
+    assert!(batches > 1, "the hub must tolerate a short delay");
     assert_eq!(client.get(&format!("/aaep/v1/events?subscription_id={subscription}")).status, 404);
     drop(stalled);
     let token = client.ask_confirmation(&session);

@@ -31,9 +31,9 @@ impl StdioClient {
 
     fn call(&mut self, id: u64, method: &str, params: &str) -> Value {
         self.send_line(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#));
-        let answer = self.next();
-        assert_eq!((&answer["jsonrpc"], &answer["id"]), (&json!("2.0"), &json!(id)), "{answer}");
-        answer
+        let response = self.next();
+        assert_eq!((&response["jsonrpc"], &response["id"]), (&json!("2.0"), &json!(id)), "{response}");
+        response
     }
 
     fn notify(&mut self, method: &str, params: &str) {
@@ -45,9 +45,9 @@ impl StdioClient {
     }
 
     pub(crate) fn subscribe(&mut self) -> String {
-        let answer = self.call(1, "aaep.subscribe", &subscription_request(REPLY_CAPABILITIES));
-        assert_eq!(short_type(&answer["result"]), "subscription.accepted", "{answer}");
-        answer["result"]["subscription_id"].as_str().unwrap().to_owned()
+        let response = self.call(1, "aaep.subscribe", &subscription_request(REPLY_CAPABILITIES));
+        assert_eq!(short_type(&response["result"]), "subscription.accepted", "{response}");
+        response["result"]["subscription_id"].as_str().unwrap().to_owned()
     }
 
     /// Closes the input and returns the exit code.
@@ -61,7 +61,7 @@ impl StdioClient {
 #[test]
 fn json_rpc_errors_are_for_invalid_calls_only() {
     let mut client = StdioClient::start(&[]);
-    let code = |answer: &Value| answer["error"]["code"].as_i64();
+    let code = |response: &Value| response["error"]["code"].as_i64();
     for (line, expected) in [
         ("{".to_owned(), -32700),
         ("[]".to_owned(), -32600),

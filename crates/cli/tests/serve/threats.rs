@@ -1,5 +1,5 @@
-//! The threats of chapter 10, tried over the network against the real binary. The `attacks` tests of the hub crate cover single
-//! turns. T4 is in `rate_limits`.
+//! The threats in chapter 10 of the specification, attempted over the network against the real binary. The `attacks`
+//! tests of the hub crate cover single turns. T4 is in `rate_limits`.
 
 use serde_json::Value;
 
@@ -9,8 +9,8 @@ use testing::hub::HubProcess;
 use testing::messages::{CONFIRMATION_BODY, REPLY_CAPABILITIES};
 use testing::messages::{confirmation_reply, subscription_close, subscription_renegotiate};
 
-/// The agents `bank`, which has asked Ada for consent, and `post`; the listener Eve, who receives only events of `post`; and
-/// the observer Oda.
+/// Two agents, two listeners and an observer. The agent `bank` has asked the listener Ada for consent. The listener Eve
+/// receives only events of the agent `post`. Oda is the observer.
 struct ThreatScenario {
     hub: HubProcess,
     _folder: tempfile::TempDir,
@@ -57,7 +57,7 @@ impl ThreatScenario {
         self.bank.get(&format!("/agent/v1/sessions/{}/replies/{}", self.session, self.token))
     }
 
-    fn assert_open(&self) {
+    fn assert_question_open(&self) {
         assert_eq!(self.status().json_str("status"), "pending");
         let call = format!(
             r#"{{"type":"aaep:agent.tool.invoked","tool":"send","tool_call_id":"call_1","risk_level":"high","irreversible":true,"summary_normal":"Sending.","reply_token":"{}","arguments":{{"amount":"5.00"}}}}"#,
@@ -82,7 +82,7 @@ impl ThreatScenario {
 }
 
 #[test]
-fn t1_a_forged_reply_gets_the_usual_answer_and_has_no_effect() {
+fn t1_a_forged_reply_gets_the_usual_response_and_has_no_effect() {
     let scenario = ThreatScenario::new();
     let (eve_subscription, oda_subscription) =
         (scenario.eve.subscribe(REPLY_CAPABILITIES), scenario.oda.subscribe(REPLY_CAPABILITIES));
@@ -107,14 +107,14 @@ fn t1_a_forged_reply_gets_the_usual_answer_and_has_no_effect() {
         (&scenario.ada, valid.replacen('{', r#"{"decision":"accept","#, 1)),
         (&scenario.ada, clarification),
     ];
-    let answers = forged.map(|(client, text)| client.post("/aaep/v1/replies", &text));
-    scenario.assert_open();
-    let valid_answer = scenario.ada.post("/aaep/v1/replies", &valid);
+    let responses = forged.map(|(client, text)| client.post("/aaep/v1/replies", &text));
+    scenario.assert_question_open();
+    let valid_response = scenario.ada.post("/aaep/v1/replies", &valid);
     assert_eq!(scenario.status().json_str("decision"), "accept");
-    for answer in answers {
+    for response in responses {
         assert_eq!(
-            (answer.status, answer.head, answer.body),
-            (204, valid_answer.head.clone(), valid_answer.body.clone())
+            (response.status, response.head, response.body),
+            (204, valid_response.head.clone(), valid_response.body.clone())
         );
     }
 }
@@ -130,10 +130,10 @@ fn t2_a_replayed_reply_counts_once() {
     assert_eq!(scenario.status().json_str("decision"), "reject");
     let events = scenario.events_until_resolved();
     assert_eq!(events.last().unwrap()["extensions"]["sayso"]["decision"], "reject");
-    // The replayed reply does not answer the question when it is asked again, either.
-    let again = scenario.bank.ask_confirmation(&scenario.session);
+    // The replayed reply does not response the question when it is asked again, either.
+    let second_token = scenario.bank.ask_confirmation(&scenario.session);
     assert_eq!(scenario.ada.post("/aaep/v1/replies", &accept).status, 204);
-    let path = format!("/agent/v1/sessions/{}/replies/{again}", scenario.session);
+    let path = format!("/agent/v1/sessions/{}/replies/{second_token}", scenario.session);
     assert_eq!(scenario.bank.get(&path).json_str("status"), "pending");
 }
 
@@ -150,16 +150,16 @@ fn t3_an_agent_cannot_impersonate_another_agent_the_hub_or_the_person() {
         ),
         confirmation_reply(&scenario.ada_subscription, token, "accept"),
     ] {
-        let answer = scenario.publish(&event);
-        assert!(matches!(answer.status, 400 | 422), "{event}: {answer:?}");
+        let response = scenario.publish(&event);
+        assert!(matches!(response.status, 400 | 422), "{event}: {response:?}");
     }
     let as_post = r#"{"summary_normal":"I am the post.","producer":{"agent_id":"post"},"localization_hints":{"primary_language":"en"}}"#;
     assert_eq!(scenario.bank.post("/agent/v1/sessions", as_post).status, 400);
-    scenario.assert_open();
+    scenario.assert_question_open();
     assert_eq!(scenario.ada.reply(&scenario.ada_subscription, &scenario.token, "reject").status, 204);
     let events = scenario.events_until_resolved();
     assert!(events.iter().all(|event| event["producer"]["agent_id"] == "bank"), "{events:?}");
-    assert_eq!(events.len(), 1, "the forged events were delivered: {events:?}");
+    assert_eq!(events.len(), 1, "forged events must not be delivered: {events:?}");
 }
 
 #[test]
@@ -167,14 +167,14 @@ fn t5_nothing_is_disclosed_outside_a_scope_or_in_an_error() {
     let mut scenario = ThreatScenario::new();
     let eve_subscription = scenario.eve.subscribe(REPLY_CAPABILITIES);
     // Eve joins late and resumes from a known event id of the bank.
-    let known = scenario.bank.post(&format!("/agent/v1/sessions/{}/output", scenario.session), "A secret. ");
-    let ids: Value = serde_json::from_str(&known.body).unwrap();
-    let known = ids["event_ids"][0].as_str().unwrap().to_owned();
-    let mut eve_stream = scenario.eve.open_event_stream(&eve_subscription, Some(&known));
+    let output = scenario.bank.post(&format!("/agent/v1/sessions/{}/output", scenario.session), "A secret. ");
+    let ids: Value = serde_json::from_str(&output.body).unwrap();
+    let known_event_id = ids["event_ids"][0].as_str().unwrap().to_owned();
+    let mut eve_stream = scenario.eve.open_event_stream(&eve_subscription, Some(&known_event_id));
     let post_session = scenario.post.start_session();
     let (kind, _, event) = eve_stream.next();
     assert_eq!((kind.as_str(), event["session_id"].as_str()), ("session.started", Some(&*post_session)));
-    for answer in [
+    for response in [
         scenario.eve.get(&format!("/aaep/v1/events?subscription_id={}", scenario.ada_subscription)),
         scenario.post.get(&format!("/agent/v1/sessions/{}/replies/{}", scenario.session, scenario.token)),
         scenario.eve.reply(&scenario.ada_subscription, &scenario.token, "accept"),
@@ -183,9 +183,9 @@ fn t5_nothing_is_disclosed_outside_a_scope_or_in_an_error() {
             .client()
             .get(&format!("/agent/v1/sessions/{}/replies/{}", scenario.session, scenario.token)),
     ] {
-        let response = format!("{}{}", answer.head, answer.body);
+        let text = format!("{}{}", response.head, response.body);
         for secret in ["euro", "Ben", "secret", "bank", "ada", &scenario.token, &scenario.session] {
-            assert!(!response.contains(secret), "{secret}: {answer:?}");
+            assert!(!text.contains(secret), "{secret}: {response:?}");
         }
     }
     assert_eq!(scenario.ada.reply(&scenario.ada_subscription, &scenario.token, "reject").status, 204);
@@ -212,8 +212,8 @@ fn t6_nobody_can_authenticate_as_somebody_else() {
             401,
             "{header}"
         );
-        let answered = client.reply(&scenario.ada_subscription, &scenario.token, "accept");
-        assert_eq!(answered.status, 401, "{header}");
+        let replied = client.reply(&scenario.ada_subscription, &scenario.token, "accept");
+        assert_eq!(replied.status, 401, "{header}");
         assert_eq!(client.post("/agent/v1/sessions", "{}").status, 401, "{header}");
     }
     for listener in [&scenario.ada, &scenario.oda] {
@@ -228,7 +228,7 @@ fn t6_nobody_can_authenticate_as_somebody_else() {
             .status,
         403
     );
-    scenario.assert_open();
+    scenario.assert_question_open();
 }
 
 #[test]
@@ -250,17 +250,17 @@ fn t7_an_extension_decides_nothing_and_impersonates_nobody() {
             1,
         ),
     ] {
-        let answer = scenario.publish(&event);
-        assert!(matches!(answer.status, 400 | 422), "{event}: {answer:?}");
+        let response = scenario.publish(&event);
+        assert!(matches!(response.status, 400 | 422), "{event}: {response:?}");
     }
     let call = format!(
         r#"{{{core},"extensions":{{"bank":{{"confirmed":true,"skip_confirmation":true}}}},"type":"aaep:agent.tool.invoked","tool":"send","tool_call_id":"call_2","risk_level":"high","irreversible":true,"summary_normal":"Sending.","reply_token":"{}","arguments":{{"amount":"5.00"}}}}"#,
         scenario.token
     );
     assert_eq!(scenario.publish(&call).status, 422);
-    scenario.assert_open();
+    scenario.assert_question_open();
     assert_eq!(scenario.ada.reply(&scenario.ada_subscription, &scenario.token, "accept").status, 204);
-    assert_eq!(scenario.events_until_resolved().len(), 1, "the forged events were delivered");
+    assert_eq!(scenario.events_until_resolved().len(), 1, "forged events must not be delivered");
     assert_eq!(scenario.publish(&call).status, 200, "after an accept, the extension is passed on");
     let (_, _, event) = scenario.ada_stream.next();
     assert_eq!(event["extensions"]["bank"]["confirmed"], true, "{event}");
@@ -299,7 +299,7 @@ fn t8_a_subscription_id_is_not_a_credential() {
             assert_eq!(thief.post("/aaep/v1/replies", &message).status, 204);
         }
     }
-    scenario.assert_open();
+    scenario.assert_question_open();
     assert_eq!(
         scenario.ada.reply(&scenario.ada_subscription, &scenario.token, "reject").status,
         204,
@@ -313,17 +313,17 @@ fn a_page_of_another_origin_can_neither_read_nor_reply() {
     let scenario = ThreatScenario::new();
     for origin in ["https://evil.example", "null", "http://127.0.0.1", "http://localhost:1"] {
         let page = scenario.ada.with_header(&format!("Origin: {origin}"));
-        let plain = page.with_header("Content-Type: text/plain");
-        let assert_refused = |answer: &TestResponse| {
-            assert_eq!(answer.status, 403, "{origin}: {answer:?}");
-            assert!(!answer.head.to_lowercase().contains("access-control-"), "{answer:?}");
+        let text_page = page.with_header("Content-Type: text/plain");
+        let assert_refused = |response: &TestResponse| {
+            assert_eq!(response.status, 403, "{origin}: {response:?}");
+            assert!(!response.head.to_lowercase().contains("access-control-"), "{response:?}");
         };
-        for client in [&page, &plain] {
+        for client in [&page, &text_page] {
             assert_refused(&client.reply(&scenario.ada_subscription, &scenario.token, "accept"));
         }
         assert_refused(&page.send("OPTIONS", "/aaep/v1/replies", ""));
         assert_refused(&page.get("/.well-known/aaep-manifest.json"));
         assert_refused(&page.get(&format!("/aaep/v1/events?subscription_id={}", scenario.ada_subscription)));
     }
-    scenario.assert_open();
+    scenario.assert_question_open();
 }

@@ -85,10 +85,10 @@ impl TestCertificate {
             "{method} {path} HTTP/1.1\r\nHost: {host}\r\n{headers}Connection: close\r\nContent-Length: {length}\r\n\r\n{body}"
         );
         stream.write_all(text.as_bytes()).unwrap();
-        let mut answer = String::new();
+        let mut response = String::new();
         // A connection that ends without a TLS close_notify is an error here.
-        stream.read_to_string(&mut answer).unwrap();
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        stream.read_to_string(&mut response).unwrap();
+        let (head, body) = response.split_once("\r\n\r\n").unwrap();
         (head.split(' ').nth(1).unwrap().parse().unwrap(), head.to_owned(), body.to_owned())
     }
 
@@ -99,8 +99,8 @@ impl TestCertificate {
     }
 
     fn start_session(&self, hub: &HubProcess) -> String {
-        let started = r#"{"summary_normal":"Moving money.","localization_hints":{"primary_language":"en"}}"#;
-        self.post(hub, "/agent/v1/sessions", started)["session_id"].as_str().unwrap().to_owned()
+        let start = r#"{"summary_normal":"Moving money.","localization_hints":{"primary_language":"en"}}"#;
+        self.post(hub, "/agent/v1/sessions", start)["session_id"].as_str().unwrap().to_owned()
     }
 
     fn ask(&self, hub: &HubProcess, session: &str) -> String {
@@ -265,7 +265,10 @@ fn tls_1_2_and_1_3_are_supported_with_http_1_1_only() {
     assert!(stream.conn.complete_io(&mut stream.sock).is_err());
     let other = create_certificate(folder.path(), "other");
     let mut stream = other.open_connection(&hub);
-    assert!(stream.conn.complete_io(&mut stream.sock).is_err(), "a certificate of another hub");
+    assert!(
+        stream.conn.complete_io(&mut stream.sock).is_err(),
+        "a client that trusts only another certificate must not connect"
+    );
 }
 
 /// Reads until the hub closes the connection. Fails after a minute.
@@ -285,11 +288,11 @@ fn clients_without_tls_are_disconnected() {
     let folder = tempfile::tempdir().unwrap();
     let certificate = create_certificate(folder.path(), "hub");
     let hub = certificate.start_hub(&["--open"]);
-    let mut plain = hub.client().connect();
+    let mut without_tls = hub.client().connect();
     let text = format!("GET /healthz HTTP/1.1\r\nHost: {}\r\n\r\n", hub.address);
-    plain.write_all(text.as_bytes()).unwrap();
-    let answer = String::from_utf8_lossy(&read_to_close(&mut plain)).into_owned();
-    assert!(!answer.contains("HTTP/1.1"), "{answer}");
+    without_tls.write_all(text.as_bytes()).unwrap();
+    let response = String::from_utf8_lossy(&read_to_close(&mut without_tls)).into_owned();
+    assert!(!response.contains("HTTP/1.1"), "{response}");
     // One client sends nothing, and one stops in the middle of the handshake. Both are disconnected after the timeout.
     let (mut silent, mut partial) = (hub.client().connect(), hub.client().connect());
     partial.write_all(&[22, 3, 1, 2, 0, 1, 0]).unwrap();
@@ -346,14 +349,14 @@ fn listening_beyond_loopback_without_tls_prints_a_warning() {
     assert!(!warns(&HubProcess::start(&["--memory", "--listen", "127.0.0.1:0"])));
     let arguments = [&certificate.arguments()[..], &["--memory", "--listen", "0.0.0.0:0"]].concat();
     assert!(!warns(&HubProcess::start(&arguments)));
-    let open = Command::new(env!("CARGO_BIN_EXE_sayso"))
+    let refused = Command::new(env!("CARGO_BIN_EXE_sayso"))
         .arg("serve")
         .args(&arguments)
         .arg("--open")
         .output()
         .unwrap();
-    assert_eq!(open.status.code(), Some(2), "with TLS too");
-    assert!(String::from_utf8_lossy(&open.stderr).contains("loopback"));
+    assert_eq!(refused.status.code(), Some(2), "--open is refused even with TLS");
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("loopback"));
 }
 
 #[test]
@@ -407,17 +410,17 @@ fn a_renewed_certificate_is_used_after_sighup_and_an_invalid_one_is_not() {
     assert_eq!(short_type(&next(&mut lines)), "session.started", "existing connections continue");
     let mut refused = old.open_connection(&hub);
     let refused = refused.write_all(b"GET /healthz HTTP/1.1\r\n\r\n").and_then(|()| refused.flush());
-    assert!(refused.is_err(), "the old certificate is still used");
+    assert!(refused.is_err(), "the hub must not use the old certificate");
 }
 
 #[test]
 fn a_wrong_scheme_is_reported_with_the_right_one() {
     let folder = tempfile::tempdir().unwrap();
     let certificate = create_certificate(folder.path(), "hub");
-    let (secure, plain) = (certificate.start_hub(&["--open"]), HubProcess::start_in_memory());
+    let (tls_hub, plain_hub) = (certificate.start_hub(&["--open"]), HubProcess::start_in_memory());
     for (url, hint) in [
-        (format!("http://{}", secure.address), "it uses TLS; write https:// instead of http://"),
-        (format!("https://{}", plain.address), "it does not use TLS; write http:// instead of https://"),
+        (format!("http://{}", tls_hub.address), "it uses TLS; write https:// instead of http://"),
+        (format!("https://{}", plain_hub.address), "it does not use TLS; write http:// instead of https://"),
     ] {
         let output = testing::cli::run_sayso(&["listen", &url], "");
         assert_eq!(output.exit_code, 2, "{}", output.stderr);

@@ -40,21 +40,21 @@ fn the_socket_is_private_and_only_a_stale_one_is_replaced() {
     let mut hub = socket_dir.start_hub();
     let mode = std::fs::metadata(&socket_dir.path).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    let second = || {
+    let start_second_hub = || {
         let path = socket_dir.path.to_str().unwrap();
         Command::new(env!("CARGO_BIN_EXE_sayso"))
             .args(["serve", "--memory", "--open", "--listen", "127.0.0.1:0", "--unix", path])
             .output()
             .unwrap()
     };
-    let refused = second();
+    let refused = start_second_hub();
     assert!(!refused.status.success());
     assert!(String::from_utf8_lossy(&refused.stderr).contains("the socket is already in use"));
     UnixSocketClient::new(&socket_dir.path, true).subscribe();
     assert_eq!(hub.stop(), 0);
     assert!(!socket_dir.path.exists(), "the socket is removed on exit");
     std::fs::write(&socket_dir.path, "mine").unwrap();
-    assert!(!second().status.success());
+    assert!(!start_second_hub().status.success());
     assert_eq!(std::fs::read_to_string(&socket_dir.path).unwrap(), "mine");
 }
 
@@ -80,7 +80,7 @@ fn the_default_socket_path_is_where_listeners_look() {
         drop(hub);
         std::fs::set_permissions(path.parent().unwrap(), std::fs::Permissions::from_mode(0o777)).unwrap();
         let refused = command().output().unwrap();
-        assert_eq!(refused.status.code(), Some(2), "a folder that others can write to");
+        assert_eq!(refused.status.code(), Some(2), "a folder that others can write to must be refused");
     }
 }
 
@@ -108,13 +108,13 @@ fn another_user_is_refused() {
             .arg(subscription_request(REPLY_CAPABILITIES));
         command.output().map(|out| String::from_utf8_lossy(&out.stdout).trim().to_owned())
     };
-    let own = response_length(&["env"]).unwrap_or_default();
-    let other =
+    let same_user = response_length(&["env"]).unwrap_or_default();
+    let other_user =
         response_length(&["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]).unwrap_or_default();
-    if uid() != 0 || own.is_empty() || other.is_empty() {
+    if uid() != 0 || same_user.is_empty() || other_user.is_empty() {
         eprintln!("skipped: cannot run as another user");
         return;
     }
-    assert_ne!(own, "0", "the same user gets an answer");
-    assert_eq!(other, "0");
+    assert_ne!(same_user, "0", "the same user gets a response");
+    assert_eq!(other_user, "0");
 }

@@ -21,20 +21,20 @@ fn a_binary_frame_with_text_is_accepted() {
     assert_eq!(client.get(&path).json_str("decision"), "accept");
 }
 
-/// Also checked over HTTP. A renegotiation of an unknown subscription is refused, whatever the form of the id.
+/// Also covers HTTP. A renegotiation of an unknown subscription is refused, even if its id is malformed.
 #[test]
 fn a_malformed_subscription_id_is_answered_like_an_unknown_one() {
     let hub = HubProcess::start_in_memory_with(&["--messages-malformed", "2"]);
     let client = hub.client();
     let attach = |id: &str| {
-        let reply = client.get(&format!("/aaep/v1/events?subscription_id={id}"));
-        (reply.status, reply.body)
+        let response = client.get(&format!("/aaep/v1/events?subscription_id={id}"));
+        (response.status, response.body)
     };
     let unknown = format!("sub_{}", "0".repeat(32));
-    let unknown_reply = attach(&unknown);
-    assert_eq!(unknown_reply.0, 404);
+    let unknown_response = attach(&unknown);
+    assert_eq!(unknown_response.0, 404);
     for malformed in ["sub_a!b", "sub_a%20b", "sub_", "x", "", &format!("sub_{}", "a".repeat(4_000))] {
-        assert_eq!(attach(malformed), unknown_reply, "{malformed}");
+        assert_eq!(attach(malformed), unknown_response, "{malformed}");
     }
     for id in [&*unknown, "sub_a!b", "sub_", "x", ""] {
         for text in [subscription_close(id), subscription_renegotiate(id, "{}")] {
@@ -67,9 +67,9 @@ fn only_authorized_clients_with_the_subprotocol_are_upgraded() {
     assert_eq!(WebSocketClient::try_connect(&hub, &[]).err(), Some(400), "no subprotocol");
     assert_eq!(WebSocketClient::try_connect(&hub, &[("Sec-WebSocket-Protocol", "aaep.v2")]).err(), Some(400));
     let client = hub.client();
-    let plain = client.get("/aaep/v1/ws");
-    assert_eq!(plain.status, 426);
-    assert!(plain.head.contains("Upgrade: websocket"), "{}", plain.head);
+    let without_upgrade = client.get("/aaep/v1/ws");
+    assert_eq!(without_upgrade.status, 426);
+    assert!(without_upgrade.head.contains("Upgrade: websocket"), "{}", without_upgrade.head);
     assert_eq!(client.post("/aaep/v1/ws", "").status, 405);
 
     let authenticated = HubProcess::start(&["--memory", "--listen", "127.0.0.1:0"]);
@@ -92,6 +92,6 @@ fn only_authorized_clients_with_the_subprotocol_are_upgraded() {
     assert_eq!(
         WebSocketClient::try_connect(&authenticated, &[SUBPROTOCOL_HEADER, ("Cookie", &cookie)]).err(),
         Some(403),
-        "no Origin of the hub's own page"
+        "a cookie needs the Origin of the hub's own page"
     );
 }

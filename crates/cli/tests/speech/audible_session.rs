@@ -5,7 +5,7 @@ use crate::audio_samples::{AudioSamples, SAMPLE_RATE};
 use testing::hub::HubProcess;
 use testing::terminal::{AgentSession, ListenProcess};
 
-/// Speech rate. A fast rate shortens the test, but beyond this espeak-ng does not reproduce the same sound.
+/// The speech rate. A fast rate shortens the test, but at higher rates espeak-ng does not always produce the same sound.
 const PACE: i8 = 30;
 /// How many seconds at the start of a sound are compared.
 const MATCH_SECONDS: usize = 2;
@@ -69,7 +69,7 @@ fn a_session_is_audible_in_order_and_critical_speech_interrupts() {
     let start_of = |sound: &[i16]| sound[..sound.len().min(MATCH_SECONDS * SAMPLE_RATE)].to_vec();
     let session_start = sound("session: local has started. Moving money.");
     let long = sound(&format!("agent: {LONG_SENTENCE}"));
-    // A short line of the question: espeak-ng speaks a long one slightly differently after a cancel.
+    // A short line of the question, because espeak-ng speaks a long line slightly differently after a cancel.
     let ask = sound("Result: It cannot be undone.");
     let answer = sound("answer: You said no to question 1.");
     let find = |from: usize, to: usize, sound: &[i16], label: &str| {

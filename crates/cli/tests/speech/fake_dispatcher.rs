@@ -49,11 +49,11 @@ impl FakeDispatcher {
         let connection = Arc::clone(&self.connection);
         let listener = UnixListener::bind(self.socket()).unwrap();
         std::thread::spawn(move || {
-            let mut texts = 0;
+            let mut text_count = 0;
             for stream in listener.incoming() {
                 let stream = stream.unwrap();
                 *connection.lock().unwrap() = Some(stream.try_clone().unwrap());
-                serve(&stream, &input_tx, &mut texts);
+                serve(&stream, &input_tx, &mut text_count);
             }
         });
     }
@@ -133,15 +133,15 @@ impl FakeDispatcher {
 
     /// Reports that the last text was spoken to its end.
     pub(crate) fn finish_text(&self) {
-        self.event("702", "END");
+        self.send_event("702", "END");
     }
 
     /// Reports that another program cancelled the last text.
     pub(crate) fn cancel_text(&self) {
-        self.event("703", "CANCELED");
+        self.send_event("703", "CANCELED");
     }
 
-    fn event(&self, code: &str, name: &str) {
+    fn send_event(&self, code: &str, name: &str) {
         let text = format!("{code}-{}\r\n{code}-1\r\n{code} {name}\r\n", self.text_count);
         self.connection.lock().unwrap().as_ref().unwrap().write_all(text.as_bytes()).unwrap();
     }
@@ -159,7 +159,7 @@ impl FakeDispatcher {
 }
 
 /// Serves one connection with the SSIP protocol of speech-dispatcher.
-fn serve(stream: &UnixStream, input_tx: &Sender<SsipInput>, texts: &mut u32) {
+fn serve(stream: &UnixStream, input_tx: &Sender<SsipInput>, text_count: &mut u32) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let mut text: Option<Vec<String>> = None;
     let mut line = Vec::new();
@@ -172,11 +172,11 @@ fn serve(stream: &UnixStream, input_tx: &Sender<SsipInput>, texts: &mut u32) {
         let line_text = line_text.trim_end_matches("\r\n").to_owned();
         let response = match (&mut text, line_text.as_str()) {
             (Some(lines), ".") => {
-                *texts += 1;
+                *text_count += 1;
                 let _ = input_tx.send(SsipInput::Text(lines.join("\n")));
                 text = None;
-                speaking = Some(*texts);
-                let number = *texts;
+                speaking = Some(*text_count);
+                let number = *text_count;
                 format!("225-{number}\r\n225 OK MESSAGE QUEUED\r\n701-{number}\r\n701-1\r\n701 BEGIN\r\n")
             }
             (Some(lines), line_text) => {

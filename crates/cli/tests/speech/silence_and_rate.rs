@@ -13,13 +13,13 @@ fn enter_alone_stops_speech_and_answers_nothing() {
     let token = agent.ask_confirmation();
     assert!(dispatcher.next_text().starts_with("ask: Question 1"));
     person.read_until("ask: Type");
-    // The interrupted announcement follows and is stopped the same way.
     person.type_line("");
     assert_eq!(dispatcher.next(), SsipInput::Command("CANCEL self".to_owned()));
+    // The question had interrupted the start of the session, which is now spoken again. The second Enter stops that too.
     assert_eq!(dispatcher.next_text(), session_start);
     person.type_line("");
     assert_eq!(dispatcher.next(), SsipInput::Command("CANCEL self".to_owned()));
-    // Without speech, Enter explains that it answers nothing.
+    // While nothing is being spoken, Enter makes sayso say that Enter alone does not answer.
     person.type_line("");
     let lines = person.read_until("Enter alone does not answer.");
     assert_eq!(lines.len(), 1, "{lines:?}");

@@ -10,7 +10,7 @@ use testing::cli::run_sayso;
 const GOOD: &str = "3 events, 1 sessions: 0 errors, 0 warnings";
 
 /// Returns the line numbers of the findings.
-fn lines_of(findings: &[&str]) -> Vec<usize> {
+fn line_numbers(findings: &[&str]) -> Vec<usize> {
     findings.iter().map(|finding| finding.split(':').nth(1).unwrap().parse().unwrap()).collect()
 }
 
@@ -57,7 +57,7 @@ fn arrays_and_lines_can_be_mixed() {
     let [first, second, third] = session(1, "sess_mixed001");
     let output =
         run_sayso(&["validate"], format!("[\n{first}\n]\n{second}\n{}\n", with_unknown_member(&third)));
-    assert_eq!(lines_of(&output.findings()), [5]);
+    assert_eq!(line_numbers(&output.findings()), [5]);
     assert_eq!(output.summary(), "3 events, 1 sessions: 1 errors, 0 warnings");
     let output = run_sayso(&["validate"], format!("[{first}]\n[{second}]\n[{third}]\n"));
     assert_eq!((output.exit_code, output.summary()), (0, GOOD), "{}", output.stdout);
@@ -73,7 +73,7 @@ fn an_array_that_is_not_json_does_not_pass() {
         (format!("[{first},{second},\n{third},\n]"), 3),
     ] {
         let output = run_sayso(&["validate"], &input);
-        assert_eq!(lines_of(&output.findings()), [line], "{}", output.stdout);
+        assert_eq!(line_numbers(&output.findings()), [line], "{}", output.stdout);
         assert!(
             output.stdout.contains(" error AAEP-3.8-2 : ") && output.stdout.contains("comma"),
             "{}",
@@ -90,7 +90,7 @@ fn a_finding_has_the_line_number_of_its_items_first_line() {
     let line = first.lines().count() + 2;
     let output =
         run_sayso(&["validate"], format!("[\n{first},\n{second},\n\n{}]", with_unknown_member(&third)));
-    assert_eq!(lines_of(&output.findings()), [line, line + second.lines().count() + 1]);
+    assert_eq!(line_numbers(&output.findings()), [line, line + second.lines().count() + 1]);
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn the_data_of_a_captured_event_stream_is_checked() {
     let output =
         run_sayso(&["validate"], [&first, &second, &with_unknown_member(&third)].map(framed).concat());
     assert_eq!(
-        (output.exit_code, lines_of(&output.findings())),
+        (output.exit_code, line_numbers(&output.findings())),
         (1, vec![11]),
         "the line number counts lines of the file"
     );
@@ -119,9 +119,9 @@ fn the_data_of_a_captured_event_stream_is_checked() {
     let pretty = pretty(&first).replace('\n', "\ndata: ");
     let output = run_sayso(&["validate"], format!("data: {pretty}\n\n{}{}", framed(&second), framed(&third)));
     assert_eq!((output.exit_code, output.summary()), (0, GOOD), "{}", output.stdout);
-    // Data that is not an event is not skipped.
+    // Data that is not an event is reported.
     let output = run_sayso(&["validate"], format!("{good}data: hello\n\n"));
-    assert_eq!((output.exit_code, lines_of(&output.findings())), (1, vec![13]));
+    assert_eq!((output.exit_code, line_numbers(&output.findings())), (1, vec![13]));
     let output = run_sayso(&["validate"], "event: x\nid: 1\n\n");
     assert_eq!(output.summary(), "0 events, 0 sessions: 1 errors, 0 warnings");
 }
@@ -131,7 +131,7 @@ fn empty_lines_count_as_lines() {
     let [first, second, third] = session(1, "sess_empty001");
     let output =
         run_sayso(&["validate"], format!("\n \n{first}\n\n\n{second}\n{}", with_unknown_member(&third)));
-    assert_eq!(lines_of(&output.findings()), [7]);
+    assert_eq!(line_numbers(&output.findings()), [7]);
     assert!(output.stderr.contains("4 empty lines were skipped."), "{}", output.stderr);
 }
 
@@ -160,7 +160,7 @@ fn line_numbers_are_correct_across_blocks() {
     let input = events.join("\n");
     assert!(input.len() > 4 * 1024 * 1024);
     let sequential = run_sayso(&["validate", "--jobs", "1"], &input);
-    assert_eq!(lines_of(&sequential.findings()), invalid_lines);
+    assert_eq!(line_numbers(&sequential.findings()), invalid_lines);
     assert_eq!(
         sequential.summary(),
         format!("12000 events, 4000 sessions: {} errors, 0 warnings", invalid_lines.len())
@@ -193,7 +193,7 @@ fn line_numbers_are_correct_across_blocks_of_an_array() {
     assert!(input.len() > 2 * 1024 * 1024);
     for jobs in ["1", "4"] {
         let output = run_sayso(&["validate", "--jobs", jobs], &input);
-        assert_eq!(lines_of(&output.findings()), invalid_lines);
+        assert_eq!(line_numbers(&output.findings()), invalid_lines);
         assert_eq!(output.exit_code, 1);
     }
 }
@@ -202,7 +202,7 @@ fn line_numbers_are_correct_across_blocks_of_an_array() {
 fn sessions_open_at_the_end_are_reported_in_start_order() {
     let starts: Vec<_> = (0..50).map(|at| started(at, &format!("sess_open{at:02}"))).collect();
     let output = run_sayso(&["validate"], starts.join("\n"));
-    assert!(lines_of(&output.findings()).into_iter().eq(1..=50));
+    assert!(line_numbers(&output.findings()).into_iter().eq(1..=50));
     let on_one_line = format!("[{}]", starts.join(","));
     let first = run_sayso(&["validate"], &on_one_line).stdout;
     for _ in 0..3 {

@@ -105,7 +105,7 @@ fn too_many_open_sessions_do_not_pass() {
     });
     assert_eq!(
         output.findings()[0],
-        "-:65537: error AAEP-3.9-9 : more than 65536 sessions are open at once; the order of further ones is not checked; \
+        "-:65537: error AAEP-3.9-9 : more than 65536 sessions are open at the same time; the order of events in further sessions is not checked; \
          input beyond the limits of this checker cannot be checked, so it does not pass"
     );
     assert_eq!(
@@ -152,7 +152,7 @@ fn the_limit_of_open_items_in_a_session_is_an_option() {
     assert!(finding.starts_with("-:4: error AAEP-3.9-9 : "), "{finding}");
     assert!(
         finding
-            .contains("more than 2 items are open at once in sess_tools001; its order is no longer checked")
+            .contains("more than 2 items are open at the same time in sess_tools001; the order of its events is no longer checked")
     );
     assert_eq!(output.exit_code, 1);
     assert_eq!(run_sayso(&["validate", "--max-open-in-session", "4"], &input).exit_code, 0);

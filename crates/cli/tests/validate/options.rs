@@ -65,10 +65,17 @@ fn a_rule_can_be_ignored() {
     let two_ends =
         format!("{}{}\n", lines(1, "sess_twice001"), with_unknown_member(&completed(9, "sess_twice001")));
     assert_eq!(run_sayso(&["validate"], &two_ends).summary(), "4 events, 1 sessions: 2 errors, 0 warnings");
-    let one = run_sayso(&["validate", "--ignore", "AAEP-4.1-1"], &two_ends);
-    assert_eq!((one.exit_code, one.summary()), (1, "4 events, 1 sessions: 1 errors, 0 warnings"));
-    let both = run_sayso(&["validate", "--ignore", "AAEP-4.1-1", "--ignore", "AAEP-3.5-4"], &two_ends);
-    assert_eq!((both.exit_code, &*both.stdout), (0, "4 events, 1 sessions: 0 errors, 0 warnings\n"));
+    let one_ignored = run_sayso(&["validate", "--ignore", "AAEP-4.1-1"], &two_ends);
+    assert_eq!(
+        (one_ignored.exit_code, one_ignored.summary()),
+        (1, "4 events, 1 sessions: 1 errors, 0 warnings")
+    );
+    let both_ignored =
+        run_sayso(&["validate", "--ignore", "AAEP-4.1-1", "--ignore", "AAEP-3.5-4"], &two_ends);
+    assert_eq!(
+        (both_ignored.exit_code, &*both_ignored.stdout),
+        (0, "4 events, 1 sessions: 0 errors, 0 warnings\n")
+    );
 }
 
 #[test]

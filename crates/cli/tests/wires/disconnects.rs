@@ -17,9 +17,9 @@ pub(crate) fn a_question_stays_open_across_a_hub_restart(kind: TransportKind) {
     let token = fixture.ask(&session, &question());
     connection.events_until_type("awaiting.confirmation");
     fixture.hub.ask_to_stop();
-    let last = connection.next_message();
-    assert_eq!((&last["type"], &last["subscription_id"]), (&json!("subscription.close"), &json!(id)));
-    assert_eq!(last["reason_code"], "producer_shutdown", "{last}");
+    let close = connection.next_message();
+    assert_eq!((&close["type"], &close["subscription_id"]), (&json!("subscription.close"), &json!(id)));
+    assert_eq!(close["reason_code"], "producer_shutdown", "{close}");
     assert_eq!(fixture.hub.exit_code(), Some(0));
     assert_eq!(
         connection.close_signal(),
@@ -67,11 +67,11 @@ pub(crate) fn another_connection_can_take_over(kind: TransportKind) {
     }
     let mut second = SseListener::new(&fixture.hub.address, &test_tokens().ada);
     second.take_over(&id);
-    let last = connection.next_message();
+    let close = connection.next_message();
     assert_eq!(
-        (&last["type"], &last["reason_code"]),
+        (&close["type"], &close["reason_code"]),
         (&json!("subscription.close"), &json!("replaced")),
-        "{last}"
+        "{close}"
     );
     assert_eq!(
         connection.close_signal(),
@@ -111,12 +111,12 @@ pub(crate) fn invalid_messages_are_tolerated_up_to_a_limit(kind: TransportKind) 
     ];
     let send_invalid = |connection: &mut dyn ListenerConnection, text: &str| match kind {
         TransportKind::Sse => {
-            let answer = client.post("/aaep/v1/replies", text);
-            assert!(matches!(answer.status, 204 | 400 | 404), "{text}: {answer:?}");
+            let response = client.post("/aaep/v1/replies", text);
+            assert!(matches!(response.status, 204 | 400 | 404), "{text}: {response:?}");
         }
         TransportKind::Stdio => {
-            let answer = connection.subscribe(&subscription_request(&json!({})));
-            assert_eq!(answer["code"], -32602, "a connection has at most one subscription");
+            let response = connection.subscribe(&subscription_request(&json!({})));
+            assert_eq!(response["code"], -32602, "a connection has at most one subscription");
             if text != "{" {
                 connection.send(text);
             }
@@ -177,8 +177,8 @@ pub(crate) fn an_oversized_message_is_rejected(kind: TransportKind) {
                 fixture.hub.address,
                 test_tokens().ada
             );
-            let answer = client.send_raw(head.as_bytes());
-            assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+            let response = client.send_raw(head.as_bytes());
+            assert!(response.starts_with("HTTP/1.1 413 "), "{response}");
             fixture.start_session();
             assert_eq!(
                 connection.next_event()["type"],

@@ -14,7 +14,7 @@ fn tool_events(number: u64) -> [Value; 2] {
     ]
 }
 
-fn completed() -> Value {
+fn completed_event() -> Value {
     json!({"type": "aaep:agent.session.completed", "summary_normal": "All is done now.", "summary_terse": "Done.", "summary_detailed": "All is done now, and nothing is left."})
 }
 
@@ -33,31 +33,31 @@ pub(crate) fn every_transport_delivers_the_same_events(kind: TransportKind) {
     connection.events_until_type("awaiting.confirmation");
     connection.send(&crate::fixture::reply(&id, &token, "reject").to_string());
     fixture.wait_for_outcome(&session, &token);
-    fixture.publish(&session, &[completed()]);
+    fixture.publish(&session, &[completed_event()]);
     let mut second_connection = fixture.connect_same_user(&capabilities).0;
-    let second = fixture.start_session();
-    fixture.publish(&second, &[completed()]);
+    let second_session = fixture.start_session();
+    fixture.publish(&second_session, &[completed_event()]);
     let received = connection.events_until_type("session.completed").len();
     assert!(received >= 2, "the resolution and the end");
     connection.events_until_type("session.completed");
     let expected = (&mut other as &mut dyn ListenerConnection)
-        .events_until(|event| event["session_id"] == second.as_str());
+        .events_until(|event| event["session_id"] == second_session.as_str());
     assert_eq!(expected.iter().filter(|event| event["type"] == "aaep:agent.output.streaming").count(), 3);
 
-    // A session that both connections follow from its start, so that every event can be compared exactly.
+    // Both connections follow the third session from its start, so every event can be compared exactly.
     assert_eq!(second_connection.events_until_type("session.completed").len(), 2);
-    let third = fixture.start_session();
-    fixture.publish(&third, &tool_events(7));
-    fixture.publish_output(&third, "One. Two. Thr", false);
-    fixture.publish_output(&third, "ee.", true);
-    fixture.publish(&third, &[completed()]);
+    let third_session = fixture.start_session();
+    fixture.publish(&third_session, &tool_events(7));
+    fixture.publish_output(&third_session, "One. Two. Thr", false);
+    fixture.publish_output(&third_session, "ee.", true);
+    fixture.publish(&third_session, &[completed_event()]);
     let ends_third = |event: &Value| {
-        event["session_id"] == third.as_str() && event["type"] == "aaep:agent.session.completed"
+        event["session_id"] == third_session.as_str() && event["type"] == "aaep:agent.session.completed"
     };
     let expected_events: Vec<_> = (&mut other as &mut dyn ListenerConnection)
         .events_until(ends_third)
         .into_iter()
-        .filter(|event| event["session_id"] == third.as_str())
+        .filter(|event| event["session_id"] == third_session.as_str())
         .collect();
     let received_events = connection.events_until(ends_third);
     assert_eq!(received_events, expected_events);
@@ -73,7 +73,7 @@ pub(crate) fn the_requested_verbosity_is_used(kind: TransportKind) {
         let mut fixture = TransportFixture::in_memory(kind);
         let (mut connection, _) = fixture.connect_and_subscribe(&json!({"preferred_verbosity": verbosity}));
         let session = fixture.start_session();
-        fixture.publish(&session, &[completed()]);
+        fixture.publish(&session, &[completed_event()]);
         let last = connection.events_until_type("session.completed").pop().unwrap();
         assert!(summary_texts(&last).contains(&summary.to_owned()), "{verbosity}: {last}");
         assert_eq!(last["verbosity"].as_str().unwrap_or("normal"), verbosity, "{last}");
@@ -101,7 +101,7 @@ pub(crate) fn streamed_text_is_split_into_sentences(kind: TransportKind) {
         fixture.publish_output(&session, chunk, false);
     }
     fixture.publish_output(&session, "", true);
-    fixture.publish(&session, &[completed()]);
+    fixture.publish(&session, &[completed_event()]);
     let received = connection.events_until_type("session.completed");
     let chunks: Vec<_> = received
         .iter()
@@ -143,7 +143,7 @@ pub(crate) fn progress_is_coalesced_to_keep_the_rate_limit(kind: TransportKind) 
     let mut published: Vec<_> = (1..=50)
         .map(|percent| json!({"type": "aaep:agent.progress.updated", "progress": {"percent": percent * 2}}))
         .collect();
-    published.push(completed());
+    published.push(completed_event());
     fixture.publish(&session, &published);
     let received = connection.events_until_type("session.completed");
     let progress: Vec<_> =

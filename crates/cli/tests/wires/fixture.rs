@@ -21,8 +21,8 @@ pub(crate) struct TransportHub {
     pub(crate) socket: PathBuf,
     /// The hub's stdin and stdout if the stdio transport is enabled, until a listener takes them.
     pub(crate) pipes: Option<(ChildStdin, ChildStdout)>,
-    /// Kills the hub after 10 minutes if a test hangs.
-    _watch: Sender<()>,
+    /// Kills the hub after 10 minutes, unless it is dropped first.
+    _watchdog: Sender<()>,
 }
 
 impl TransportHub {
@@ -42,8 +42,8 @@ impl TransportHub {
         } else {
             (testing::hub::HubProcess::start_command(&mut command), None)
         };
-        let watch = kill_after(process.pid(), Duration::from_mins(10));
-        Self { address: process.address.clone(), process, socket, pipes, _watch: watch }
+        let watchdog = kill_after(process.pid(), Duration::from_mins(10));
+        Self { address: process.address.clone(), process, socket, pipes, _watchdog: watchdog }
     }
 
     /// Kills the hub with SIGKILL.
@@ -60,7 +60,7 @@ impl TransportHub {
     ///
     /// The hub promises to exit within 5 seconds; a slow machine may need longer.
     pub(crate) fn exit_code(&mut self) -> Option<i32> {
-        let _watch = kill_after(self.process.pid(), Duration::from_secs(30));
+        let _watchdog = kill_after(self.process.pid(), Duration::from_secs(30));
         self.process.wait()
     }
 }
@@ -95,8 +95,8 @@ pub(crate) fn test_tokens() -> &'static TestTokens {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("tokens");
         let create = |role: &str, name: &str| {
-            let agent = if role == "agent" { &["--agent-id", name][..] } else { &[] };
-            create_token(file.to_str().unwrap(), &[&["--role", role, "--name", name], agent].concat())
+            let agent_args = if role == "agent" { &["--agent-id", name][..] } else { &[] };
+            create_token(file.to_str().unwrap(), &[&["--role", role, "--name", name], agent_args].concat())
         };
         TestTokens {
             bank: create("agent", "bank"),

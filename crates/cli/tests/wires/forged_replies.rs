@@ -6,7 +6,8 @@ use crate::fixture::{TransportFixture, now, question, reply, reply_capabilities,
 use crate::transport::{ListenerConnection, TransportKind};
 use testing::messages::subscription_renegotiate;
 
-/// Waits until the hub has processed all earlier messages of this connection. The hub answers in order.
+/// Waits until the hub has processed all earlier messages of this connection, by sending a renegotiation and waiting for the
+/// response.
 pub(crate) fn wait_until_processed(connection: &mut dyn ListenerConnection, id: &str) {
     assert_eq!(connection.request(&subscription_renegotiate(id, "{}"))["type"], "subscription.accepted");
 }
@@ -40,7 +41,7 @@ pub(crate) fn forged_replies_have_no_effect(kind: TransportKind) {
         ("an additional session id", with("session_id", json!(session))),
         ("an unknown decision", with("decision", json!("yes"))),
         ("a capitalized decision", with("decision", json!("Accept"))),
-        ("a decision that is no string", with("decision", json!(true))),
+        ("a decision that is not a string", with("decision", json!(true))),
         ("no decision", without("decision")),
         ("no timestamp", without("timestamp")),
         ("an invalid timestamp", with("timestamp", json!("now"))),
@@ -133,11 +134,11 @@ pub(crate) fn an_observer_cannot_reply(kind: TransportKind) {
     let (mut connection, id) = fixture.connect_and_subscribe(&reply_capabilities());
     let observer_kind = if kind.has_tokens() { kind } else { TransportKind::Sse };
     let mut eve = observer_kind.connect(&mut fixture.hub, &test_tokens().eve).unwrap();
-    let answer = eve.subscribe(&crate::fixture::subscription_request(&reply_capabilities()));
-    let observer_id = crate::fixture::accepted_subscription_id(&answer);
+    let response = eve.subscribe(&crate::fixture::subscription_request(&reply_capabilities()));
+    let observer_id = crate::fixture::accepted_subscription_id(&response);
     assert_eq!(
-        answer["honored_capabilities"]["supports_confirmation_reply"], false,
-        "the response must say that the observer cannot reply: {answer}"
+        response["honored_capabilities"]["supports_confirmation_reply"], false,
+        "the response must say that the observer cannot reply: {response}"
     );
     let session = fixture.start_session();
     let token = fixture.ask(&session, &question());

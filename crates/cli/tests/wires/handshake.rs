@@ -26,12 +26,12 @@ pub(crate) fn every_capability_is_echoed(kind: TransportKind) {
         "accept_signed_manifests_only": false,
     });
     let mut connection = fixture.connect();
-    let answer = connection.subscribe(&subscription_request(&capabilities));
-    accepted_subscription_id(&answer);
-    assert_eq!(answer["aaep_version"], "1.0.0");
-    assert_eq!(answer["producer"]["agent_id"], "sayso-hub");
+    let response = connection.subscribe(&subscription_request(&capabilities));
+    accepted_subscription_id(&response);
+    assert_eq!(response["aaep_version"], "1.0.0");
+    assert_eq!(response["producer"]["agent_id"], "sayso-hub");
     for (name, value) in capabilities.as_object().unwrap() {
-        assert_eq!(answer["honored_capabilities"][name], *value, "{name} in {answer}");
+        assert_eq!(response["honored_capabilities"][name], *value, "{name} in {response}");
     }
 
     // Capabilities that were not requested are echoed with their defaults.
@@ -82,27 +82,28 @@ pub(crate) fn a_signed_manifest_is_inlined_on_request(kind: TransportKind) {
     let key = std::fs::read_to_string(fixture.data_folder().join("manifest.jwk")).unwrap();
     let trusted = aaep::manifest::TrustedKeys::read(&key).unwrap();
     let mut connection = fixture.connect();
-    let answer = connection.subscribe(&subscription_request(&json!({"accept_signed_manifests_only": true})));
-    accepted_subscription_id(&answer);
-    assert_eq!(answer["honored_capabilities"]["accept_signed_manifests_only"], true, "{answer}");
-    let signed = answer["signed_manifest"].as_str().unwrap_or_else(|| panic!("{answer}"));
+    let response =
+        connection.subscribe(&subscription_request(&json!({"accept_signed_manifests_only": true})));
+    accepted_subscription_id(&response);
+    assert_eq!(response["honored_capabilities"]["accept_signed_manifests_only"], true, "{response}");
+    let signed = response["signed_manifest"].as_str().unwrap_or_else(|| panic!("{response}"));
     let manifest = aaep::manifest::verify(signed, &trusted).unwrap();
-    assert_eq!(manifest.agent_id, answer["producer"]["agent_id"]);
+    assert_eq!(manifest.agent_id, response["producer"]["agent_id"]);
 }
 
 pub(crate) fn a_malformed_request_is_refused(kind: TransportKind) {
-    let without_client = r#"{"type":"subscription.request","aaep_version":"1.0.0","capabilities":{}}"#;
-    assert_request_refused(kind, without_client, "unknown", CloseSignal::Status(400));
+    let without_subscriber_id = r#"{"type":"subscription.request","aaep_version":"1.0.0","capabilities":{}}"#;
+    assert_request_refused(kind, without_subscriber_id, "unknown", CloseSignal::Status(400));
 }
 
 /// Asserts that a request is rejected with this reason and the transport's own signal, and creates no subscription.
 fn assert_request_refused(kind: TransportKind, request_text: &str, reason: &str, status: CloseSignal) {
     let mut fixture = TransportFixture::in_memory(kind);
     let mut connection = fixture.connect();
-    let answer = connection.subscribe(request_text);
-    assert_eq!(answer["type"], "subscription.rejected", "{answer}");
-    assert_eq!(answer["reason_code"], reason, "{answer}");
-    assert!(!answer["reason_message"].as_str().unwrap().is_empty());
+    let response = connection.subscribe(request_text);
+    assert_eq!(response["type"], "subscription.rejected", "{response}");
+    assert_eq!(response["reason_code"], reason, "{response}");
+    assert!(!response["reason_message"].as_str().unwrap().is_empty());
     assert_eq!(
         connection.close_signal(),
         kind.expected_signal(status, CloseSignal::Code(4001), CloseSignal::End, CloseSignal::StaysOpen)
@@ -118,11 +119,11 @@ pub(crate) fn the_first_message_must_be_a_subscription_request(kind: TransportKi
     let mut connection = fixture.connect();
     match kind {
         TransportKind::Sse => {
-            let answer =
+            let response =
                 fixture.agent.with_header("X-Other: 1").post("/aaep/v1/subscriptions", &renegotiation);
-            assert_eq!(answer.status, 403, "an agent's request is refused before it is read: {answer:?}");
-            let answer = connection.subscribe(&renegotiation);
-            assert_eq!(answer["type"], "subscription.rejected", "{answer}");
+            assert_eq!(response.status, 403, "an agent's request is refused before it is read: {response:?}");
+            let response = connection.subscribe(&renegotiation);
+            assert_eq!(response["type"], "subscription.rejected", "{response}");
             assert_eq!(connection.close_signal(), CloseSignal::Status(400));
         }
         TransportKind::Stdio => {
@@ -150,8 +151,8 @@ pub(crate) fn an_unauthenticated_listener_is_refused(kind: TransportKind) {
         match kind {
             TransportKind::Sse => {
                 let mut connection = SseListener::new(&fixture.hub.address, token);
-                let answer = connection.subscribe(&subscription_request(&json!({})));
-                assert_eq!(answer["reason_code"], "authentication_required", "C-E5: {answer}");
+                let response = connection.subscribe(&subscription_request(&json!({})));
+                assert_eq!(response["reason_code"], "authentication_required", "C-E5: {response}");
                 assert_eq!(connection.close_signal(), CloseSignal::Status(401));
             }
             TransportKind::WebSocket => assert_eq!(kind.connect(&mut fixture.hub, token).err(), Some(401)),
@@ -172,9 +173,9 @@ pub(crate) fn an_agent_token_cannot_subscribe(kind: TransportKind) {
     }
     let mut fixture = TransportFixture::in_memory(kind);
     let mut connection = kind.connect(&mut fixture.hub, &test_tokens().bank).unwrap();
-    let answer = connection.subscribe(&subscription_request(&json!({})));
+    let response = connection.subscribe(&subscription_request(&json!({})));
     assert_eq!(
-        (&answer["type"], &answer["reason_code"]),
+        (&response["type"], &response["reason_code"]),
         (&json!("subscription.rejected"), &json!("authorization_denied"))
     );
     assert_eq!(
@@ -188,18 +189,18 @@ pub(crate) fn an_agent_token_cannot_subscribe(kind: TransportKind) {
     );
 }
 
-pub(crate) fn narrower_capabilities_take_effect_at_once(kind: TransportKind) {
+pub(crate) fn narrower_capabilities_take_effect_immediately(kind: TransportKind) {
     let mut fixture = TransportFixture::in_memory(kind);
     let (mut connection, id) = fixture.connect_and_subscribe(&reply_capabilities());
     let session = fixture.start_session();
     assert_eq!(connection.next_event()["type"], "aaep:agent.session.started");
     let narrower = r#"{"preferred_verbosity":"terse","event_filters":{"include":["aaep:agent.*"],"exclude":["aaep:agent.progress.*"]},"supports_confirmation_reply":false}"#;
-    let answer = connection.request(&subscription_renegotiate(&id, narrower));
-    assert_eq!(accepted_subscription_id(&answer), id);
-    let honored = &answer["honored_capabilities"];
+    let response = connection.request(&subscription_renegotiate(&id, narrower));
+    assert_eq!(accepted_subscription_id(&response), id);
+    let honored = &response["honored_capabilities"];
     assert_eq!(honored["preferred_verbosity"], "terse");
     assert_eq!(honored["supports_confirmation_reply"], false);
-    assert_eq!(honored["supports_clarification_reply"], true, "unmentioned capabilities stay");
+    assert_eq!(honored["supports_clarification_reply"], true, "other capabilities do not change");
     let progress = json!({"type": "aaep:agent.progress.updated", "progress": {"percent": 5}});
     let done = json!({"type": "aaep:agent.session.completed", "summary_normal": "All is done now.", "summary_terse": "Done."});
     fixture.publish(&session, &[progress, done]);
@@ -220,9 +221,9 @@ pub(crate) fn summary_texts(event: &Value) -> Vec<String> {
 pub(crate) fn an_impossible_renegotiation_ends_the_subscription(kind: TransportKind) {
     let mut fixture = TransportFixture::in_memory(kind);
     let (mut connection, id) = fixture.connect_and_subscribe(&reply_capabilities());
-    let answer = connection.request(&subscription_renegotiate(&id, r#"{"max_events_per_second":0}"#));
-    assert_eq!(answer["type"], "subscription.rejected", "{answer}");
-    assert_eq!(answer["reason_code"], "capabilities_incompatible");
+    let response = connection.request(&subscription_renegotiate(&id, r#"{"max_events_per_second":0}"#));
+    assert_eq!(response["type"], "subscription.rejected", "{response}");
+    assert_eq!(response["reason_code"], "capabilities_incompatible");
     if !kind.has_tokens() {
         let last = connection.next_message();
         assert_eq!((&last["type"], &last["subscription_id"]), (&json!("subscription.close"), &json!(id)));

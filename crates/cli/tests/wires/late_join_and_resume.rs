@@ -39,14 +39,14 @@ pub(crate) fn a_returning_listener_misses_nothing_after_a_crash(kind: TransportK
     assert_nothing_missed(kind, true);
 }
 
-fn assert_nothing_missed(kind: TransportKind, crash: bool) {
+fn assert_nothing_missed(kind: TransportKind, after_crash: bool) {
     let mut fixture = TransportFixture::on_disk(kind);
     let (mut connection, mut id) = fixture.connect_and_subscribe(&reply_capabilities());
     let session = fixture.start_session();
     connection.events_until_type("session.started");
     fixture.publish_output(&session, "First. Sec", false);
     connection.events_until(|event| event["chunk"] == "First. ");
-    if crash {
+    if after_crash {
         fixture.hub.kill();
         fixture.restart_hub();
     } else if !connection.drop_connection() {
@@ -101,7 +101,10 @@ pub(crate) fn overtaken_events_are_not_lost(kind: TransportKind) {
     let mut received = connection.events_until_type("awaiting.confirmation");
     assert_eq!(received.last().unwrap()["reply_token"], token.as_str());
     let is_tool = |event: &&Value| event["type"].as_str().unwrap().starts_with("aaep:agent.tool.");
-    assert!(received.iter().filter(is_tool).count() < 6, "the question did not overtake: {received:?}");
+    assert!(
+        received.iter().filter(is_tool).count() < 6,
+        "the question did not overtake the tool events: {received:?}"
+    );
     if kind == TransportKind::Sse {
         connection.drop_connection();
         assert_eq!(
@@ -174,9 +177,9 @@ pub(crate) fn a_new_subscription_can_resume_after_an_event(kind: TransportKind) 
     let mut capabilities = reply_capabilities();
     capabilities["sayso"] = json!({"places": true, "after": "evt_ofLongAgo"});
     let mut connection = fixture.connect();
-    let answer = connection.subscribe(&subscription_request(&capabilities));
-    assert_eq!(answer["honored_capabilities"]["sayso"], json!({"places": true}), "{answer}");
-    assert_eq!(answer["negotiation_notes"], Value::Null, "{answer}");
+    let response = connection.subscribe(&subscription_request(&capabilities));
+    assert_eq!(response["honored_capabilities"]["sayso"], json!({"places": true}), "{response}");
+    assert_eq!(response["negotiation_notes"], Value::Null, "{response}");
     let session = fixture.start_session();
     let started = connection.next_event()["event_id"].clone();
     let position = connection.next_message();
@@ -194,15 +197,15 @@ pub(crate) fn a_new_subscription_can_resume_after_an_event(kind: TransportKind) 
     let mut resume_capabilities = reply_capabilities();
     resume_capabilities["sayso"] = json!({"after": started});
     let mut resumed = SseListener::new(&fixture.hub.address, &test_tokens().ben);
-    let answer = resumed.subscribe(&subscription_request(&resume_capabilities));
-    assert_eq!(answer["honored_capabilities"]["sayso"], resume_capabilities["sayso"], "{answer}");
+    let response = resumed.subscribe(&subscription_request(&resume_capabilities));
+    assert_eq!(response["honored_capabilities"]["sayso"], resume_capabilities["sayso"], "{response}");
     let resumed: &mut dyn ListenerConnection = &mut resumed;
     let missed = resumed.events_until_type("awaiting.confirmation");
     let missed: Vec<_> = missed.iter().map(|event| event["type"].clone()).collect();
     assert_eq!(missed, received, "the events after that one, in order");
-    // A position of an old journal means nothing in a new journal.
+    // A position from another journal is ignored.
     resume_capabilities["sayso"] = json!({"after": "at_1"});
-    let answer = SseListener::new(&fixture.hub.address, &test_tokens().ben)
+    let response = SseListener::new(&fixture.hub.address, &test_tokens().ben)
         .subscribe(&subscription_request(&resume_capabilities));
-    assert_eq!(answer["honored_capabilities"]["sayso"], Value::Null, "{answer}");
+    assert_eq!(response["honored_capabilities"]["sayso"], Value::Null, "{response}");
 }

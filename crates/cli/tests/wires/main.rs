@@ -76,8 +76,8 @@ const BEHAVIOURS: &[Behaviour] = &[
         "403; close 4003; the others do not accept agents",
     ),
     behaviour(
-        "narrower_capabilities_take_effect_at_once",
-        handshake::narrower_capabilities_take_effect_at_once,
+        "narrower_capabilities_take_effect_immediately",
+        handshake::narrower_capabilities_take_effect_immediately,
         "",
     ),
     behaviour(

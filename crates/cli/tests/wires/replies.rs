@@ -59,12 +59,12 @@ pub(crate) fn a_clarification_is_answered(kind: TransportKind) {
         connection.events_until_type("awaiting.clarification").pop().unwrap()["reply_token"],
         token.as_str()
     );
-    let answer = |response: Value| {
+    let clarification_reply = |response: Value| {
         json!({"type": "clarification.reply", "reply_token": token, "response": response, "subscription_id": id, "timestamp": now()})
             .to_string()
     };
     for wrong in [json!("c"), json!(true), json!(1), json!("")] {
-        connection.send(&answer(wrong));
+        connection.send(&clarification_reply(wrong));
     }
     crate::forged_replies::wait_until_processed(&mut *connection, &id);
     assert_eq!(
@@ -72,7 +72,7 @@ pub(crate) fn a_clarification_is_answered(kind: TransportKind) {
         "pending",
         "an invalid response leaves the question open"
     );
-    connection.send(&answer(json!("b")));
+    connection.send(&clarification_reply(json!("b")));
     let outcome = fixture.wait_for_outcome(&session, &token);
     assert_eq!((&outcome["response"], &outcome["by"]), (&json!("b"), &json!("reply")), "{outcome}");
     let resolution = connection.wait_for_resolution(&token);
@@ -97,14 +97,14 @@ pub(crate) fn a_deadline_extension_moves_the_deadline(kind: TransportKind) {
     short["timeout_seconds"] = json!(15);
     let token = fixture.ask(&session, &short);
     // A second question, asked later with the same timeout and no extension, shows when the first would have expired.
-    let mut other = short.clone();
-    other["action"] = json!("Send 7 euro to Ben.");
-    other["arguments"]["amount"] = json!("7.00");
-    let witness = fixture.ask(&session, &other);
-    connection.events_until(|event| event["reply_token"] == witness.as_str());
+    let mut second_question = short.clone();
+    second_question["action"] = json!("Send 7 euro to Ben.");
+    second_question["arguments"]["amount"] = json!("7.00");
+    let unextended_token = fixture.ask(&session, &second_question);
+    connection.events_until(|event| event["reply_token"] == unextended_token.as_str());
     let extension = json!({"type": "sayso:deadline.extend", "reply_token": token, "subscription_id": id, "timestamp": now(), "seconds": 50});
     connection.send(&extension.to_string());
-    let expired = connection.wait_for_resolution(&witness);
+    let expired = connection.wait_for_resolution(&unextended_token);
     assert_eq!(expired["extensions"]["sayso"]["by"], "timeout", "{expired}");
     assert_eq!(fixture.question_status(&session, &token)["status"], "pending", "the deadline was extended");
     connection.send(&reply(&id, &token, "accept").to_string());

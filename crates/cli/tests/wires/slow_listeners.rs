@@ -59,7 +59,7 @@ pub(crate) fn a_slow_listener_receives_all_text_once(kind: TransportKind) {
     full_text += "The end.";
     let done = json!({"type": "aaep:agent.session.completed", "summary_normal": "All is done."});
     slow.fixture.publish(&slow.session, &[done]);
-    let completed = |event: &Value| event["type"] == "aaep:agent.session.completed";
+    let is_completed = |event: &Value| event["type"] == "aaep:agent.session.completed";
     let text = |events: &[Value]| {
         let mut position = 0;
         let mut text = String::new();
@@ -71,16 +71,16 @@ pub(crate) fn a_slow_listener_receives_all_text_once(kind: TransportKind) {
         }
         text
     };
-    let neighbour_events = slow.neighbour_reads_until(completed);
+    let neighbour_events = slow.neighbour_reads_until(is_completed);
     assert_eq!(text(&neighbour_events), full_text);
-    let own_events = slow.connection.events_until(completed);
+    let own_events = slow.connection.events_until(is_completed);
     assert_eq!(text(&own_events), full_text);
-    let chunks = |events: &[Value]| events.iter().filter(|event| event["chunk"].is_string()).count();
+    let count_chunks = |events: &[Value]| events.iter().filter(|event| event["chunk"].is_string()).count();
     assert!(
-        chunks(&own_events) < chunks(&neighbour_events),
+        count_chunks(&own_events) < count_chunks(&neighbour_events),
         "{} of {} events",
-        chunks(&own_events),
-        chunks(&neighbour_events)
+        count_chunks(&own_events),
+        count_chunks(&neighbour_events)
     );
 }
 

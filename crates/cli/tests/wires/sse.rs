@@ -31,13 +31,13 @@ impl SseListener {
         }
     }
 
-    /// Opens the event stream, optionally after this event.
-    fn open_stream(&mut self, last: Option<&str>) {
-        let last = last.map(|id| format!("Last-Event-ID: {id}\r\n")).unwrap_or_default();
+    /// Opens the event stream. With an event id, the stream continues after that event.
+    fn open_stream(&mut self, last_event_id: Option<&str>) {
+        let resume_header = last_event_id.map(|id| format!("Last-Event-ID: {id}\r\n")).unwrap_or_default();
         let bearer = format!("Authorization: Bearer {}\r\n", self.token);
         let mut stream = self.client.connect();
         let request = format!(
-            "GET /aaep/v1/events?subscription_id={} HTTP/1.1\r\nHost: {}\r\n{bearer}{last}Accept: text/event-stream\r\nCache-Control: no-cache\r\n\r\n",
+            "GET /aaep/v1/events?subscription_id={} HTTP/1.1\r\nHost: {}\r\n{bearer}{resume_header}Accept: text/event-stream\r\nCache-Control: no-cache\r\n\r\n",
             self.subscription, self.address
         );
         stream.write_all(request.as_bytes()).unwrap();
@@ -201,11 +201,11 @@ impl SseParser {
                 return Some(SseBlock::Comment);
             }
             let (field, value) = line.split_once(':').unwrap_or((&line, ""));
-            self.field(field, value.strip_prefix(' ').unwrap_or(value));
+            self.apply_field(field, value.strip_prefix(' ').unwrap_or(value));
         }
     }
 
-    fn field(&mut self, field: &str, value: &str) {
+    fn apply_field(&mut self, field: &str, value: &str) {
         match field {
             "event" => value.clone_into(&mut self.kind),
             "data" => {

@@ -97,7 +97,7 @@ impl ListenerConnection for StdioListener {
         match self.read() {
             None => CloseSignal::End,
             Some(message) => {
-                assert_eq!(message["id"], id, "not the answer to the ping: {message}");
+                assert_eq!(message["id"], id, "not the response to the ping: {message}");
                 CloseSignal::StaysOpen
             }
         }

@@ -144,7 +144,7 @@ pub(crate) fn wait_for_message(
     loop {
         match next() {
             ReceivedMessage::Message(message) => return message,
-            ReceivedMessage::End(signal) => panic!("the connection ended before an answer: {signal:?}"),
+            ReceivedMessage::End(signal) => panic!("the connection ended before a response: {signal:?}"),
             other => pending.push_back(other),
         }
     }

@@ -14,15 +14,15 @@ use crate::transport::{
 
 pub(crate) struct UnixSocketListener {
     client: UnixSocketClient,
-    newline_framed: bool,
+    is_newline_framed: bool,
     pending: VecDeque<ReceivedMessage>,
 }
 
 impl UnixSocketListener {
-    pub(crate) fn connect(path: &Path, newline_framed: bool) -> Self {
-        let mut client = UnixSocketClient::new(path, newline_framed);
+    pub(crate) fn connect(path: &Path, is_newline_framed: bool) -> Self {
+        let mut client = UnixSocketClient::new(path, is_newline_framed);
         client.stream().set_read_timeout(Some(Duration::from_mins(2))).unwrap();
-        Self { client, newline_framed, pending: VecDeque::new() }
+        Self { client, is_newline_framed, pending: VecDeque::new() }
     }
 
     fn read(client: &mut UnixSocketClient) -> ReceivedMessage {
@@ -61,7 +61,7 @@ impl ListenerConnection for UnixSocketListener {
     }
 
     fn reconnect(&mut self, hub: &mut TransportHub, request: &str) -> Reconnection {
-        *self = Self::connect(&hub.socket, self.newline_framed);
+        *self = Self::connect(&hub.socket, self.is_newline_framed);
         let accepted = self.subscribe(request);
         Reconnection::NewSubscription(accepted["subscription_id"].as_str().unwrap().to_owned())
     }

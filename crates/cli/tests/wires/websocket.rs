@@ -24,8 +24,8 @@ impl WebSocketListener {
         let bearer = format!("Bearer {token}");
         let headers = [("Sec-WebSocket-Protocol", "aaep.v1"), ("Authorization", &bearer)];
         let headers = if token.is_empty() { &headers[..1] } else { &headers };
-        let (socket, answer) = testing::websocket::upgrade(address, "/aaep/v1/ws", headers)?;
-        assert_eq!(answer.headers()["Sec-WebSocket-Protocol"], "aaep.v1");
+        let (socket, response) = testing::websocket::upgrade(address, "/aaep/v1/ws", headers)?;
+        assert_eq!(response.headers()["Sec-WebSocket-Protocol"], "aaep.v1");
         socket.get_ref().set_read_timeout(Some(Duration::from_mins(2))).unwrap();
         Ok(Self { socket, token: token.to_owned(), pending: VecDeque::new() })
     }

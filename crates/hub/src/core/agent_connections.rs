@@ -88,8 +88,8 @@ impl Core {
         {
             return Ok(Some(refusal));
         }
-        let on_connection = TurnContext { connection: Some(connection), ..*context };
-        let reply = self.handle(id, principal, command, &on_connection)?;
+        let connection_context = TurnContext { connection: Some(connection), ..*context };
+        let reply = self.handle(id, principal, command, &connection_context)?;
         match (&reply, command) {
             (Some(HubReply::SessionStarted { session_id }), _) => {
                 if let Err(refusal) = self.follow_and_renew_lease(principal, connection, session_id, context)
@@ -114,8 +114,8 @@ impl Core {
         HubReply::SessionFollowed { session_id: live.id.clone(), state: live.state().clone() }
     }
 
-    /// Makes a connection follow a session, if the session belongs to its principal. The first time, the connection
-    /// receives the notices it may have missed.
+    /// Makes a connection follow a session and renews the session's lease, if the session belongs to the principal.
+    /// When a connection starts to follow, it receives the notices that it may have missed.
     fn follow_and_renew_lease(
         &mut self,
         principal: &Principal,
@@ -138,19 +138,19 @@ impl Core {
             return Err(LimitReached::Followers.into());
         }
         self.agent_connections.follow(connection, session);
-        let unspent = |status| {
+        let is_resolved_and_unspent = |status| {
             !matches!(status, aaep::consent::QuestionStatus::Open | aaep::consent::QuestionStatus::Spent)
         };
         let resolved: Vec<_> = self
             .questions
             .session_questions(&id)
-            .filter(|question| unspent(question.status))
+            .filter(|question| is_resolved_and_unspent(question.status))
             .map(|question| question.token.clone())
             .collect();
         for token in resolved {
             self.notify_stored_decision(connection, &id, &token);
         }
-        // Questions that were resolved in this turn, before the connection followed the session.
+        // Some questions may have been resolved in this turn, before the connection followed the session.
         let same_turn = self.staged.resolved.iter().filter(|(_, asking_session, _)| *asking_session == id);
         let same_turn =
             same_turn.map(|(token, _, outcome)| (connection, resolved_notice(&id, token, outcome.clone())));
@@ -158,7 +158,7 @@ impl Core {
         Ok(())
     }
 
-    /// Notifies all followers of a session that a question is resolved, once that is stored.
+    /// Stages a notice that a question is resolved, for every follower of the session.
     pub(super) fn notify_followers(
         &mut self,
         session: &SessionId,
@@ -170,7 +170,7 @@ impl Core {
         }
     }
 
-    /// Notifies the followers of a session that it ended in this turn, except the connection that ended it.
+    /// Stages a notice that the session ended, for every follower except the connection that ended it.
     pub(super) fn notify_session_end(&mut self, session: &SessionId, context: &TurnContext) {
         let reason = self.staged.post_commit.iter().rev().find_map(|action| match action {
             PostCommit::Event { committed, .. } if committed.event.envelope.session_id == *session => {
@@ -191,7 +191,7 @@ impl Core {
         self.staged.ended_sessions.push(session.clone());
     }
 
-    /// Repeats the notice if a question, asked again with the same idempotency key, is already resolved.
+    /// Repeats the notice if an agent asks a resolved question again with the same idempotency key.
     fn notify_if_resolved(&mut self, connection: AgentConnectionId, session: &SessionId, token: &ReplyToken) {
         if self.questions.question(token).is_some_and(aaep::consent::Question::is_open) {
             return;
@@ -205,11 +205,11 @@ impl Core {
         session: &SessionId,
         token: &ReplyToken,
     ) {
-        let already_staged = |(target, notice): &(AgentConnectionId, AgentNotice)| {
+        let is_already_staged = |(target, notice): &(AgentConnectionId, AgentNotice)| {
             *target == connection
                 && matches!(notice, AgentNotice::QuestionResolved { token: resolved, .. } if resolved == token)
         };
-        if self.staged.notices.iter().any(already_staged) {
+        if self.staged.notices.iter().any(is_already_staged) {
             return;
         }
         // If the journal cannot be read now, this notice is not sent. The agent can query the question with GET.

@@ -27,7 +27,7 @@ impl Core {
         }
     }
 
-    /// Ends the lease of a session now.
+    /// Makes the lease of a session expire now.
     pub(super) fn expire_lease(&mut self, id: &SessionId, now: UnixMillis) {
         let Some(live) = self.sessions.get_mut(id) else { return };
         self.lease_checks.remove(&(live.lease_check_at, id.clone()));
@@ -90,7 +90,7 @@ impl Core {
             .any(|question| is_accepted(question.status) && !is_used(&question.token))
     }
 
-    /// Records that a call which did not need consent was covered by one.
+    /// Marks the consent that covers this call as used, although the call did not need consent.
     pub(super) fn record_consent_use(&mut self, call: &GuardedCall<'_>) {
         if let Some(token) = self.questions.find_covering(call).cloned()
             && let Some(live) = self.sessions.get_mut(call.session_id)

@@ -22,10 +22,10 @@ use crate::compose::{self, EnvelopeFields, SaysoExtension};
 use crate::delivery::{CloseReason, Frame, OrderingClass, position_from_id, position_to_id};
 use crate::{ListenerId, Principal, Scope};
 
-/// How many events before the resume position a replay starts, to recreate text that was held back or merged there.
-const MAX_HELD_EVENTS: u64 = 256;
+/// A replay starts this many events before the resume position, to recreate text that was held back or merged there.
+const REPLAY_LOOKBACK_EVENTS: u64 = 256;
 
-/// The last log position at which terms applied, and these terms.
+/// The last log position at which terms applied, and the terms.
 pub(super) type TermsPeriod = (u64, Arc<ShapingTerms>);
 
 /// The point from which a connection listens.
@@ -168,7 +168,7 @@ impl Core {
         let private_frames = missed.unwrap_or_else(|| {
             // All groups with the same terms must produce the same text, no matter when a listener joins.
             if !is_time_dependent(&shaping_terms) && !self.delivery_groups.contains(&shaping_terms, &scope) {
-                let from = self.last_position.saturating_sub(MAX_HELD_EVENTS);
+                let from = self.last_position.saturating_sub(REPLAY_LOOKBACK_EVENTS);
                 self.replay_log(from, &mut shaper, &[(u64::MAX, shaping_terms.clone())], &scope, context);
             }
             self.snapshot_frames(&subscription, last_event_id.as_deref(), &shaping_terms, &scope, context)
@@ -188,8 +188,8 @@ impl Core {
         outputs.push(TurnOutput::Join { listener, group, private_frames, resume_position: from });
     }
 
-    /// Whether all events after this one are stored. Ids of log positions are not accepted here, because another
-    /// subscription cannot know them, and because they mean nothing in a new log.
+    /// Whether all events after this event are stored. Ids that encode a log position are not accepted here, because
+    /// another subscription cannot know them, and because they mean nothing in a new log.
     pub(super) fn can_resume_after(&mut self, event: &str) -> bool {
         let position = self.journal.event_position(event).ok().flatten().map(Position::get);
         position.is_some_and(|position| self.can_replay_from(position))
@@ -227,29 +227,30 @@ impl Core {
         // back when the listener left.
         let from = match position {
             Some(position) if depends_on_time => position,
-            Some(position) => position.saturating_sub(MAX_HELD_EVENTS),
+            Some(position) => position.saturating_sub(REPLAY_LOOKBACK_EVENTS),
             None => end.saturating_sub(max_replay_events).max(self.trimmed_up_to),
         };
-        let mut found = position == Some(from);
+        let mut is_after_last = position == Some(from);
         let mut frames = Vec::new();
-        let first = periods.iter().find(|(until, _)| *until > from).map(|(_, shaping_terms)| shaping_terms);
-        let mut shaper = new_shaper(first?, self.limits.shaping);
-        let (all, is_complete) = self.replay_log(from, &mut shaper, periods, scope, context)?;
+        let first_terms =
+            periods.iter().find(|(until, _)| *until > from).map(|(_, shaping_terms)| shaping_terms);
+        let mut shaper = new_shaper(first_terms?, self.limits.shaping);
+        let (shaped_events, is_complete) = self.replay_log(from, &mut shaper, periods, scope, context)?;
         if !is_complete {
             return None;
         }
-        for shaped in all {
-            found |= position.is_some_and(|position| shaped.position > position);
-            if found {
+        for shaped in shaped_events {
+            is_after_last |= position.is_some_and(|position| shaped.position > position);
+            if is_after_last {
                 shaped.for_each_frame(|frame| frames.push(frame));
             }
-            found |= shaped.out.event().envelope.event_id.as_str() == last_event_id;
+            is_after_last |= shaped.out.event().envelope.event_id.as_str() == last_event_id;
         }
-        (found || position.is_some()).then_some((shaper, frames))
+        (is_after_last || position.is_some()).then_some((shaper, frames))
     }
 
     /// Shapes all events after a position, with the terms that applied at the time. Also returns whether the events
-    /// are complete.
+    /// are complete. They may be incomplete if it is unknown for which person a session was.
     pub(super) fn replay_log(
         &mut self,
         from: u64,
@@ -259,7 +260,7 @@ impl Core {
         context: &TurnContext,
     ) -> Option<(Vec<ShapedEvent>, bool)> {
         let mut periods = periods.iter().skip_while(|(until, _)| *until <= from).peekable();
-        let (mut all, mut is_complete) = (Vec::new(), true);
+        let (mut shaped_events, mut is_complete) = (Vec::new(), true);
         let mut people = HashMap::new();
         let max_events = usize::try_from(self.last_position.saturating_sub(from)).unwrap_or(usize::MAX);
         for stored in self.journal.events(Position::new(from), max_events).ok()? {
@@ -284,18 +285,18 @@ impl Core {
             let frame = Frame::event(&stored.event_id, text, position, is_critical);
             let frame = Arc::new(frame.with_session(&stored.session, ordering));
             shaper.push_at(&Arc::new(CommittedEvent { event, frame }), position);
-            all.extend(std::iter::from_fn(|| next_shaped_event(shaper, position, context.now)));
+            shaped_events.extend(std::iter::from_fn(|| next_shaped_event(shaper, position, context.now)));
         }
         if let Some((_, shaping_terms)) =
             periods.last().filter(|(_, shaping_terms)| !Arc::ptr_eq(shaper.terms(), shaping_terms))
         {
             shaper.renegotiate(shaping_terms.clone());
         }
-        Some((all, is_complete))
+        Some((shaped_events, is_complete))
     }
 
-    /// Returns the person of a session, and whether it could be determined. It cannot if the first event of an ended
-    /// session was deleted.
+    /// Returns the person of a session, and whether the person is known. If the first event of an ended session was
+    /// deleted, the person is not known.
     fn person_of(&mut self, session: &SessionId) -> (Option<Arc<str>>, bool) {
         if let Some(live) = self.sessions.get(session) {
             return (live.person.clone(), true);
@@ -356,8 +357,8 @@ impl Core {
             }
         }
         if !frames.is_empty() {
-            // Clients must not resume from frames that describe the past.
-            frames.push(Arc::new(Frame::resume_point(&position_to_id(self.last_position))));
+            // Clients must resume from the end of the log, not from one of these frames.
+            frames.push(Arc::new(Frame::resume_position(&position_to_id(self.last_position))));
         }
         frames
     }

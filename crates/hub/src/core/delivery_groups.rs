@@ -23,7 +23,7 @@ pub(super) struct DeliveryGroups {
 struct DeliveryGroup {
     key: (Arc<ShapingTerms>, Arc<Scope>),
     shaper: Shaper<CommittedEvent>,
-    listeners: usize,
+    listener_count: usize,
 }
 
 impl DeliveryGroups {
@@ -45,7 +45,7 @@ impl DeliveryGroups {
         if let Some(id) = existing
             && let Some(group) = self.groups.get_mut(&id).filter(|group| group.shaper.held_count() == 0)
         {
-            group.listeners += 1;
+            group.listener_count += 1;
             return id;
         }
         let id = self.create(&key, shaper);
@@ -70,12 +70,12 @@ impl DeliveryGroups {
     ) -> DeliveryGroupId {
         self.last_id += 1;
         let id = DeliveryGroupId(self.last_id);
-        self.groups.insert(id, DeliveryGroup { key: key.clone(), shaper, listeners: 1 });
+        self.groups.insert(id, DeliveryGroup { key: key.clone(), shaper, listener_count: 1 });
         id
     }
 
-    /// Moves a listener to the group of its new terms. If the old group holds events back, the listener takes them
-    /// along and gets its own group, because no other listener waits for these events.
+    /// Moves a listener to the group of its new terms. If the old group holds events back, the listener gets its own
+    /// group with these events, because no other listener with the new terms waits for them.
     pub(super) fn move_listener(
         &mut self,
         from: DeliveryGroupId,
@@ -99,8 +99,8 @@ impl DeliveryGroups {
     /// Removes a listener from its group. A group without listeners is deleted.
     pub(super) fn leave(&mut self, id: DeliveryGroupId) {
         let Some(group) = self.groups.get_mut(&id) else { return };
-        group.listeners -= 1;
-        if group.listeners == 0
+        group.listener_count -= 1;
+        if group.listener_count == 0
             && let Some(group) = self.groups.remove(&id)
         {
             self.remove_key(id, &group);
@@ -130,7 +130,7 @@ impl DeliveryGroups {
         }
     }
 
-    /// Whether a listener receives events of this agent for this person.
+    /// Whether any listener receives events of this agent for this person.
     pub(super) fn has_listener_for(&self, agent: &str, person: Option<&str>) -> bool {
         self.groups.values().any(|group| group.key.1.covers(agent, person))
     }
@@ -182,10 +182,10 @@ fn drain(
 /// An event that has left a shaper.
 pub(super) struct ShapedEvent {
     pub(super) out: OutgoingEvent<CommittedEvent>,
-    /// The log position at the time when it left.
+    /// The log position when the event left the shaper.
     pub(super) position: u64,
-    /// The log position to resume from, if it is not the event itself. With time-dependent terms an event may leave
-    /// before earlier ones, and would be merged differently the next time.
+    /// The log position to resume from, if clients cannot resume from the event itself. With time-dependent terms, an
+    /// event may leave before earlier events, and a replay may merge it differently.
     resume_position: Option<u64>,
 }
 
@@ -209,7 +209,7 @@ impl ShapedEvent {
         match self.resume_position {
             Some(from) => {
                 send(frame.without_id());
-                send(Arc::new(Frame::resume_point(&position_to_id(from))));
+                send(Arc::new(Frame::resume_position(&position_to_id(from))));
             }
             None => send(frame),
         }

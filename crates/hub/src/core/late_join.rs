@@ -28,13 +28,13 @@ impl Core {
             .filter(|(_, live)| scope.covers(&live.agent, live.person.as_deref()))
             .map(|(id, _)| id.clone())
             .collect();
-        let mut first: Option<u64> = None;
+        let mut earliest: Option<u64> = None;
         for id in &open {
-            let started_at =
+            let start =
                 self.journal.session_events(id.as_str(), Position::START, 1).ok()?.pop()?.position.get();
-            first = Some(first.map_or(started_at, |first| first.min(started_at)));
+            earliest = Some(earliest.map_or(start, |earliest| earliest.min(start)));
         }
-        let before = first?.saturating_sub(1);
+        let before = earliest?.saturating_sub(1);
         if before < self.trimmed_up_to
             || self.last_position.saturating_sub(before) > self.limits.max_replay_events as u64
         {
@@ -42,10 +42,10 @@ impl Core {
         }
         let (_, shaping_terms) = periods.last()?;
         let mut shaper = new_shaper(shaping_terms, self.limits.shaping);
-        let (all, _) =
+        let (shaped_events, _) =
             self.replay_log(before, &mut shaper, &[(u64::MAX, shaping_terms.clone())], scope, context)?;
         let mut frames = Vec::new();
-        for shaped in all {
+        for shaped in shaped_events {
             if open.contains(&shaped.out.event().envelope.session_id) {
                 shaped.for_each_frame(|frame| frames.push(frame));
             }

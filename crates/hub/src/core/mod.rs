@@ -2,8 +2,8 @@
 //!
 //! [`Core::run_turn`] takes the waiting requests and the current time. It handles each request and stages the
 //! effects. Then it writes them to the journal in one batch, applies them, and returns the outputs. If the batch
-//! cannot be written, nothing of the turn is applied: the state is rebuilt from the journal, and every sender gets an
-//! error. [`Core::next_deadline`] says when a turn is due without a request.
+//! cannot be written, no part of the turn is applied. Instead, the state is rebuilt from the journal, and every sender
+//! gets an error. [`Core::next_deadline`] says when a turn is due without a request.
 
 mod agent_connections;
 mod agent_liveness;
@@ -117,9 +117,9 @@ pub struct Core {
 /// How long the hub waits after a failed write before it acts on its own again, in milliseconds.
 const WRITE_RETRY_BACKOFF_MS: i64 = 1_000;
 
-/// Maximum number of further rounds in which one turn handles messages about the same question. Messages beyond that
-/// have no effect, as if they had arrived after the answer.
-const MAX_ROUNDS_PER_TURN: usize = 4;
+/// Maximum number of further rounds in which one turn handles deferred messages. Messages that are still deferred after
+/// that have no effect, as if they had arrived after the answer.
+const MAX_DEFERRED_ROUNDS: usize = 4;
 
 /// What request handlers need to know about the current turn.
 #[derive(Clone, Copy, Debug)]
@@ -166,7 +166,7 @@ enum PostCommit {
 }
 
 impl Core {
-    /// Creates the hub from a journal, in the state in which it stopped.
+    /// Creates the hub with the state that is stored in the journal.
     pub fn new(
         journal: Box<dyn Journal>,
         producer: Producer,
@@ -235,7 +235,7 @@ impl Core {
                 if let HubCommand::DisconnectAgent { connection } = request.command {
                     self.agent_connections.remove_connection(connection);
                 }
-                if !request.command.expects_no_reply() {
+                if request.command.expects_reply() {
                     outputs.push(TurnOutput::Reply(request.id, HubReply::Unavailable(reason.clone())));
                 }
             }
@@ -246,11 +246,11 @@ impl Core {
             requests.into_iter().filter_map(|request| self.handle_or_defer(request, &context)).collect();
         self.run_timers(&context);
         let mut outputs = self.commit_turn(&context);
-        for round in 1..=MAX_ROUNDS_PER_TURN {
+        for round in 1..=MAX_DEFERRED_ROUNDS {
             if deferred.is_empty() {
                 break;
             }
-            context.is_last_round = round == MAX_ROUNDS_PER_TURN;
+            context.is_last_round = round == MAX_DEFERRED_ROUNDS;
             deferred =
                 deferred.into_iter().filter_map(|request| self.handle_or_defer(request, &context)).collect();
             outputs.extend(self.commit_turn(&context));
@@ -358,7 +358,7 @@ impl Core {
                 self.cancel_wait(*request);
                 return Ok(None);
             }
-            // Nested connections are malformed (next arm): they have no meaning and could overflow the stack.
+            // The next arm refuses nested `OnConnection` commands, which are meaningless and could overflow the stack.
             HubCommand::OnConnection { connection, command }
                 if !matches!(**command, HubCommand::OnConnection { .. }) =>
             {
@@ -468,7 +468,7 @@ impl Core {
         for request in self.pending_waits.take_all() {
             outputs.push(TurnOutput::Reply(request, HubReply::Unavailable(reason.clone())));
         }
-        // Closes the connections; clients reconnect and resume from what is stored.
+        // Clients whose connections are closed reconnect and resume from what is stored.
         outputs.extend(std::mem::take(&mut self.listeners).into_keys().map(TurnOutput::Close));
         outputs.push(TurnOutput::Log(log_event));
         self.retry_at = context.now.saturating_add(WRITE_RETRY_BACKOFF_MS);
@@ -482,7 +482,7 @@ impl Core {
         outputs
     }
 
-    /// Rebuilds the state from the journal. Agent connections stay open: each gets an error for its request.
+    /// Rebuilds the state from the journal. Agent connections stay open.
     fn rebuild(&mut self, now: UnixMillis) -> Result<(), journal::JournalError> {
         self.restore(now)?;
         self.agent_connections.retain_sessions(|session| self.sessions.contains_key(session));

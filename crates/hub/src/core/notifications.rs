@@ -21,8 +21,7 @@ pub(super) struct HubEvent {
 }
 
 impl HubEvent {
-    /// Creates an event. The first language is that of its texts; if the list is empty, they are in the session's
-    /// language.
+    /// Creates an event. Its texts are in the first of the languages, or in the session's language if the list is empty.
     pub(super) fn new(
         mut payload: TapeWriter,
         kind: &EventType,
@@ -67,13 +66,13 @@ pub(super) fn deadline_extended_event(extended: &DeadlineExtended, now: UnixMill
     deadline_event(&extended.token, extended.deadline, "There is more time to answer", now)
 }
 
-/// Like [`deadline_extended_event`], for a listener that receives the question after this event.
+/// Like [`deadline_extended_event`], but for a listener that receives the question after this event.
 pub(super) fn deadline_extended_before_question(
     token: &ReplyToken,
     deadline: UnixMillis,
     now: UnixMillis,
 ) -> HubEvent {
-    deadline_event(token, deadline, "The next question has more time", now)
+    deadline_event(token, deadline, "There is more time for the next question", now)
 }
 
 fn deadline_event(token: &ReplyToken, deadline: UnixMillis, announcement: &str, now: UnixMillis) -> HubEvent {
@@ -83,8 +82,8 @@ fn deadline_event(token: &ReplyToken, deadline: UnixMillis, announcement: &str, 
     let clock = until.get(11..19).unwrap_or_default();
     progress_event([
         &format!("More time: {span}."),
-        &format!("{announcement}: {span} from now."),
-        &format!("{announcement}: {span} from now, until {clock} UTC."),
+        &format!("{announcement}: {span}."),
+        &format!("{announcement}: {span}, until {clock} UTC."),
     ])
     .with_extension(SaysoExtension::DeadlineExtended { token: token.clone(), deadline })
 }
@@ -123,8 +122,8 @@ const MAX_BARE_STATE_CHANGE_BYTES: usize = 192;
 /// Creates the event about a resolved question. It is the state change with which the session continues.
 pub(super) fn resolution_event(resolution: &Resolution, to: &AgentState) -> HubEvent {
     let effect = match &resolution.answer {
-        QuestionAnswer::Decision(Decision::Accept) => " It will be done.",
-        QuestionAnswer::Decision(_) => " It will not be done.",
+        QuestionAnswer::Decision(Decision::Accept) => " The action will be performed.",
+        QuestionAnswer::Decision(_) => " The action will not be performed.",
         QuestionAnswer::Response(_) => " The agent will use its default answer.",
         _ => "",
     };

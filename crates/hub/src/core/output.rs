@@ -35,10 +35,10 @@ impl Core {
         key: Option<&str>,
         context: &TurnContext,
     ) -> HubReply {
-        let complete = if chunk.complete { "1" } else { "0" };
-        let parts = [session.as_str(), chunk.id.unwrap_or(""), complete, chunk.text];
-        // Language and media type were added later; without them the digest stays the same, so that older keys remain
-        // valid.
+        let complete_digit = if chunk.complete { "1" } else { "0" };
+        let parts = [session.as_str(), chunk.id.unwrap_or(""), complete_digit, chunk.text];
+        // Language and media type were added later. Without them, the digest is the same as in older versions, so that
+        // older idempotency keys remain valid.
         let parts = parts.into_iter().chain(chunk.language.into_iter().flat_map(|tag| ["\0", tag]));
         let parts = parts.chain(chunk.content_type.into_iter().flat_map(|media_type| ["\0\0", media_type]));
         let keyed_request = key.map(|key| (key, Digest::of_parts(parts.map(str::as_bytes))));
@@ -47,9 +47,9 @@ impl Core {
         }
         let Some(live) = self.owned_session(principal, session) else { return HubReply::NotFound };
         live.last_seen = Some(context.now);
-        let open = live.machine.open_outputs().find(|(id, _)| *id == chunk.id);
-        let mut position = open.map_or(0, |(_, next)| next);
-        // While a question is open, leaving `awaiting_input` would mean that it was answered (decision 15).
+        let open_output = live.machine.open_outputs().find(|(id, _)| *id == chunk.id);
+        let mut position = open_output.map_or(0, |(_, next)| next);
+        // While a question is open, leaving `awaiting_input` would mean that the question was answered (decision 15).
         let awaits_input = *live.state() == AgentState::AwaitingInput;
         let is_writing = awaits_input || *live.state() == AgentState::WritingOutput;
         if chunk.text.is_empty() && !chunk.complete {
@@ -65,8 +65,8 @@ impl Core {
         }
         let texts = split_text(chunk.text);
         let last = texts.len() - 1;
-        for (at, text) in texts.into_iter().enumerate() {
-            let complete = chunk.complete && at == last;
+        for (index, text) in texts.into_iter().enumerate() {
+            let complete = chunk.complete && index == last;
             events.push(chunk_event(self.scratch.take_writer(), chunk, text, position, complete, &[]));
             position += text.chars().count() as u64;
         }

@@ -191,7 +191,7 @@ impl Core {
     ) -> Result<Arc<str>, HubReply> {
         let id = self.new_id("evt_", context);
         let Some(live) = self.sessions.get_mut(session) else { return Err(HubReply::NotFound) };
-        // Even if the clock goes back, the session's timestamps do not (§3.2.5).
+        // If the clock goes back, the session's timestamps must not go back (§3.2.5).
         let at = context.now.max(live.last_timestamp);
         let mut event = std::mem::take(&mut self.scratch.event_writer);
         let timestamp = self.scratch.format_timestamp(at);
@@ -241,12 +241,12 @@ impl Core {
             .map_err(MalformedRequest::InvalidEvent)?;
         let doc = event.doc()?;
         let composed = ComposedEvent { id: &id, doc, is_critical, token: token.as_ref(), arguments };
-        let owner = self.validate_and_stage(session, &composed, savepoint, context)?;
+        let session_id = self.validate_and_stage(session, &composed, savepoint, context)?;
         let body = event.take(self.scratch.spare_texts.pop());
         self.scratch.event_writer = event;
         self.staged.writes.push(OwnedEntry::Event {
             position: self.last_position,
-            session: owner,
+            session: session_id,
             event_id: id.clone(),
             at: context.now,
             is_critical,
@@ -274,7 +274,8 @@ impl Core {
         self.staged.post_commit.push(PostCommit::Emit(TurnOutput::Log(log_event)));
     }
 
-    /// Validates an event and stages its effects, except the journal entry of the event itself. Returns its session.
+    /// Validates an event and stages its effects, except the journal entry of the event itself. Returns the event's
+    /// session.
     fn validate_and_stage(
         &mut self,
         session: &SessionId,
@@ -342,7 +343,7 @@ impl Core {
         }
         self.last_position += 1;
         if let Some(event) = event {
-            // The state change before a question overtakes other frames together with the question (decision 10).
+            // The state change before a question overtakes other frames, as the question itself does (decision 10).
             let ordering = OrderingClass::of(&event);
             let frame = Frame::event(
                 composed.id,
@@ -400,8 +401,9 @@ struct ComposedEvent<'n> {
     id: &'n Arc<str>,
     doc: Doc<'n>,
     is_critical: bool,
-    /// The token of the consent that a call spends, and the call's arguments, if given.
+    /// The reply token of the consent that a call spends.
     token: Option<&'n ReplyToken>,
+    /// The arguments of a call.
     arguments: Option<&'n str>,
 }
 

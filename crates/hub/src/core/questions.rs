@@ -220,10 +220,10 @@ impl Core {
         });
     }
 
-    /// Stages the event about a resolved question, and ends the agent's wait for it.
+    /// Stages the event about a resolved question, and replies to the waits for its answer.
     fn announce_resolution(&mut self, resolution: &Resolution, context: &TurnContext) {
         let outcome = QuestionOutcome::from_resolution(resolution);
-        let is_away = self.is_agent_away(&resolution.session_id, &resolution.token, context);
+        let is_agent_away = self.is_agent_away(&resolution.session_id, &resolution.token, context);
         self.notify_followers(&resolution.session_id, &resolution.token, &outcome);
         self.pending_waits.resolve(&resolution.token, &HubReply::QuestionResolved(outcome.clone()));
         self.staged.resolved.push((resolution.token.clone(), resolution.session_id.clone(), outcome));
@@ -242,7 +242,7 @@ impl Core {
             () => AgentState::CallingTool,
         };
         self.announce(session, notifications::resolution_event(resolution, &to), context);
-        if is_away {
+        if is_agent_away {
             self.announce_agent_away(resolution, context);
         }
     }
@@ -277,15 +277,18 @@ impl Core {
         context: &TurnContext,
     ) -> Option<HubReply> {
         let until = until.min(context.now.saturating_add(self.limits.max_wait_ms));
-        let owned = self.owned_session(principal, session).map(|live| {
-            live.lease_until = live.lease_until.max(until.max(context.now).saturating_add(1000));
-            live.last_seen = Some(until.max(context.now));
-        });
+        let is_owner = self
+            .owned_session(principal, session)
+            .map(|live| {
+                live.lease_until = live.lease_until.max(until.max(context.now).saturating_add(1000));
+                live.last_seen = Some(until.max(context.now));
+            })
+            .is_some();
         // If the question was resolved in this turn, the registry learns that only after the commit. This reply is also
         // sent only then.
         let resolved_now = self.staged.resolved.iter().find(|(resolved, ..)| resolved == token);
         if let Some((_, asking_session, outcome)) = resolved_now {
-            return Some(if asking_session == session && owned.is_some() {
+            return Some(if asking_session == session && is_owner {
                 HubReply::QuestionResolved(outcome.clone())
             } else {
                 HubReply::NotFound
@@ -293,7 +296,7 @@ impl Core {
         }
         match self.questions.question(token) {
             Some(question) if question.session_id != *session => return Some(HubReply::NotFound),
-            Some(question) if question.is_open() && owned.is_some() => {
+            Some(question) if question.is_open() && is_owner => {
                 if until <= context.now {
                     return Some(HubReply::QuestionPending);
                 }
@@ -306,12 +309,9 @@ impl Core {
             }
             _ => {}
         }
-        let owned = match owned {
-            Some(()) => Ok(true),
-            None => self.owns_ended_session(principal, session),
-        };
-        let decision =
-            owned.and_then(|owned| if owned { self.journal.decision(token.as_str()) } else { Ok(None) });
+        let is_owner = if is_owner { Ok(true) } else { self.owns_ended_session(principal, session) };
+        let decision = is_owner
+            .and_then(|is_owner| if is_owner { self.journal.decision(token.as_str()) } else { Ok(None) });
         Some(match decision {
             Ok(Some(decision)) if decision.session == session.as_str() => {
                 HubReply::QuestionResolved(QuestionOutcome::from_stored(&decision))

@@ -76,7 +76,10 @@ mod tests {
             limiter.allows_one_more(bank, 3, UnixMillis::new(60_000))
                 && limiter.try_acquire(bank, 1, 3, UnixMillis::new(60_000))
         );
-        assert!(limiter.try_acquire(bank, 3, 3, UnixMillis::new(-5)), "going back starts a new window");
+        assert!(
+            limiter.try_acquire(bank, 3, 3, UnixMillis::new(-5)),
+            "a clock that goes back starts a new window"
+        );
     }
 
     #[test]

@@ -110,18 +110,18 @@ impl Core {
 
 /// A record that is intact but in a format that this version does not know.
 #[derive(Debug)]
-struct UnreadableRow(String);
+struct UnreadableRecord(String);
 
-impl std::fmt::Display for UnreadableRow {
+impl std::fmt::Display for UnreadableRecord {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} cannot be read; a newer version of sayso may have written it", self.0.escape_debug())
     }
 }
 
-impl std::error::Error for UnreadableRow {}
+impl std::error::Error for UnreadableRecord {}
 
 pub(super) fn unreadable(location: DamageLocation, id: &str) -> JournalError {
-    JournalError::Corrupt(location, Some(Box::new(UnreadableRow(id.to_owned()))))
+    JournalError::Corrupt(location, Some(Box::new(UnreadableRecord(id.to_owned()))))
 }
 
 /// Parses a stored question and sets its current deadline.

@@ -1,7 +1,7 @@
 //! Where a new subscription resumes: the extension `capabilities.sayso` of a request.
 //!
-//! A closed subscription cannot be resumed (C-C17). A client that opens a new one names the event to resume after.
-//! The reply says whether that event is still stored.
+//! A closed subscription cannot be resumed (C-C17). A client that opens a new subscription can name the event to resume
+//! after. The reply says whether the hub can resume there.
 
 use aaep::json::{JsonValue, RawJson, Tape, TapeWriter};
 use aaep::message::Capabilities;
@@ -12,8 +12,9 @@ const EXTENSION_NAME: &str = "sayso";
 /// The extension's content: what the client requests, or what the hub grants.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ResumeFrom {
-    /// Whether the hub sends resume points, on wires whose events do not carry their log position.
-    pub(super) sends_resume_points: bool,
+    /// Whether the hub sends resume positions, on transports whose events do not carry their log position. The JSON
+    /// member is `places`.
+    pub(super) sends_resume_positions: bool,
     /// The event to resume after.
     pub(super) after: Option<Box<str>>,
 }
@@ -29,7 +30,8 @@ impl ResumeFrom {
     fn read(requested: &JsonValue<'_>) -> Self {
         let after = requested.member("after").and_then(|id| id.text());
         Self {
-            sends_resume_points: requested.member("places").and_then(|value| value.as_bool()) == Some(true),
+            sends_resume_positions: requested.member("places").and_then(|value| value.as_bool())
+                == Some(true),
             after: after.map(|id| id.into_owned().into_boxed_str()),
         }
     }
@@ -41,7 +43,7 @@ impl ResumeFrom {
         }
         let mut granted = TapeWriter::default();
         granted.open_object();
-        if self.sends_resume_points {
+        if self.sends_resume_positions {
             granted.key("places");
             granted.boolean(true);
         }
@@ -61,14 +63,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_true_requests_resume_points_and_a_grant_round_trips() {
-        for (requested, sends_resume_points) in
+    fn only_true_requests_resume_positions_and_a_grant_round_trips() {
+        for (requested, sends_resume_positions) in
             [(r#"{"places":true}"#, true), (r#"{"places":1}"#, false), ("{}", false)]
         {
             let mut capabilities = Capabilities::new();
             capabilities.other.set(EXTENSION_NAME, RawJson::parse(requested).unwrap());
             let resume_from = ResumeFrom::take_from(&mut capabilities);
-            assert_eq!(resume_from, ResumeFrom { sends_resume_points, after: None }, "{requested}");
+            assert_eq!(resume_from, ResumeFrom { sends_resume_positions, after: None }, "{requested}");
             resume_from.grant(&mut capabilities);
             assert_eq!(ResumeFrom::take_from(&mut capabilities), resume_from, "{requested}");
         }

@@ -13,11 +13,12 @@ impl Core {
         let Retention {
             max_event_age_ms: events,
             max_decision_age_ms: decisions,
-            max_key_age_ms: keys,
+            max_idempotency_key_age_ms: idempotency_keys,
             max_bytes: bytes,
             ..
         } = self.limits.retention;
-        let keeps_all = events.is_none() && decisions.is_none() && keys.is_none() && bytes.is_none();
+        let keeps_all =
+            events.is_none() && decisions.is_none() && idempotency_keys.is_none() && bytes.is_none();
         (!keeps_all).then_some(self.next_trim_at)
     }
 

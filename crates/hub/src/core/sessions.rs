@@ -24,10 +24,10 @@ pub(super) const AGENT_GONE_CODE: &str = "AGENT_GONE";
 /// An open session.
 pub(super) struct LiveSession {
     pub(super) id: SessionId,
-    /// The principal that started it; only this principal may publish in it.
+    /// The principal that started the session. Only this principal may publish events in it.
     pub(super) owner: Arc<str>,
     pub(super) agent: Arc<str>,
-    /// The person it is for, if given.
+    /// The person that the session is for, if given.
     pub(super) person: Option<Arc<str>>,
     /// The producer of its events.
     pub(super) producer: OwnedDoc,
@@ -305,8 +305,9 @@ pub(super) fn requested_by(root: &JsonValue<'_>) -> Option<Arc<str>> {
     Some(Arc::from(person.strip_prefix("user:").unwrap_or(&person)))
 }
 
-/// Returns the session's agent, and the `producer` for its events. If the principal may publish only as one agent, it
-/// is that agent. Otherwise it is the agent that the request names, or `local`.
+/// Returns the session's agent, and the `producer` for its events. The agent is the one that the request names, the one
+/// that the principal's token is for, or `local`. Returns `None` if the request names an agent other than the one that
+/// the token is for.
 fn read_producer(root: &JsonValue<'_>, principal: &Principal) -> Option<(Arc<str>, OwnedDoc)> {
     let given = root.member("producer");
     if given.is_some_and(|given| given.kind() != JsonKind::Object) {
@@ -316,8 +317,12 @@ fn read_producer(root: &JsonValue<'_>, principal: &Principal) -> Option<(Arc<str
         && let Some(agent) = given.member("agent_id")
     {
         let agent = agent.text()?;
-        let allowed = principal.agent_id.as_deref().is_none_or(|token_agent| token_agent == agent);
-        return if allowed { Some((Arc::from(&*agent), OwnedDoc::read(given.source()).ok()?)) } else { None };
+        let is_allowed = principal.agent_id.as_deref().is_none_or(|token_agent| token_agent == agent);
+        return if is_allowed {
+            Some((Arc::from(&*agent), OwnedDoc::read(given.source()).ok()?))
+        } else {
+            None
+        };
     }
     let agent: Arc<str> = principal.agent_id.clone().unwrap_or_else(|| "local".into());
     let mut producer = TapeWriter::default();

@@ -57,8 +57,8 @@ impl Core {
         self.subscriptions.get(id).filter(|subscription| *subscription.principal == *principal.name)
     }
 
-    /// Handles a reply, a request for more time or a stop. Every attempt is stored in the journal, and then gets the
-    /// same response.
+    /// Handles a reply, a request for more time or a stop. Every attempt is stored in the journal and gets the same
+    /// response.
     fn handle_reply(
         &mut self,
         principal: &Principal,

@@ -19,7 +19,8 @@ use crate::{DeliveryGroupId, ListenerId, Principal, Scope};
 pub(super) struct LiveSubscription {
     pub(super) id: SubscriptionId,
     pub(super) principal: Arc<str>,
-    /// The hash of the token that opened it or last attached to it; unknown after a restart.
+    /// The hash of the token with which the subscription was opened or a listener last attached; unknown after a
+    /// restart.
     pub(super) token_digest: Option<Digest>,
     pub(super) may_answer: bool,
     pub(super) terms: Terms,
@@ -29,7 +30,7 @@ pub(super) struct LiveSubscription {
     pub(super) scope: Arc<Scope>,
     /// The connected listener, and its delivery group once it is attached.
     pub(super) listener: Option<(ListenerId, Option<DeliveryGroupId>)>,
-    /// The event after which it starts; `None` if it starts when a listener attaches.
+    /// The event after which delivery starts; `None` if delivery starts when a listener attaches.
     pub(super) resume_after: Option<Box<str>>,
     /// Until when a listener may reconnect.
     pub(super) resume_deadline: Option<UnixMillis>,
@@ -84,7 +85,7 @@ impl Core {
                 self.questions.subscription_opened(&id, &principal.name);
                 let reply = HubReply::Subscribed {
                     accepted: Box::new(accepted),
-                    sends_resume_points: resume_from.sends_resume_points,
+                    sends_resume_positions: resume_from.sends_resume_positions,
                 };
                 let accepted = reply.to_json().unwrap_or_default();
                 let mut subscription = LiveSubscription::new(id.clone(), principal, terms, &accepted);
@@ -106,8 +107,8 @@ impl Core {
 
     fn is_at_subscription_limit(&self, principal: &Principal) -> bool {
         let max = self.limits.subscriptions_per_principal;
-        // With fewer subscriptions in total there is no need to count.
         let is_own = |live: &&LiveSubscription| *live.principal == *principal.name;
+        // If there are fewer than `max` subscriptions in total, they need not be counted.
         !principal.is_unauthenticated
             && self.subscriptions.len() >= max
             && self.subscriptions.values().filter(is_own).count() >= max

@@ -25,16 +25,17 @@ impl TokenRegistry {
         }
     }
 
-    /// Whether a subscription may stay open. It may if it needs no token, or if a valid token of its principal has the
-    /// same permissions. If the token that last attached to it is known, that token must still be valid.
+    /// Whether a subscription may stay open. It may if it needs no token, or if its principal has a valid token with the
+    /// same permissions. If the token of the last connection is known, that token must still be valid.
     fn covers_subscription(&self, subscription: &LiveSubscription) -> bool {
         let Some(tokens) = &self.0 else { return true };
         if subscription.token_digest.is_none() && subscription.principal == Principal::unauthenticated().name
         {
             return true;
         }
-        let mut same_principal = tokens.values().filter(|principal| principal.name == subscription.principal);
-        same_principal.any(|principal| {
+        let mut tokens_of_principal =
+            tokens.values().filter(|principal| principal.name == subscription.principal);
+        tokens_of_principal.any(|principal| {
             principal.role.can_subscribe()
                 && principal.role.can_answer() == subscription.may_answer
                 && principal.scope == subscription.scope

@@ -39,11 +39,11 @@ impl Backlog {
         Self { shaper: Shaper::backlog(ShaperLimits::default()), bytes: 0, limits }
     }
 
-    /// Appends a frame or merges it with waiting ones. Returns `false` if the backlog now exceeds its limits.
+    /// Appends a frame or merges it with waiting frames. Returns `false` if the backlog now exceeds its limits.
     #[must_use]
     pub fn push(&mut self, frame: &Arc<Frame>) -> bool {
-        // A frame without an event is a resume point. It is dropped, because resume points mean nothing before the
-        // listener has caught up.
+        // A frame without an event is a resume position. It is dropped, because the listener cannot resume from it until
+        // it has caught up.
         if let Some(event) = frame.parsed_event() {
             self.bytes += frame.size();
             self.shaper.push(&Arc::new(BacklogEntry { event, frame: frame.clone() }));

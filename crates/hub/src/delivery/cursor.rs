@@ -16,8 +16,8 @@ pub struct Cursor {
     delivered_ahead: BTreeSet<u64>,
     /// The last frame that was delivered in order. A client that resumes from it misses nothing.
     last_in_order: Option<Arc<Frame>>,
-    /// The log position at which the cursor started, if the client has no event id. Used until a frame is delivered
-    /// in order.
+    /// The log position at which the cursor started, for a client that has no event id. It is used until the first
+    /// frame is delivered in order.
     origin_position: Option<u64>,
 }
 
@@ -75,8 +75,8 @@ impl Cursor {
             && let Some(number) = self.next_critical(queue)
             && let Some(frame) = queue.get(number)
         {
-            if let Some(resume_point) = self.take_initial_resume_point() {
-                return NextFrame::Frame(resume_point);
+            if let Some(resume_position) = self.take_initial_resume_position() {
+                return NextFrame::Frame(resume_position);
             }
             let required = self.private_frames.iter().position(|earlier| frame.requires_before(earlier));
             return match required.and_then(|at| self.private_frames.remove(at)) {
@@ -87,7 +87,7 @@ impl Cursor {
         self.take_private().map_or_else(|| self.take_from_queue(queue), NextFrame::Frame)
     }
 
-    /// Whether all undelivered frames fit into `bytes`. Frames that go out in one write need not overtake.
+    /// Whether all undelivered frames fit into `bytes`. Frames that are sent in one write need not overtake each other.
     pub fn pending_fits_in(&self, queue: &DeliveryQueue, bytes: usize) -> bool {
         let private = self.private_frames.iter().map(|frame| frame.size());
         let undelivered = (self.next_number..queue.end())
@@ -129,10 +129,10 @@ impl Cursor {
     }
 
     /// Returns a frame with the id from which the client can resume, if there is one.
-    pub fn resume_point(&self) -> Option<Arc<Frame>> {
+    pub fn resume_position(&self) -> Option<Arc<Frame>> {
         let origin = self.origin_position.map(position_to_id);
         let id = self.last_in_order.as_ref().and_then(|frame| frame.id()).or(origin.as_deref())?;
-        Some(Arc::new(Frame::resume_point(id)))
+        Some(Arc::new(Frame::resume_position(id)))
     }
 
     fn record_delivery(&mut self, frame: &Arc<Frame>) {
@@ -141,15 +141,15 @@ impl Cursor {
         }
     }
 
-    /// Returns a resume point if none of the delivered frames had an id. It must be delivered before the first frame
-    /// without an id, because the client needs an id to resume from.
-    fn take_initial_resume_point(&mut self) -> Option<Arc<Frame>> {
+    /// Returns a resume position if none of the delivered frames had an id. The caller must deliver it before the first
+    /// frame without an id, because the client needs an id to resume from.
+    fn take_initial_resume_position(&mut self) -> Option<Arc<Frame>> {
         if self.last_in_order.is_some() {
             return None;
         }
-        let resume_point = self.resume_point()?;
-        self.last_in_order = Some(resume_point.clone());
-        Some(resume_point)
+        let resume_position = self.resume_position()?;
+        self.last_in_order = Some(resume_position.clone());
+        Some(resume_position)
     }
 
     /// Takes the next frame from the queue: critical frames first, then the others in order. A critical frame that
@@ -162,8 +162,8 @@ impl Cursor {
             let number = self.first_required_before(number, frame, queue);
             if number > self.next_number {
                 let Some(frame) = queue.get(number) else { return NextFrame::Lagged };
-                if let Some(resume_point) = self.take_initial_resume_point() {
-                    return NextFrame::Frame(resume_point);
+                if let Some(resume_position) = self.take_initial_resume_position() {
+                    return NextFrame::Frame(resume_position);
                 }
                 self.delivered_ahead.insert(number);
                 return NextFrame::Frame(frame.without_id());
@@ -194,11 +194,11 @@ impl Cursor {
     /// Returns the number of the first undelivered frame that must be delivered before the critical frame `number`, or
     /// `number` itself if there is none.
     fn first_required_before(&self, number: u64, frame: &Frame, queue: &DeliveryQueue) -> u64 {
-        let earlier = |number: &u64| {
+        let is_required = |number: &u64| {
             queue.get(*number).is_some_and(|earlier| frame.requires_before(earlier))
                 && !self.delivered_ahead.contains(number)
         };
-        (self.next_number..number).find(earlier).unwrap_or(number)
+        (self.next_number..number).find(is_required).unwrap_or(number)
     }
 
     /// Returns the number of frames in the queue from the next frame in order to the end.

@@ -15,11 +15,11 @@ pub struct Frame {
     id_bytes: usize,
     /// The event's position in the hub's log.
     pub position: u64,
-    /// Whether it is critical. A critical frame overtakes other frames.
+    /// Whether the frame is critical. A critical frame overtakes other frames.
     pub is_critical: bool,
     /// A hash of the session id; 0 if the frame has no session.
     pub(super) session_hash: u64,
-    /// How it is ordered within its session.
+    /// How the frame is ordered within its session.
     pub(super) ordering: OrderingClass,
     /// Why the subscription ends with this frame.
     close_reason: Option<CloseReason>,
@@ -27,7 +27,7 @@ pub struct Frame {
     parsed_event: OnceLock<Option<Arc<Event>>>,
     /// The same frame without an id, created on first use.
     without_id: OnceLock<Arc<Frame>>,
-    /// The bytes that a wire sends, created on first use.
+    /// The bytes that a transport sends, created on first use.
     encoded: OnceLock<Box<[u8]>>,
 }
 
@@ -39,7 +39,7 @@ pub enum FrameKind {
     /// A handshake message; it has no id.
     Message,
     /// A frame that consists only of an id, from which a client can resume.
-    ResumePoint,
+    ResumePosition,
     /// An empty frame that keeps the connection open.
     Heartbeat,
 }
@@ -115,7 +115,7 @@ impl OrderingClass {
     }
 }
 
-/// Bytes that a stream adds to an event.
+/// Approximate number of bytes that SSE framing adds to an event.
 const FRAMING_BYTES: usize = 31;
 
 impl Frame {
@@ -151,9 +151,9 @@ impl Frame {
         Self::new(FrameKind::Heartbeat, "", "")
     }
 
-    /// Creates a frame that consists only of an id to resume from. The client does not treat it as an event.
-    pub fn resume_point(id: &str) -> Self {
-        Self::new(FrameKind::ResumePoint, id, "")
+    /// Creates a frame that consists only of an id to resume from. Clients do not treat this frame as an event.
+    pub fn resume_position(id: &str) -> Self {
+        Self::new(FrameKind::ResumePosition, id, "")
     }
 
     fn new(kind: FrameKind, id: &str, json: &str) -> Self {
@@ -185,7 +185,7 @@ impl Frame {
         self.text.get(..self.id_bytes).filter(|id| !id.is_empty())
     }
 
-    /// Returns the same event without an id, for delivery before earlier frames. Clients cannot resume from it.
+    /// Returns the same event without an id, for delivery before earlier frames. Clients cannot resume from this frame.
     pub fn without_id(&self) -> Arc<Self> {
         let build = || {
             let frame = Self::event("", self.json(), self.position, self.is_critical);
@@ -214,8 +214,8 @@ impl Frame {
         self
     }
 
-    /// Whether `earlier` must be delivered before this frame if this frame overtakes others. That is so within one
-    /// session, except that a question may overtake text.
+    /// Whether `earlier` must be delivered before this frame even if this frame overtakes others. This is true for
+    /// frames of the same session, except that a question may overtake text.
     pub(super) fn requires_before(&self, earlier: &Self) -> bool {
         self.session_hash != 0
             && earlier.session_hash == self.session_hash
@@ -227,13 +227,13 @@ impl Frame {
         self.text.get(self.id_bytes..).unwrap_or_default()
     }
 
-    /// Returns about how many bytes a wire sends for the frame.
+    /// Returns approximately how many bytes a transport sends for the frame.
     pub fn size(&self) -> usize {
         self.text.len() + FRAMING_BYTES
     }
 
-    /// Returns the bytes that a wire sends for the frame. The first call encodes it; later calls share the result.
-    /// Only one wire uses this, so `encode` is always the same function.
+    /// Returns the bytes that a transport sends for the frame. The first call encodes the frame; later calls share the
+    /// result. Only one transport calls this, so `encode` is always the same function.
     pub fn encoded_with(&self, encode: fn(&Self) -> Box<[u8]>) -> &[u8] {
         self.encoded.get_or_init(|| encode(self))
     }

@@ -4,9 +4,10 @@
 //! A [`DeliveryQueue`] holds the frames; a [`Cursor`] is the position of one listener. An idle listener costs only
 //! its cursor.
 //!
-//! A critical frame overtakes everything that a listener has not received yet. It pulls along earlier frames of its
-//! session that would be wrong after it: they are delivered just before it. All other frames keep their order. A
-//! frame that overtakes is sent without an id, so that a client that resumes misses nothing.
+//! A critical frame overtakes everything that a listener has not received yet. Some earlier frames of its session must
+//! not arrive after it. The critical frame pulls these frames along: they are delivered just before it. All other
+//! frames keep their order. A frame that overtakes others is sent without an id, so that a client that resumes misses
+//! nothing.
 //!
 //! A listener that falls behind gets its own [`Backlog`], which merges waiting frames. A listener that exceeds the
 //! backlog's limits is disconnected.

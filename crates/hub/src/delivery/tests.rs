@@ -129,10 +129,10 @@ fn a_critical_frame_overtakes_private_frames_of_other_sessions() {
 fn a_client_that_reconnects_at_any_point_misses_nothing() {
     let mut queue = DeliveryQueue::new(DeliveryLimits::default());
     let mut cursor = Cursor::at_end(&queue).with_origin(Some(7));
-    let resume_point = cursor.resume_point().unwrap();
+    let resume_position = cursor.resume_position().unwrap();
     assert_eq!(
-        (resume_point.kind(), resume_point.id(), resume_point.json()),
-        (FrameKind::ResumePoint, Some("at_7"), "")
+        (resume_position.kind(), resume_position.id(), resume_position.json()),
+        (FrameKind::ResumePosition, Some("at_7"), "")
     );
     queue.push(frame_of(8, "a", false, OrderingClass::Text));
     queue.push(frame_of(9, "b", true, OrderingClass::Question));

@@ -81,7 +81,7 @@ impl SimulatedWorld {
                     && !self.listeners[listener_index].reads_immediately;
             }
             2 => {
-                // A second connection while the first is still open.
+                // The listener opens a second connection while the first is still open.
                 let (listener, last_event_id) =
                     (ListenerId(self.next_number()), self.listeners[listener_index].last_id.clone());
                 let command = HubCommand::Attach { subscription: id(&subscription), last_event_id, listener };

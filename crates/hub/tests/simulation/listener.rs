@@ -27,7 +27,7 @@ pub(crate) struct SimulatedListener {
     pub(crate) is_stalled: bool,
     /// Whether it always reads everything. Other listeners receive critical events early and thus out of order.
     pub(crate) reads_immediately: bool,
-    /// The last id, of an event or a resume point, as a browser remembers it.
+    /// The last received id, of an event or a resume position, as a browser remembers it.
     pub(crate) last_id: Option<String>,
     /// The ids of all events it received.
     pub(crate) ids: HashSet<String>,

@@ -89,7 +89,7 @@ pub(crate) const LIMITS: HubLimits = HubLimits {
     retention: journal::Retention {
         max_event_age_ms: None,
         max_decision_age_ms: None,
-        max_key_age_ms: None,
+        max_idempotency_key_age_ms: None,
         max_bytes: None,
         max_rows_per_step: 200,
     },

@@ -19,15 +19,15 @@ pub(crate) fn agent(name: &str) -> Principal {
 }
 
 pub(crate) fn listener(name: &str, scope: &[&str]) -> Principal {
-    let mut covered_scope = Scope::default();
+    let mut parsed_scope = Scope::default();
     for entry in scope {
-        covered_scope.add(entry).unwrap();
+        parsed_scope.add(entry).unwrap();
     }
     Principal {
         name: name.into(),
         role: Role::Listener,
         agent_id: None,
-        scope: Arc::new(covered_scope),
+        scope: Arc::new(parsed_scope),
         is_unauthenticated: false,
         token_digest: None,
     }

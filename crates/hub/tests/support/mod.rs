@@ -267,7 +267,7 @@ impl HubHarness {
         self.connections.get(&listener).is_none_or(|connection| connection.is_closed)
     }
 
-    /// Subscribes and attaches; returns the subscription and the connection.
+    /// Subscribes and attaches. Returns the ids of the subscription and of the listener.
     pub(crate) fn connect_listener(
         &mut self,
         principal: &Principal,

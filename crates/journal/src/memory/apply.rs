@@ -185,12 +185,12 @@ impl MemoryJournal {
             }
             JournalEntry::ResponseStored { principal, key, request, response, at } => {
                 let principal_and_key = (principal.to_owned(), key.to_owned());
-                if self.keys.contains_key(&principal_and_key) {
+                if self.stored_responses.contains_key(&principal_and_key) {
                     return Err(ConflictReason::IdempotencyKeyUsed);
                 }
                 let stored = StoredResponse { request: request.to_vec(), response: response.to_vec(), at };
-                self.keys.insert(principal_and_key.clone(), stored);
-                Ok(Box::new(move |memory| drop(memory.keys.remove(&principal_and_key))))
+                self.stored_responses.insert(principal_and_key.clone(), stored);
+                Ok(Box::new(move |memory| drop(memory.stored_responses.remove(&principal_and_key))))
             }
             JournalEntry::ReplyAttempted { at, principal, details } => {
                 self.attempts.push_back(AttemptEntry { at, bytes: principal.len() + details.len() });

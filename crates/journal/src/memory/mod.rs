@@ -19,14 +19,15 @@ use crate::{Conflict, Journal, JournalEntry, JournalError, Position, Retention, 
 #[derive(Debug, Default)]
 pub struct MemoryJournal {
     events: BTreeMap<Position, EventEntry>,
-    /// A fast hash is safe here, because the caller generates the ids and no untrusted peer does.
+    /// A fast hash is safe here, because the caller generates the event ids. Untrusted peers cannot choose them.
     position_by_event_id: FxHashMap<Arc<str>, Position>,
     sessions: BTreeMap<String, SessionEntry>,
-    /// Number of sessions opened so far, which numbers the next one.
+    /// Number of sessions opened so far.
     opened_count: u64,
     questions: BTreeMap<String, QuestionEntry>,
     subscriptions: BTreeMap<String, OpenSubscription>,
-    keys: HashMap<(String, String), StoredResponse>,
+    /// By principal and idempotency key.
+    stored_responses: HashMap<(String, String), StoredResponse>,
     attempts: VecDeque<AttemptEntry>,
     last_position: Position,
     trimmed_up_to: Position,
@@ -34,7 +35,7 @@ pub struct MemoryJournal {
     bytes: usize,
 }
 
-/// An event. Its ids are shared with its session and with the index.
+/// An event. It shares the session's id with its [`SessionEntry`] and its own id with `position_by_event_id`.
 #[derive(Debug)]
 struct EventEntry {
     session: Arc<str>,
@@ -47,7 +48,7 @@ struct EventEntry {
 #[derive(Debug)]
 struct SessionEntry {
     id: Arc<str>,
-    /// Position in the order in which sessions were opened.
+    /// Sessions are numbered in the order in which they were opened.
     number: u64,
     session: OpenSession,
     is_ended: bool,
@@ -82,7 +83,7 @@ type Undo = Box<dyn FnOnce(&mut MemoryJournal)>;
 impl Journal for MemoryJournal {
     fn commit(&mut self, batch: &[JournalEntry<'_>]) -> Result<(), JournalError> {
         let conflict = |entry_index, reason| Err(JournalError::Conflict(Conflict { entry_index, reason }));
-        // A single entry never needs to be undone.
+        // An entry that fails changes nothing, so a batch of one entry needs no undo actions.
         if let [entry] = batch {
             return self.apply(entry).map(drop).or_else(|reason| conflict(0, reason));
         }
@@ -157,7 +158,7 @@ impl Journal for MemoryJournal {
         principal: &str,
         key: &str,
     ) -> Result<Option<StoredResponse>, JournalError> {
-        Ok(self.keys.get(&(principal.to_owned(), key.to_owned())).cloned())
+        Ok(self.stored_responses.get(&(principal.to_owned(), key.to_owned())).cloned())
     }
 
     fn decision(&mut self, token: &str) -> Result<Option<StoredDecision>, JournalError> {
@@ -169,7 +170,7 @@ impl Journal for MemoryJournal {
     }
 
     fn size_bytes(&mut self) -> Result<u64, JournalError> {
-        Ok((self.bytes + self.ledger_bytes()) as u64)
+        Ok((self.bytes + self.state_bytes()) as u64)
     }
 }
 

@@ -12,9 +12,9 @@ impl MemoryJournal {
         let mut report = TrimReport::default();
         let is_too_old =
             |max_age: Option<i64>, at: UnixMillis| max_age.is_some_and(|age| at < now.saturating_sub(age));
-        let ledger_bytes = self.ledger_bytes();
+        let state_bytes = self.state_bytes();
         let is_too_large = |bytes: usize| {
-            retention.max_bytes.is_some_and(|max_bytes| (bytes + ledger_bytes) as u64 > max_bytes)
+            retention.max_bytes.is_some_and(|max_bytes| (bytes + state_bytes) as u64 > max_bytes)
         };
         self.delete_events(retention.max_rows_per_step, &mut report, |at, bytes| {
             is_too_old(retention.max_event_age_ms, at) || is_too_large(bytes)
@@ -36,27 +36,27 @@ impl MemoryJournal {
         let sessions = &self.sessions;
         self.questions.retain(|_, question| {
             let is_session_open = sessions.get(&question.open.session).is_some_and(|entry| !entry.is_ended);
-            let expired = !is_session_open
+            let is_expired = !is_session_open
                 && question
                     .decision
                     .as_ref()
                     .is_some_and(|decision| is_too_old(retention.max_decision_age_ms, decision.decided_at));
-            report.decisions += u64::from(expired);
-            !expired
+            report.decisions += u64::from(is_expired);
+            !is_expired
         });
         self.delete_sessions(&mut report);
-        self.keys.retain(|_, response| {
-            let expired = is_too_old(retention.max_key_age_ms, response.at);
-            report.keys += u64::from(expired);
-            !expired
+        self.stored_responses.retain(|_, response| {
+            let is_expired = is_too_old(retention.max_idempotency_key_age_ms, response.at);
+            report.idempotency_keys += u64::from(is_expired);
+            !is_expired
         });
         report.trimmed_up_to = self.trimmed_up_to;
         report.is_over_limit = !report.has_more && is_too_large(self.bytes);
         report
     }
 
-    /// Returns the size of everything but events and attempts, in bytes.
-    pub(super) fn ledger_bytes(&self) -> usize {
+    /// Returns the size of the sessions, questions, subscriptions and stored responses, in bytes.
+    pub(super) fn state_bytes(&self) -> usize {
         let sessions = self.sessions.values().map(|entry| &entry.session);
         let sessions = sessions.map(|session| {
             session.id.len() + session.agent.len() + session.principal.len() + session.record.len()
@@ -66,11 +66,11 @@ impl MemoryJournal {
         let subscriptions = subscriptions.map(|subscription| {
             subscription.id.len() + subscription.principal.len() + subscription.record.len()
         });
-        let keys = self.keys.iter();
-        let keys = keys.map(|((principal, key), stored)| {
+        let responses = self.stored_responses.iter();
+        let responses = responses.map(|((principal, key), stored)| {
             principal.len() + key.len() + stored.request.len() + stored.response.len()
         });
-        sessions.chain(questions).chain(subscriptions).chain(keys).sum()
+        sessions.chain(questions).chain(subscriptions).chain(responses).sum()
     }
 
     fn delete_events(

@@ -2,7 +2,8 @@
 //!
 //! Updating both indices at every commit would write two more pages, which costs more than the event. So the indices
 //! are updated about once per thousand events, in the transaction of the next batch. Until then, this buffer finds the
-//! newest events. After a crash it is rebuilt from the log. [`INDEXED_MARK`] records how far the indices go.
+//! newest events. When the journal is opened, the buffer is rebuilt from the event log. [`INDEXED_MARK`] holds the last
+//! indexed position.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -27,6 +28,7 @@ pub(super) struct IndexBuffer {
 #[derive(Clone, Copy, Debug)]
 struct UnindexedEvent {
     position: Position,
+    /// The number of the session.
     session: i64,
 }
 
@@ -90,9 +92,9 @@ impl IndexBuffer {
             .query_map((session, position_to_sql(after), sql_limit), |row| row.get(0))
             .map_err(from_sqlite)?;
         let mut positions = rows.collect::<Result<Vec<i64>, _>>().map_err(from_sqlite)?;
-        let of_session =
+        let unindexed =
             self.events.values().filter(|event| event.session == session && event.position > after);
-        let mut newest: Vec<i64> = of_session.map(|event| position_to_sql(event.position)).collect();
+        let mut newest: Vec<i64> = unindexed.map(|event| position_to_sql(event.position)).collect();
         newest.sort_unstable();
         positions.extend(newest);
         positions.truncate(limit);
@@ -103,20 +105,20 @@ impl IndexBuffer {
         self.events.len() >= FLUSH_THRESHOLD
     }
 
-    /// Updates the indices. [`Self::drop_flushed`] may be called only after the transaction is committed.
+    /// Adds the events to the indices. Call [`Self::drop_flushed`] after the transaction is committed, not before.
     pub(super) fn flush(&self, connection: &Connection) -> Result<(), JournalError> {
-        let mut by_id =
+        let mut insert_event_id =
             connection.prepare_cached("INSERT INTO event_ids VALUES (?, ?)").map_err(from_sqlite)?;
-        let mut by_session =
+        let mut insert_session_event =
             connection.prepare_cached("INSERT INTO session_events VALUES (?, ?)").map_err(from_sqlite)?;
-        let mut sessions: Vec<(i64, i64)> = Vec::with_capacity(self.events.len());
+        let mut session_events: Vec<(i64, i64)> = Vec::with_capacity(self.events.len());
         for (id, event) in &self.events {
-            by_id.execute((id, position_to_sql(event.position))).map_err(from_sqlite)?;
-            sessions.push((event.session, position_to_sql(event.position)));
+            insert_event_id.execute((id, position_to_sql(event.position))).map_err(from_sqlite)?;
+            session_events.push((event.session, position_to_sql(event.position)));
         }
-        sessions.sort_unstable();
-        for pair in sessions {
-            by_session.execute(pair).map_err(from_sqlite)?;
+        session_events.sort_unstable();
+        for session_event in session_events {
+            insert_session_event.execute(session_event).map_err(from_sqlite)?;
         }
         set_mark(
             connection,

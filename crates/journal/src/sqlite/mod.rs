@@ -1,10 +1,10 @@
 //! The journal in one SQLite file with its write-ahead log.
 //!
-//! - `open`: creates, locks and configures the file, and checks it at the start.
+//! - `open`: creates, locks, configures and checks the file.
 //! - `schema`: the tables and their versions.
 //! - `wal`: detects acknowledged batches that the write-ahead log lost.
 //! - `rows` and `row_checksum`: stored rows, each with a checksum.
-//! - `write`: writes a batch in one transaction with one synchronization.
+//! - `write`: writes a batch in one transaction with one fsync.
 //! - `index_buffer`: the newest events, which are indexed about a thousand at a time.
 //! - `read`, `trim`: the rest of the trait.
 //! - `error_mapping`: maps SQLite's errors to journal errors.
@@ -31,10 +31,10 @@ use crate::stored::{LiveState, StoredDecision, StoredEvent, StoredResponse, Stor
 use crate::{Journal, JournalEntry, JournalError, Position, Retention, TrimReport};
 use index_buffer::IndexBuffer;
 
-/// A journal in an SQLite file. The value locks the file; dropping the value closes the file.
+/// A journal in an SQLite file. The file stays locked until the journal is dropped.
 ///
-/// Opening takes time proportional to the live state and the stored decisions, not to the events. It refuses a file
-/// that is damaged, too new, not a journal, read-only or open elsewhere, and leaves such a file unchanged.
+/// Opening takes time proportional to the live state and the stored decisions, not to the events. A file that is
+/// damaged, too new, not a journal, read-only or open elsewhere is refused and left unchanged.
 ///
 /// ```
 /// use journal::{JournalEntry, Journal, SqliteSettings, SqliteJournal};
@@ -142,12 +142,12 @@ impl Journal for SqliteJournal {
 
     fn size_bytes(&mut self) -> Result<u64, JournalError> {
         let file = fs::metadata(&self.path).map_err(error_mapping::from_io)?.len();
-        let log = fs::metadata(open::sibling_path(&self.path, "-wal")).map_or(0, |log| log.len());
-        Ok(file + log)
+        let wal = fs::metadata(open::sibling_path(&self.path, "-wal")).map_or(0, |metadata| metadata.len());
+        Ok(file + wal)
     }
 }
 
-/// Converts a position to SQLite's integer. Larger positions are never stored, so they map to the maximum.
+/// Converts a position to SQLite's integer. Positions above `i64::MAX` are never stored, so they map to the maximum.
 fn position_to_sql(position: Position) -> i64 {
     i64::try_from(position.get()).unwrap_or(i64::MAX)
 }

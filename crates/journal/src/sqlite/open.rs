@@ -17,26 +17,27 @@ use crate::{DamageLocation, JournalError};
 
 const PAGE_BYTES: u64 = 4096;
 
-/// Number of log pages after which SQLite checkpoints them into the file: 8 MB, so that recovery after a crash is fast.
+/// Number of WAL pages (8 MB) after which SQLite checkpoints the WAL. A short WAL makes recovery after a crash fast.
 const WAL_AUTOCHECKPOINT_PAGES: i64 = 2000;
 
-/// Maximum size of the log file after a checkpoint, in bytes.
+/// Maximum size of the WAL file after a checkpoint, in bytes.
 const WAL_SIZE_LIMIT_BYTES: i64 = 16 << 20;
 
-/// The tables with consent and live state. They are small, so they are checked completely at every start. The event log
-/// is not: its rows are checked when they are read.
-const LEDGER_TABLES: [&str; 5] = ["marks", "sessions", "questions", "subscriptions", "cursors"];
+/// The tables that are checked completely when the file is opened. They hold consent and live state and are small. The
+/// event log is large, so its rows are checked when they are read.
+const TABLES_CHECKED_ON_OPEN: [&str; 5] = ["marks", "sessions", "questions", "subscriptions", "cursors"];
 
 pub(super) fn open(path: &Path, settings: &SqliteSettings) -> Result<SqliteJournal, JournalError> {
     match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => create(path)?,
         Err(error) => return Err(from_io(error)),
         // This crate never leaves an empty file, and SQLite would treat one as a new database.
-        Ok(found) if found.len() == 0 => return Err(JournalError::corrupt(DamageLocation::File)),
+        Ok(metadata) if metadata.len() == 0 => return Err(JournalError::corrupt(DamageLocation::File)),
         Ok(_) => {}
     }
     let mut connection = connect(path)?;
-    // The file must not change before it is known to be valid. Closing the connection would checkpoint the log into it.
+    // The file must not change before it is known to be valid, but closing the connection would checkpoint the WAL into
+    // the file.
     keep_wal_on_close(&connection, true)?;
     lock(&connection)?;
     wal::check(&sibling_path(path, "-wal"))?;
@@ -44,7 +45,7 @@ pub(super) fn open(path: &Path, settings: &SqliteSettings) -> Result<SqliteJourn
     configure(&connection, settings)?;
     schema::migrate(&mut connection, schema::MIGRATIONS)?;
     schema::check(&connection)?;
-    for table in LEDGER_TABLES {
+    for table in TABLES_CHECKED_ON_OPEN {
         run_check(&connection, &format!("PRAGMA integrity_check({table})"))?;
     }
     let trimmed_up_to = rows::read_mark(&connection, rows::TRIMMED_MARK)?;
@@ -102,7 +103,7 @@ pub(super) fn read_settings(connection: &Connection) -> Result<Vec<(&'static str
 fn create(path: &Path) -> Result<(), JournalError> {
     let draft = sibling_path(path, &format!("-new-{}", std::process::id()));
     let outcome = create_draft(&draft).and_then(|()| move_into_place(&draft, path));
-    // Under its temporary name, the draft is no longer needed, whether or not it was moved.
+    // The temporary name is no longer needed, whether or not the move succeeded.
     let _ = fs::remove_file(&draft);
     outcome
 }
@@ -125,7 +126,7 @@ fn create_draft(draft: &Path) -> Result<(), JournalError> {
 }
 
 /// Moves the draft with a hard link, which does not replace a file that another process created meanwhile. If hard
-/// links are not supported, renames it.
+/// links are not supported, renames the draft.
 fn move_into_place(draft: &Path, path: &Path) -> Result<(), JournalError> {
     match fs::hard_link(draft, path) {
         Ok(()) => {}
@@ -152,9 +153,9 @@ fn keep_wal_on_close(connection: &Connection, keep: bool) -> Result<(), JournalE
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep).map(drop).map_err(from_sqlite)
 }
 
-/// Locks the file for this value until it is closed.
+/// Locks the file exclusively until the connection is closed.
 fn lock(connection: &Connection) -> Result<(), JournalError> {
-    // SQLite opens a file that is not writable as read-only, and reports that only later.
+    // If the file is not writable, SQLite opens it read-only and does not report the problem until later.
     if connection.is_readonly("main").map_err(from_sqlite)? {
         return Err(JournalError::ReadOnly);
     }
@@ -171,8 +172,8 @@ fn check_application_id(connection: &Connection) -> Result<(), JournalError> {
     if application == schema::APPLICATION_ID { Ok(()) } else { Err(JournalError::NotAJournal) }
 }
 
-/// Applies the settings. Reads back those that durability depends on, because SQLite silently ignores what it cannot
-/// do.
+/// Applies the settings. SQLite silently ignores settings that it cannot apply, so those that durability depends on are
+/// read back.
 fn configure(connection: &Connection, settings: &SqliteSettings) -> Result<(), JournalError> {
     set_pragma(connection, "journal_mode", "wal")?;
     connection.pragma_update(None, "synchronous", "FULL").map_err(from_sqlite)?;

@@ -34,7 +34,7 @@ impl SqliteJournal {
                 .filter_map(|question| question.into_stored_decision(session.session.id.clone()));
             unspent_decisions.extend(decided.filter(|decision| decision.spent_on.is_none()));
         }
-        unspent_decisions.sort_by(|one, other| one.token.cmp(&other.token));
+        unspent_decisions.sort_by(|left, right| left.token.cmp(&right.token));
         let subscriptions = rows::read_subscriptions(connection)?;
         if subscriptions.iter().any(|open| open.cursor > self.last_position) {
             return Err(JournalError::corrupt(DamageLocation::Event));
@@ -59,7 +59,7 @@ impl SqliteJournal {
         let mut session_ids = HashMap::new();
         let mut previous = after.max(self.trimmed_up_to);
         let mut stored = Vec::with_capacity(events.len());
-        let limit_reached = events.len() == limit;
+        let is_limit_reached = events.len() == limit;
         for event in events {
             if event.position > self.trimmed_up_to {
                 if event.position != previous.next() {
@@ -69,7 +69,7 @@ impl SqliteJournal {
             }
             stored.push(self.with_session_id(event, &mut session_ids)?);
         }
-        if !limit_reached && previous < self.last_position {
+        if !is_limit_reached && previous < self.last_position {
             return Err(index_buffer::missing_event());
         }
         Ok(stored)

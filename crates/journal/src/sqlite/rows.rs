@@ -14,7 +14,7 @@ pub(super) const TRIMMED_MARK: &str = "floor";
 /// The name of the mark that holds the position up to which events are in the indices.
 pub(super) const INDEXED_MARK: &str = "indexed";
 
-/// Returns one row or none. Fails if its checksum is wrong.
+/// Returns one row or none. `read` returns a value and whether its checksum is right; a wrong checksum is an error.
 fn query_optional<T>(
     connection: &Connection,
     location: DamageLocation,
@@ -29,7 +29,7 @@ fn query_optional<T>(
     }
 }
 
-/// Returns all rows. Fails if a checksum is wrong.
+/// Returns all rows. `read` returns a value and whether its checksum is right; a wrong checksum is an error.
 fn query_all<T>(
     connection: &Connection,
     location: DamageLocation,
@@ -125,7 +125,7 @@ pub(super) struct SessionRow {
     pub(super) number: i64,
     pub(super) session: OpenSession,
     pub(super) ended_at: Option<UnixMillis>,
-    /// Position of the oldest event of an ended session. `None` if all were deleted.
+    /// Position of the oldest stored event of an ended session. `None` if all its events were deleted.
     pub(super) oldest_position: Option<i64>,
 }
 
@@ -224,6 +224,7 @@ impl SessionRow {
 /// A question, its decision, and the call on which the decision was spent.
 pub(super) struct QuestionRow {
     pub(super) token: String,
+    /// The number of the session.
     pub(super) session: i64,
     pub(super) deadline: UnixMillis,
     pub(super) record: Vec<u8>,

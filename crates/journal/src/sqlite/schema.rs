@@ -8,7 +8,7 @@ use crate::{DamageLocation, JournalError};
 /// "sayj", which identifies a journal among SQLite files.
 pub(super) const APPLICATION_ID: i64 = 0x7361_796a;
 
-/// One migration per version: the first creates version 1. A released migration is never changed; new ones are added.
+/// The migrations, one per version. The first one creates version 1. A released migration is never changed.
 pub(super) const MIGRATIONS: &[&str] = &[VERSION_1];
 
 /// `sum` is the row's checksum; see `row_checksum.rs`. `event_ids` and `session_events` lag behind `events`; see
@@ -113,7 +113,8 @@ pub(super) fn migrate(connection: &mut Connection, migrations: &[&str]) -> Resul
     transaction.commit().map_err(from_sqlite)
 }
 
-/// Checks that the tables match the schema. A table that lost its `UNIQUE` to a flipped bit would still open.
+/// Checks that the tables match the schema. SQLite would still open a table whose `UNIQUE` constraint was lost to a
+/// flipped bit.
 pub(super) fn check(connection: &Connection) -> Result<(), JournalError> {
     let mut fresh = Connection::open_in_memory().map_err(from_sqlite)?;
     migrate(&mut fresh, MIGRATIONS)?;
@@ -169,7 +170,7 @@ mod tests {
     fn a_newer_version_is_refused() {
         let mut connection = Connection::open_in_memory().unwrap();
         connection.pragma_update(None, "user_version", 9).unwrap();
-        let refused = migrate(&mut connection, MIGRATIONS);
-        assert!(matches!(refused, Err(JournalError::NewerVersion { found: 9, known: 1 })), "{refused:?}");
+        let result = migrate(&mut connection, MIGRATIONS);
+        assert!(matches!(result, Err(JournalError::NewerVersion { found: 9, known: 1 })), "{result:?}");
     }
 }

@@ -40,7 +40,7 @@ impl SqliteJournal {
         pass.trim_sessions()?;
         pass.trim_attempts()?;
         pass.trim_decisions()?;
-        pass.trim_keys()?;
+        pass.trim_idempotency_keys()?;
         let TrimPass { trimmed_up_to: new_trimmed_up_to, deleted_positions, .. } = pass;
         if new_trimmed_up_to != position_to_sql(*trimmed_up_to) {
             rows::set_mark(&transaction, TRIMMED_MARK, new_trimmed_up_to)?;
@@ -54,7 +54,7 @@ impl SqliteJournal {
         Ok(report)
     }
 
-    /// Releases free pages of the file and truncates the log. Returns whether free pages remain.
+    /// Releases free pages of the file and truncates the WAL. Returns whether free pages remain.
     fn reclaim_space(&mut self, max_pages: usize) -> Result<bool, JournalError> {
         let connection = &self.connection;
         if read_pragma(connection, "freelist_count")? > 0 {
@@ -71,7 +71,7 @@ impl SqliteJournal {
 
 struct TrimPass<'a> {
     transaction: &'a Transaction<'a>,
-    /// Trimming does not flush it, because flushing needs space, and trimming must work on a full disk.
+    /// Trimming does not flush the buffer, because flushing needs space and trimming must work on a full disk.
     index_buffer: &'a IndexBuffer,
     /// Numbers of open sessions.
     open_sessions: HashSet<i64>,
@@ -101,13 +101,13 @@ impl TrimPass<'_> {
         let cutoff = self.cutoff(self.retention.max_event_age_ms);
         let mut remaining = self.retention.max_rows_per_step.max(1);
         loop {
-            let over_limit = is_over_limit(self.transaction, self.retention)?;
+            let is_too_large = is_over_limit(self.transaction, self.retention)?;
             let oldest = self.read_oldest(remaining.min(EVENTS_PER_SIZE_CHECK))?;
             if oldest.is_empty() {
                 return Ok(());
             }
             for event in oldest {
-                if event.at >= cutoff && !over_limit {
+                if event.at >= cutoff && !is_too_large {
                     return Ok(());
                 }
                 if remaining == 0 {
@@ -166,7 +166,7 @@ impl TrimPass<'_> {
 
     fn trim_attempts(&mut self) -> Result<(), JournalError> {
         let cutoff = self.cutoff(self.retention.max_event_age_ms);
-        self.report.attempts = self.delete_oldest("attempts", cutoff)?;
+        self.report.attempts = self.delete_older_than("attempts", cutoff)?;
         while !self.report.has_more && is_over_limit(self.transaction, self.retention)? {
             let sql =
                 "DELETE FROM attempts WHERE number IN (SELECT number FROM attempts ORDER BY at LIMIT 64)";
@@ -185,9 +185,10 @@ impl TrimPass<'_> {
         let sql = "SELECT number, session FROM questions WHERE decided IS NOT NULL AND decided < ?
                    AND session IN (SELECT number FROM sessions WHERE ended IS NOT NULL) ORDER BY decided LIMIT ?";
         let cutoff = self.cutoff(self.retention.max_decision_age_ms);
-        let old = self.query_list(sql, (cutoff, sql_limit(limit)), |row| Ok((row.get(0)?, row.get(1)?)))?;
-        self.report.has_more |= old.len() == limit;
-        for (question, session) in old {
+        let expired =
+            self.query_list(sql, (cutoff, sql_limit(limit)), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        self.report.has_more |= expired.len() == limit;
+        for (question, session) in expired {
             let question: i64 = question;
             execute(self.transaction, "DELETE FROM questions WHERE number = ?", [question])?;
             self.delete_session_if_unused(session)?;
@@ -196,12 +197,13 @@ impl TrimPass<'_> {
         Ok(())
     }
 
-    fn trim_keys(&mut self) -> Result<(), JournalError> {
-        self.report.keys = self.delete_oldest("keys", self.cutoff(self.retention.max_key_age_ms))?;
+    fn trim_idempotency_keys(&mut self) -> Result<(), JournalError> {
+        self.report.idempotency_keys =
+            self.delete_older_than("keys", self.cutoff(self.retention.max_idempotency_key_age_ms))?;
         Ok(())
     }
 
-    fn delete_oldest(&mut self, table: &str, cutoff: i64) -> Result<u64, JournalError> {
+    fn delete_older_than(&mut self, table: &str, cutoff: i64) -> Result<u64, JournalError> {
         let sql = format!(
             "DELETE FROM {table} WHERE number IN (SELECT number FROM {table} WHERE at < ? ORDER BY at LIMIT ?)"
         );

@@ -1,12 +1,13 @@
 //! Detects acknowledged batches that the write-ahead log lost.
 //!
-//! SQLite reads its log up to the first frame with a wrong checksum and silently drops the rest. That is right for a
-//! commit that a crash interrupted, but wrong for a damaged disk, where acknowledged batches would vanish. The two
-//! cases differ: each batch is synchronized before the next one starts, so a crash interrupts at most one. If two or
-//! more batches end at or after the first bad frame, one of them was acknowledged. Damage to the last batch alone is
-//! not detected, because it looks like an interrupted commit.
+//! SQLite reads the write-ahead log (WAL) up to the first frame with a wrong checksum and silently ignores the rest. That
+//! is right for a commit that a crash interrupted. On a damaged disk, however, acknowledged batches would be lost. To
+//! tell the two cases apart, this module counts batches. Each batch is flushed to disk with fsync before the next one
+//! starts, so a crash interrupts at most one batch. If two or more batches end at or after the first bad frame, at least
+//! one of them was acknowledged. Damage to the last batch alone is not detected, because it looks like an interrupted
+//! commit.
 //!
-//! The format: <https://www.sqlite.org/fileformat2.html#the_write_ahead_log>.
+//! The file format is described at <https://www.sqlite.org/fileformat2.html#the_write_ahead_log>.
 
 use std::fs;
 use std::io::{self, Read};
@@ -19,7 +20,7 @@ const HEADER_BYTES: usize = 32;
 const FRAME_HEADER_BYTES: usize = 24;
 const MAGIC: u32 = 0x377f_0682;
 
-/// Fails if acknowledged batches in the log are unreadable. A missing log is fine.
+/// Fails if acknowledged batches in the WAL are unreadable. A missing WAL is not an error.
 pub(super) fn check(path: &Path) -> Result<(), JournalError> {
     let file = match fs::File::open(path) {
         Ok(file) => file,
@@ -34,9 +35,9 @@ pub(super) fn check(path: &Path) -> Result<(), JournalError> {
 }
 
 /// Counts the batches that end at or after the first invalid frame.
-fn count_lost_batches(mut log: impl Read) -> io::Result<usize> {
+fn count_lost_batches(mut wal: impl Read) -> io::Result<usize> {
     let mut header = [0; HEADER_BYTES];
-    if !read_fully(&mut log, &mut header)? {
+    if !read_fully(&mut wal, &mut header)? {
         return Ok(0);
     }
     let magic = read_u32_be(&header, 0);
@@ -47,19 +48,21 @@ fn count_lost_batches(mut log: impl Read) -> io::Result<usize> {
     let salts = header_is_valid.then(|| (read_u32_be(&header, 16), read_u32_be(&header, 20)));
     let page_size = read_u32_be(&header, 8) as usize;
     if !(512..=65536).contains(&page_size) || !page_size.is_power_of_two() {
-        // Without a valid page size, batches cannot be counted. This crate only writes page sizes in this range.
+        // Without a valid page size, batches cannot be counted. This crate never writes such a header.
         return Ok(if header == [0; HEADER_BYTES] { 0 } else { usize::MAX });
     }
     let mut frame = vec![0; FRAME_HEADER_BYTES + page_size];
     let (mut is_valid, mut lost) = (header_is_valid, 0);
-    while read_fully(&mut log, &mut frame)? {
+    while read_fully(&mut wal, &mut frame)? {
+        // Frames with other salts are remains of an earlier WAL.
         let is_current = salts.is_none_or(|salts| salts == (read_u32_be(&frame, 8), read_u32_be(&frame, 12)));
         if is_valid {
             checksum.add(&frame[..8]);
             checksum.add(&frame[FRAME_HEADER_BYTES..]);
             is_valid = is_current && checksum.matches(&frame, 16);
         }
-        if !is_valid && is_current && read_u32_be(&frame, 4) != 0 {
+        let ends_batch = read_u32_be(&frame, 4) != 0;
+        if !is_valid && is_current && ends_batch {
             lost += 1;
         }
     }
@@ -93,9 +96,9 @@ fn read_u32_be(bytes: &[u8], offset: usize) -> u32 {
     bytes.get(offset..offset + 4).and_then(|word| word.try_into().ok()).map_or(0, u32::from_be_bytes)
 }
 
-/// Fills the buffer. Returns `false` if the log ends first.
-fn read_fully(log: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
-    match log.read_exact(buffer) {
+/// Fills the buffer. Returns `false` if the WAL ends first.
+fn read_fully(wal: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
+    match wal.read_exact(buffer) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
         Err(error) => Err(error),

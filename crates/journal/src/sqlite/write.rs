@@ -1,4 +1,4 @@
-//! Writes a batch in one transaction with one synchronization.
+//! Writes a batch in one transaction with one fsync.
 
 use std::collections::HashMap;
 
@@ -59,7 +59,7 @@ impl SqliteJournal {
         Ok(new_last_position)
     }
 
-    /// Cleans up after a failed write. Rolls back the transaction and restarts the log, so that the remains of the
+    /// Cleans up after a failed write. Rolls back the transaction and truncates the WAL, so that the remains of the
     /// failed batch cannot be mistaken for an acknowledged batch. If the cleanup fails too, the next write reports an
     /// error.
     fn reset_after_failure(&mut self) {

@@ -7,20 +7,20 @@ use crate::Behaviour;
 use crate::fixture::*;
 
 pub(crate) const BEHAVIOURS: &[Behaviour] = &[
-    ("a session opens once, is touched while open, and ends once", sessions),
+    ("a session opens once, is touched while open, and ends once", sessions_open_and_end_once),
     ("a session with an undecided question cannot end", undecided_questions_keep_sessions_open),
-    ("a question is decided once, and only if it exists", decide_once),
+    ("a question is decided once, and only if it exists", questions_are_decided_once),
     ("a decision is read back with its receipt", decisions_are_read_back),
-    ("a decision is spent once, and only while its session is open", spend_once),
-    ("a deadline moves while the question is undecided", deadlines),
+    ("a decision is spent once, and only while its session is open", decisions_are_spent_once),
+    ("a deadline moves while the question is undecided", deadlines_move_until_decided),
     ("one batch decides a question and records the event about it", decide_and_record_in_one_batch),
-    ("a subscription is opened, changed, closed and reopened", subscriptions),
-    ("a cursor moves forward, up to the last event", cursors),
-    ("each principal uses an idempotency key once", keys),
+    ("a subscription is opened, changed, closed and reopened", subscriptions_open_change_and_close),
+    ("a cursor moves forward, up to the last event", cursors_move_forward),
+    ("each principal uses an idempotency key once", idempotency_keys_are_used_once),
     ("exactly the live state is restored after a crash", live_state_is_restored),
 ];
 
-fn sessions(fixture: &dyn JournalFixture) {
+fn sessions_open_and_end_once(fixture: &dyn JournalFixture) {
     let mut journal = fixture.fresh();
     assert_conflict(&mut *journal, &[session_ended("s")], 0, ConflictReason::SessionNotOpen);
     let touched =
@@ -75,7 +75,7 @@ fn undecided_questions_keep_sessions_open(fixture: &dyn JournalFixture) {
     journal.commit(&[question_decided("r", "reject"), session_ended("s")]).unwrap();
 }
 
-fn decide_once(fixture: &dyn JournalFixture) {
+fn questions_are_decided_once(fixture: &dyn JournalFixture) {
     let mut journal = fixture.fresh();
     assert_conflict(&mut *journal, &[question_decided("q", "accept")], 0, ConflictReason::UnknownQuestion);
     journal.commit(&[session_opened("s")]).unwrap();
@@ -120,7 +120,7 @@ fn decisions_are_read_back(fixture: &dyn JournalFixture) {
     assert_eq!(decision.spent_on, None);
 }
 
-fn spend_once(fixture: &dyn JournalFixture) {
+fn decisions_are_spent_once(fixture: &dyn JournalFixture) {
     let mut journal = fixture.fresh();
     assert_conflict(&mut *journal, &[decision_spent("q")], 0, ConflictReason::UnknownQuestion);
     journal.commit(&[session_opened("s"), question_opened("q", "s"), question_opened("r", "s")]).unwrap();
@@ -142,7 +142,7 @@ fn spend_once(fixture: &dyn JournalFixture) {
     assert_eq!(journal.restore().unwrap().unspent_decisions, []);
 }
 
-fn deadlines(fixture: &dyn JournalFixture) {
+fn deadlines_move_until_decided(fixture: &dyn JournalFixture) {
     let mut journal = fixture.fresh();
     let moved = JournalEntry::DeadlineMoved { token: "q", deadline: UnixMillis::new(300) };
     assert_conflict(&mut *journal, &[moved], 0, ConflictReason::UnknownQuestion);
@@ -171,7 +171,7 @@ fn decide_and_record_in_one_batch(fixture: &dyn JournalFixture) {
     assert_eq!(journal.event_position("decided").unwrap(), Some(position(1)));
 }
 
-fn subscriptions(fixture: &dyn JournalFixture) {
+fn subscriptions_open_change_and_close(fixture: &dyn JournalFixture) {
     let mut journal = fixture.fresh();
     let (changed, closed) = (
         JournalEntry::SubscriptionChanged { id: "sub", record: b"new" },
@@ -190,7 +190,7 @@ fn subscriptions(fixture: &dyn JournalFixture) {
     journal.commit(&[subscription_opened("sub")]).unwrap();
 }
 
-fn cursors(fixture: &dyn JournalFixture) {
+fn cursors_move_forward(fixture: &dyn JournalFixture) {
     let mut journal = fixture.fresh();
     journal
         .commit(&[session_opened("s"), event(1, "s", "a"), event(2, "s", "b"), subscription_opened("sub")])
@@ -201,7 +201,7 @@ fn cursors(fixture: &dyn JournalFixture) {
     assert_eq!(fixture.after_crash(journal).restore().unwrap().subscriptions[0].cursor, position(3));
 }
 
-fn keys(fixture: &dyn JournalFixture) {
+fn idempotency_keys_are_used_once(fixture: &dyn JournalFixture) {
     let mut journal = fixture.fresh();
     journal
         .commit(&[response_stored("p", "k"), response_stored("q", "k"), response_stored("p", "l")])

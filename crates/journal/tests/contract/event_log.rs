@@ -7,22 +7,22 @@ use crate::Behaviour;
 use crate::fixture::*;
 
 pub(crate) const BEHAVIOURS: &[Behaviour] = &[
-    ("a new journal is empty", new_is_empty),
-    ("an empty batch does nothing", empty_batch),
+    ("a new journal is empty", new_journal_is_empty),
+    ("an empty batch does nothing", empty_batch_does_nothing),
     ("events are read back complete and in order, after any position", events_are_read_back),
-    ("the events of one session are read separately", events_of_one_session),
-    ("an event is found by its id", found_by_id),
-    ("committed data survives reopening and a crash", durable),
-    ("a position other than the next one is refused", position_gaps),
-    ("an event id is used once", event_ids),
+    ("the events of one session are read separately", session_events_are_read_separately),
+    ("an event is found by its id", events_are_found_by_id),
+    ("committed data survives reopening and a crash", commits_are_durable),
+    ("a position other than the next one is refused", position_gaps_are_refused),
+    ("an event id is used once", event_ids_are_used_once),
     ("an event needs an open session", event_needs_session),
-    ("a conflict in the middle undoes the whole batch", atomic),
-    ("ten thousand entries fit in one batch", large_batch),
-    ("unusual texts are read back unchanged", unusual_texts),
-    ("event ids need not be in ascending order", descending_ids),
+    ("a conflict undoes the entire batch", batches_are_atomic),
+    ("ten thousand entries fit in one batch", large_batch_is_written),
+    ("unusual texts are read back unchanged", unusual_texts_are_read_back),
+    ("event ids need not be in ascending order", event_ids_may_descend),
 ];
 
-fn new_is_empty(fixture: &dyn JournalFixture) {
+fn new_journal_is_empty(fixture: &dyn JournalFixture) {
     let mut journal = fixture.fresh();
     assert_eq!(journal.restore().unwrap(), journal::stored::LiveState::default());
     assert!(positions(&mut *journal).is_empty());
@@ -32,7 +32,7 @@ fn new_is_empty(fixture: &dyn JournalFixture) {
     assert_eq!(journal.session_events("", Position::START, 9).unwrap(), []);
 }
 
-fn empty_batch(fixture: &dyn JournalFixture) {
+fn empty_batch_does_nothing(fixture: &dyn JournalFixture) {
     let mut journal = fixture.fresh();
     journal.commit(&[]).unwrap();
     assert_eq!(journal.restore().unwrap(), journal::stored::LiveState::default());
@@ -64,7 +64,7 @@ fn events_are_read_back(fixture: &dyn JournalFixture) {
     assert_eq!(journal.events(Position::START, 0).unwrap(), []);
 }
 
-fn events_of_one_session(fixture: &dyn JournalFixture) {
+fn session_events_are_read_separately(fixture: &dyn JournalFixture) {
     let mut journal = fixture.fresh();
     journal.commit(&[session_opened("s"), session_opened("t")]).unwrap();
     let ids: Vec<String> = (0..3000).map(|number| format!("e{number:05}")).collect();
@@ -91,7 +91,7 @@ fn events_of_one_session(fixture: &dyn JournalFixture) {
     assert!(positions_of("nobody", 0, 9).is_empty());
 }
 
-fn found_by_id(fixture: &dyn JournalFixture) {
+fn events_are_found_by_id(fixture: &dyn JournalFixture) {
     let mut journal = fixture.fresh();
     journal.commit(&[session_opened("s"), event(1, "s", "b"), event(2, "s", "a")]).unwrap();
     assert_eq!(journal.event_position("a").unwrap(), Some(position(2)));
@@ -100,7 +100,7 @@ fn found_by_id(fixture: &dyn JournalFixture) {
     assert_eq!(journal.event_position("").unwrap(), None);
 }
 
-fn durable(fixture: &dyn JournalFixture) {
+fn commits_are_durable(fixture: &dyn JournalFixture) {
     let mut journal = fixture.fresh();
     journal.commit(&[session_opened("s"), event(1, "s", "a")]).unwrap();
     journal = fixture.reopen(journal);
@@ -113,7 +113,7 @@ fn durable(fixture: &dyn JournalFixture) {
     assert_eq!(fixture.reopen(journal).restore().unwrap().last_position, position(3));
 }
 
-fn position_gaps(fixture: &dyn JournalFixture) {
+fn position_gaps_are_refused(fixture: &dyn JournalFixture) {
     let mut journal = fixture.fresh();
     journal.commit(&[session_opened("s"), event(1, "s", "a")]).unwrap();
     let expected = position(2);
@@ -134,7 +134,7 @@ fn position_gaps(fixture: &dyn JournalFixture) {
     journal.commit(&[event(2, "s", "b")]).unwrap();
 }
 
-fn event_ids(fixture: &dyn JournalFixture) {
+fn event_ids_are_used_once(fixture: &dyn JournalFixture) {
     let mut journal = fixture.fresh();
     journal.commit(&[session_opened("s"), event(1, "s", "a")]).unwrap();
     assert_conflict(&mut *journal, &[event(2, "s", "a")], 0, ConflictReason::DuplicateEventId);
@@ -159,12 +159,12 @@ fn event_needs_session(fixture: &dyn JournalFixture) {
     assert_conflict(&mut *journal, &[event(1, "s", "a")], 0, ConflictReason::SessionNotOpen);
     journal.commit(&[session_opened("s"), event(1, "s", "a"), session_ended("s")]).unwrap();
     assert_conflict(&mut *journal, &[event(2, "s", "b")], 0, ConflictReason::SessionNotOpen);
-    let reversed = [session_opened("t"), session_ended("t"), event(2, "t", "b")];
-    assert_conflict(&mut *journal, &reversed, 2, ConflictReason::SessionNotOpen);
+    let event_after_end = [session_opened("t"), session_ended("t"), event(2, "t", "b")];
+    assert_conflict(&mut *journal, &event_after_end, 2, ConflictReason::SessionNotOpen);
     assert_conflict(&mut *journal, &[event(2, "t", "b")], 0, ConflictReason::SessionNotOpen);
 }
 
-fn atomic(fixture: &dyn JournalFixture) {
+fn batches_are_atomic(fixture: &dyn JournalFixture) {
     let mut journal = fixture.fresh();
     let start = [
         session_opened("s"),
@@ -201,24 +201,22 @@ fn atomic(fixture: &dyn JournalFixture) {
     ];
     let last = batch.len() - 1;
     assert_conflict(&mut *journal, &batch, last, ConflictReason::DuplicateEventId);
-    for mut journal in [journal] {
-        for _ in 0..2 {
-            assert_eq!(journal.restore().unwrap(), before);
-            assert_eq!(positions(&mut *journal), [1]);
-            assert_eq!(journal.event_position("b").unwrap(), None);
-            assert_eq!(journal.decision("q").unwrap(), None);
-            assert_eq!(journal.decision("r").unwrap().unwrap().spent_on, None);
-            assert_eq!(journal.decision("new").unwrap(), None);
-            assert_eq!(journal.stored_response("p", "k").unwrap(), None);
-            assert_eq!(journal.session_events("t", position(0), 9).unwrap(), []);
-            journal = fixture.after_crash(journal);
-        }
-        journal.commit(&batch[..last]).unwrap();
-        assert_eq!(positions(&mut *journal), [1, 2, 3]);
+    for _ in 0..2 {
+        assert_eq!(journal.restore().unwrap(), before);
+        assert_eq!(positions(&mut *journal), [1]);
+        assert_eq!(journal.event_position("b").unwrap(), None);
+        assert_eq!(journal.decision("q").unwrap(), None);
+        assert_eq!(journal.decision("r").unwrap().unwrap().spent_on, None);
+        assert_eq!(journal.decision("new").unwrap(), None);
+        assert_eq!(journal.stored_response("p", "k").unwrap(), None);
+        assert_eq!(journal.session_events("t", position(0), 9).unwrap(), []);
+        journal = fixture.after_crash(journal);
     }
+    journal.commit(&batch[..last]).unwrap();
+    assert_eq!(positions(&mut *journal), [1, 2, 3]);
 }
 
-fn large_batch(fixture: &dyn JournalFixture) {
+fn large_batch_is_written(fixture: &dyn JournalFixture) {
     let mut journal = fixture.fresh();
     let ids: Vec<String> = (0..10_000).map(|number| format!("e{number}")).collect();
     let mut batch = vec![session_opened("s")];
@@ -236,7 +234,7 @@ fn large_batch(fixture: &dyn JournalFixture) {
     assert_eq!(journal.event_position("e9999").unwrap(), Some(position(10_000)));
 }
 
-fn unusual_texts(fixture: &dyn JournalFixture) {
+fn unusual_texts_are_read_back(fixture: &dyn JournalFixture) {
     let mut journal = fixture.fresh();
     let long = "ü\"'".repeat(1 << 18);
     let texts = [
@@ -315,18 +313,16 @@ fn unusual_texts(fixture: &dyn JournalFixture) {
     );
 }
 
-fn descending_ids(fixture: &dyn JournalFixture) {
+fn event_ids_may_descend(fixture: &dyn JournalFixture) {
     let mut journal = fixture.fresh();
     journal.commit(&[session_opened("s")]).unwrap();
     let ids: Vec<String> = (0..2500).map(|number| format!("e{:05}", 9000 - number)).collect();
     for (number, id) in (1..).zip(&ids) {
         journal.commit(&[event(number, "s", id)]).unwrap();
     }
-    for journal in [journal] {
-        let mut journal = fixture.after_crash(journal);
-        for (number, id) in (1..).zip(&ids) {
-            assert_eq!(journal.event_position(id).unwrap(), Some(position(number)));
-            assert_conflict(&mut *journal, &[event(2501, "s", id)], 0, ConflictReason::DuplicateEventId);
-        }
+    journal = fixture.after_crash(journal);
+    for (number, id) in (1..).zip(&ids) {
+        assert_eq!(journal.event_position(id).unwrap(), Some(position(number)));
+        assert_conflict(&mut *journal, &[event(2501, "s", id)], 0, ConflictReason::DuplicateEventId);
     }
 }

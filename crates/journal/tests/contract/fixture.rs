@@ -14,7 +14,7 @@ pub(crate) trait JournalFixture {
     fn fresh(&self) -> Box<dyn Journal>;
     /// Closes the journal properly and opens it again.
     fn reopen(&self, journal: Box<dyn Journal>) -> Box<dyn Journal>;
-    /// Returns the journal as it is after its process was killed.
+    /// Returns the journal in the state that a killed process leaves behind.
     fn after_crash(&self, journal: Box<dyn Journal>) -> Box<dyn Journal>;
 }
 
@@ -60,7 +60,7 @@ impl JournalFixture for SqliteFixture {
         self.open()
     }
 
-    /// Copies the file and its log as they are now, which is what a killed process leaves.
+    /// Opens a copy of the file and its WAL as they are now. A killed process leaves the same files.
     fn after_crash(&self, journal: Box<dyn Journal>) -> Box<dyn Journal> {
         let copy = tempfile::tempdir().unwrap();
         for file in std::fs::read_dir(self.folder.borrow().as_ref().unwrap().path()).unwrap() {

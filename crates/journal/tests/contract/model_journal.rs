@@ -10,10 +10,11 @@ use seal::UnixMillis;
 #[derive(Clone, Default)]
 pub(crate) struct ModelJournal {
     pub(crate) events: Vec<StoredEvent>,
+    /// Each session, and whether it has ended.
     sessions: Vec<(OpenSession, bool)>,
     questions: Vec<(OpenQuestion, Option<StoredDecision>)>,
     subscriptions: Vec<OpenSubscription>,
-    pub(crate) keys: Vec<(String, String)>,
+    pub(crate) idempotency_keys: Vec<(String, String)>,
     pub(crate) last_position: Position,
     trimmed_up_to: Position,
 }
@@ -29,25 +30,26 @@ impl ModelJournal {
     }
 
     pub(crate) fn trim(&mut self, cutoff: i64) {
-        let newest_expired = self.events.iter().filter(|event| event.position > self.trimmed_up_to);
-        let newest_expired = newest_expired.take_while(|event| event.at < UnixMillis::new(cutoff)).last();
+        let untrimmed = self.events.iter().filter(|event| event.position > self.trimmed_up_to);
+        let newest_expired = untrimmed.take_while(|event| event.at < UnixMillis::new(cutoff)).last();
         self.trimmed_up_to = newest_expired.map_or(self.trimmed_up_to, |event| event.position);
         let Self { events, sessions, questions, trimmed_up_to, .. } = self;
-        let is_session_open = |id: &str| sessions.iter().any(|(session, ended)| session.id == id && !ended);
+        let is_session_open =
+            |id: &str| sessions.iter().any(|(session, is_ended)| session.id == id && !is_ended);
         events.retain(|event| event.position > *trimmed_up_to || is_session_open(&event.session));
         questions.retain(|(question, decision)| {
             is_session_open(&question.session)
                 || decision.as_ref().is_none_or(|decision| decision.decided_at >= UnixMillis::new(cutoff))
         });
-        sessions.retain(|(session, ended)| {
-            !ended
+        sessions.retain(|(session, is_ended)| {
+            !is_ended
                 || events.iter().any(|event| event.session == session.id)
                 || questions.iter().any(|(question, _)| question.session == session.id)
         });
     }
 
     pub(crate) fn live_state(&self) -> LiveState {
-        let open = self.sessions.iter().filter(|(_, ended)| !ended);
+        let open = self.sessions.iter().filter(|(_, is_ended)| !is_ended);
         let undecided = self.questions.iter().filter(|(_, decision)| decision.is_none());
         let decided = self.questions.iter().filter_map(|(_, decision)| decision.as_ref());
         let mut live_state = LiveState {
@@ -55,7 +57,7 @@ impl ModelJournal {
             questions: undecided.map(|(question, _)| question.clone()).collect(),
             unspent_decisions: decided
                 .filter(|decision| {
-                    decision.spent_on.is_none() && self.open_session(&decision.session).is_ok()
+                    decision.spent_on.is_none() && self.open_session_index(&decision.session).is_ok()
                 })
                 .cloned()
                 .collect(),
@@ -70,30 +72,30 @@ impl ModelJournal {
     }
 
     pub(crate) fn session(&self, id: &str) -> Option<StoredSession> {
-        let (session, ended) = self.sessions.iter().find(|(session, _)| session.id == id)?;
-        Some(StoredSession { session: session.clone(), is_ended: *ended })
+        let (session, is_ended) = self.sessions.iter().find(|(session, _)| session.id == id)?;
+        Some(StoredSession { session: session.clone(), is_ended: *is_ended })
     }
 
     pub(crate) fn decision(&self, token: &str) -> Option<StoredDecision> {
         self.questions.iter().find(|(question, _)| question.token == token)?.1.clone()
     }
 
-    fn open_session(&self, id: &str) -> Result<usize, ConflictReason> {
-        let index = self.sessions.iter().position(|(session, ended)| session.id == id && !ended);
+    fn open_session_index(&self, id: &str) -> Result<usize, ConflictReason> {
+        let index = self.sessions.iter().position(|(session, is_ended)| session.id == id && !is_ended);
         index.ok_or(ConflictReason::SessionNotOpen)
     }
 
-    fn question(&self, token: &str) -> Result<usize, ConflictReason> {
+    fn question_index(&self, token: &str) -> Result<usize, ConflictReason> {
         let index = self.questions.iter().position(|(question, _)| question.token == token);
         index.ok_or(ConflictReason::UnknownQuestion)
     }
 
-    fn undecided_question(&self, token: &str) -> Result<usize, ConflictReason> {
-        let index = self.question(token)?;
+    fn undecided_question_index(&self, token: &str) -> Result<usize, ConflictReason> {
+        let index = self.question_index(token)?;
         if self.questions[index].1.is_some() { Err(ConflictReason::AlreadyDecided) } else { Ok(index) }
     }
 
-    fn subscription(&self, id: &str) -> Result<usize, ConflictReason> {
+    fn subscription_index(&self, id: &str) -> Result<usize, ConflictReason> {
         self.subscriptions.iter().position(|open| open.id == id).ok_or(ConflictReason::SubscriptionNotOpen)
     }
 
@@ -108,7 +110,7 @@ impl ModelJournal {
                     self.events.iter().all(|event| event.event_id != event_id),
                     ConflictReason::DuplicateEventId,
                 )?;
-                self.open_session(session)?;
+                self.open_session_index(session)?;
                 let (session, event_id) = (session.to_owned(), event_id.to_owned());
                 let body = body.to_vec();
                 self.events.push(StoredEvent { position, session, event_id, at, is_critical, body });
@@ -126,14 +128,14 @@ impl ModelJournal {
                 ));
             }
             JournalEntry::SessionTouched { id, lease_expires_at, record } => {
-                let index = self.open_session(id)?;
+                let index = self.open_session_index(id)?;
                 self.sessions[index].0.lease_expires_at = lease_expires_at;
                 if let Some(record) = record {
                     self.sessions[index].0.record = record.to_vec();
                 }
             }
             JournalEntry::SessionEnded { id, .. } => {
-                let index = self.open_session(id)?;
+                let index = self.open_session_index(id)?;
                 let is_undecided = |(question, decision): &(OpenQuestion, Option<StoredDecision>)| {
                     question.session == id && decision.is_none()
                 };
@@ -141,18 +143,18 @@ impl ModelJournal {
                 self.sessions[index].1 = true;
             }
             JournalEntry::QuestionOpened { token, session, deadline, record } => {
-                ensure(self.question(token).is_err(), ConflictReason::DuplicateQuestionToken)?;
-                self.open_session(session)?;
+                ensure(self.question_index(token).is_err(), ConflictReason::DuplicateQuestionToken)?;
+                self.open_session_index(session)?;
                 let (token, session) = (token.to_owned(), session.to_owned());
                 self.questions
                     .push((OpenQuestion { token, session, deadline, record: record.to_vec() }, None));
             }
             JournalEntry::DeadlineMoved { token, deadline } => {
-                let index = self.undecided_question(token)?;
+                let index = self.undecided_question_index(token)?;
                 self.questions[index].0.deadline = deadline;
             }
             JournalEntry::QuestionDecided { token, decision, decided_by, receipt, at } => {
-                let index = self.undecided_question(token)?;
+                let index = self.undecided_question_index(token)?;
                 let OpenQuestion { token, session, deadline, record } = self.questions[index].0.clone();
                 let (decision, decided_by, receipt) =
                     (decision.to_owned(), decided_by.to_owned(), receipt.to_vec());
@@ -169,37 +171,40 @@ impl ModelJournal {
                 });
             }
             JournalEntry::DecisionSpent { token, call, at } => {
-                let index = self.question(token)?;
+                let index = self.question_index(token)?;
                 let session = self.questions[index].0.session.clone();
-                let open = self.open_session(&session);
+                let open_session = self.open_session_index(&session);
                 let decision = self.questions[index].1.as_mut().ok_or(ConflictReason::NotDecided)?;
                 ensure(decision.spent_on.is_none(), ConflictReason::AlreadySpent)?;
-                open?;
+                open_session?;
                 decision.spent_on = Some(DecisionUse { call: call.to_vec(), at });
             }
             JournalEntry::SubscriptionOpened { id, principal, record } => {
-                ensure(self.subscription(id).is_err(), ConflictReason::DuplicateSubscriptionId)?;
+                ensure(self.subscription_index(id).is_err(), ConflictReason::DuplicateSubscriptionId)?;
                 let (id, principal) = (id.to_owned(), principal.to_owned());
                 let (record, cursor) = (record.to_vec(), Position::START);
                 self.subscriptions.push(OpenSubscription { id, principal, record, cursor });
             }
             JournalEntry::SubscriptionChanged { id, record } => {
-                let index = self.subscription(id)?;
+                let index = self.subscription_index(id)?;
                 self.subscriptions[index].record = record.to_vec();
             }
             JournalEntry::SubscriptionClosed { id } => {
-                drop(self.subscriptions.remove(self.subscription(id)?));
+                drop(self.subscriptions.remove(self.subscription_index(id)?));
             }
             JournalEntry::CursorMoved { subscription, position } => {
-                let index = self.subscription(subscription)?;
+                let index = self.subscription_index(subscription)?;
                 ensure(position <= self.last_position, ConflictReason::CursorBeyondLastEvent)?;
                 let cursor = &mut self.subscriptions[index].cursor;
                 *cursor = position.max(*cursor);
             }
             JournalEntry::ResponseStored { principal, key, .. } => {
                 let principal_and_key = (principal.to_owned(), key.to_owned());
-                ensure(!self.keys.contains(&principal_and_key), ConflictReason::IdempotencyKeyUsed)?;
-                self.keys.push(principal_and_key);
+                ensure(
+                    !self.idempotency_keys.contains(&principal_and_key),
+                    ConflictReason::IdempotencyKeyUsed,
+                )?;
+                self.idempotency_keys.push(principal_and_key);
             }
             JournalEntry::ReplyAttempted { .. } => {}
             _ => panic!("the model does not support this entry"),

@@ -13,7 +13,7 @@ pub(crate) const BEHAVIOURS: &[Behaviour] =
     &[("random batches, trims and crashes match a naive model", matches_model)];
 
 const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
-const EVENTS: [&str; 12] = ["k", "c", "x", "a", "z", "m", "b", "y", "l", "w", "d", "n"];
+const EVENT_IDS: [&str; 12] = ["k", "c", "x", "a", "z", "m", "b", "y", "l", "w", "d", "n"];
 
 /// Random numbers for one entry. Their meaning depends on the kind of the entry.
 type Choice = (u8, u8, u8, bool);
@@ -48,9 +48,11 @@ fn run_steps(fixture: &dyn JournalFixture, steps: &[RandomStep]) -> Result<(), T
     for (now, step) in (0..).zip(steps) {
         match step {
             RandomStep::Batch(choices) => {
-                let mut next = model.last_position;
-                let batch: Vec<_> =
-                    choices.iter().map(|choice| entry(*choice, &mut next, UnixMillis::new(now))).collect();
+                let mut last_position = model.last_position;
+                let batch: Vec<_> = choices
+                    .iter()
+                    .map(|choice| random_entry(*choice, &mut last_position, UnixMillis::new(now)))
+                    .collect();
                 match (journal.commit(&batch), model.commit(&batch)) {
                     (Ok(()), Ok(())) => {}
                     (Err(JournalError::Conflict(found)), Err(expected)) => {
@@ -60,12 +62,11 @@ fn run_steps(fixture: &dyn JournalFixture, steps: &[RandomStep]) -> Result<(), T
                 }
             }
             RandomStep::Trim(age) => {
-                let (events, decisions) = (Some(*age), Some(*age));
                 journal
                     .trim(
                         &Retention {
-                            max_event_age_ms: events,
-                            max_decision_age_ms: decisions,
+                            max_event_age_ms: Some(*age),
+                            max_decision_age_ms: Some(*age),
                             ..Retention::default()
                         },
                         UnixMillis::new(now),
@@ -93,11 +94,11 @@ fn compare(journal: &mut dyn Journal, model: &ModelJournal) -> Result<(), TestCa
             model.events.iter().filter(|event| event.session == name).cloned().collect();
         prop_assert_eq!(journal.session_events(name, Position::START, usize::MAX).unwrap(), session_events);
         for key in NAMES {
-            let used = model.keys.contains(&(name.to_owned(), key.to_owned()));
-            prop_assert_eq!(journal.stored_response(name, key).unwrap().is_some(), used);
+            let is_used = model.idempotency_keys.contains(&(name.to_owned(), key.to_owned()));
+            prop_assert_eq!(journal.stored_response(name, key).unwrap().is_some(), is_used);
         }
     }
-    for id in EVENTS {
+    for id in EVENT_IDS {
         let found = model.events.iter().find(|event| event.event_id == id).map(|event| event.position);
         prop_assert_eq!(journal.event_position(id).unwrap(), found);
     }
@@ -105,14 +106,18 @@ fn compare(journal: &mut dyn Journal, model: &ModelJournal) -> Result<(), TestCa
 }
 
 /// Creates an entry that often succeeds, because most events are in order and there are few names.
-fn entry((kind, first, second, flag): Choice, next: &mut Position, now: UnixMillis) -> JournalEntry<'static> {
+fn random_entry(
+    (kind, first, second, flag): Choice,
+    last_position: &mut Position,
+    now: UnixMillis,
+) -> JournalEntry<'static> {
     let pick = |number: u8| NAMES[usize::from(number) % NAMES.len()];
     let (name, other_name, body) = (pick(first), pick(second), pick(first ^ second).as_bytes());
     match kind % 20 {
         0..=4 => {
-            let position = if first > 250 { Position::new(u64::from(second)) } else { next.next() };
-            *next = position;
-            let event_id = EVENTS[usize::from(second) % EVENTS.len()];
+            let position = if first > 250 { Position::new(u64::from(second)) } else { last_position.next() };
+            *last_position = position;
+            let event_id = EVENT_IDS[usize::from(second) % EVENT_IDS.len()];
             JournalEntry::Event { position, session: name, event_id, at: now, is_critical: flag, body }
         }
         5..=6 => JournalEntry::SessionOpened {

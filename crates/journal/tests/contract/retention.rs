@@ -7,24 +7,25 @@ use crate::Behaviour;
 use crate::fixture::*;
 
 pub(crate) const BEHAVIOURS: &[Behaviour] = &[
-    ("without limits nothing is deleted", no_limits),
-    ("events are deleted by age, oldest first", by_age),
-    ("events are deleted by size, oldest first, and their space is freed", by_size),
-    ("events stay until their session ends", open_sessions_stay),
+    ("without limits nothing is deleted", nothing_is_deleted_without_limits),
+    ("events are deleted by age, oldest first", events_are_deleted_by_age),
+    ("events are deleted by size, oldest first, and their space is freed", events_are_deleted_by_size),
+    ("events stay until their session ends", events_of_open_sessions_stay),
     ("positions continue after everything was deleted", positions_continue),
     (
         "an event that was not fetched is deleted too, and trimmed_up_to shows it",
         unfetched_events_are_deleted,
     ),
-    ("questions and decisions of open sessions stay", open_decisions_stay),
-    ("decisions and keys are deleted by their own age", decisions_and_keys),
-    ("a trim works in steps", steps),
-    ("a trim reports when nothing more can be deleted", over_limit),
-    ("attempts are deleted by age and by size", attempts),
+    ("questions and decisions of open sessions stay", decisions_of_open_sessions_stay),
+    ("decisions and keys are deleted by their own age", decisions_and_keys_are_deleted_by_age),
+    ("a trim works in steps", trim_works_in_steps),
+    ("a trim reports when nothing more can be deleted", trim_reports_over_limit),
+    ("attempts are deleted by age and by size", attempts_are_deleted_by_age_and_size),
 ];
 
 const FAR_FUTURE: i64 = 1_000_000;
 
+/// Trims until there is nothing more to delete. Returns the totals.
 fn trim(journal: &mut dyn Journal, retention: &Retention, now: UnixMillis) -> TrimReport {
     let mut total = TrimReport::default();
     for _ in 0..100_000 {
@@ -32,7 +33,7 @@ fn trim(journal: &mut dyn Journal, retention: &Retention, now: UnixMillis) -> Tr
         total.events += report.events;
         total.attempts += report.attempts;
         total.decisions += report.decisions;
-        total.keys += report.keys;
+        total.idempotency_keys += report.idempotency_keys;
         total.is_over_limit = report.is_over_limit;
         if !report.has_more {
             return total;
@@ -41,7 +42,7 @@ fn trim(journal: &mut dyn Journal, retention: &Retention, now: UnixMillis) -> Tr
     panic!("trim does not finish");
 }
 
-/// Creates ten sessions with ten events each, event n at time n. All sessions but those in `open` have ended.
+/// Creates ten sessions with ten events each. Event n has the time n. Ends all sessions except those in `open`.
 fn fill_journal(fixture: &dyn JournalFixture, open: &[&str]) -> Box<dyn Journal> {
     let mut journal = fixture.fresh();
     for session in 0..10 {
@@ -59,7 +60,7 @@ fn fill_journal(fixture: &dyn JournalFixture, open: &[&str]) -> Box<dyn Journal>
     journal
 }
 
-fn no_limits(fixture: &dyn JournalFixture) {
+fn nothing_is_deleted_without_limits(fixture: &dyn JournalFixture) {
     let mut journal = fill_journal(fixture, &["s3"]);
     journal.commit(&[response_stored("p", "k")]).unwrap();
     let before = journal.restore().unwrap();
@@ -68,25 +69,23 @@ fn no_limits(fixture: &dyn JournalFixture) {
     assert_eq!(positions(&mut *journal).len(), 100);
 }
 
-fn by_age(fixture: &dyn JournalFixture) {
+fn events_are_deleted_by_age(fixture: &dyn JournalFixture) {
     let mut journal = fill_journal(fixture, &[]);
     let retention = Retention { max_event_age_ms: Some(40), ..Retention::default() };
     assert_eq!(trim(&mut *journal, &retention, UnixMillis::new(100)).events, 59);
-    for mut journal in [journal] {
-        for _ in 0..2 {
-            assert_eq!(positions(&mut *journal), (60..=100).collect::<Vec<_>>());
-            assert_eq!(journal.restore().unwrap().trimmed_up_to, position(59));
-            assert_eq!(journal.event_position("e059").unwrap(), None);
-            assert_eq!(journal.event_position("e060").unwrap(), Some(position(60)));
-            assert_eq!(journal.session_events("s5", position(0), 99).unwrap().len(), 1);
-            assert_eq!(journal.session_events("s0", position(0), 99).unwrap(), []);
-            journal = fixture.after_crash(journal);
-        }
-        assert_eq!(trim(&mut *journal, &retention, UnixMillis::new(100)), TrimReport::default());
+    for _ in 0..2 {
+        assert_eq!(positions(&mut *journal), (60..=100).collect::<Vec<_>>());
+        assert_eq!(journal.restore().unwrap().trimmed_up_to, position(59));
+        assert_eq!(journal.event_position("e059").unwrap(), None);
+        assert_eq!(journal.event_position("e060").unwrap(), Some(position(60)));
+        assert_eq!(journal.session_events("s5", position(0), 99).unwrap().len(), 1);
+        assert_eq!(journal.session_events("s0", position(0), 99).unwrap(), []);
+        journal = fixture.after_crash(journal);
     }
+    assert_eq!(trim(&mut *journal, &retention, UnixMillis::new(100)), TrimReport::default());
 }
 
-fn by_size(fixture: &dyn JournalFixture) {
+fn events_are_deleted_by_size(fixture: &dyn JournalFixture) {
     let mut journal = fixture.fresh();
     journal.commit(&[session_opened("s")]).unwrap();
     let body = vec![7; 1000];
@@ -113,7 +112,7 @@ fn by_size(fixture: &dyn JournalFixture) {
     assert_eq!(journal.restore().unwrap().trimmed_up_to.get() + 1, remaining[0]);
 }
 
-fn open_sessions_stay(fixture: &dyn JournalFixture) {
+fn events_of_open_sessions_stay(fixture: &dyn JournalFixture) {
     let mut journal = fill_journal(fixture, &["s3"]);
     let retention = Retention { max_event_age_ms: Some(0), ..Retention::default() };
     assert_eq!(trim(&mut *journal, &retention, UnixMillis::new(FAR_FUTURE)).events, 90);
@@ -153,7 +152,7 @@ fn unfetched_events_are_deleted(fixture: &dyn JournalFixture) {
     assert_eq!(journal.events(position(20), 1).unwrap()[0].position, position(50));
 }
 
-fn open_decisions_stay(fixture: &dyn JournalFixture) {
+fn decisions_of_open_sessions_stay(fixture: &dyn JournalFixture) {
     let mut journal = fixture.fresh();
     journal
         .commit(&[
@@ -173,7 +172,7 @@ fn open_decisions_stay(fixture: &dyn JournalFixture) {
     let retention = Retention {
         max_event_age_ms: Some(0),
         max_decision_age_ms: Some(0),
-        max_key_age_ms: Some(0),
+        max_idempotency_key_age_ms: Some(0),
         max_bytes: Some(0),
         max_rows_per_step: 10,
     };
@@ -187,7 +186,7 @@ fn open_decisions_stay(fixture: &dyn JournalFixture) {
     assert_conflict(&mut *journal, &[question_decided("open", "accept")], 0, ConflictReason::UnknownQuestion);
 }
 
-fn decisions_and_keys(fixture: &dyn JournalFixture) {
+fn decisions_and_keys_are_deleted_by_age(fixture: &dyn JournalFixture) {
     let mut journal = fill_journal(fixture, &[]);
     journal
         .commit(&[
@@ -198,11 +197,14 @@ fn decisions_and_keys(fixture: &dyn JournalFixture) {
             response_stored("p", "k"),
         ])
         .unwrap();
-    let events = Retention { max_event_age_ms: Some(0), max_bytes: Some(0), ..Retention::default() };
-    trim(&mut *journal, &events, UnixMillis::new(FAR_FUTURE));
+    let events_only = Retention { max_event_age_ms: Some(0), max_bytes: Some(0), ..Retention::default() };
+    trim(&mut *journal, &events_only, UnixMillis::new(FAR_FUTURE));
     assert!(journal.decision("q").unwrap().is_some() && journal.stored_response("p", "k").unwrap().is_some());
-    let retention =
-        Retention { max_decision_age_ms: Some(10), max_key_age_ms: Some(20), ..Retention::default() };
+    let retention = Retention {
+        max_decision_age_ms: Some(10),
+        max_idempotency_key_age_ms: Some(20),
+        ..Retention::default()
+    };
     assert_eq!(trim(&mut *journal, &retention, UnixMillis::new(15)), TrimReport::default());
     assert_eq!(
         trim(&mut *journal, &retention, UnixMillis::new(16)),
@@ -210,13 +212,13 @@ fn decisions_and_keys(fixture: &dyn JournalFixture) {
     );
     assert_eq!(
         trim(&mut *journal, &retention, UnixMillis::new(26)),
-        TrimReport { keys: 1, ..TrimReport::default() }
+        TrimReport { idempotency_keys: 1, ..TrimReport::default() }
     );
     assert!(journal.decision("q").unwrap().is_none() && journal.stored_response("p", "k").unwrap().is_none());
     journal.commit(&[response_stored("p", "k")]).unwrap();
 }
 
-fn steps(fixture: &dyn JournalFixture) {
+fn trim_works_in_steps(fixture: &dyn JournalFixture) {
     let mut journal = fill_journal(fixture, &[]);
     let retention = Retention { max_event_age_ms: Some(0), max_rows_per_step: 7, ..Retention::default() };
     let first = journal.trim(&retention, UnixMillis::new(FAR_FUTURE)).unwrap();
@@ -225,7 +227,7 @@ fn steps(fixture: &dyn JournalFixture) {
     assert_eq!(trim(&mut *journal, &retention, UnixMillis::new(FAR_FUTURE)).events, 93);
 }
 
-fn over_limit(fixture: &dyn JournalFixture) {
+fn trim_reports_over_limit(fixture: &dyn JournalFixture) {
     let mut journal = fill_journal(fixture, &["s0", "s9"]);
     let retention = Retention { max_bytes: Some(1), ..Retention::default() };
     let report = trim(&mut *journal, &retention, UnixMillis::new(0));
@@ -233,7 +235,7 @@ fn over_limit(fixture: &dyn JournalFixture) {
     assert_eq!(positions(&mut *journal).len(), 20);
 }
 
-fn attempts(fixture: &dyn JournalFixture) {
+fn attempts_are_deleted_by_age_and_size(fixture: &dyn JournalFixture) {
     let mut journal = fixture.fresh();
     let details = [1; 1000];
     for number in 0..3000 {

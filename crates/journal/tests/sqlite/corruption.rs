@@ -1,5 +1,5 @@
-//! Flipped bits, truncated files and a broken log. Either the journal is refused, or it returns only committed data.
-//! Damage never turns into an acceptance.
+//! Flipped bits, truncated files and a damaged WAL. Either the journal is refused, or it returns only committed data.
+//! Damage never turns a decision into an acceptance.
 
 use journal::{DamageLocation, Journal, JournalEntry, JournalError, Position};
 use seal::UnixMillis;
@@ -93,7 +93,7 @@ fn check_and_report_intact(path: &Path) -> bool {
     all_intact
 }
 
-/// Changes a copy of the file with this suffix. Returns whether everything is still intact.
+/// Copies the journal and changes the copied file with this suffix. Returns whether everything is still intact.
 fn is_intact_after_change(original: &Path, suffix: &str, change: impl FnOnce(&mut Vec<u8>)) -> bool {
     let folder = tempfile::tempdir().unwrap();
     let path = copy(original, folder.path());
@@ -152,7 +152,7 @@ fn replacing_reject_with_accept_in_the_file_never_creates_an_acceptance() {
 }
 
 #[test]
-fn a_truncated_or_zeroed_file_is_refused() {
+fn a_truncated_file_is_refused_and_a_zeroed_page_never_returns_wrong_data() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.db");
     drop(create_journal_without_acceptances(&path));
@@ -161,12 +161,13 @@ fn a_truncated_or_zeroed_file_is_refused() {
         assert!(!is_intact_after_change(&path, "", |bytes| bytes.truncate(length)), "{length} of {size}");
     }
     for page in 0..size / 4096 {
+        // The result is ignored, because a page may have been unused.
         is_intact_after_change(&path, "", |bytes| bytes[page * 4096..(page + 1) * 4096].fill(0));
     }
 }
 
 #[test]
-fn a_log_torn_in_its_last_batch_loses_only_that_batch() {
+fn a_wal_torn_in_its_last_batch_loses_only_that_batch() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.db");
     let mut journal = open(&path).unwrap();
@@ -174,20 +175,20 @@ fn a_log_torn_in_its_last_batch_loses_only_that_batch() {
     publish(&mut journal, 1, 20, b"acknowledged");
     let copy_folder = tempfile::tempdir().unwrap();
     let torn = copy(&path, copy_folder.path());
-    let log = sibling_path(&torn, "-wal");
-    let bytes = std::fs::read(&log).unwrap();
-    std::fs::write(&log, &bytes[..bytes.len() - 100]).unwrap();
+    let wal = sibling_path(&torn, "-wal");
+    let bytes = std::fs::read(&wal).unwrap();
+    std::fs::write(&wal, &bytes[..bytes.len() - 100]).unwrap();
     assert_eq!(open(&torn).unwrap().restore().unwrap().last_position, Position::new(19));
 }
 
 #[test]
-fn a_log_damaged_in_the_middle_is_refused() {
+fn a_wal_damaged_in_the_middle_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.db");
     let journal = create_journal_without_acceptances(&path);
-    let log = std::fs::metadata(sibling_path(&path, "-wal")).unwrap().len();
-    let middle = usize::try_from(log).unwrap() * 3 / 4;
-    for offset in (0..middle).step_by(4999).chain(0..32).chain(32..56) {
+    let wal_bytes = std::fs::metadata(sibling_path(&path, "-wal")).unwrap().len();
+    let end = usize::try_from(wal_bytes).unwrap() * 3 / 4;
+    for offset in (0..end).step_by(4999).chain(0..32).chain(32..56) {
         let copy_folder = tempfile::tempdir().unwrap();
         let broken = copy(&path, copy_folder.path());
         let mut bytes = std::fs::read(sibling_path(&broken, "-wal")).unwrap();
@@ -196,7 +197,7 @@ fn a_log_damaged_in_the_middle_is_refused() {
         match open(&broken) {
             Err(JournalError::Corrupt(DamageLocation::WriteAheadLog, _)) => {
                 let found = std::fs::read(sibling_path(&broken, "-wal")).unwrap();
-                assert!(found == bytes, "a refusal changes nothing");
+                assert!(found == bytes, "a refused file was changed");
             }
             // Some bytes of the header do not matter.
             Ok(mut journal) => {

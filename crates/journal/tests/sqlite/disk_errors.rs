@@ -41,12 +41,12 @@ fn fill_then_recover(journal: &mut SqliteJournal) {
         .has_more
     {}
     journal.commit(&[question_opened]).unwrap();
-    let next = format!("e{:06}", acknowledged + 1);
+    let next_id = format!("e{:06}", acknowledged + 1);
     let position = Position::new(acknowledged + 1);
     let event = JournalEntry::Event {
         position,
         session: "full",
-        event_id: &next,
+        event_id: &next_id,
         at: UnixMillis::new(0),
         is_critical: false,
         body: &[7; 1000],
@@ -54,7 +54,7 @@ fn fill_then_recover(journal: &mut SqliteJournal) {
     journal.commit(&[event]).unwrap();
 }
 
-/// Runs a child process with a small disk of its own. Skips the test if mounting is not permitted.
+/// Fills a small disk that a child process mounts. Skips the test if mounting is not permitted.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_reported_loses_nothing_and_recovers() {

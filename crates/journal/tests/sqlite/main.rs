@@ -1,7 +1,7 @@
 //! Tests that need the journal on a disk.
 //!
 //! - `settings`: SQLite's settings, file modes, versions and locks.
-//! - `corruption`: flipped bits, truncated files and a broken log.
+//! - `corruption`: flipped bits, truncated files and a damaged WAL.
 //! - `disk_errors`: full and read-only disks.
 
 #![allow(
@@ -30,13 +30,13 @@ fn sibling_path(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// Copies the file and its log as they are now, which is what a killed process leaves.
+/// Copies the file and its WAL as they are now. A killed process leaves the same files.
 fn copy(path: &Path, to: &Path) -> PathBuf {
     let copy = to.join("journal.db");
     std::fs::copy(path, &copy).unwrap();
-    let log = sibling_path(path, "-wal");
-    if log.exists() {
-        std::fs::copy(log, sibling_path(&copy, "-wal")).unwrap();
+    let wal = sibling_path(path, "-wal");
+    if wal.exists() {
+        std::fs::copy(wal, sibling_path(&copy, "-wal")).unwrap();
     }
     copy
 }
@@ -51,6 +51,7 @@ fn session_opened(id: &str) -> JournalEntry<'_> {
     }
 }
 
+/// Returns the id, the body and the position of an event.
 fn event(number: u64, body: &[u8]) -> (String, Vec<u8>, u64) {
     (format!("e{number:06}"), body.to_vec(), number)
 }

@@ -30,7 +30,7 @@ fn durability_settings_are_in_effect() {
 
 #[cfg(unix)]
 #[test]
-fn only_the_owner_can_read_the_file_and_its_log() {
+fn only_the_owner_can_read_the_file_and_its_wal() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.db");
@@ -129,7 +129,7 @@ fn trimming_shrinks_the_file() {
     let retention = Retention { max_event_age_ms: Some(1), ..Retention::default() };
     while journal.trim(&retention, UnixMillis::new(1_000_000)).unwrap().has_more {}
     let file = std::fs::metadata(&path).unwrap().len();
-    let log = std::fs::metadata(sibling_path(&path, "-wal")).unwrap().len();
-    assert!(file < 200_000 && log == 0, "{file} {log}");
+    let wal = std::fs::metadata(sibling_path(&path, "-wal")).unwrap().len();
+    assert!(file < 200_000 && wal == 0, "{file} {wal}");
     journal.check_integrity().unwrap();
 }

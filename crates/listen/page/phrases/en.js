@@ -65,7 +65,7 @@ export const en = {
   isRunning: (state) => `is running. ${state}.`,
   missedMessages: (messages, sessions) => `You missed ${messages} messages in ${count(sessions, "session")}. They are in the log.`,
   sessionsRunning: (sessions) => `${count(sessions, "session")} ${sessions === 1 ? "is" : "are"} running. See the list of sessions.`,
-  // A question.
+  // Questions.
   timeLimit: (time) => `You have ${time}.`,
   timeLeft: (time) => `You have about ${time} left.`,
   timeLeftToAnswer: (time) => `You have about ${time} left to answer:`,
@@ -78,17 +78,17 @@ export const en = {
   riskUnknown: "The agent does not say how risky this is.",
   // `irreversibleInAgentText` is a sentence that agents often use. If the question contains it, the page does not add `irreversible`.
   reversibility: { irreversible: "This cannot be undone.", reversible: "This can be undone.", withEffort: "This is hard to undo.", irreversibleInAgentText: "It cannot be undone." },
-  tooManyQuestions: (max) => `More than ${max} questions are open, so another one is not shown. Without an answer, it will not be done.`,
-  moreQuestionsArrived: (more, open) => `${more} more questions came. ${open} are open; they are in the list of questions.`,
+  tooManyQuestions: (max) => `More than ${max} questions are open, so a new one is not shown. Without an answer, it will not be done.`,
+  moreQuestionsArrived: (more, open) => `${more} more questions arrived. ${open} are open; they are in the list of questions.`,
   anotherQuestionFrom: "Another question from",
   questionsOpen: (open) => `${open} questions are open.`,
   questionStaysOpen: "The question stays open. It is in the list of questions.",
   questionStillOpen: "This question is still open:",
   questionsStillOpen: (open) => `${open} questions are still open. They are in the list of questions.`,
   noOpenQuestions: "No question is open.",
-  moreQuestionsWaiting: (more) => `${more} more questions are waiting until one of these is answered.`,
+  moreQuestionsWaiting: (more) => `${more === 1 ? "1 more question is" : `${more} more questions are`} waiting until one of these is answered.`,
   questionFrom: "Question from",
-  // Answering a question.
+  // Answering questions.
   answer: "Answer",
   noReject: "No, reject it",
   yesAccept: "Yes, accept it",
@@ -113,7 +113,7 @@ export const en = {
   extensionGranted: "More time was added.",
   deadlineExtended: "This question has more time.",
   extensionNotGranted: "The hub did not give you more time.",
-  extensionLimitReached: "It cannot be given any more time.",
+  extensionLimitReached: "This question cannot get any more time.",
   stopFailed: "The agent could not be stopped.",
   tryAgain: "Try again.",
   // The outcome of a question. The question follows the text.
@@ -132,22 +132,22 @@ export const en = {
     other: "Nobody was left to answer this:",
   },
   withdrawn: "This question was withdrawn:",
-  settledWhileDisconnected: "This question was decided while you were not connected:",
+  decidedWhileDisconnected: "This question was decided while you were not connected:",
   // Sessions and the log.
   noSessions: "No agent is working.",
   noOpenSessions: "No agent is working now. These have ended:",
-  moreSessions: (more) => `${more} more agents are working. They are listed when others have ended.`,
+  moreSessions: (more) => `${more === 1 ? "1 more agent is" : `${more} more agents are`} working, and will be listed when others have finished.`,
   startedEarlier: "a session that started before you were listening.",
   currentState: (state) => `Now: ${state}.`,
   stop: "Stop",
-  entriesDropped: (dropped, max) => `${dropped} older entries were removed; the last ${max} are kept.`,
+  entriesDropped: (dropped, max) => `${dropped === 1 ? "1 older entry was" : `${dropped} older entries were`} removed; the last ${max} are kept.`,
   announcementsSkipped: (number) =>
-    `${number === 1 ? "1 message was" : `${number} messages were`} skipped, because too many came at once. They are in the log.`,
+    `${number === 1 ? "1 message was" : `${number} messages were`} skipped, because too many came at once. ${number === 1 ? "It is" : "They are"} in the log.`,
   // Settings and the connection.
-  paceRange: "The speech rate is a number from 50 to 1000.",
+  paceRange: "Enter a speech rate from 50 to 1000.",
   requestRequired: "Type a request first.",
   settingsApplied: "The hub now uses these settings.",
-  settingsNotSent: "The hub could not be informed.",
+  settingsNotSent: "The settings could not be sent to the hub.",
   signInFirst: "Sign in to listen.",
   signedIn: "You are signed in.",
   signedOut: "You are signed out.",
@@ -159,7 +159,7 @@ export const en = {
   lost: "Connection to the hub lost. Trying to reconnect.",
   refused: "The hub does not let you listen.",
   unreachable: "The hub cannot be reached.",
-  hubStatus: (status) => `The hub answered ${status}.`,
+  hubStatus: (status) => `The hub responded with status ${status}.`,
   unreadableMessage: "The hub sent something this page cannot read.",
   hubClosedConnection: "The hub ended this connection.",
   hubMessages: {

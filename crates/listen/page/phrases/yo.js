@@ -5,7 +5,7 @@ export const yo = {
   page: {
     skip: "Lọ sí àwọn ìbéèrè",
     title: "Gbígbọ́ àwọn aṣojú rẹ",
-    voiceLabel: "Ohun tí a ń sọ lọ́wọ́",
+    announcementsLabel: "Ohun tí a ń sọ lọ́wọ́",
     signInTitle: "Wọlé",
     signInWhy: "Ibùdó yìí fẹ́ token. Béèrè rẹ̀ lọ́wọ́ ẹni tó ń bójú tó o.",
     token: "Token rẹ",
@@ -150,7 +150,7 @@ export const yo = {
     other: "Kò sí ẹni tó kù láti dáhùn èyí:",
   },
   withdrawn: "A ti fa ìbéèrè yìí sẹ́yìn:",
-  settledWhileDisconnected: "A ti pinnu ìbéèrè yìí nígbà tí ìsopọ̀ rẹ kò sí:",
+  decidedWhileDisconnected: "A ti pinnu ìbéèrè yìí nígbà tí ìsopọ̀ rẹ kò sí:",
   noSessions: "Kò sí aṣojú tó ń ṣiṣẹ́.",
   noOpenSessions: "Kò sí aṣojú tó ń ṣiṣẹ́ báyìí. Àwọn wọ̀nyí ti parí:",
   moreSessions: (more) => `Aṣojú ${more} mìíràn ló ń ṣiṣẹ́. A máa fi wọ́n hàn nígbà tí àwọn mìíràn bá parí.`,

@@ -55,7 +55,7 @@ test("every static text of the page can be translated", () => {
   const index = readFileSync(new URL("../index.html", import.meta.url), "utf8");
   const body = index.slice(index.indexOf("<body>")).replace(/<noscript>.*<\/noscript>/, "");
   const untranslated = [...body.matchAll(/<(\w+)([^>]*)>([^<]*\p{L}[^<]*)</gu)].filter(([, , attributes]) => !attributes.includes("data-text="));
-  // The modules set these texts, and they start with the same text.
+  // The modules set these texts at run time. Their initial text in index.html is the English phrase.
   const dynamic = untranslated.map(([, , attributes]) => /id="([\w-]+)"/.exec(attributes)?.[1]);
   assert.deepEqual(dynamic, ["connection", "no-questions", "no-sessions"]);
   for (const [, , , text] of untranslated) assert.ok([en.notConnected, en.noOpenQuestions, en.noSessions].includes(text), text);
@@ -140,7 +140,7 @@ test("in Spanish every text of the page is Spanish and tagged as Spanish", () =>
   assert.equal(formatDuration(7200 * 2), "4 horas");
 });
 
-test("texts of the hub stay unchanged and are tagged as English", () => {
+test("texts from the hub stay unchanged and are tagged as English", () => {
   selectLanguage(["es"]);
   const subscriber = new Subscriber();
   const [{ log }] = subscriber.receiveMessage({ type: "subscription.close", reason_code: "something_new", reason_message: "Go away." }, 0);

@@ -22,7 +22,7 @@ test("only the allowed replies can be given", () => {
   assert.deepEqual(ask({ allowed_replies: ["reject"] }).allowedReplies, ["reject"]);
 });
 
-test("an irreversible action is announced in every form that marks it", () => {
+test("an action is announced as irreversible, whichever member of the event says so", () => {
   const risk = (more) => joinParts(ask({ irreversible: undefined, ...more }).text).match(/High risk\.[^Y]*/)[0].trim();
   assert.equal(risk({ irreversible: true }), "High risk. This cannot be undone.");
   assert.equal(risk({ reversibility: "irreversible" }), "High risk. This cannot be undone.");

@@ -52,9 +52,9 @@ test("a question waits for a short sentence of its session", () => {
   assert.equal(same.next(1), undefined);
   assert.ok(same.wakeAt(1) <= LEAD_IN_PATIENCE_MS);
   assert.equal(text(same.next(same.wakeAt(1))), "question");
-  const others = speaking(5, "sess_2");
-  others.add(question("sess_1"));
-  assert.equal(text(others.next(1)), "question");
+  const other = speaking(5, "sess_2");
+  other.add(question("sess_1"));
+  assert.equal(text(other.next(1)), "question");
   const long = speaking(60, "sess_1");
   long.add(question("sess_1"));
   assert.ok(speakingTimeMs([{ text: "x ".repeat(60) }], 180) > LEAD_IN_PATIENCE_MS);
@@ -111,9 +111,9 @@ test("a flood drops no critical announcement and reports the number dropped", ()
   for (let number = 0; number < 1000; number += 10) assert.ok(spoken.includes(`critical ${number}`), String(number));
   assert.equal(spoken.filter((one) => one.includes("skipped, because too many came at once")).length, 1);
   assert.ok(spoken.filter((one) => one.startsWith("normal")).length <= MAX_WAITING);
-  const calm = new AnnouncementQueue(180);
-  for (let number = 0; number < 100; number += 1) calm.add(announcement(`normal ${number}`));
-  const released = drain(calm).map(([, one]) => one);
+  const withoutCritical = new AnnouncementQueue(180);
+  for (let number = 0; number < 100; number += 1) withoutCritical.add(announcement(`normal ${number}`));
+  const released = drain(withoutCritical).map(([, one]) => one);
   assert.equal(released[0], "60 messages were skipped, because too many came at once. They are in the log.");
   assert.equal(released.length, MAX_WAITING + 1);
   assert.equal(released.at(-1), "normal 99");

@@ -48,7 +48,7 @@ const FIELDS = [
   ["something.else", "summary_normal"],
 ];
 
-const OBJECTS = [
+const EVENTS_WITH_NESTED_FIELDS = [
   event("progress.updated", { progress: { description: UNSAFE_TEXT } }),
   event("awaiting.clarification", { question: "Which?", reply_token: "rpl_2", choices: [{ value: "a", label: UNSAFE_TEXT }, { value: UNSAFE_TEXT }] }),
   event("tool.invoked", { tool: "x", localization_hints: { primary_language: UNSAFE_TEXT, text_direction: UNSAFE_TEXT } }),
@@ -59,7 +59,7 @@ const OBJECTS = [
 
 test("unsafe characters are removed from every field", () => {
   const events = FIELDS.map(([type, field]) => event(type, { reply_token: "rpl_1", [field]: UNSAFE_TEXT }));
-  for (const one of [...events, ...OBJECTS]) {
+  for (const one of [...events, ...EVENTS_WITH_NESTED_FIELDS]) {
     const subscriber = new Subscriber();
     subscriber.verbosity = "detailed";
     // A second session is open, so that the agent is named.
@@ -70,7 +70,7 @@ test("unsafe characters are removed from every field", () => {
   }
 });
 
-test("texts and refusals of the hub are sanitized", () => {
+test("texts and refusals from the hub are sanitized", () => {
   const subscriber = new Subscriber();
   for (const type of ["sayso:gap", "subscription.close"]) {
     for (const [path, text] of texts(subscriber.receiveMessage({ type, reason_message: UNSAFE_TEXT }, 0))) assert.doesNotMatch(text, UNSAFE_CHARACTERS, path);

@@ -16,8 +16,8 @@ test("a duplicate event is ignored", () => {
 
 test("malformed events are ignored", () => {
   const subscriber = new Subscriber();
-  for (const odd of [{}, { type: 1 }, { event_id: "evt_x" }, { type: "aaep:agent.state.changed", event_id: 7 }]) {
-    assert.deepEqual(subscriber.receive(odd, 0), []);
+  for (const malformed of [{}, { type: 1 }, { event_id: "evt_x" }, { type: "aaep:agent.state.changed", event_id: 7 }]) {
+    assert.deepEqual(subscriber.receive(malformed, 0), []);
   }
   for (const type of ["awaiting.confirmation", "awaiting.clarification", "tool.completed", "output.streaming", "progress.updated", "session.errored"]) {
     subscriber.receive({ type: `aaep:agent.${type}`, event_id: `evt_${type}`, progress: null, producer: [], choices: 1, extensions: 3 }, 0);
@@ -38,7 +38,7 @@ test("a question announces its action, consequence, risk, time limit and default
   assert.equal(announce.critical, true);
 });
 
-test("a settled question is removed and its outcome is announced once", () => {
+test("a closed question is removed and its outcome is announced once", () => {
   const cases = [
     [{ decision: "accept", by: "reply" }, "accept", "You accepted this: Send 5 euro to Ben."],
     [{ decision: "reject", by: "reply" }, "reject", "You rejected this: Send 5 euro to Ben."],
@@ -46,7 +46,7 @@ test("a settled question is removed and its outcome is announced once", () => {
     [{ decision: "accept", by: "reply" }, undefined, "Someone else accepted this: Send 5 euro to Ben."],
     [{ decision: "reject", by: "timeout" }, undefined, "Nobody answered in time, so this was rejected: Send 5 euro to Ben."],
     [{ decision: "reject", by: "closure" }, undefined, "Nobody was left to answer, so this was rejected: Send 5 euro to Ben."],
-    [{ decision: "reject", by: "witchcraft" }, undefined, "This was rejected: Send 5 euro to Ben."],
+    [{ decision: "reject", by: "something_new" }, undefined, "This was rejected: Send 5 euro to Ben."],
     [{ decision: "reject", by: "cancelled" }, undefined, "This question was withdrawn: Send 5 euro to Ben."],
   ];
   for (const [sayso, sentAnswer, expected] of cases) {
@@ -55,14 +55,14 @@ test("a settled question is removed and its outcome is announced once", () => {
     if (sentAnswer !== undefined) subscriber.questions.get("rpl_1").sentAnswer = sentAnswer;
     const effects = receive(subscriber, resolution({ reply_token: "rpl_1", ...sayso }));
     assert.deepEqual(announcedTexts(effects), [expected]);
-    assert.equal(effects.filter((effect) => effect.settled).length, 1);
+    assert.equal(effects.filter((effect) => effect.closed).length, 1);
     assert.equal(subscriber.questions.size, 0);
     const { announce } = effects.find((effect) => effect.announce);
     assert.deepEqual([announce.critical, announce.first], [true, sentAnswer !== undefined]);
   }
 });
 
-test("an answer settles only its own question", () => {
+test("an answer closes only its own question", () => {
   const subscriber = new Subscriber();
   receive(subscriber, started(), confirmation(), confirmation({ reply_token: "rpl_2", action: "Send 6." }), confirmation({ reply_token: "rpl_3" }));
   receive(subscriber, resolution({ reply_token: "rpl_2", decision: "reject", by: "reply" }));
@@ -220,13 +220,13 @@ test("a producer's text keeps its language and direction and is sanitized", () =
   const [, , text] = subscriber.receive(arabic, 0).find((effect) => effect.announce).announce.parts;
   assert.deepEqual([text.lang, text.dir], ["ar", "rtl"]);
   assert.doesNotMatch(text.text, /[\u202a-\u202e\u0000-\u0008\u001b]/);
-  const odd = started({ localization_hints: { primary_language: '"><script>', text_direction: "sideways" } });
-  const [name, , part] = subscriber.receive(odd, 0).find((effect) => effect.announce).announce.parts;
+  const malformed = started({ localization_hints: { primary_language: '"><script>', text_direction: "sideways" } });
+  const [name, , part] = subscriber.receive(malformed, 0).find((effect) => effect.announce).announce.parts;
   assert.deepEqual([part.lang, part.dir], ["", "auto"]);
   assert.deepEqual([name.text, name.dir], ["Bank", "auto"], "a name has its own direction");
 });
 
-test("messages of the hub are announced", () => {
+test("messages from the hub are announced", () => {
   const subscriber = new Subscriber();
   assert.deepEqual(announcedTexts(subscriber.receiveMessage({ type: "sayso:gap", reason_message: "Some is lost." }, 0)), ["Some is lost."]);
   assert.deepEqual(loggedTexts(subscriber.receiveMessage({ type: "subscription.close", reason_code: "slow_consumer" }, 0)), ["The hub ended this connection."]);
@@ -242,9 +242,9 @@ test("the log does not repeat its category", () => {
 
 test("the summary follows the verbosity", () => {
   const subscriber = new Subscriber();
-  for (const [verbosity, expected] of [["terse", "Short."], ["normal", "Middling."], ["detailed", "At length."]]) {
+  for (const [verbosity, expected] of [["terse", "Short."], ["normal", "Medium."], ["detailed", "Long."]]) {
     subscriber.verbosity = verbosity;
-    const effects = receive(subscriber, event("tool.invoked", { tool: "x", summary_terse: "Short.", summary_normal: "Middling.", summary_detailed: "At length." }));
+    const effects = receive(subscriber, event("tool.invoked", { tool: "x", summary_terse: "Short.", summary_normal: "Medium.", summary_detailed: "Long." }));
     assert.deepEqual(announcedTexts(effects), [`Tool: ${expected}`]);
   }
 });
@@ -291,8 +291,8 @@ test("an extension applies to every listener and is announced once", () => {
   subscriber.questions.get("rpl_1").extensionRequested = true;
   assert.deepEqual(announcedTexts(receive(subscriber, moreTime(askedAt + 365000))), ["More time was added. You have about 6 minutes left."]);
   assert.equal(subscriber.questions.get("rpl_1").extensionRequested, false);
-  const forged = moreTime(askedAt + 999000, { extensions: { other: { extended: "rpl_1", deadline: "2099-01-01T00:00:00Z" } } });
-  receive(subscriber, forged, moreTime(0, { extensions: { sayso: { extended: "rpl_1", deadline: "never" } } }));
+  const fromOtherExtension = moreTime(askedAt + 999000, { extensions: { other: { extended: "rpl_1", deadline: "2099-01-01T00:00:00Z" } } });
+  receive(subscriber, fromOtherExtension, moreTime(0, { extensions: { sayso: { extended: "rpl_1", deadline: "never" } } }));
   assert.equal(subscriber.questions.get("rpl_1").deadline, askedAt + 365000, "only the hub's extension counts");
 });
 
@@ -324,8 +324,8 @@ test("open questions are announced again after an announced connection loss", ()
   assert.deepEqual(reconnect("resumed", true), ["2 questions are still open. They are in the list of questions."]);
   subscriber.recordSentAnswer("rpl_1", "accept");
   assert.match(reconnect("resumed", true)[0], /^This question is still open: Write to Ann\./);
-  const settled = reconnect("resumed", true, resolution({ reply_token: "rpl_2", decision: "reject", by: "reply" }));
-  assert.deepEqual(settled, ["Someone else rejected this: Write to Ann."]);
+  const texts = reconnect("resumed", true, resolution({ reply_token: "rpl_2", decision: "reject", by: "reply" }));
+  assert.deepEqual(texts, ["Someone else rejected this: Write to Ann."]);
 });
 
 test("the page uses its own text for a state instead of the hub's", () => {

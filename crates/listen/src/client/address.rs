@@ -104,7 +104,7 @@ impl Address {
             return Ok(Self { transport: HubTransport::Unix(path.into()), ..address });
         }
         match Url::parse(url) {
-            // The full route may be given.
+            // The address may include the route.
             Ok(url) if url.is_websocket() => {
                 let path = url.path();
                 let base = path.strip_suffix("/aaep/v1/ws").unwrap_or(path).to_owned();

@@ -24,14 +24,14 @@ pub enum ConnectionEvent {
         /// The subscription, or `None` if the producer has no subscriptions. Such a producer is not a hub, and receives replies
         /// at another path ([`Address::without_hub`]).
         subscription: Option<SubscriptionId>,
-        /// The hub's notes about the terms that it reduced.
+        /// The hub's notes about terms that it reduced.
         notes: Option<String>,
-        /// Whether no event was lost, because the earlier subscription continues or the new one starts after its last event.
+        /// Whether no event was lost: the earlier subscription continues, or the new one starts after the last received event.
         resumed: bool,
     },
     /// The hub's manifest was checked. Sent before the stream is open, and later only if the status changes.
     ManifestChecked(ManifestStatus),
-    /// The hub could not grant the request, for this reason. A smaller request was sent.
+    /// The hub rejected the request for this reason. A smaller request was sent.
     RequestReduced(ConnectionError),
     /// A new subscription was created, with this request and this response, as JSON. Sent before the stream is open.
     Subscribed {
@@ -82,17 +82,17 @@ pub(super) const MAX_MESSAGE_BYTES: usize = 2 * 1024 * 1024;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// What the next subscription request must know about earlier ones.
+/// What happened to earlier subscriptions, as far as the next subscription request depends on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SubscribeContext {
     /// The number of times that the hub closed the subscription because this consumer was too slow (§5.6.2).
     pub slow_consumer_closes: u32,
-    /// Whether the hub rejected the request (`capabilities_incompatible`). The next request contains only what is needed, and no
-    /// extensions (§7.3.1).
+    /// Whether the hub rejected the request (`capabilities_incompatible`). The next request contains only the required capabilities,
+    /// without extensions (§7.3.1).
     pub is_minimal: bool,
-    /// The event after which to resume, if an earlier subscription is over.
+    /// The event after which to resume, if an earlier subscription has ended.
     pub after_event_id: Option<String>,
-    /// Whether to request positions, because the transport does not report one with each event.
+    /// Whether to request resume positions, because the transport does not report one with each event.
     pub wants_positions: bool,
 }
 
@@ -115,32 +115,32 @@ impl SubscribeContext {
 /// The rate that is halved if there is no preferred rate, in events per second.
 const ASSUMED_EVENTS_PER_SECOND: u64 = 100;
 
-/// Follows a hub until it refuses or the receiver is dropped. `request` creates the request for each new subscription. With a
+/// Follows a hub until it refuses the connection or the receiver is dropped. `request` creates the request for each new subscription. With a
 /// `policy`, the hub's manifest is checked before each stream is opened (HTTP and SSE only).
 ///
 /// If the first attempt fails, the function returns. After a successful first attempt, it reconnects after every loss: after a
 /// growing backoff, or as soon as [`Address::retry_now`] is called.
 pub async fn follow(
-    to: Address,
+    address: Address,
     policy: Option<ManifestPolicy>,
     request: impl Fn(SubscribeContext) -> String,
     events: mpsc::Sender<ConnectionEvent>,
 ) {
-    follow_with_backoff(to, policy, request, events, MIN_BACKOFF).await;
+    follow_with_backoff(address, policy, request, events, MIN_BACKOFF).await;
 }
 
 /// Like [`follow`], with this minimum backoff.
 pub(super) async fn follow_with_backoff(
-    to: Address,
+    address: Address,
     policy: Option<ManifestPolicy>,
     request: impl Fn(SubscribeContext) -> String,
     events: mpsc::Sender<ConnectionEvent>,
     min_backoff: Duration,
 ) {
-    let address = to.clone();
-    let mut mode = match to.transport {
+    let retry_address = address.clone();
+    let mut mode = match address.transport {
         HubTransport::Sse => ConnectionMode::Sse(Box::new(SseSubscription {
-            address: to,
+            address,
             manifest_policy: policy,
             is_hubless: false,
             context: SubscribeContext::default(),
@@ -153,7 +153,7 @@ pub(super) async fn follow_with_backoff(
             final_reason: None,
         })),
         HubTransport::WebSocket | HubTransport::Unix(_) => ConnectionMode::Messages(
-            to,
+            address,
             SubscribeContext { wants_positions: true, ..SubscribeContext::default() },
         ),
     };
@@ -163,9 +163,9 @@ pub(super) async fn follow_with_backoff(
     loop {
         let started = Instant::now();
         let outcome = match &mut mode {
-            ConnectionMode::Sse(mode) => mode.run_once(&request, &events, was_open).await,
-            ConnectionMode::Messages(to, context) => {
-                message_transport::run_once(to, &request, context, &events, was_open).await
+            ConnectionMode::Sse(subscription) => subscription.run_once(&request, &events, was_open).await,
+            ConnectionMode::Messages(address, context) => {
+                message_transport::run_once(address, &request, context, &events, was_open).await
             }
         };
         if events.is_closed() {
@@ -191,8 +191,8 @@ pub(super) async fn follow_with_backoff(
         }
         tokio::select! {
             () = sleep(backoff.delay()) => backoff.grow(),
-            // Limits the rate of forced retries.
-            () = async { address.wait_for_retry().await; sleep(MIN_BACKOFF).await } => {}
+            // The sleep limits the rate of forced retries.
+            () = async { retry_address.wait_for_retry().await; sleep(MIN_BACKOFF).await } => {}
         }
     }
 }
@@ -206,7 +206,7 @@ enum ConnectionMode {
 struct SseSubscription {
     address: Address,
     manifest_policy: Option<ManifestPolicy>,
-    /// Whether this is a producer without a hub, which does not support the handshake (`docs/interop.md`).
+    /// Whether the address belongs to a producer without a hub, which has no handshake (`docs/interop.md`).
     is_hubless: bool,
     context: SubscribeContext,
     subscription: Option<SubscriptionId>,
@@ -216,7 +216,7 @@ struct SseSubscription {
     manifest_status: Option<ManifestStatus>,
     /// Whether the hub's identity was verified earlier. If so, a hub without a valid signature counts as an impostor.
     was_verified: bool,
-    /// The id of the latest SSE event.
+    /// The id of the latest block with an id.
     last_event_id: Option<String>,
     /// Whether the subscription starts after the last event of an earlier one.
     is_resumed: bool,
@@ -250,9 +250,9 @@ impl SseSubscription {
         events: &mpsc::Sender<ConnectionEvent>,
         was_open: bool,
     ) -> AttemptOutcome {
-        let is_old = self.subscription.is_some();
+        let had_subscription = self.subscription.is_some();
         // Before the first event there is no position to resume from, so events missed until now are lost.
-        let mut resumed = self.subscription.is_some() && (self.last_event_id.is_some() || self.is_resumed);
+        let mut resumed = had_subscription && (self.last_event_id.is_some() || self.is_resumed);
         let mut notes = None;
         if self.subscription.is_none() && !self.is_hubless {
             let mut requested = request(self.context.clone());
@@ -314,7 +314,8 @@ impl SseSubscription {
         };
         if response.status != 200 || !response.is_event_stream() {
             let loss = self.loss_for_status(response.status);
-            if is_old && loss == ConnectionLoss::Unreachable(ConnectionError::SubscriptionForgotten) {
+            if had_subscription && loss == ConnectionLoss::Unreachable(ConnectionError::SubscriptionForgotten)
+            {
                 // The hub is reachable. Only a new subscription is needed.
                 self.address.retry_now();
             }
@@ -331,7 +332,8 @@ impl SseSubscription {
     async fn subscribe(&mut self, request: &str) -> Result<Option<AcceptedResponse>, SubscribeError> {
         let response = http::post(&self.address, "/aaep/v1/subscriptions", request).await;
         let response = response.map_err(SubscribeError::Unreachable)?;
-        let (status, wait) = (response.status, response.retry_after().map(|wait| wait.as_secs()));
+        let status = response.status;
+        let retry_after_seconds = response.retry_after().map(|delay| delay.as_secs());
         let body = http::read_body(response).await.map_err(SubscribeError::Unreachable)?;
         match Message::parse(&body) {
             Some(Message::SubscriptionAccepted(accepted)) => {
@@ -343,7 +345,7 @@ impl SseSubscription {
                 Ok(Some((notes, body)))
             }
             Some(Message::SubscriptionRejected(rejected)) => {
-                let error = ConnectionError::from_rejection(&rejected, wait);
+                let error = ConnectionError::from_rejection(&rejected, retry_after_seconds);
                 Err(match rejected.reason_code {
                     ReasonCode::CapabilitiesIncompatible => SubscribeError::Incompatible(error),
                     _ if is_temporary(&rejected) => SubscribeError::Temporary(error),
@@ -361,7 +363,7 @@ impl SseSubscription {
         }
     }
 
-    /// Checks the hub's manifest and reports a change. If the policy requires a signed manifest, any other manifest ends the
+    /// Checks the hub's manifest and reports a change. If the policy requires a verified manifest, any other status ends the
     /// connection.
     async fn check_manifest(&mut self, events: &mpsc::Sender<ConnectionEvent>) -> Result<(), ConnectionLoss> {
         let Some(policy) = &self.manifest_policy else { return Ok(()) };
@@ -457,7 +459,7 @@ impl SseSubscription {
         }
     }
 
-    /// Returns the text of an SSE event and remembers its id, even if it has no text.
+    /// Returns the text of a block and remembers the block's id, even if the block has no text.
     fn handle_block(&mut self, block: SseEvent) -> Option<String> {
         if let Some(id) = block.id {
             self.last_event_id =
@@ -491,7 +493,7 @@ impl SseSubscription {
     }
 }
 
-/// Whether the hub confirmed that a new subscription starts after the requested event. A hub without this feature does not.
+/// Whether the hub confirmed that a new subscription starts after the requested event. Hubs other than sayso do not.
 pub(super) fn is_resumed(accepted: &SubscriptionAccepted, context: &SubscribeContext) -> bool {
     let mut tape = Tape::default();
     let granted = accepted.honored_capabilities.other.get(SAYSO_PREFIX);

@@ -11,7 +11,7 @@ use super::{Address, ConnectionError};
 
 /// Time to connect and to receive the head of a response.
 pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
-/// Maximum size of a body that is read as a whole, in bytes.
+/// Maximum size of a response body, in bytes.
 const MAX_BODY_BYTES: usize = 1024 * 1024;
 
 pub(super) async fn get(

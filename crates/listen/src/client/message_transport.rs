@@ -1,5 +1,5 @@
 //! The message transports: WebSocket and Unix socket. A subscription ends with its connection (C-C17), so each connection
-//! creates a new one. The new subscription starts after the last position that the hub reported, if the hub supports that.
+//! creates a new subscription. It starts after the last resume position that the hub reported, if the hub supports that.
 
 use std::path::Path;
 
@@ -94,7 +94,7 @@ pub(super) async fn run_once(
     }
 }
 
-/// Returns the position that a message reports, if it is a position message (`sayso:place` on the wire).
+/// Returns the resume position that a message reports, if it is a `sayso:place` message.
 fn parse_position(text: &str) -> Option<String> {
     if !text.contains("sayso:place") {
         return None;

@@ -1,7 +1,7 @@
-//! The connection to a hub over HTTP and SSE, which reconnects by itself.
+//! The connection to a hub over HTTP and SSE, WebSocket or a Unix socket. It reconnects by itself.
 //!
 //! - `address`: the hub's address.
-//! - `http`: one request and its response, with the crate `client`.
+//! - `http`: one request and its response.
 //! - `connection_error`: what can go wrong.
 //! - `message_transport`: WebSocket and Unix socket, for receive-only listeners.
 //! - `manifest`: fetches and checks the hub's manifest.
@@ -27,11 +27,11 @@ use aaep::message::{
 
 use crate::Preferences;
 
-/// Why a message did not arrive.
+/// Why a message could not be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SendError(pub ConnectionError);
 
-/// Sends a reply or another message of a listener. Success shows that the hub is reachable, so a lost connection is retried
+/// Sends a reply or another message to the hub. If that succeeds, the hub is reachable, so a lost connection is retried
 /// immediately.
 pub async fn send(address: &Address, message: &str) -> Result<(), SendError> {
     match http::post(address, address.messages_path, message).await {
@@ -51,7 +51,7 @@ pub fn subscription_request(
     context: &SubscribeContext,
 ) -> String {
     let mut requested =
-        if context.is_minimal { required_capabilities(preferences) } else { capabilities(preferences) };
+        if context.is_minimal { required_capabilities(preferences) } else { all_capabilities(preferences) };
     if !context.is_minimal {
         requested.max_events_per_second = context.max_events_per_second(preferences.max_events_per_second);
         requested.supported_extensions = Some(vec![SAYSO_EXTENSION.to_owned()]);
@@ -63,16 +63,16 @@ pub fn subscription_request(
 
 /// The extension in which the hub reports the outcomes of questions.
 const SAYSO_EXTENSION: &str = "urn:sayso:context:v1";
-/// The member under which sayso's own capabilities appear.
+/// The member that contains sayso's own capabilities.
 const SAYSO_PREFIX: &str = "sayso";
 
 /// Creates the subscription request of a recorder: every event as the agent sent it, in one verbosity and these
 /// languages.
 ///
-/// A hub sends questions only to subscribers that declare that they can answer them (C-C1). A recorder never answers; with
-/// `can_reply` unset, its recording has no questions. After a lost connection it resumes, if the hub supports that.
+/// A hub sends questions only to subscribers that declare that they can answer them (C-C1). A recorder never answers: it sets
+/// `can_reply` only to receive the questions. After a lost connection it resumes, if the hub supports that.
 pub fn recording_request(preferences: &Preferences, can_reply: bool, context: &SubscribeContext) -> String {
-    let mut requested = capabilities(preferences);
+    let mut requested = all_capabilities(preferences);
     requested.supports_confirmation_reply = Some(can_reply);
     requested.supports_clarification_reply = Some(can_reply);
     if !can_reply {
@@ -95,7 +95,7 @@ pub fn recording_request(preferences: &Preferences, can_reply: bool, context: &S
     Message::SubscriptionRequest(request).to_json()
 }
 
-/// Returns the capabilities that only a sayso hub supports: reporting positions, and starting after a given position.
+/// Returns the capabilities that only a sayso hub supports: reporting resume positions, and starting after a given one.
 fn resume_extension(context: &SubscribeContext) -> Option<RawJson> {
     if context.is_minimal || !context.wants_positions && context.after_event_id.is_none() {
         return None;
@@ -113,7 +113,7 @@ fn resume_extension(context: &SubscribeContext) -> Option<RawJson> {
 
 /// Creates a request to change a subscription.
 pub fn renegotiate_message(subscription: &SubscriptionId, preferences: &Preferences) -> String {
-    let message = SubscriptionRenegotiate::new(subscription.clone(), capabilities(preferences));
+    let message = SubscriptionRenegotiate::new(subscription.clone(), all_capabilities(preferences));
     Message::SubscriptionRenegotiate(message).to_json()
 }
 
@@ -124,7 +124,7 @@ pub fn close_message(subscription: &SubscriptionId) -> String {
     Message::SubscriptionClose(close).to_json()
 }
 
-fn capabilities(preferences: &Preferences) -> Capabilities {
+fn all_capabilities(preferences: &Preferences) -> Capabilities {
     let mut requested = required_capabilities(preferences);
     requested.max_events_per_second = preferences.max_events_per_second;
     requested.preferred_verbosity = Some(preferences.verbosity.clone());

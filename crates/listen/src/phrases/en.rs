@@ -98,7 +98,7 @@ catalogue! {
         was_rejected: "rejected",
         was_free_text: "in words",
         /// The effect of a decision, at the end of a sentence.
-        outcome_accept: "it may go ahead",
+        outcome_accept: "the agent may go ahead",
         outcome_reject: "it will not be done",
         outcome_other: "the agent continues",
         // Typed input.
@@ -143,7 +143,7 @@ catalogue! {
         current_status_follows: "Here is how things stand.",
         nothing_missed: "You missed nothing.",
         /// Precedes the status from before the connection was lost.
-        status_while_disconnected: "Not connected; still trying. This is how things stood:",
+        status_while_disconnected: "Not connected; still trying. This is what was last known:",
         connection_unencrypted: "This connection is not encrypted: others on the network can hear and change what is said. Use https.",
         producer_without_hub: "This agent runs without a hub: you cannot stop it or ask for more time, and you miss what it says while you are disconnected.",
         too_many_requests: "Too many requests at once. Try again in a moment.",
@@ -199,7 +199,7 @@ catalogue! {
         fault_signature_removed: "its manifest used to be signed, and no longer is",
         only_rejections_sent: "Only a no is sent to it.",
         verified_hub_required: "Not listening, because the hub must prove its identity.",
-        smaller_request_sent: "Asking again for less.",
+        smaller_request_sent: "Trying again with a smaller request.",
         not_every_question: "The hub does not let you answer every question from here.",
         // Why a speech engine cannot speak, as a part of a sentence.
         speech_bad_address: "SPEECHD_ADDRESS names neither a unix_socket nor an inet_socket",
@@ -295,7 +295,7 @@ catalogue! {
         // Typed input.
         /// A list of numbers and its last item.
         list_with_and(numbers: &str, last: &str): "{numbers} and {last}",
-        enter_one_open(number: u32, left: &str): "Enter alone does not answer. Question {number} is open for {left}; type repeat to hear it.",
+        enter_one_open(number: u32, left: &str): "Enter alone does not answer. Question {number} stays open for another {left}; type repeat to hear it.",
         enter_several_open(count: usize, numbers: &str): "Enter alone does not answer. {count} questions are open: {numbers}.",
         question_not_open(number: u32): "Question {number} is not open. Nothing was sent.",
         questions_just_changed(number: u32, typed: &str): "The open questions have just changed, so nothing was sent. To answer question {number}, type: {typed} {number}.",
@@ -311,14 +311,14 @@ catalogue! {
         /// How to answer follows.
         answer_kind_not_accepted(number: u32, how: &str): "Question {number} does not accept that. {how}",
         question_error(number: u32, why: &str): "Question {number}: {why}",
-        more_time_granted(number: u32, left: &str): "Question {number} has more time. It is now open for {left}.",
+        more_time_granted(number: u32, left: &str): "Question {number} has more time. It now stays open for another {left}.",
         more_time_added(number: u32): "Question {number} was given more time.",
-        more_time_not_granted(number: u32, left: &str): "The hub did not give question {number} more time. It stays open for {left}.",
+        more_time_not_granted(number: u32, left: &str): "The hub did not give question {number} more time. It stays open for another {left}.",
         session_activity(number: u32, agent: &str, doing: &str): "Session {number}, {agent}. {doing}",
         /// What the session is about, if several are running.
         session_topic(topic: &str): "It started with: {topic}",
         outcome_pending(number: u32): "Question {number} is answered; the outcome is not known yet.",
-        question_is_open(number: u32, agent: &str, left: &str): "Question {number} from {agent} is open for {left}.",
+        question_is_open(number: u32, agent: &str, left: &str): "Question {number} from {agent} stays open for another {left}.",
         verbosity_is(level: &str): "The level of detail is {level}.",
         verbosity_is_now(level: &str): "The level of detail is now {level}.",
         session_not_running(number: u32): "Session {number} is not running.",
@@ -332,7 +332,7 @@ catalogue! {
         listening_only(url: &str): "Listening to {url}.",
         hub_says(what: &str): "The hub says: {what}",
         connection_lost(why: &str): "Connection to the hub lost: {why}. Trying to reconnect.",
-        still_open(number: u32, agent: &str, left: &str): "Question {number} from {agent} is still open for {left}. Type repeat to hear it.",
+        still_open(number: u32, agent: &str, left: &str): "Question {number} from {agent} is still open for another {left}. Type repeat to hear it.",
         several_still_open(count: usize): "{count} questions are still open. Type repeat to hear them.",
         cannot_reach(url: &str, why: &str): "cannot reach {url}: {why}",
         answer_not_sent(number: u32, why: &str): "Your answer to question {number} did not arrive: {why}. The question is still open; answer again.",
@@ -342,8 +342,8 @@ catalogue! {
         auto_not_answered(number: u32): "Question {number} cannot be answered automatically; its time will run out.",
         urgent_skipped(count: u64): "{count} urgent messages could not be spoken. Type status to hear what is open.",
         several_skipped(count: u64): "{count} earlier messages were skipped, because too many came at once.",
-        why_http_status(status: u16): "the hub answered {status}",
-        why_no_hub_status(status: u16): "There is no hub at this address: it answered {status}.",
+        why_http_status(status: u16): "the hub responded with status {status}",
+        why_no_hub_status(status: u16): "There is no hub at this address: something else responded with status {status}.",
         try_again_in(seconds: u64): "Try again in {seconds} seconds.",
         // Who the hub is, and what it gives.
         hub_verified(agent: &str): "The hub is {agent}: its manifest is signed with a key you trust.",

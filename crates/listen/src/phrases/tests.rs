@@ -96,14 +96,14 @@ fn no_word_has_two_meanings() {
             let together = other.language() == "en" || phrases.language() == other.language();
             for (list, meaning) in other.commands.word_lists() {
                 for word in list {
-                    let decides = matches!(meaning, TypedCommand::Decision { whole: true, .. });
+                    let decides = matches!(meaning, TypedCommand::Decision { is_full_word: true, .. });
                     let means = phrases.parse_command(word);
                     if phrases.commands.excluded.contains(word) {
                         assert_eq!(means, None, "{word}");
                     } else if together || (phrases.language() == "en" && decides) {
                         assert_eq!(means, Some(meaning), "{word} in {}", phrases.language());
                     } else {
-                        let yes = TypedCommand::Decision { yes: true, whole: true };
+                        let yes = TypedCommand::Decision { yes: true, is_full_word: true };
                         assert!(means != Some(yes) || meaning == yes, "{word} in {}", phrases.language());
                     }
                 }
@@ -115,7 +115,7 @@ fn no_word_has_two_meanings() {
 #[test]
 fn diacritics_may_be_omitted_but_not_wrong() {
     let es = &es::SPANISH;
-    let yes = Some(TypedCommand::Decision { yes: true, whole: true });
+    let yes = Some(TypedCommand::Decision { yes: true, is_full_word: true });
     for typed in ["sí", "SÍ", "si", "si\u{301}", "Aceptar", "yes", "accept"] {
         assert_eq!(es.parse_command(typed), yes, "{typed}");
     }

@@ -35,10 +35,10 @@ pub(crate) struct CommandWords {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TypedCommand {
-    /// A yes or a no. `whole` means a whole word, not a single letter.
+    /// A yes or a no. `is_full_word` is false for a single letter.
     Decision {
         yes: bool,
-        whole: bool,
+        is_full_word: bool,
     },
     MoreTime,
     Details,
@@ -89,9 +89,9 @@ impl Phrases {
         Self::all().find_map(|other| {
             let known = |list: &[&str]| list.iter().any(|word| matches_typed(word, words));
             if known(other.commands.yes) {
-                Some(TypedCommand::Decision { yes: true, whole: true })
+                Some(TypedCommand::Decision { yes: true, is_full_word: true })
             } else if known(other.commands.no) {
-                Some(TypedCommand::Decision { yes: false, whole: true })
+                Some(TypedCommand::Decision { yes: false, is_full_word: true })
             } else {
                 None
             }
@@ -109,7 +109,7 @@ impl CommandWords {
 
     /// Returns all word lists with their commands. The words for no come first, so that an ambiguous word would mean no.
     pub(super) fn word_lists(&self) -> [(&'static [&'static str], TypedCommand); 15] {
-        let decision = |yes, whole| TypedCommand::Decision { yes, whole };
+        let decision = |yes, is_full_word| TypedCommand::Decision { yes, is_full_word };
         [
             (self.no, decision(false, true)),
             (self.yes_short, decision(true, false)),

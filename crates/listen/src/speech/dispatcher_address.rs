@@ -25,12 +25,12 @@ pub(super) enum DispatcherAddress {
 
 /// How long speech-dispatcher may take to start and accept connections.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
-/// Interval between connection attempts while it starts.
+/// Interval between connection attempts while speech-dispatcher starts.
 const CONNECT_RETRY_INTERVAL: Duration = Duration::from_millis(100);
 const DEFAULT_PORT: &str = "6560";
 
 impl DispatcherAddress {
-    /// Reads `SPEECHD_ADDRESS`, else uses the socket in the runtime directory, as speech-dispatcher documents it.
+    /// Reads `SPEECHD_ADDRESS`. If it is not set, uses the socket in the runtime directory, as speech-dispatcher documents.
     pub(super) fn from_env() -> Result<Self, SpeechEngineError> {
         Self::parse(env::var("SPEECHD_ADDRESS").ok().as_deref(), default_socket())
     }
@@ -54,7 +54,7 @@ impl DispatcherAddress {
         }
     }
 
-    /// Connects, and starts speech-dispatcher first if it is not running and uses a local socket.
+    /// Connects to speech-dispatcher. If it is not running and the address is a local socket, starts it first.
     pub(super) async fn connect_or_start(&self) -> Result<Box<dyn DispatcherStream>, SpeechEngineError> {
         let error = match self.connect().await {
             Ok(stream) => return Ok(stream),

@@ -1,4 +1,4 @@
-//! `espeak-ng` as a process, one per text. The text goes to its standard input, never into its arguments.
+//! Runs one `espeak-ng` process per text. The text goes to the standard input of the process, never into its arguments.
 
 use std::io;
 use std::process::Stdio;
@@ -21,6 +21,7 @@ pub(super) struct Espeak {
 struct EspeakUtterance {
     child: Child,
     text: String,
+    /// The voices to try if the current one does not exist. The last one is tried first.
     voices: Vec<String>,
 }
 
@@ -52,7 +53,7 @@ impl Espeak {
         self.spawn(escape_phonemes(segment), voices)
     }
 
-    /// Waits until the current text has ended. If there is none, it waits forever.
+    /// Waits until the current text has ended. If there is no current text, waits forever.
     pub(super) async fn wait_finished(&mut self) -> Result<(), SpeechEngineError> {
         loop {
             let Some(utterance) = &mut self.current else { return std::future::pending().await };
@@ -94,7 +95,7 @@ impl Espeak {
     }
 }
 
-/// Joins the lines and separates `[[`, which would start phoneme input.
+/// Joins the lines and puts a space after each `[`, because `[[` would start phoneme input.
 fn escape_phonemes(segment: &SpeechSegment) -> String {
     segment.lines().flat_map(|line| [line, "\n"]).collect::<String>().replace('[', "[ ")
 }

@@ -12,7 +12,7 @@
 //! - `ssip`: the protocol of speech-dispatcher; `espeak`: the process.
 //! - `speech_task`: speaks one text at a time and replaces a failed engine.
 //!
-//! The engine receives one announcement at a time, and the next one when it has finished. If an engine fails, its successor
+//! The engine receives the next announcement when it has finished the current one. If an engine fails, its replacement
 //! repeats the interrupted announcement.
 
 mod dispatcher_address;
@@ -42,7 +42,7 @@ pub struct Speaker {
     status: Arc<SpeechStatus>,
     /// The number of the last announcement passed to the task.
     last_number: u64,
-    /// The kind of the last announcement. Its label is not repeated for the same kind.
+    /// The kind of the last announcement. The label is not repeated if the next announcement has the same kind.
     last_kind: Option<crate::AnnouncementKind>,
     rate: SpeechRate,
     phrases: &'static Phrases,

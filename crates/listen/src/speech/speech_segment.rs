@@ -27,7 +27,7 @@ seal::string_enum! {
 
 impl SpeechSegment {
     /// Converts an announcement to segments. Quotes of an agent's text in another language become separate segments, so that each
-    /// is spoken by a voice for its language. The result is empty if nothing in the announcement can be pronounced.
+    /// segment is spoken by a voice for its language. The result is empty if nothing in the announcement can be pronounced.
     pub(super) fn from_announcement(
         announcement: &Announcement,
         with_label: bool,
@@ -37,8 +37,9 @@ impl SpeechSegment {
         if !text.chars().any(char::is_alphanumeric) {
             return Vec::new();
         }
-        let own = phrases.language();
-        let language = announcement.language.as_deref().filter(|tag| is_language_tag(tag)).unwrap_or(own);
+        let own_language = phrases.language();
+        let language =
+            announcement.language.as_deref().filter(|tag| is_language_tag(tag)).unwrap_or(own_language);
         let priority = match announcement.urgency {
             Urgency::Critical => SsipPriority::Important,
             Urgency::Background => SsipPriority::Text,
@@ -57,7 +58,7 @@ impl SpeechSegment {
         };
         let quotes = announcement.quotes.as_deref().filter(|_| !phrases.matches_language(language));
         if with_label {
-            let language = if quotes.is_some() { own } else { language };
+            let language = if quotes.is_some() { own_language } else { language };
             push(&format!("{}: ", phrases.kind_label(announcement.kind)), language, true);
         }
         for (at, line) in text.lines().enumerate() {
@@ -65,7 +66,7 @@ impl SpeechSegment {
             for (part, is_quote) in
                 quotes.map_or_else(|| vec![(line, true)], |quotes| split_quotes(line, quotes))
             {
-                push(part, if is_quote { language } else { own }, std::mem::take(&mut starts_line));
+                push(part, if is_quote { language } else { own_language }, std::mem::take(&mut starts_line));
             }
         }
         all.retain(|segment| segment.lines().any(|line| line.chars().any(char::is_alphanumeric)));
@@ -89,7 +90,7 @@ impl SpeechSegment {
     }
 }
 
-/// Splits a line into parts and marks those that are quotes. Punctuation after a quote belongs to it.
+/// Splits a line into parts and marks the parts that are quotes. Punctuation after a quote belongs to the quote.
 fn split_quotes<'l>(line: &'l str, quotes: &[String]) -> Vec<(&'l str, bool)> {
     let mut parts = Vec::new();
     let mut start = 0;
@@ -101,19 +102,19 @@ fn split_quotes<'l>(line: &'l str, quotes: &[String]) -> Vec<(&'l str, bool)> {
             break;
         };
         let (before, from_quote) = rest.split_at(at);
-        let stops = from_quote.get(length..).unwrap_or_default().chars();
-        let stops: usize = stops.take_while(|c| ".!?:;,".contains(*c)).map(char::len_utf8).sum();
-        let (quote, _) = from_quote.split_at(length + stops);
+        let after = from_quote.get(length..).unwrap_or_default().chars();
+        let punctuation: usize = after.take_while(|c| ".!?:;,".contains(*c)).map(char::len_utf8).sum();
+        let (quote, _) = from_quote.split_at(length + punctuation);
         if !before.is_empty() {
             parts.push((before, false));
         }
         parts.push((quote, true));
-        start += at + length + stops;
+        start += at + length + punctuation;
     }
     parts
 }
 
-/// Returns the position at which `words` occurs in a text, not as a part of a longer word.
+/// Returns the first position in a text where `words` starts and ends at a word boundary.
 fn find_words(text: &str, words: &str) -> Option<usize> {
     let is_letter = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
     text.match_indices(words).map(|(at, _)| at).find(|at| {
@@ -161,7 +162,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn every_word_is_spoken_once_whatever_is_quoted(
+        fn every_word_is_spoken_once_regardless_of_quotes(
             text in "([a-c]{1,3}|[.:,]| |\n|é|¿){0,30}",
             quotes in proptest::collection::vec("[a-c]{1,3}([ .][a-c]{1,3}){0,2}", 0..4),
         ) {
@@ -200,10 +201,10 @@ mod tests {
                 part("es", "Riesgo alto."),
             ]
         );
-        // Text in one language, whatever its region, is one segment. So is text without quotes.
-        let whole = question.replacen('P', "pregunta: P", 1).replace('\n', "|");
-        assert_eq!(spoken(question, Some("es-MX"), &["Send it?"]), [part("es-MX", &whole)]);
-        assert_eq!(spoken(question, None, &[]), [part("es", &whole)]);
+        // Text in the listener's language, whatever the region, is one segment. So is text without quotes.
+        let full_text = question.replacen('P', "pregunta: P", 1).replace('\n', "|");
+        assert_eq!(spoken(question, Some("es-MX"), &["Send it?"]), [part("es-MX", &full_text)]);
+        assert_eq!(spoken(question, None, &[]), [part("es", &full_text)]);
         // A part of a word is not a quote. If two quotes start at the same position, the longer one counts.
         assert_eq!(
             spoken("Paso a paso, as I said.", Some("en"), &["as", "a", "as I said"]),

@@ -18,7 +18,7 @@ use super::{DISPATCHER, ESPEAK, NoSpeechEngine};
 use crate::Phrases;
 
 pub(super) enum SpeechCommand {
-    /// Speaks a numbered text, in segments for different voices.
+    /// Speaks a numbered text. Each segment has its own voice.
     Speak(u64, Vec<SpeechSegment>),
     Stop,
     SetRate(SpeechRate),
@@ -88,17 +88,17 @@ pub(super) enum SpeechEngine {
     None,
 }
 
-/// How long a text may take to start, and how much longer than expected it may last.
+/// How long a text may take to start, and how much longer than expected it may take.
 const UTTERANCE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long to wait for a failed engine to stop speaking.
 const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 /// The longest expected time per character, at the slowest rate.
-const TIME_PER_CHARACTER: Duration = Duration::from_millis(500);
+const MAX_TIME_PER_CHARACTER: Duration = Duration::from_millis(500);
 
 struct SpeechUtterance {
     number: u64,
     segment: SpeechSegment,
-    /// The segments that follow in other voices.
+    /// The segments that follow.
     remaining_segments: VecDeque<SpeechSegment>,
     /// The dispatcher's id for the text.
     message_id: Option<String>,
@@ -156,7 +156,7 @@ impl SpeechEngine {
         }
     }
 
-    /// Waits for the next event of a text. Returns the id of the text and the event.
+    /// Waits for the next event about a text. Returns the text's id, which only the dispatcher assigns, and the event.
     async fn next_event(&mut self) -> Result<(Option<String>, SsipEventKind), SpeechEngineError> {
         match self {
             Self::Dispatcher(connection) => {
@@ -194,7 +194,7 @@ pub(super) async fn run(
                 None => break,
             },
             event = task.engine.next_event() => match event {
-                Ok((message, event)) => task.handle_event(message.as_deref(), event).await,
+                Ok((message_id, event)) => task.handle_event(message_id.as_deref(), event).await,
                 Err(error) => task.recover(error).await,
             },
             () = sleep_until_deadline(deadline) => task.recover(SpeechEngineError::SpeechTimeout).await,
@@ -225,12 +225,14 @@ impl SpeechTask {
         match command {
             SpeechCommand::Speak(number, segments) => {
                 self.stop_current().await;
-                let mut rest = VecDeque::from(segments);
-                let Some(segment) = rest.pop_front() else { return self.status.mark_finished(number) };
+                let mut remaining_segments = VecDeque::from(segments);
+                let Some(segment) = remaining_segments.pop_front() else {
+                    return self.status.mark_finished(number);
+                };
                 self.start_utterance(SpeechUtterance {
                     number,
                     segment,
-                    remaining_segments: rest,
+                    remaining_segments,
                     message_id: None,
                     was_interrupted: false,
                     deadline: None,
@@ -263,22 +265,22 @@ impl SpeechTask {
         if let Some(utterance) = &mut self.current {
             let length = u32::try_from(utterance.segment.char_count()).unwrap_or(u32::MAX);
             utterance.deadline =
-                Instant::now().checked_add(UTTERANCE_TIMEOUT + TIME_PER_CHARACTER.saturating_mul(length));
+                Instant::now().checked_add(UTTERANCE_TIMEOUT + MAX_TIME_PER_CHARACTER.saturating_mul(length));
         }
     }
 
     /// Stops the current text and does not repeat it.
     async fn stop_current(&mut self) {
         if let Some(utterance) = self.current.take() {
-            let stopped = self.engine.stop(&utterance).await;
+            let result = self.engine.stop(&utterance).await;
             self.status.mark_finished(utterance.number);
-            if let Err(error) = stopped {
+            if let Err(error) = result {
                 self.recover(error).await;
             }
         }
     }
 
-    /// Starts the next segment, if there is one.
+    /// Starts the next segment. After the last one, marks the text as finished.
     async fn start_next_segment(&mut self) {
         let Some(mut utterance) = self.current.take() else { return };
         let Some(next) = utterance.remaining_segments.pop_front() else {
@@ -295,10 +297,10 @@ impl SpeechTask {
         }
     }
 
-    async fn handle_event(&mut self, message: Option<&str>, event: SsipEventKind) {
-        // Ignores events of earlier texts.
+    async fn handle_event(&mut self, message_id: Option<&str>, event: SsipEventKind) {
+        // Ignores events about earlier texts.
         let Some(utterance) =
-            self.current.as_mut().filter(|utterance| utterance.message_id.as_deref() == message)
+            self.current.as_mut().filter(|utterance| utterance.message_id.as_deref() == message_id)
         else {
             return;
         };

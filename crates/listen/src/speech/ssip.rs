@@ -2,7 +2,7 @@
 //!
 //! A command is one line. A reply is one or more lines with a three-digit code; in the last line, a space follows the code. A text
 //! is sent as lines between `SPEAK` and a single dot; a line that starts with a dot gets another dot in front. Events report the
-//! progress of a text. They are replies with codes from 700.
+//! progress of a text. They look like replies, with codes from 700.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ pub(super) struct SsipConnection {
     event_lines: Vec<String>,
     /// Events that arrived while waiting for a reply.
     pending_events: Vec<SsipEvent>,
-    /// The language that the person configured. It is not changed for texts in the same primary language.
+    /// The language that the person configured. It is also used for texts in other regional variants of the same language.
     default_language: Option<String>,
     language: Option<String>,
     priority: Option<SsipPriority>,
@@ -89,8 +89,8 @@ impl SsipConnection {
         if let Some(rate) = rate {
             connection.set_rate(rate).await?;
         } else {
-            let rate_setting = connection.get_setting("RATE").await?.and_then(|rate| rate.parse().ok());
-            connection.rate = rate_setting.and_then(SpeechRate::new).unwrap_or_default();
+            let configured_rate = connection.get_setting("RATE").await?.and_then(|rate| rate.parse().ok());
+            connection.rate = configured_rate.and_then(SpeechRate::new).unwrap_or_default();
         }
         Ok(connection)
     }
@@ -104,7 +104,7 @@ impl SsipConnection {
         self.send_command(&format!("SET self RATE {rate}")).await.map(drop)
     }
 
-    /// Sends a text. Returns the id by which events name it, or `None` if the dispatcher does not accept the text.
+    /// Sends a text. Returns the id that events use for the text, or `None` if the dispatcher does not accept the text.
     pub(super) async fn speak(
         &mut self,
         segment: &SpeechSegment,
@@ -134,23 +134,23 @@ impl SsipConnection {
         Ok((reply.code == 225).then(|| reply.lines.into_iter().next()).flatten())
     }
 
-    /// Stops the texts of this connection and waits until the current one has ended.
-    pub(super) async fn cancel(&mut self, message: &str) -> Result<(), SpeechEngineError> {
+    /// Stops all texts of this connection and waits until the text with this id has ended.
+    pub(super) async fn cancel(&mut self, message_id: &str) -> Result<(), SpeechEngineError> {
         self.send_command("CANCEL self").await?;
-        let is_over = async {
+        let wait_for_end = async {
             loop {
                 let event = self.next_event().await?;
-                if event.message_id == message
+                if event.message_id == message_id
                     && matches!(event.kind, SsipEventKind::Ended | SsipEventKind::Cancelled)
                 {
                     return Ok(());
                 }
             }
         };
-        timeout(CANCEL_TIMEOUT, is_over).await.unwrap_or(Ok(()))
+        timeout(CANCEL_TIMEOUT, wait_for_end).await.unwrap_or(Ok(()))
     }
 
-    /// Waits for the next event of a text. It is cancel-safe.
+    /// Waits for the next event about a text. It is cancel-safe.
     pub(super) async fn next_event(&mut self) -> Result<SsipEvent, SpeechEngineError> {
         loop {
             if !self.pending_events.is_empty() {
@@ -218,8 +218,8 @@ impl SsipConnection {
             705 => SsipEventKind::Resumed,
             _ => return true,
         };
-        if let Some(message) = lines.into_iter().next() {
-            self.pending_events.push(SsipEvent { message_id: message, kind });
+        if let Some(message_id) = lines.into_iter().next() {
+            self.pending_events.push(SsipEvent { message_id, kind });
         }
         true
     }
@@ -243,7 +243,7 @@ impl SsipConnection {
     }
 }
 
-/// Encodes a text as it is sent, with the final dot.
+/// Encodes a text for sending, with the final dot.
 fn encode_text(segment: &SpeechSegment) -> Vec<u8> {
     let mut body = Vec::new();
     for line in segment.lines() {

@@ -1,4 +1,5 @@
-//! Whatever a producer writes, the dispatcher receives it as text, never as a command.
+//! Tests of speech output with a fake dispatcher. Whatever a producer writes, the dispatcher receives it as text, never as a
+//! command.
 
 use proptest::prelude::*;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, DuplexStream};
@@ -19,7 +20,7 @@ struct DispatcherLog {
 }
 
 /// Reads like speech-dispatcher: a line ends with CR LF, and a text with a single dot on its line.
-async fn fake_dispatcher(mut stream: DuplexStream) -> DispatcherLog {
+async fn run_fake_dispatcher(mut stream: DuplexStream) -> DispatcherLog {
     let mut log = DispatcherLog::default();
     let mut text: Option<Vec<String>> = None;
     let mut line = Vec::new();
@@ -28,9 +29,9 @@ async fn fake_dispatcher(mut stream: DuplexStream) -> DispatcherLog {
         if !line.ends_with(b"\r\n") {
             continue;
         }
-        let whole = String::from_utf8(std::mem::take(&mut line)).unwrap();
-        let content = whole.trim_end_matches("\r\n").to_owned();
-        let answer = match &mut text {
+        let received = String::from_utf8(std::mem::take(&mut line)).unwrap();
+        let content = received.trim_end_matches("\r\n").to_owned();
+        let reply = match &mut text {
             Some(lines) if content == "." => {
                 log.texts.push(lines.join("\n"));
                 text = None;
@@ -42,7 +43,7 @@ async fn fake_dispatcher(mut stream: DuplexStream) -> DispatcherLog {
                 continue;
             }
             None => {
-                let answer = match content.as_str() {
+                let reply = match content.as_str() {
                     "SPEAK" => {
                         text = Some(Vec::new());
                         "230 OK RECEIVING DATA\r\n"
@@ -52,40 +53,40 @@ async fn fake_dispatcher(mut stream: DuplexStream) -> DispatcherLog {
                     _ => "200 OK\r\n",
                 };
                 log.commands.push(content);
-                answer.to_owned()
+                reply.to_owned()
             }
         };
-        stream.write_all(answer.as_bytes()).await.unwrap();
+        stream.write_all(reply.as_bytes()).await.unwrap();
     }
     log
 }
 
-/// Returns what the dispatcher receives after the greeting for these announcements.
-fn dispatcher_log(announcements: &[Announcement]) -> DispatcherLog {
+/// Speaks these announcements and returns what the dispatcher receives after the handshake.
+fn speak_and_log(announcements: &[Announcement]) -> DispatcherLog {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let (client, server_stream) = tokio::io::duplex(1 << 20);
-        let server = tokio::spawn(fake_dispatcher(server_stream));
+        let server = tokio::spawn(run_fake_dispatcher(server_stream));
         let mut connection = SsipConnection::handshake(Box::new(client), None).await.unwrap();
         assert_eq!(connection.rate().to_string(), "20");
         for (at, announcement) in announcements.iter().enumerate() {
-            let Some(segments) =
+            let Some(segment) =
                 SpeechSegment::from_announcement(announcement, true, Phrases::for_languages(&[])).pop()
             else {
                 continue;
             };
-            let message = connection.speak(&segments).await.unwrap().unwrap();
-            assert_eq!(message, (at + 1).to_string());
+            let message_id = connection.speak(&segment).await.unwrap().unwrap();
+            assert_eq!(message_id, (at + 1).to_string());
             assert_eq!(
                 connection.next_event().await.unwrap(),
-                SsipEvent { message_id: message, kind: SsipEventKind::Ended }
+                SsipEvent { message_id, kind: SsipEventKind::Ended }
             );
         }
         drop(connection);
         let mut log = server.await.unwrap();
-        let greeting: Vec<_> = log.commands.drain(..5).collect();
+        let handshake: Vec<_> = log.commands.drain(..5).collect();
         assert_eq!(
-            greeting,
+            handshake,
             [
                 "SET self CLIENT_NAME person:sayso:listen",
                 "SET self NOTIFICATION ALL on",
@@ -104,27 +105,32 @@ fn announcement(text: &str, language: Option<&str>) -> Announcement {
     announcement
 }
 
+/// Instead of events: the dispatcher closes the connection.
+const DISCONNECT: &str = "disconnect";
+
 #[test]
-fn a_silent_dispatcher_is_abandoned() {
-    for (events, why) in
-        [("", "makes no sound"), ("701-1\r\n701-1\r\n701 BEGIN\r\n", "makes no sound"), ("x", "stopped")]
-    {
+fn a_dispatcher_that_makes_no_sound_or_disconnects_is_abandoned() {
+    for (events, why) in [
+        ("", "makes no sound"),
+        ("701-1\r\n701-1\r\n701 BEGIN\r\n", "makes no sound"),
+        (DISCONNECT, "stopped"),
+    ] {
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
         runtime.block_on(async {
             let (client, mut server_stream) = tokio::io::duplex(1 << 20);
             let server = tokio::spawn(async move {
-                let mut read = tokio::io::BufReader::new(&mut server_stream);
+                let mut reader = tokio::io::BufReader::new(&mut server_stream);
                 let mut line = String::new();
-                while read.read_line(&mut line).await.is_ok_and(|read| read > 0) {
-                    let answer = match line.trim_end() {
+                while reader.read_line(&mut line).await.is_ok_and(|read| read > 0) {
+                    let reply = match line.trim_end() {
                         "SPEAK" => "230 OK\r\n".to_owned(),
                         "One." => String::new(),
-                        "." if events == "x" => return,
+                        "." if events == DISCONNECT => return,
                         "." => format!("225-1\r\n225 OK\r\n{events}"),
                         _ => "200 OK\r\n".to_owned(),
                     };
-                    read.write_all(answer.as_bytes()).await.unwrap();
+                    reader.write_all(reply.as_bytes()).await.unwrap();
                     line.clear();
                 }
             });
@@ -151,13 +157,13 @@ fn a_silent_dispatcher_is_abandoned() {
 #[test]
 fn quoted_agent_text_is_spoken_in_its_own_language_in_order() {
     let spanish = Phrases::for_languages(&["es".to_owned()]);
-    let mut announced = announcement("Bank ha empezado. Paying Ben. Esto no se puede deshacer.", Some("en"));
-    announced.quotes = Some(vec!["Paying Ben".to_owned()]);
+    let mut bilingual = announcement("Bank ha empezado. Paying Ben. Esto no se puede deshacer.", Some("en"));
+    bilingual.quotes = Some(vec!["Paying Ben".to_owned()]);
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     runtime.block_on(async {
         let (client, server_stream) = tokio::io::duplex(1 << 20);
-        let server = tokio::spawn(fake_dispatcher(server_stream));
+        let server = tokio::spawn(run_fake_dispatcher(server_stream));
         let sources =
             SpeechEngineSources { dispatcher: Err(SpeechEngineError::NotLocal), espeak: "no-such-program" };
         let connection = SsipConnection::handshake(Box::new(client), None).await.unwrap();
@@ -165,7 +171,7 @@ fn quoted_agent_text_is_spoken_in_its_own_language_in_order() {
         let status = Arc::new(SpeechStatus::default());
         assert!(
             commands
-                .send(SpeechCommand::Speak(1, SpeechSegment::from_announcement(&announced, true, spanish)))
+                .send(SpeechCommand::Speak(1, SpeechSegment::from_announcement(&bilingual, true, spanish)))
                 .is_ok()
         );
         let run = speech_task::run(
@@ -201,7 +207,7 @@ fn dots_commands_and_markup_are_spoken_as_text() {
         ("a\rSTOP self\rb\u{85}c\u{0}d\u{1b}[1m", "agent: a\nSTOP self\nb\nc\\u{0}d\\u{1b}[1m"),
         ("ask: Question 1", "agent: ask : Question 1"),
     ] {
-        let log = dispatcher_log(&[announcement(text, Some("de"))]);
+        let log = speak_and_log(&[announcement(text, Some("de"))]);
         assert_eq!(log.texts, [expected]);
         assert_eq!(log.commands, ["SET self PRIORITY message", "SPEAK"]);
     }
@@ -209,7 +215,7 @@ fn dots_commands_and_markup_are_spoken_as_text() {
 
 #[test]
 fn the_language_is_set_only_if_it_differs_from_the_persons_own() {
-    let log = dispatcher_log(&[
+    let log = speak_and_log(&[
         announcement("a", Some("de-AT")),
         announcement("b", Some("es")),
         announcement("c", Some("es")),
@@ -242,7 +248,7 @@ proptest! {
         text in prop_oneof![any::<String>(), "([.]|\r\n|\n|\r|STOP all|SPEAK|a| |<mark/>|\u{85}|\u{2028}){0,40}"],
         language in proptest::option::of(prop_oneof![any::<String>(), "[a-z]{2}(-[A-Z]{2})?(\r\n)?"]),
     ) {
-        let log = dispatcher_log(&[announcement(&text, language.as_deref())]);
+        let log = speak_and_log(&[announcement(&text, language.as_deref())]);
         let expected = sanitize(&text, false);
         if !expected.chars().any(char::is_alphanumeric) {
             prop_assert_eq!(log, DispatcherLog::default());

@@ -149,7 +149,7 @@ impl Subscriber {
         now: UnixMillis,
     ) {
         let id = &event.envelope.session_id;
-        self.settle_question(event, change, now);
+        self.handle_question_outcome(event, change, now);
         let agent = wording::agent_name(self.phrases, event);
         let phrases = self.phrases;
         let state_text = wording::state_text(phrases, &agent, &change.to_state);

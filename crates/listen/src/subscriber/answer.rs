@@ -299,7 +299,7 @@ impl Subscriber {
     }
 
     /// Handles what a change of state says about a question's outcome.
-    pub(super) fn settle_question(&mut self, event: &Event, change: &StateChanged, now: UnixMillis) {
+    pub(super) fn handle_question_outcome(&mut self, event: &Event, change: &StateChanged, now: UnixMillis) {
         let session = &event.envelope.session_id;
         if let Some((token, decision, by)) = question_outcome(event) {
             self.closed_reply_tokens.insert(&token);

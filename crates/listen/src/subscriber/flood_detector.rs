@@ -14,7 +14,7 @@ const WARNING_INTERVAL_MS: i64 = 60_000;
 pub(super) struct FloodDetector {
     window_start: Option<UnixMillis>,
     event_count: u64,
-    /// Whether this window causes no warning, because its events may have been sent before the terms applied or held back by the hub.
+    /// Whether warnings are suppressed in this window: its events may predate the current terms, or the hub may have held them back.
     is_grace_window: bool,
     last_warning: Option<UnixMillis>,
 }

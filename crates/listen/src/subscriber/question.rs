@@ -63,7 +63,7 @@ pub enum QuestionBody {
         consequence: String,
         /// Its risk.
         risk: Option<RiskLevel>,
-        /// Whether it can be undone, if the agent says so.
+        /// Whether it can be undone, if known.
         reversibility: Option<Reversibility>,
         /// The decision that counts without an answer.
         default_decision: Decision,
@@ -89,9 +89,9 @@ impl ListenerQuestion {
     /// Whether a yes must be typed as a whole word: for high risk, and for anything not known to be reversible.
     pub fn requires_explicit_yes(&self) -> bool {
         let QuestionBody::Confirmation { risk, reversibility, .. } = &self.body else { return false };
-        let undone =
+        let is_reversible =
             matches!(reversibility, Some(Reversibility::Reversible | Reversibility::ReversibleWithEffort));
-        *risk == Some(RiskLevel::High) || !undone
+        *risk == Some(RiskLevel::High) || !is_reversible
     }
 
     /// Returns the action, or the question.
@@ -208,8 +208,8 @@ impl ListenerQuestion {
         }
     }
 
-    /// Assigns the number and starts the time to answer. The question is open for its sender, so if it is expired or in the future by
-    /// the local clock, the clocks differ, and its time starts now.
+    /// Assigns the number and starts the time to answer. The sender considers the question open. If the local clock says that it has
+    /// expired or has not been asked yet, the clocks differ, so the time starts now.
     pub(super) fn open(mut self, number: u32, now: UnixMillis) -> Self {
         self.number = number;
         let timeout = self.deadline.millis_since(self.asked_at);
@@ -240,7 +240,8 @@ impl ListenerQuestion {
         sent_at: UnixMillis,
         now: UnixMillis,
     ) -> bool {
-        // The local clock was right: the question arrived late, and its deadline had been extended before.
+        // If the hub's message shows less skew than assumed, the local clock was right: the question arrived late, and its deadline
+        // had already been extended.
         let late = now.millis_since(sent_at);
         if self.clock_skew_ms > 0 && late < self.clock_skew_ms.saturating_sub(CLOCK_TOLERANCE_MS) {
             let ahead = if now < deadline { 0 } else { late.max(0) };

@@ -101,8 +101,8 @@ pub(super) fn join_sentences(parts: &[&str]) -> String {
             out.push(' ');
         }
         out.push_str(part);
-        let is_open = |last: char| last.is_alphanumeric() || is_combining_mark(last);
-        if out.chars().next_back().is_some_and(is_open) {
+        let lacks_punctuation = |last: char| last.is_alphanumeric() || is_combining_mark(last);
+        if out.chars().next_back().is_some_and(lacks_punctuation) {
             out.push('.');
         }
     }
@@ -303,7 +303,8 @@ fn words(text: &str) -> impl Iterator<Item = String> {
         .map(str::to_lowercase)
 }
 
-/// Returns the risk and whether the action can be undone. The latter is omitted if the agent's own text says that it cannot be.
+/// Returns the risk, and whether the action can be undone. If the agent's own text already says that it cannot be undone, this is
+/// not repeated.
 fn risk_text(phrases: &Phrases, question: &ListenerQuestion) -> String {
     let QuestionBody::Confirmation { risk, reversibility, action, consequence, .. } = &question.body else {
         return String::new();
@@ -314,7 +315,7 @@ fn risk_text(phrases: &Phrases, question: &ListenerQuestion) -> String {
         Some(RiskLevel::High) => phrases.risk_high,
         _ => phrases.risk_unknown,
     };
-    let undone = match reversibility {
+    let reversibility = match reversibility {
         Some(Reversibility::Irreversible) => {
             let is_stated = [action, consequence].into_iter().any(|text| says_irreversible(phrases, text));
             if is_stated { "" } else { phrases.irreversible }
@@ -323,7 +324,7 @@ fn risk_text(phrases: &Phrases, question: &ListenerQuestion) -> String {
         Some(Reversibility::Reversible) => phrases.can_be_undone,
         _ => phrases.reversibility_unknown,
     };
-    join_sentences(&[risk, undone])
+    join_sentences(&[risk, reversibility])
 }
 
 /// Whether a text has a sentence that says, in the listener's language, exactly that the action cannot be undone.
@@ -392,7 +393,8 @@ fn answer_instructions(phrases: &Phrases, question: &ListenerQuestion, number: O
     }
 }
 
-/// Formats a duration, rounded as people would say it. The result exceeds the actual time by at most 5 percent.
+/// Formats a duration in round numbers, as people would say it: up to 5 percent are added before it is rounded down, so that 119
+/// seconds become "2 minutes".
 pub(super) fn duration_text(phrases: &Phrases, millis: i64) -> String {
     let seconds = millis.max(0).saturating_add(999) / 1000;
     let seconds = seconds + (seconds / 20).min(5);

@@ -53,9 +53,9 @@ pub(super) fn handle_line(
             vec![say(AnnouncementKind::Error, phrases.needs_hub)]
         }
         ParsedInput::Empty => handle_empty_line(subscriber, now),
-        ParsedInput::Decision { yes, whole, question } => {
+        ParsedInput::Decision { yes, is_full_word, question } => {
             match resolve_question(subscriber, question, if yes { phrases.yes } else { phrases.no }, now) {
-                Ok(number) => decide(subscriber, number, yes, whole, line, now),
+                Ok(number) => decide(subscriber, number, yes, is_full_word, line, now),
                 Err(actions) => actions,
             }
         }
@@ -153,7 +153,7 @@ fn decide(
     subscriber: &mut Subscriber,
     number: u32,
     yes: bool,
-    whole: bool,
+    is_full_word: bool,
     line: &str,
     now: UnixMillis,
 ) -> Vec<TerminalAction> {
@@ -164,7 +164,7 @@ fn decide(
     if matches!(question.body, QuestionBody::Clarification { .. }) {
         return respond(subscriber, number, strip_number(line), now);
     }
-    if yes && !whole && question.requires_explicit_yes() {
+    if yes && !is_full_word && question.requires_explicit_yes() {
         return vec![say(AnnouncementKind::Error, phrases.short_answer_refused(number))];
     }
     let (decision, word) = if yes { (Decision::Accept, phrases.yes) } else { (Decision::Reject, phrases.no) };
@@ -276,10 +276,10 @@ fn respond_or_decide(
     text: &str,
     now: UnixMillis,
 ) -> Vec<TerminalAction> {
-    if let ParsedInput::Decision { yes, whole, question: None } =
+    if let ParsedInput::Decision { yes, is_full_word, question: None } =
         ParsedInput::parse(text, subscriber.phrases())
     {
-        return decide(subscriber, number, yes, whole, text, now);
+        return decide(subscriber, number, yes, is_full_word, text, now);
     }
     respond(subscriber, number, text, now)
 }

@@ -8,10 +8,10 @@ use crate::phrases::TypedCommand;
 pub(super) enum ParsedInput<'t> {
     /// An empty line.
     Empty,
-    /// A yes or a no. `whole` means a whole word, not a single letter.
+    /// A yes or a no. `is_full_word` is false for a single letter.
     Decision {
         yes: bool,
-        whole: bool,
+        is_full_word: bool,
         question: Option<u32>,
     },
     /// Only a number.
@@ -107,7 +107,9 @@ fn parse_command<'t>(words: &[&str], phrases: &Phrases) -> Option<ParsedInput<'t
 /// Adds the number to a command. Returns `None` if the command takes no number.
 fn apply_number<'t>(command: TypedCommand, number: Option<u32>) -> Option<ParsedInput<'t>> {
     Some(match (command, number) {
-        (TypedCommand::Decision { yes, whole }, question) => ParsedInput::Decision { yes, whole, question },
+        (TypedCommand::Decision { yes, is_full_word }, question) => {
+            ParsedInput::Decision { yes, is_full_word, question }
+        }
         (TypedCommand::MoreTime, question) => ParsedInput::MoreTime(question),
         (TypedCommand::Details, question) => ParsedInput::Details(question),
         (TypedCommand::Repeat, question) => ParsedInput::Repeat(question),
@@ -152,7 +154,7 @@ mod tests {
 
     #[test]
     fn commands_and_numbers_are_parsed() {
-        let decision = |yes, whole, question| ParsedInput::Decision { yes, whole, question };
+        let decision = |yes, is_full_word, question| ParsedInput::Decision { yes, is_full_word, question };
         for (line, expected) in [
             ("", ParsedInput::Empty),
             ("  \t", ParsedInput::Empty),

@@ -31,7 +31,7 @@ pub(super) struct TerminalListener<W> {
     subscriber: Subscriber,
     speech: SpeechOutput,
     requests: Option<mpsc::Sender<String>>,
-    is_understood: Option<fn(&str) -> bool>,
+    is_known_request: Option<fn(&str) -> bool>,
     ready: Option<oneshot::Sender<()>>,
     subscription_id: Option<SubscriptionId>,
     has_hub: bool,
@@ -68,7 +68,7 @@ impl<W: Write> TerminalListener<W> {
             ),
             subscriber,
             requests: hooks.requests,
-            is_understood: hooks.is_understood,
+            is_known_request: hooks.is_known_request,
             ready: hooks.ready,
             subscription_id: None,
             has_hub: true,
@@ -211,7 +211,7 @@ impl<W: Write> TerminalListener<W> {
             self.settings.address.retry_now();
         }
         let context = InputContext {
-            request_filter: self.requests.as_ref().map(|_| self.is_understood.unwrap_or(|_| true)),
+            request_filter: self.requests.as_ref().map(|_| self.is_known_request.unwrap_or(|_| true)),
             has_speech: self.speech.has_synthesizer(),
             has_hub: self.has_hub,
             is_disconnected: self.is_disconnected,
@@ -239,7 +239,9 @@ impl<W: Write> TerminalListener<W> {
         match action {
             TerminalAction::Say(announcement) => self.announce_reply(&announcement),
             TerminalAction::Send { message, question } => {
-                if let Some(number) = question.filter(|_| self.settings.auto_answer == AutoAnswerMode::None) {
+                if let Some(number) =
+                    question.filter(|_| self.settings.auto_answer == AutoAnswerMode::LetExpire)
+                {
                     self.subscriber.undo_answer(number);
                     return self.announce(&Announcement::new(
                         AnnouncementKind::Error,
@@ -414,7 +416,7 @@ impl<W: Write> TerminalListener<W> {
     /// Answers a question automatically, with `--auto`.
     fn auto_answer(&mut self, number: u32) {
         let decision = match self.settings.auto_answer {
-            AutoAnswerMode::Off | AutoAnswerMode::None => return,
+            AutoAnswerMode::Off | AutoAnswerMode::LetExpire => return,
             AutoAnswerMode::Accept => Decision::Accept,
             AutoAnswerMode::Reject => Decision::Reject,
         };
@@ -466,7 +468,7 @@ impl<W: Write> TerminalListener<W> {
         } else {
             transcript::format_lines(announcement)
         };
-        // The reader of the output has closed it.
+        // A write fails if the reader has closed the output.
         if self.output.write_all(text.as_bytes()).and_then(|()| self.output.flush()).is_err() {
             self.is_over = true;
         }

@@ -68,7 +68,7 @@ pub enum AutoAnswerMode {
     /// Everything is rejected.
     Reject,
     /// Nothing is answered, whatever is typed. Each question times out.
-    None,
+    LetExpire,
 }
 
 impl AutoAnswerMode {
@@ -78,7 +78,7 @@ impl AutoAnswerMode {
             Self::Off => None,
             Self::Accept => Some(phrases.auto_accept_warning),
             Self::Reject => Some(phrases.auto_reject_warning),
-            Self::None => Some(phrases.auto_none_warning),
+            Self::LetExpire => Some(phrases.auto_none_warning),
         }
     }
 }
@@ -92,7 +92,7 @@ pub struct TerminalHooks {
     pub requests: Option<mpsc::Sender<String>>,
     /// Returns whether a line is a known request. While a question is open, only known requests that do not sound like
     /// an answer are passed on.
-    pub is_understood: Option<fn(&str) -> bool>,
+    pub is_known_request: Option<fn(&str) -> bool>,
     /// Receives commands from other parts of the program.
     pub commands: Option<mpsc::Receiver<TerminalCommand>>,
     /// Notified when the first stream is open. No event is missed from then on.

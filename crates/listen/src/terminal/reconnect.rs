@@ -51,9 +51,10 @@ impl CatchUp {
         self.has_received = true;
         self.quiet_at = Instant::now() + QUIET_PERIOD;
         let mut tape = Tape::default();
-        let kind = tape.read(text).ok().and_then(|doc| Some(doc.root().member("type")?.is_text("sayso:gap")));
+        let is_gap =
+            tape.read(text).ok().and_then(|doc| Some(doc.root().member("type")?.is_text("sayso:gap")));
         // The announcement of a gap introduces what follows.
-        self.is_introduced |= kind == Some(true);
+        self.is_introduced |= is_gap == Some(true);
     }
 
     pub(super) fn has_received(&self) -> bool {

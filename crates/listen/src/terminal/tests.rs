@@ -261,9 +261,9 @@ fn the_status_describes_each_of_several_questions() {
         other => panic!("{other:?}"),
     };
     let several = reply(&[LOW_RISK, FREE_TEXT]);
-    assert!(several.contains("\nQuestion 1 from bank is open for 2 minutes. A\n"), "{several}");
-    assert!(several.contains("\nQuestion 2 from bank is open for 2 minutes. Q?\n"), "{several}");
-    assert!(reply(&[LOW_RISK]).contains("\nQuestion 1 from bank is open for 2 minutes.\n"));
+    assert!(several.contains("\nQuestion 1 from bank stays open for another 2 minutes. A\n"), "{several}");
+    assert!(several.contains("\nQuestion 2 from bank stays open for another 2 minutes. Q?\n"), "{several}");
+    assert!(reply(&[LOW_RISK]).contains("\nQuestion 1 from bank stays open for another 2 minutes.\n"));
 }
 
 #[test]
@@ -351,7 +351,7 @@ fn speech_is_sequential_and_critical_announcements_interrupt() {
 fn a_reconnect_announces_missed_events_and_open_questions() {
     let texts =
         |all: Vec<Announcement>| all.into_iter().map(|announcement| announcement.text).collect::<Vec<_>>();
-    let first = "Question 1 from bank is still open for 2 minutes. Type repeat to hear it.";
+    let first = "Question 1 from bank is still open for another 2 minutes. Type repeat to hear it.";
     let subscriber = subscriber_with(&[HIGH_RISK]);
     // Nothing arrived.
     let nothing = texts(CatchUp::new(true, &subscriber).finish(&subscriber, NOW));
@@ -407,6 +407,6 @@ fn the_status_reports_a_lost_connection() {
         [TerminalAction::Say(announcement)] => announcement.text.clone(),
         other => panic!("{other:?}"),
     };
-    let lost = "Not connected; still trying. This is how things stood:\n";
+    let lost = "Not connected; still trying. This is what was last known:\n";
     assert_eq!(reply(true), format!("{lost}{}", reply(false)));
 }

@@ -44,7 +44,7 @@ const HOUR_MS: i64 = 60 * 60 * 1000;
 const IN_MEMORY_RETENTION: Retention = Retention {
     max_event_age_ms: Some(HOUR_MS),
     max_decision_age_ms: Some(24 * HOUR_MS),
-    max_key_age_ms: Some(24 * HOUR_MS),
+    max_idempotency_key_age_ms: Some(24 * HOUR_MS),
     max_bytes: Some(64 * 1024 * 1024),
     max_rows_per_step: 200,
 };

@@ -40,7 +40,7 @@ impl RemoteHubBuilder {
         /// Sets the token that `sayso token new --role agent` created.
         token(token: impl Into<String>) => token = Some(token.into());
 
-        /// Trusts an `https://` hub only by the certificates in this PEM file. The default is the system's trust store.
+        /// For an `https://` hub, trusts only the certificates in this PEM file. The default is the system's trust store.
         ca_file(file: impl Into<PathBuf>) => ca_file = Some(file.into());
 
         /// Sets how long to keep trying to reach a hub that does not answer, both on connecting and after a lost connection. The

@@ -35,7 +35,8 @@ pub(crate) async fn an_abandoned_question_is_withdrawn(mut fixture: HubFixture) 
     session.think("Going on without.").await.unwrap();
     session.finish("Done.").await.unwrap();
     let events = fixture.listener.events_until("session.completed").await;
-    // The listener may learn before the agent that the question was withdrawn. Until the agent knows, its thought is progress.
+    // The listener may learn before the agent that the question was withdrawn. Until the agent knows,
+    // `think` sends a `progress.updated` instead of a state change.
     assert!(
         matches!(event_kinds(&events).first().map(String::as_str), Some("thinking" | "progress.updated")),
         "{events:?}"

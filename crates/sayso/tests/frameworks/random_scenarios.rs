@@ -149,7 +149,8 @@ async fn bridge(actions: &[FrameworkAction], fixture: &HubFixture) {
     drop(running.await.unwrap());
 }
 
-/// Runs the actions as callbacks. Actions without a callback are skipped.
+/// Runs the actions as callbacks. Actions without a callback are skipped. `Decide` and `Progress` stand for
+/// the start and the end of an inner chain.
 async fn callbacks(actions: &[FrameworkAction], fixture: &HubFixture) {
     let plan = |tool: &str, input: &str| -> ToolPlan {
         match tool {

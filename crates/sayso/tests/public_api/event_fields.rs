@@ -13,10 +13,14 @@ use serde_json::{Value, json};
 
 use crate::support::fixture::TestListener;
 
-/// Fields that agents cannot set, with the reason. An entry that applies to one event type only starts with that type.
+/// Fields that agents cannot set, with the reason. If an entry applies to a single event type, its name starts with
+/// that type.
 const SET_BY_HUB: [(&str, &str); 4] = [
     ("sequence_number", "only the hub can number events"),
-    ("output.streaming/verbosity", "the hub writes the events of an output; an output has one length"),
+    (
+        "output.streaming/verbosity",
+        "the hub writes the events of an output; an output has no terse or detailed version",
+    ),
     ("output.streaming/correlation_id", "the hub writes the events of an output"),
     ("output.streaming/extensions", "the hub writes the events of an output"),
 ];

@@ -24,15 +24,15 @@ struct Payment {
 
 /// Sends money and counts its calls.
 #[derive(Clone, Default)]
-struct Send(Arc<AtomicUsize>);
+struct SendMoney(Arc<AtomicUsize>);
 
-impl Send {
+impl SendMoney {
     fn sent(&self) -> usize {
         self.0.load(Ordering::SeqCst)
     }
 }
 
-impl PortableTool for Send {
+impl PortableTool for SendMoney {
     const NAME: &'static str = "send";
     type Args = Payment;
     type Output = String;
@@ -80,12 +80,12 @@ impl PortableTool for Look {
     }
 }
 
-fn agent(endpoint: &Endpoint, adapter: &Adapter, send: &Send) -> Agent {
+fn agent(endpoint: &Endpoint, adapter: &Adapter, send: &SendMoney) -> Agent {
     agent_with_timeout(endpoint, adapter, send, Duration::from_mins(2))
 }
 
 /// Returns an agent whose `send` tool has this timeout.
-fn agent_with_timeout(endpoint: &Endpoint, adapter: &Adapter, send: &Send, timeout: Duration) -> Agent {
+fn agent_with_timeout(endpoint: &Endpoint, adapter: &Adapter, send: &SendMoney, timeout: Duration) -> Agent {
     let model = OpenAIConfig::new("sk-test").with_base_url(&endpoint.url).client().chat("test-model");
     let send = adapter
         .require_consent(send.clone())
@@ -132,7 +132,7 @@ async fn rigs_loop_runs_a_dangerous_tool_once_on_accept_and_never_on_reject() {
         ])
         .await;
         let mut fixture = HubFixture::new(HubKind::Embedded).await;
-        let (adapter, send) = (Adapter::new(&fixture.hub), Send::default());
+        let (adapter, send) = (Adapter::new(&fixture.hub), SendMoney::default());
         let agent = agent(&endpoint, &adapter, &send);
         let listening = async {
             let question = fixture.listener.decide_next(decision).await;
@@ -158,14 +158,14 @@ async fn rigs_loop_runs_a_dangerous_tool_once_on_accept_and_never_on_reject() {
 }
 
 #[tokio::test]
-async fn a_tool_with_consent_does_nothing_without_a_session() {
+async fn a_tool_that_requires_consent_does_nothing_without_a_session() {
     let endpoint = Endpoint::new([
         ScriptedReply::from_tool_call("send", PAY_BEN),
         ScriptedReply::from_text("Then not."),
     ])
     .await;
     let hub = Hub::embedded().agent("bank").open().unwrap();
-    let (adapter, send) = (Adapter::new(&hub), Send::default());
+    let (adapter, send) = (Adapter::new(&hub), SendMoney::default());
     let agent = agent(&endpoint, &adapter, &send);
     // Rig runs without the adapter, so no listener receives anything.
     let response = agent.prompt("Pay Ben.").stream();
@@ -176,7 +176,7 @@ async fn a_tool_with_consent_does_nothing_without_a_session() {
 }
 
 #[tokio::test]
-async fn tools_without_consent_are_reported_too() {
+async fn tools_that_need_no_consent_are_reported_too() {
     for (arguments, status) in
         [("{}", "tool.completed success"), (r#"{"blind":true}"#, "tool.completed error")]
     {
@@ -186,7 +186,7 @@ async fn tools_without_consent_are_reported_too() {
         ])
         .await;
         let mut fixture = HubFixture::new(HubKind::Embedded).await;
-        let (adapter, send) = (Adapter::new(&fixture.hub), Send::default());
+        let (adapter, send) = (Adapter::new(&fixture.hub), SendMoney::default());
         let agent = agent(&endpoint, &adapter, &send);
         let (response, events) =
             tokio::join!(adapter.prompt(&agent, "Look."), events_until_session_end(&mut fixture));
@@ -213,7 +213,7 @@ async fn an_invalid_call_is_reported_and_not_run() {
         ])
         .await;
         let mut fixture = HubFixture::new(HubKind::Embedded).await;
-        let (adapter, send) = (Adapter::new(&fixture.hub), Send::default());
+        let (adapter, send) = (Adapter::new(&fixture.hub), SendMoney::default());
         let agent = agent(&endpoint, &adapter, &send);
         let (response, events) =
             tokio::join!(adapter.prompt(&agent, "Go."), events_until_session_end(&mut fixture));
@@ -234,7 +234,7 @@ async fn a_hanging_tool_times_out_and_the_loop_continues() {
     ])
     .await;
     let mut fixture = HubFixture::new(HubKind::Embedded).await;
-    let (adapter, send) = (Adapter::new(&fixture.hub), Send::default());
+    let (adapter, send) = (Adapter::new(&fixture.hub), SendMoney::default());
     let agent = agent_with_timeout(&endpoint, &adapter, &send, Duration::from_millis(200));
     let listening = async {
         fixture.listener.decide_next("accept").await;
@@ -261,7 +261,7 @@ async fn endpoint_failures_and_endless_tool_calls_are_reported() {
     ] {
         let endpoint = Endpoint::new([reply]).await;
         let mut fixture = HubFixture::new(HubKind::Embedded).await;
-        let (adapter, send) = (Adapter::new(&fixture.hub), Send::default());
+        let (adapter, send) = (Adapter::new(&fixture.hub), SendMoney::default());
         let agent = agent(&endpoint, &adapter, &send);
         let (response, events) =
             tokio::join!(adapter.prompt(&agent, "Look."), events_until_session_end(&mut fixture));
@@ -280,7 +280,7 @@ async fn a_stop_request_ends_rigs_loop() {
     ] {
         let endpoint = Endpoint::new([reply]).await;
         let mut fixture = HubFixture::new(HubKind::Embedded).await;
-        let (adapter, send) = (Adapter::new(&fixture.hub), Send::default());
+        let (adapter, send) = (Adapter::new(&fixture.hub), SendMoney::default());
         let agent = agent(&endpoint, &adapter, &send);
         let stopping = async {
             let events = fixture.listener.events_until(event).await;

@@ -51,7 +51,7 @@ pub enum SyntaxErrorKind {
     TooLong,
 }
 
-/// A parser whose memory is reused for the next text.
+/// The nodes of a parsed text. Their memory is reused for the next text.
 #[derive(Debug, Default)]
 pub struct Tape {
     nodes: Vec<Node>,

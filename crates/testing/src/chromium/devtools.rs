@@ -18,8 +18,8 @@ pub(super) struct DevToolsConnection {
     last_id: u64,
     /// Events that arrived during the wait for a response.
     pending_events: VecDeque<Value>,
-    /// Mock responses by URL prefix, and whether each is permanent. A paused request is answered as soon as it is
-    /// reported, because it blocks all commands.
+    /// Mock responses by URL prefix, and whether each is permanent. A paused request blocks all commands, so it is
+    /// answered as soon as the browser reports it.
     mock_responses: HashMap<String, (Value, bool)>,
 }
 
@@ -66,16 +66,16 @@ impl DevToolsConnection {
     }
 
     /// Answers requests for URLs with this prefix, permanently or once.
-    pub(super) fn mock_response(&mut self, url: &str, response: Value, is_permanent: bool) {
-        self.mock_responses.insert(url.to_owned(), (response, is_permanent));
+    pub(super) fn mock_response(&mut self, url_prefix: &str, response: Value, is_permanent: bool) {
+        self.mock_responses.insert(url_prefix.to_owned(), (response, is_permanent));
         let patterns: Vec<_> =
-            self.mock_responses.keys().map(|url| json!({ "urlPattern": format!("{url}*") })).collect();
+            self.mock_responses.keys().map(|prefix| json!({ "urlPattern": format!("{prefix}*") })).collect();
         self.call("Fetch.enable", &json!({ "patterns": patterns }));
     }
 
     /// Returns the next event, or `None` if none arrives within this time.
-    pub(super) fn next_event(&mut self, time: Duration) -> Option<Value> {
-        let deadline = Instant::now() + time;
+    pub(super) fn next_event(&mut self, timeout: Duration) -> Option<Value> {
+        let deadline = Instant::now() + timeout;
         loop {
             if let Some(event) = self.pending_events.pop_front() {
                 return Some(event);
@@ -96,7 +96,6 @@ impl DevToolsConnection {
 
     fn answer_paused_request(&mut self, paused: &Value) {
         let url = paused["request"]["url"].as_str().unwrap_or_default();
-        // The longest prefix wins.
         let longest_prefix = self
             .mock_responses
             .keys()
@@ -118,8 +117,8 @@ impl DevToolsConnection {
         self.send_command(method, &response);
     }
 
-    fn read_message(&mut self, time: Duration) -> Option<Value> {
-        let deadline = Instant::now() + time;
+    fn read_message(&mut self, timeout: Duration) -> Option<Value> {
+        let deadline = Instant::now() + timeout;
         loop {
             // At least 1 ms, because a timeout of zero is an error.
             let remaining = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));

@@ -19,7 +19,7 @@ impl Page {
         self.call("Input.dispatchKeyEvent", &key.event("keyUp", modifiers, ""));
     }
 
-    /// Sends the key event that a key repeats while it is held down.
+    /// Sends the repeated key event of a key that is held down.
     pub fn press_and_hold(&mut self, name: &str) {
         let key = Key::from_name(name);
         let mut repeated = key.event("keyDown", 0, &key.text);

@@ -1,7 +1,7 @@
 //! Drives a real browser, Debian's headless Chromium, over its DevTools protocol.
 //!
-//! [`Browser::start`] starts it with an empty profile, and dropping the [`Browser`] ends it. [`Browser::page`] opens a
-//! page in its own window. Pages of one browser share their cookies, except for those of
+//! [`Browser::start`] starts the browser with an empty profile, and dropping the [`Browser`] ends it. [`Browser::page`]
+//! opens a page in its own window. Pages of one browser share their cookies, except for those of
 //! [`Browser::open_isolated_page`]. Page actions are in `open_page`, the screen reader's view in `accessibility_tree`,
 //! and keyboard input in `keys`.
 
@@ -66,7 +66,7 @@ pub struct Browser {
 impl Browser {
     pub fn start() -> Self {
         let profile = tempfile::tempdir().unwrap();
-        #[allow(clippy::zombie_processes, reason = "it is waited for when the browser is dropped")]
+        #[allow(clippy::zombie_processes, reason = "dropping the browser waits for the process")]
         let mut child = Command::new("chromium")
             .args(CHROMIUM_FLAGS)
             .arg(format!("--user-data-dir={}", profile.path().display()))

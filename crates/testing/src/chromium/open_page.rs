@@ -18,12 +18,12 @@ pub struct BrowserError {
     pub text: String,
 }
 
-/// An open page. Dropping this value does not close it; it closes with its browser.
+/// An open page. Dropping a `Page` does not close the page in the browser. The page closes with the browser.
 pub struct Page {
     connection: DevToolsConnection,
     errors: Vec<BrowserError>,
     is_loaded: bool,
-    /// The window: width, height, zoom in percent.
+    /// The width and height of the window, and the zoom in percent.
     pub(super) size: (u32, u32, u32),
 }
 
@@ -133,7 +133,7 @@ impl Page {
         }
     }
 
-    /// Runs a script in the page, even if the page's content security policy forbids foreign scripts.
+    /// Runs a script in the page, even if the page's content security policy forbids injected scripts.
     pub fn run_script(&mut self, script: &str) {
         let response = self.call("Runtime.evaluate", &json!({ "expression": script }));
         assert!(response.get("exceptionDetails").is_none(), "{response:#}");
@@ -159,15 +159,15 @@ impl Page {
         response["result"]["value"].clone()
     }
 
-    /// Answers this page's requests for URLs with this prefix with a fixed body. Other requests go to the
+    /// Answers requests of this page with a fixed body if their URL starts with `url_prefix`. Other requests go to the
     /// network.
-    pub fn mock_url(&mut self, url: &str, media_type: &str, body: &[u8]) {
-        self.connection.mock_response(url, mock_response_json(media_type, body), true);
+    pub fn mock_url(&mut self, url_prefix: &str, media_type: &str, body: &[u8]) {
+        self.connection.mock_response(url_prefix, mock_response_json(media_type, body), true);
     }
 
-    /// Like [`Self::mock_url`], for the next request only.
-    pub fn mock_url_once(&mut self, url: &str, media_type: &str, body: &[u8]) {
-        self.connection.mock_response(url, mock_response_json(media_type, body), false);
+    /// Like [`Self::mock_url`], but answers only the next such request.
+    pub fn mock_url_once(&mut self, url_prefix: &str, media_type: &str, body: &[u8]) {
+        self.connection.mock_response(url_prefix, mock_response_json(media_type, body), false);
     }
 
     /// Takes a screenshot of the whole page. Returns the path of the image.
@@ -198,7 +198,7 @@ impl Page {
         std::mem::take(&mut self.errors)
     }
 
-    /// Processes events for this long.
+    /// Processes the events that arrive within this time.
     fn process_events(&mut self, time: Duration) {
         let deadline = Instant::now() + time;
         while let Some(event) = self.connection.next_event(deadline.saturating_duration_since(Instant::now()))

@@ -148,8 +148,8 @@ impl<'d> Params<'d> {
         }
     }
 
-    /// Returns the parameters that would be the body of an HTTP request: all except `excluded`, which HTTP sends in the
-    /// path or in headers.
+    /// Returns the parameters that form the body of the same request over HTTP. `excluded` names the parameters that HTTP
+    /// sends in the path or in headers.
     fn body_without(&self, excluded: &[&str]) -> RequestBody {
         let mut body = TapeWriter::with_capacity(self.0.as_ref().map_or(0, |params| params.source().len()));
         body.open_object();

@@ -14,7 +14,8 @@ use crate::json_rpc::{self, NULL_ID};
 #[derive(Debug)]
 pub(super) enum RpcMessage {
     Single(RpcCall),
-    /// Several calls. They get one combined response after all of them have been handled (§6).
+    /// Several calls. They get one combined response after all of them have been handled (JSON-RPC 2.0,
+    /// section 6).
     Batch(Vec<RpcCall>),
 }
 
@@ -75,7 +76,7 @@ impl RpcError {
     pub(super) fn to_response(&self, id: Option<&str>) -> String {
         let data = String::from_utf8_lossy(self.problem.body_bytes());
         let title = self.problem.title.as_deref().unwrap_or("The request failed.");
-        let data = if data.is_empty() { NULL_ID } else { &*data };
+        let data = if data.is_empty() { "null" } else { &*data };
         let error = json_rpc::error(self.code, title, Some(data));
         json_rpc::message(&[("id", id.unwrap_or(NULL_ID)), ("error", &error)])
     }
@@ -149,7 +150,7 @@ fn method_and_params<'d>(value: &JsonValue<'d>) -> Result<(Cow<'d, str>, Option<
     };
     let params = value.member("params");
     if params.is_some_and(|params| !matches!(params.kind(), JsonKind::Object | JsonKind::Array)) {
-        return Err(RpcError::invalid_request("params must be an object."));
+        return Err(RpcError::invalid_request("params must be an object or an array."));
     }
     Ok((method, params))
 }

@@ -18,7 +18,7 @@ use crate::message_transport::{
 };
 use crate::server::{AgentConnection, AgentMessage, Server, ServerLimits, reply_to_response};
 
-/// The subprotocol. Clients may request it, but need not.
+/// The subprotocol. It is optional.
 const SUBPROTOCOL: &str = "sayso.agent.v1";
 /// How long one write may take before the connection is considered lost.
 const WRITE_TIMEOUT: Duration = Duration::from_mins(1);
@@ -50,15 +50,15 @@ impl Upgrade {
     }
 }
 
-/// Runs the WebSocket. `read` holds the bytes that followed the request head.
+/// Runs the WebSocket. `read_ahead` holds the bytes that followed the request head.
 pub(crate) async fn run(
     server: &Server,
     upgrade: Upgrade,
     stream: impl AsyncRead + AsyncWrite + Send + Unpin,
-    read: Vec<u8>,
+    read_ahead: Vec<u8>,
 ) {
     let Upgrade { principal, accept, protocol } = upgrade;
-    let Some(socket) = switch_protocols(server, &accept, protocol, stream, read).await else { return };
+    let Some(socket) = switch_protocols(server, &accept, protocol, stream, read_ahead).await else { return };
     let (mut sink, mut source) = socket.split();
     // The queue also has space for the reply to every call in flight.
     let connection = server.hub.connect_agent(
@@ -89,7 +89,7 @@ struct AgentSocket {
     principal: Principal,
     limits: ServerLimits,
     calls: HashMap<RequestId, PendingCall>,
-    /// Unfinished batches. The key is the first of the batch's calls that was submitted to the hub.
+    /// Unfinished batches, by the request id of the first call that was submitted to the hub.
     batches: HashMap<RequestId, PendingBatch>,
     /// Total size of the messages whose calls are in flight, in bytes.
     in_flight_bytes: usize,

@@ -19,7 +19,7 @@ pub struct BrowserSessions {
     revoked: Mutex<RevokedCookies>,
 }
 
-/// Cookies whose holders have signed out: the nonces, with the times of issue.
+/// Cookies whose holders have signed out: the nonce of each cookie, and when it was issued.
 #[derive(Debug, Default)]
 struct RevokedCookies {
     issued_at: HashMap<[u8; NONCE_BYTES], UnixMillis>,
@@ -39,7 +39,7 @@ const VERSION: u8 = 1;
 const NONCE_BYTES: usize = 16;
 /// Version, time of issue, nonce, token digest.
 const BODY_BYTES: usize = 1 + 8 + NONCE_BYTES + 32;
-/// Maximum number of revoked cookies to remember. An expired cookie is forgotten.
+/// Maximum number of revoked cookies to remember. Expired cookies are not remembered.
 const MAX_REVOKED: usize = 10_000;
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
@@ -202,19 +202,19 @@ mod tests {
     fn a_sign_out_survives_a_restart() {
         let folder = tempfile::tempdir().unwrap();
         let sessions = BrowserSessions::load_or_create(folder.path(), &mut SystemRandom).unwrap();
-        let [first, second, third] =
+        let [revoked_first, revoked_second, valid] =
             [0, 1, 2].map(|_| sessions.issue(&token(), UnixMillis::new(5000), &mut SystemRandom));
         let verify = |sessions: &BrowserSessions, text: &str, now| sessions.verify(text, now, LIFETIME_MS);
         sessions
             .revoke(
-                &verify(&sessions, &first, UnixMillis::new(5001)).unwrap(),
+                &verify(&sessions, &revoked_first, UnixMillis::new(5001)).unwrap(),
                 UnixMillis::new(5001),
                 LIFETIME_MS,
             )
             .unwrap();
         sessions
             .revoke(
-                &verify(&sessions, &second, UnixMillis::new(5001)).unwrap(),
+                &verify(&sessions, &revoked_second, UnixMillis::new(5001)).unwrap(),
                 UnixMillis::new(5001),
                 LIFETIME_MS,
             )
@@ -223,12 +223,12 @@ mod tests {
         for sessions in [&sessions, &reloaded] {
             assert_eq!(
                 (
-                    verify(sessions, &first, UnixMillis::new(5002)),
-                    verify(sessions, &second, UnixMillis::new(5002))
+                    verify(sessions, &revoked_first, UnixMillis::new(5002)),
+                    verify(sessions, &revoked_second, UnixMillis::new(5002))
                 ),
                 (None, None)
             );
-            assert!(verify(sessions, &third, UnixMillis::new(5002)).is_some());
+            assert!(verify(sessions, &valid, UnixMillis::new(5002)).is_some());
         }
         let later = reloaded.issue(&token(), UnixMillis::new(5900), &mut SystemRandom);
         reloaded

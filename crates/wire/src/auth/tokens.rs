@@ -196,7 +196,7 @@ fn parse_line(line: &str) -> Option<(Digest, Principal)> {
 mod tests {
     use super::*;
 
-    fn new(name: &str, role: Role, agent_id: Option<&str>) -> NewToken {
+    fn new_token(name: &str, role: Role, agent_id: Option<&str>) -> NewToken {
         NewToken { name: name.into(), role, agent_id: agent_id.map(str::to_owned), scope: Scope::default() }
     }
 
@@ -205,9 +205,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tokens");
         let token =
-            Tokens::append(&path, &new("bank", Role::Agent, Some("bank")), &mut seal::SystemRandom).unwrap();
+            Tokens::append(&path, &new_token("bank", Role::Agent, Some("bank")), &mut seal::SystemRandom)
+                .unwrap();
         let listener =
-            Tokens::append(&path, &new("ada", Role::Listener, None), &mut seal::SystemRandom).unwrap();
+            Tokens::append(&path, &new_token("ada", Role::Listener, None), &mut seal::SystemRandom).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(!text.contains(&token) && !text.contains(&listener));
         let tokens = Tokens::load(&path).unwrap();
@@ -216,11 +217,11 @@ mod tests {
         assert_eq!(tokens.principal(&listener).unwrap().role, Role::Listener);
         assert!(tokens.principal("sayso_guess").is_none() && tokens.principal("").is_none());
         assert!(matches!(
-            Tokens::append(&path, &new("ada", Role::Observer, None), &mut seal::SystemRandom),
+            Tokens::append(&path, &new_token("ada", Role::Observer, None), &mut seal::SystemRandom),
             Err(TokenError::NameTaken(_))
         ));
         assert!(matches!(
-            Tokens::append(&path, &new("x", Role::Agent, None), &mut seal::SystemRandom),
+            Tokens::append(&path, &new_token("x", Role::Agent, None), &mut seal::SystemRandom),
             Err(TokenError::AgentIdMismatch)
         ));
     }
@@ -231,7 +232,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tokens");
-        Tokens::append(&path, &new("ada", Role::Listener, None), &mut seal::SystemRandom).unwrap();
+        Tokens::append(&path, &new_token("ada", Role::Listener, None), &mut seal::SystemRandom).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
         assert!(Tokens::load(&path).unwrap_err().to_string().contains("chmod 600"));
@@ -241,7 +242,7 @@ mod tests {
     fn an_invalid_line_is_reported_with_its_number() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tokens");
-        Tokens::append(&path, &new("ada", Role::Listener, None), &mut seal::SystemRandom).unwrap();
+        Tokens::append(&path, &new_token("ada", Role::Listener, None), &mut seal::SystemRandom).unwrap();
         let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
         file.write_all(b"{\"name\":\"x\",\"role\":\"king\",\"hash\":\"\"}\n").unwrap();
         assert!(matches!(Tokens::load(&path), Err(TokenError::InvalidLine(_, 2))));
@@ -251,7 +252,7 @@ mod tests {
     fn a_file_that_is_too_long_is_rejected() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tokens");
-        Tokens::append(&path, &new("ada", Role::Listener, None), &mut seal::SystemRandom).unwrap();
+        Tokens::append(&path, &new_token("ada", Role::Listener, None), &mut seal::SystemRandom).unwrap();
         let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
         file.write_all(&vec![b'\n'; usize::try_from(MAX_FILE_BYTES).unwrap()]).unwrap();
         assert!(matches!(Tokens::load(&path), Err(TokenError::File(KeyFileError::TooLong(..)))));

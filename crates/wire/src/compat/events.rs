@@ -8,18 +8,18 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::implicit_subscription::ImplicitSubscription;
-use super::{Compat, Handover};
+use super::{Compat, SubscriptionResponse};
 use crate::http::{HttpResponse, StatusCode};
 use crate::message_transport::CLOSE_TIMEOUT;
 use crate::server::{SSE_RESPONSE_HEAD, Server, reply_to_response, wait_for_disconnect, write_with_timeout};
 use crate::sse;
 use crate::telemetry::TransportKind;
 
-/// An accepted stream of the compat dialect.
+/// An accepted stream in compatibility mode.
 pub(crate) struct CompatStream {
     implicit: ImplicitSubscription,
     registration: StreamRegistration,
-    handovers: mpsc::Receiver<Handover>,
+    responses: mpsc::Receiver<SubscriptionResponse>,
 }
 
 /// Unregisters the open stream when dropped.
@@ -43,13 +43,13 @@ impl CompatStream {
         let rejected = |reply| reply_to_response(&reply, StatusCode::Ok);
         let implicit =
             ImplicitSubscription::open(&server.hub, principal, compat.limits).await.map_err(rejected)?;
-        let (id, handovers) = compat.register_stream(principal, &implicit.subscription);
-        Ok(Self { implicit, registration: StreamRegistration { compat: compat.clone(), id }, handovers })
+        let (id, responses) = compat.register_stream(principal, &implicit.subscription);
+        Ok(Self { implicit, registration: StreamRegistration { compat: compat.clone(), id }, responses })
     }
 
     /// Writes messages until the subscription or the connection ends.
     pub(crate) async fn run(self, server: &Server, stream: impl AsyncRead + AsyncWrite + Send + Unpin) {
-        let Self { mut implicit, registration, mut handovers } = self;
+        let Self { mut implicit, registration, mut responses } = self;
         let _listener_guard = server.hub.telemetry().track_listener(TransportKind::Sse);
         let _shutdown_guard = server.hub.delay_shutdown();
         let time_limit = server.limits.message_write_timeout;
@@ -61,12 +61,12 @@ impl CompatStream {
             loop {
                 let (messages, is_last) = tokio::select! {
                     biased;
-                    Some(Handover { answer, subscription }) = handovers.recv() => {
+                    Some(SubscriptionResponse { json, subscription }) = responses.recv() => {
                         if let Some(subscription) = subscription {
                             implicit.switch_subscription(&subscription).await;
                             registration.compat.set_subscription(registration.id, &implicit.subscription);
                         }
-                        (vec![answer], false)
+                        (vec![json], false)
                     }
                     frame = implicit.next() => {
                         let Some(frame) = frame else { return };

@@ -13,12 +13,12 @@ use tokio::time::timeout;
 
 use super::message_parser::with_subscription_id;
 use super::superseded_subscription::{SupersededSubscription, resolved_question};
-use super::{CompatLimits, Handover};
+use super::{CompatLimits, SubscriptionResponse};
 use crate::message_transport::{CLOSE_TIMEOUT, rejection_of};
 use crate::outbound_queue::OutboundQueue;
 use crate::server::HubHandle;
 
-/// The request that is made on behalf of a client that sends none. It asks for all events, output in sentences, and
+/// The subscription request on behalf of a client that sends none. It asks for all events, output in sentences, and
 /// permission to reply (C-C2).
 const IMPLICIT_REQUEST: &str = r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"sayso-compat","capabilities":{"supports_confirmation_reply":true,"supports_clarification_reply":true,"coalesce_boundaries":["sentence","completion"]}}"#;
 
@@ -91,7 +91,7 @@ impl ImplicitSubscription {
         }
     }
 
-    /// Renders a frame as messages. Heartbeats and resume points yield no messages.
+    /// Renders a frame as messages. Heartbeats and resume positions yield no messages.
     pub(super) fn render(&mut self, frame: &Frame) -> RenderedFrame {
         let mut rendered =
             RenderedFrame { messages: Vec::new(), question: None, is_last: frame.close_reason().is_some() };
@@ -145,9 +145,9 @@ impl ImplicitSubscription {
         self.is_implicit = false;
         let old = std::mem::replace(&mut self.subscription, subscription.clone());
         let mut old_frames = std::mem::replace(&mut self.frames, frames);
-        let open = std::mem::take(&mut self.open_questions);
+        let open_questions = std::mem::take(&mut self.open_questions);
         self.superseded.retain(SupersededSubscription::is_open);
-        if open.is_empty() || self.superseded.len() >= self.limits.superseded_subscriptions {
+        if open_questions.is_empty() || self.superseded.len() >= self.limits.superseded_subscriptions {
             self.close(&old).await;
             while let Ok(Some(frame)) = timeout(CLOSE_TIMEOUT, old_frames.next()).await {
                 self.leftover_frames.extend(Some(frame).filter(|frame| frame.close_reason().is_none()));
@@ -159,7 +159,7 @@ impl ImplicitSubscription {
                 &self.principal,
                 old,
                 old_frames,
-                open,
+                open_questions,
             ));
         }
     }
@@ -180,26 +180,30 @@ impl ImplicitSubscription {
     }
 }
 
-/// Handles a subscription request. Returns the answer and the new subscription, for the stream of the same client.
-pub(super) async fn subscribe(hub: &HubHandle, principal: &Principal, text: &str) -> Handover {
+/// Handles a subscription request. Returns the response and the new subscription, for the client's stream.
+pub(super) async fn subscribe(hub: &HubHandle, principal: &Principal, text: &str) -> SubscriptionResponse {
     let reply = hub.ask(principal.clone(), HubCommand::subscribe(Message::parse(text))).await;
     match &reply {
-        HubReply::Subscribed { accepted, .. } => Handover {
-            answer: reply.to_json().unwrap_or_default(),
+        HubReply::Subscribed { accepted, .. } => SubscriptionResponse {
+            json: reply.to_json().unwrap_or_default(),
             subscription: Some(accepted.subscription_id.clone()),
         },
-        rejected => Handover { answer: rejection_of(rejected).0, subscription: None },
+        rejected => SubscriptionResponse { json: rejection_of(rejected).0, subscription: None },
     }
 }
 
 /// Handles a renegotiation. Returns `None` if the subscription does not exist.
-pub(super) async fn renegotiate(hub: &HubHandle, principal: &Principal, text: &str) -> Option<Handover> {
+pub(super) async fn renegotiate(
+    hub: &HubHandle,
+    principal: &Principal,
+    text: &str,
+) -> Option<SubscriptionResponse> {
     match hub
         .ask(principal.clone(), HubCommand::SendMessage { message: SubscriberMessage::parse(text) })
         .await
     {
         reply @ (HubReply::Renegotiated(_) | HubReply::SubscriptionRejected(_)) => {
-            Some(Handover { answer: reply.to_json()?, subscription: None })
+            Some(SubscriptionResponse { json: reply.to_json()?, subscription: None })
         }
         _ => None,
     }

@@ -1,8 +1,8 @@
-//! Limits on the state that the hub holds for connections of the compat dialect.
+//! Limits on the state that the hub holds for connections in compatibility mode.
 
 use std::time::Duration;
 
-/// Limits of a connection of the compat dialect.
+/// Limits of a connection in compatibility mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompatLimits {
     /// Maximum number of sent questions that are remembered. A reply to a forgotten question is assigned to the current
@@ -13,7 +13,7 @@ pub struct CompatLimits {
     /// Maximum number of earlier subscriptions that stay open for their open questions. Further ones are closed
     /// immediately.
     pub superseded_subscriptions: usize,
-    /// Maximum number of handshake answers that are queued for a stream.
+    /// Maximum number of subscription responses that are queued for a stream.
     pub queued_answers: usize,
     /// How long a message that starts a session waits for the client's stream to open, so that the client
     /// misses nothing.

@@ -1,8 +1,8 @@
-//! Parses messages of the compat dialect.
+//! Parses messages in compatibility mode.
 
 use aaep::json::{JsonKind, JsonValue, JsonWriter, Tape};
 
-/// A message of the dialect, reduced to what the hub needs to route it.
+/// A message in compatibility mode, reduced to what the hub needs to route it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum CompatMessage {
     /// A person's request, which starts a session. Not an AAEP message.
@@ -44,8 +44,8 @@ pub(super) fn parse_session_request(text: &str) -> Option<(String, Option<String
     Some((message_text, member(&root, "user_id")))
 }
 
-/// Sets the subscription id of a reply, replacing any other. Clients of the dialect do not know their subscription ids
-/// and invent some (C-C2).
+/// Sets the subscription id of a reply and removes any other, because the clients do not know their subscription ids and
+/// invent some (C-C2).
 pub(super) fn with_subscription_id(subscription: &str, text: String) -> String {
     const NAME: &str = "subscription_id";
     let mut tape = Tape::default();

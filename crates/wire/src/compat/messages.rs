@@ -7,7 +7,7 @@ use hub::Principal;
 use hub::command::{HubCommand, SubscriberMessage};
 
 use super::message_parser::{self, CompatMessage};
-use super::{Compat, implicit_subscription};
+use super::{Compat, SubscriptionResponse, implicit_subscription};
 use crate::http::{HttpResponse, StatusCode};
 use crate::server::Server;
 
@@ -24,12 +24,12 @@ pub(super) async fn post_message(
     match message {
         CompatMessage::UserInput { text, user } => return start_session(compat, text, user, principal).await,
         CompatMessage::Subscribe => {
-            let handover = implicit_subscription::subscribe(hub, principal, &text).await;
-            hand_over(compat, principal, handover).await;
+            let response = implicit_subscription::subscribe(hub, principal, &text).await;
+            send_to_newest_stream(compat, principal, response).await;
         }
         CompatMessage::Renegotiate => {
-            if let Some(handover) = implicit_subscription::renegotiate(hub, principal, &text).await {
-                hand_over(compat, principal, handover).await;
+            if let Some(response) = implicit_subscription::renegotiate(hub, principal, &text).await {
+                send_to_newest_stream(compat, principal, response).await;
             }
         }
         CompatMessage::Close => {
@@ -74,11 +74,10 @@ async fn start_session(
     Ok(HttpResponse::new(StatusCode::Created).json(writer.finish()))
 }
 
-/// Hands the answer and the new subscription over to the client's newest stream. If the client has no stream, both are
-/// dropped.
-async fn hand_over(compat: &Compat, principal: &Principal, handover: super::Handover) {
+/// Sends a subscription response to the client's newest stream. If the client has no stream, the response is dropped.
+async fn send_to_newest_stream(compat: &Compat, principal: &Principal, response: SubscriptionResponse) {
     if let Some(stream) = compat.newest_stream(principal) {
-        let _ = stream.send(handover).await;
+        let _ = stream.send(response).await;
     }
 }
 

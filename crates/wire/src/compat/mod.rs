@@ -1,8 +1,8 @@
-//! The dialect of AAEP's own packages, enabled with `--compat`.
+//! Compatibility mode for AAEP's own packages, enabled with `--compat`.
 //!
-//! The dialect has no handshake, its stream messages have no event names, and its replies have no valid subscription ids
-//! (C-C2). Its messages map to the same hub commands as those of other clients. Everything specific to the dialect is in
-//! this module:
+//! These packages send no handshake, expect stream messages without event names, and send replies without valid
+//! subscription ids (C-C2). Their messages map to the same hub commands as those of other clients. Everything specific to
+//! compatibility mode is in this module:
 //!
 //! - `implicit_subscription`: a subscription that the hub creates for a connection that has not requested one.
 //! - `superseded_subscription`: an earlier subscription, which stays open until its questions are answered.
@@ -10,7 +10,7 @@
 //! - `events`: `GET /events`, an SSE stream of unnamed messages.
 //! - `messages`: `POST /messages` and `POST /sessions`.
 //! - `socket`: `/aaep/v1/ws` without a subprotocol.
-//! - `message_parser`: parses messages of the dialect.
+//! - `message_parser`: parses messages in compatibility mode.
 
 mod events;
 mod implicit_subscription;
@@ -32,8 +32,8 @@ use tokio::sync::{Notify, mpsc};
 use crate::http::{HttpResponse, Method, RequestHead, StatusCode};
 use crate::server::{Server, StartSession};
 
-/// The state that the dialect's connections share. It is needed because a reply arrives on a different connection than
-/// its question was sent on.
+/// The state that all connections in compatibility mode share. It is needed because a reply does not arrive on the
+/// connection on which the question was sent.
 pub(crate) struct Compat {
     limits: CompatLimits,
     start_session: StartSession,
@@ -55,24 +55,24 @@ struct OpenStream {
     subscription: SubscriptionId,
     /// Reply tokens of the questions sent on the stream, each with the subscription that the question was sent to.
     questions: Vec<(String, SubscriptionId)>,
-    handover: mpsc::Sender<Handover>,
+    responses: mpsc::Sender<SubscriptionResponse>,
 }
 
-/// The answer to a subscription request and the new subscription, which are handed over to the client's stream.
+/// The response to a subscription request or a renegotiation, and the new subscription if the request created one.
 #[derive(Debug)]
-pub(crate) struct Handover {
-    answer: String,
+pub(crate) struct SubscriptionResponse {
+    json: String,
     subscription: Option<SubscriptionId>,
 }
 
-/// The result of a request of the dialect.
+/// The result of a request in compatibility mode.
 pub(crate) enum CompatOutcome {
     Response(HttpResponse),
     EventStream(Box<CompatStream>),
     WebSocket(Upgrade),
 }
 
-/// Handles requests that exist only in the dialect. Returns `None` for other requests, or if the dialect is disabled.
+/// Handles requests that exist only in compatibility mode. Returns `None` for other requests, or if the mode is disabled.
 pub(crate) async fn route(
     server: &Server,
     head: &RequestHead,
@@ -123,13 +123,13 @@ impl Compat {
             .map_err(|reason| HttpResponse::problem(StatusCode::ServiceUnavailable, &reason))
     }
 
-    /// Registers an open stream. Returns its id and the receiver of handovers.
+    /// Registers an open stream. Returns its id and the receiver of its subscription responses.
     fn register_stream(
         &self,
         principal: &Principal,
         subscription: &SubscriptionId,
-    ) -> (u64, mpsc::Receiver<Handover>) {
-        let (handover, handovers) = mpsc::channel(self.limits.queued_answers);
+    ) -> (u64, mpsc::Receiver<SubscriptionResponse>) {
+        let (sender, responses) = mpsc::channel(self.limits.queued_answers);
         let mut streams = self.lock_streams();
         streams.last_id += 1;
         let id = streams.last_id;
@@ -138,11 +138,11 @@ impl Compat {
             principal: principal.name.clone(),
             subscription: subscription.clone(),
             questions: Vec::new(),
-            handover,
+            responses: sender,
         });
         drop(streams);
         self.stream_opened.notify_waiters();
-        (id, handovers)
+        (id, responses)
     }
 
     fn unregister_stream(&self, id: u64) {
@@ -166,8 +166,9 @@ impl Compat {
         }
     }
 
-    /// Returns the subscription that a reply belongs to: the one to which the question was sent, on the principal's newest
-    /// stream that has it. If no stream has it, returns the current subscription of the newest stream.
+    /// Returns the subscription that a reply belongs to. That is the subscription to which the question was sent, on the
+    /// principal's newest stream that received the question. If no stream received it, returns the current subscription of
+    /// the newest stream.
     fn subscription_for_reply(&self, principal: &Principal, token: Option<&str>) -> Option<SubscriptionId> {
         let streams = self.lock_streams();
         let mut own = streams.open.iter().rev().filter(|open| open.principal == principal.name);
@@ -178,11 +179,11 @@ impl Compat {
         received.map(|(_, subscription)| subscription).or_else(|| Some(&own.next()?.subscription)).cloned()
     }
 
-    /// Returns the handover channel of the principal's newest stream.
-    fn newest_stream(&self, principal: &Principal) -> Option<mpsc::Sender<Handover>> {
+    /// Returns the channel for subscription responses of the principal's newest stream.
+    fn newest_stream(&self, principal: &Principal) -> Option<mpsc::Sender<SubscriptionResponse>> {
         let streams = self.lock_streams();
         let own = streams.open.iter().rev().find(|open| open.principal == principal.name);
-        own.map(|open| open.handover.clone())
+        own.map(|open| open.responses.clone())
     }
 
     /// Waits up to `stream_wait` until the principal has a stream.
@@ -235,7 +236,7 @@ mod tests {
         let other = Principal { name: "somebody else".into(), ..Principal::unauthenticated() };
         let _other_stream = compat.register_stream(&other, &subscription("sub_1"));
         assert_eq!(waiting.as_mut().now_or_never(), None, "another principal's stream does not count");
-        let (id, _handovers) = compat.register_stream(&principal, &subscription("sub_2"));
+        let (id, _responses) = compat.register_stream(&principal, &subscription("sub_2"));
         assert_eq!(waiting.now_or_never(), Some(()), "the stream has opened");
         assert_eq!(
             compat.wait_for_stream(&principal).now_or_never(),
@@ -259,17 +260,17 @@ mod tests {
     }
 
     #[test]
-    fn handshake_answers_are_queued_up_to_the_limit() {
-        for answers in [1, CompatLimits::default().queued_answers] {
+    fn subscription_responses_are_queued_up_to_the_limit() {
+        for max_queued in [1, CompatLimits::default().queued_answers] {
             let (compat, principal) =
-                compat_state(CompatLimits { queued_answers: answers, ..CompatLimits::default() });
-            let (_, mut handovers) = compat.register_stream(&principal, &subscription("sub_1"));
+                compat_state(CompatLimits { queued_answers: max_queued, ..CompatLimits::default() });
+            let (_, mut responses) = compat.register_stream(&principal, &subscription("sub_1"));
             let stream = compat.newest_stream(&principal).unwrap();
-            let answer = || Handover { answer: String::new(), subscription: None };
-            assert_eq!((0..100).filter(|_| stream.try_send(answer()).is_ok()).count(), answers);
+            let response = || SubscriptionResponse { json: String::new(), subscription: None };
+            assert_eq!((0..100).filter(|_| stream.try_send(response()).is_ok()).count(), max_queued);
             assert!(
-                handovers.try_recv().is_ok() && stream.try_send(answer()).is_ok(),
-                "taking an answer frees a slot"
+                responses.try_recv().is_ok() && stream.try_send(response()).is_ok(),
+                "receiving a response frees a slot"
             );
         }
     }

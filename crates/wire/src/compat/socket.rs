@@ -19,7 +19,7 @@ use crate::message_transport::{
 use crate::server::{HubHandle, Server};
 use crate::telemetry::TransportKind;
 
-/// A valid upgrade request for a WebSocket of the compat dialect.
+/// A valid upgrade request for a WebSocket in compatibility mode.
 pub(crate) struct Upgrade {
     compat: Arc<Compat>,
     principal: Principal,
@@ -35,15 +35,15 @@ impl Upgrade {
         Ok(Self { compat: compat.clone(), principal: principal.clone(), accept: accept_key(head)? })
     }
 
-    /// Runs the WebSocket. `read` holds the bytes that followed the request head.
+    /// Runs the WebSocket. `read_ahead` holds the bytes that followed the request head.
     pub(crate) async fn run(
         self,
         server: &Server,
         stream: impl AsyncRead + AsyncWrite + Send + Unpin,
-        read: Vec<u8>,
+        read_ahead: Vec<u8>,
     ) {
         let Self { compat, principal, accept } = self;
-        let Some(socket) = switch_protocols(server, &accept, None, stream, read).await else { return };
+        let Some(socket) = switch_protocols(server, &accept, None, stream, read_ahead).await else { return };
         let (mut sink, mut source) = socket.split();
         let _listener_guard = server.hub.telemetry().track_listener(TransportKind::WebSocket);
         let _shutdown_guard = server.hub.delay_shutdown();
@@ -130,18 +130,18 @@ async fn handle_message(
     Ok(match message_parser::parse(&text).ok_or(())? {
         CompatMessage::UserInput { text, user } => match compat.start_session(principal, text, user).await {
             Ok(_) => None,
-            // The dialect has no error message, so the client gets the problem details of the HTTP response.
+            // The clients know no error message, so they get the problem details of the HTTP response.
             Err(problem) => Some(String::from_utf8_lossy(problem.body_bytes()).into_owned()),
         },
         CompatMessage::Subscribe => {
-            let handover = implicit_subscription::subscribe(hub, principal, &text).await;
-            if let Some(subscription) = &handover.subscription {
+            let response = implicit_subscription::subscribe(hub, principal, &text).await;
+            if let Some(subscription) = &response.subscription {
                 implicit.switch_subscription(subscription).await;
             }
-            Some(handover.answer)
+            Some(response.json)
         }
         CompatMessage::Renegotiate => {
-            implicit_subscription::renegotiate(hub, principal, &text).await.map(|handover| handover.answer)
+            implicit_subscription::renegotiate(hub, principal, &text).await.map(|response| response.json)
         }
         CompatMessage::Close => {
             hub.ask(principal.clone(), HubCommand::SendMessage { message: SubscriberMessage::parse(&text) })

@@ -1,4 +1,4 @@
-//! An earlier subscription of a connection, which still has open questions.
+//! An earlier subscription of a connection that still has open questions.
 //!
 //! A client can answer a question even after it has changed its subscription. The old subscription therefore stays open
 //! until its questions are resolved or the connection ends.
@@ -17,7 +17,8 @@ use crate::server::HubHandle;
 pub(super) struct SupersededSubscription {
     pub(super) subscription: SubscriptionId,
     pub(super) open_questions: Vec<String>,
-    watcher: oneshot::Sender<()>,
+    /// Dropping this stops the task that waits until the questions are resolved. It is closed when the task has ended.
+    task_guard: oneshot::Sender<()>,
 }
 
 impl SupersededSubscription {
@@ -27,30 +28,31 @@ impl SupersededSubscription {
         principal: &Principal,
         subscription: SubscriptionId,
         mut frames: OutboundQueue,
-        open: Vec<String>,
+        open_questions: Vec<String>,
     ) -> Self {
-        let (watcher, mut dropped) = oneshot::channel();
+        let (task_guard, mut guard_dropped) = oneshot::channel();
         let (hub, principal) = (hub.clone(), principal.clone());
-        let (mut remaining, message) = (open.clone(), SubscriberMessage::Close(subscription.clone()));
+        let mut remaining = open_questions.clone();
+        let message = SubscriberMessage::Close(subscription.clone());
         tokio::spawn(async move {
             while !remaining.is_empty() {
                 let frame = tokio::select! {
                     frame = frames.next() => frame,
-                    _ = &mut dropped => None,
+                    _ = &mut guard_dropped => None,
                 };
                 let Some(frame) = frame else { break };
                 if let Some(token) = resolved_question(&frame) {
-                    remaining.retain(|open| *open != token);
+                    remaining.retain(|question| *question != token);
                 }
             }
             hub.ask(principal, HubCommand::SendMessage { message }).await;
         });
-        Self { subscription, open_questions: open, watcher }
+        Self { subscription, open_questions, task_guard }
     }
 
     /// Returns whether some of its questions may still be open.
     pub(super) fn is_open(&self) -> bool {
-        !self.watcher.is_closed()
+        !self.task_guard.is_closed()
     }
 }
 

@@ -170,7 +170,7 @@ impl FanoutLoop {
             let Some(listener) = self.listeners.get_mut(&id) else { continue };
             match &mut listener.heartbeats_until_close {
                 Some(0) => self.remove_listener(FanoutReport::Disconnected(id)),
-                Some(beats) => *beats -= 1,
+                Some(remaining) => *remaining -= 1,
                 None if listener.is_blocked => {}
                 None => {
                     listener.cursor.push_private(heartbeat.clone());
@@ -185,7 +185,7 @@ impl FanoutLoop {
             return self.remove_listener(FanoutReport::Disconnected(id));
         }
         if let Some(listener) = self.listeners.get_mut(&id) {
-            self.counters.streams.add(u64::from(matches!(sink, ListenerSink::Socket(_))));
+            self.counters.open_streams.add(u64::from(matches!(sink, ListenerSink::Socket(_))));
             listener.sink = sink;
             listener.is_blocked = false;
             self.pump(id);
@@ -216,7 +216,7 @@ impl FanoutLoop {
         for frame in private_frames {
             cursor.push_private(frame);
         }
-        self.counters.streams.add(u64::from(matches!(sink, ListenerSink::Socket(_))));
+        self.counters.open_streams.add(u64::from(matches!(sink, ListenerSink::Socket(_))));
         group.listeners.push(id);
         let listener = FanoutListener::new(group_id, cursor, sink);
         self.listeners.insert(id, listener);
@@ -263,8 +263,8 @@ impl FanoutLoop {
         }
     }
 
-    /// Checks whether an SSE client has disconnected. A readable socket normally means that, because SSE clients send
-    /// nothing.
+    /// Checks whether an SSE client has disconnected. A socket that becomes readable normally means a disconnect, because SSE
+    /// clients send nothing.
     fn check_disconnect(&mut self, id: ListenerId) {
         let Some(FanoutListener { sink: ListenerSink::Socket(socket), .. }) = self.listeners.get_mut(&id)
         else {
@@ -288,7 +288,7 @@ impl FanoutLoop {
         let (FanoutReport::Disconnected(id) | FanoutReport::TooSlow(id)) = report;
         let Some(mut listener) = self.listeners.remove(&id) else { return };
         if let ListenerSink::Socket(socket) = &mut listener.sink {
-            self.counters.streams.subtract(1);
+            self.counters.open_streams.subtract(1);
             let _ = self.poll.registry().deregister(socket);
         }
         self.leave_group(listener.group, id);

@@ -12,9 +12,9 @@ use super::event_loop::Tally;
 use super::{FanoutLimits, ListenerSink};
 use crate::sse;
 
-/// How many heartbeats a closing listener gets to receive its last frames.
+/// Number of heartbeats after which a closing listener is removed, even if it has not received its last frames.
 pub(super) const CLOSE_HEARTBEATS: u8 = 2;
-/// The event id that is sent to a listener when it falls behind. Resuming from it yields a gap message.
+/// The event id that is sent to a listener that falls behind. If the listener resumes from this id, it gets a gap message.
 const LAGGING_EVENT_ID: &str = "behind";
 
 pub(super) struct FanoutListener {
@@ -26,12 +26,12 @@ pub(super) struct FanoutListener {
     /// How many bytes of the first in-flight frame have been written.
     written_bytes: usize,
     pub(super) is_blocked: bool,
-    /// Since when the listener has been behind by more than the merge limit.
+    /// When the listener fell behind by more than the merge limit.
     behind_since: Option<UnixMillis>,
     /// The backlog of a slow listener.
     backlog: Option<Box<Backlog>>,
-    /// Set while the listener is closing. It then gets only its private frames, and is removed when it has received them
-    /// or after this many heartbeats.
+    /// Set while the listener is closing. A closing listener gets only its private frames. It is removed when it has received
+    /// them, or after this many heartbeats.
     pub(super) heartbeats_until_close: Option<u8>,
     pub(super) tally: Tally,
 }
@@ -62,7 +62,7 @@ impl FanoutListener {
     pub(super) fn pump(&mut self, queue: &DeliveryQueue, limits: &FanoutLimits) -> PumpResult {
         while !self.is_blocked {
             let mut bytes: usize = self.in_flight.iter().map(|frame| frame.size()).sum();
-            // A slow listener gets one frame at a time, because a critical frame must wait for all frames in flight.
+            // A slow listener gets one frame at a time, so that a critical frame waits for only one other frame.
             let max_bytes = if self.backlog.is_some() { 1 } else { limits.in_flight_bytes };
             let critical_first = !self.cursor.pending_fits_in(queue, limits.in_flight_bytes);
             while bytes < max_bytes {
@@ -109,7 +109,7 @@ impl FanoutListener {
             return NextFrame::Frame(frame);
         }
         self.backlog = None;
-        self.cursor.resume_point().map_or_else(|| self.cursor.take(queue), NextFrame::Frame)
+        self.cursor.resume_position().map_or_else(|| self.cursor.take(queue), NextFrame::Frame)
     }
 
     /// Handles a blocked sink. A listener that is far behind gets a backlog, which merges waiting frames. Returns `false`
@@ -134,7 +134,7 @@ impl FanoutListener {
             }
             self.behind_since = None;
             self.backlog = Some(Box::new(Backlog::new(limits.delivery)));
-            self.cursor.push_private(Arc::new(Frame::resume_point(LAGGING_EVENT_ID)));
+            self.cursor.push_private(Arc::new(Frame::resume_position(LAGGING_EVENT_ID)));
         }
         let Some(backlog) = &mut self.backlog else { return true };
         while let NextFrame::Frame(frame) = self.cursor.take_from_queue(queue) {

@@ -58,7 +58,7 @@ pub enum FanoutCommand {
     Attach {
         /// The listener.
         listener: ListenerId,
-        /// Its group.
+        /// The group.
         group: DeliveryGroupId,
         /// Its sink.
         sink: ListenerSink,
@@ -126,8 +126,8 @@ pub enum FanoutReport {
 pub struct Fanout {
     commands: Sender<FanoutCommand>,
     waker: Arc<Waker>,
-    /// Whether the thread has been woken and has not read its commands since. If so, it needs no further wake-up to find
-    /// new commands.
+    /// Whether the thread has been woken and has not read its commands since. If so, it will find new commands without
+    /// another wake-up.
     is_wake_pending: Arc<AtomicBool>,
     counters: Arc<FanoutCounters>,
 }

@@ -137,7 +137,7 @@ impl RequestReader {
         }
     }
 
-    /// Returns when the client disconnects. Bytes that arrive meanwhile belong to the next request.
+    /// Waits until the client disconnects. Bytes that arrive meanwhile belong to the next request.
     pub(crate) async fn wait_for_disconnect(&mut self, stream: &mut (impl AsyncRead + Unpin)) {
         while self.buffer.len() < self.limits.head_bytes {
             if self.fill_buffer(stream, 2048).await.is_err() {

@@ -6,7 +6,7 @@
 //! - `unix`: one line or one length-prefixed block per message (§B.4), see `framing`.
 //! - `stdio`: JSON-RPC, one line per message (§B.6).
 //! - `subscription_flow`: the protocol, from the handshake to the close.
-//! - `resume_points`: tells listeners from which event they can resume.
+//! - `resume_positions`: tells listeners after which event they can resume.
 //!
 //! A transport is a [`MessageSource`] and a [`MessageSink`]. The first message requests a subscription, and
 //! the answer is the first message sent. After that, two loops run concurrently. The receive loop passes the listener's
@@ -15,7 +15,7 @@
 //! closed and cannot be resumed (C-C17).
 
 mod framing;
-mod resume_points;
+mod resume_positions;
 pub(crate) mod stdio;
 mod subscription_flow;
 #[cfg(test)]
@@ -58,7 +58,7 @@ pub(crate) enum InboundItem {
     Alive,
     /// Data that is not a valid message.
     Malformed,
-    /// A request that the transport answers itself, with this text.
+    /// A request that the transport answers without the hub. The text is the answer.
     TransportReply(String),
     /// The end of the connection.
     End(DisconnectReason),
@@ -76,7 +76,7 @@ pub(crate) enum OutboundItem {
         /// The request id.
         request_id: Option<String>,
     },
-    /// Reports that a message was invalid and gets no answer.
+    /// Reports that a message was invalid.
     InvalidMessage {
         /// The request id.
         request_id: Option<String>,

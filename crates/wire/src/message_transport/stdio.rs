@@ -131,7 +131,7 @@ fn parse_request(line: &str) -> InboundItem {
         (Some(params), Some(id)) => {
             InboundItem::Message { text: params.to_owned(), request_id: Some(id.to_owned()) }
         }
-        // C-E13: the outcome of a reply is not reported.
+        // A reply is accepted as a notification, because its outcome is not reported anyway (C-E13).
         (Some(params), None) if !needs_response => {
             InboundItem::Message { text: params.to_owned(), request_id: None }
         }

@@ -12,7 +12,7 @@ use hub::command::{HubCommand, HubReply, SubscriberMessage};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, timeout};
 
-use super::resume_points::ResumePointTracker;
+use super::resume_positions::ResumePositionTracker;
 use super::{
     CLOSE_TIMEOUT, DisconnectReason, InboundItem, MessageSink, MessageSource, OutboundItem, WireLimits,
 };
@@ -58,7 +58,7 @@ struct HubClose {
 struct ActiveSubscription {
     id: SubscriptionId,
     frames: OutboundQueue,
-    resume_points: ResumePointTracker,
+    resume_positions: ResumePositionTracker,
 }
 
 impl SubscriberConnection<'_> {
@@ -85,8 +85,8 @@ impl SubscriberConnection<'_> {
                     let (json, outcome) = self.subscribe(request).await;
                     // The listener is attached before the answer is sent, so that it misses no event after the answer.
                     let subscribed = match outcome {
-                        Ok((subscription, resume_points)) => {
-                            Ok(self.attach(subscription, resume_points).await)
+                        Ok((subscription, resume_positions)) => {
+                            Ok(self.attach(subscription, resume_positions).await)
                         }
                         Err(reason) => Err(reason),
                     };
@@ -118,12 +118,12 @@ impl SubscriberConnection<'_> {
     async fn subscribe(
         &self,
         request: HubCommand,
-    ) -> (String, Result<(SubscriptionId, ResumePointTracker), DisconnectReason>) {
+    ) -> (String, Result<(SubscriptionId, ResumePositionTracker), DisconnectReason>) {
         let reply = self.hub.ask(self.principal.clone(), request).await;
         match &reply {
-            HubReply::Subscribed { accepted, sends_resume_points } => {
+            HubReply::Subscribed { accepted, sends_resume_positions } => {
                 let subscription =
-                    (accepted.subscription_id.clone(), ResumePointTracker::new(*sends_resume_points));
+                    (accepted.subscription_id.clone(), ResumePositionTracker::new(*sends_resume_positions));
                 (reply.to_json().unwrap_or_default(), Ok(subscription))
             }
             other => {
@@ -138,7 +138,11 @@ impl SubscriberConnection<'_> {
         }
     }
 
-    async fn attach(&self, id: SubscriptionId, resume_points: ResumePointTracker) -> ActiveSubscription {
+    async fn attach(
+        &self,
+        id: SubscriptionId,
+        resume_positions: ResumePositionTracker,
+    ) -> ActiveSubscription {
         let listener = self.hub.new_listener_id();
         let attach = HubCommand::Attach { subscription: id.clone(), last_event_id: None, listener };
         let (frames, sink) = OutboundQueue::new(self.hub, listener);
@@ -146,7 +150,7 @@ impl SubscriberConnection<'_> {
         if self.hub.ask(self.principal.clone(), attach).await == HubReply::Done {
             self.hub.connect_listener(listener, sink);
         }
-        ActiveSubscription { id, frames, resume_points }
+        ActiveSubscription { id, frames, resume_positions }
     }
 
     /// Runs the receive loop and the send loop concurrently until one of them ends.
@@ -156,7 +160,7 @@ impl SubscriberConnection<'_> {
         source: &mut (impl MessageSource + Send),
         sink: &mut (impl MessageSink + Send),
     ) -> DisconnectReason {
-        let ActiveSubscription { id: subscription, frames, resume_points } = subscribed;
+        let ActiveSubscription { id: subscription, frames, resume_positions } = subscribed;
         let subscription = &subscription;
         let (items_sender, items) = mpsc::channel(4);
         let hub_close = HubClose::default();
@@ -178,7 +182,7 @@ impl SubscriberConnection<'_> {
             let _ = items_sender.send(final_item).await;
             reason
         };
-        let sending = self.send_loop(sink, items, frames, resume_points, &hub_close);
+        let sending = self.send_loop(sink, items, frames, resume_positions, &hub_close);
         tokio::pin!(receiving, sending);
         tokio::select! {
             biased;
@@ -284,7 +288,7 @@ impl SubscriberConnection<'_> {
         sink: &mut impl MessageSink,
         mut items: mpsc::Receiver<OutboundItem>,
         mut frames: OutboundQueue,
-        mut resume_points: ResumePointTracker,
+        mut resume_positions: ResumePositionTracker,
         hub_close: &HubClose,
     ) {
         let mut pings = tokio::time::interval(self.limits.ping_interval.unwrap_or(CLOSE_TIMEOUT));
@@ -313,16 +317,18 @@ impl SubscriberConnection<'_> {
                 }
             };
             let is_final = matches!(item, OutboundItem::Close { .. });
-            // Heartbeats are frames without JSON, which only SSE sends.
+            // Heartbeats are frames without JSON. They are sent only over SSE.
             let frame = if let OutboundItem::Event(frame) = &item { Some(frame.clone()) } else { None };
             let is_empty = frame.as_ref().is_some_and(|frame| frame.json().is_empty());
             if !is_empty && transmit_with_timeout(self.limits, sink, item).await.is_err() || is_final {
                 return;
             }
             let Some(frame) = frame else { continue };
-            resume_points.record(&frame);
-            if let Some(resume_point) = resume_points.take_due(frames.is_empty())
-                && transmit_with_timeout(self.limits, sink, OutboundItem::Event(resume_point)).await.is_err()
+            resume_positions.record(&frame);
+            if let Some(resume_position) = resume_positions.take_due(frames.is_empty())
+                && transmit_with_timeout(self.limits, sink, OutboundItem::Event(resume_position))
+                    .await
+                    .is_err()
             {
                 return;
             }
@@ -348,7 +354,7 @@ async fn transmit_with_timeout(
 
 /// A message after the handshake.
 enum IncomingMessage {
-    /// A renegotiation, valid or not.
+    /// A renegotiation, which may be invalid.
     Renegotiate(SubscriberMessage),
     Close,
     Other(SubscriberMessage),

@@ -69,7 +69,13 @@ impl UnixSocket {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
         // In a shared temporary folder, another user may have created this path first.
         let metadata = std::fs::symlink_metadata(&folder)?;
-        if !metadata.is_dir() || metadata.permissions().mode() & 0o022 != 0 {
+        if !metadata.is_dir() {
+            return Err(Error::new(
+                ErrorKind::NotADirectory,
+                "the path of the socket's folder is not a folder",
+            ));
+        }
+        if metadata.permissions().mode() & 0o022 != 0 {
             return Err(Error::new(ErrorKind::PermissionDenied, "the folder is writable by other users"));
         }
         Ok(folder.join(format!("{producer}.sock")))

@@ -73,13 +73,13 @@ fn is_websocket_key(key: &str) -> bool {
     key.strip_suffix("==").is_some_and(|rest| rest.len() == 22 && rest.bytes().all(is_base64))
 }
 
-/// Sends the 101 response and returns the WebSocket. `read` holds the bytes that followed the request head.
+/// Sends the 101 response and returns the WebSocket. `read_ahead` holds the bytes that followed the request head.
 pub(crate) async fn switch_protocols<S: AsyncRead + AsyncWrite + Send + Unpin>(
     server: &Server,
     accept: &str,
     protocol: Option<&str>,
     mut stream: S,
-    read: Vec<u8>,
+    read_ahead: Vec<u8>,
 ) -> Option<WebSocketStream<S>> {
     let protocol = protocol.map(|name| format!("Sec-WebSocket-Protocol: {name}\r\n")).unwrap_or_default();
     let head = format!(
@@ -98,7 +98,7 @@ pub(crate) async fn switch_protocols<S: AsyncRead + AsyncWrite + Send + Unpin>(
         .max_frame_size(max_size)
         .read_buffer_size(8 * 1024)
         .write_buffer_size(0);
-    Some(WebSocketStream::from_partially_read(stream, read, Role::Server, Some(config)).await)
+    Some(WebSocketStream::from_partially_read(stream, read_ahead, Role::Server, Some(config)).await)
 }
 
 /// Runs a listener's WebSocket until it ends.
@@ -106,10 +106,10 @@ pub(crate) async fn run(
     server: &Server,
     upgrade: Upgrade,
     stream: impl AsyncRead + AsyncWrite + Send + Unpin,
-    read: Vec<u8>,
+    read_ahead: Vec<u8>,
 ) {
     let Upgrade { principal, accept } = upgrade;
-    let Some(socket) = switch_protocols(server, &accept, Some(SUBPROTOCOL), stream, read).await else {
+    let Some(socket) = switch_protocols(server, &accept, Some(SUBPROTOCOL), stream, read_ahead).await else {
         return;
     };
     let (mut sink, mut source) = socket.split();

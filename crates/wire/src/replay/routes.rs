@@ -86,7 +86,7 @@ fn subscribe(replay: &Replay, body: &[u8]) -> HttpResponse {
     }
 }
 
-/// Handles a listener's message. A reply has no effect. Its outcome is not reported, as on a hub (C-D1).
+/// Handles a listener's message. A reply has no effect and gets the same response as on a hub (C-D1).
 fn handle_message(replay: &Replay, body: &[u8]) -> HttpResponse {
     let mut tape = aaep::json::Tape::default();
     if std::str::from_utf8(body).ok().is_none_or(|text| tape.read(text).is_err()) {

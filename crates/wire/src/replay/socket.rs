@@ -15,7 +15,7 @@ use super::routes::{new_player, rejected_json};
 /// The subprotocol (§B.2.1).
 pub(super) const SUBPROTOCOL: &str = "aaep.v1";
 
-pub(super) async fn run(replay: &Replay, accept: &str, mut stream: TcpStream, read: Vec<u8>) {
+pub(super) async fn run(replay: &Replay, accept: &str, mut stream: TcpStream, read_ahead: Vec<u8>) {
     let limits = replay.limits;
     let head = format!(
         "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accept}\r\nSec-WebSocket-Protocol: {SUBPROTOCOL}\r\n\r\n"
@@ -25,7 +25,8 @@ pub(super) async fn run(replay: &Replay, accept: &str, mut stream: TcpStream, re
     }
     let max_size = Some(limits.requests.body_bytes);
     let config = WebSocketConfig::default().max_message_size(max_size).max_frame_size(max_size);
-    let mut socket = WebSocketStream::from_partially_read(stream, read, Role::Server, Some(config)).await;
+    let mut socket =
+        WebSocketStream::from_partially_read(stream, read_ahead, Role::Server, Some(config)).await;
     let deadline = Instant::now() + limits.requests.head_timeout;
     let request = loop {
         match timeout_at(deadline, socket.next()).await {

@@ -41,7 +41,7 @@ impl SharedAuthPolicy {
         self.0.borrow()
     }
 
-    /// Returns when the principal's token is no longer valid. Never returns for a principal without a token.
+    /// Waits until the principal's token is no longer valid. Never returns for a principal without a token.
     async fn wait_for_revocation(&self, principal: &Principal) {
         let is_revoked = |policy: &AuthPolicy| match policy {
             AuthPolicy::Tokens(tokens) => principal.token_digest.is_some() && !tokens.is_current(principal),
@@ -89,7 +89,7 @@ impl Server {
             self.hub.ask(Principal::unauthenticated(), HubCommand::SetValidTokens { principals }).await;
     }
 
-    /// Returns when the principal's token is no longer valid.
+    /// Waits until the principal's token is no longer valid.
     pub(crate) async fn wait_for_revocation(&self, principal: &Principal) {
         self.auth_policy.wait_for_revocation(principal).await;
     }

@@ -19,9 +19,9 @@ pub(super) enum RequestOutcome {
     WebSocket(websocket::Upgrade),
     /// The connection becomes an agent's WebSocket.
     AgentWebSocket(agent::Upgrade),
-    /// The connection becomes an SSE stream of the compat dialect.
+    /// The connection becomes an SSE stream in compatibility mode.
     CompatStream(Box<compat::CompatStream>),
-    /// The connection becomes a WebSocket of the compat dialect.
+    /// The connection becomes a WebSocket in compatibility mode.
     CompatWebSocket(compat::Upgrade),
 }
 
@@ -34,12 +34,12 @@ pub(super) async fn run(server: &Server, mut stream: impl ConnectionStream, peer
             Err(ReadError::Rejected(response)) => return reject(server, &mut stream, &response).await,
         };
         let is_long_poll = routes::is_long_poll(&head);
-        let reply = tokio::select! {
+        let outcome = tokio::select! {
             biased;
-            reply = routes::handle_request(server, &head, body, peer) => reply,
+            outcome = routes::handle_request(server, &head, body, peer) => outcome,
             () = reader.wait_for_disconnect(&mut stream), if is_long_poll => return,
         };
-        match reply {
+        match outcome {
             RequestOutcome::Response(response) => {
                 let head_only = head.method == Method::Head;
                 if !write_response(server, &mut stream, &response, head.keep_alive, head_only).await
@@ -65,7 +65,7 @@ pub(super) async fn run(server: &Server, mut stream: impl ConnectionStream, peer
     }
 }
 
-/// Writes a response. Returns `false` if it was not written completely. If so, the connection is unusable.
+/// Writes a response. Returns `false` if it was not written completely, which makes the connection unusable.
 async fn write_response(
     server: &Server,
     stream: &mut impl ConnectionStream,

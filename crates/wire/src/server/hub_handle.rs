@@ -23,7 +23,7 @@ pub struct HubHandle {
     pending: Arc<Mutex<PendingReplies>>,
     next_id: Arc<AtomicU64>,
     telemetry: Arc<Telemetry>,
-    /// Held for reading by tasks that write to a listener. Shutdown waits for them by locking it for writing.
+    /// The writer task of each listener holds a read lock. Shutdown waits for these tasks by acquiring the write lock.
     shutdown_lock: Arc<RwLock<()>>,
 }
 
@@ -150,7 +150,9 @@ impl HubHandle {
             self.pending().requests.insert(id, target);
         }
         let request = Request { id, principal, command };
-        if if runs_inline { self.engine.run_turn(request) } else { self.engine.submit(request) } {
+        let was_accepted =
+            if runs_inline { self.engine.run_turn(request) } else { self.engine.submit(request) };
+        if was_accepted {
             return Some(id);
         }
         self.pending().requests.remove(&id);
@@ -180,8 +182,8 @@ impl HubHandle {
         self.fanout.send(FanoutCommand::Ready(listener));
     }
 
-    /// Tells every listener that the hub is shutting down. Waits until all of them have received this or the time limit has
-    /// passed.
+    /// Tells every listener that the hub is shutting down. Waits until all listeners have received this message or the time
+    /// limit has passed.
     pub async fn announce_shutdown(&self, time_limit: Duration) {
         self.ask(Principal::unauthenticated(), HubCommand::ShutDown).await;
         let (sender, emptied) = oneshot::channel();

@@ -73,7 +73,7 @@ pub struct ServerLimits {
     pub response_timeout: Duration,
     /// How long a connection may stay idle between requests.
     pub idle_timeout: Duration,
-    /// How long one request of an agent may wait for the reply to its question. Longer waits are shortened to this.
+    /// Maximum time that one request of an agent waits for the reply to its question.
     pub max_reply_wait: Duration,
     /// Maximum number of unanswered calls on an agent's WebSocket, and of calls in one batch. Reading pauses
     /// at the limit.
@@ -219,7 +219,8 @@ impl Server {
         self
     }
 
-    /// Enables the dialect of AAEP's own packages, which has no handshake and lets people start sessions through `start`.
+    /// Enables compatibility mode for AAEP's own packages. These packages use no handshake. `start` starts the sessions that
+    /// people request through them.
     #[must_use]
     pub fn with_compat(mut self, start: StartSession) -> Self {
         self.compat = Some(Arc::new(Compat::new(self.limits.compat, start)));

@@ -27,15 +27,15 @@ pub(super) async fn handle_request(
     peer: IpAddr,
 ) -> RequestOutcome {
     let request = server.hub.telemetry().begin_request(head, server.handler(head).map(|(path, _)| *path));
-    let reply = route(server, head, body, peer).await.unwrap_or_else(RequestOutcome::Response);
-    request.finish(match &reply {
+    let outcome = route(server, head, body, peer).await.unwrap_or_else(RequestOutcome::Response);
+    request.finish(match &outcome {
         RequestOutcome::Response(response) => response.status.code_and_reason().0,
         RequestOutcome::EventStream(_) | RequestOutcome::CompatStream(_) => 200,
         RequestOutcome::WebSocket(_)
         | RequestOutcome::AgentWebSocket(_)
         | RequestOutcome::CompatWebSocket(_) => 101,
     });
-    reply
+    outcome
 }
 
 async fn route(
@@ -46,8 +46,8 @@ async fn route(
 ) -> Result<RequestOutcome, HttpResponse> {
     check_origin(&server.hosts, server.tls.is_some(), head)?;
     reject_token_in_query(head)?;
-    if let Some(asset) = assets::respond(&server.assets, head) {
-        return asset.map(RequestOutcome::Response);
+    if let Some(result) = assets::respond(&server.assets, head) {
+        return result.map(RequestOutcome::Response);
     }
     let parts: Vec<&str> = head.path.split('/').skip(1).collect();
     let respond = |response| Ok(RequestOutcome::Response(response));
@@ -80,8 +80,8 @@ async fn route(
     if let (Method::Get | Method::Head, ["metrics"]) = (head.method, parts.as_slice()) {
         return metrics_response(server, head, &principal).map(RequestOutcome::Response);
     }
-    if let Some(routed) = compat::route(server, head, &parts, &body, &principal).await? {
-        return Ok(match routed {
+    if let Some(outcome) = compat::route(server, head, &parts, &body, &principal).await? {
+        return Ok(match outcome {
             compat::CompatOutcome::Response(response) => RequestOutcome::Response(response),
             compat::CompatOutcome::EventStream(stream) => RequestOutcome::CompatStream(stream),
             compat::CompatOutcome::WebSocket(upgrade) => RequestOutcome::CompatWebSocket(upgrade),
@@ -154,12 +154,9 @@ async fn route(
         }
         (Method::Post, ["agent", "v1", "sessions", session, kind @ ("confirmations" | "clarifications")]) => {
             reject_query(head)?;
-            let (body, session, clarify) =
+            let (body, session, is_clarification) =
                 (utf8_body(body)?.into(), parse_session_id(session)?, *kind == "clarifications");
-            (
-                HubCommand::Ask { session, body, is_clarification: clarify, idempotency_key: key },
-                StatusCode::Created,
-            )
+            (HubCommand::Ask { session, body, is_clarification, idempotency_key: key }, StatusCode::Created)
         }
         (Method::Get, ["agent", "v1", "sessions", session, "replies", token]) => {
             let query = parse_query(head, &["wait"])?;
@@ -235,8 +232,7 @@ fn metrics_response(
     Ok(HttpResponse::new(StatusCode::Ok).body(format.media_type(), server.hub.telemetry().metrics(format)))
 }
 
-/// Returns whether a request may wait for a reply. During such a request, the server watches the connection and cancels
-/// the wait when the client disconnects.
+/// Returns whether a request may wait for a reply. The server cancels such a request when the client disconnects.
 pub(super) fn is_long_poll(head: &RequestHead) -> bool {
     head.method == Method::Get
         && head.path.starts_with("/agent/v1/sessions/")
@@ -434,7 +430,7 @@ fn subscribe_response(reply: &HubReply) -> HttpResponse {
         rejection_status(&code)
     };
     let response = HttpResponse::new(status).json(json);
-    // The hub cannot know when a slot for a subscription will be free. A minute is a reasonable interval.
+    // The hub cannot know when another subscription will be possible. A minute is a reasonable interval.
     if status == StatusCode::TooManyRequests { response.header("Retry-After", "60") } else { response }
 }
 

@@ -83,7 +83,7 @@ impl ConnectionStream for TlsStream<TcpStream> {
         }
     }
 
-    /// Sends the TLS `close_notify` alert, without which the client cannot tell an end from a truncation.
+    /// Sends the TLS `close_notify` alert. Without it, the client cannot tell whether the response was truncated.
     async fn close_stream(&mut self) {
         let _ = timeout(super::CLOSE_TIMEOUT, self.shutdown()).await;
     }

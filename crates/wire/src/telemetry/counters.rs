@@ -27,7 +27,8 @@ impl WireCounters {
     }
 }
 
-/// A transport on which a task writes to a listener. SSE streams without TLS are counted by the fan-out instead.
+/// A transport on which each listener has its own writer task. SSE streams without TLS have no writer task; the fan-out
+/// counts them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TransportKind {
     Sse,
@@ -54,6 +55,6 @@ impl TransportKind {
 pub(crate) struct FanoutCounters {
     pub(crate) frames: MetricValue,
     pub(crate) bytes: MetricValue,
-    pub(crate) too_slow: MetricValue,
-    pub(crate) streams: MetricValue,
+    pub(crate) slow_listeners: MetricValue,
+    pub(crate) open_streams: MetricValue,
 }

@@ -45,13 +45,13 @@ impl Telemetry {
     }
 
     /// Logs and counts a listener that has disconnected.
-    pub(crate) fn record_listener_left(&self, listener: ListenerId, too_slow: bool) {
+    pub(crate) fn record_listener_left(&self, listener: ListenerId, is_too_slow: bool) {
         let listeners = self.listener_count().saturating_sub(1);
-        if !too_slow {
+        if !is_too_slow {
             return log_record::listener_left(listener.0, listeners);
         }
         if let Some(counters) = self.fanout.get() {
-            counters.too_slow.add(1);
+            counters.slow_listeners.add(1);
         }
         log_record::listener_too_slow(listener.0, listeners);
     }

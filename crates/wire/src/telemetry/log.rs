@@ -1,9 +1,9 @@
 //! Writes the events of [`log_record`] to standard error, one line each.
 //!
-//! [`log_record`] emits `tracing` events, and [`LogLayer`] writes only those, so that events of other crates never reach
-//! this log. Lines are formatted by the calling thread, queued in a bounded queue, and written by a separate thread. The
-//! hub therefore never blocks if standard error is not read. The number of lines per kind and time window is limited.
-//! Dropped lines are counted, and a line reports their number.
+//! [`log_record`] emits `tracing` events, and [`LogLayer`] ignores all others, so that events of other crates never reach
+//! this log. Lines are formatted by the calling thread, queued in a bounded queue, and written by a separate thread, so the
+//! hub does not block if standard error is not read. The number of lines per kind and time window is limited. A line
+//! reports how many lines were dropped.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -313,7 +313,7 @@ mod tests {
     const LONG_WINDOW: Duration = Duration::from_hours(10);
 
     /// Runs a closure with a log. Returns the written text and the number of dropped lines.
-    fn logged(format: LogFormat, limits: LogLimits, body: impl FnOnce()) -> (String, u64) {
+    fn run_with_log(format: LogFormat, limits: LogLimits, body: impl FnOnce()) -> (String, u64) {
         let buffer = SharedBuffer::default();
         let (log, dispatch) = LogHandle::start_on(Level::INFO, format, limits, buffer.clone()).unwrap();
         tracing::dispatcher::with_default(&dispatch, body);
@@ -324,7 +324,7 @@ mod tests {
     #[test]
     fn a_flood_is_rate_limited_and_the_number_of_dropped_lines_is_reported() {
         let limits = LogLimits { lines_per_kind: 3, window: LONG_WINDOW, ..LogLimits::default() };
-        let (text, dropped) = logged(LogFormat::Text, limits, || {
+        let (text, dropped) = run_with_log(LogFormat::Text, limits, || {
             for _ in 0..10 {
                 log_record::auth_failed("/metrics");
             }
@@ -339,7 +339,7 @@ mod tests {
     #[test]
     fn a_new_window_resets_the_rate_limit() {
         let limits = LogLimits { lines_per_kind: 1, window: Duration::ZERO, ..LogLimits::default() };
-        let (text, _) = logged(LogFormat::Text, limits, || {
+        let (text, _) = run_with_log(LogFormat::Text, limits, || {
             for _ in 0..5 {
                 log_record::session_ended(&session());
             }
@@ -350,7 +350,7 @@ mod tests {
     #[test]
     fn untrusted_text_cannot_inject_lines_or_control_characters() {
         for format in [LogFormat::Text, LogFormat::Json] {
-            let (text, _) = logged(format, LogLimits::default(), || {
+            let (text, _) = run_with_log(format, LogLimits::default(), || {
                 log_record::storage_failed("a\n2026 info b\u{1b}[2J\u{202e}\" c=d");
             });
             assert_eq!(text.lines().count(), 1, "{text}");
@@ -360,7 +360,7 @@ mod tests {
 
     #[test]
     fn json_lines_contain_a_message_for_their_kind() {
-        let (text, _) = logged(LogFormat::Json, LogLimits::default(), || {
+        let (text, _) = run_with_log(LogFormat::Json, LogLimits::default(), || {
             log_record::session_started(&session());
         });
         let tail = r#""level":"info","kind":"session.started","message":"An agent started a session.","session":"sess_1"}"#;
@@ -369,7 +369,7 @@ mod tests {
 
     #[test]
     fn events_below_the_log_level_are_not_written() {
-        let (text, _) = logged(LogFormat::Text, LogLimits::default(), || {
+        let (text, _) = run_with_log(LogFormat::Text, LogLimits::default(), || {
             log_record::request("GET", "/", 200);
             log_record::command_received(&"secret");
         });
@@ -378,7 +378,7 @@ mod tests {
 
     #[test]
     fn events_of_other_crates_are_not_written() {
-        let (text, dropped) = logged(LogFormat::Text, LogLimits::default(), || {
+        let (text, dropped) = run_with_log(LogFormat::Text, LogLimits::default(), || {
             tracing::error!("password: hunter2");
             tracing::error!(target: "sayso", "password: hunter2");
             tracing::error!(target: "sayso::log::more", "password: hunter2");
@@ -389,7 +389,7 @@ mod tests {
     #[test]
     fn a_long_value_is_truncated() {
         let limits = LogLimits { value_chars: 5, ..LogLimits::default() };
-        let (text, _) = logged(LogFormat::Text, limits, || log_record::storage_failed("abcdefgh"));
+        let (text, _) = run_with_log(LogFormat::Text, limits, || log_record::storage_failed("abcdefgh"));
         assert!(text.trim_end().ends_with("error=abcde…"));
     }
 

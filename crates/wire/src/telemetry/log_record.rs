@@ -36,7 +36,7 @@ records! {
     reloaded_tokens(what: &'static str, known: usize, added: usize, removed: usize)
         INFO "reloaded" "The tokens were reloaded.";
     reloaded_no_tokens(what: &'static str, known: usize, added: usize, removed: usize)
-        WARN "reloaded" "The tokens were reloaded, and none is left.";
+        WARN "reloaded" "The tokens were reloaded, and the file contains no token.";
     reload_failed(what: &'static str, why: &str, so: &'static str)
         ERROR "reload.failed" "The reload failed; the previous state stays in force.";
     session_started(session: &SessionId) INFO "session.started" "An agent started a session.";
@@ -53,7 +53,7 @@ records! {
     listener_gap(listener: u64) WARN "listener.gap" "A listener resumed too late to receive everything that it missed.";
     question_asked(question: HashPrefix<'_>, session: &SessionId) INFO "question.asked" "An agent asked a question.";
     question_resolved(question: HashPrefix<'_>, by: &'static str)
-        INFO "question.resolved" "A question was resolved. The line says by what, not with which answer.";
+        INFO "question.resolved" "A question was resolved. The answer is not logged.";
     reply_refused(why: &str, from: HashPrefix<'_>) WARN "reply.refused" "A reply was refused.";
     rule_violation(rules: RuleIds<'_>) INFO "rule.violation" "A request of an agent was refused because it breaks these rules.";
     hub_event_rejected(session: &SessionId, rules: RuleIds<'_>)

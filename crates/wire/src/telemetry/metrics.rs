@@ -34,29 +34,29 @@ pub(super) fn families(telemetry: &Telemetry) -> Vec<MetricFamily> {
     let mut all = MetricFamilies(Vec::new());
     let version = vec![sample("version", env!("CARGO_PKG_VERSION"), 1)];
     all.add("sayso_build_info", "Version of the running program.", MetricSamples::Gauge(version));
-    all.gauge(
+    all.add_gauge(
         "sayso_uptime_seconds",
         "Seconds since the hub started.",
         telemetry.started.elapsed().as_secs(),
     );
     let started_at =
         telemetry.started_at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
-    all.gauge(
+    all.add_gauge(
         "process_start_time_seconds",
         "Start time of the process, in seconds since the Unix epoch.",
         started_at,
     );
     if let Some(bytes) = process::resident_bytes() {
-        all.gauge("process_resident_memory_bytes", "Resident memory size in bytes.", bytes);
+        all.add_gauge("process_resident_memory_bytes", "Resident memory size in bytes.", bytes);
     }
     if let Some(open_fds) = process::open_descriptors() {
-        all.gauge("process_open_fds", "Number of open file descriptors.", open_fds);
+        all.add_gauge("process_open_fds", "Number of open file descriptors.", open_fds);
     }
     if let Some(hub) = telemetry.hub.get() {
-        all.hub(hub);
+        all.add_hub_metrics(hub);
     }
-    all.storage(telemetry);
-    all.transports(telemetry);
+    all.add_storage_metrics(telemetry);
+    all.add_transport_metrics(telemetry);
     all.0
 }
 
@@ -67,15 +67,15 @@ impl MetricFamilies {
         self.0.push(MetricFamily { name, help, value });
     }
 
-    fn counter(&mut self, name: &'static str, help: &'static str, count: u64) {
+    fn add_counter(&mut self, name: &'static str, help: &'static str, count: u64) {
         self.add(name, help, MetricSamples::Counter(vec![unlabelled(count)]));
     }
 
-    fn gauge(&mut self, name: &'static str, help: &'static str, value: u64) {
+    fn add_gauge(&mut self, name: &'static str, help: &'static str, value: u64) {
         self.add(name, help, MetricSamples::Gauge(vec![unlabelled(value)]));
     }
 
-    fn labelled_counter(
+    fn add_labelled_counter(
         &mut self,
         name: &'static str,
         help: &'static str,
@@ -89,69 +89,80 @@ impl MetricFamilies {
         self.add(name, help, MetricSamples::Counter(samples.collect()));
     }
 
-    fn hub(&mut self, hub: &hub::HubCounters) {
-        self.counter("sayso_turns", "Turns that the hub has run.", hub.turns.get());
-        self.counter("sayso_events_published", "Events committed to the journal.", hub.events.get());
+    fn add_hub_metrics(&mut self, hub: &hub::HubCounters) {
+        self.add_counter("sayso_turns", "Turns that the hub has run.", hub.turns.get());
+        self.add_counter("sayso_events_published", "Events committed to the journal.", hub.events.get());
         let help = "Rule violations in refused requests of agents, by rule.";
-        self.labelled_counter("sayso_rule_violations", help, &hub.rule_violations, &["rule"]);
-        self.counter("sayso_sessions_started", "Sessions started.", hub.sessions_started.get());
-        self.counter("sayso_sessions_ended", "Sessions ended.", hub.sessions_ended.get());
-        self.gauge("sayso_sessions_open", "Open sessions.", hub.sessions_open.get());
+        self.add_labelled_counter("sayso_rule_violations", help, &hub.rule_violations, &["rule"]);
+        self.add_counter("sayso_sessions_started", "Sessions started.", hub.sessions_started.get());
+        self.add_counter("sayso_sessions_ended", "Sessions ended.", hub.sessions_ended.get());
+        self.add_gauge("sayso_sessions_open", "Open sessions.", hub.sessions_open.get());
         let help = "Subscriptions accepted.";
-        self.counter("sayso_subscriptions_accepted", help, hub.subscriptions_accepted.get());
+        self.add_counter("sayso_subscriptions_accepted", help, hub.subscriptions_accepted.get());
         let help = "Subscriptions rejected, by reason code.";
-        self.labelled_counter("sayso_subscriptions_rejected", help, &hub.subscriptions_rejected, &["reason"]);
-        self.gauge("sayso_subscriptions_open", "Open subscriptions.", hub.subscriptions_open.get());
+        self.add_labelled_counter(
+            "sayso_subscriptions_rejected",
+            help,
+            &hub.subscriptions_rejected,
+            &["reason"],
+        );
+        self.add_gauge("sayso_subscriptions_open", "Open subscriptions.", hub.subscriptions_open.get());
         let outcomes = [("complete", &hub.resumes_complete), ("gap", &hub.resumes_gap)];
         let outcomes = outcomes.map(|(outcome, count)| sample("outcome", outcome, count.get())).into();
         let help = "Listeners that resumed, with all missed events or with a gap.";
         self.add("sayso_resumes", help, MetricSamples::Counter(outcomes));
-        self.counter("sayso_questions_asked", "Questions asked.", hub.questions_asked.get());
-        self.gauge("sayso_questions_open", "Open questions.", hub.questions_open.get());
+        self.add_counter("sayso_questions_asked", "Questions asked.", hub.questions_asked.get());
+        self.add_gauge("sayso_questions_open", "Open questions.", hub.questions_open.get());
         let help = "Questions resolved, by cause and decision.";
-        self.labelled_counter("sayso_questions_resolved", help, &hub.questions_resolved, &["by", "decision"]);
+        self.add_labelled_counter(
+            "sayso_questions_resolved",
+            help,
+            &hub.questions_resolved,
+            &["by", "decision"],
+        );
         let help = "Extensions of a question's deadline.";
-        self.counter("sayso_questions_extended", help, hub.questions_extended.get());
+        self.add_counter("sayso_questions_extended", help, hub.questions_extended.get());
         let help = "Accepted confirmations spent on a tool call.";
-        self.counter("sayso_consents_spent", help, hub.consents_spent.get());
+        self.add_counter("sayso_consents_spent", help, hub.consents_spent.get());
         let help = "Replies, by verdict: applied, or the reason for refusal.";
-        self.labelled_counter("sayso_replies", help, &hub.replies, &["verdict"]);
-        self.counter(
+        self.add_labelled_counter("sayso_replies", help, &hub.replies, &["verdict"]);
+        self.add_counter(
             "sayso_requests_over_limit",
             "Requests refused because a limit on open items was reached.",
             hub.limit_refusals.get(),
         );
     }
 
-    fn storage(&mut self, telemetry: &Telemetry) {
+    fn add_storage_metrics(&mut self, telemetry: &Telemetry) {
         let storage = &telemetry.storage;
         let help = "Duration of a journal commit in seconds.";
         self.add("sayso_commit_seconds", help, MetricSamples::Histogram(storage.commit_seconds.snapshot()));
         let help = "Entries per journal commit.";
         self.add("sayso_commit_entries", help, MetricSamples::Histogram(storage.commit_entries.snapshot()));
-        self.counter("sayso_commit_failures", "Failed journal commits.", storage.failures.get());
+        self.add_counter("sayso_commit_failures", "Failed journal commits.", storage.failures.get());
         let help = "Time of the last failed commit, in seconds since the Unix epoch; 0 if none failed.";
-        self.gauge(
+        self.add_gauge(
             "sayso_last_commit_failure_timestamp_seconds",
             help,
             storage.last_failure_unix_seconds.get(),
         );
         let help = "1 if the last commit succeeded, 0 if it failed.";
-        self.gauge("sayso_storage_healthy", help, u64::from(!telemetry.is_storage_failing()));
-        self.gauge("sayso_journal_bytes", "Size of the journal in bytes.", storage.journal_bytes.get());
+        self.add_gauge("sayso_storage_healthy", help, u64::from(!telemetry.is_storage_failing()));
+        self.add_gauge("sayso_journal_bytes", "Size of the journal in bytes.", storage.journal_bytes.get());
     }
 
-    fn transports(&mut self, telemetry: &Telemetry) {
+    fn add_transport_metrics(&mut self, telemetry: &Telemetry) {
         let (counters, fanout) = (&telemetry.counters, telemetry.fanout.get());
         if let Some(fanout) = fanout {
-            self.counter("sayso_frames_sent", "Frames sent to listeners.", fanout.frames.get());
-            self.counter("sayso_bytes_sent", "Bytes sent to listeners.", fanout.bytes.get());
+            self.add_counter("sayso_frames_sent", "Frames sent to listeners.", fanout.frames.get());
+            self.add_counter("sayso_bytes_sent", "Bytes sent to listeners.", fanout.bytes.get());
             let help = "Listeners disconnected because they could not keep up.";
-            self.counter("sayso_slow_listeners_disconnected", help, fanout.too_slow.get());
+            self.add_counter("sayso_slow_listeners_disconnected", help, fanout.slow_listeners.get());
         }
         let listeners = TransportKind::ALL.map(|transport| {
-            let streams =
-                fanout.filter(|_| transport == TransportKind::Sse).map_or(0, |fanout| fanout.streams.get());
+            let streams = fanout
+                .filter(|_| transport == TransportKind::Sse)
+                .map_or(0, |fanout| fanout.open_streams.get());
             sample("transport", transport.as_str(), counters.listeners(transport).get() + streams)
         });
         self.add(
@@ -160,15 +171,15 @@ impl MetricFamilies {
             MetricSamples::Gauge(listeners.into()),
         );
         let help = "HTTP requests, by route and status class.";
-        self.labelled_counter("sayso_http_requests", help, &counters.requests, &["route", "status"]);
+        self.add_labelled_counter("sayso_http_requests", help, &counters.requests, &["route", "status"]);
         let help = "Requests without a valid token.";
-        self.counter("sayso_auth_failures", help, counters.auth_failures.get());
-        self.counter("sayso_connections", "Connections received.", counters.connections.get());
+        self.add_counter("sayso_auth_failures", help, counters.auth_failures.get());
+        self.add_counter("sayso_connections", "Connections received.", counters.connections.get());
         let help = "Connections refused because of the connection limit.";
-        self.counter("sayso_connections_refused", help, counters.connections_refused.get());
-        let help = "Open connections, without SSE streams.";
-        self.gauge("sayso_connections_open", help, counters.connections_open.get());
-        self.counter("sayso_log_lines_dropped", "Log lines dropped.", telemetry.log.dropped_lines());
+        self.add_counter("sayso_connections_refused", help, counters.connections_refused.get());
+        let help = "Open connections, not counting SSE streams.";
+        self.add_gauge("sayso_connections_open", help, counters.connections_open.get());
+        self.add_counter("sayso_log_lines_dropped", "Log lines dropped.", telemetry.log.dropped_lines());
     }
 }
 

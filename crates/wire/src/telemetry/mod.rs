@@ -155,12 +155,12 @@ impl Telemetry {
         }
     }
 
-    /// Sets the number of open connections, without SSE streams.
+    /// Sets the number of open connections, not counting SSE streams.
     pub(crate) fn set_open_connections(&self, open: usize) {
         self.counters.connections_open.set(open);
     }
 
-    /// Counts a listener that a task writes to, until the returned guard is dropped.
+    /// Counts a listener that has its own writer task, until the returned guard is dropped.
     pub(crate) fn track_listener(&self, transport: TransportKind) -> ListenerGuard<'_> {
         self.counters.listeners(transport).add(1);
         ListenerGuard(self, transport)

@@ -31,7 +31,7 @@ struct ReferenceQuestion<'l> {
     is_reported: bool,
     is_spent: bool,
     /// Whether the question counts as accepted only because the producer continued without a recorded reply. A reply
-    /// that is recorded later overrules this.
+    /// that is recorded later overrides this.
     is_presumed: bool,
     /// When the producer acted on the presumed acceptance, in milliseconds.
     acted_at: Option<i64>,
@@ -52,8 +52,8 @@ impl<'l> ReferenceQuestions<'l> {
         if line.kind().is_reply() {
             return self.handle_reply(line);
         }
-        for question in self.of_session(line).filter(|question| question.is_over_at(line)) {
-            question.status = question.default();
+        for question in self.session_questions(line).filter(|question| question.is_expired_at(line)) {
+            question.status = question.default_status();
         }
         let before = self.states.apply(line);
         match line.kind() {
@@ -63,20 +63,23 @@ impl<'l> ReferenceQuestions<'l> {
                 self.mark_reported(line);
                 true
             }
-            LineKind::Invoked => self.handle_invocation(line),
+            LineKind::ToolInvoked => self.handle_invocation(line),
             LineKind::Completed | LineKind::Errored | LineKind::Cancelled => self.handle_session_end(line),
             _ => true,
         }
     }
 
-    fn of_session(&mut self, line: &'l RecordingLine) -> impl Iterator<Item = &mut ReferenceQuestion<'l>> {
+    fn session_questions(
+        &mut self,
+        line: &'l RecordingLine,
+    ) -> impl Iterator<Item = &mut ReferenceQuestion<'l>> {
         self.questions.iter_mut().filter(|question| question.line.session() == line.session())
     }
 
     /// A question needs a new token and must not repeat an action that is being asked about (§6.2.2, §6.1).
     fn handle_question(&mut self, line: &'l RecordingLine) -> bool {
         let is_duplicate = line.kind() == LineKind::Confirmation
-            && self.of_session(line).any(|question| {
+            && self.session_questions(line).any(|question| {
                 question.status == ReferenceStatus::Open
                     && question.line.agent() == line.agent()
                     && question.line.text("action") == line.text("action")
@@ -97,16 +100,17 @@ impl<'l> ReferenceQuestions<'l> {
     /// Handles a reply (§6.3.4, §6.5.5). Duplicate and late replies have no effect and break no rule.
     fn handle_reply(&mut self, line: &'l RecordingLine) -> bool {
         let token = line.text("reply_token");
-        let Some(question) = self.questions.iter_mut().rev().find(|it| it.line.text("reply_token") == token)
+        let Some(question) =
+            self.questions.iter_mut().rev().find(|question| question.line.text("reply_token") == token)
         else {
             return false;
         };
         if question.status != ReferenceStatus::Open && !question.is_presumed {
             return true;
         }
-        let in_time = line.millis() < question.deadline();
-        question.reply_in_time = Some(in_time);
-        if !in_time {
+        let is_in_time = line.millis() < question.deadline();
+        question.reply_in_time = Some(is_in_time);
+        if !is_in_time {
             return true;
         }
         if (question.line.kind() == LineKind::Confirmation) != (line.kind() == LineKind::Decision) {
@@ -130,12 +134,14 @@ impl<'l> ReferenceQuestions<'l> {
         allowed.is_none_or(|allowed| allowed.iter().any(|reply| reply == decision))
     }
 
-    /// Handles a state change. It reports how a question was resolved, or resolves it by continuing.
+    /// Handles a state change. A state change reports how a question was resolved, or resolves the question because
+    /// the producer continues.
     fn handle_state_change(&mut self, line: &'l RecordingLine, before: ReferenceState<'l>) -> bool {
         let to = line.text("to_state");
         let reported_token = line.text_at("/extensions/sayso/reply_token");
         if let Some(token) = reported_token {
-            let mut matching = self.of_session(line).filter(|it| it.line.text("reply_token") == token);
+            let mut matching =
+                self.session_questions(line).filter(|question| question.line.text("reply_token") == token);
             return matching.next().is_none_or(|question| {
                 let holds = question.matches_reported_resolution(line);
                 question.is_reported |= question.status != ReferenceStatus::Open;
@@ -145,8 +151,9 @@ impl<'l> ReferenceQuestions<'l> {
         let earlier_states = [Some(line.text("from_state")), before.reported, before.implied];
         let leaves_awaiting_input =
             earlier_states.contains(&Some("awaiting_input")) && to != "awaiting_input";
-        for question in
-            self.of_session(line).filter(|it| leaves_awaiting_input && it.line.agent() == line.agent())
+        for question in self
+            .session_questions(line)
+            .filter(|question| leaves_awaiting_input && question.line.agent() == line.agent())
         {
             question.resolve_by_continuing(to);
         }
@@ -156,7 +163,8 @@ impl<'l> ReferenceQuestions<'l> {
 
     /// Marks the producer's own resolved questions as reported, because the producer continued.
     fn mark_reported(&mut self, line: &'l RecordingLine) {
-        for question in self.of_session(line).filter(|question| question.line.agent() == line.agent()) {
+        for question in self.session_questions(line).filter(|question| question.line.agent() == line.agent())
+        {
             question.is_reported |= question.status != ReferenceStatus::Open;
         }
     }
@@ -165,10 +173,12 @@ impl<'l> ReferenceQuestions<'l> {
     /// Any end invalidates the tokens of open questions (§6.2.2).
     fn handle_session_end(&mut self, line: &'l RecordingLine) -> bool {
         let is_completed = line.kind() == LineKind::Completed;
-        let holds =
-            !is_completed || self.of_session(line).all(|question| question.is_reported || question.is_spent);
-        for question in self.of_session(line).filter(|question| question.status == ReferenceStatus::Open) {
-            question.status = question.refusal();
+        let holds = !is_completed
+            || self.session_questions(line).all(|question| question.is_reported || question.is_spent);
+        for question in
+            self.session_questions(line).filter(|question| question.status == ReferenceStatus::Open)
+        {
+            question.status = question.refused_status();
         }
         holds
     }
@@ -178,13 +188,13 @@ impl<'l> ReferenceQuestions<'l> {
     fn handle_invocation(&mut self, line: &'l RecordingLine) -> bool {
         let irreversible = line.flag("irreversible") == Some(true);
         let holds = if irreversible || line.text("risk_level") == "high" {
-            let accepted = self.of_session(line).filter(|question| question.covers(line));
-            match accepted.max_by_key(|it| {
-                let matches_reversibility = !(irreversible && it.declares_reversible());
+            let accepted = self.session_questions(line).filter(|question| question.covers(line));
+            match accepted.max_by_key(|question| {
+                let matches_reversibility = !(irreversible && question.declares_reversible());
                 (
                     matches_reversibility,
-                    !it.is_by_default() && !it.is_presumed,
-                    it.line.agent() == line.agent(),
+                    !question.is_by_default() && !question.is_presumed,
+                    question.line.agent() == line.agent(),
                 )
             }) {
                 Some(question) => {
@@ -197,10 +207,10 @@ impl<'l> ReferenceQuestions<'l> {
                 None => false,
             }
         } else {
-            let accepted = self.of_session(line).any(|question| question.covers(line));
-            !self.of_session(line).any(|question| question.forbids(line, accepted))
+            let accepted = self.session_questions(line).any(|question| question.covers(line));
+            !self.session_questions(line).any(|question| question.forbids(line, accepted))
         };
-        for question in self.of_session(line) {
+        for question in self.session_questions(line) {
             question.is_reported |= matches!(question.status, ReferenceStatus::Accepted { .. });
         }
         holds
@@ -212,7 +222,7 @@ impl ReferenceQuestion<'_> {
         self.line.millis() + self.line.number("timeout_seconds").unwrap_or(0) * 1000
     }
 
-    fn is_over_at(&self, line: &RecordingLine) -> bool {
+    fn is_expired_at(&self, line: &RecordingLine) -> bool {
         self.status == ReferenceStatus::Open && line.millis() >= self.deadline()
     }
 
@@ -220,13 +230,13 @@ impl ReferenceQuestion<'_> {
         self.line.kind() == LineKind::Confirmation
     }
 
-    fn refusal(&self) -> ReferenceStatus {
+    fn refused_status(&self) -> ReferenceStatus {
         if self.is_confirmation() { ReferenceStatus::Refused } else { ReferenceStatus::Answered }
     }
 
-    fn default(&self) -> ReferenceStatus {
+    fn default_status(&self) -> ReferenceStatus {
         let accept = self.line.text("default_decision") == "accept";
-        if accept { ReferenceStatus::Accepted { by_default: true } } else { self.refusal() }
+        if accept { ReferenceStatus::Accepted { by_default: true } } else { self.refused_status() }
     }
 
     fn is_by_default(&self) -> bool {
@@ -242,7 +252,7 @@ impl ReferenceQuestion<'_> {
         let is_early_timeout = by == Some("timeout") && line.millis() < self.deadline();
         let differs_from_default = self.is_confirmation()
             && matches!(by, Some("timeout" | "closure" | "unreachable"))
-            && accepted != (self.default() == ReferenceStatus::Accepted { by_default: true });
+            && accepted != (self.default_status() == ReferenceStatus::Accepted { by_default: true });
         let differs_from_reply = self.reply_in_time == Some(true)
             && !self.is_modified
             && decision.is_some()
@@ -256,7 +266,8 @@ impl ReferenceQuestion<'_> {
             || self.reply_in_time.is_none() && by == Some("reply")
         {
             let by_default = by != Some("reply");
-            self.status = if accepted { ReferenceStatus::Accepted { by_default } } else { self.refusal() };
+            self.status =
+                if accepted { ReferenceStatus::Accepted { by_default } } else { self.refused_status() };
         }
         !(is_early_timeout || differs_from_default || differs_from_reply || is_late_reply)
     }
@@ -267,11 +278,12 @@ impl ReferenceQuestion<'_> {
             return;
         }
         let accepted = self.is_confirmation() && to == "calling_tool" && self.reply_in_time.is_none();
-        self.status = if accepted { ReferenceStatus::Accepted { by_default: false } } else { self.refusal() };
+        self.status =
+            if accepted { ReferenceStatus::Accepted { by_default: false } } else { self.refused_status() };
         self.is_presumed = accepted;
     }
 
-    /// Returns whether the question told the person that the action can be undone (C-B5).
+    /// Returns whether the question states that the action can be undone (C-B5).
     fn declares_reversible(&self) -> bool {
         match self.line.flag("irreversible") {
             Some(irreversible) => !irreversible,
@@ -314,14 +326,15 @@ impl ReferenceQuestion<'_> {
 /// Returns whether a response is of a kind that the question accepts (§6.5.2, C-D6).
 fn response_fits(question: &RecordingLine, response: Option<&Value>) -> bool {
     let kinds = question.get("accepted_response_kinds").and_then(Value::as_array);
-    let accepts_kind = |kind: &str| kinds.is_some_and(|kinds| kinds.iter().any(|it| it == kind));
+    let accepts_kind = |kind: &str| kinds.is_some_and(|kinds| kinds.iter().any(|accepted| accepted == kind));
     let choices = question.get("choices").and_then(Value::as_array);
     match response {
         Some(Value::Bool(_)) => accepts_kind("yes_no"),
         Some(Value::Number(_)) => accepts_kind("numeric"),
         Some(Value::String(text)) => {
-            let chosen = choices.is_some_and(|choices| choices.iter().any(|it| it["value"] == **text));
-            kinds.is_none() || accepts_kind("freetext") || accepts_kind("multiple_choice") && chosen
+            let is_choice =
+                choices.is_some_and(|choices| choices.iter().any(|choice| choice["value"] == **text));
+            kinds.is_none() || accepts_kind("freetext") || accepts_kind("multiple_choice") && is_choice
         }
         _ => false,
     }

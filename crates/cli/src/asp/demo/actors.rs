@@ -52,7 +52,7 @@ impl Random for RandomSource {
 }
 
 pub(super) struct Actor {
-    /// The name in the narration.
+    /// The name that the narration uses.
     pub(super) name: &'static str,
     card: AgentCard,
     keys: AgentKeys,
@@ -139,7 +139,7 @@ fn create_actor(
     name: &'static str,
     agent: &str,
     description: &str,
-    (org_id, trust): (&'static str, f64),
+    (org_id, trust_score): (&'static str, f64),
     capability: &str,
 ) -> Result<Actor, AgentCardError> {
     let keys = source.generate_keys();
@@ -151,5 +151,5 @@ fn create_actor(
         capabilities: vec![capability.to_owned()],
         level: ConformanceLevel::Standard,
     };
-    Ok(Actor { name, card: AgentCard::sign(&profile, &keys)?, keys, org_id, trust_score: trust })
+    Ok(Actor { name, card: AgentCard::sign(&profile, &keys)?, keys, org_id, trust_score })
 }

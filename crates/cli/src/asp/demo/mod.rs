@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
     /// Scenario to run.
     #[arg(long, value_enum, value_name = "NAME", default_value_t = Scenario::Agreed)]
     scenario: Scenario,
-    /// Write the messages to this file as they were sent, one per line, and the cards next to it.
+    /// Write the messages to this file exactly as sent, one per line, and the agents' cards to a file next to it.
     #[arg(long, value_name = "FILE")]
     transcript: Option<PathBuf>,
     /// File for the agents' cards. Default: next to the transcript.
@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
     Ok(printed)
 }
 
-/// Writes the requested files. Returns hints about them for the user.
+/// Writes the requested files. Returns hints for the user about these files.
 fn write_files(
     arguments: &Arguments,
     actors: &Actors,
@@ -97,7 +97,7 @@ fn write_files(
     if let (Some(transcript), Some(cards)) = (&arguments.transcript, cards) {
         let (transcript, cards) =
             (transcript_file::display_name(transcript), transcript_file::display_name(cards));
-        hints.push(format!("Check it: sayso asp verify {transcript} --cards {cards}"));
+        hints.push(format!("Check the transcript: sayso asp verify {transcript} --cards {cards}"));
         if matches!(arguments.scenario, Scenario::InvitationTimeout | Scenario::EscalationTimeout) {
             hints.push(
                 "A transcript contains only messages, so verify will report this session as still open."

@@ -21,11 +21,11 @@ pub(super) enum Scenario {
     Agreed,
     /// The invitation is rejected.
     Rejected,
-    /// The commitment is countered, and a different one is agreed.
+    /// The commitment is countered, and both sides agree on different terms.
     Countered,
     /// Nobody answers the invitation.
     InvitationTimeout,
-    /// The person who is asked does not answer.
+    /// The person who is asked for a decision does not answer.
     EscalationTimeout,
     /// The commitment is withdrawn before it is accepted.
     Withdrawn,
@@ -48,7 +48,7 @@ pub(super) fn run_scenario(
     source: &mut RandomSource,
     start: UnixMillis,
 ) -> Result<ScenarioResult, ScenarioError> {
-    let mut delegate = None;
+    let mut delegate_messages = None;
     let mut simulation = Simulation::new(actors, &actors.buyer, &actors.press, source, start)?;
     simulation
         .ledger
@@ -56,13 +56,13 @@ pub(super) fn run_scenario(
         .map_err(|error| error.to_string())?;
     let invitation = invite(&mut simulation, "40 menus in braille")?;
     match scenario {
-        Scenario::Agreed => agreed(&mut simulation, &invitation)?,
+        Scenario::Agreed => run_agreed(&mut simulation, &invitation)?,
         Scenario::Rejected => {
             let reason = "the machines are booked until March";
             simulation
                 .send(Invited, reject("capacity_unavailable", reason, &Reference::from(&invitation)))?;
         }
-        Scenario::Countered => countered(&mut simulation, &invitation)?,
+        Scenario::Countered => run_countered(&mut simulation, &invitation)?,
         Scenario::InvitationTimeout => simulation.advance_clock(30),
         Scenario::EscalationTimeout => {
             reach_pending_commit(&mut simulation, &invitation)?;
@@ -88,16 +88,14 @@ pub(super) fn run_scenario(
                 close(Close::UNILATERAL_REASON, Some("the press has been sold and is stopping all work")),
             )?;
         }
-        Scenario::Delegated => delegate = Some(delegated(&mut simulation, &invitation, actors)?),
+        Scenario::Delegated => {
+            delegate_messages = Some(run_delegated(&mut simulation, &invitation, actors)?);
+        }
     }
-    Ok(ScenarioResult {
-        messages: simulation.messages,
-        narration: simulation.narration,
-        delegate_messages: delegate,
-    })
+    Ok(ScenarioResult { messages: simulation.messages, narration: simulation.narration, delegate_messages })
 }
 
-fn agreed(simulation: &mut Simulation<'_>, invitation: &ProposalId) -> Result<(), ScenarioError> {
+fn run_agreed(simulation: &mut Simulation<'_>, invitation: &ProposalId) -> Result<(), ScenarioError> {
     introduce(simulation, invitation)?;
     let first =
         propose(simulation, "40 menus in braille", &[("price", "400.00 EUR"), ("delivery", "in 7 days")])?;
@@ -126,7 +124,7 @@ fn agreed(simulation: &mut Simulation<'_>, invitation: &ProposalId) -> Result<()
     work_and_close(simulation)
 }
 
-fn countered(simulation: &mut Simulation<'_>, invitation: &ProposalId) -> Result<(), ScenarioError> {
+fn run_countered(simulation: &mut Simulation<'_>, invitation: &ProposalId) -> Result<(), ScenarioError> {
     let commitment = reach_pending_commit(simulation, invitation)?;
     let terms = [("price", "500.00 EUR"), ("delivery", "in 7 days")];
     let counter =
@@ -137,7 +135,8 @@ fn countered(simulation: &mut Simulation<'_>, invitation: &ProposalId) -> Result
     work_and_close(simulation)
 }
 
-fn delegated<'s>(
+/// Returns the messages of the delegate's session.
+fn run_delegated<'s>(
     simulation: &mut Simulation<'s>,
     invitation: &ProposalId,
     actors: &'s Actors,
@@ -162,9 +161,10 @@ fn delegated<'s>(
         request.parameters = Some(object(&[("pages", "6")])?);
         delegate_session.send(Inviter, request)?;
         delegate_session.advance_clock(600);
-        let mut found = inform(InformType::Answer, &[("finding", "two prices run into the next line")], None);
-        found.in_reply_to = Some(Reference::from(&query));
-        delegate_session.send(Invited, found)?;
+        let mut answer =
+            inform(InformType::Answer, &[("finding", "two prices run into the next line")], None);
+        answer.in_reply_to = Some(Reference::from(&query));
+        delegate_session.send(Invited, answer)?;
         let mut remark = Observe::new("the layout of page 3");
         remark.data = Some(object(&[("remark", "a wider margin would help")])?);
         delegate_session.send(Invited, remark)?;
@@ -201,12 +201,13 @@ fn invite(simulation: &mut Simulation<'_>, subject: &str) -> Result<ProposalId, 
     let terms = RawJson::parse(r#"{"schemas":["urn:asp:negotiation:v1"],"proposed_duration":3600}"#);
     let terms = terms.map_err(|error| error.to_string())?;
     let mut body = Propose::new(id.clone(), Propose::INVITATION_TYPE, subject, terms);
-    // The deadline is thirty seconds after sending, and sending takes two seconds.
+    // `send` advances the clock by two seconds, so the deadline is thirty seconds after the message is sent.
     body.valid_until = Timestamp::from_unix_millis(simulation.now + 32_000);
     simulation.send(Inviter, body)?;
     Ok(id)
 }
 
+/// Accepts the invitation and lets both sides introduce themselves.
 fn introduce(simulation: &mut Simulation<'_>, invitation: &ProposalId) -> Result<(), ScenarioError> {
     simulation.send(Invited, accept(Reference::from(invitation), None))?;
     for role in [Inviter, Invited] {

@@ -1,4 +1,4 @@
-//! The simulation: delivers messages, advances the clock, moves escrow and narrates.
+//! The simulation: delivers messages, advances the clock, performs the escrow effects and narrates.
 
 use asp::escrow::{Deposit, EscrowAgent, EscrowLedger};
 use asp::message::{Body, Constraints};
@@ -85,7 +85,7 @@ impl<'s> Simulation<'s> {
         self.perform_effects(&transitions);
     }
 
-    /// Sends a message from one side to the other, two seconds later.
+    /// Advances the clock by two seconds, and sends a message from this side to the other.
     pub(super) fn send(&mut self, role: Role, body: impl Into<Body>) -> Result<(), ScenarioError> {
         self.send_with_constraints(role, body, None)
     }
@@ -134,7 +134,6 @@ impl<'s> Simulation<'s> {
         })
     }
 
-    /// Performs the effects of transitions.
     fn perform_effects(&mut self, transitions: &[Transition]) {
         for effect in transitions.iter().flat_map(|transition| transition.effects.clone()) {
             match &effect {
@@ -156,8 +155,8 @@ impl<'s> Simulation<'s> {
                     }
                 }
                 Effect::NotifyHandler { handler, .. } => {
-                    let handler = handler.as_deref().unwrap_or("Somebody with the authority");
-                    self.narrate(&format!("{handler} is asked. The session waits for the answer."));
+                    let handler = handler.as_deref().unwrap_or("Someone with the authority to decide");
+                    self.narrate(&format!("{handler} has been asked. The session waits for the answer."));
                 }
                 Effect::SessionEnded(outcome) => {
                     if let Some(session) = self.participants[0].session() {

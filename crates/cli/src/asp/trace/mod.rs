@@ -19,7 +19,7 @@ use crate::output::{print_stderr, print_stdout, printable};
 pub(crate) struct Arguments {
     /// Transcript with one message per line; - reads standard input.
     file: PathBuf,
-    /// Also draw the session as SVG into this file.
+    /// Also draw the session as an SVG and write it to this file.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     /// Maximum size of the transcript, in bytes.
@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
 struct TraceEntry {
     at: UnixMillis,
     line: u64,
-    /// `None` for timeouts and for messages from neither side.
+    /// `None` for a timeout, and for a message from an agent that is not in the session.
     sender: Option<Role>,
     label: String,
     text: String,
@@ -45,7 +45,7 @@ impl TraceEntry {
     fn sender_name(&self) -> Option<&'static str> {
         match (self.sender, &self.fault) {
             (Some(role), _) => Some(role.as_str()),
-            (None, Some(_)) => Some("somebody else"),
+            (None, Some(_)) => Some("someone else"),
             (None, None) => None,
         }
     }
@@ -85,7 +85,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
     Ok(if has_invalid_step || !faults.is_empty() { printed.max(ExitStatus::FaultsFound) } else { printed })
 }
 
-/// Applies the messages in file order, and the timeouts that expire before each one. Lines that are not messages are reported and skipped.
+/// Applies the messages in file order. Before each message, applies the timeouts that have expired. Lines that are not
+/// messages are reported and skipped.
 fn build_trace(bytes: &[u8], name: &str) -> (Option<Trace>, Vec<String>) {
     let mut authenticator = Authenticator::default();
     let mut trace: Option<Trace> = None;
@@ -105,7 +106,8 @@ fn build_trace(bytes: &[u8], name: &str) -> (Option<Trace>, Vec<String>) {
 }
 
 impl Trace {
-    /// The first sender is the inviter. The invited agent is the recipient of the first message, else the first other sender.
+    /// The first sender is the inviter. The invited agent is the recipient of the first message. If the message names no
+    /// recipient, it is the first sender other than the inviter.
     fn from_first_message(first: &Envelope, bytes: &[u8]) -> Self {
         let inviter = first.sender.agent_id.clone();
         let invited = match &first.recipient {
@@ -179,7 +181,7 @@ impl Trace {
             line,
             sender: None,
             label: "timeout".to_owned(),
-            text: timer.map_or_else(String::new, |timer| format!("the {timer} time ran out")),
+            text: timer.map_or_else(String::new, |timer| format!("the {timer} timeout expired")),
             from: transition.from,
             to: transition.to,
             fault: None,

@@ -10,19 +10,19 @@ use crate::output::{pluralize, printable};
 use crate::svg_text::{escape_xml, escape_xml_lines, truncate, wrap};
 
 const WIDTH: i32 = 1120;
-const BAND: i32 = 24;
+const BAND_X: i32 = 24;
 const BAND_WIDTH: i32 = 150;
-const LEFT: i32 = 300;
-const RIGHT: i32 = 620;
-const TEXT: i32 = 660;
-const TOP: i32 = 96;
+const INVITER_X: i32 = 300;
+const INVITED_X: i32 = 620;
+const TEXT_X: i32 = 660;
+const FIRST_ROW_Y: i32 = 96;
 const ROW_HEIGHT: i32 = 44;
 /// Maximum number of characters in a line of text.
-const TEXT_WIDTH_CHARS: usize = 66;
+const MAX_LINE_CHARS: usize = 66;
 
 pub(super) fn draw(trace: &Trace) -> String {
     let rows = i32::try_from(trace.entries.len()).unwrap_or(i32::MAX / ROW_HEIGHT - 10);
-    let height = TOP + rows * ROW_HEIGHT + 40;
+    let height = FIRST_ROW_Y + rows * ROW_HEIGHT + 40;
     let mut out = String::new();
     let (steps, state) = (pluralize(trace.entries.len() as u64, "step"), trace.session.state());
     let ended = if trace.session.outcome().is_some() { "ended" } else { "still open:" };
@@ -52,7 +52,7 @@ text, .tip {{ fill: #f2f2f5 }} .soft {{ fill: #b4b4c0 }} .bad, .tip.no {{ fill: 
         // The text alternative, for people who cannot see the diagram.
         escape_xml_lines(&super::format_trace(trace))
     );
-    for (role, x) in [(Role::Inviter, LEFT), (Role::Invited, RIGHT)] {
+    for (role, x) in [(Role::Inviter, INVITER_X), (Role::Invited, INVITED_X)] {
         let agent = trace.session.party(role).agent.to_string();
         let _ = writeln!(out, r#"<text class="name" x="{x}" y="34" text-anchor="middle">{role}</text>"#);
         let _ = writeln!(
@@ -63,10 +63,10 @@ text, .tip {{ fill: #f2f2f5 }} .soft {{ fill: #b4b4c0 }} .bad, .tip.no {{ fill: 
         );
         let _ = writeln!(out, r#"<line class="life" x1="{x}" y1="66" x2="{x}" y2="{}"/>"#, height - 24);
     }
-    let _ = writeln!(out, r#"<text class="name" x="{BAND}" y="34">state</text>"#);
+    let _ = writeln!(out, r#"<text class="name" x="{BAND_X}" y="34">state</text>"#);
     draw_state_band(&mut out, trace);
     for (entry, row) in trace.entries.iter().zip(0..) {
-        draw_arrow(&mut out, entry, TOP + row * ROW_HEIGHT);
+        draw_arrow(&mut out, entry, FIRST_ROW_Y + row * ROW_HEIGHT);
     }
     out.push_str("</svg>\n");
     out
@@ -79,22 +79,22 @@ fn draw_state_band(out: &mut String, trace: &Trace) {
     let mut periods = Vec::new();
     for (entry, row) in trace.entries.iter().zip(0..) {
         if entry.to != state {
-            let at = TOP + row * ROW_HEIGHT;
+            let at = FIRST_ROW_Y + row * ROW_HEIGHT;
             periods.push((state, from, at));
             (state, from) = (entry.to, at);
         }
     }
-    let end = TOP + i32::try_from(trace.entries.len()).unwrap_or(0) * ROW_HEIGHT;
+    let end = FIRST_ROW_Y + i32::try_from(trace.entries.len()).unwrap_or(0) * ROW_HEIGHT;
     periods.push((state, from, end.max(from + 26)));
     for (state, from, to) in periods {
         let (height, colour) = ((to - from - 2).max(2), colour(state));
         let _ = writeln!(
             out,
-            r#"<g class="band"><rect x="{BAND}" y="{from}" width="{BAND_WIDTH}" height="{height}" rx="5" fill="{colour}"/>"#
+            r#"<g class="band"><rect x="{BAND_X}" y="{from}" width="{BAND_WIDTH}" height="{height}" rx="5" fill="{colour}"/>"#
         );
         if height >= 18 {
             let y = from + height / 2 + 5;
-            let x = BAND + BAND_WIDTH / 2;
+            let x = BAND_X + BAND_WIDTH / 2;
             let _ = writeln!(out, r#"<text x="{x}" y="{y}" text-anchor="middle">{state}</text>"#);
         }
         out.push_str("</g>\n");
@@ -106,8 +106,8 @@ fn draw_arrow(out: &mut String, entry: &TraceEntry, y: i32) {
     match entry.sender {
         Some(sender) => {
             let (from, to) = match sender {
-                Role::Inviter => (LEFT, RIGHT - 3),
-                Role::Invited => (RIGHT, LEFT + 3),
+                Role::Inviter => (INVITER_X, INVITED_X - 3),
+                Role::Invited => (INVITED_X, INVITER_X + 3),
             };
             let _ = writeln!(
                 out,
@@ -115,17 +115,20 @@ fn draw_arrow(out: &mut String, entry: &TraceEntry, y: i32) {
             );
         }
         None => {
-            let _ = writeln!(out, r#"<line class="arrow no" x1="{LEFT}" y1="{y}" x2="{RIGHT}" y2="{y}"/>"#);
+            let _ = writeln!(
+                out,
+                r#"<line class="arrow no" x1="{INVITER_X}" y1="{y}" x2="{INVITED_X}" y2="{y}"/>"#
+            );
         }
     }
-    let middle = i32::midpoint(LEFT, RIGHT);
+    let middle = i32::midpoint(INVITER_X, INVITED_X);
     let label = escape_xml(&entry.label);
     let _ =
         writeln!(out, r#"<text class="name" x="{middle}" y="{}" text-anchor="middle">{label}</text>"#, y - 7);
     let _ = writeln!(
         out,
         r#"<text class="soft" x="{}" y="{}">{}</text>"#,
-        LEFT - 108,
+        INVITER_X - 108,
         y + 4,
         narration::format_clock(entry.at)
     );
@@ -136,13 +139,13 @@ fn draw_arrow(out: &mut String, entry: &TraceEntry, y: i32) {
     // Escaping changes the width, so it comes before measuring.
     let text = printable(&text);
     // The tooltip has the full text.
-    let lines = wrap(&text, TEXT_WIDTH_CHARS, 2);
+    let lines = wrap(&text, MAX_LINE_CHARS, 2);
     let first = if lines.len() > 1 { y - 4 } else { y + 4 };
     let _ = write!(out, "<g><title>{}</title>", escape_xml(&text));
     for (line, at) in lines.iter().zip(0..) {
         let _ = write!(
             out,
-            r#"<text class="{class}" x="{TEXT}" y="{}">{}</text>"#,
+            r#"<text class="{class}" x="{TEXT_X}" y="{}">{}</text>"#,
             first + at * 16,
             escape_xml(line)
         );

@@ -33,14 +33,14 @@ pub(in crate::demo) const LOOKUP_FAILED: Phrase = phrase! {
 };
 
 pub(in crate::demo) const NO_ANSWER: TranslatedText = translated(
-    "The demo account did not answer, as you asked.",
+    "As you asked, the demo account did not respond.",
     "La cuenta de demostración no respondió, como ha pedido.",
     "Àkántì àfihàn kò dáhùn, bí o ṣe béèrè.",
 );
 
 pub(in crate::demo) const FAILED: Phrase = phrase! {
-    "It failed.", "The balance could not be read, as you asked. Nothing was changed.", "The balance of the demo account could not be read, as you asked. Nothing was changed, and you can try again.";
-    "Falló.", "No se pudo leer el saldo, como ha pedido. No se cambió nada.", "No se pudo leer el saldo de la cuenta de demostración, como ha pedido. No se cambió nada, y se puede intentar de nuevo.";
+    "It failed.", "Reading the balance failed, as you asked. Nothing was changed.", "Reading the balance of the demo account failed, as you asked. Nothing was changed, and you can try again.";
+    "Falló.", "La lectura del saldo falló, como ha pedido. No se cambió nada.", "La lectura del saldo de la cuenta de demostración falló, como ha pedido. No se cambió nada, y se puede intentar de nuevo.";
     "Ó kùnà.", "Wíwo iye owó kùnà, bí o ṣe béèrè. A kò yí ohunkóhun padà.", "Wíwo iye owó inú àkántì àfihàn kùnà, bí o ṣe béèrè. A kò yí ohunkóhun padà, a sì lè tún gbìyànjú.";
 };
 

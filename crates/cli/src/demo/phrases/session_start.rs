@@ -32,25 +32,25 @@ const STARTED_BALANCE: Phrase = phrase! {
 };
 
 const STARTED_TRANSFER: Phrase = phrase! {
-    "Transfer.", "Preparing a demo transfer.", "Preparing a demo transfer. You are asked first, and no real money moves.";
+    "Transfer.", "Preparing a demo transfer.", "Preparing a demo transfer. You will be asked first, and no real money moves.";
     "Transferencia.", "Preparando una transferencia de demostración.", "Preparando una transferencia de demostración. Se le pregunta antes, y no se mueve dinero real.";
     "Fífi owó ránṣẹ́.", "Mo ń múra láti fi owó ránṣẹ́ nínú àfihàn.", "Mo ń múra láti fi owó ránṣẹ́ nínú àfihàn. A óò bi ọ́ léèrè kí ó tó ṣẹlẹ̀, kò sì sí owó gidi tó máa kúrò.";
 };
 
 const STARTED_BOOKING: Phrase = phrase! {
-    "Booking.", "Preparing a demo booking.", "Preparing to book a demo room. You are asked first, and no real room is booked.";
+    "Booking.", "Preparing a demo booking.", "Preparing to book a demo room. You will be asked first, and no real room is booked.";
     "Reserva.", "Preparando una reserva de demostración.", "Preparando la reserva de una sala de demostración. Se le pregunta antes, y no se reserva ninguna sala real.";
     "Gbígba yàrá.", "Mo ń múra láti gba yàrá sílẹ̀ nínú àfihàn.", "Mo ń múra láti gba yàrá sílẹ̀ nínú àfihàn. A óò bi ọ́ léèrè kí ó tó ṣẹlẹ̀, kò sì sí yàrá gidi tí a máa gbà.";
 };
 
 const STARTED_MAIL: Phrase = phrase! {
-    "E-mail.", "Preparing a demo e-mail.", "Preparing a demo e-mail. You are asked first, and no real e-mail is sent.";
+    "E-mail.", "Preparing a demo e-mail.", "Preparing a demo e-mail. You will be asked first, and no real e-mail is sent.";
     "Correo.", "Preparando un correo de demostración.", "Preparando un correo de demostración. Se le pregunta antes de enviarlo, y no se envía ninguno real.";
     "Ímeèlì.", "Mo ń múra ímeèlì sílẹ̀ nínú àfihàn.", "Mo ń múra ímeèlì sílẹ̀ nínú àfihàn. A óò bi ọ́ léèrè kí a tó fi ránṣẹ́, kò sì sí èyí tó jẹ́ gidi.";
 };
 
 const STARTED_DELETION: Phrase = phrase! {
-    "Deletion.", "Preparing to delete a demo record.", "Preparing to delete a demo record. You are asked first, and no real record is touched.";
+    "Deletion.", "Preparing to delete a demo record.", "Preparing to delete a demo record. You will be asked first, and no real record is touched.";
     "Borrado.", "Preparando el borrado de un registro de demostración.", "Preparando el borrado de un registro de demostración. Se le pregunta antes, y no se toca ningún registro real.";
     "Píparẹ́.", "Mo ń múra láti pa àkọsílẹ̀ àfihàn kan rẹ́.", "Mo ń múra láti pa àkọsílẹ̀ àfihàn kan rẹ́. A óò bi ọ́ léèrè kí ó tó ṣẹlẹ̀, a kò sì ní fọwọ́ kan àkọsílẹ̀ gidi.";
 };
@@ -80,7 +80,7 @@ const STARTED_HANDOFF: Phrase = phrase! {
 };
 
 const STARTED_CANCELLATION: Phrase = phrase! {
-    "Starting, to cancel.", "Starting something that will be cancelled.", "Starting something that will be cancelled at once, as you asked.";
-    "Empezando, para cancelar.", "Empezando algo que se va a cancelar.", "Empezando algo que se va a cancelar enseguida, como ha pedido.";
-    "Mo bẹ̀rẹ̀, láti fagi lé e.", "Mo bẹ̀rẹ̀ ohun tí a máa fagi lé.", "Mo bẹ̀rẹ̀ ohun tí a máa fagi lé lẹ́sẹ̀kẹsẹ̀, bí o ṣe béèrè.";
+    "Starting a task to cancel it.", "Starting a task that will be cancelled.", "Starting a task that will be cancelled immediately, as you asked.";
+    "Empezando una tarea para cancelarla.", "Empezando una tarea que se va a cancelar.", "Empezando una tarea que se va a cancelar enseguida, como ha pedido.";
+    "Mo bẹ̀rẹ̀ iṣẹ́ kan láti fagi lé e.", "Mo bẹ̀rẹ̀ iṣẹ́ tí a máa fagi lé.", "Mo bẹ̀rẹ̀ iṣẹ́ tí a máa fagi lé lẹ́sẹ̀kẹsẹ̀, bí o ṣe béèrè.";
 };

@@ -2,7 +2,8 @@
 
 use crate::demo::language::{Phrase, TranslatedText, phrase, translated};
 
-/// The answer to a request that was not understood. It is one sentence, because AAEP's published test suite reads only the first.
+/// The answer to a request that was not understood. It is one sentence, because AAEP's published test suite reads only the
+/// first sentence.
 pub(in crate::demo) const UNKNOWN: TranslatedText = translated(
     "I do not know how to do that, so I did nothing; you can ask for your balance, to send 20 euros to Ben, to book a room, to send an e-mail to Ada, to delete a record, for the weather, for an explanation, for a tool that does not exist, for a human, to fail, or to cancel.",
     "No sé hacer eso, así que no hice nada; puede pedir su saldo, transferir 20 euros a Ben, reservar una sala, enviar un correo a Ada, borrar un registro, el tiempo, una explicación, una herramienta que no existe, una persona, un fallo o cancelar.",
@@ -15,7 +16,7 @@ pub(in crate::demo) const NOT_UNDERSTOOD: Phrase = phrase! {
 };
 
 pub(in crate::demo) const GREETING: TranslatedText = translated(
-    "Hello, this is a scripted demo that can show a balance, a transfer, a booking, an e-mail, a deletion, the weather, an explanation, a missing tool, a handoff, a failure and a cancellation.",
+    "Hello, this is a scripted demo that can show a balance, a transfer, a booking, an e-mail, a deletion, the weather, an explanation, a missing tool, a hand-off, a failure and a cancellation.",
     "Hola, esta es una demostración preparada que puede mostrar un saldo, una transferencia, una reserva, un correo, un borrado, el tiempo, una explicación, una herramienta que falta, un traspaso, un fallo y una cancelación.",
     "Ẹ n lẹ́, àfihàn tí a ti múra sílẹ̀ nìyí; ó lè fi iye owó, fífi owó ránṣẹ́, gbígba yàrá, ímeèlì, píparẹ́, ojú ọjọ́, àlàyé, irinṣẹ́ tí kò sí, fífà lé ènìyàn lọ́wọ́, ìkùnà àti fífagi lé nǹkan hàn.",
 );

@@ -36,7 +36,7 @@ pub(in crate::demo) const HANDED_OFF: Phrase = phrase! {
 };
 
 pub(in crate::demo) const CANCELLED: Phrase = phrase! {
-    "Cancelled.", "Cancelled, as you asked. Nothing was done.", "What had started was cancelled, as you asked. Nothing was done.";
-    "Cancelado.", "Cancelado, como ha pedido. No se hizo nada.", "Lo que había empezado se canceló, como ha pedido. No se hizo nada.";
-    "A ti fagi lé e.", "A ti fagi lé e, bí o ṣe béèrè. A kò ṣe ohunkóhun.", "A ti fagi lé ohun tó bẹ̀rẹ̀, bí o ṣe béèrè. A kò ṣe ohunkóhun.";
+    "Cancelled.", "Cancelled, as you asked. Nothing was done.", "The task was cancelled before it finished, as you asked. Nothing was done.";
+    "Cancelado.", "Cancelado, como ha pedido. No se hizo nada.", "La tarea se canceló antes de terminar, como ha pedido. No se hizo nada.";
+    "A ti fagi lé e.", "A ti fagi lé e, bí o ṣe béèrè. A kò ṣe ohunkóhun.", "A ti fagi lé iṣẹ́ náà kí ó tó parí, bí o ṣe béèrè. A kò ṣe ohunkóhun.";
 };

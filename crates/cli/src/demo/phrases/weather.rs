@@ -8,7 +8,7 @@ pub(in crate::demo) const ASK_PLACE: Phrase = phrase! {
     "Ibo?", "Ibo ni o fẹ́ mọ ojú ọjọ́ rẹ̀?", "Ibo ni o fẹ́ mọ ojú ọjọ́ rẹ̀? Sọ orúkọ ìlú kan; a kò wo ohun gidi kankan.";
 };
 
-/// Choices for people who prefer not to type.
+/// Suggested answers for people who prefer not to type.
 pub(in crate::demo) const PLACES: [&str; 3] = ["Lagos", "London", "Madrid"];
 
 pub(in crate::demo) const NO_PLACE: TranslatedText = translated(

@@ -4,7 +4,7 @@
 pub(super) struct LaneSpan {
     pub(super) key: String,
     pub(super) start: usize,
-    /// `None` if it never ended.
+    /// `None` while the span is open.
     pub(super) end: Option<usize>,
     /// The horizontal position among spans that overlap in time.
     pub(super) track: usize,

@@ -36,25 +36,26 @@ struct DiagramRow {
     violations: Vec<String>,
 }
 
-const TIME: i32 = 24;
-const STATE: i32 = 124;
+const TIME_X: i32 = 24;
+const STATE_X: i32 = 124;
 const STATE_WIDTH: i32 = 140;
-const TOOLS: i32 = 288;
-const OUTPUT: i32 = 598;
-const QUESTIONS: i32 = 868;
+const TOOLS_X: i32 = 288;
+const OUTPUT_X: i32 = 598;
+const QUESTIONS_X: i32 = 868;
 /// Distance between two tracks.
-const TRACK: i32 = 10;
-const LINE: i32 = 17;
+const TRACK_SPACING: i32 = 10;
+const LINE_HEIGHT: i32 = 17;
 /// Padding around the rules of a step.
-const FRAME: i32 = 8;
+const FRAME_PADDING: i32 = 8;
 /// Characters per line in the lanes for tools, output and questions.
 const LANE_TEXT_CHARS: [usize; 3] = [37, 31, 44];
 const RULE_TEXT_CHARS: usize = 112;
-/// Further lines are only in the tooltip.
+/// Maximum number of lines in a row. The tooltip contains the full text.
 const MAX_LINES_PER_ROW: usize = 3;
 
 impl SessionDiagram {
-    /// Merges an entry into the last row if the entry continues that row, so that a long output is one row. Returns whether it did.
+    /// Merges an entry into the last row if the entry continues that row, so that a long output is one row. Returns whether
+    /// the entry was merged.
     pub(super) fn merge_into_last(&mut self, entry: &TimelineEntry) -> bool {
         let Some(row) = self.rows.last_mut() else { return false };
         let continues = match entry.lane {
@@ -114,7 +115,7 @@ impl SessionDiagram {
         if let Some(token) = &entry.resolved_question {
             self.questions.end(token, row + 1);
         }
-        // The band shows the state; the outcome of a question is shown beside it.
+        // The band shows the state. The outcome of a question is shown in the lane for questions.
         let (lane, text) = match (entry.lane, &entry.outcome) {
             (TimelineLane::State | TimelineLane::Session, Some(outcome)) => {
                 (TimelineLane::Answer, outcome.clone())
@@ -138,16 +139,16 @@ impl SessionDiagram {
         let _ = writeln!(out, r#"<line class="line" x1="0" y1="{top}" x2="{WIDTH}" y2="{top}"/>"#);
         let _ = writeln!(
             out,
-            r#"<text class="name" x="{TIME}" y="{}">{}</text>"#,
+            r#"<text class="name" x="{TIME_X}" y="{}">{}</text>"#,
             top + 30,
             escape_xml(&capitalize(name))
         );
         let lanes = [
-            (TIME, "Time"),
-            (STATE, "State"),
-            (TOOLS, "Tools"),
-            (OUTPUT, "Output and progress"),
-            (QUESTIONS, "Questions and answers"),
+            (TIME_X, "Time"),
+            (STATE_X, "State"),
+            (TOOLS_X, "Tools"),
+            (OUTPUT_X, "Output and progress"),
+            (QUESTIONS_X, "Questions and answers"),
         ];
         // Items without a session have no lanes.
         for (x, heading) in lanes.into_iter().filter(|_| !self.states.is_empty() || self.has_lanes()) {
@@ -161,7 +162,7 @@ impl SessionDiagram {
         }
         row_tops.push(y);
         self.draw_state_bands(&row_tops, out);
-        for (lane, x) in [(&self.tools, TOOLS), (&self.outputs, OUTPUT), (&self.questions, QUESTIONS)] {
+        for (lane, x) in [(&self.tools, TOOLS_X), (&self.outputs, OUTPUT_X), (&self.questions, QUESTIONS_X)] {
             for span in &lane.spans {
                 draw_span(span, x, &row_tops, out);
             }
@@ -184,9 +185,9 @@ impl SessionDiagram {
             let class = if state == AgentState::AwaitingInput.as_str() { "wait" } else { "band" };
             let _ = writeln!(
                 out,
-                r#"<rect class="{class}" x="{STATE}" y="{from}" width="{STATE_WIDTH}" height="{}" rx="3"/><text class="band-text" x="{}" y="{}">{}</text>"#,
+                r#"<rect class="{class}" x="{STATE_X}" y="{from}" width="{STATE_WIDTH}" height="{}" rx="3"/><text class="band-text" x="{}" y="{}">{}</text>"#,
                 to - from - 2,
-                STATE + 8,
+                STATE_X + 8,
                 from + 15,
                 escape_xml(&truncate(state, 18))
             );
@@ -197,14 +198,14 @@ impl SessionDiagram {
 impl DiagramRow {
     fn wrapped_text(&self) -> (i32, Vec<String>) {
         let (x, max_chars) = match self.lane {
-            TimelineLane::Output | TimelineLane::Progress => (OUTPUT, LANE_TEXT_CHARS[1]),
+            TimelineLane::Output | TimelineLane::Progress => (OUTPUT_X, LANE_TEXT_CHARS[1]),
             TimelineLane::Question | TimelineLane::Answer | TimelineLane::Handoff => {
-                (QUESTIONS, LANE_TEXT_CHARS[2])
+                (QUESTIONS_X, LANE_TEXT_CHARS[2])
             }
-            _ => (TOOLS, LANE_TEXT_CHARS[0]),
+            _ => (TOOLS_X, LANE_TEXT_CHARS[0]),
         };
         (
-            x + TRACK * i32::try_from(MAX_TRACKS).unwrap_or(0) + 4,
+            x + TRACK_SPACING * i32::try_from(MAX_TRACKS).unwrap_or(0) + 4,
             wrap(&self.text, max_chars, MAX_LINES_PER_ROW),
         )
     }
@@ -215,24 +216,28 @@ impl DiagramRow {
 
     fn height(&self) -> i32 {
         let lines = self.wrapped_text().1.len().max(1) + self.wrapped_rules().count();
-        let frame = if self.violations.is_empty() { 0 } else { FRAME };
-        LINE * i32::try_from(lines).unwrap_or(0) + 9 + frame
+        let frame = if self.violations.is_empty() { 0 } else { FRAME_PADDING };
+        LINE_HEIGHT * i32::try_from(lines).unwrap_or(0) + 9 + frame
     }
 
     fn draw(&self, y: i32, out: &mut String) {
         let (x, lines) = self.wrapped_text();
         let _ = write!(out, "<g><title>{}</title>", escape_xml_lines(&self.title));
-        let _ =
-            write!(out, r#"<text class="soft" x="{TIME}" y="{}">{}</text>"#, y + 15, escape_xml(&self.time));
+        let _ = write!(
+            out,
+            r#"<text class="soft" x="{TIME_X}" y="{}">{}</text>"#,
+            y + 15,
+            escape_xml(&self.time)
+        );
         let mut at = y + 15;
         for line in &lines {
             let _ = write!(out, r#"<text x="{x}" y="{at}">{}</text>"#, escape_xml(line));
-            at += LINE;
+            at += LINE_HEIGHT;
         }
         let rules: Vec<_> = self.wrapped_rules().collect();
         if !rules.is_empty() {
-            at += FRAME / 2;
-            let x = TOOLS + TRACK * i32::try_from(MAX_TRACKS).unwrap_or(0) + 4;
+            at += FRAME_PADDING / 2;
+            let x = TOOLS_X + TRACK_SPACING * i32::try_from(MAX_TRACKS).unwrap_or(0) + 4;
             // An opaque box, so that the text is readable over the bars.
             let _ = write!(
                 out,
@@ -240,11 +245,11 @@ impl DiagramRow {
                 x - 6,
                 at - 12,
                 WIDTH - x - 10,
-                LINE * i32::try_from(rules.len()).unwrap_or(0) + 1
+                LINE_HEIGHT * i32::try_from(rules.len()).unwrap_or(0) + 1
             );
             for line in rules {
                 let _ = write!(out, r#"<text class="bad" x="{x}" y="{at}">{}</text>"#, escape_xml(&line));
-                at += LINE;
+                at += LINE_HEIGHT;
             }
         }
         out.push_str("</g>\n");
@@ -255,7 +260,7 @@ fn draw_span(span: &LaneSpan, x: i32, row_tops: &[i32], out: &mut String) {
     let end = span.end.unwrap_or(row_tops.len() - 1);
     let (Some(from), Some(to)) = (row_tops.get(span.start), row_tops.get(end)) else { return };
     let class = if span.end.is_some() { "bar" } else { "bar open" };
-    let x = x + TRACK * i32::try_from(span.track).unwrap_or(0);
+    let x = x + TRACK_SPACING * i32::try_from(span.track).unwrap_or(0);
     let height = (to - from - 4).max(4);
     let suffix = if span.end.is_some() { "" } else { " and has no end in this recording" };
     let _ = writeln!(
@@ -267,8 +272,8 @@ fn draw_span(span: &LaneSpan, x: i32, row_tops: &[i32], out: &mut String) {
 }
 
 /// Returns a text for every violated rule. Warnings are only in the tooltip, because every step may have one.
-fn error_texts(violation: &[RuleViolation]) -> Vec<String> {
-    let errors = violation.iter().filter(|violation| violation.is_error);
+fn error_texts(violations: &[RuleViolation]) -> Vec<String> {
+    let errors = violations.iter().filter(|violation| violation.is_error);
     errors
         .map(|violation| {
             format!("{}: {} {}", capitalize(violation.severity_label()), violation.rule, violation.message)

@@ -201,7 +201,7 @@ keys! {
         "Maximum age of events of ended sessions, and of the record of refused replies.";
     "retention.decisions": Time(SECOND, 36_500 * DAY) => OptionalMillis(hub.retention.max_decision_age_ms),
         "Maximum age of decisions and receipts of ended sessions.";
-    "retention.keys": Time(SECOND, 36_500 * DAY) => OptionalMillis(hub.retention.max_key_age_ms),
+    "retention.keys": Time(SECOND, 36_500 * DAY) => OptionalMillis(hub.retention.max_idempotency_key_age_ms),
         "Maximum age of idempotency keys.";
     "retention.bytes": Bytes(1024, 1 << 50) => OptionalSize(hub.retention.max_bytes),
         "Size of the journal beyond which the oldest events of ended sessions are deleted.";

@@ -16,7 +16,7 @@ const CONFIG_VARIABLE: &str = "SAYSO_CONFIG";
 const TEST_VARIABLE_PREFIX: &str = "SAYSO_TEST_";
 /// Variables for agents and listeners (address of the hub, token). They are not settings of the hub.
 const CLIENT_VARIABLES: [&str; 2] = ["SAYSO_URL", "SAYSO_TOKEN"];
-/// The configuration file in the data folder. It is read if no other file is given.
+/// Name of the configuration file in the data folder, which is read if no other file is given.
 const DEFAULT_FILE_NAME: &str = "sayso.toml";
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -211,7 +211,7 @@ impl LoadedConfig {
         if config.open && config.tokens.is_some() {
             let (open, tokens) = (self.origin("open"), self.origin("tokens"));
             return Err(format!(
-                "{open}: everybody is accepted, so {tokens} has no effect; use only one of them"
+                "{open}: no token is required, so {tokens} has no effect; use only one of them"
             ));
         }
         for (given, missing, name) in [
@@ -228,7 +228,7 @@ impl LoadedConfig {
         {
             let (retained, maximum) = (self.origin("retention.bytes"), self.origin("journal.max_bytes"));
             return Err(format!(
-                "{retained}: retention.bytes is more than journal.max_bytes ({maximum}), so the journal would be full before anything is deleted"
+                "{retained}: retention.bytes is larger than journal.max_bytes ({maximum}), so the journal would be full before anything is deleted"
             ));
         }
         Ok(())
@@ -262,8 +262,8 @@ fn hub_variables() -> Result<Vec<(String, OsString)>, String> {
 
 /// Returns a hint: the most similar known name, or how to list all.
 fn suggest(name: &str, known: impl Iterator<Item = String>) -> String {
-    let value = known.map(|known| (edit_distance(name, &known), known)).min();
-    match value {
+    let closest = known.map(|known| (edit_distance(name, &known), known)).min();
+    match closest {
         Some((distance, known)) if distance <= (name.len() / 4).min(3) => format!("; did you mean {known}?"),
         _ => "; sayso serve --print-config lists all keys".to_owned(),
     }
@@ -274,12 +274,12 @@ fn edit_distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();
     for (above, c) in one.chars().enumerate() {
-        let mut before = above;
+        let mut diagonal = above;
         let mut left = above + 1;
         let mut next = vec![left];
         for (up, d) in row.iter().skip(1).zip(&other) {
-            let cost = (before + usize::from(c != *d)).min(left + 1).min(up + 1);
-            (before, left) = (*up, cost);
+            let cost = (diagonal + usize::from(c != *d)).min(left + 1).min(up + 1);
+            (diagonal, left) = (*up, cost);
             next.push(cost);
         }
         row = next;
@@ -309,11 +309,11 @@ mod tests {
         assert_eq!(names.len(), 2 * KEYS.len());
         for key in KEYS {
             let mut config = Config::default();
-            if let Some(shown) = key.to_toml(&config) {
-                let text = format!("{} = {shown}", key.name);
-                let set = toml_file::parse(&text, &mut |entry| key.set(&mut config, &entry.value));
-                assert_eq!(set, Ok(()), "{text}");
-                assert_eq!(key.to_toml(&config), Some(shown));
+            if let Some(printed) = key.to_toml(&config) {
+                let text = format!("{} = {printed}", key.name);
+                let result = toml_file::parse(&text, &mut |entry| key.set(&mut config, &entry.value));
+                assert_eq!(result, Ok(()), "{text}");
+                assert_eq!(key.to_toml(&config), Some(printed));
             }
         }
     }

@@ -34,7 +34,7 @@ pub(super) fn read(path: &Path) -> Result<Option<String>, String> {
     Ok(Some(text))
 }
 
-/// Calls `each` for every key in file order. An error comes with its line number.
+/// Calls `each` for every key in file order. Returns the first error with its line number.
 pub(super) fn parse(
     text: &str,
     each: &mut dyn FnMut(&ConfigEntry<'_>) -> Result<(), String>,

@@ -16,7 +16,7 @@ pub(super) const DAY: u64 = 24 * HOUR;
 pub(super) const MIB: u64 = 1 << 20;
 pub(super) const GIB: u64 = 1 << 30;
 
-/// The type of a value; numbers with their minimum and maximum.
+/// The type of a value. Numeric types include the minimum and the maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ValueKind {
     Address,
@@ -29,7 +29,7 @@ pub(super) enum ValueKind {
     Time(u64, u64),
 }
 
-/// A reference to the field that holds a value, by the field's type.
+/// A reference to the field that holds a value. Each variant stands for one field type.
 pub(super) enum FieldRef<'c> {
     Address(&'c mut SocketAddr),
     Path(&'c mut PathBuf),
@@ -54,7 +54,7 @@ pub(super) enum RawValue<'f> {
     Integer(Option<u64>),
     Flag(bool),
     List(Vec<&'f str>),
-    /// A TOML type that no key accepts, by its name.
+    /// The name of a TOML type that no key accepts.
     Other(&'static str),
 }
 
@@ -63,8 +63,8 @@ const UNITS_OF_BYTES: [(&str, u64); 4] = [("TiB", 1 << 40), ("GiB", GIB), ("MiB"
 
 impl ValueKind {
     /// Describes the accepted values.
-    fn expected(self, optional: bool) -> String {
-        let or_none = if optional { ", or none" } else { "" };
+    fn describe_accepted(self, is_optional: bool) -> String {
+        let or_none = if is_optional { ", or none" } else { "" };
         let range = |min, max| format!("from {} to {}", self.format_number(min), self.format_number(max));
         match self {
             Self::Address => "an address with a port, such as 127.0.0.1:8787".to_owned(),
@@ -123,8 +123,8 @@ impl ConfigKey {
     /// Parses a value and stores it in its field. The error describes the accepted values.
     pub(super) fn set(&self, config: &mut Config, raw: &RawValue<'_>) -> Result<(), String> {
         let field = (self.field)(config);
-        let optional = matches!(field, FieldRef::OptionalSize(_) | FieldRef::OptionalMillis(_));
-        let invalid = || format!("{} is not {}", raw.describe(), self.kind.expected(optional));
+        let is_optional = matches!(field, FieldRef::OptionalSize(_) | FieldRef::OptionalMillis(_));
+        let invalid = || format!("{} is not {}", raw.describe(), self.kind.describe_accepted(is_optional));
         match field {
             FieldRef::Address(target) => {
                 *target = raw.text().and_then(crate::hub_args::parse_listen_address).ok_or_else(invalid)?;

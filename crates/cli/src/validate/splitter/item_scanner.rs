@@ -32,7 +32,7 @@ impl ItemError {
                 Validator::report_malformed_array("a comma is missing before this item", findings);
             }
             Self::StrayComma => {
-                Validator::report_malformed_array("an item is missing beside this comma", findings);
+                Validator::report_malformed_array("an item is missing before or after this comma", findings);
             }
             Self::Unclosed => Validator::report_malformed_array("the array is not closed", findings),
         }
@@ -43,8 +43,8 @@ impl ItemError {
 pub(super) struct ItemScanner {
     /// The position in the outermost array, if inside one.
     array: Option<ArrayPosition>,
-    /// Whether an error in the outermost array's commas was reported.
-    has_reported: bool,
+    /// Whether an error in the outermost array was reported.
+    has_reported_error: bool,
     depth: usize,
     in_string: bool,
     escaped: bool,
@@ -52,7 +52,7 @@ pub(super) struct ItemScanner {
     item: Option<(usize, u64)>,
     at: usize,
     line: u64,
-    /// Bytes of the current item that were discarded because it is too long.
+    /// Number of bytes of the current item that were discarded because the item is too long.
     dropped_bytes: usize,
 }
 
@@ -119,11 +119,11 @@ impl ItemScanner {
         false
     }
 
-    /// Ends the input, whatever is still open.
+    /// Ends the input, and with it everything that is still open.
     pub(super) fn finish_input(&mut self, limit: usize, spans: &mut Vec<ItemSpan>) {
         self.finish_item(self.at, limit, spans);
         if self.array.is_some() {
-            self.has_reported = false;
+            self.has_reported_error = false;
             self.report_error(ItemError::Unclosed, self.at, spans);
         }
     }
@@ -156,8 +156,8 @@ impl ItemScanner {
 
     fn finish_item(&mut self, end: usize, limit: usize, spans: &mut Vec<ItemSpan>) {
         if let Some((start, line)) = self.item.take() {
-            let oversized = self.dropped_bytes + (end - start) > limit;
-            spans.push(ItemSpan { start, end, line, error: oversized.then_some(ItemError::Oversized) });
+            let is_oversized = self.dropped_bytes + (end - start) > limit;
+            spans.push(ItemSpan { start, end, line, error: is_oversized.then_some(ItemError::Oversized) });
             self.array = self.array.and(Some(ArrayPosition::Item));
         }
         self.depth = 0;
@@ -165,19 +165,19 @@ impl ItemScanner {
         self.escaped = false;
     }
 
-    /// Reports an error of the outermost array. Reports only the first, because further errors follow from it.
+    /// Reports an error in the outermost array. Only the first error is reported, because it may cause the others.
     fn report_error(&mut self, error: ItemError, at: usize, spans: &mut Vec<ItemSpan>) {
-        if !self.has_reported {
-            self.has_reported = true;
+        if !self.has_reported_error {
+            self.has_reported_error = true;
             spans.push(ItemSpan { start: at, end: at, line: self.line, error: Some(error) });
         }
     }
 
-    /// Prepares for the next block. Returns how many bytes and lines the finished block keeps.
+    /// Prepares for the next block. Returns how many bytes and lines belong to the finished block.
     pub(super) fn start_next_block(&mut self, limit: usize) -> (usize, u64) {
-        let (keep, lines) = match &mut self.item {
+        let (block_len, lines) = match &mut self.item {
             Some((start, line)) if self.dropped_bytes + (self.at - *start) > limit => {
-                // Too long to be buffered: from now on only its brackets are counted.
+                // The item is too long to be buffered. From now on, only its brackets are counted.
                 self.dropped_bytes += self.at - *start;
                 let lines = *line - 1;
                 *start = self.at;
@@ -186,12 +186,12 @@ impl ItemScanner {
             Some((start, line)) => (*start, *line - 1),
             None => (self.at, self.line - 1),
         };
-        self.at -= keep;
+        self.at -= block_len;
         self.line -= lines;
         if let Some((start, line)) = &mut self.item {
-            *start -= keep;
+            *start -= block_len;
             *line -= lines;
         }
-        (keep, lines)
+        (block_len, lines)
     }
 }

@@ -7,7 +7,7 @@ use super::*;
 const LIMIT: usize = 60;
 const SIZES: [usize; 9] = [1, 2, 3, 5, 7, 13, 61, 997, READ_BLOCK_BYTES];
 
-/// An item as the rest of the program sees it.
+/// An item, a byte-order mark, or an error, with its line number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum SplitItem {
     Text(u64, String),
@@ -74,7 +74,7 @@ fn items(bytes: &[u8], size: usize, limit: usize) -> Vec<SplitItem> {
     result
 }
 
-/// Treats a line as the workers do: an empty line is no item, and a line that is too long is an error.
+/// Treats a line as the workers do: an empty line is not an item, and a line that is too long is an error.
 fn line_item(number: u64, line: &[u8], limit: usize) -> Option<SplitItem> {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -279,10 +279,10 @@ fn random_inputs_split_the_same_for_all_read_sizes() {
     for _ in 0..4000 {
         let length = random(90);
         let input: Vec<u8> = (0..length).map(|_| alphabet[random(alphabet.len())]).collect();
-        let whole = items(&input, READ_BLOCK_BYTES, 20);
+        let expected = items(&input, READ_BLOCK_BYTES, 20);
         for size in [1, 2, 3, 7] {
             let result = items(&input, size, 20);
-            assert_eq!(result, whole, "{size} at a time: {:?}", String::from_utf8_lossy(&input));
+            assert_eq!(result, expected, "{size} bytes at a time: {:?}", String::from_utf8_lossy(&input));
         }
     }
 }

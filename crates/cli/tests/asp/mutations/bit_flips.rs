@@ -1,10 +1,12 @@
-//! Exhaustive: flips every bit of every byte of every message. `through_binary` covers newlines.
+//! Exhaustive: flips every bit of every byte of every message. `through_binary.rs` tests the newlines
+//! between messages.
 
 use asp::message::Authenticator;
 
 use super::{CHAINS, every_message};
 
-/// Flips every bit of part `part` of the messages. The parts are separate tests, so that they run in parallel.
+/// Flips every bit of every `parts`-th message, starting with message `part`. The parts are separate tests, so they
+/// can run in parallel.
 fn flip_every_bit(part: usize, parts: usize) {
     let mut authenticator = Authenticator::default();
     let mut flipped = 0;
@@ -25,11 +27,11 @@ fn flip_every_bit(part: usize, parts: usize) {
 }
 
 #[test]
-fn every_flipped_bit_in_the_first_half_is_detected() {
+fn every_flipped_bit_in_even_messages_is_detected() {
     flip_every_bit(0, 2);
 }
 
 #[test]
-fn every_flipped_bit_in_the_second_half_is_detected() {
+fn every_flipped_bit_in_odd_messages_is_detected() {
     flip_every_bit(1, 2);
 }

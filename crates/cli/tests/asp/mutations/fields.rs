@@ -65,10 +65,10 @@ fn other_values(value: &Value) -> Vec<Value> {
     others
 }
 
-/// Whether two values are the same. 81 and 81.0 are one number in JSON and in RFC 8785.
-fn is_same(left: &Value, other: &Value) -> bool {
-    left == other
-        || matches!((left.as_f64(), other.as_f64()), (Some(left), Some(other)) if (left - other).abs() < 1e-9)
+/// Whether two values are the same. 81 and 81.0 are the same number in JSON and in RFC 8785.
+fn is_same(left: &Value, right: &Value) -> bool {
+    left == right
+        || matches!((left.as_f64(), right.as_f64()), (Some(left), Some(right)) if (left - right).abs() < 1e-9)
 }
 
 /// Returns variants of the object at `pointer`, each with one member removed or renamed.
@@ -94,8 +94,9 @@ fn with_value_at(value: &Value, pointer: &str, new: Value) -> Value {
     changed
 }
 
-/// Returns the message as text with one member duplicated at the front of its object. `serde_json` cannot represent that.
-fn with_duplicate_member(text: &str, value: &Value, pointer: &str) -> Vec<String> {
+/// Returns variants of the message text, each with one member duplicated at the front of its object. `serde_json` cannot
+/// represent duplicate members.
+fn with_duplicate_members(text: &str, value: &Value, pointer: &str) -> Vec<String> {
     let Some(Value::Object(members)) = value.pointer(pointer) else { return Vec::new() };
     let member = |name: &str, value: &Value| format!("{}:{value},", json!(name));
     let name = pointer.rsplit('/').next().unwrap();
@@ -128,7 +129,7 @@ fn every_changed_removed_renamed_added_or_duplicated_member_is_detected() {
                 .into_iter()
                 .map(|new| with_value_at(&value, pointer, new));
             let removed = with_members_removed_or_renamed(&value, pointer);
-            let duplicated = with_duplicate_member(text, &value, pointer);
+            let duplicated = with_duplicate_members(text, &value, pointer);
             let kinds: [Vec<String>; 3] = [
                 changed.map(|value| value.to_string()).collect(),
                 removed.iter().map(ToString::to_string).collect(),

@@ -1,11 +1,11 @@
 //! Changing, dropping, duplicating or swapping any message of a transcript is detected. Dropping the last message cannot be
 //! detected, but the session is then reported as still open.
 //!
-//! Exhaustive tests cover all transcripts of the demo with one seed. They run in process with the parts of `sayso asp verify`,
-//! `Authenticator` and `SessionRecord`, so that a mutation costs one message instead of a process. A message that has
+//! Exhaustive tests cover all transcripts of the demo with one seed. They call `Authenticator` and `SessionRecord` directly,
+//! as `sayso asp verify` does, so a mutation costs one message check instead of a process start. A message that has
 //! the same position and the same predecessors in several transcripts is mutated once. A sample of each kind runs through
 //! the binary, which must name the right line (`through_binary`). Each file says what it covers, and every test prints how
-//! many mutations it made.
+//! many mutations it tried.
 
 mod bit_flips;
 mod fields;
@@ -30,28 +30,28 @@ struct TranscriptChain {
     cards: PinnedCards,
     messages: Vec<AuthenticatedMessage>,
     /// The record before each message, and after the last one.
-    records_before: Vec<SessionRecord>,
+    records: Vec<SessionRecord>,
 }
 
 /// The chains of all demo transcripts.
 static CHAINS: LazyLock<Vec<TranscriptChain>> =
-    LazyLock::new(|| DEMOS.iter().map(TranscriptChain::of).collect());
+    LazyLock::new(|| DEMOS.iter().map(TranscriptChain::new).collect());
 
 impl TranscriptChain {
-    fn of(transcript: &TestTranscript) -> Self {
+    fn new(transcript: &TestTranscript) -> Self {
         let cards =
             PinnedCards::new(transcript.each_card().iter().map(|card| AgentCard::parse(card).unwrap()));
         let mut authenticator = Authenticator::default();
         let authenticate =
             |text: &String| authenticator.authenticate(text, &cards, &AspLimits::default()).unwrap();
         let messages: Vec<_> = transcript.messages.iter().map(authenticate).collect();
-        let mut records_before = vec![start_record(&messages[0], &cards).unwrap()];
+        let mut records = vec![start_record(&messages[0], &cards).unwrap()];
         for (message, number) in messages.iter().zip(1..) {
-            let mut record = records_before[number - 1].clone();
+            let mut record = records[number - 1].clone();
             assert!(is_accepted(&mut record, message), "{} {number}", transcript.name);
-            records_before.push(record);
+            records.push(record);
         }
-        Self { transcript: transcript.clone(), cards, messages, records_before }
+        Self { transcript: transcript.clone(), cards, messages, records }
     }
 
     /// Whether this line would be accepted in place of message `at`.
@@ -61,7 +61,7 @@ impl TranscriptChain {
             return false;
         };
         let record =
-            if at == 0 { start_record(&message, &self.cards) } else { Some(self.records_before[at].clone()) };
+            if at == 0 { start_record(&message, &self.cards) } else { Some(self.records[at].clone()) };
         record.is_some_and(|mut record| is_accepted(&mut record, &message))
     }
 

@@ -4,7 +4,7 @@ use asp::message::AuthenticatedMessage;
 
 use super::{CHAINS, TranscriptChain};
 
-/// Asserts that the messages are rejected from exactly this index on.
+/// Asserts that the first rejected message is the one at this index.
 #[track_caller]
 fn assert_rejected_at(
     chain: &TranscriptChain,

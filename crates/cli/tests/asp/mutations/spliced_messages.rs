@@ -1,10 +1,10 @@
-//! Exhaustive: replaces every member of a message by the same member of every other message of the transcript, including
+//! Exhaustive: replaces every member of a message with the same member of every other message of the transcript, including
 //! proofs, signatures and hashes, alone and together. Also puts messages of other sessions in place of, or before, every
 //! message.
 //!
 //! Two transcripts of one seed share a session until they diverge. At the fork, the first message of either branch is
-//! valid, because its sender did sign it after the same messages. This is another history and not a mutation. The tests show
-//! that the exchange is detected if a later message of the original branch remains.
+//! valid, because its sender did sign it after the same messages. This is a different valid history, not a mutation.
+//! The tests show that such a replacement is detected if a later message of the original branch remains.
 
 use asp::AspLimits;
 use asp::message::{AuthenticatedMessage, Authenticator};
@@ -13,10 +13,11 @@ use serde_json::Value;
 use super::{CHAINS, TranscriptChain};
 use crate::asp::transcripts::{OTHER_DEMOS, scripted_transcript};
 
-const SEALS: [&str; 4] =
+/// The members that protect a message against changes.
+const INTEGRITY_POINTERS: [&str; 4] =
     ["/sender/dpopProof", "/integrity/hash", "/integrity/signature", "/integrity/previousHash"];
 
-/// The members outside `content`, whose parts are covered by `fields`.
+/// The members to replace. `fields` covers the parts of `content`.
 const POINTERS: [&str; 18] = [
     "/version",
     "/messageId",
@@ -32,10 +33,10 @@ const POINTERS: [&str; 18] = [
     "/content",
     "/content/body",
     "/integrity",
-    SEALS[0],
-    SEALS[1],
-    SEALS[2],
-    SEALS[3],
+    INTEGRITY_POINTERS[0],
+    INTEGRITY_POINTERS[1],
+    INTEGRITY_POINTERS[2],
+    INTEGRITY_POINTERS[3],
 ];
 
 #[test]
@@ -67,7 +68,12 @@ fn no_member_of_one_message_is_accepted_in_another() {
                     );
                     single += 1;
                 }
-                for pointers in [&SEALS[..2], &SEALS[1..3], &SEALS[..3], &SEALS[..]] {
+                for pointers in [
+                    &INTEGRITY_POINTERS[..2],
+                    &INTEGRITY_POINTERS[1..3],
+                    &INTEGRITY_POINTERS[..3],
+                    &INTEGRITY_POINTERS[..],
+                ] {
                     let Some(mutant) = splice(pointers) else { continue };
                     let is_accepted = chain.accepts(&mut authenticator, at, mutant.as_bytes());
                     assert!(
@@ -81,7 +87,7 @@ fn no_member_of_one_message_is_accepted_in_another() {
             }
         }
     }
-    println!("{single} members and {together} sets of seals copied from another message");
+    println!("{single} members and {together} sets of integrity members copied from another message");
 }
 
 /// Puts a foreign message in place of each message, and before it.
@@ -117,15 +123,15 @@ fn splice_everywhere(chain: &TranscriptChain, foreign: &AuthenticatedMessage) ->
 
 #[test]
 fn messages_of_other_sessions_of_the_same_agents_are_detected_at_every_position() {
-    let own = TranscriptChain::of(&scripted_transcript(&[], 1));
-    let other = TranscriptChain::of(&scripted_transcript(&[], 2));
+    let own = TranscriptChain::new(&scripted_transcript(&[], 1));
+    let other = TranscriptChain::new(&scripted_transcript(&[], 2));
     let mut count = 0;
     for foreign in &other.messages {
         count += splice_everywhere(&own, foreign);
     }
     // The demo's press has two sessions with the same keys.
-    let by_name = |name| CHAINS.iter().find(|chain| chain.transcript.name == name).unwrap();
-    let (first, second) = (by_name("delegated"), by_name("delegate"));
+    let find_chain = |name| CHAINS.iter().find(|chain| chain.transcript.name == name).unwrap();
+    let (first, second) = (find_chain("delegated"), find_chain("delegate"));
     for (chain, other) in [(first, second), (second, first)] {
         for foreign in &other.messages {
             count += splice_everywhere(chain, foreign);
@@ -162,16 +168,16 @@ fn another_branch_of_the_same_session_is_detected_by_later_messages() {
                 for at in 0..valid.len() {
                     let mut messages = valid.clone();
                     messages[at] = foreign;
-                    let fork = foreign.envelope.integrity.previous_hash
+                    let is_fork = foreign.envelope.integrity.previous_hash
                         == valid[at].envelope.integrity.previous_hash;
-                    let expected = if !fork {
+                    let expected = if !is_fork {
                         Some(at)
                     } else if at + 1 < valid.len() {
                         Some(at + 1)
                     } else {
                         None
                     };
-                    forks += usize::from(fork);
+                    forks += usize::from(is_fork);
                     assert_eq!(
                         chain.first_rejected(messages.iter().copied()),
                         expected,

@@ -1,5 +1,5 @@
-//! Through the binary: a sample of a few dozen mutations of each kind, spread evenly over the possible positions, and every bit
-//! of the newlines of one transcript. Each mutation must be reported at the right line.
+//! Mutations that run through the binary: a few dozen of each kind, spread evenly over the possible positions, and every
+//! bit of the newlines of two transcripts. Each mutation must be reported at the right line.
 
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ fn assert_names_line(run: &CommandOutput, line: usize, mutation: &str) {
     assert_eq!(run.stdout.lines().count(), 1, "{mutation}: {}", run.stdout);
 }
 
-/// A pseudo-random index that is the same in every run.
+/// Returns a pseudo-random index that is the same in every run.
 fn spread_index(round: usize, below: usize) -> usize {
     let digest = seal::Digest::of(&round.to_le_bytes());
     let bytes = <[u8; 8]>::try_from(&digest.as_bytes()[..8]).unwrap();

@@ -17,11 +17,11 @@ fn a_truncated_transcript_leaves_the_session_open() {
                 transcript.name,
                 run.stdout
             );
-            let open = run.stdout.contains("\nwarning: the session is still open (");
-            let ended = run.stdout.contains("\nThe session ended ");
+            let is_open = run.stdout.contains("\nwarning: the session is still open (");
+            let has_ended = run.stdout.contains("\nThe session ended ");
             let is_complete = length == transcript.messages.len() && has_end;
             assert_eq!(
-                (open, ended),
+                (is_open, has_ended),
                 (!is_complete, is_complete),
                 "{} cut at {length}: {}",
                 transcript.name,
@@ -47,7 +47,6 @@ fn a_truncated_transcript_leaves_the_session_open() {
     println!("{count} lengths");
 }
 
-/// A truncated message is not a message.
 #[test]
 fn a_transcript_truncated_inside_a_message_is_rejected() {
     let transcript = &DEMOS[0];

@@ -37,7 +37,7 @@ fn draft_of(message: &AuthenticatedMessage) -> MessageDraft {
 #[test]
 fn only_the_senders_two_keys_are_accepted() {
     let mut authenticator = Authenticator::default();
-    let chain = TranscriptChain::of(&scripted_transcript(&[], 1));
+    let chain = TranscriptChain::new(&scripted_transcript(&[], 1));
     let stranger = test_agent("agent://x.example/stranger", 3);
     let mut count = 0;
     for (message, at) in chain.messages.iter().zip(0..) {
@@ -68,7 +68,7 @@ fn a_proof_of_another_message_is_rejected_even_with_a_new_signature() {
     let query = |id: &str| format!(r#"{{"queryId":"{id}","queryType":"test","subject":"the same"}}"#);
     let (one, two) = (query("qry_1"), query("qry_2"));
     let lines = [(Role::Inviter, Performative::Query, &*one), (Role::Inviter, Performative::Query, &*two)];
-    let chain = TranscriptChain::of(&scripted_transcript(&lines, 1));
+    let chain = TranscriptChain::new(&scripted_transcript(&lines, 1));
     let [own, later] = [4, 5].map(|at: usize| chain.messages[at].envelope.sender.dpop_proof.as_str());
     for (proof, is_valid) in [(own, true), (later, false)] {
         let mut value: Value = serde_json::from_str(&chain.transcript.messages[4]).unwrap();
@@ -90,9 +90,9 @@ fn a_proof_of_another_message_is_rejected_even_with_a_new_signature() {
 #[test]
 fn a_message_of_another_session_is_rejected_even_if_it_links_to_this_chain() {
     let mut authenticator = Authenticator::default();
-    let chain = TranscriptChain::of(&scripted_transcript(&[], 1));
+    let chain = TranscriptChain::new(&scripted_transcript(&[], 1));
     let mut draft = draft_of(&chain.messages[3]);
-    draft.session_id = TranscriptChain::of(&scripted_transcript(&[], 2)).messages[0].envelope.session_id;
+    draft.session_id = TranscriptChain::new(&scripted_transcript(&[], 2)).messages[0].envelope.session_id;
     let text = draft.sign(&SELLER.keys, &mut SeededRandom(78)).unwrap().text;
     assert!(!chain.accepts(&mut authenticator, 3, text.as_bytes()));
     let mut messages = chain.transcript.messages.clone();
@@ -112,7 +112,7 @@ fn a_message_of_another_session_is_rejected_even_if_it_links_to_this_chain() {
 #[test]
 fn a_message_that_its_sender_signs_again_breaks_the_chain_after_it() {
     let mut authenticator = Authenticator::default();
-    let chain = TranscriptChain::of(&scripted_transcript(&[], 1));
+    let chain = TranscriptChain::new(&scripted_transcript(&[], 1));
     for at in 0..chain.messages.len() - 1 {
         let message = &chain.messages[at];
         let own = if message.envelope.sender.agent_id == *BUYER.card.agent_id() { &BUYER } else { &SELLER };
@@ -132,9 +132,9 @@ fn no_demo_message_is_accepted_with_a_strangers_signature() {
     let mut count = 0;
     for chain in CHAINS.iter() {
         for (message, at) in chain.messages.iter().zip(0..) {
-            let resigned = sign_again(message, &stranger.keys);
+            let signed_again = sign_again(message, &stranger.keys);
             assert!(
-                !chain.accepts(&mut authenticator, at, resigned.as_bytes()),
+                !chain.accepts(&mut authenticator, at, signed_again.as_bytes()),
                 "{} {at}",
                 chain.transcript.name
             );

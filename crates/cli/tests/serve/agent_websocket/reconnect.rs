@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{AgentWebSocket, CALL, event, question, start, stop_session, with_key};
+use super::{AgentWebSocket, CALL, event_params, question_params, start_params, stop_session, with_key};
 use testing::hub::HubProcess;
 use testing::messages::{CONFIRMATION_BODY, REPLY_CAPABILITIES};
 
@@ -27,10 +27,14 @@ fn no_notification_is_lost_between_two_connections() {
     assert_eq!(
         (&notification["params"]["reply_token"], &notification["params"]["decision"]),
         (&json!(first), &json!("accept")),
-        "the reply that arrived meanwhile"
+        "the reply arrived while the agent was disconnected"
     );
     client.reply(&subscription, second.as_str().unwrap(), "reject");
-    assert_eq!(agent.next_notification()["params"]["reply_token"], second, "a reply that arrives now");
+    assert_eq!(
+        agent.next_notification()["params"]["reply_token"],
+        second,
+        "the reply arrived while the agent was connected"
+    );
     drop(agent);
     stop_session(&client, &subscription, &session);
     let mut agent = AgentWebSocket::open(&hub);
@@ -46,14 +50,14 @@ fn an_idempotency_key_holds_across_connections_and_restarts() {
     let subscription = client.subscribe(REPLY_CAPABILITIES);
     let _stream = client.open_event_stream(&subscription, None);
     let mut agent = AgentWebSocket::open(&hub);
-    let started = agent.call_ok("session.start", &with_key(start(), "start"));
+    let started = agent.call_ok("session.start", &with_key(start_params(), "start"));
     let session = started["session_id"].as_str().unwrap().to_owned();
-    let ask = with_key(question(&session), "ask");
+    let ask = with_key(question_params(&session), "ask");
     let asked = agent.call_ok("session.ask", &ask);
     let token = asked["reply_token"].as_str().unwrap().to_owned();
     drop(agent);
     let mut agent = AgentWebSocket::open(&hub);
-    assert_eq!(agent.call_ok("session.start", &with_key(start(), "start")), started);
+    assert_eq!(agent.call_ok("session.start", &with_key(start_params(), "start")), started);
     assert_eq!(agent.call_ok("session.ask", &ask), asked);
     assert!(agent.notifications.is_empty(), "{:?}", agent.notifications);
     client.reply(&subscription, &token, "accept");
@@ -66,7 +70,7 @@ fn an_idempotency_key_holds_across_connections_and_restarts() {
 
     let hub = HubProcess::start_on_disk(folder.path());
     let mut agent = AgentWebSocket::open(&hub);
-    assert_eq!(agent.call_ok("session.start", &with_key(start(), "start")), started);
+    assert_eq!(agent.call_ok("session.start", &with_key(start_params(), "start")), started);
     assert_eq!(
         agent.next_notification()["params"]["reply_token"],
         json!(token),
@@ -78,9 +82,10 @@ fn an_idempotency_key_holds_across_connections_and_restarts() {
         "accept",
         "a repeated question gets its resolution again"
     );
-    agent.call_ok("session.event", &with_key(event(&session, CALL), "call"));
-    agent.call_ok("session.event", &with_key(event(&session, CALL), "call"));
-    let second_call = agent.call_err("session.event", &event(&session, &CALL.replace("call_1", "call_2")));
+    agent.call_ok("session.event", &with_key(event_params(&session, CALL), "call"));
+    agent.call_ok("session.event", &with_key(event_params(&session, CALL), "call"));
+    let second_call =
+        agent.call_err("session.event", &event_params(&session, &CALL.replace("call_1", "call_2")));
     assert_eq!(second_call["code"], -32022, "an accept can be used only once");
 }
 

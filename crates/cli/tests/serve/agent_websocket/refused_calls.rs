@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tungstenite::Message;
 
-use super::{AgentWebSocket, END, UNKNOWN, event, question, start};
+use super::{AgentWebSocket, END, UNKNOWN, event_params, question_params, start_params};
 use testing::cli::create_token;
 use testing::hub::HubProcess;
 
@@ -32,9 +32,9 @@ fn invalid_calls_get_an_error_and_the_socket_stays_open() {
         (r#"{"jsonrpc":"2.0","method":"session.start","id":"f","params":{}}"#, -32022, json!("f")),
     ] {
         agent.send_text(text);
-        let answer = agent.next();
-        assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(code), &id), "{text}: {answer}");
-        assert!(answer["error"]["message"].is_string() && answer["error"]["data"]["title"].is_string());
+        let response = agent.next();
+        assert_eq!((&response["error"]["code"], &response["id"]), (&json!(code), &id), "{text}: {response}");
+        assert!(response["error"]["message"].is_string() && response["error"]["data"]["title"].is_string());
     }
     agent.socket.send(Message::binary(vec![0xff, 0xfe])).unwrap();
     assert_eq!(agent.next()["error"]["code"], -32700);
@@ -43,7 +43,9 @@ fn invalid_calls_get_an_error_and_the_socket_stays_open() {
     agent.send_text(
         &json!({"jsonrpc": "2.0", "method": "session.event", "params": {"session_id": UNKNOWN}}).to_string(),
     );
-    agent.send_text(&json!({"jsonrpc": "2.0", "method": "session.start", "params": start()}).to_string());
+    agent.send_text(
+        &json!({"jsonrpc": "2.0", "method": "session.start", "params": start_params()}).to_string(),
+    );
     let session = agent.start();
     agent
         .socket
@@ -76,12 +78,12 @@ fn a_batch_gets_one_response() {
         call(json!(3), "session.output", json!({"session_id": UNKNOWN, "text": "x"})),
     ]);
     agent.send_text(&batch.to_string());
-    let answers = agent.next();
-    let mut outcomes: Vec<_> = answers
+    let responses = agent.next();
+    let mut outcomes: Vec<_> = responses
         .as_array()
         .unwrap()
         .iter()
-        .map(|answer| (answer["id"].to_string(), answer["error"]["code"].as_i64().unwrap_or(0)))
+        .map(|response| (response["id"].to_string(), response["error"]["code"].as_i64().unwrap_or(0)))
         .collect();
     outcomes.sort();
     let expected = [("\"two\"", -32601), ("1", 0), ("3", -32004), ("null", -32600)];
@@ -89,7 +91,7 @@ fn a_batch_gets_one_response() {
     // A batch of notifications gets no response.
     agent.send_text(&json!([call(Value::Null, "session.output", output)]).to_string());
     agent.send_text(&json!(vec![5; 65]).to_string());
-    assert_eq!(agent.next()["error"]["code"], -32600, "too many for one batch");
+    assert_eq!(agent.next()["error"]["code"], -32600, "too many calls in one batch");
     agent.send_text(&json!(vec![5; 64]).to_string());
     assert_eq!(agent.next().as_array().unwrap().len(), 64);
 }
@@ -109,11 +111,11 @@ fn a_flood_is_answered_call_by_call_and_affects_nobody_else() {
     other.start();
     let mut answered = Vec::new();
     while answered.len() < count {
-        let answer = agent.next();
-        assert!(answer["result"]["event_ids"].is_array(), "{answer}");
-        answered.push(answer["id"].as_u64().unwrap());
+        let response = agent.next();
+        assert!(response["result"]["event_ids"].is_array(), "{response}");
+        answered.push(response["id"].as_u64().unwrap());
     }
-    assert!(answered.is_sorted(), "responses must have the order of the calls");
+    assert!(answered.is_sorted(), "responses must be in the order of the calls");
 }
 
 #[test]
@@ -145,7 +147,7 @@ fn only_agents_are_admitted_and_only_to_their_own_sessions() {
         |token: &str| AgentWebSocket::connect(&hub, &[("Authorization", &format!("Bearer {token}"))]);
     assert_eq!(AgentWebSocket::connect(&hub, &[]).err(), Some(401));
     assert_eq!((connect(&ada).err(), connect(&eve).err()), (Some(403), Some(403)));
-    assert_eq!(connect(&admin).ok().unwrap().call_err("session.start", &start())["code"], -32003);
+    assert_eq!(connect(&admin).ok().unwrap().call_err("session.start", &start_params())["code"], -32003);
 
     let (mut bank, mut twin) = (connect(&bank).ok().unwrap(), connect(&twin).ok().unwrap());
     let session = bank.start();
@@ -153,9 +155,9 @@ fn only_agents_are_admitted_and_only_to_their_own_sessions() {
     assert_eq!(bank.next_notification()["params"]["by"], "unreachable");
     for (method, params) in [
         ("session.follow", json!({})),
-        ("session.event", event("", END)),
+        ("session.event", event_params("", END)),
         ("session.output", json!({"text": "x"})),
-        ("session.ask", question("")),
+        ("session.ask", question_params("")),
     ] {
         let to = |session: &str| {
             let mut params = params.clone();
@@ -166,7 +168,7 @@ fn only_agents_are_admitted_and_only_to_their_own_sessions() {
         assert_eq!(foreign, unknown);
         assert_eq!(foreign["code"], -32004);
     }
-    bank.call_ok("session.event", &event(&session, END));
+    bank.call_ok("session.event", &event_params(&session, END));
     assert_eq!(twin.call_err("session.follow", &json!({"session_id": session}))["code"], -32004);
     assert!(twin.notifications.is_empty(), "{:?}", twin.notifications);
 }
@@ -177,13 +179,13 @@ fn a_malformed_session_id_is_answered_like_an_unknown_one() {
     let (client, mut agent) = (hub.client(), AgentWebSocket::open(&hub));
     let http = |session: &str| {
         let path = format!("/agent/v1/sessions/{session}");
-        let replies = [
+        let responses = [
             client.post(&format!("{path}/events"), END),
             client.post(&format!("{path}/output"), "x"),
             client.post(&format!("{path}/confirmations"), "{}"),
             client.get(&format!("{path}/replies/rpl_{}", "0".repeat(32))),
         ];
-        replies.map(|reply| (reply.status, reply.body))
+        responses.map(|response| (response.status, response.body))
     };
     let mut socket = |session: &str| agent.call_err("session.follow", &json!({"session_id": session}));
     let (unknown_http, unknown_socket) = (http(UNKNOWN), socket(UNKNOWN));
@@ -204,8 +206,8 @@ fn a_malformed_reply_token_is_answered_like_an_unknown_one() {
     let http = |token: &str| {
         let path = format!("/agent/v1/sessions/{session}/replies/{token}");
         [("GET", &*path), ("GET", &format!("{path}?wait=60")), ("DELETE", &path)].map(|(method, path)| {
-            let reply = client.send(method, path, "");
-            (reply.status, reply.body)
+            let response = client.send(method, path, "");
+            (response.status, response.body)
         })
     };
     let mut socket = |token: &str| {

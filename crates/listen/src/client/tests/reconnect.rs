@@ -15,7 +15,7 @@ const NOT_FOUND: &str = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
 const NO_CONTENT: &str = "HTTP/1.1 204 No Content\r\n\r\n";
 
 /// A hub that gives one scripted response at a time, and a client that follows it. The client's backoff is a
-/// day, so every retry in a test has another reason.
+/// day, so no retry in a test is caused by the backoff.
 struct ScriptedHub {
     listener: TcpListener,
     address: Address,
@@ -44,8 +44,9 @@ impl ScriptedHub {
             String::from_utf8(bytes).unwrap()
         };
         let received = timeout(Duration::from_mins(1), request).await;
-        let received = received
-            .unwrap_or_else(|_| panic!("{expected} did not arrive: the client is waiting for its backoff"));
+        let received = received.unwrap_or_else(|_| {
+            panic!("{expected} did not arrive, because the client waits for its backoff")
+        });
         assert!(received.starts_with(expected), "{received}");
     }
 
@@ -57,7 +58,7 @@ impl ScriptedHub {
 }
 
 #[tokio::test]
-async fn after_a_sent_message_the_client_reconnects_at_once() {
+async fn after_a_sent_message_the_client_reconnects_immediately() {
     let mut hub = ScriptedHub::start().await;
     hub.expect_request("POST /aaep/v1/subscriptions", NOT_FOUND).await;
     hub.drop_stream("GET /events").await;
@@ -67,7 +68,7 @@ async fn after_a_sent_message_the_client_reconnects_at_once() {
 }
 
 #[tokio::test]
-async fn a_forgotten_subscriber_subscribes_again_at_once() {
+async fn a_client_whose_subscription_was_forgotten_subscribes_again_immediately() {
     let mut hub = ScriptedHub::start().await;
     let accepted = r#"{"type":"subscription.accepted","subscription_id":"sub_1","aaep_version":"1.0.0","producer":{"agent_id":"bank"},"honored_capabilities":{}}"#;
     let accepted = format!("HTTP/1.1 201 Created\r\nContent-Length: {}\r\n\r\n{accepted}", accepted.len());

@@ -20,7 +20,7 @@ fn reminders_come_at_half_and_a_tenth_and_the_deadline_can_be_extended() {
         "1 second",
         "only the hub extends the deadline"
     );
-    let more = "ask: Question 1 has more time. It is now open for 2 minutes.";
+    let more = "ask: Question 1 has more time. It now stays open for another 2 minutes.";
     assert_eq!(harness.receive("progress.updated", &more_time("rpl_1", 240)), [more]);
     assert_eq!(
         harness.receive("progress.updated", &more_time("rpl_1", 240)),
@@ -66,7 +66,7 @@ fn an_extension_requested_by_another_listener_applies_here_too() {
     harness.ask_confirmation("rpl_1");
     harness.advance(100_000);
     let lines = harness.receive("progress.updated", &more_time("rpl_1", 240));
-    assert_eq!(lines, ["ask: Question 1 has more time. It is now open for 2 minutes."]);
+    assert_eq!(lines, ["ask: Question 1 has more time. It now stays open for another 2 minutes."]);
     let until_end = harness.advance(139_999);
     assert_eq!(until_end.len(), 2, "both reminders are repeated: {until_end:?}");
     assert!(harness.subscriber.answer_confirmation(1, Decision::Accept, harness.now).is_ok());
@@ -98,7 +98,7 @@ fn a_request_for_more_time_without_a_response_is_reported() {
     harness.subscriber.request_more_time(1, harness.now).unwrap();
     assert_eq!(
         harness.advance(10_000),
-        ["ask: The hub did not give question 1 more time. It stays open for 115 seconds."]
+        ["ask: The hub did not give question 1 more time. It stays open for another 115 seconds."]
     );
     assert_eq!(harness.advance(10_000), [""; 0], "the missing response is reported only once");
 }
@@ -124,7 +124,7 @@ fn a_late_joiner_has_the_remaining_time() {
     harness.receive_text(&question);
     assert_eq!(
         harness.receive_text(&more),
-        ["ask: Question 1 has more time. It is now open for 90 seconds."]
+        ["ask: Question 1 has more time. It now stays open for another 90 seconds."]
     );
     // If the local clock is really wrong, the correction stays.
     let mut harness = SubscriberHarness::new();
@@ -134,7 +134,10 @@ fn a_late_joiner_has_the_remaining_time() {
     harness.now += 3_600_000;
     harness.subscriber.receive(&question, harness.now - 10_000);
     harness.drain_lines();
-    assert_eq!(harness.receive_text(&more), ["ask: Question 1 has more time. It is now open for 3 minutes."]);
+    assert_eq!(
+        harness.receive_text(&more),
+        ["ask: Question 1 has more time. It now stays open for another 3 minutes."]
+    );
 }
 
 #[test]
@@ -204,7 +207,7 @@ fn every_extension_is_announced_as_a_longer_time() {
         [(10, "10 seconds"), (15, "14 seconds"), (20, "19 seconds"), (25, "25 seconds")]
     {
         harness.now += 100;
-        let more = format!("ask: Question 1 has more time. It is now open for {remaining}.");
+        let more = format!("ask: Question 1 has more time. It now stays open for another {remaining}.");
         assert_eq!(harness.receive("progress.updated", &more_time("rpl_1", seconds)), [more]);
     }
     for (seconds, remaining) in [(13_500, "14 seconds"), (18_200, "19 seconds"), (23_000, "20 seconds")] {

@@ -23,7 +23,7 @@ fn a_question_is_announced_answered_and_settled() {
     );
     assert_eq!(
         harness.receive("state.changed", &resolution("rpl_1", "accept", "reply")),
-        ["answer: Your answer to question 1 was received: it may go ahead."]
+        ["answer: Your answer to question 1 was received: the agent may go ahead."]
     );
     assert!(harness.subscriber.questions().next().is_none());
     assert_eq!(harness.ask_confirmation("rpl_1"), ["answer: Bank asked something that is already decided."]);
@@ -31,9 +31,10 @@ fn a_question_is_announced_answered_and_settled() {
 
 #[test]
 fn a_late_answer_is_reported_as_too_late() {
-    for (decision, outcome, text) in
-        [(Decision::Reject, "accept", "it may go ahead"), (Decision::Accept, "reject", "it will not be done")]
-    {
+    for (decision, outcome, text) in [
+        (Decision::Reject, "accept", "the agent may go ahead"),
+        (Decision::Accept, "reject", "it will not be done"),
+    ] {
         let mut harness = SubscriberHarness::new();
         harness.ask_confirmation("rpl_1");
         harness.subscriber.answer_confirmation(1, decision, harness.now).unwrap();

@@ -210,22 +210,22 @@ fn text_that_a_summary_contains_is_not_repeated() {
         let mut harness = SubscriberHarness::new();
         let lines = harness
             .receive("awaiting.confirmation", &confirmation("rpl_1").replace("May I pay Ben?", summary));
-        let told = ["ask: Question 1 from Bank: Send 5 euro to Ben.", "ask: Result: It is gone."];
-        assert_eq!(lines.get(..2).unwrap(), told, "{summary}");
+        let expected = ["ask: Question 1 from Bank: Send 5 euro to Ben.", "ask: Result: It is gone."];
+        assert_eq!(lines.get(..2).unwrap(), expected, "{summary}");
     }
-    // One word more, and all of it is said.
+    // A summary with one different word is announced in full.
     for summary in
         ["May I send 50 euro to Ben?", "May I not send 5 euro to Ben?", "May I send 5 euro to Bob?"]
     {
         let mut harness = SubscriberHarness::new();
         let lines = harness
             .receive("awaiting.confirmation", &confirmation("rpl_1").replace("May I pay Ben?", summary));
-        let told = [
+        let expected = [
             format!("ask: Question 1 from Bank: {summary}"),
             "ask: What it wants to do: Send 5 euro to Ben.".to_owned(),
             "ask: Result: It is gone.".to_owned(),
         ];
-        assert_eq!(lines.get(..3).unwrap(), told);
+        assert_eq!(lines.get(..3).unwrap(), expected);
     }
     let same = confirmation("rpl_1").replace("It is gone.", "Send 5 euro to Ben");
     let lines = SubscriberHarness::new().receive("awaiting.confirmation", &same).join("\n");

@@ -1,5 +1,5 @@
-//! Resume points for transports that do not send an id with each event. SSE sends ids with events. On the other
-//! transports, a separate message reports the last event id from time to time.
+//! Resume positions for all transports except SSE. SSE sends an id with each event. On the other transports, a separate
+//! message reports the last event id from time to time.
 
 use std::sync::Arc;
 
@@ -7,22 +7,22 @@ use aaep::EventId;
 use aaep::json::JsonWriter;
 use hub::delivery::Frame;
 
-/// Maximum number of frames between two resume points.
+/// Maximum number of frames between two resume positions.
 const MAX_FRAMES_BETWEEN: usize = 32;
 
-/// Decides when to send which resume point.
+/// Decides when to send a resume position.
 #[derive(Default)]
-pub(super) struct ResumePointTracker {
-    /// Whether the listener asked for resume points.
+pub(super) struct ResumePositionTracker {
+    /// Whether the listener asked for resume positions.
     is_enabled: bool,
-    /// The last event to resume from, if it has not been sent as a resume point yet.
+    /// The last event after which the listener can resume, until it is sent as a resume position.
     pending: Option<Arc<Frame>>,
-    /// Number of frames since the last resume point was sent.
+    /// Number of frames since the last resume position was sent.
     frames_since_last: usize,
 }
 
-impl ResumePointTracker {
-    /// Creates a tracker. A disabled tracker never returns a resume point.
+impl ResumePositionTracker {
+    /// Creates a tracker. A disabled tracker never returns a resume position.
     pub(super) fn new(is_enabled: bool) -> Self {
         Self { is_enabled, ..Self::default() }
     }
@@ -39,7 +39,7 @@ impl ResumePointTracker {
         }
     }
 
-    /// Returns a resume point if one is due, which is when the queue is empty or after [`MAX_FRAMES_BETWEEN`] frames.
+    /// Returns a resume position if one is due, which is when the queue is empty or after [`MAX_FRAMES_BETWEEN`] frames.
     pub(super) fn take_due(&mut self, queue_is_empty: bool) -> Option<Arc<Frame>> {
         if self.pending.is_none() || !queue_is_empty && self.frames_since_last < MAX_FRAMES_BETWEEN {
             return None;
@@ -69,38 +69,38 @@ mod tests {
         frame.map(|frame| frame.json().to_owned())
     }
 
-    fn resume_point(id: &str) -> String {
+    fn place_message(id: &str) -> String {
         format!(r#"{{"type":"sayso:place","last_event_id":"{id}"}}"#)
     }
 
     #[test]
-    fn frames_without_an_event_id_are_no_resume_points() {
-        let mut tracker = ResumePointTracker::new(true);
+    fn frames_without_an_event_id_are_no_resume_positions() {
+        let mut tracker = ResumePositionTracker::new(true);
         tracker.record(&event("evt_1"));
         tracker.record(&event("evt_3").without_id());
-        assert_eq!(json_of(tracker.take_due(true)), Some(resume_point("evt_1")));
+        assert_eq!(json_of(tracker.take_due(true)), Some(place_message("evt_1")));
         tracker.record(&event("evt_4").without_id());
-        tracker.record(&Arc::new(Frame::resume_point("at_9")));
-        tracker.record(&Arc::new(Frame::resume_point("behind")));
-        assert_eq!(json_of(tracker.take_due(true)), None, "none of these frames is a resume point");
+        tracker.record(&Arc::new(Frame::resume_position("at_9")));
+        tracker.record(&Arc::new(Frame::resume_position("behind")));
+        assert_eq!(json_of(tracker.take_due(true)), None, "none of these frames is a resume position");
     }
 
     #[test]
-    fn a_resume_point_is_due_when_the_queue_is_empty_or_after_enough_frames() {
-        let mut tracker = ResumePointTracker::new(true);
+    fn a_resume_position_is_due_when_the_queue_is_empty_or_after_enough_frames() {
+        let mut tracker = ResumePositionTracker::new(true);
         for number in 1..MAX_FRAMES_BETWEEN {
             tracker.record(&event(&format!("evt_{number}")));
             assert_eq!(json_of(tracker.take_due(false)), None);
         }
         tracker.record(&event("evt_32"));
-        assert_eq!(json_of(tracker.take_due(false)), Some(resume_point("evt_32")));
+        assert_eq!(json_of(tracker.take_due(false)), Some(place_message("evt_32")));
         tracker.record(&event("evt_33"));
-        assert_eq!(json_of(tracker.take_due(true)), Some(resume_point("evt_33")));
+        assert_eq!(json_of(tracker.take_due(true)), Some(place_message("evt_33")));
     }
 
     #[test]
     fn a_disabled_tracker_sends_nothing() {
-        let mut tracker = ResumePointTracker::new(false);
+        let mut tracker = ResumePositionTracker::new(false);
         tracker.record(&event("evt_1"));
         assert_eq!(json_of(tracker.take_due(true)), None);
     }

@@ -1,13 +1,12 @@
-// The voice: writes the announcements of the queue into live regions, one at a time.
+// The announcer: writes the announcements of the queue into live regions, one at a time.
 //
-// The regions are in the page from the start, and each text is inserted as a new element, because Orca reads such insertions in Firefox and Chromium.
+// The regions are in the page from the start, and each text is inserted as a new element, because Orca reads such insertions in both Firefox and Chromium.
 // `ariaNotify` is not used: screen readers without support for it stay silent, and a page cannot detect that.
-
 
 import { phrases } from "./phrases.js";
 import { joinParts, separatorAfter } from "./wording.js";
 
-export class Voice {
+export class Announcer {
   #queue;
   #clock;
   #show;
@@ -16,14 +15,15 @@ export class Voice {
   #timer;
 
   /**
-   * `show` shows a question when it is due, or returns the parts to announce if it cannot. `isTyping` returns whether the person is typing.
+   * `show` shows a question. If another dialog is open, it returns parts to announce instead. `isTyping` returns whether the person is
+   * typing.
    */
   constructor(queue, { clock, show, isTyping }) {
     this.#queue = queue;
     this.#clock = clock;
     this.#show = show;
     this.#isTyping = isTyping;
-    this.#regions = [regions(document)];
+    this.#regions = [findLiveRegions(document)];
   }
 
   announce(announcement) {
@@ -41,9 +41,9 @@ export class Voice {
     this.#step();
   }
 
-  /** Announces inside a dialog from now on. While a modal dialog is open, not every screen reader reads regions outside of it. */
+  /** Announces inside a dialog from now on, because not every screen reader reads live regions outside an open modal dialog. */
   moveInto(dialog) {
-    this.#regions.push(regions(dialog));
+    this.#regions.push(findLiveRegions(dialog));
   }
 
   moveOut() {
@@ -73,14 +73,14 @@ export class Voice {
     const { polite, assertive } = this.#regions.at(-1);
     const [region, other] = critical ? [assertive, polite] : [polite, assertive];
     const paragraph = document.createElement("p");
-    paragraph.append(...spans(parts));
+    paragraph.append(...createSpans(parts));
     other.replaceChildren();
     region.replaceChildren(paragraph);
   }
 }
 
 /** Turns parts into elements. A producer's text never becomes markup. */
-export function spans(parts) {
+export function createSpans(parts) {
   return parts.flatMap((part, index, all) => {
     const span = document.createElement("span");
     span.textContent = part.text;
@@ -97,9 +97,9 @@ export function spans(parts) {
 export function setParts(element, parts) {
   element.lang = phrases.lang;
   if (parts.every((part) => part.lang === phrases.lang)) element.textContent = joinParts(parts);
-  else element.replaceChildren(...spans(parts));
+  else element.replaceChildren(...createSpans(parts));
 }
 
-function regions(root) {
+function findLiveRegions(root) {
   return { polite: root.querySelector("[aria-live=polite]"), assertive: root.querySelector("[aria-live=assertive]") };
 }

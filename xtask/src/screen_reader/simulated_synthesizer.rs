@@ -1,5 +1,5 @@
-//! A simulated voice. It speaks one text after another, each for as long as espeak-ng would need, unless it is stopped. It
-//! records the texts and the key presses between them.
+//! A simulated speech synthesizer. It makes no sound. It handles one text after another, each for as long as espeak-ng
+//! would speak it, and can be stopped. It records the texts and the key presses between them.
 
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use super::transcript::{EntryStatus, Transcript, TranscriptEntry};
 const WORDS_PER_MINUTE: &str = "175";
 /// How long to wait for an expected text. This is long, because the machine may be slow.
 const SPEECH_TIMEOUT: Duration = Duration::from_mins(3);
-/// How long the voice must be silent before the screen reader counts as finished.
+/// How long the synthesizer must be silent before the screen reader counts as finished.
 const SILENCE_DURATION: Duration = Duration::from_secs(3);
 
 /// Receives the events of an utterance.
@@ -26,13 +26,13 @@ pub(super) enum SpeechEvent {
     Cancelled,
 }
 
-pub(super) struct SimulatedVoice {
-    state: Mutex<VoiceState>,
+pub(super) struct SimulatedSynthesizer {
+    state: Mutex<SynthesizerState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct VoiceState {
+struct SynthesizerState {
     scenarios: Vec<Transcript>,
     queue: std::collections::VecDeque<Utterance>,
     /// The id of the current utterance, until it ends or is cancelled.
@@ -48,20 +48,21 @@ struct Utterance {
     observer: Arc<dyn SpeechObserver>,
 }
 
-impl SimulatedVoice {
-    /// Starts a voice that speaks until the process ends.
+impl SimulatedSynthesizer {
+    /// Starts a synthesizer that runs until the process ends.
     pub(super) fn start() -> Arc<Self> {
         // Entries before the first scenario are recorded too, but not used.
-        let state = VoiceState { scenarios: vec![Transcript::default()], ..VoiceState::default() };
-        let voice = Arc::new(Self { state: Mutex::new(state), changed: Condvar::new() });
-        let speaker = Arc::clone(&voice);
+        let state =
+            SynthesizerState { scenarios: vec![Transcript::default()], ..SynthesizerState::default() };
+        let synthesizer = Arc::new(Self { state: Mutex::new(state), changed: Condvar::new() });
+        let speaker = Arc::clone(&synthesizer);
         std::thread::spawn(move || {
             loop {
                 let utterance = speaker.take_next();
                 speaker.speak(&utterance);
             }
         });
-        voice
+        synthesizer
     }
 
     /// Adds a text to the queue.
@@ -106,8 +107,9 @@ impl SimulatedVoice {
     /// Waits until this text was heard to its end in the current scenario.
     pub(super) fn wait_for(&self, text: &str) -> Result<(), String> {
         let state = self.state();
-        let missing =
-            |state: &mut VoiceState| !state.scenarios.last().is_some_and(|scenario| scenario.was_heard(text));
+        let missing = |state: &mut SynthesizerState| {
+            !state.scenarios.last().is_some_and(|scenario| scenario.was_heard(text))
+        };
         let (_state, wait) = self
             .changed
             .wait_timeout_while(state, SPEECH_TIMEOUT, missing)
@@ -115,7 +117,7 @@ impl SimulatedVoice {
         if wait.timed_out() { Err(format!("`{text}` was never heard")) } else { Ok(()) }
     }
 
-    /// Waits until the voice is silent.
+    /// Waits until the synthesizer is silent.
     pub(super) fn wait_for_quiet(&self) -> Result<(), String> {
         let deadline = Instant::now() + SPEECH_TIMEOUT;
         while Instant::now() < deadline {
@@ -164,18 +166,18 @@ impl SimulatedVoice {
             .notify(utterance.id, if is_complete { SpeechEvent::Ended } else { SpeechEvent::Cancelled });
     }
 
-    fn state(&self) -> MutexGuard<'_, VoiceState> {
+    fn state(&self) -> MutexGuard<'_, SynthesizerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn finish_change(&self, mut state: MutexGuard<'_, VoiceState>) {
+    fn finish_change(&self, mut state: MutexGuard<'_, SynthesizerState>) {
         state.change_count += 1;
         drop(state);
         self.changed.notify_all();
     }
 }
 
-impl VoiceState {
+impl SynthesizerState {
     fn write(&mut self, entry: TranscriptEntry) -> (usize, usize) {
         let scenario = self.scenarios.len() - 1;
         let index = self.scenarios.last_mut().map_or(0, |scenario| scenario.add_entry(entry));
