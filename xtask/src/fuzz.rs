@@ -9,7 +9,16 @@ use std::process::Command;
 use crate::stage::{StageLog, cargo, command_output, in_parallel, root};
 
 /// The targets in `fuzz/`.
-const TARGETS: [&str; 6] = ["parser", "validator", "session", "envelope", "asp_session", "listener"];
+const TARGETS: [&str; 8] = [
+    "parser",
+    "validator",
+    "session",
+    "envelope",
+    "asp_session",
+    "listener",
+    "bound_arguments",
+    "token_file",
+];
 
 /// Number of inputs for each target.
 pub(crate) const RUNS: u64 = 200_000;

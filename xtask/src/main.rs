@@ -7,6 +7,7 @@ mod conformance;
 mod debian;
 mod fuzz;
 mod interop;
+mod mutants;
 mod npm;
 mod oracle;
 mod page_node_tests;
@@ -19,6 +20,7 @@ mod test_programs;
 
 use std::process::ExitCode;
 
+use mutants::MutationSelection;
 use stage::{Plan, StageLane};
 
 const USAGE: &str = "usage: cargo xtask COMMAND
@@ -40,6 +42,9 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   page                 tests the modules of the listening page that need no browser, in Node
   rules [N]            runs each rule's tests with the rule switched off, and checks that the tests fail; N selects every Nth rule
   fuzz [RUNS]          fuzzes each target, 200000 runs by default
+  mutants [--in-diff REF] [PATH...]
+                       installs cargo-mutants, changes the code that decides about consent and access, one expression at a time, and
+                       checks that the tests notice; only in lines that differ from REF, or only in these files. Takes hours
   bench [NAME] [quick] runs all benchmarks, or one; `quick` only checks that they run";
 
 const FORMAT: [&str; 3] = ["fmt", "--all", "--check"];
@@ -100,6 +105,9 @@ fn main() -> ExitCode {
         ["rules", step] if let Some(step) = parse_positive(step) => add_rules_stage(&mut plan, step),
         ["fuzz"] => add_fuzz_stage(&mut plan, fuzz::RUNS),
         ["fuzz", runs] if let Some(runs) = parse_positive(runs) => add_fuzz_stage(&mut plan, runs),
+        ["mutants", ref arguments @ ..] if let Some(selection) = MutationSelection::parse(arguments) => {
+            plan.add("mutants", StageLane::Compile, &[], move |log| mutants::run(log, &selection));
+        }
         ["bench"] => bench::add_stages(&mut plan, None, false),
         ["bench", "quick"] => bench::add_stages(&mut plan, None, true),
         ["bench", name] => bench::add_stages(&mut plan, Some(name), false),

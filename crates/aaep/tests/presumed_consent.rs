@@ -72,6 +72,7 @@ fn question(token: &str) -> Confirmation<&str> {
         timeout_seconds: 60,
         accept_by_default: false,
         irreversible: Some(true),
+        high_risk: true,
         may_accept: true,
         may_reject: true,
         tool: None,

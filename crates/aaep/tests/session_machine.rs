@@ -444,6 +444,7 @@ fn confirmation(token: &'static str) -> Confirmation<&'static str> {
         timeout_seconds: TIMEOUT_SECONDS,
         accept_by_default: false,
         irreversible: Some(true),
+        high_risk: true,
         may_accept: true,
         may_reject: true,
         tool: None,

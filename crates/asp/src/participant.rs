@@ -182,7 +182,7 @@ impl Participant {
         now: UnixMillis,
         random: &mut impl Random,
     ) -> Result<SentMessage, AspError> {
-        self.send_with(body, None, ReceiverChecks::default(), now, random)
+        self.send_with(body, None, ReceiverChecks::PASSED, now, random)
     }
 
     /// Like [`Self::send`], with constraints on the answer and with the sender's own checks, such as whether the

@@ -1,6 +1,7 @@
 //! The `sayso` command: parses the arguments, runs a subcommand and returns its exit code.
 
 mod asp;
+mod backup;
 mod capture;
 mod demo;
 mod file;
@@ -48,6 +49,10 @@ enum CliCommand {
     /// Create access tokens for agents and listeners.
     #[command(subcommand)]
     Token(token::TokenCommand),
+    /// Copy the data of a hub, running or stopped, to a new folder.
+    Backup(backup::BackupArgs),
+    /// Check a backup and put it into an empty data folder.
+    Restore(backup::RestoreArgs),
     /// Check events, messages and recordings against the rules of AAEP.
     Validate(validate::Arguments),
     /// Record events and messages to a file, to check or replay them later.
@@ -87,6 +92,8 @@ fn main() -> ExitCode {
         CliCommand::Listen(arguments) => listen::run(&arguments),
         CliCommand::Capture(arguments) => capture::run(&arguments),
         CliCommand::Replay(arguments) => replay::run(&arguments),
+        CliCommand::Backup(arguments) => backup::back_up(&arguments),
+        CliCommand::Restore(arguments) => backup::restore(&arguments),
         CliCommand::Token(command) => token::run(&command),
         CliCommand::Manifest(command) => manifest::run(&command),
         CliCommand::Asp(command) => asp::run(&command),

@@ -1,19 +1,40 @@
 //! `sayso token`: access tokens for agents and listeners.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use hub::{Role, Scope};
-use wire::auth::{NewToken, Tokens};
+use hub::{AgentNaming, Role, Scope};
+use seal::{Timestamp, UnixMillis};
+use wire::auth::{NewToken, TokenEntry, Tokens};
 
 use crate::ExitStatus;
 use crate::file::{CommandError, create_private_dir};
-use crate::output::{print_stderr, print_stdout};
+use crate::output::{print_stderr, print_stdout, printable};
+use crate::serve::parse_duration_ms;
 
 #[derive(Subcommand)]
 pub(crate) enum TokenCommand {
     /// Create a token, print it once, and store its hash.
     New(NewTokenArgs),
+    /// List the tokens: their names, roles, rights and times. The tokens themselves are not stored.
+    List(TokenFileArgs),
+    /// Remove a token from the file.
+    Revoke(RevokeTokenArgs),
+}
+
+#[derive(clap::Args)]
+pub(crate) struct TokenFileArgs {
+    /// Token file. The default is the token file of a hub started in this folder.
+    #[arg(long, value_name = "FILE", default_value = "sayso-data/tokens")]
+    tokens: PathBuf,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct RevokeTokenArgs {
+    /// Name of the token.
+    name: String,
+    #[command(flatten)]
+    file: TokenFileArgs,
 }
 
 #[derive(clap::Args)]
@@ -27,12 +48,20 @@ pub(crate) struct NewTokenArgs {
     /// Agent id that the holder of an agent token may use.
     #[arg(long, value_name = "ID")]
     agent_id: Option<String>,
+    /// Let this token use an agent id that belongs to another token, because both are the same agent.
+    #[arg(long, requires = "agent_id")]
+    share_agent_id: bool,
+    /// Name that people hear for the agent. Without it the agent names itself, and the name counts as unverified.
+    #[arg(long, value_name = "TEXT", requires = "agent_id")]
+    display_name: Option<String>,
     /// What a listener may hear, as agent:NAME or person:NAME. Can be repeated. Default: everything.
     #[arg(long, value_name = "SCOPE")]
     scope: Vec<String>,
-    /// Token file. The default is the token file of a hub started in this folder.
-    #[arg(long, value_name = "FILE", default_value = "sayso-data/tokens")]
-    tokens: PathBuf,
+    /// How long the token is valid, such as 12h or 90d. Default: until it is revoked.
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration_ms)]
+    expires: Option<i64>,
+    #[command(flatten)]
+    file: TokenFileArgs,
 }
 
 fn parse_role(text: &str) -> Result<Role, String> {
@@ -40,28 +69,95 @@ fn parse_role(text: &str) -> Result<Role, String> {
 }
 
 pub(crate) fn run(command: &TokenCommand) -> Result<ExitStatus, CommandError> {
-    let TokenCommand::New(arguments) = command;
+    match command {
+        TokenCommand::New(arguments) => create(arguments),
+        TokenCommand::List(arguments) => list(&arguments.tokens),
+        TokenCommand::Revoke(arguments) => revoke(&arguments.name, &arguments.file.tokens),
+    }
+}
+
+/// How to make a running hub use a changed file.
+const RELOAD_HINT: &str =
+    "A running hub reads the file again after SIGHUP: kill -HUP PID, or systemctl reload sayso.";
+
+fn create(arguments: &NewTokenArgs) -> Result<ExitStatus, CommandError> {
     let mut scope = Scope::default();
     for part in &arguments.scope {
         scope.add(part).map_err(|why| why.to_string())?;
     }
+    let now = wire::unix_now();
     let new_token = NewToken {
-        name: arguments.name.clone(),
-        role: arguments.role,
         agent_id: arguments.agent_id.clone(),
+        shares_agent_id: arguments.share_agent_id,
+        display_name: arguments.display_name.clone(),
         scope,
+        expires_at: arguments.expires.map(|duration_ms| now.saturating_add(duration_ms)),
+        ..NewToken::new(&arguments.name, arguments.role, now)
     };
-    if let Some(folder) = arguments.tokens.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+    let path = &arguments.file.tokens;
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         // If this fails, writing the file fails too, and that error is reported.
         let _ = create_private_dir(folder);
     }
-    let token = Tokens::append(&arguments.tokens, &new_token, &mut seal::SystemRandom)
-        .map_err(|why| why.to_string())?;
+    let token = Tokens::append(path, &new_token, &mut seal::SystemRandom).map_err(|why| why.to_string())?;
     let printed = print_stdout(&format!("{token}\n"));
     print_stderr(&format!(
-        "This token is not shown again; {} stores only its hash. A running hub reads the file again after SIGHUP: \
-        kill -HUP PID, or systemctl reload sayso.",
-        arguments.tokens.display()
+        "This token is not shown again; {} stores only its hash. {RELOAD_HINT}",
+        path.display()
     ));
     Ok(printed)
+}
+
+fn list(path: &Path) -> Result<ExitStatus, CommandError> {
+    let tokens = Tokens::load(path).map_err(|why| why.to_string())?;
+    let now = wire::unix_now();
+    let header =
+        ["NAME", "ROLE", "AGENT ID", "DISPLAY NAME", "SCOPE", "CREATED", "EXPIRES"].map(str::to_owned);
+    let rows: Vec<_> =
+        std::iter::once(header).chain(tokens.entries().iter().map(|entry| row(entry, now))).collect();
+    let width_of = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: [usize; COLUMNS] = std::array::from_fn(width_of);
+    let mut text = String::new();
+    for row in &rows {
+        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
+        text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
+        text.push('\n');
+    }
+    Ok(print_stdout(&text))
+}
+
+const COLUMNS: usize = 7;
+
+fn row(entry: &TokenEntry, now: UnixMillis) -> [String; COLUMNS] {
+    let principal = &entry.principal;
+    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+    let format_time = |at: UnixMillis| Timestamp::from_unix_millis(at).map(|at| at.to_string());
+    let expiry = principal.expires_at.map(|at| {
+        let note = if entry.is_expired(now) { " (expired)" } else { "" };
+        or_dash(format_time(at)) + note
+    });
+    let agent_id = principal.agent_id.as_deref().map(|id| {
+        let note = if entry.shares_agent_id { " (shared)" } else { "" };
+        printable(id) + note
+    });
+    let display_name = match &principal.naming {
+        AgentNaming::Token(name) => Some(printable(name)),
+        _ => None,
+    };
+    let scope: Vec<_> = principal.scope.entries().map(|entry| printable(&entry)).collect();
+    [
+        printable(&principal.name),
+        principal.role.as_str().to_owned(),
+        or_dash(agent_id),
+        or_dash(display_name),
+        if scope.is_empty() { "everything".to_owned() } else { scope.join(",") },
+        or_dash(entry.created_at.and_then(format_time)),
+        expiry.unwrap_or_else(|| "never".to_owned()),
+    ]
+}
+
+fn revoke(name: &str, path: &Path) -> Result<ExitStatus, CommandError> {
+    Tokens::revoke(path, name).map_err(|why| why.to_string())?;
+    print_stderr(&format!("The token {name:?} is removed from {}. {RELOAD_HINT}", path.display()));
+    Ok(ExitStatus::Success)
 }

@@ -10,11 +10,13 @@ use crate::output::{print_stderr, printable};
 use crate::{Arguments, ExitStatus};
 
 /// Example arguments for each command that has required arguments.
-const EXAMPLES: [(&str, &str); 8] = [
+const EXAMPLES: [(&str, &str); 10] = [
     ("listen", "http://127.0.0.1:8787"),
     ("capture", "http://127.0.0.1:8787 --output session.jsonl"),
     ("replay", "session.jsonl"),
     ("token new", "--role listener --name ada"),
+    ("backup", "--data sayso-data backup-1"),
+    ("restore", "backup-1 --data sayso-data"),
     ("manifest sign", "manifest.json"),
     ("manifest verify", "manifest.jws --jwk public.json"),
     ("asp trace", "transcript.jsonl"),

@@ -8,6 +8,7 @@
 )]
 
 mod asp;
+mod attacks;
 mod checklist;
 mod demo;
 #[cfg(unix)]

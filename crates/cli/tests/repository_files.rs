@@ -1,5 +1,5 @@
-//! Checks on the repository's files: every test file is run, every path in ARCHITECTURE.md exists, and every cited
-//! decision is explained.
+//! Checks on the repository's files: every test file is run, every path in ARCHITECTURE.md exists, every test in
+//! docs/security.md exists, and every cited decision is explained.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -61,6 +61,35 @@ fn a_missing_crate_path_is_reported() {
         ]
     );
     assert_eq!(missing(&root, &paths), ["crates/cli/src/no_such_file.rs", "crates/no_such_crate/src/"]);
+}
+
+#[test]
+fn every_test_in_the_security_document_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let document = fs::read_to_string(root.join("docs/security.md")).unwrap();
+    let tests: Vec<&str> = crate_paths(&document).into_iter().filter(|path| path.contains("::")).collect();
+    assert!(tests.len() > 50, "found only {} tests in docs/security.md", tests.len());
+    assert_eq!(missing_tests(&root, &tests), Vec::<&str>::new(), "docs/security.md names missing tests");
+}
+
+#[test]
+fn a_missing_test_is_reported() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let here = "crates/cli/tests/repository_files.rs";
+    let tests = ["a_missing_test_is_reported", "a_missing_test", "no_such_test"]
+        .map(|name| format!("{here}::{name}"));
+    let mut tests: Vec<&str> = tests.iter().map(String::as_str).collect();
+    tests.push("crates/no_such_file.rs::a_missing_test_is_reported");
+    assert_eq!(missing_tests(&root, &tests), tests[1..]);
+}
+
+/// Returns the tests, written as `path::name`, that do not exist below `root`.
+fn missing_tests<'p>(root: &Path, tests: &[&'p str]) -> Vec<&'p str> {
+    let exists = |test: &&str| {
+        let (path, name) = test.split_once("::").unwrap();
+        fs::read_to_string(root.join(path)).is_ok_and(|text| text.contains(&format!("fn {name}(")))
+    };
+    tests.iter().copied().filter(|test| !exists(test)).collect()
 }
 
 /// Returns the paths in backticks that start with `crates/`. Skips fenced code blocks.

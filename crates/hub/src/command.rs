@@ -4,6 +4,7 @@ use aaep::consent::{ConsentMessage, IgnoreReason};
 use aaep::json::{Doc, SyntaxError, Tape, TapeWriter};
 use aaep::message::{Message, SubscriptionRenegotiate, SubscriptionRequest};
 use aaep::{ReplyToken, SessionId, SubscriptionId, UnixMillis};
+use seal::Digest;
 
 use crate::delivery::Frame;
 pub use crate::reply::{EndReason, HubReply, LimitReached, MalformedRequest, QuestionOutcome, Unavailable};
@@ -47,11 +48,22 @@ pub enum HubCommand {
     },
     /// The hub shuts down: every connection receives a `subscription.close`.
     ShutDown,
+    /// Keeps the journal's main file unchanged, so that `sayso backup` can copy it. Only the hub's own process sends this.
+    PauseCheckpoints,
+    /// Ends the pause. The reply says whether the file stayed unchanged.
+    ResumeCheckpoints,
     /// Replaces the set of valid tokens. Connections with any other token are closed, and their messages have no
     /// effect.
     SetValidTokens {
         /// The principals whose tokens are valid.
         principals: Vec<Principal>,
+    },
+    /// A browser has signed out. Closes the subscriptions that it opened or attached to.
+    EndSignIn {
+        /// The hash of the token that the browser signed in with.
+        token_digest: Digest,
+        /// The id of the sign-in; `None` ends every sign-in with the token.
+        id: Option<[u8; 16]>,
     },
     /// A message from a listener.
     SendMessage {

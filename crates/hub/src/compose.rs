@@ -50,8 +50,11 @@ pub(crate) enum SaysoExtension<'e> {
     /// The hub wrote the event's text, which only describes the state. A listener that has its own phrases for states
     /// can ignore the text. The JSON member is `"words": "hub"`. `has_gap` says whether the listener missed events.
     HubText { has_gap: bool },
-    /// The call that a question or an event is bound to.
-    Call { tool: &'e str, digest: Option<Digest> },
+    /// The call that a question or an event is bound to. A question contains the arguments, so that people can hear what
+    /// they permit.
+    Call { tool: &'e str, digest: Option<Digest>, arguments: Option<OwnedDoc> },
+    /// The session's agent has a name that its token or the hub's program vouches for.
+    VerifiedName,
     /// The event is a reminder of this question.
     ReminderOf(ReplyToken),
     /// The question's deadline was extended.
@@ -71,11 +74,19 @@ impl SaysoExtension<'_> {
                 }
                 out.plain_member("words", "hub");
             }
-            Self::Call { tool, digest } => {
+            Self::Call { tool, digest, arguments } => {
                 write_text(out, "tool", tool);
                 if let Some(digest) = digest {
                     write_text(out, "action_digest", &digest.to_string());
                 }
+                if let Some(arguments) = arguments {
+                    out.plain_key("arguments");
+                    out.copy(&arguments.doc().root());
+                }
+            }
+            Self::VerifiedName => {
+                out.plain_key("verified_name");
+                out.boolean(true);
             }
             Self::ReminderOf(token) => write_text(out, "reminds_of", token.as_str()),
             Self::DeadlineExtended { token, deadline } => {
@@ -365,7 +376,7 @@ mod tests {
         compose_with(body, None)
     }
 
-    const CALL: SaysoExtension<'_> = SaysoExtension::Call { tool: "x", digest: None };
+    const CALL: SaysoExtension<'_> = SaysoExtension::Call { tool: "x", digest: None, arguments: None };
 
     fn compose_with(body: &str, extension: Option<&SaysoExtension<'_>>) -> Result<String, InvalidEvent> {
         let (producer, hints) = (

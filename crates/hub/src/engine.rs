@@ -81,6 +81,13 @@ struct TurnRunner {
 
 impl TurnRunner {
     fn run_turn(&mut self, requests: impl IntoIterator<Item = Request>) {
+        self.run_one_turn(requests);
+        while self.core.has_queued_requests() {
+            self.run_one_turn([]);
+        }
+    }
+
+    fn run_one_turn(&mut self, requests: impl IntoIterator<Item = Request>) {
         let mut outputs = self.core.run_turn(requests, (self.clock)());
         if !outputs.is_empty() {
             (self.perform)(&mut outputs);

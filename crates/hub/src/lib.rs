@@ -8,6 +8,7 @@
 //! - [`Principal`]: an authenticated caller and its permissions.
 //! - [`telemetry`]: counters and log events for operators.
 
+mod bound_arguments;
 pub mod command;
 mod compose;
 mod core;
@@ -20,10 +21,11 @@ mod reply;
 mod scope;
 pub mod telemetry;
 
+pub use bound_arguments::ArgumentLimits;
 pub use core::Core;
 pub use engine::Engine;
 pub use limits::HubLimits;
-pub use principal::{Principal, Role};
+pub use principal::{AgentNaming, Principal, Role, SignIn};
 pub use scope::{InvalidScope, Scope};
 pub use telemetry::HubCounters;
 

@@ -3,11 +3,15 @@
 use aaep::{consent, shaping};
 use journal::Retention;
 
+use crate::ArgumentLimits;
+
 /// The limits that the hub enforces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HubLimits {
     /// Maximum number of open sessions.
     pub sessions: usize,
+    /// Maximum number of open sessions per token. Not checked for callers without a token.
+    pub sessions_per_principal: usize,
     /// Maximum number of open subscriptions.
     pub subscriptions: usize,
     /// Maximum number of open subscriptions per principal. Not checked without authentication, because then all
@@ -16,14 +20,31 @@ pub struct HubLimits {
     /// Maximum number of critical events from one agent for one person per minute. Questions do not count; they have
     /// their own limits.
     pub criticals_per_minute: usize,
-    /// Maximum number of questions from one agent to one person per minute.
+    /// Maximum number of questions from one agent to one person per minute. A person is whoever listens with one token.
     pub questions_per_minute: usize,
+    /// Maximum number of questions from all agents together to one person per minute.
+    pub total_questions_per_minute: usize,
     /// Maximum number of events in one request.
     pub events_per_request: usize,
+    /// Maximum size of the events of one request with their envelopes, in bytes.
+    pub bytes_per_request: usize,
+    /// Size of the events and stored replies of one turn, in bytes, above which further requests wait for the next turn.
+    pub bytes_per_turn: usize,
+    /// Number of bytes, with envelopes, that one token may publish per minute. Not checked for callers without a token.
+    pub bytes_per_minute: usize,
+    /// Maximum number of characters of each name and each value in a session's `producer` and `localization_hints`, which
+    /// are copied into every event.
+    pub shared_member_chars: usize,
+    /// Maximum size of a session's `producer`, and of its `localization_hints`, in bytes.
+    pub shared_object_bytes: usize,
+    /// Maximum number of characters of an idempotency key.
+    pub idempotency_key_chars: usize,
     /// Maximum number of open tools in one session. The same maximum applies to open outputs and to open questions.
     pub open_per_session: usize,
     /// Limits for questions.
     pub questions: consent::ConsentLimits,
+    /// Limits for the arguments that a question shows to listeners.
+    pub arguments: ArgumentLimits,
     /// How long a session stays open after its agent was last heard from, in milliseconds.
     pub lease_ms: i64,
     /// How long a subscription waits for its first connection, in milliseconds.
@@ -56,13 +77,22 @@ impl Default for HubLimits {
     fn default() -> Self {
         Self {
             sessions: 10_000,
+            sessions_per_principal: 1_000,
             subscriptions: 100_000,
             subscriptions_per_principal: 1_000,
             criticals_per_minute: 60,
             questions_per_minute: 120,
+            total_questions_per_minute: 240,
             events_per_request: 1_000,
+            bytes_per_request: 4 << 20,
+            bytes_per_turn: 32 << 20,
+            bytes_per_minute: 64 << 20,
+            shared_member_chars: 256,
+            shared_object_bytes: 2_048,
+            idempotency_key_chars: 256,
             open_per_session: 256,
             questions: consent::ConsentLimits::default(),
+            arguments: ArgumentLimits::default(),
             lease_ms: 300_000,
             attach_window_ms: 30_000,
             resume_window_ms: 30_000,
@@ -73,7 +103,12 @@ impl Default for HubLimits {
             shaping: shaping::ShaperLimits::default(),
             requests_per_turn: 1_024,
             max_sleep_ms: 1_000,
-            retention: Retention { max_rows_per_step: 200, ..Retention::default() },
+            retention: Retention {
+                max_idempotency_key_age_ms: Some(24 * 60 * 60 * 1000),
+                max_idempotency_keys_per_principal: Some(100_000),
+                max_rows_per_step: 200,
+                ..Retention::default()
+            },
             trim_interval_ms: 60_000,
         }
     }

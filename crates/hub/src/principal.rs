@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use seal::Digest;
+use seal::{Digest, UnixMillis};
 
 use crate::Scope;
 
@@ -49,6 +49,28 @@ impl Role {
     }
 }
 
+/// Who vouches for the name that listeners hear for an agent (`producer.agent_name`).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum AgentNaming {
+    /// Nobody: the agent names itself.
+    #[default]
+    SelfDeclared,
+    /// The token, which has this name. The agent cannot change it.
+    Token(Arc<str>),
+    /// The program that runs the hub: the agent is a part of it and names itself.
+    InProcess,
+}
+
+/// A browser's sign-in, with which it uses a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SignIn {
+    /// The random id of the sign-in.
+    pub id: [u8; 16],
+    /// When the browser must sign in again.
+    pub expires_at: UnixMillis,
+}
+
 /// A caller that presented a token, or that needs none.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Principal {
@@ -64,6 +86,12 @@ pub struct Principal {
     pub is_unauthenticated: bool,
     /// The hash of the token that the principal presented, if any.
     pub token_digest: Option<Digest>,
+    /// When the token expires, if ever.
+    pub expires_at: Option<UnixMillis>,
+    /// The browser sign-in that stands for the token, if any.
+    pub sign_in: Option<SignIn>,
+    /// Who vouches for the agent's name.
+    pub naming: AgentNaming,
 }
 
 impl Principal {
@@ -76,10 +104,48 @@ impl Principal {
             scope: Arc::default(),
             is_unauthenticated: true,
             token_digest: None,
+            expires_at: None,
+            sign_in: None,
+            naming: AgentNaming::SelfDeclared,
         }
     }
 
-    /// Whether the principal may publish as an agent.
+    /// Whether the principal presented a token. Limits per token do not apply without authentication, nor to an agent in the hub's
+    /// own process.
+    pub fn has_token(&self) -> bool {
+        self.token_digest.is_some()
+    }
+
+    /// Whether both have the same token with the same rights. Their browser sign-ins may differ.
+    pub fn has_same_token(&self, other: &Self) -> bool {
+        let Self {
+            name,
+            role,
+            agent_id,
+            scope,
+            is_unauthenticated,
+            token_digest,
+            expires_at,
+            sign_in: _,
+            naming,
+        } = self;
+        token_digest.is_some()
+            && *token_digest == other.token_digest
+            && *name == other.name
+            && *role == other.role
+            && *agent_id == other.agent_id
+            && *scope == other.scope
+            && *is_unauthenticated == other.is_unauthenticated
+            && *expires_at == other.expires_at
+            && *naming == other.naming
+    }
+
+    /// Returns when the principal's token or browser sign-in expires, whichever is first.
+    pub fn valid_until(&self) -> Option<UnixMillis> {
+        self.expires_at.into_iter().chain(self.sign_in.map(|sign_in| sign_in.expires_at)).min()
+    }
+
+    /// Whether it may publish as an agent.
     pub fn can_publish(&self) -> bool {
         self.role == Role::Agent || self.is_unauthenticated
     }

@@ -146,7 +146,8 @@ pub struct QuestionOutcome {
     pub answer: QuestionAnswer,
     /// What resolved the question.
     pub by: ResolvedBy,
-    /// The receipt; `None` if the journal holds it in a format that this version cannot read.
+    /// The receipt without the replier's subscription, which agents must not know; `None` if the journal holds it in a
+    /// format that this version cannot read.
     pub receipt: Option<Arc<Receipt>>,
 }
 
@@ -156,7 +157,7 @@ impl QuestionOutcome {
         Self {
             answer: resolution.answer.clone(),
             by: resolution.resolved_by,
-            receipt: Some(Arc::new(resolution.receipt())),
+            receipt: Some(Arc::new(resolution.receipt().without_subscription())),
         }
     }
 
@@ -167,7 +168,7 @@ impl QuestionOutcome {
             Some(receipt) => Self {
                 answer: receipt.resolution().answer.clone(),
                 by: receipt.resolution().resolved_by,
-                receipt: Some(Arc::new(receipt)),
+                receipt: Some(Arc::new(receipt.without_subscription())),
             },
             None => Self {
                 answer: QuestionAnswer::Decision(Decision::Reject),
@@ -245,6 +246,45 @@ pub enum MalformedRequest {
     /// The request has arguments, but no tool.
     #[error("arguments are given without a tool")]
     NoTool,
+    /// The request has this member twice.
+    #[error("{0} is given twice")]
+    DuplicateMember(&'static str),
+    /// The arguments are too long to be announced.
+    #[error("the arguments are too long for a person to hear; they may have at most {max} bytes")]
+    ArgumentsTooLong {
+        /// Maximum size in bytes.
+        max: usize,
+    },
+    /// The idempotency key is too long.
+    #[error("an idempotency key may have at most {max} characters")]
+    IdempotencyKeyTooLong {
+        /// Maximum number of characters.
+        max: usize,
+    },
+    /// The events of the request are too large with their envelopes.
+    #[error(
+        "the events of a request may have at most {max} bytes with their envelopes; send fewer events at a time"
+    )]
+    ComposedTooLarge {
+        /// Maximum size in bytes.
+        max: usize,
+    },
+    /// A name or a value in an object that is copied into every event is too long.
+    #[error("every name and every value in {object} may have at most {max} characters")]
+    SharedMemberTooLong {
+        /// The object.
+        object: &'static str,
+        /// Maximum number of characters.
+        max: usize,
+    },
+    /// An object that is copied into every event is too large.
+    #[error("{object} may have at most {max} bytes")]
+    SharedObjectTooLarge {
+        /// The object.
+        object: &'static str,
+        /// Maximum size in bytes.
+        max: usize,
+    },
     /// The request has no events, or too many.
     #[error("a request must have 1 to {max} events")]
     EventCount {
@@ -281,6 +321,18 @@ pub enum LimitReached {
     /// Open sessions.
     #[error("too many sessions are open")]
     Sessions,
+    /// Open sessions of one token.
+    #[error("a token may have at most {max} open sessions; end one of them first")]
+    SessionsPerPrincipal {
+        /// The limit.
+        max: usize,
+    },
+    /// Bytes that one token publishes, per minute.
+    #[error("a token may publish at most {max} bytes in a minute; nothing was published, try again later")]
+    BytesPerMinute {
+        /// The limit.
+        max: usize,
+    },
     /// Open subscriptions.
     #[error("too many subscriptions are open")]
     Subscriptions,
@@ -289,6 +341,14 @@ pub enum LimitReached {
         "an agent may ask a person at most {max} questions in a minute; the question was not asked, try again later"
     )]
     QuestionsPerMinute {
+        /// The limit.
+        max: usize,
+    },
+    /// Questions from all agents to one person, per minute.
+    #[error(
+        "all agents together may ask a person at most {max} questions in a minute; the question was not asked, try again later"
+    )]
+    TotalQuestionsPerMinute {
         /// The limit.
         max: usize,
     },

@@ -1,6 +1,6 @@
 //! The agents and people whose sessions a listener may receive.
 
-use seal::json::{JsonValue, JsonWriter};
+use seal::json::{JsonKind, JsonValue, JsonWriter};
 use thiserror::Error;
 
 /// The agents and people to which a listener is limited. An empty list means no limit.
@@ -35,19 +35,27 @@ impl Scope {
         covers_agent && covers_person
     }
 
+    /// Returns the entries in the form that [`add`](Self::add) accepts.
+    pub fn entries(&self) -> impl Iterator<Item = String> {
+        let agents = self.agents.iter().map(|name| format!("agent:{name}"));
+        agents.chain(self.people.iter().map(|name| format!("person:{name}")))
+    }
+
     /// Writes the entries as a JSON array of strings.
     pub fn write(&self, writer: &mut JsonWriter) {
         writer.open_array();
-        for (kind, names) in [("agent", &self.agents), ("person", &self.people)] {
-            for name in names {
-                writer.text(&format!("{kind}:{name}"));
-            }
+        for entry in self.entries() {
+            writer.text(&entry);
         }
         writer.close_array();
     }
 
-    /// Reads the entries from a JSON array of strings.
+    /// Reads the entries from a JSON array of strings. Any other value is not a scope, because an empty scope covers
+    /// everything.
     pub fn read(value: &JsonValue<'_>) -> Option<Self> {
+        if value.kind() != JsonKind::Array {
+            return None;
+        }
         let mut scope = Self::default();
         for item in value.items() {
             scope.add(&item.text()?).ok()?;

@@ -167,6 +167,13 @@ pub enum LogEvent {
     RebuildFailed(String),
     /// The journal accepts writes again.
     WritesRecovered,
+    /// The journal was restored or has lost entries, so unspent consents were voided and open questions refused.
+    ConsentsVoided {
+        /// Number of voided consents.
+        consents: usize,
+        /// Number of refused questions.
+        questions: usize,
+    },
 }
 
 #[cfg(test)]

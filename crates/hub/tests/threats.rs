@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use hub::command::{HubCommand, HubReply};
-use hub::{HubLimits, ListenerId};
+use hub::{HubLimits, ListenerId, Principal};
 
 const DONE: &str = r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#;
 
@@ -43,6 +43,34 @@ fn t1_a_forged_reply_has_no_effect_and_is_recorded_like_a_valid_one() {
     assert_eq!(harness.status(&agent("bank"), &session, &token), HubReply::QuestionPending);
     take_reply_results(&harness);
     harness.reply(&listener("ada", &["person:marisol"]), &ada_subscription, &token, "accept");
+    assert_eq!(take_reply_results(&harness), ["applied"]);
+}
+
+#[test]
+fn t1_the_token_that_replies_decides_and_not_its_name() {
+    let mut harness = HubHarness::new();
+    let with_token = |principal: Principal, token: &str| Principal {
+        name: "ada".into(),
+        token_digest: Some(seal::Digest::of(token.as_bytes())),
+        ..principal
+    };
+    let ada = with_token(listener("ada", &[]), "ada");
+    let twin_agent = with_token(agent("bank"), "agent");
+    let twin_observer = with_token(observer("ada"), "observer");
+    let twin_listener = with_token(listener("ada", &[]), "listener");
+    let (subscription, _) = harness.connect_listener(&ada, REPLY_CAPABILITIES);
+    let session = harness.start(&twin_agent);
+    let opened = reply_json(harness.confirm(&twin_agent, &session, TRANSFER));
+    let token = text_member(&opened, "reply_token");
+    take_reply_results(&harness);
+    for (twin, reason) in
+        [(&twin_agent, "not_entitled"), (&twin_observer, "not_entitled"), (&twin_listener, "other_identity")]
+    {
+        harness.reply(twin, &subscription, &token, "accept");
+        assert_eq!(take_reply_results(&harness), [reason]);
+        assert_eq!(harness.status(&twin_agent, &session, &token), HubReply::QuestionPending);
+    }
+    harness.reply(&ada, &subscription, &token, "accept");
     assert_eq!(take_reply_results(&harness), ["applied"]);
 }
 
@@ -383,4 +411,55 @@ fn t8_another_principals_subscription_is_not_found() {
     assert_eq!(replies[0], replies[1]);
     assert_eq!(format!("{:?}", harness.core), before);
     assert_eq!(harness.status(&agent("bank"), &session, &token), HubReply::QuestionPending);
+}
+
+/// An agent with a token. The other tests use agents without one, to which limits per token do not apply.
+fn agent_with_token(name: &str) -> hub::Principal {
+    hub::Principal { token_digest: Some(seal::Digest::of(name.as_bytes())), ..agent(name) }
+}
+
+#[test]
+fn t4_a_token_may_publish_again_after_a_minute() {
+    let limits = HubLimits { bytes_per_minute: 2_000, ..HubLimits::default() };
+    let mut harness = HubHarness::with(&limits, FaultyJournal::default(), START);
+    let (bank, post) = (agent_with_token("bank"), agent_with_token("post"));
+    let (session, other) = (harness.start(&bank), harness.start(&post));
+    let progress =
+        r#"{"type":"aaep:agent.progress.updated","progress":{"percent":5},"summary_normal":"Working."}"#;
+    let is_accepted = |reply: HubReply| matches!(reply, HubReply::EventsPublished { .. });
+    let accepted = (0..20).take_while(|_| is_accepted(harness.publish(&bank, &session, &[progress]))).count();
+    assert!((2..10).contains(&accepted), "{accepted}");
+    let refused = harness.publish(&bank, &session, &[progress]);
+    assert!(matches!(refused, HubReply::LimitReached(_)), "{refused:?}");
+    assert!(is_accepted(harness.publish(&post, &other, &[progress])), "another token is not affected");
+    harness.advance_time(60_000);
+    assert!(is_accepted(harness.publish(&bank, &session, &[progress])));
+}
+
+#[test]
+fn t4_a_full_turn_leaves_requests_to_the_next_turn_in_order() {
+    let limits = HubLimits { bytes_per_turn: 1, ..HubLimits::default() };
+    let mut harness = HubHarness::with(&limits, FaultyJournal::default(), START);
+    let bank = agent("bank");
+    let request = |number: u64| hub::command::Request {
+        id: hub::command::RequestId(1_000 + number),
+        principal: bank.clone(),
+        command: HubCommand::Start {
+            body: r#"{"summary_normal":"x","localization_hints":{"primary_language":"en"}}"#.into(),
+            idempotency_key: None,
+        },
+    };
+    let started = |outputs: Vec<hub::command::TurnOutput>| {
+        let id = |output| match output {
+            hub::command::TurnOutput::Reply(id, HubReply::SessionStarted { .. }) => Some(id.0 - 1_000),
+            _ => None,
+        };
+        outputs.into_iter().filter_map(id).collect::<Vec<_>>()
+    };
+    let now = harness.now;
+    assert_eq!(started(harness.core.run_turn([request(1), request(2)], now)), [1]);
+    assert!(harness.core.has_queued_requests() && harness.core.next_deadline().is_some_and(|at| at <= now));
+    assert_eq!(started(harness.core.run_turn([request(3)], now)), [2]);
+    assert_eq!(started(harness.core.run_turn([], now)), [3]);
+    assert!(!harness.core.has_queued_requests());
 }

@@ -20,6 +20,12 @@ pub enum JournalError {
     /// The stored data is damaged. Nothing was changed; the files stay as they are for repair.
     #[error("the journal is damaged: {0}{cause}", cause = .1.as_ref().map(|cause| format!(" ({cause})")).unwrap_or_default())]
     Corrupt(DamageLocation, #[source] Option<Cause>),
+    /// The journal is intact, but acknowledged entries are missing. Nothing was changed.
+    #[error("acknowledged entries are missing from the journal: {0}")]
+    EntriesLost(LossEvidence),
+    /// The main file changed while it was copied.
+    #[error("the journal's file changed while it was copied")]
+    CopyInterrupted,
     /// The batch conflicts with stored data or with itself.
     #[error(transparent)]
     Conflict(#[from] Conflict),
@@ -76,6 +82,38 @@ pub enum DamageLocation {
     /// The journal's own bookkeeping values.
     #[error("its bookkeeping values were altered")]
     Mark,
+}
+
+/// How it is known that acknowledged entries are missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LossEvidence {
+    /// The journal ends before the last position that was written.
+    #[error("it ends at position {}, but position {} was written", .found.get(), .written.get())]
+    Position {
+        /// The last position that was written.
+        written: Position,
+        /// The last position that was found.
+        found: Position,
+    },
+    /// Commits without an event, such as new subscriptions, are missing.
+    #[error("{missing} writes that contained no event are gone")]
+    EventlessCommits {
+        /// How many are missing.
+        missing: u64,
+    },
+    /// The journal contains another event than the one that was written, so it has another history.
+    #[error("the event at position {} is not the one that was written", .position.get())]
+    OtherEvent {
+        /// The position of the event.
+        position: Position,
+    },
+    /// The file that records how much was written is missing.
+    #[error("the file ending in -high-water, which says how much was written, is missing")]
+    MarkMissing,
+    /// The file that records how much was written is damaged.
+    #[error("the file ending in -high-water, which says how much was written, is damaged")]
+    MarkDamaged,
 }
 
 /// A batch entry that conflicts with what is stored or with an earlier entry.

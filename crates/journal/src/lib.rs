@@ -44,7 +44,7 @@ mod sqlite;
 pub mod stored;
 
 pub use entry::{JournalEntry, Position};
-pub use error::{Cause, Conflict, ConflictReason, DamageLocation, JournalError};
+pub use error::{Cause, Conflict, ConflictReason, DamageLocation, JournalError, LossEvidence};
 pub use memory::MemoryJournal;
 pub use retention::{Retention, TrimReport};
 use seal::UnixMillis;
@@ -112,6 +112,15 @@ pub trait Journal: Send {
     /// Deletes what exceeds the limits of `retention`, in one bounded step. See [`Retention`] for what is never
     /// deleted.
     fn trim(&mut self, retention: &Retention, now: UnixMillis) -> Result<TrimReport, JournalError>;
+
+    /// Moves everything into the journal's main file and keeps that file unchanged until
+    /// [`resume_checkpoints`](Self::resume_checkpoints), so that another process can copy it. Does nothing if the journal
+    /// has no file. Until then, new entries make the write-ahead log longer.
+    fn pause_checkpoints(&mut self) -> Result<(), JournalError>;
+
+    /// Ends the pause. Fails if the main file has changed since [`pause_checkpoints`](Self::pause_checkpoints), in which
+    /// case a copy of it is useless.
+    fn resume_checkpoints(&mut self) -> Result<(), JournalError>;
 
     /// Returns the size of the stored journal, in bytes.
     fn size_bytes(&mut self) -> Result<u64, JournalError>;

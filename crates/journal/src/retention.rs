@@ -11,7 +11,7 @@ seal::defaults! {
     /// before [`LiveState::trimmed_up_to`](crate::stored::LiveState::trimmed_up_to), the caller tells the listener about
     /// the gap.
     ///
-    /// Decisions and idempotency keys are deleted only by age, never to free space.
+    /// Decisions are deleted only by age, and idempotency keys by age and number, never to free space.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Retention {
         /// Maximum age of events and reply attempts, in milliseconds.
@@ -20,6 +20,8 @@ seal::defaults! {
         pub max_decision_age_ms: Option<i64> = None,
         /// Maximum age of idempotency keys, in milliseconds.
         pub max_idempotency_key_age_ms: Option<i64> = None,
+        /// Maximum number of idempotency keys of one principal.
+        pub max_idempotency_keys_per_principal: Option<u64> = None,
         /// Maximum size of the journal in bytes. Above this size, the oldest events and reply attempts are deleted.
         pub max_bytes: Option<u64> = None,
         /// Maximum number of rows of each kind that one call examines, so that a commit never waits long.

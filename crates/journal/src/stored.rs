@@ -19,6 +19,9 @@ pub struct LiveState {
     pub last_position: Position,
     /// Events up to this position may have been deleted; all later events are stored.
     pub trimmed_up_to: Position,
+    /// Whether the journal was restored from a backup or has lost entries, and nothing was written since. An unspent
+    /// decision may then have been spent before, so the caller must void all of them before it writes anything else.
+    pub must_void_consents: bool,
 }
 
 /// A stored event.

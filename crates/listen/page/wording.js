@@ -145,7 +145,9 @@ function describeCompletedTool(event, tool, summary) {
   if (event.status === "success") return summary.length > 0 ? [ownText(phrases.tool), ...summary] : [ownText(phrases.toolDone(tool))];
   const failure = event.status === "timeout" ? phrases.toolTimedOut(tool) : phrases.toolFailed(tool);
   const message = event.error_message ? [producerText(event, event.error_message)] : [];
-  return [ownText(failure), ...summary, ...message];
+  // If the summary contains the error message, the summary alone is enough.
+  const isRepeated = summary.some((part) => message.some(({ text }) => part.text.includes(text)));
+  return [ownText(failure), ...summary, ...(isRepeated ? [] : message)];
 }
 
 function describeProgress(event) {

@@ -103,6 +103,9 @@ pub enum MalformedInput {
     /// The builder sets a journal, an address or tokens, but a running hub has its own.
     #[error("a running hub has its own journal, address and tokens; do not set them to attach to it")]
     ConflictingHubSettings,
+    /// A token in the token file is for this agent id, which belongs to the agent of the embedded hub.
+    #[error("the agent id {0:?} belongs to this program; the token file must not have a token for it")]
+    AgentIdTaken(String),
     /// The context of rig's tools does not accept a session.
     #[error("the tools' context does not accept a session")]
     ToolContext,

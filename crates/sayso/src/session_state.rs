@@ -351,14 +351,14 @@ fn state_changed_event(to: &AgentState) -> Document {
     })
 }
 
-/// Builds the completion of a tool call that the agent abandoned.
+/// Builds the completion of a tool call that the agent abandoned (§4.3.2).
 pub(crate) fn abandoned_tool_event(tool: &str, call: &ToolCallId, reason: &str) -> Document {
     let members = [
         ("type", "aaep:agent.tool.completed"),
         ("urgency", "normal"),
         ("tool", tool),
         ("tool_call_id", call.as_str()),
-        ("status", "error"),
+        ("status", "timeout"),
         ("summary_normal", reason),
         ("error_message", reason),
     ];

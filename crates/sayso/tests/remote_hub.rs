@@ -83,15 +83,27 @@ async fn an_unreachable_hub_is_reported_after_the_timeout() {
     assert!(matches!(hub, Err(Error::Unreachable(_))), "{hub:?}");
 }
 
+#[test]
+fn a_token_for_the_agent_of_the_embedded_hub_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let tokens = folder.path().join("tokens");
+    let new_token = wire::auth::NewToken {
+        agent_id: Some("bank".to_owned()),
+        ..wire::auth::NewToken::new("impostor", hub::Role::Agent, wire::unix_now())
+    };
+    wire::auth::Tokens::append(&tokens, &new_token, &mut seal::SystemRandom).unwrap();
+    let hub = Hub::embedded().agent("bank").listen("127.0.0.1:0").tokens(&tokens).open();
+    let taken = sayso::MalformedInput::AgentIdTaken("bank".to_owned());
+    assert_eq!(hub.err(), Some(Error::Malformed(taken)));
+}
+
 #[tokio::test]
 async fn an_invalid_token_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let tokens = folder.path().join("tokens");
     let new_token = wire::auth::NewToken {
-        name: "bank".to_owned(),
-        role: hub::Role::Agent,
         agent_id: Some("bank".to_owned()),
-        scope: hub::Scope::default(),
+        ..wire::auth::NewToken::new("bank", hub::Role::Agent, wire::unix_now())
     };
     let token = wire::auth::Tokens::append(&tokens, &new_token, &mut seal::SystemRandom).unwrap();
     let embedded = Hub::embedded().listen("127.0.0.1:0").tokens(&tokens).open().unwrap();

@@ -26,6 +26,9 @@ pub enum CanonicalError {
     /// This number is beyond the range of a double.
     #[error("the number {0} is beyond the range of a double")]
     NumberOutOfRange(String),
+    /// This number would be rounded, so that another number would have the same form.
+    #[error("the number {0} has more digits than a double can hold; write it as a string")]
+    RoundedNumber(String),
 }
 
 /// Returns the canonical form of a value.
@@ -37,6 +40,60 @@ pub enum CanonicalError {
 /// ```
 pub fn canonicalize(value: &JsonValue<'_>) -> Result<String, CanonicalError> {
     CanonicalWriter::default().write(value, &[], &[]).map(|form| form.text)
+}
+
+/// Returns the canonical form of a value, or an error if it contains a number that this form would round. Two values with
+/// the same exact form are therefore equal, whatever number type a reader uses.
+///
+/// ```
+/// let mut tape = seal::json::Tape::default();
+/// assert_eq!(seal::canonicalize_exact(&tape.read("[0.10, 5e2]").unwrap().root()).unwrap(), "[0.1,500]");
+/// assert!(seal::canonicalize_exact(&tape.read("9007199254740993.0").unwrap().root()).is_err());
+/// ```
+pub fn canonicalize_exact(value: &JsonValue<'_>) -> Result<String, CanonicalError> {
+    check_numbers(value)?;
+    canonicalize(value)
+}
+
+fn check_numbers(value: &JsonValue<'_>) -> Result<(), CanonicalError> {
+    match value.kind() {
+        JsonKind::Array => value.items().try_for_each(|item| check_numbers(&item)),
+        JsonKind::Object => value.members().try_for_each(|(_, member)| check_numbers(&member)),
+        JsonKind::Number => match value.as_number() {
+            Some(number) if !survives_rounding(&number) => {
+                Err(CanonicalError::RoundedNumber(number.source().to_owned()))
+            }
+            _ => Ok(()),
+        },
+        JsonKind::Null | JsonKind::Bool | JsonKind::Text => Ok(()),
+    }
+}
+
+/// Returns whether a number has the same decimal value as the shortest form of its double.
+fn survives_rounding(number: &JsonNumber<'_>) -> bool {
+    if number.is_integer() || number.is_out_of_range() {
+        return true;
+    }
+    let rounded = format_number(number.as_f64());
+    rounded.is_some_and(|rounded| decimal_parts(&rounded) == decimal_parts(number.source()))
+}
+
+/// The value of a decimal text: its significant digits without zeros at either end, and the exponent of the last digit.
+/// Zero has no digits. The sign is left out.
+fn decimal_parts(text: &str) -> (String, i64) {
+    let text = text.trim_start_matches('-');
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = format!("{whole}{fraction}");
+    let significant = digits.trim_start_matches('0').trim_end_matches('0');
+    if significant.is_empty() {
+        return (String::new(), 0);
+    }
+    let length = |text: &str| i64::try_from(text.len()).unwrap_or(i64::MAX);
+    let dropped_zeros = length(&digits) - length(digits.trim_end_matches('0'));
+    // An exponent beyond `i64` makes the number zero or out of range, which no nonzero double equals.
+    let exponent = exponent.parse::<i64>().unwrap_or(i64::MIN / 4);
+    (significant.to_owned(), exponent - length(fraction) + dropped_zeros)
 }
 
 /// A canonical form with some members left out and one member marked.

@@ -1,5 +1,7 @@
 //! SHA-256 hashes and their text form.
 
+use std::io::{self, Read};
+
 use sha2::Digest as _;
 
 use crate::hex::hex_newtype;
@@ -33,5 +35,16 @@ impl Digest {
             hash.update(part);
         }
         Self(hash.finalize().into())
+    }
+
+    /// Hashes everything that the reader returns.
+    pub fn of_reader(mut reader: impl Read) -> io::Result<Self> {
+        let (mut hash, mut buffer) = (sha2::Sha256::new(), vec![0; 1 << 16]);
+        loop {
+            match reader.read(&mut buffer)? {
+                0 => return Ok(Self(hash.finalize().into())),
+                count => hash.update(&buffer[..count]),
+            }
+        }
     }
 }

@@ -44,7 +44,9 @@ mod timestamp;
 mod unix_millis;
 
 pub use agent_keys::AgentKeys;
-pub use canonical::{CanonicalError, CanonicalJson, CanonicalWriter, canonicalize, format_number};
+pub use canonical::{
+    CanonicalError, CanonicalJson, CanonicalWriter, canonicalize, canonicalize_exact, format_number,
+};
 pub use digest::Digest;
 pub use escape_controls::escape_controls;
 pub use io_error_text::describe_io_error;

@@ -60,6 +60,40 @@ pub(crate) fn create(path: &Path, text: &str) -> Result<(), KeyFileError> {
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(io_error)
 }
 
+/// Replaces the content of a private file. Writes a new file and renames it, so that a crash leaves either the old or the
+/// new content. The new file has the owner of the old one, so that a program that runs as this owner can still read it.
+pub fn replace(path: &Path, text: &str) -> Result<(), KeyFileError> {
+    let io_error = |error| KeyFileError::Io(path.to_owned(), error);
+    // The file itself is replaced, not a link to it.
+    let path = match std::fs::canonicalize(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_owned(),
+        resolved => resolved.map_err(io_error)?,
+    };
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".new");
+    let temporary = path.with_file_name(name);
+    let write = || {
+        let mut file = open_options().write(true).create(true).truncate(true).open(&temporary)?;
+        #[cfg(unix)]
+        if let Ok(old) = std::fs::metadata(&path) {
+            use std::os::unix::fs::MetadataExt as _;
+            let new = file.metadata()?;
+            if (old.uid(), old.gid()) != (new.uid(), new.gid()) {
+                std::os::unix::fs::fchown(&file, Some(old.uid()), Some(old.gid()))?;
+            }
+        }
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        std::fs::rename(&temporary, &path)?;
+        // Makes the rename itself durable. Not every system can sync a folder.
+        if let Some(folder) = path.parent().and_then(|folder| File::open(folder).ok()) {
+            let _ = folder.sync_all();
+        }
+        Ok(())
+    };
+    write().map_err(io_error)
+}
+
 /// Reads a private file. Fails if anyone but its owner can read or change it. The text is erased from memory when it is
 /// dropped.
 pub fn read(path: &Path, max_bytes: u64) -> Result<Zeroizing<String>, KeyFileError> {

@@ -12,4 +12,5 @@ mod canonical;
 mod dpop;
 mod ed25519;
 mod es256;
+mod exact_numbers;
 mod jws;

@@ -71,6 +71,13 @@ pub fn create_token(file: &str, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
+/// Writes a file that only its owner can read, such as a private key.
+pub fn write_private_file(path: &std::path::Path, text: &str) {
+    let mut options = seal::private_file::open_options();
+    let mut file = options.write(true).create(true).truncate(true).open(path).unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+}
+
 /// Sends a signal, such as `-TERM`, to a process.
 pub fn send_signal(process: &str, signal: &str) {
     assert!(Command::new("kill").args([signal, process]).status().unwrap().success());

@@ -101,6 +101,12 @@ impl HubProcess {
         TestClient::new(&self.address)
     }
 
+    /// Reads the admin token that a hub without tokens creates, from the file that it names at startup.
+    pub fn admin_token(&self) -> String {
+        let path = self.startup_lines.iter().find_map(|line| line.strip_prefix("the admin token is in "));
+        std::fs::read_to_string(path.expect("the path of the admin token")).unwrap().trim().to_owned()
+    }
+
     /// Returns the process id.
     pub fn pid(&self) -> String {
         self.child.id().to_string()

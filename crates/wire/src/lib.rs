@@ -30,9 +30,10 @@ pub mod telemetry;
 mod tls;
 
 pub use compat::CompatLimits;
+pub use ipnet::IpNet;
 pub use message_transport::UnixSocket;
 pub use server::{
-    AgentConnection, AgentMessage, Asset, AuthPolicy, Handler, HandlerFuture, HubHandle, Server,
-    ServerLimits, StartSession, TokenChanges, unix_now,
+    AgentConnection, AgentMessage, Asset, AuthPolicy, ConnectionSlot, Handler, HandlerFuture, HubHandle,
+    Server, ServerLimits, StartSession, TokenChanges, unix_now,
 };
 pub use tls::{Tls, TlsError};

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use seal::private_file::{self, KeyFileError};
 use thiserror::Error;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -28,6 +29,9 @@ pub enum TlsError {
     /// The file cannot be read.
     #[error("cannot read {}: {}", .0.display(), seal::describe_io_error(.1))]
     Io(PathBuf, #[source] std::io::Error),
+    /// The file of the private key cannot be read, or others can read it.
+    #[error(transparent)]
+    KeyFile(#[from] KeyFileError),
     /// The file is not PEM.
     #[error("{} is not a PEM file", .0.display())]
     NotPem(PathBuf, #[source] pem::Error),
@@ -45,20 +49,26 @@ pub enum TlsError {
     Unusable(PathBuf, PathBuf, #[source] rustls::Error),
 }
 
+/// Maximum size of the file of a private key, in bytes.
+const MAX_KEY_FILE_BYTES: u64 = 1024 * 1024;
+
 impl Tls {
-    /// Loads a certificate chain and its key, each from a PEM file.
+    /// Loads a certificate chain and its key, each from a PEM file. Fails if anyone but its owner can read the key.
     pub fn load(certificate: &Path, key: &Path) -> Result<Self, TlsError> {
-        let read = |path: &Path| std::fs::read(path).map_err(|error| TlsError::Io(path.to_owned(), error));
-        let chain = CertificateDer::pem_slice_iter(&read(certificate)?)
+        let chain =
+            std::fs::read(certificate).map_err(|error| TlsError::Io(certificate.to_owned(), error))?;
+        let chain = CertificateDer::pem_slice_iter(&chain)
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| TlsError::NotPem(certificate.to_owned(), error))?;
         if chain.is_empty() {
             return Err(TlsError::NoCertificate(certificate.to_owned()));
         }
-        let private_key = PrivateKeyDer::from_pem_slice(&read(key)?).map_err(|error| match error {
-            pem::Error::NoItemsFound => TlsError::NoKey(key.to_owned()),
-            error => TlsError::NotPem(key.to_owned(), error),
-        })?;
+        let key_text = private_file::read(key, MAX_KEY_FILE_BYTES)?;
+        let private_key =
+            PrivateKeyDer::from_pem_slice(key_text.as_bytes()).map_err(|error| match error {
+                pem::Error::NoItemsFound => TlsError::NoKey(key.to_owned()),
+                error => TlsError::NotPem(key.to_owned(), error),
+            })?;
         let unusable = |error| match error {
             rustls::Error::InconsistentKeys(_) => TlsError::Mismatch(certificate.to_owned(), key.to_owned()),
             error => TlsError::Unusable(certificate.to_owned(), key.to_owned(), error),

@@ -148,6 +148,7 @@ impl<'d> EventFields<'_, 'd> {
             timeout_seconds: self.value("timeout_seconds").and_then(read_non_negative_integer)?,
             accept_by_default: self.text("default_decision").is_some_and(|default| default == "accept"),
             irreversible,
+            high_risk: self.text("risk_level").is_some_and(|risk| risk == "high"),
             may_accept: allows("accept"),
             may_reject: allows("reject"),
             tool: self.sayso_text("tool"),

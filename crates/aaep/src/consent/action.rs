@@ -1,6 +1,6 @@
 //! The exact action that a confirmation covers (decision 6).
 
-use seal::{CanonicalError, Digest, canonicalize};
+use seal::{CanonicalError, Digest, canonicalize_exact};
 use thiserror::Error;
 
 use crate::json::{JsonWriter, SyntaxError, Tape};
@@ -37,7 +37,7 @@ impl BoundAction {
         writer.close_object();
         let text = writer.finish();
         let doc = tape.read(&text)?;
-        let canonical = canonicalize(&doc.root())?;
+        let canonical = canonicalize_exact(&doc.root())?;
         Ok(Self { digest: Digest::of(canonical.as_bytes()) })
     }
 
@@ -54,7 +54,8 @@ pub enum ActionError {
     /// The arguments are not JSON.
     #[error(transparent)]
     Json(#[from] SyntaxError),
-    /// The arguments have no canonical form, so parsers could disagree about them.
+    /// The arguments have no canonical form, so parsers could disagree about them, or two different
+    /// calls could have the same digest.
     #[error(transparent)]
     NotCanonical(#[from] CanonicalError),
 }

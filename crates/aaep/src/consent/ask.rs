@@ -24,11 +24,11 @@ impl<H: BuildHasher> QuestionRegistry<H> {
     /// Asks a question. Takes the event to emit, and the subscriptions that receive it and may
     /// answer. The event must contain a token from [`ReplyToken::generate`]. If the event contains
     /// the digest of an action ([`BoundAction`](super::BoundAction)), the question covers that
-    /// action; otherwise it covers any one call of its session.
+    /// action; otherwise it covers no irreversible or high-risk call.
     ///
     /// An invalid event is refused with the rules that it breaks. Two cases that the rules only
     /// discourage are also refused, because they are unsafe: a default of accept for an
-    /// irreversible action (C-B2), and a token that can be guessed. If nobody can answer, the
+    /// irreversible or high-risk action (C-B2), and a token that can be guessed. If nobody can answer, the
     /// default applies immediately (C-C1) and nobody receives the event.
     pub fn ask(
         &mut self,
@@ -78,8 +78,11 @@ impl<H: BuildHasher> QuestionRegistry<H> {
         let Ok(doc) = tape.read(&text) else { return Err(AskError::NotAQuestion) };
         let mut findings = Findings::new(ValidationMode::Strict);
         let checked = self.validator.check(&doc, &mut findings);
-        let is_serious =
-            |finding: &Finding| finding.severity == Severity::Error || finding.rule == rule::LOW_DEFAULT;
+        let is_serious = |finding: &Finding| {
+            finding.severity == Severity::Error
+                || finding.rule == rule::LOW_DEFAULT
+                || finding.rule == rule::REVERSIBLE_DEFAULT
+        };
         let mut violations = findings.take();
         violations.retain(is_serious);
         let CheckedDocument::Event(session_event) = checked else {
@@ -126,6 +129,7 @@ impl<H: BuildHasher> QuestionRegistry<H> {
             timeout_seconds,
             deadline: asked_at.saturating_add(seconds_to_millis(timeout_seconds)),
             status: QuestionStatus::Open,
+            resolved_at: None,
             subject,
             replier_ids: Vec::new(),
             grace_until: None,
@@ -177,6 +181,7 @@ fn build_subject<S: AsRef<str>>(confirmation: &Confirmation<S>) -> Result<Questi
         key: Digest::of_parts([kind.as_bytes(), b" ", name.as_bytes()]),
         accept_by_default: confirmation.accept_by_default,
         irreversible: confirmation.irreversible,
+        high_risk: confirmation.high_risk,
         may_accept: confirmation.may_accept,
         may_reject: confirmation.may_reject,
         tool: to_owned(&confirmation.tool),

@@ -121,6 +121,17 @@ impl<H: BuildHasher> QuestionRegistry<H> {
         Ok(self.stage(change))
     }
 
+    /// Refuses all open questions, even those whose deadline has passed. For a hub that has lost
+    /// entries of its ledger: a question that looks open may have been answered.
+    pub fn refuse_open_questions(&mut self, now: UnixMillis) -> StagedChange {
+        let mut change = StagedChange::default();
+        for question in self.open_questions() {
+            let refusal = question.clone().resolve(question.refusal_answer(), ResolvedBy::Cancelled, now);
+            change.push_resolved(refusal);
+        }
+        self.stage(change)
+    }
+
     /// Ends a session. Its open questions are refused (§6.8), and its accepted questions can no
     /// longer be spent.
     pub fn end_session(&mut self, session: &SessionId, now: UnixMillis) -> StagedChange {

@@ -29,6 +29,8 @@ pub struct Question {
     pub deadline: UnixMillis,
     /// The status of the question.
     pub status: QuestionStatus,
+    /// When the question was resolved.
+    pub resolved_at: Option<UnixMillis>,
     pub(super) subject: QuestionSubject,
     /// The subscriptions that received the event and may answer (C-C3).
     pub(super) replier_ids: Vec<SubscriptionId>,
@@ -46,6 +48,7 @@ pub(super) enum QuestionSubject {
         key: Digest,
         accept_by_default: bool,
         irreversible: Option<bool>,
+        high_risk: bool,
         may_accept: bool,
         may_reject: bool,
         tool: Option<Box<str>>,
@@ -106,11 +109,9 @@ impl Question {
     /// Returns the answer that applies if nobody replies (§6.4, §6.5.4).
     pub fn default_answer(&self) -> QuestionAnswer {
         match &self.subject {
-            QuestionSubject::Confirmation { accept_by_default: true, irreversible, .. }
-                if *irreversible != Some(true) =>
-            {
-                QuestionAnswer::Decision(Decision::Accept)
-            }
+            QuestionSubject::Confirmation {
+                accept_by_default: true, irreversible, high_risk: false, ..
+            } if *irreversible != Some(true) => QuestionAnswer::Decision(Decision::Accept),
             QuestionSubject::Confirmation { .. } => QuestionAnswer::Decision(Decision::Reject),
             QuestionSubject::Clarification { default, .. } => {
                 default.clone().map_or(QuestionAnswer::Unavailable, QuestionAnswer::Response)
@@ -166,9 +167,14 @@ impl Question {
         }
     }
 
-    /// Returns whether the question declared the action reversible.
-    pub(super) fn declares_reversible(&self) -> bool {
-        matches!(self.subject, QuestionSubject::Confirmation { irreversible: Some(false), .. })
+    /// Returns whether the question said that the action cannot be undone.
+    pub(super) fn declares_irreversible(&self) -> bool {
+        matches!(self.subject, QuestionSubject::Confirmation { irreversible: Some(true), .. })
+    }
+
+    /// Returns whether the question said that the risk is high.
+    pub(super) fn declares_high_risk(&self) -> bool {
+        matches!(self.subject, QuestionSubject::Confirmation { high_risk: true, .. })
     }
 
     /// Returns when the open question next needs attention if nobody replies.
@@ -228,6 +234,7 @@ impl Question {
         by: ResolvedBy,
         at: UnixMillis,
     ) -> (Self, Resolution) {
+        self.resolved_at = Some(at);
         self.status = match (&answer, self.is_confirmation()) {
             (QuestionAnswer::Decision(Decision::Accept), true) => {
                 QuestionStatus::Accepted { by_default: by != ResolvedBy::Reply }

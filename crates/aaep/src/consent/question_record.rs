@@ -25,6 +25,7 @@ impl Question {
                 ("asked", Some(self.asked_at)),
                 ("deadline", Some(self.deadline)),
                 ("grace", self.grace_until),
+                ("resolved", self.resolved_at),
             ];
             for (name, time) in times {
                 if let Some(time) = time {
@@ -39,6 +40,7 @@ impl Question {
                     key,
                     accept_by_default,
                     irreversible,
+                    high_risk,
                     may_accept,
                     may_reject,
                     tool,
@@ -52,6 +54,7 @@ impl Question {
                     if let Some(irreversible) = irreversible {
                         irreversible.write_member("irreversible", writer);
                     }
+                    high_risk.write_member("high_risk", writer);
                     let digest = digest.map(|digest| digest.to_string());
                     for (name, value) in
                         [("tool", tool.as_deref()), ("call", call.as_deref()), ("digest", digest.as_deref())]
@@ -99,6 +102,7 @@ impl RecordMembers<'_> {
             timeout_seconds: self.read("timeout_seconds")?,
             deadline: self.read_time("deadline")?,
             status: parse_status(&self.read::<String>("status")?)?,
+            resolved_at: self.read_time("resolved"),
             subject: self.read_subject()?,
             replier_ids: self.read::<Vec<SubscriptionId>>("repliers")?,
             grace_until: self.read_time("grace"),
@@ -128,6 +132,8 @@ impl RecordMembers<'_> {
             key: Digest::parse(&key)?,
             accept_by_default: self.read("accept_by_default")?,
             irreversible: self.read("irreversible"),
+            // Earlier versions did not store it.
+            high_risk: self.read("high_risk").unwrap_or(false),
             may_accept: self.read("may_accept")?,
             may_reject: self.read("may_reject")?,
             tool: self.read::<String>("tool").map(Into::into),

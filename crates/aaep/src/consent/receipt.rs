@@ -36,6 +36,16 @@ impl Receipt {
         (receipt.text == text).then_some(receipt)
     }
 
+    /// Returns the receipt without the subscription that the reply came from, for agents. The id of a subscription is
+    /// the listener's business, and an agent has no use for it except to forge a reply.
+    #[must_use]
+    pub fn without_subscription(self) -> Self {
+        if self.resolution.subscription_id.is_none() {
+            return self;
+        }
+        Self::from_resolution(Resolution { subscription_id: None, ..self.resolution })
+    }
+
     /// Returns the canonical text, which is stored, signed and hashed.
     pub fn to_json(&self) -> &str {
         &self.text

@@ -25,6 +25,8 @@ seal::defaults! {
         /// The maximum number of resolved questions that an open session keeps in full. Older
         /// questions are reduced to a 64-bit fingerprint and can no longer be spent.
         pub max_resolved_per_session: usize = 64,
+        /// How long after the answer an accepted question can be spent, in milliseconds.
+        pub max_consent_age_ms: i64 = 600_000,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::hash::BuildHasher;
 
-use seal::Digest;
+use seal::{Digest, UnixMillis};
 use thiserror::Error;
 
 use crate::id::{ReplyToken, SessionId};
@@ -14,7 +14,7 @@ use super::{
     StagedChange,
 };
 
-/// A call that needs consent: irreversible or high risk.
+/// A call that may need consent. It does if it is irreversible or of high risk.
 #[derive(Clone, Copy, Debug)]
 pub struct GuardedCall<'c> {
     /// The session of the call.
@@ -25,17 +25,29 @@ pub struct GuardedCall<'c> {
     pub tool: &'c str,
     /// The `tool_call_id`.
     pub call_id: Option<&'c str>,
-    /// The arguments as JSON; required if the question is bound to a digest.
+    /// The arguments as JSON; required if the call needs consent.
     pub arguments: Option<&'c str>,
     /// Whether the call cannot be undone.
     pub irreversible: bool,
+    /// Whether the call has a high risk.
+    pub high_risk: bool,
+}
+
+impl GuardedCall<'_> {
+    /// Returns whether the call needs the consent of a person.
+    pub fn needs_consent(&self) -> bool {
+        self.irreversible || self.high_risk
+    }
 }
 
 impl<H: BuildHasher> QuestionRegistry<H> {
-    /// Spends an accepted question on this call. Afterwards the question covers no other call. A
-    /// question with a digest covers only that action. A question without a digest covers any
-    /// single call of its session, as in AAEP without sayso's extension.
-    pub fn spend(&mut self, call: &GuardedCall<'_>) -> Result<StagedChange, SpendError> {
+    /// Spends an accepted question on this call. Afterwards the question covers no other call.
+    ///
+    /// A call that needs consent must be exactly the action that the question is bound to. A person
+    /// must have accepted it within
+    /// [`max_consent_age_ms`](super::ConsentLimits::max_consent_age_ms), and must have been told
+    /// its risk and that it cannot be undone.
+    pub fn spend(&mut self, call: &GuardedCall<'_>, now: UnixMillis) -> Result<StagedChange, SpendError> {
         let digest = match call.arguments {
             Some(arguments) => {
                 Some(BoundAction::new(call.tool, arguments).map_err(SpendError::InvalidAction)?.digest())
@@ -46,8 +58,8 @@ impl<H: BuildHasher> QuestionRegistry<H> {
             return Err(SpendError::SessionEnded);
         }
         let question = match call.token {
-            Some(token) => self.find_by_token(token, call, digest)?,
-            None => self.find_best_match(call, digest)?,
+            Some(token) => self.find_by_token(token, call, digest, now)?,
+            None => self.find_best_match(call, digest, now)?,
         };
         let mut question = question.clone();
         question.status = QuestionStatus::Spent;
@@ -56,14 +68,14 @@ impl<H: BuildHasher> QuestionRegistry<H> {
         Ok(self.stage(StagedChange::single(question, ConsentOutcome::ConsentSpent(spent))))
     }
 
-    /// Returns the accepted question that covers this call, without spending the question. Use this
-    /// method for calls that need no consent but may refer to a question.
-    pub fn find_covering(&self, call: &GuardedCall<'_>) -> Option<&ReplyToken> {
+    /// Returns the accepted question that covers this call, without spending it. This is for calls
+    /// that need no consent, but may refer to a question.
+    pub fn find_covering(&self, call: &GuardedCall<'_>, now: UnixMillis) -> Option<&ReplyToken> {
         let digest = call.arguments.and_then(|arguments| BoundAction::new(call.tool, arguments).ok());
         let digest = digest.map(|action| action.digest());
         let question = match call.token {
-            Some(token) => self.find_by_token(token, call, digest),
-            None => self.find_best_match(call, digest),
+            Some(token) => self.find_by_token(token, call, digest, now),
+            None => self.find_best_match(call, digest, now),
         };
         question.ok().map(|question| &question.token)
     }
@@ -73,12 +85,13 @@ impl<H: BuildHasher> QuestionRegistry<H> {
         token: &ReplyToken,
         call: &GuardedCall<'_>,
         digest: Option<Digest>,
+        now: UnixMillis,
     ) -> Result<&Question, SpendError> {
         let (fingerprint, question) = self.find(token);
         match question {
             None if self.is_retired(fingerprint) => Err(SpendError::Expired),
             None => Err(SpendError::NotAsked),
-            Some(question) => self.check_grant(question, call, digest).map(|()| question),
+            Some(question) => self.check_grant(question, call, digest, now).map(|()| question),
         }
     }
 
@@ -88,6 +101,7 @@ impl<H: BuildHasher> QuestionRegistry<H> {
         &self,
         call: &GuardedCall<'_>,
         digest: Option<Digest>,
+        now: UnixMillis,
     ) -> Result<&Question, SpendError> {
         let mut best: Option<&Question> = None;
         let mut last_error = SpendError::NotAsked;
@@ -96,7 +110,7 @@ impl<H: BuildHasher> QuestionRegistry<H> {
         };
         for question in self.session_questions(call.session_id).filter(|question| question.is_confirmation())
         {
-            match self.check_grant(question, call, digest) {
+            match self.check_grant(question, call, digest, now) {
                 Ok(()) if best.is_none_or(|best| rank(best) < rank(question)) => best = Some(question),
                 Ok(()) => {}
                 Err(error) => last_error = error,
@@ -110,6 +124,7 @@ impl<H: BuildHasher> QuestionRegistry<H> {
         question: &Question,
         call: &GuardedCall<'_>,
         digest: Option<Digest>,
+        now: UnixMillis,
     ) -> Result<(), SpendError> {
         if question.session_id != *call.session_id {
             return Err(SpendError::WrongSession);
@@ -133,13 +148,26 @@ impl<H: BuildHasher> QuestionRegistry<H> {
         if !question.covers(&actual_call) {
             return Err(SpendError::WrongAction);
         }
-        if call.irreversible && by_default {
-            return Err(SpendError::DefaultOnly);
+        if !call.needs_consent() {
+            return Ok(());
         }
-        if call.irreversible && question.declares_reversible() {
-            return Err(SpendError::DeclaredReversible);
+        // The clock may have gone back, so the difference counts in both directions.
+        let is_recent = question
+            .resolved_at
+            .is_some_and(|at| now.get().abs_diff(at.get()) <= self.limits.max_consent_age_ms.unsigned_abs());
+        if by_default {
+            Err(SpendError::DefaultOnly)
+        } else if question.action_digest().is_none() {
+            Err(SpendError::Unbound)
+        } else if call.irreversible && !question.declares_irreversible() {
+            Err(SpendError::IrreversibilityNotDeclared)
+        } else if call.high_risk && !question.declares_high_risk() {
+            Err(SpendError::RiskNotDeclared)
+        } else if !is_recent {
+            Err(SpendError::Expired)
+        } else {
+            Ok(())
         }
-        Ok(())
     }
 }
 
@@ -171,18 +199,26 @@ pub enum SpendError {
     /// The question was already used for a call.
     #[error("this answer was already used for a call")]
     AlreadySpent,
-    /// The question was accepted only by default, which is not enough for an irreversible action
-    /// (C-B2).
-    #[error("nobody answered, and a default cannot permit an irreversible action")]
+    /// The question was accepted only by default, which is not enough for an irreversible or
+    /// high-risk action (C-B2).
+    #[error("nobody answered, and a default cannot permit an irreversible or high-risk action")]
     DefaultOnly,
-    /// The question declared the action reversible.
-    #[error("the person was told that the action can be undone")]
-    DeclaredReversible,
+    /// The question is not bound to a tool and arguments.
+    #[error(
+        "the question named no tool and arguments, so its answer permits no irreversible or high-risk call"
+    )]
+    Unbound,
+    /// The question did not say that the action is irreversible.
+    #[error("the person was not told that the action cannot be undone")]
+    IrreversibilityNotDeclared,
+    /// The question did not say that the risk is high.
+    #[error("the person was not told that the risk is high")]
+    RiskNotDeclared,
     /// The session has ended.
     #[error("the session has ended")]
     SessionEnded,
-    /// The question was resolved too long ago, or its session has ended.
-    #[error("the question has expired")]
+    /// The question was answered too long ago, or its session has ended.
+    #[error("the answer has expired; ask again")]
     Expired,
 }
 

@@ -110,6 +110,8 @@ pub struct Confirmation<S> {
     pub accept_by_default: bool,
     /// Whether the action cannot be undone; `None` if the question does not say.
     pub irreversible: Option<bool>,
+    /// Whether the question states a high risk.
+    pub high_risk: bool,
     /// Whether `accept` is an allowed reply.
     pub may_accept: bool,
     /// Whether `reject` is an allowed reply.
@@ -252,6 +254,7 @@ impl<S> SessionEventBody<S> {
                     timeout_seconds: question.timeout_seconds,
                     accept_by_default: question.accept_by_default,
                     irreversible: question.irreversible,
+                    high_risk: question.high_risk,
                     may_accept: question.may_accept,
                     may_reject: question.may_reject,
                     tool: question.tool.as_ref().map(&mut *f),

@@ -14,12 +14,12 @@ use super::consent_hub::*;
 
 /// All combinations of risk and reversibility (§6.4.1), with C-B2 and C-B5.
 #[test]
-fn the_default_may_be_accept_only_for_reversible_actions() {
+fn the_default_may_be_accept_only_without_danger() {
     let rows = [
         (json!({"irreversible": true, "risk_level": "high"}), Some("AAEP-6.4.1-1")),
         (json!({"irreversible": true, "risk_level": "medium"}), Some("AAEP-6.4.1-2")),
         (json!({"irreversible": true, "risk_level": "low"}), Some("AAEP-6.4.1-3")),
-        (json!({"irreversible": false, "risk_level": "high"}), None),
+        (json!({"irreversible": false, "risk_level": "high"}), Some("AAEP-6.4.1-4")),
         (json!({"irreversible": false, "risk_level": "medium"}), None),
         (json!({"irreversible": false, "risk_level": "low"}), None),
         (json!({"irreversible": true, "risk_level": null}), Some("AAEP-6.4.1-1")),
@@ -106,6 +106,16 @@ fn asking_returns_the_deadline_and_the_repliers() {
     assert_eq!(opened.reminder_times, [T0 + 90_000, T0 + 162_000]);
     assert_eq!(opened.replier_ids, [sub("ada"), sub("bob")], "only open subscriptions, each once");
     assert_eq!(hub.registry.next_deadline(), Some(T0 + 90_000));
+}
+
+#[test]
+fn a_question_dated_in_the_future_gets_no_extra_time() {
+    for (now, deadline) in [(T0 + -60_000, T0 + 120_000), (T0 + 60_000, T0 + 180_000)] {
+        let mut hub = ConsentHub::with_listeners(&["ada"]);
+        let outcomes = hub.try_ask(&confirmation(1), &["ada"], now).unwrap();
+        let [ConsentOutcome::Opened(opened)] = &outcomes[..] else { panic!("{outcomes:?}") };
+        assert_eq!(opened.deadline, deadline);
+    }
 }
 
 #[test]

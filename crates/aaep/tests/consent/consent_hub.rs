@@ -15,6 +15,8 @@ pub(crate) type TestRegistry = QuestionRegistry<BuildHasherDefault<DefaultHasher
 
 /// When tests ask their questions: 2026-05-24T14:22:11Z.
 pub(crate) const T0: UnixMillis = UnixMillis::new(1_779_632_531_000);
+/// The default of `ConsentLimits::max_consent_age_ms`.
+pub(crate) const MAX_CONSENT_AGE_MS: i64 = 600_000;
 pub(crate) const SESSION: &str = "sess_2c91a7b4d23f1e88";
 pub(crate) const OTHER_SESSION: &str = "sess_77777777d23f1e88";
 
@@ -76,7 +78,7 @@ impl ConsentHub {
     }
 
     pub(crate) fn spend(&mut self, call: &GuardedCall<'_>) -> Result<Vec<ConsentOutcome>, SpendError> {
-        let staged = self.registry.spend(call)?;
+        let staged = self.registry.spend(call, T0 + 1)?;
         Ok(self.commit(staged))
     }
 
@@ -250,11 +252,19 @@ pub(crate) fn stop(listener: &str, at: UnixMillis) -> String {
     .to_string()
 }
 
-/// An irreversible call of the tool `transfer`.
+/// An irreversible high-risk call. Without arguments, they are `{}`.
 pub(crate) fn call<'c>(
     session: &'c SessionId,
     token: Option<&'c ReplyToken>,
     arguments: Option<&'c str>,
 ) -> GuardedCall<'c> {
-    GuardedCall { session_id: session, token, tool: "transfer", call_id: None, arguments, irreversible: true }
+    GuardedCall {
+        session_id: session,
+        token,
+        tool: "transfer",
+        call_id: None,
+        arguments: arguments.or(Some("{}")),
+        irreversible: true,
+        high_risk: true,
+    }
 }

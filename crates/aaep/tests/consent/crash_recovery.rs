@@ -54,12 +54,12 @@ fn a_question_survives_a_crash_at_every_stage() {
         IgnoreReason::AlreadyResolved,
         "a question is decided only once"
     );
-    let wrong_arguments = hub.registry.spend(&call(&session(), None, Some("[]"))).unwrap_err();
+    let wrong_arguments = hub.registry.spend(&call(&session(), None, Some("[]")), T0 + 1).unwrap_err();
     assert_eq!(wrong_arguments, SpendError::WrongAction);
     hub.spend(&call(&session(), None, Some("{}"))).unwrap();
     let mut hub = restart(&hub, &["ada"], T0 + 200_003);
     assert_eq!(
-        hub.registry.spend(&call(&session(), None, Some("{}"))).unwrap_err(),
+        hub.registry.spend(&call(&session(), None, Some("{}")), T0 + 1).unwrap_err(),
         SpendError::AlreadySpent
     );
     assert_eq!(hub.try_ask(&confirmation(1), &["ada"], T0 + 200_004).unwrap_err(), AskError::TokenUsed);

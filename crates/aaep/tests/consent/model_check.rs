@@ -229,6 +229,7 @@ impl ConsentModel {
                 let arguments = if same_arguments { CALL_ARGUMENTS } else { "{}" };
                 let call = aaep::consent::GuardedCall {
                     irreversible: n == 0,
+                    high_risk: n == 0,
                     ..call(&session, Some(&token), Some(arguments))
                 };
                 let observed_question = state.observed[n];
@@ -237,7 +238,7 @@ impl ConsentModel {
                     && !observed_question.is_spent
                     && !state.is_session_ended
                     && (same_arguments || n == 1);
-                let result = state.registry.spend(&call);
+                let result = state.registry.spend(&call, now);
                 state.check_invariant(
                     "an acceptance covers its action once, while the session is open",
                     result.is_ok() == is_covered,

@@ -21,6 +21,11 @@ use testing::property::cases;
 const LISTENERS: [&str; 3] = ["ada", "bob", "cleo"];
 const RESUME_WINDOW_MS: i64 = 20_000;
 
+/// The arguments of the call that question `n` is bound to.
+fn call_arguments(n: u8) -> String {
+    format!(r#"{{"question":{n}}}"#)
+}
+
 /// What the observer has recorded about one question.
 #[derive(Debug)]
 struct ObservedQuestion {
@@ -35,6 +40,7 @@ struct ObservedQuestion {
     grace_until: UnixMillis,
     /// Whether the question was accepted, and how it was resolved.
     resolved: Option<(bool, ResolvedBy)>,
+    resolved_at: UnixMillis,
     is_spent: bool,
 }
 
@@ -108,6 +114,7 @@ impl RandomHistory {
         let session = choices.below(2);
         let id = [SESSION, OTHER_SESSION][session];
         let base = if irreversible { confirmation(n) } else { harmless_confirmation(n) };
+        let base = bound(base, "transfer", &call_arguments(n));
         let event = with(
             base,
             &json!({
@@ -137,6 +144,7 @@ impl RandomHistory {
             entitled_listeners,
             grace_until: UnixMillis::MIN,
             resolved: None,
+            resolved_at: UnixMillis::MIN,
             is_spent: false,
         };
         self.observed.insert(n, observed_question);
@@ -301,19 +309,30 @@ impl RandomHistory {
         let irreversible = choices.below(2) == 0;
         let id = aaep::SessionId::parse([SESSION, OTHER_SESSION][session]).unwrap();
         let token = token(n);
-        let call = GuardedCall { irreversible, ..call(&id, Some(&token), None) };
+        let arguments = call_arguments(n);
+        let call = GuardedCall {
+            irreversible,
+            high_risk: irreversible,
+            ..call(&id, Some(&token), Some(&arguments))
+        };
         let is_covered = self.observed.get(&n).is_some_and(|observed_question| {
             let is_by_reply = observed_question.resolved == Some((true, ResolvedBy::Reply));
             let is_accepted = observed_question.resolved.is_some_and(|(accepted, _)| accepted);
-            let is_sufficient =
-                if irreversible { is_by_reply && observed_question.irreversible } else { is_accepted };
+            let is_recent =
+                self.now.get().saturating_sub(observed_question.resolved_at.get()) <= MAX_CONSENT_AGE_MS;
+            let is_sufficient = if irreversible {
+                is_by_reply && observed_question.irreversible && is_recent
+            } else {
+                is_accepted
+            };
             observed_question.session == session
                 && !self.is_session_ended[session]
                 && is_sufficient
                 && !observed_question.is_spent
         });
         let before = self.hub.registry.clone();
-        let result = self.hub.spend(&call);
+        let staged = self.hub.registry.spend(&call, self.now);
+        let result = staged.map(|staged| self.hub.commit(staged));
         prop_assert_eq!(result.is_ok(), is_covered, "{:?} on {:?}", result, self.observed.get(&n));
         match self.observed.get_mut(&n) {
             Some(observed_question) if is_covered => observed_question.is_spent = true,
@@ -388,6 +407,7 @@ impl RandomHistory {
             "nothing irreversible is accepted by default"
         );
         observed_question.resolved = Some((accepted, resolution.resolved_by));
+        observed_question.resolved_at = resolution.resolved_at;
         Ok(())
     }
 }

@@ -42,7 +42,7 @@ fn assert_session_is_over(
             "tokens are no longer valid"
         );
     }
-    let refused = hub.registry.spend(&call(&session(), Some(&token(3)), None)).unwrap_err();
+    let refused = hub.registry.spend(&call(&session(), Some(&token(3)), None), T0 + 1).unwrap_err();
     assert_eq!(refused, SpendError::SessionEnded, "the earlier acceptance no longer covers anything");
     let late = hub.try_ask(&confirmation(5), &["ada"], T0 + 10).unwrap_err();
     assert_eq!(late, AskError::SessionEnded);
@@ -140,7 +140,7 @@ fn a_cancelled_question_is_refused_and_its_token_is_used() {
 #[test]
 fn a_session_keeps_at_most_64_resolved_questions() {
     let mut hub = ConsentHub::with_listeners(&["ada"]);
-    hub.ask(&confirmation(0), &["ada"]);
+    hub.ask(&bound(confirmation(0), "transfer", "{}"), &["ada"]);
     hub.answer("ada", 0, "accept", T0 + 1).unwrap();
     for n in 1..=200 {
         hub.ask(&confirmation(n), &["ada"]);
@@ -152,7 +152,7 @@ fn a_session_keeps_at_most_64_resolved_questions() {
         IgnoreReason::AlreadyResolved,
         "its token still counts as used"
     );
-    let refused = hub.registry.spend(&call(&session(), Some(&token(1)), None)).unwrap_err();
+    let refused = hub.registry.spend(&call(&session(), Some(&token(1)), None), T0 + 1).unwrap_err();
     assert_eq!(refused, SpendError::Expired);
     assert!(
         hub.spend(&call(&session(), Some(&token(0)), None)).is_ok(),

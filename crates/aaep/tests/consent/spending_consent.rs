@@ -84,14 +84,14 @@ fn any_other_call_is_refused_and_spends_nothing() {
     for (decision, call, reason, rule) in cases {
         let mut hub = hub_with_transfer(decision);
         let before = hub.registry.clone();
-        let refused = hub.registry.spend(&call).unwrap_err();
+        let refused = hub.registry.spend(&call, T0 + 1).unwrap_err();
         assert_eq!(refused, reason, "{call:?}");
         assert_eq!(refused.rule(true).id(), rule);
         assert!(hub.registry == before, "{call:?}");
     }
     let with_duplicate_key = GuardedCall { arguments: Some(r#"{"to":"Ben","to":"Eve"}"#), ..transfer_to_ben };
     assert!(matches!(
-        hub_with_transfer(Some("accept")).registry.spend(&with_duplicate_key),
+        hub_with_transfer(Some("accept")).registry.spend(&with_duplicate_key, T0 + 1),
         Err(SpendError::InvalidAction(_))
     ));
 }
@@ -101,54 +101,115 @@ fn accepting_a_modified_action_covers_nothing() {
     let mut hub = hub_with_transfer(None);
     let text = reply_with(1, "ada", "accept", T0 + 1, &json!({"modified_action": {"amount": 50}}));
     hub.send("ada", &text, T0 + 1).unwrap();
-    let refused = hub.registry.spend(&call(&session(), Some(&token(1)), Some(BEN_ARGUMENTS))).unwrap_err();
+    let refused =
+        hub.registry.spend(&call(&session(), Some(&token(1)), Some(BEN_ARGUMENTS)), T0 + 1).unwrap_err();
     assert_eq!((refused.rule(true).id(), refused), ("AAEP-6.3.2-1", SpendError::Refused { modified: true }));
 }
 
 #[test]
-fn an_acceptance_without_a_bound_action_covers_one_call_of_its_session() {
+fn an_acceptance_without_a_bound_action_covers_no_dangerous_call() {
     let mut hub = ConsentHub::with_listeners(&["ada"]);
     hub.ask(&confirmation(1), &["ada"]);
     hub.answer("ada", 1, "accept", T0 + 1).unwrap();
-    assert!(hub.spend(&call(&session(), None, Some(BEN_ARGUMENTS))).is_ok());
-    assert_eq!(hub.spend(&call(&session(), None, None)).unwrap_err(), SpendError::AlreadySpent);
+    let session = session();
+    let dangerous = call(&session, None, Some(BEN_ARGUMENTS));
+    assert_eq!(hub.spend(&dangerous).unwrap_err(), SpendError::Unbound);
+    for (irreversible, high_risk) in [(true, false), (false, true)] {
+        let call = GuardedCall { irreversible, high_risk, ..dangerous };
+        assert_eq!(hub.spend(&call).unwrap_err(), SpendError::Unbound);
+    }
+    let harmless = GuardedCall { irreversible: false, high_risk: false, ..dangerous };
+    assert!(hub.spend(&harmless).is_ok());
 }
 
 #[test]
-fn a_default_acceptance_covers_nothing_irreversible() {
+fn a_default_acceptance_covers_nothing_dangerous() {
     let mut hub = ConsentHub::with_listeners(&["ada"]);
-    hub.ask(&with(harmless_confirmation(1), &json!({"irreversible": null, "reversibility": null})), &["ada"]);
+    let undeclared = with(harmless_confirmation(1), &json!({"irreversible": null, "reversibility": null}));
+    hub.ask(&bound(undeclared, "transfer", "{}"), &["ada"]);
     hub.wake(T0 + 30_000);
     assert_eq!(
         hub.registry.question(&token(1)).unwrap().status,
         QuestionStatus::Accepted { by_default: true }
     );
     let session = session();
-    let irreversible = call(&session, None, None);
-    assert_eq!(hub.registry.spend(&irreversible).unwrap_err(), SpendError::DefaultOnly);
-    assert!(hub.spend(&GuardedCall { irreversible: false, ..irreversible }).is_ok());
+    let dangerous = call(&session, None, None);
+    for (irreversible, high_risk) in [(true, true), (true, false), (false, true)] {
+        let call = GuardedCall { irreversible, high_risk, ..dangerous };
+        assert_eq!(hub.registry.spend(&call, T0 + 30_001).unwrap_err(), SpendError::DefaultOnly);
+    }
+    assert!(hub.spend(&GuardedCall { irreversible: false, high_risk: false, ..dangerous }).is_ok());
 }
 
 #[test]
-fn consent_to_a_reversible_action_does_not_cover_an_irreversible_one() {
+fn a_default_of_accept_for_a_high_risk_is_refused() {
     let mut hub = ConsentHub::with_listeners(&["ada"]);
-    hub.ask(&harmless_confirmation(1), &["ada"]);
-    hub.answer("ada", 1, "accept", T0 + 1).unwrap();
-    assert_eq!(
-        hub.registry.spend(&call(&session(), None, None)).unwrap_err(),
-        SpendError::DeclaredReversible
-    );
+    let event = with(harmless_confirmation(1), &json!({"risk_level": "high"}));
+    let refused = hub.try_ask(&event, &["ada"], T0).unwrap_err();
+    assert_eq!(refused.rule().unwrap().id(), "AAEP-6.4.1-4");
 }
 
 #[test]
-fn the_most_specific_acceptance_is_spent_first() {
+fn consent_covers_only_the_danger_that_the_person_was_told_about() {
+    let session = session();
+    let dangerous = call(&session, None, None);
+    for (told, irreversible, high_risk, expected) in [
+        (json!({}), true, true, Ok(())),
+        (json!({"risk_level": "low"}), true, false, Ok(())),
+        (json!({"risk_level": "low"}), true, true, Err(SpendError::RiskNotDeclared)),
+        (json!({"risk_level": "medium"}), false, true, Err(SpendError::RiskNotDeclared)),
+        (json!({"risk_level": null}), false, true, Err(SpendError::RiskNotDeclared)),
+        (
+            json!({"irreversible": false, "reversibility": "reversible"}),
+            true,
+            true,
+            Err(SpendError::IrreversibilityNotDeclared),
+        ),
+        (
+            json!({"irreversible": null, "reversibility": null}),
+            true,
+            true,
+            Err(SpendError::IrreversibilityNotDeclared),
+        ),
+        (json!({"irreversible": null, "reversibility": null}), false, true, Ok(())),
+    ] {
+        let mut hub = ConsentHub::with_listeners(&["ada"]);
+        hub.ask(&bound(with(confirmation(1), &told), "transfer", "{}"), &["ada"]);
+        hub.answer("ada", 1, "accept", T0 + 1).unwrap();
+        let call = GuardedCall { irreversible, high_risk, ..dangerous };
+        assert_eq!(hub.spend(&call).map(drop), expected, "{told} {irreversible} {high_risk}");
+    }
+}
+
+#[test]
+fn consent_expires() {
+    let session = session();
+    let transfer = call(&session, None, Some(BEN_ARGUMENTS));
+    let answered_at = T0 + 1;
+    for (now, expected) in [
+        (answered_at + MAX_CONSENT_AGE_MS, Ok(())),
+        (answered_at + (MAX_CONSENT_AGE_MS + 1), Err(SpendError::Expired)),
+        // The clock went back.
+        (answered_at + -MAX_CONSENT_AGE_MS, Ok(())),
+        (answered_at + (-MAX_CONSENT_AGE_MS - 1), Err(SpendError::Expired)),
+    ] {
+        let mut hub = hub_with_transfer(Some("accept"));
+        assert_eq!(hub.registry.spend(&transfer, now).map(drop), expected, "{now:?}");
+    }
+}
+
+#[test]
+fn an_acceptance_by_a_person_is_spent_before_one_by_default() {
     let mut hub = ConsentHub::with_listeners(&["ada"]);
-    hub.ask(&confirmation(1), &["ada"]);
-    hub.ask(&bound(confirmation(2), "transfer", BEN_ARGUMENTS), &["ada"]);
-    hub.answer("ada", 1, "accept", T0 + 1).unwrap();
+    for n in [1, 2] {
+        hub.ask(&with(harmless_confirmation(n), &json!({"timeout_seconds": 30})), &["ada"]);
+    }
     hub.answer("ada", 2, "accept", T0 + 1).unwrap();
+    hub.wake(T0 + 30_000);
+    let session = session();
+    let harmless = GuardedCall { irreversible: false, high_risk: false, ..call(&session, None, None) };
     let spent: Vec<_> = (0..2)
-        .map(|_| match &hub.spend(&call(&session(), None, Some(BEN_ARGUMENTS))).unwrap()[..] {
+        .map(|_| match &hub.spend(&harmless).unwrap()[..] {
             [ConsentOutcome::ConsentSpent(spent)] => spent.token.clone(),
             other => panic!("{other:?}"),
         })
@@ -158,11 +219,12 @@ fn the_most_specific_acceptance_is_spent_first() {
 
 #[test]
 fn an_acceptance_with_a_call_id_covers_only_that_call() {
+    let digest = aaep::consent::BoundAction::new("transfer", "{}").unwrap().digest().to_string();
     let event = with(
         confirmation(1),
         &json!({
             "@context": ["https://aaep-protocol.org/context/v1", "urn:sayso:context:v1"],
-            "extensions": {"sayso": {"tool_call_id": "call_7"}},
+            "extensions": {"sayso": {"tool_call_id": "call_7", "tool": "transfer", "action_digest": digest}},
         }),
     );
     let mut hub = ConsentHub::with_listeners(&["ada"]);
@@ -171,7 +233,7 @@ fn an_acceptance_with_a_call_id_covers_only_that_call() {
     let session = session();
     let call_seven = GuardedCall { call_id: Some("call_7"), ..call(&session, None, None) };
     assert_eq!(
-        hub.registry.spend(&GuardedCall { call_id: Some("call_8"), ..call_seven }).unwrap_err(),
+        hub.registry.spend(&GuardedCall { call_id: Some("call_8"), ..call_seven }, T0 + 1).unwrap_err(),
         SpendError::WrongAction
     );
     assert!(hub.spend(&call_seven).is_ok());
@@ -183,6 +245,9 @@ fn a_clarification_is_not_consent() {
     hub.ask(&clarification(1), &["ada"]);
     hub.send("ada", &response(1, "ada", &json!("accept"), T0 + 1), T0 + 1).unwrap();
     for token in [None, Some(&token(1))] {
-        assert_eq!(hub.registry.spend(&call(&session(), token, None)).unwrap_err(), SpendError::NotAsked);
+        assert_eq!(
+            hub.registry.spend(&call(&session(), token, None), T0 + 1).unwrap_err(),
+            SpendError::NotAsked
+        );
     }
 }

@@ -7,7 +7,7 @@ use super::consent_hub::*;
 
 fn hub_with_question() -> ConsentHub {
     let mut hub = ConsentHub::with_listeners(&["ada", "bob"]);
-    hub.ask(&confirmation(1), &["ada", "bob"]);
+    hub.ask(&bound(confirmation(1), "transfer", "{}"), &["ada", "bob"]);
     hub
 }
 
@@ -67,8 +67,11 @@ fn an_acceptance_is_spent_once_within_a_batch() {
     let mut hub = hub_with_question();
     hub.answer("ada", 1, "accept", T0 + 1).unwrap();
     let session = session();
-    let first = hub.registry.spend(&call(&session, None, None)).unwrap();
-    assert_eq!(hub.registry.spend(&call(&session, None, None)).unwrap_err(), SpendError::AlreadySpent);
+    let first = hub.registry.spend(&call(&session, None, None), T0 + 1).unwrap();
+    assert_eq!(
+        hub.registry.spend(&call(&session, None, None), T0 + 1).unwrap_err(),
+        SpendError::AlreadySpent
+    );
     hub.registry.abandon(first);
     assert!(hub.spend(&call(&session, None, None)).is_ok());
 }
@@ -77,7 +80,7 @@ fn an_acceptance_is_spent_once_within_a_batch() {
 fn an_uncommitted_acceptance_covers_nothing() {
     let mut hub = hub_with_question();
     let staged = stage_message(&mut hub.registry, "ada", &reply(1, "ada", "accept", T0 + 1), T0 + 1).unwrap();
-    assert_eq!(hub.registry.spend(&call(&session(), None, None)).unwrap_err(), SpendError::Undecided);
+    assert_eq!(hub.registry.spend(&call(&session(), None, None), T0 + 1).unwrap_err(), SpendError::Undecided);
     hub.commit(staged);
     assert!(hub.spend(&call(&session(), None, None)).is_ok());
 }
@@ -100,7 +103,7 @@ fn a_stop_applies_to_staged_changes() {
             && refused.contains(&(token(3), ResolvedBy::Stopped))
     );
     assert_eq!(
-        hub.registry.spend(&call(&session(), Some(&token(2)), None)).unwrap_err(),
+        hub.registry.spend(&call(&session(), Some(&token(2)), None), T0 + 1).unwrap_err(),
         SpendError::SessionEnded
     );
     hub.commit(staged_question);
@@ -124,7 +127,7 @@ fn an_acceptance_just_before_a_stop_covers_nothing() {
     hub.commit(staged_stop);
     hub.commit(acceptance);
     assert_eq!(
-        hub.registry.spend(&call(&session(), Some(&token(1)), None)).unwrap_err(),
+        hub.registry.spend(&call(&session(), Some(&token(1)), None), T0 + 1).unwrap_err(),
         SpendError::SessionEnded
     );
     assert_eq!(hub.registry.questions().count(), 0);

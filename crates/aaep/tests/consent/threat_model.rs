@@ -31,19 +31,19 @@ fn t1_a_token_is_not_a_credential() {
 #[test]
 fn t2_a_reply_counts_once_and_only_in_its_session() {
     let mut hub = ConsentHub::with_listeners(&["ada"]);
-    hub.ask(&confirmation(1), &["ada"]);
+    hub.ask(&bound(confirmation(1), "transfer", "{}"), &["ada"]);
     let text = reply(1, "ada", "accept", T0 + 1);
     assert!(hub.send("ada", &text, T0 + 1).is_ok());
     assert_eq!(hub.send("ada", &text, T0 + 2).unwrap_err(), IgnoreReason::AlreadyResolved);
     let other = SessionId::parse(OTHER_SESSION).unwrap();
     assert_eq!(
-        hub.registry.spend(&call(&other, Some(&token(1)), None)).unwrap_err(),
+        hub.registry.spend(&call(&other, Some(&token(1)), None), T0 + 1).unwrap_err(),
         SpendError::WrongSession
     );
     hub.spend(&call(&session(), Some(&token(1)), None)).unwrap();
     assert_eq!(hub.send("ada", &text, T0 + 3).unwrap_err(), IgnoreReason::AlreadyResolved);
     assert_eq!(
-        hub.registry.spend(&call(&session(), Some(&token(1)), None)).unwrap_err(),
+        hub.registry.spend(&call(&session(), Some(&token(1)), None), T0 + 1).unwrap_err(),
         SpendError::AlreadySpent
     );
     let staged = hub.registry.end_session(&session(), T0 + 4);
@@ -56,8 +56,10 @@ fn t3_consent_covers_only_the_exact_action() {
     let mut hub = ConsentHub::with_listeners(&["ada"]);
     hub.ask(&bound(confirmation(1), "transfer", r#"{"amount":5}"#), &["ada"]);
     hub.answer("ada", 1, "accept", T0 + 1).unwrap();
-    let refused =
-        hub.registry.spend(&call(&session(), Some(&token(1)), Some(r#"{"amount":5000}"#))).unwrap_err();
+    let refused = hub
+        .registry
+        .spend(&call(&session(), Some(&token(1)), Some(r#"{"amount":5000}"#)), T0 + 1)
+        .unwrap_err();
     assert_eq!(refused, SpendError::WrongAction);
 }
 

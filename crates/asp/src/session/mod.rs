@@ -59,17 +59,26 @@ pub struct IncomingMessage<'m> {
     pub checks: ReceiverChecks,
 }
 
-seal::defaults! {
-    /// The results of checks that the receiver of a message made outside the session.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-    pub struct ReceiverChecks {
-        /// The sender's trust meets the receiver's threshold. The caller computes it (D20).
-        pub is_trusted: bool = true,
-        /// The escrow of the pending commitment is covered.
-        pub is_funded: bool = true,
-        /// The message contains no card, or contains the pinned card (D17).
-        pub is_card_pinned: bool = true,
-    }
+/// The results of checks that the receiver of a message made outside the session. There is no default, because a caller
+/// that forgets a check must not trust the sender.
+///
+/// ```compile_fail
+/// let checks = asp::session::ReceiverChecks::default();
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ReceiverChecks {
+    /// The sender's trust meets the receiver's threshold. The caller computes it (D20).
+    pub is_trusted: bool,
+    /// The escrow of the pending commitment is covered.
+    pub is_funded: bool,
+    /// The message contains no card, or contains the pinned card (D17).
+    pub is_card_pinned: bool,
+}
+
+impl ReceiverChecks {
+    /// Every check passed. Also used where nothing remains to be checked: for own messages, and to read a transcript that
+    /// both sides have already accepted.
+    pub const PASSED: Self = Self { is_trusted: true, is_funded: true, is_card_pinned: true };
 }
 
 /// The transition table, and which states "any state" in the specification covers.

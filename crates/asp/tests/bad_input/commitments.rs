@@ -149,7 +149,7 @@ fn a_commit_cannot_bind_agents_outside_the_session() {
 #[test]
 fn uncovered_escrow_is_refused() {
     let mut harness = RecordHarness::at(State::Agreeing);
-    harness.checks = ReceiverChecks { is_funded: false, ..ReceiverChecks::default() };
+    harness.checks = ReceiverChecks { is_funded: false, ..ReceiverChecks::PASSED };
     let envelope = harness.next(B, &accept("cmt_1"));
     harness.assert_refused(B, &envelope, RejectCode::BudgetExceeded);
     harness.checks.is_funded = true;

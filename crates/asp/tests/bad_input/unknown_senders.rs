@@ -64,7 +64,7 @@ fn introduced_pair() -> (Participant, Participant, CountingRandom) {
     ] {
         let (from, to) = if is_from_a { (&mut a, &mut b) } else { (&mut b, &mut a) };
         let sent = from.send(body, START, &mut random).unwrap();
-        let outcome = to.receive(&sent.text, ReceiverChecks::default(), START, &mut random).unwrap();
+        let outcome = to.receive(&sent.text, ReceiverChecks::PASSED, START, &mut random).unwrap();
         assert!(matches!(outcome, ReceiveOutcome::Accepted { .. }), "{outcome:?}");
     }
     (a, b, random)
@@ -92,13 +92,13 @@ fn a_participant_counts_dropped_messages_and_does_not_answer() {
         "x".repeat(300_000),
     ];
     for (number, text) in invalid.iter().enumerate() {
-        let outcome = b.receive(text, ReceiverChecks::default(), START, &mut random).unwrap();
+        let outcome = b.receive(text, ReceiverChecks::PASSED, START, &mut random).unwrap();
         assert!(matches!(outcome, ReceiveOutcome::Dropped(_)), "{outcome:?}");
         assert_eq!(b.dropped_count(), number as u64 + 1);
     }
     let after = b.record().unwrap().checkpoint();
     assert_eq!((after.session, after.position), (before.session, before.position));
-    let outcome = b.receive(&sent.text, ReceiverChecks::default(), START, &mut random).unwrap();
+    let outcome = b.receive(&sent.text, ReceiverChecks::PASSED, START, &mut random).unwrap();
     assert!(matches!(outcome, ReceiveOutcome::Accepted { .. }), "{outcome:?}");
 }
 
@@ -121,7 +121,7 @@ fn a_participant_drops_messages_of_a_known_agent_outside_the_session() {
             .with_text("sender/agentId", THIRD.agent().as_str());
         let text = sign_envelope(&envelope, &THIRD.keys).text;
         let dropped = b.dropped_count();
-        let outcome = b.receive(&text, ReceiverChecks::default(), START + 1000, &mut random).unwrap();
+        let outcome = b.receive(&text, ReceiverChecks::PASSED, START + 1000, &mut random).unwrap();
         assert!(matches!(outcome, ReceiveOutcome::Dropped(_)), "{outcome:?}");
         assert_eq!(b.dropped_count(), dropped + 1);
         assert_eq!(state_of(&b), before);
@@ -142,7 +142,7 @@ fn a_reject_of_a_third_party_rolls_nothing_back() {
         .with_text("sender/agentId", THIRD.agent().as_str())
         .with_text("recipient", BUYER.agent().as_str());
     let text = sign_envelope(&envelope, &THIRD.keys).text;
-    let outcome = a.receive(&text, ReceiverChecks::default(), START + 1000, &mut random).unwrap();
+    let outcome = a.receive(&text, ReceiverChecks::PASSED, START + 1000, &mut random).unwrap();
     assert!(!matches!(outcome, ReceiveOutcome::RolledBack { .. }), "{outcome:?}");
     assert_eq!(state_of(&a), before);
 }
@@ -154,14 +154,14 @@ fn an_invitation_to_another_agent_begins_no_session() {
     let mut third = participant(&THIRD, &[&BUYER, &SELLER]);
     a.invite(&SELLER.card, START, &mut random).unwrap();
     let sent = a.send(invitation(), START, &mut random).unwrap();
-    let outcome = third.receive(&sent.text, ReceiverChecks::default(), START, &mut random).unwrap();
+    let outcome = third.receive(&sent.text, ReceiverChecks::PASSED, START, &mut random).unwrap();
     assert!(!matches!(outcome, ReceiveOutcome::Accepted { .. }), "{outcome:?}");
     assert!(third.record().is_none());
     // The third agent can still accept an invitation that is addressed to it.
     let mut a = participant(&BUYER, &[&SELLER, &THIRD]);
     a.invite(&THIRD.card, START, &mut random).unwrap();
     let sent = a.send(invitation(), START, &mut random).unwrap();
-    let outcome = third.receive(&sent.text, ReceiverChecks::default(), START, &mut random).unwrap();
+    let outcome = third.receive(&sent.text, ReceiverChecks::PASSED, START, &mut random).unwrap();
     assert!(matches!(outcome, ReceiveOutcome::Accepted { .. }), "{outcome:?}");
 }
 

@@ -37,7 +37,7 @@ impl ModelMessage {
 
     /// Returns a description for traces.
     pub(crate) fn description(&self) -> String {
-        let failed_checks = self.checks.iter().filter(|checks| **checks != ReceiverChecks::default()).count();
+        let failed_checks = self.checks.iter().filter(|checks| **checks != ReceiverChecks::PASSED).count();
         let suffix = if failed_checks > 0 { ", with failed checks" } else { "" };
         format!("{} {} {}{suffix}", self.sender, self.performative(), self.body.to_json())
     }
@@ -61,7 +61,7 @@ fn messages_from(sender: Role, bounds: &ModelBounds) -> Vec<ModelMessage> {
     let message = |performative, json: &str| ModelMessage {
         sender,
         body: Body::parse(performative, json).unwrap_or_else(|error| panic!("{json}: {error}")),
-        checks: [ReceiverChecks::default(); 2],
+        checks: [ReceiverChecks::PASSED; 2],
         response_timeout_ms: None,
     };
     let message_with_checks = |performative, json: &str, role: usize, checks| {
@@ -69,9 +69,9 @@ fn messages_from(sender: Role, bounds: &ModelBounds) -> Vec<ModelMessage> {
         message.checks[role] = checks;
         message
     };
-    let untrusted = ReceiverChecks { is_trusted: false, ..ReceiverChecks::default() };
-    let unfunded = ReceiverChecks { is_funded: false, ..ReceiverChecks::default() };
-    let unpinned = ReceiverChecks { is_card_pinned: false, ..ReceiverChecks::default() };
+    let untrusted = ReceiverChecks { is_trusted: false, ..ReceiverChecks::PASSED };
+    let unfunded = ReceiverChecks { is_funded: false, ..ReceiverChecks::PASSED };
+    let unpinned = ReceiverChecks { is_card_pinned: false, ..ReceiverChecks::PASSED };
 
     let invitation = r#"{"proposalId":"prop_0","type":"session-invitation","subject":"s","terms":{}}"#;
     let identity = r#"{"informType":"identity"}"#;

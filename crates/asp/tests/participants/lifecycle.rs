@@ -94,7 +94,7 @@ fn a_message_that_is_not_allowed_is_not_sent() {
 fn an_untrusted_inviter_can_try_again() {
     let mut pair = ParticipantPair::new();
     let text = pair.send(A, invitation());
-    pair.checks = ReceiverChecks { is_trusted: false, ..ReceiverChecks::default() };
+    pair.checks = ReceiverChecks { is_trusted: false, ..ReceiverChecks::PASSED };
     let reject = match pair.deliver(B, &text) {
         ReceiveOutcome::Refused { refusal, reject: Some(reject) } => {
             assert_eq!(refusal.code, RejectCode::InsufficientTrustScore);
@@ -150,7 +150,7 @@ fn uncovered_escrow_prevents_the_agreement() {
     let mut pair = ParticipantPair::conversing();
     pair.send_and_deliver(A, commit("cmt_1"));
     let text = pair.send(B, accept("cmt_1"));
-    pair.checks = ReceiverChecks { is_funded: false, ..ReceiverChecks::default() };
+    pair.checks = ReceiverChecks { is_funded: false, ..ReceiverChecks::PASSED };
     let (refusal, reject) = pair.deliver_refused(A, &text);
     assert_eq!(refusal.code, RejectCode::BudgetExceeded);
     let (_, messages) = pair.deliver_rollback(B, &reject);
@@ -164,7 +164,7 @@ fn uncovered_escrow_prevents_the_agreement() {
     let mut pair = ParticipantPair::conversing();
     pair.send_and_deliver(A, commit("cmt_1"));
     let (now, mut random) = (pair.now, CountingRandom(500));
-    let unfunded = ReceiverChecks { is_funded: false, ..ReceiverChecks::default() };
+    let unfunded = ReceiverChecks { is_funded: false, ..ReceiverChecks::PASSED };
     let sent = pair.side(B).send_with(accept("cmt_1"), None, unfunded, now, &mut random);
     match sent {
         Err(AspError::Local(LocalError::NotAllowed(refusal))) => {

@@ -179,7 +179,7 @@ fn a_commitment_without_escrow_moves_no_money() {
         A,
         &accept_body,
         None,
-        ReceiverChecks { is_funded: false, ..ReceiverChecks::default() },
+        ReceiverChecks { is_funded: false, ..ReceiverChecks::PASSED },
     );
     assert!(unfunded.session.handle_message(&incoming).is_ok(), "there is nothing to cover");
     harness.send(A, accept("cmt_1"));

@@ -58,7 +58,7 @@ fn a_refused_message_leaves_the_session_unchanged() {
         SessionHarness::conversing().after(&[(A, close("done"))]),
         SessionHarness::invited().after(&[(B, reject("prop_inv"))]),
     ];
-    let passed = ReceiverChecks::default();
+    let passed = ReceiverChecks::PASSED;
     let all_checks = [
         passed,
         ReceiverChecks { is_trusted: false, ..passed },
@@ -92,7 +92,7 @@ fn a_refused_message_leaves_the_session_unchanged() {
 
 #[test]
 fn the_checks_of_the_receiver_are_respected() {
-    let passed = ReceiverChecks::default();
+    let passed = ReceiverChecks::PASSED;
     let untrusted = ReceiverChecks { is_trusted: false, ..passed };
     let unpinned = ReceiverChecks { is_card_pinned: false, ..passed };
     let unfunded = ReceiverChecks { is_funded: false, ..passed };

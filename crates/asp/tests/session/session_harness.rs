@@ -102,7 +102,7 @@ impl SessionHarness {
         body: Body,
         response_timeout_ms: impl Into<Option<i64>>,
     ) -> Transition {
-        let incoming = self.incoming(sender, &body, response_timeout_ms.into(), ReceiverChecks::default());
+        let incoming = self.incoming(sender, &body, response_timeout_ms.into(), ReceiverChecks::PASSED);
         let transition = self.session.handle_message(&incoming).unwrap_or_else(|refusal| {
             panic!("{sender} in {}: {body:?} was refused: {refusal}", self.session.state())
         });
@@ -113,7 +113,7 @@ impl SessionHarness {
 
     /// Sends a message that must be refused, and asserts that nothing has changed.
     pub(crate) fn expect_refusal(&mut self, sender: Role, body: Body) -> RejectCode {
-        self.expect_refusal_with(sender, body, ReceiverChecks::default())
+        self.expect_refusal_with(sender, body, ReceiverChecks::PASSED)
     }
 
     pub(crate) fn expect_refusal_with(

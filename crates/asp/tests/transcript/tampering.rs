@@ -27,7 +27,7 @@ fn completed_session() -> (SessionRecord, Vec<AuthenticatedMessage>) {
 fn audit<'m>(messages: impl IntoIterator<Item = &'m AuthenticatedMessage>) -> (usize, bool, SessionRecord) {
     let mut record = new_record();
     for (index, message) in messages.into_iter().enumerate() {
-        if !matches!(record.admit(message, ReceiverChecks::default(), None), Admission::Accepted(_)) {
+        if !matches!(record.admit(message, ReceiverChecks::PASSED, None), Admission::Accepted(_)) {
             return (index, false, record);
         }
     }
@@ -46,7 +46,7 @@ fn a_complete_transcript_verifies_from_any_checkpoint() {
         let (_, _, before) = audit(&messages[..index]);
         let mut resumed = new_record().resume_from(before.checkpoint());
         for message in &messages[index..] {
-            let admission = resumed.admit(message, ReceiverChecks::default(), None);
+            let admission = resumed.admit(message, ReceiverChecks::PASSED, None);
             assert!(matches!(admission, Admission::Accepted(_)), "{admission:?}");
         }
         assert_eq!(resumed.session(), record.session());

@@ -83,7 +83,7 @@ fn verify(arguments: &Arguments) -> Result<String, CommandError> {
                     Some(new_record.map_err(|refusal| fault(line, &refusal.to_string()))?.without_texts());
             }
             let Some(record) = &mut record else { continue };
-            match record.admit(&message, ReceiverChecks::default(), None) {
+            match record.admit(&message, ReceiverChecks::PASSED, None) {
                 Admission::Accepted(_) => {}
                 Admission::Refused(refusal) if record.transcript().len() >= limits.max_messages => {
                     return Err(fault(line, &format!("{refusal}; --max-messages raises the limit")));

@@ -1,6 +1,10 @@
 //! `sayso serve`: the hub.
 
+mod check;
 mod config;
+pub(crate) mod control;
+mod descriptors;
+mod first_token;
 pub(crate) mod manifest;
 mod reload;
 
@@ -11,20 +15,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aaep::event::Producer;
-use hub::{Core, Role, Scope};
-use journal::{Journal, MemoryJournal, SqliteJournal};
+use clap::CommandFactory;
+use hub::Core;
+use journal::{Journal, JournalError, MemoryJournal, SqliteJournal};
 use seal::{Random, SystemRandom};
 use tokio::signal::unix::SignalKind;
-use wire::auth::{BrowserSessions, NewToken, Tokens};
-use wire::{AuthPolicy, HubHandle, Server, Tls, UnixSocket};
+use wire::auth::{BrowserSessions, Tokens};
+use wire::{AuthPolicy, HubHandle, IpNet, Server, Tls, UnixSocket};
 
 use crate::file::CommandError;
 use crate::hub_args::{build_runtime, wait_for_signal};
 use crate::log_args::{self, LogArgs};
 use crate::output::{describe_io_error, print_stderr, print_stdout};
 use crate::{ExitStatus, demo, file, page_assets};
-use config::{Config, ConfigFlags, LoadedConfig};
+pub(crate) use config::parse_duration_ms;
+use config::{Config, ConfigFlags, LIMITS_HEADING, LoadedConfig};
+use first_token::TemporaryTokenFile;
 use reload::Reloader;
+use sd_notify::NotifyState;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -36,12 +44,25 @@ pub(crate) struct Arguments {
     /// Print the effective configuration as TOML, with the source of each value, and exit.
     #[arg(long)]
     print_config: bool,
+    /// Report every problem of the configuration without starting, and exit: 0 if there is none, otherwise 2.
+    #[arg(long)]
+    check: bool,
+    /// Print the flags of all limits, and exit.
+    #[arg(long)]
+    help_limits: bool,
     /// Print the table of all keys as in docs/configuration.md, and exit.
     #[arg(long, hide = true)]
     list_keys: bool,
+    /// Start although the journal has lost acknowledged entries. Unspent consents become void, and open questions are
+    /// answered with no.
+    #[arg(long)]
+    accept_loss: bool,
     #[command(flatten)]
     log: LogArgs,
 }
+
+/// The name of the journal in the data folder.
+pub(crate) const JOURNAL_FILE_NAME: &str = "journal.sqlite";
 
 /// The value of `--unix` that stands for the default socket path, where listeners look.
 const DEFAULT_SOCKET_KEYWORD: &str = "usual";
@@ -53,7 +74,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
     if arguments.list_keys {
         return Ok(print_stdout(&config::key_table_markdown()));
     }
-    let loaded = LoadedConfig::load(&arguments.flags, arguments.config.as_deref())?;
+    if arguments.help_limits {
+        return Ok(print_stdout(&limits_help()));
+    }
+    let mut loaded = LoadedConfig::load(&arguments.flags, arguments.config.as_deref())?;
+    loaded.config.journal.accept_loss = arguments.accept_loss;
+    if arguments.check {
+        return Ok(check::run(&loaded));
+    }
+    if let Some(contradiction) = loaded.contradictions().into_iter().next() {
+        return Err(contradiction.into());
+    }
     if arguments.print_config {
         return Ok(print_stdout(&loaded.to_toml()));
     }
@@ -62,17 +93,28 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
 }
 
 fn serve(config: &Config, log_args: &LogArgs) -> Result<(), String> {
-    if config.open && !config.listen.ip().is_loopback() {
-        return Err(
-            "--open accepts agents and listeners without a token, so it works on loopback only".to_owned()
-        );
+    if let Some(problem) = check::exposure_problems(config).into_iter().next() {
+        return Err(problem);
     }
-    if config.compat && !config.listen.ip().is_loopback() {
-        return Err("--compat accepts answers without a handshake, so it works on loopback only".to_owned());
-    }
+    let trusted_proxies = parse_trusted_proxies(config)?;
     let tls = load_tls(config)?;
     let scheme = if tls.is_some() { "https" } else { "http" };
-    let (auth_policy, tokens) = load_auth_policy(config)?;
+    let permitted_connections = descriptors::raise_limit();
+    let runtime = build_runtime(config.threads)?;
+    // Nothing is created before the addresses are bound, so a second hub by mistake leaves no trace.
+    let (listener, unix_socket) = runtime.block_on(async {
+        let listener = tokio::net::TcpListener::bind(config.listen).await;
+        let listener = listener.map_err(|error| listen_error(config.listen, &error))?;
+        Ok::<_, String>((listener, bind_unix_socket(config)?))
+    })?;
+    let (auth_policy, tokens, _temporary_token_file) = load_auth_policy(config)?;
+    let warnings = [
+        descriptors::shortage(config),
+        (!config.memory).then(|| check::data_folder_problem(&config.data)).flatten(),
+    ];
+    for warning in warnings.into_iter().flatten() {
+        print_stderr(&format!("warning: {warning}"));
+    }
     let telemetry = log_args.start_log()?;
     let journal = telemetry.instrument_journal(open_journal(config)?);
     let max_wait_ms = i64::try_from(config.wire.max_reply_wait.as_millis()).unwrap_or(i64::MAX);
@@ -89,16 +131,12 @@ fn serve(config: &Config, log_args: &LogArgs) -> Result<(), String> {
     let manifest = manifest::manifest_json(&enabled_transports(config));
     let signed = manifest::sign(&manifest, (!config.memory).then_some(config.data.as_path()))?;
     let browser_sessions = open_browser_sessions(config)?;
-    let runtime = build_runtime(config.threads)?;
     let result = runtime.block_on(async {
         let mut reloader = Reloader::new();
         reloader.tokens = tokens;
         reloader.tls = tls.clone().zip(config.tls_cert.clone().zip(config.tls_key.clone())).map(|(tls, (cert, key))| (tls, cert, key));
-        let listener = tokio::net::TcpListener::bind(config.listen)
-            .await
-            .map_err(|error| listen_error(config.listen, &error))?;
         let address = listener.local_addr().map_err(|error| describe_io_error(&error))?;
-        core.publish_manifest(manifest_uri(config, scheme, address), signed.clone());
+        core.publish_manifest(manifest_uri(config, address), signed.clone());
         let hub = HubHandle::start_with_telemetry(core, config.fanout, wire::unix_now, telemetry.clone())
             .map_err(|error| describe_io_error(&error))?;
         let mut hosts = config.host.clone();
@@ -107,7 +145,12 @@ fn serve(config: &Config, log_args: &LogArgs) -> Result<(), String> {
             hosts
                 .extend(["localhost", "127.0.0.1", "[::1]"].map(|name| format!("{name}:{}", address.port())));
         }
-        let mut server = Server::new(hub.clone(), auth_policy, config.wire, hosts, manifest);
+        let limits = wire::ServerLimits {
+            connections: config.wire.connections.min(permitted_connections),
+            ..config.wire
+        };
+        let mut server =
+            Server::new(hub.clone(), auth_policy, limits, hosts, manifest).with_proxy(config.behind_proxy);
         if config.compat {
             print_stderr("warning: --compat lets clients listen and answer without a handshake, as AAEP's published packages do;");
             print_stderr("warning: use it only to try those packages on this machine");
@@ -124,11 +167,15 @@ fn serve(config: &Config, log_args: &LogArgs) -> Result<(), String> {
             server = demo_agent.register(server);
         }
         server = server.with_assets(page_assets::assets(config.compat || config.demo_agent));
-        let server = Arc::new(server.with_signed_manifest(signed).with_browser_sessions(browser_sessions).with_tls(tls));
+        let server = Arc::new(server.with_signed_manifest(signed).with_browser_sessions(browser_sessions).with_trusted_proxies(trusted_proxies).with_tls(tls));
         server.sync_tokens_to_hub().await;
         let stop_signal = wait_for_signal([SignalKind::terminate(), SignalKind::interrupt()]);
-        let unix_socket = bind_unix_socket(config)?;
+        let control_socket = if config.memory { None } else { control::bind(&config.data) };
+        if let Some((_, path)) = &unix_socket {
+            print_stderr(&format!("listening on {}", path.display()));
+        }
         print_stderr(&format!("listening on {scheme}://{address}"));
+        notify_service_manager(&[NotifyState::Ready]);
         log_args::log_started(&enabled_transports(config).join(","), &storage_name(config));
         let heartbeats = async {
             let mut interval = tokio::time::interval(config.heartbeat);
@@ -146,7 +193,7 @@ fn serve(config: &Config, log_args: &LogArgs) -> Result<(), String> {
         };
         let unix_connections = async {
             match unix_socket {
-                Some(socket) => server.clone().serve_unix(socket).await,
+                Some((socket, _)) => server.clone().serve_unix(socket).await,
                 None => std::future::pending().await,
             }
         };
@@ -155,6 +202,12 @@ fn serve(config: &Config, log_args: &LogArgs) -> Result<(), String> {
                 server.serve_stdio().await;
             } else {
                 std::future::pending::<()>().await;
+            }
+        };
+        let control_connections = async {
+            match control_socket {
+                Some(socket) => control::serve(&socket, &hub, config.backup_timeout).await,
+                None => std::future::pending().await,
             }
         };
         let stop_requested = async {
@@ -167,10 +220,12 @@ fn serve(config: &Config, log_args: &LogArgs) -> Result<(), String> {
         tokio::select! {
             () = server.clone().serve(listener) => {}
             () = unix_connections => {}
+            () = control_connections => {}
             () = &mut stdio_connection => {}
             () = heartbeats => {}
             () = telemetry_ticks => {}
             () = stop_requested => {
+                notify_service_manager(&[NotifyState::Stopping]);
                 // The stdio connection itself tells its listener about the shutdown. After that, it must not end this
                 // `select!`, because the other listeners must also be told.
                 let stdio_shutdown = async { stdio_connection.await; std::future::pending().await };
@@ -192,16 +247,44 @@ fn serve(config: &Config, log_args: &LogArgs) -> Result<(), String> {
     result
 }
 
-/// Loads the TLS certificate, or warns if other machines can connect without TLS.
+/// Tells the service manager about a change of state, if it started the hub with `NOTIFY_SOCKET` (`Type=notify` in a
+/// systemd unit).
+fn notify_service_manager(state: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(state) {
+        print_stderr(&format!("warning: cannot notify the service manager: {}", describe_io_error(&error)));
+    }
+}
+
+/// Returns the help of all limits.
+fn limits_help() -> String {
+    let mut command = crate::Arguments::command();
+    let Some(serve) = command.find_subcommand_mut("serve") else { return String::new() };
+    let mut serve = std::mem::take(serve)
+        .mut_args(|arg| {
+            let is_limit = arg.get_help_heading() == Some(LIMITS_HEADING);
+            arg.hide(!is_limit)
+        })
+        .disable_help_flag(true)
+        .help_template("{all-args}\n");
+    serve.render_help().to_string()
+}
+
+/// Loads the TLS certificate and its key.
 fn load_tls(config: &Config) -> Result<Option<Tls>, String> {
-    if let (Some(certificate), Some(key)) = (&config.tls_cert, &config.tls_key) {
-        return Tls::load(certificate, key).map(Some).map_err(|error| error.to_string());
-    }
-    if !config.listen.ip().is_loopback() {
-        print_stderr("warning: without TLS, tokens and messages cross the network unencrypted;");
-        print_stderr("warning: use --tls-cert and --tls-key, or listen on loopback behind a proxy with TLS");
-    }
-    Ok(None)
+    let files = config.tls_cert.as_ref().zip(config.tls_key.as_ref());
+    files.map(|(certificate, key)| Tls::load(certificate, key)).transpose().map_err(|error| error.to_string())
+}
+
+/// Parses the networks of the trusted proxies. A single address is a network of its own.
+fn parse_trusted_proxies(config: &Config) -> Result<Vec<IpNet>, String> {
+    let parse = |text: &String| {
+        let address =
+            || text.parse::<std::net::IpAddr>().ok().map(|address| IpNet::from(address.to_canonical()));
+        text.parse().ok().or_else(address).ok_or_else(|| {
+            format!("http.trusted_proxies: {text:?} is not an address or a network such as 10.0.0.0/8")
+        })
+    };
+    config.trusted_proxies.iter().map(parse).collect()
 }
 
 /// Loads the key for browser sessions, so that browsers stay signed in after a restart. With `--memory` the key is temporary.
@@ -213,25 +296,26 @@ fn open_browser_sessions(config: &Config) -> Result<BrowserSessions, String> {
 }
 
 /// Returns the URL of the manifest, or `None` if the hub's own address is unknown (it listens on all interfaces).
-fn manifest_uri(config: &Config, scheme: &str, address: SocketAddr) -> Option<String> {
+fn manifest_uri(config: &Config, address: SocketAddr) -> Option<String> {
+    let scheme = if config.tls_cert.is_some() || config.behind_proxy { "https" } else { "http" };
     let own_address = (!address.ip().is_unspecified()).then(|| address.to_string());
     let host = config.host.first().cloned().or(own_address)?;
     Some(format!("{scheme}://{host}/.well-known/aaep-manifest.json"))
 }
 
-fn bind_unix_socket(config: &Config) -> Result<Option<UnixSocket>, String> {
+/// Binds the Unix socket. Returns it with its path.
+fn bind_unix_socket(config: &Config) -> Result<Option<(UnixSocket, PathBuf)>, String> {
     let Some(path) = &config.unix else { return Ok(None) };
-    let path = &if path.as_os_str() == DEFAULT_SOCKET_KEYWORD {
+    let path = if path.as_os_str() == DEFAULT_SOCKET_KEYWORD {
         let default_path = UnixSocket::default_path(manifest::AGENT_ID);
         default_path
             .map_err(|error| format!("no default path for a Unix socket: {}", describe_io_error(&error)))?
     } else {
         path.clone()
     };
-    let socket = UnixSocket::bind(path)
+    let socket = UnixSocket::bind(&path)
         .map_err(|error| format!("cannot listen on {}: {}", path.display(), describe_io_error(&error)))?;
-    print_stderr(&format!("listening on {}", path.display()));
-    Ok(Some(socket))
+    Ok(Some((socket, path)))
 }
 
 fn open_journal(config: &Config) -> Result<Box<dyn Journal>, String> {
@@ -239,9 +323,14 @@ fn open_journal(config: &Config) -> Result<Box<dyn Journal>, String> {
         return Ok(Box::new(MemoryJournal::default()));
     }
     create_data_dir(&config.data)?;
-    let path = config.data.join("journal.sqlite");
-    let sqlite = SqliteJournal::open(&path, &config.journal)
-        .map_err(|error| format!("{}: {error}", path.display()))?;
+    let path = config.data.join(JOURNAL_FILE_NAME);
+    let sqlite = SqliteJournal::open(&path, &config.journal).map_err(|error| {
+        let hint = match &error {
+            JournalError::EntriesLost(_) => "; restore a backup, or start once with --accept-loss",
+            _ => "",
+        };
+        format!("{}: {error}{hint}", path.display())
+    })?;
     let settings = sqlite.effective_settings().map_err(|error| error.to_string())?;
     let durability_settings =
         settings.iter().filter(|(name, _)| ["journal_mode", "synchronous"].contains(name));
@@ -266,20 +355,18 @@ fn listen_error(address: SocketAddr, error: &std::io::Error) -> String {
     format!("cannot listen on {address}: {}{hint}", describe_io_error(error))
 }
 
-/// Loads the authentication policy, and returns it with the path of the token file. The first start creates a token and
-/// prints it.
-fn load_auth_policy(config: &Config) -> Result<(AuthPolicy, Option<PathBuf>), String> {
+/// Loads the authentication policy, and returns it with the path of the token file. The first start creates an admin token
+/// in a file, which is temporary if the hub is in memory.
+fn load_auth_policy(
+    config: &Config,
+) -> Result<(AuthPolicy, Option<PathBuf>, Option<TemporaryTokenFile>), String> {
     if config.open {
         print_stderr("warning: --open lets every program on this machine act as an agent or a listener");
-        return Ok((AuthPolicy::Open, None));
+        return Ok((AuthPolicy::Open, None, None));
     }
-    let admin_token =
-        || NewToken { name: "admin".to_owned(), role: Role::Admin, agent_id: None, scope: Scope::default() };
     if config.memory && config.tokens.is_none() {
-        let mut tokens = Tokens::default();
-        let (token, _) = tokens.add(&admin_token(), &mut SystemRandom).map_err(|error| error.to_string())?;
-        print_stderr(&format!("token, shown this once: {token}"));
-        return Ok((AuthPolicy::Tokens(tokens), None));
+        let (tokens, file) = first_token::create_temporary()?;
+        return Ok((AuthPolicy::Tokens(tokens), None, Some(file)));
     }
     let path = if let Some(path) = &config.tokens {
         path.clone()
@@ -288,16 +375,10 @@ fn load_auth_policy(config: &Config) -> Result<(AuthPolicy, Option<PathBuf>), St
         config.data.join("tokens")
     };
     if config.tokens.is_none() && !path.exists() {
-        let token =
-            Tokens::append(&path, &admin_token(), &mut SystemRandom).map_err(|error| error.to_string())?;
-        print_stderr(&format!("created a token, shown this once: {token}"));
-        print_stderr(&format!(
-            "create more with: sayso token new --tokens {} --role listener --name NAME",
-            path.display()
-        ));
+        first_token::create(&config.data, &path)?;
     }
     let tokens = Tokens::load(&path).map_err(|error| error.to_string())?;
-    Ok((AuthPolicy::Tokens(tokens), Some(path)))
+    Ok((AuthPolicy::Tokens(tokens), Some(path), None))
 }
 
 fn storage_name(config: &Config) -> String {

@@ -1,9 +1,12 @@
 //! Reloading on SIGHUP: the token file, and the TLS certificate with its key. If a file is unreadable or invalid, the old
-//! values stay in force.
+//! values stay in force. If the system could not read it, for example for lack of descriptors, the hub tries again.
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
+use std::time::Duration;
 
+use rustix::io::Errno;
+use sd_notify::NotifyState;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use wire::auth::Tokens;
 use wire::telemetry::log_record;
@@ -17,7 +20,12 @@ pub(super) struct Reloader {
     pub(super) tokens: Option<PathBuf>,
     /// The certificate in use, and the files of the certificate and its key.
     pub(super) tls: Option<(Tls, PathBuf, PathBuf)>,
+    tokens_status: ReloadStatus,
+    tls_status: ReloadStatus,
 }
+
+/// Time between two attempts to read a file that the system could not read.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Reloader {
     /// Registers for SIGHUP. Signals are caught from this call on. Must be called within a runtime.
@@ -27,13 +35,29 @@ impl Reloader {
             initial_terminals: standard_streams_are_terminals(),
             tokens: None,
             tls: None,
+            tokens_status: ReloadStatus::Current,
+            tls_status: ReloadStatus::Current,
         }
     }
 
     /// Reloads at every SIGHUP. Returns if a SIGHUP was sent because the terminal was closed. The caller must then stop the hub.
     pub(super) async fn run(mut self, server: &Server) {
         let Some(mut signals) = self.signals.take() else { return std::future::pending().await };
-        while signals.recv().await.is_some() {
+        loop {
+            let must_retry = [self.tokens_status, self.tls_status].contains(&ReloadStatus::Retrying);
+            let is_retry = tokio::select! {
+                signal = signals.recv() => {
+                    if signal.is_none() {
+                        return std::future::pending().await;
+                    }
+                    false
+                }
+                () = tokio::time::sleep(RETRY_INTERVAL), if must_retry => true,
+            };
+            if is_retry {
+                self.reload(server, is_retry).await;
+                continue;
+            }
             if self
                 .initial_terminals
                 .iter()
@@ -42,52 +66,108 @@ impl Reloader {
             {
                 return;
             }
-            self.reload_all(server).await;
+            let since = NotifyState::monotonic_usec_now();
+            super::notify_service_manager(
+                &[NotifyState::Reloading].into_iter().chain(since).collect::<Vec<_>>(),
+            );
+            self.reload(server, is_retry).await;
+            super::notify_service_manager(&[NotifyState::Ready]);
         }
-        std::future::pending::<()>().await;
     }
 
-    async fn reload_all(&self, server: &Server) {
+    /// Reloads everything, or only what must be retried.
+    async fn reload(&mut self, server: &Server, is_retry: bool) {
         if self.tokens.is_none() && self.tls.is_none() {
             log_record::reloaded_nothing("nothing", "this hub has no token file and no certificate");
         }
-        if let Some(path) = self.tokens.clone() {
-            match read_blocking(move || Tokens::load(&path)).await {
-                Ok(tokens) => {
-                    let changed = server.replace_tokens(tokens).await;
-                    let log_result = if changed.total == 0 {
-                        log_record::reloaded_no_tokens
-                    } else {
-                        log_record::reloaded_tokens
-                    };
-                    log_result("tokens", changed.total, changed.added, changed.removed);
-                }
-                Err(why) => report_failure("tokens", &why),
-            }
+        if !is_retry || self.tokens_status == ReloadStatus::Retrying {
+            self.tokens_status = self.reload_tokens(server, is_retry).await;
         }
-        if let Some((in_use, certificate, key)) = &self.tls {
-            let (certificate, key) = (certificate.clone(), key.clone());
-            match read_blocking(move || Tls::load(&certificate, &key)).await {
-                Ok(tls) => {
-                    in_use.replace(&tls);
-                    log_record::reloaded("certificate");
-                }
-                Err(why) => report_failure("certificate", &why),
-            }
+        if !is_retry || self.tls_status == ReloadStatus::Retrying {
+            self.tls_status = self.reload_tls(is_retry).await;
         }
+        let has_failed = [self.tokens_status, self.tls_status] != [ReloadStatus::Current; 2];
+        server.hub.telemetry().record_reload(has_failed);
+    }
+
+    async fn reload_tokens(&self, server: &Server, is_retry: bool) -> ReloadStatus {
+        let Some(path) = self.tokens.clone() else { return ReloadStatus::Current };
+        match read_blocking(move || Tokens::load(&path)).await {
+            Ok(tokens) => {
+                let changed = server.replace_tokens(tokens).await;
+                let log_result = if changed.total == 0 {
+                    log_record::reloaded_no_tokens
+                } else {
+                    log_record::reloaded_tokens
+                };
+                log_result("tokens", changed.total, changed.added, changed.removed);
+                ReloadStatus::Current
+            }
+            Err(error) => error.report("tokens", is_retry),
+        }
+    }
+
+    async fn reload_tls(&self, is_retry: bool) -> ReloadStatus {
+        let Some((in_use, certificate, key)) = &self.tls else { return ReloadStatus::Current };
+        let (certificate, key) = (certificate.clone(), key.clone());
+        match read_blocking(move || Tls::load(&certificate, &key)).await {
+            Ok(tls) => {
+                in_use.replace(&tls);
+                log_record::reloaded("certificate");
+                ReloadStatus::Current
+            }
+            Err(error) => error.report("certificate", is_retry),
+        }
+    }
+}
+
+/// Whether the hub uses the current version of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ReloadStatus {
+    Current,
+    /// The file is invalid. The next SIGHUP reads it again.
+    Failed,
+    /// The system could not read the file. The hub tries again until it succeeds.
+    Retrying,
+}
+
+/// Why a file was not reloaded.
+struct ReloadError {
+    reason: String,
+    /// Whether the system was short of something, such as descriptors, and the file itself may be valid.
+    is_transient: bool,
+}
+
+impl ReloadError {
+    /// Logs the error. Repeated errors of retries are only counted.
+    fn report(&self, what: &'static str, is_retry: bool) -> ReloadStatus {
+        let (consequence, status) = if self.is_transient {
+            ("the previous version stays in force; the hub tries again every second", ReloadStatus::Retrying)
+        } else {
+            ("the previous version stays in force", ReloadStatus::Failed)
+        };
+        if !is_retry || status != ReloadStatus::Retrying {
+            log_record::reload_failed(what, &self.reason, consequence);
+        }
+        status
     }
 }
 
 /// Reads on a thread where blocking is allowed.
-async fn read_blocking<T: Send + 'static, E: std::fmt::Display + Send + 'static>(
+async fn read_blocking<T: Send + 'static, E: std::error::Error + Send + 'static>(
     read: impl FnOnce() -> Result<T, E> + Send + 'static,
-) -> Result<T, String> {
-    let result = tokio::task::spawn_blocking(read).await.map_err(|error| error.to_string())?;
-    result.map_err(|error| error.to_string())
+) -> Result<T, ReloadError> {
+    let result = tokio::task::spawn_blocking(read).await;
+    let result = result.map_err(|error| ReloadError { reason: error.to_string(), is_transient: true })?;
+    result.map_err(|error| ReloadError { is_transient: is_transient(&error), reason: error.to_string() })
 }
 
-fn report_failure(what: &'static str, why: &str) {
-    log_record::reload_failed(what, why, "the previous version stays in force");
+/// Returns whether an error was caused by a lack of descriptors or memory, or by the disk.
+fn is_transient(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut causes = std::iter::successors(Some(error), |error| error.source());
+    let system_error = causes.find_map(|cause| cause.downcast_ref::<std::io::Error>()?.raw_os_error());
+    let transient = [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::IO];
+    system_error.is_some_and(|code| transient.contains(&Errno::from_raw_os_error(code)))
 }
 
 /// Returns which of stdin, stdout and stderr are terminals. A stream that was a terminal and no longer is one has lost its

@@ -30,8 +30,7 @@ fn a_hub_that_needs_a_token_says_so_and_accepts_one() {
     let (output, code) = ListenProcess::start(&hub.address, &[]).wait_for_exit();
     assert_eq!(code, 2);
     assert!(output[0].starts_with("sayso: The hub needs a valid token."), "{output:?}");
-    let token =
-        hub.startup_lines.iter().find_map(|line| line.split("shown this once: ").nth(1)).unwrap().to_owned();
+    let token = hub.admin_token();
     let file = folder.path().join("mine");
     std::fs::File::create(&file).unwrap().write_all(format!("{token}\n").as_bytes()).unwrap();
     let mut by_file = ListenProcess::start(&hub.address, &["--token-file", file.to_str().unwrap()]);
@@ -156,7 +155,7 @@ fn tls_works_if_the_certificate_is_trusted() {
     let generated = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
     let (cert, key) = (folder.path().join("hub.crt"), folder.path().join("hub.key"));
     std::fs::write(&cert, generated.cert.pem()).unwrap();
-    std::fs::write(&key, generated.signing_key.serialize_pem()).unwrap();
+    testing::cli::write_private_file(&key, &generated.signing_key.serialize_pem());
     let (cert, key) = (cert.to_str().unwrap(), key.to_str().unwrap());
     let hub = HubProcess::start(&[
         "--open",
@@ -197,7 +196,7 @@ fn a_ca_certificate_as_server_certificate_is_explained() {
     let signer = rcgen::KeyPair::generate().unwrap();
     let (cert, key) = (folder.path().join("hub.crt"), folder.path().join("hub.key"));
     std::fs::write(&cert, parameters.self_signed(&signer).unwrap().pem()).unwrap();
-    std::fs::write(&key, signer.serialize_pem()).unwrap();
+    testing::cli::write_private_file(&key, &signer.serialize_pem());
     let (cert, key) = (cert.to_str().unwrap(), key.to_str().unwrap());
     let hub = HubProcess::start_in_memory_with(&["--tls-cert", cert, "--tls-key", key]);
     let url = format!("https://{}", hub.address);

@@ -175,7 +175,7 @@ fn tls_works_if_the_certificate_is_trusted() {
     let generated = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
     let (cert, key) = (folder.path().join("hub.crt"), folder.path().join("hub.key"));
     std::fs::write(&cert, generated.cert.pem()).unwrap();
-    std::fs::write(&key, generated.signing_key.serialize_pem()).unwrap();
+    testing::cli::write_private_file(&key, &generated.signing_key.serialize_pem());
     let (cert, key) = (cert.to_str().unwrap(), key.to_str().unwrap());
     let hub = HubProcess::start_in_memory_with(&["--tls-cert", cert, "--tls-key", key]);
     for scheme in ["https", "wss"] {
@@ -195,8 +195,7 @@ fn a_missing_token_is_reported_over_http_and_websocket() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let hub = HubProcess::start(&["--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()]);
-    let token =
-        hub.startup_lines.iter().find_map(|line| line.split("shown this once: ").nth(1)).unwrap().to_owned();
+    let token = hub.admin_token();
     let token_path = folder.path().join("token");
     std::fs::write(&token_path, token).unwrap();
     for scheme in ["http", "ws"] {

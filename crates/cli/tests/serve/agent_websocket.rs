@@ -65,7 +65,7 @@ impl AgentWebSocket {
     }
 
     /// Calls a method and returns the complete response. Notifications that arrive meanwhile are queued.
-    fn call(&mut self, method: &str, params: &Value) -> Value {
+    pub(crate) fn call(&mut self, method: &str, params: &Value) -> Value {
         self.call_count += 1;
         let id = self.call_count;
         self.send_text(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string());

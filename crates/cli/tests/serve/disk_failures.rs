@@ -256,7 +256,7 @@ fn a_read_only_disk_is_reported_at_startup() {
     DiskScenario::new(hub.client());
     hub.kill();
     let folder = tempfile::tempdir().unwrap();
-    let copy_and_remount = format!(r#"cp {}/* "$1" && mount -o remount,ro "$1""#, data.path().display());
+    let copy_and_remount = format!(r#"cp -r {}/* "$1" && mount -o remount,ro "$1""#, data.path().display());
     for before in [&*copy_and_remount, r#"mount -o remount,ro "$1""#] {
         let Some(hub) = start_on_own_disk(folder.path(), before) else { return };
         let Err((code, stderr)) = hub else { panic!("the hub started") };

@@ -389,7 +389,7 @@ fn journal_size_and_retention_limits_hold() {
         publish(client, &response.json_str("session_id"), &[THINK, END])
     };
     // The file must not grow beyond this size, and the hub reports that it is full.
-    let full_hub = on_disk(&["--journal-max-bytes", "256KiB"]);
+    let full_hub = on_disk(&["--journal-max-bytes", "256KiB", "--retention-bytes", "none"]);
     wait_until(|| run_session(&full_hub.client()) != 200);
     assert_eq!(full_hub.client().post("/agent/v1/sessions", START).status, 503);
     drop(full_hub);

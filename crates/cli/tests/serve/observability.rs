@@ -258,12 +258,12 @@ fn a_hub_that_cannot_store_reports_it_until_it_recovers() {
     );
     let client = hub.client();
     client.start_session();
-    assert_eq!(client.get("/healthz?ready").body, "good\n");
+    assert_eq!(client.get("/readyz").body, "good\n");
     set_file_size_limit(&hub, "1");
     let start = r#"{"summary_normal":"x","localization_hints":{"primary_language":"en"}}"#;
     assert_eq!(client.post("/agent/v1/sessions", start).status, 503);
     assert!(hub.wait_for_log("storage.failed").contains(" error "));
-    let unhealthy = client.get("/healthz?ready");
+    let unhealthy = client.get("/readyz");
     assert_eq!(unhealthy.status, 503);
     assert!(unhealthy.json_str("title").contains("cannot be written"), "{unhealthy:?}");
     assert_eq!(client.get("/healthz").body, "good\n", "the hub is still alive");
@@ -274,6 +274,6 @@ fn a_hub_that_cannot_store_reports_it_until_it_recovers() {
     set_file_size_limit(&hub, "unlimited");
     // The hub notices that it can store again, without a request.
     hub.wait_for_log("storage.recovered");
-    assert_eq!(client.get("/healthz?ready").status, 200);
+    assert_eq!(client.get("/readyz").status, 200);
     client.start_session();
 }

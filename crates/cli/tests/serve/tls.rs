@@ -13,33 +13,33 @@ use serde_json::Value;
 use tungstenite::{ClientRequestBuilder, Message};
 
 use crate::serve::reload::reload;
-use testing::cli::create_token;
+use testing::cli::{create_token, write_private_file};
 use testing::hub::HubProcess;
 use testing::messages::{CONFIRMATION_BODY, REPLY_CAPABILITIES};
 use testing::messages::{confirmation_reply, short_type, subscription_request};
 
-struct TestCertificate {
+pub(crate) struct TestCertificate {
     der: CertificateDer<'static>,
     cert: PathBuf,
-    key: PathBuf,
+    pub(crate) key: PathBuf,
 }
 
 /// Creates a certificate for this machine and writes its files.
-fn create_certificate(folder: &Path, name: &str) -> TestCertificate {
+pub(crate) fn create_certificate(folder: &Path, name: &str) -> TestCertificate {
     let generated =
         rcgen::generate_simple_self_signed(["127.0.0.1".to_owned(), "localhost".to_owned()]).unwrap();
     let (cert, key) = (folder.join(format!("{name}.crt")), folder.join(format!("{name}.key")));
     std::fs::write(&cert, generated.cert.pem()).unwrap();
-    std::fs::write(&key, generated.signing_key.serialize_pem()).unwrap();
+    write_private_file(&key, &generated.signing_key.serialize_pem());
     TestCertificate { der: generated.cert.der().clone(), cert, key }
 }
 
 impl TestCertificate {
-    fn arguments(&self) -> [&str; 4] {
+    pub(crate) fn arguments(&self) -> [&str; 4] {
         ["--tls-cert", self.cert.to_str().unwrap(), "--tls-key", self.key.to_str().unwrap()]
     }
 
-    fn start_hub(&self, extra_args: &[&str]) -> HubProcess {
+    pub(crate) fn start_hub(&self, extra_args: &[&str]) -> HubProcess {
         HubProcess::start(
             &[&self.arguments()[..], &["--memory", "--listen", "127.0.0.1:0"], extra_args].concat(),
         )
@@ -70,7 +70,7 @@ impl TestCertificate {
     }
 
     /// Sends a request and returns the status, the head and the body.
-    fn send(
+    pub(crate) fn send(
         &self,
         hub: &HubProcess,
         headers: &str,
@@ -313,12 +313,15 @@ fn an_unusable_certificate_or_key_is_named() {
     let empty = folder.path().join("empty.pem");
     std::fs::write(&empty, "").unwrap();
     let missing = folder.path().join("missing.pem");
+    let empty_key = folder.path().join("empty.key");
+    write_private_file(&empty_key, "");
     for (cert, key, expected) in [
         (&missing, &one.key, "missing.pem: "),
         (&one.cert, &missing, "missing.pem: "),
         (&empty, &one.key, "empty.pem contains no certificate"),
         (&one.key, &one.key, "one.key contains no certificate"),
-        (&one.cert, &one.cert, "one.crt contains no private key"),
+        (&one.cert, &empty_key, "empty.key contains no private key"),
+        (&one.cert, &one.cert, "one.crt: other users can read or change it"),
         (&garbage, &one.key, "garbage.pem is not a PEM file"),
         (&wrong, &one.key, "cannot be used: "),
         (&one.cert, &other.key, "other.key is not the private key of the certificate"),
@@ -339,16 +342,11 @@ fn an_unusable_certificate_or_key_is_named() {
 }
 
 #[test]
-fn listening_beyond_loopback_without_tls_prints_a_warning() {
+fn open_access_beyond_loopback_is_refused_even_with_tls() {
     let folder = tempfile::tempdir().unwrap();
     let certificate = create_certificate(folder.path(), "hub");
-    let warns = |hub: &HubProcess| {
-        hub.startup_lines.iter().any(|line| line.starts_with("warning: without TLS, tokens"))
-    };
-    assert!(warns(&HubProcess::start(&["--memory", "--listen", "0.0.0.0:0"])));
-    assert!(!warns(&HubProcess::start(&["--memory", "--listen", "127.0.0.1:0"])));
     let arguments = [&certificate.arguments()[..], &["--memory", "--listen", "0.0.0.0:0"]].concat();
-    assert!(!warns(&HubProcess::start(&arguments)));
+    HubProcess::start(&arguments);
     let refused = Command::new(env!("CARGO_BIN_EXE_sayso"))
         .arg("serve")
         .args(&arguments)

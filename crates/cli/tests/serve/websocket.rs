@@ -73,7 +73,7 @@ fn only_authorized_clients_with_the_subprotocol_are_upgraded() {
     assert_eq!(client.post("/aaep/v1/ws", "").status, 405);
 
     let authenticated = HubProcess::start(&["--memory", "--listen", "127.0.0.1:0"]);
-    let token = authenticated.startup_lines[0].rsplit(' ').next().unwrap().to_owned();
+    let token = authenticated.admin_token();
     assert_eq!(WebSocketClient::try_connect(&authenticated, &[SUBPROTOCOL_HEADER]).err(), Some(401));
     let bearer = format!("Bearer {token}");
     assert!(

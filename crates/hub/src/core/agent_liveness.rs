@@ -91,8 +91,8 @@ impl Core {
     }
 
     /// Marks the consent that covers this call as used, although the call did not need consent.
-    pub(super) fn record_consent_use(&mut self, call: &GuardedCall<'_>) {
-        if let Some(token) = self.questions.find_covering(call).cloned()
+    pub(super) fn record_consent_use(&mut self, call: &GuardedCall<'_>, now: UnixMillis) {
+        if let Some(token) = self.questions.find_covering(call, now).cloned()
             && let Some(live) = self.sessions.get_mut(call.session_id)
         {
             live.used_consents.push(token);

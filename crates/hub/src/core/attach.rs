@@ -66,7 +66,6 @@ impl Core {
         else {
             return HubReply::NotFound;
         };
-        live.token_digest = principal.token_digest;
         let start = match (start, &live.resume_after) {
             (AttachPoint::Now, Some(after)) => AttachPoint::Event(after.to_string()),
             (start, _) => start,
@@ -87,6 +86,7 @@ impl Core {
         if let Some(old) = replaced {
             self.close_listener(subscription, old, CloseReason::Replaced);
         }
+        self.set_credential(&id, principal);
         self.questions.subscription_resumed(&id, context.now);
         self.listeners.insert(listener, subscription.clone());
         let attach = PendingAttach { subscription: subscription.clone(), listener, start };

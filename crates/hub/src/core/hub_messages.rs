@@ -89,7 +89,8 @@ impl SessionEnd {
                 write_text(out, "tool_call_id", call);
             }
             write_text(out, "urgency", "normal");
-            write_text(out, "status", "error");
+            // The status of a tool that its agent abandoned (§4.3.2).
+            write_text(out, "status", "timeout");
             write_message(out, "summary_terse", &TOOL_UNFINISHED);
             write_message(out, "summary_normal", summary);
             write_message(out, "error_message", reason);

@@ -17,6 +17,7 @@ mod output;
 mod pending_waits;
 mod publish;
 mod questions;
+mod quotas;
 mod rate_limit;
 mod restore;
 mod resume_from;
@@ -90,6 +91,8 @@ pub struct Core {
     questions: QuestionRegistry<RandomState>,
     critical_limiter: PerMinuteLimiter,
     question_limiter: PerMinuteLimiter,
+    /// The bytes that each token has published.
+    byte_limiter: PerMinuteLimiter,
     pending_waits: PendingWaits,
     agent_connections: AgentConnections,
     /// One entry per open session, at or before the end of its lease. Renewing a lease does not update the entry; when
@@ -98,8 +101,12 @@ pub struct Core {
     /// The log position of the last event.
     last_position: u64,
     staged: StagedTurn,
+    /// Requests that a full turn has left to the next one, in order of arrival.
+    queued_requests: Vec<Request>,
     /// Subscriptions without a connection, by the time at which they expire.
     resume_deadlines: BTreeSet<(UnixMillis, SubscriptionId)>,
+    /// When the tokens and browser sign-ins of open subscriptions expire.
+    credential_deadlines: BTreeSet<(UnixMillis, SubscriptionId)>,
     /// Whether the state must be rebuilt from the journal before the next turn, because a write failed.
     needs_rebuild: bool,
     /// The time before which the hub does nothing on its own, because a write failed.
@@ -139,6 +146,10 @@ struct Deferred;
 #[derive(Default)]
 struct StagedTurn {
     writes: Vec<OwnedEntry>,
+    /// Size of the staged events and stored replies.
+    bytes: usize,
+    /// The value of `bytes` before the current request.
+    bytes_before_request: usize,
     /// Actions to perform after the commit, in order.
     post_commit: Vec<PostCommit>,
     /// Questions that were resolved, for agents that ask about them in the same turn.
@@ -189,13 +200,16 @@ impl Core {
             questions: QuestionRegistry::new(limits.questions, RandomState::new()),
             critical_limiter: PerMinuteLimiter::default(),
             question_limiter: PerMinuteLimiter::default(),
+            byte_limiter: PerMinuteLimiter::default(),
             pending_waits: PendingWaits::default(),
             agent_connections: AgentConnections::default(),
             lease_checks: BTreeSet::new(),
             last_position: 0,
             scratch: ScratchBuffers::default(),
             staged: StagedTurn::default(),
+            queued_requests: Vec::new(),
             resume_deadlines: BTreeSet::new(),
+            credential_deadlines: BTreeSet::new(),
             needs_rebuild: false,
             retry_at: UnixMillis::MIN,
             last_write_failed: false,
@@ -203,7 +217,9 @@ impl Core {
             trimmed_up_to: 0,
             next_trim_at: now,
         };
-        core.restore(now)?;
+        if core.restore(now)? {
+            core.void_consents(now)?;
+        }
         Ok(core)
     }
 
@@ -219,12 +235,14 @@ impl Core {
         &self.limits
     }
 
-    /// Runs a turn.
+    /// Runs a turn. If the turn is full, the remaining requests are handled in the next one; see
+    /// [`has_queued_requests`](Self::has_queued_requests).
     pub fn run_turn(
         &mut self,
         requests: impl IntoIterator<Item = Request>,
         now: UnixMillis,
     ) -> Vec<TurnOutput> {
+        let mut requests = std::mem::take(&mut self.queued_requests).into_iter().chain(requests);
         if self.needs_rebuild
             && let Err(error) = self.rebuild(now)
         {
@@ -242,8 +260,13 @@ impl Core {
             return outputs;
         }
         let mut context = TurnContext { now, connection: None, is_last_round: false };
-        let mut deferred: Vec<_> =
-            requests.into_iter().filter_map(|request| self.handle_or_defer(request, &context)).collect();
+        let mut deferred = Vec::new();
+        while !self.is_turn_full()
+            && let Some(request) = requests.next()
+        {
+            deferred.extend(self.handle_or_defer(request, &context));
+        }
+        self.queued_requests = requests.collect();
         self.run_timers(&context);
         let mut outputs = self.commit_turn(&context);
         for round in 1..=MAX_DEFERRED_ROUNDS {
@@ -258,6 +281,11 @@ impl Core {
         outputs
     }
 
+    /// Whether requests wait for the next turn because the last one was full. The next turn is then due at once.
+    pub fn has_queued_requests(&self) -> bool {
+        !self.queued_requests.is_empty()
+    }
+
     /// Takes back the list of outputs after they were performed, so that the next turn can reuse it.
     pub(crate) fn recycle_outputs(&mut self, mut outputs: Vec<TurnOutput>) {
         outputs.clear();
@@ -266,6 +294,9 @@ impl Core {
 
     /// Returns when the next turn is due if no request arrives.
     pub fn next_deadline(&self) -> Option<UnixMillis> {
+        if self.has_queued_requests() {
+            return Some(UnixMillis::MIN);
+        }
         let deadlines = [
             self.questions.next_deadline(),
             self.delivery_groups.next_deadline(),
@@ -273,6 +304,7 @@ impl Core {
             self.next_trim(),
             self.lease_checks.first().map(|(at, _)| *at),
             self.resume_deadlines.first().map(|(until, _)| *until),
+            self.credential_deadlines.first().map(|(until, _)| *until),
         ];
         let earliest = deadlines.into_iter().flatten().min();
         let retry = (self.needs_rebuild || self.last_write_failed).then_some(self.retry_at);
@@ -297,11 +329,12 @@ impl Core {
         command: &HubCommand,
         context: &TurnContext,
     ) -> Result<Option<HubReply>, Deferred> {
-        if !self.tokens.accepts(principal) {
+        if !self.tokens.accepts(principal, context.now) {
             return Ok(Some(HubReply::Forbidden));
         }
         Ok(Some(match command {
             HubCommand::SetValidTokens { principals } => self.set_valid_tokens(principals, context),
+            HubCommand::EndSignIn { token_digest, id } => self.end_sign_in(token_digest, *id, context),
             HubCommand::Subscribe { request } => self.subscribe(principal, request.as_deref(), context),
             HubCommand::Attach { subscription, last_event_id, listener } => {
                 let start = last_event_id.clone().map_or(AttachPoint::Now, AttachPoint::Event);
@@ -318,6 +351,8 @@ impl Core {
                 self.shut_down();
                 HubReply::Done
             }
+            HubCommand::PauseCheckpoints => done_or_unavailable(self.journal.pause_checkpoints()),
+            HubCommand::ResumeCheckpoints => done_or_unavailable(self.journal.resume_checkpoints()),
             HubCommand::SendMessage { message } => self.handle_message(principal, None, message, context)?,
             HubCommand::SendMessageOnSubscription { subscription, message } => {
                 self.handle_message(principal, Some(subscription), message, context)?
@@ -378,6 +413,7 @@ impl Core {
         let change = self.questions.handle_deadlines(context.now);
         self.stage_question_change(change, context);
         self.close_expired_subscriptions(context);
+        self.close_unauthorized_subscriptions(context);
         self.detach_over_limit(context);
         self.expire_leases(context);
         self.expire_waits(context);
@@ -431,6 +467,7 @@ impl Core {
             }
         }
         staged.resolved.clear();
+        (staged.bytes, staged.bytes_before_request) = (0, 0);
         // The next turn reuses the buffers.
         self.staged = staged;
         outputs
@@ -494,6 +531,10 @@ impl Core {
     }
 }
 
+fn done_or_unavailable(outcome: Result<(), journal::JournalError>) -> HubReply {
+    outcome.map_or_else(HubReply::from, |()| HubReply::Done)
+}
+
 impl std::fmt::Debug for Core {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Core")
@@ -504,6 +545,7 @@ impl std::fmt::Debug for Core {
             .field("pending_waits", &self.pending_waits.len())
             .field("agent_connections", &self.agent_connections.len())
             .field("resume_deadlines", &self.resume_deadlines.len())
+            .field("credential_deadlines", &self.credential_deadlines.len())
             .field("questions", &self.questions.questions().count())
             .field("position", &self.last_position)
             .finish_non_exhaustive()

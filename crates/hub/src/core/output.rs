@@ -42,7 +42,7 @@ impl Core {
         let parts = parts.into_iter().chain(chunk.language.into_iter().flat_map(|tag| ["\0", tag]));
         let parts = parts.chain(chunk.content_type.into_iter().flat_map(|media_type| ["\0\0", media_type]));
         let keyed_request = key.map(|key| (key, Digest::of_parts(parts.map(str::as_bytes))));
-        if let Some(reply) = self.idempotent_reply(principal, keyed_request.as_ref()) {
+        if let Some(reply) = self.begin_request(principal, keyed_request.as_ref(), context) {
             return reply;
         }
         let Some(live) = self.owned_session(principal, session) else { return HubReply::NotFound };
@@ -73,10 +73,10 @@ impl Core {
         if chunk.complete && !awaits_input && !chunk.agent_reports_state {
             events.push(hub_messages::state_changed_event(&mut self.scratch, None, &AgentState::Thinking));
         }
-        match self.emit(session, EventBatch::FromHub(events), context) {
+        match self.emit(session, EventBatch::ForAgent(events), context) {
             Ok(event_ids) => {
                 let reply = HubReply::EventsPublished { event_ids };
-                self.store_idempotent_reply(principal, keyed_request.as_ref(), &reply, context);
+                self.finish_request(principal, keyed_request.as_ref(), &reply, context);
                 reply
             }
             Err(reply) => reply,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use aaep::check::CheckedDocument;
 use aaep::consent::{BoundAction, GuardedCall};
 use aaep::event::{Event, EventType};
-use aaep::json::Doc;
+use aaep::json::{Doc, JsonValue};
 use aaep::rule::{Finding, Findings, Severity, ValidationMode};
 use aaep::session::{SessionEventBody, SessionMachine};
 use aaep::{ReplyToken, SessionId};
@@ -13,10 +13,11 @@ use seal::Digest;
 
 use super::notifications::{self, HubEvent};
 use super::questions::violation;
+use super::quotas::RateLimit;
 use super::sessions::LiveSession;
 use super::{CommittedEvent, Core, OwnedEntry, PostCommit, TurnContext};
 use crate::Principal;
-use crate::command::{HubReply, LimitReached, MalformedRequest, RequestBody, TurnOutput};
+use crate::command::{HubReply, MalformedRequest, RequestBody, TurnOutput};
 use crate::compose::{self, EnvelopeFields, SaysoExtension};
 use crate::delivery::{Frame, OrderingClass};
 use crate::telemetry::LogEvent;
@@ -36,7 +37,7 @@ impl Core {
             (key, Digest::of_parts([session.as_str().as_bytes(), events.as_bytes()]))
         });
         // Comes before the session lookup, because the original request may have ended the session.
-        if let Some(reply) = self.idempotent_reply(principal, keyed_request.as_ref()) {
+        if let Some(reply) = self.begin_request(principal, keyed_request.as_ref(), context) {
             return reply;
         }
         if self.owned_session(principal, session).is_none() {
@@ -48,7 +49,7 @@ impl Core {
         match self.emit(session, EventBatch::FromAgent(events), context) {
             Ok(event_ids) => {
                 let reply = HubReply::EventsPublished { event_ids };
-                self.store_idempotent_reply(principal, keyed_request.as_ref(), &reply, context);
+                self.finish_request(principal, keyed_request.as_ref(), &reply, context);
                 reply
             }
             Err(reply) => reply,
@@ -64,6 +65,7 @@ impl Core {
     ) -> Result<Vec<Arc<str>>, HubReply> {
         let (count, is_from_agent) = match &events {
             EventBatch::FromAgent(bodies) => (bodies.len(), true),
+            EventBatch::ForAgent(events) => (events.len(), true),
             EventBatch::FromHub(events) => (events.len(), false),
         };
         let mut savepoint = self.create_savepoint(count > 1);
@@ -71,7 +73,11 @@ impl Core {
         let staged = match events {
             EventBatch::FromAgent(bodies) => bodies.iter().try_for_each(|body| {
                 ids.push(self.emit_agent_event(session, body, &mut savepoint, context)?);
-                Ok::<(), HubReply>(())
+                self.check_request_bytes().map_err(HubReply::from)
+            }),
+            EventBatch::ForAgent(events) => events.into_iter().try_for_each(|event| {
+                ids.push(self.emit_hub_event(session, event, Some(&mut savepoint), context)?);
+                self.check_request_bytes().map_err(HubReply::from)
             }),
             EventBatch::FromHub(events) => events.into_iter().try_for_each(|event| {
                 ids.push(self.emit_hub_event(session, event, Some(&mut savepoint), context)?);
@@ -102,6 +108,7 @@ impl Core {
     pub(super) fn create_savepoint(&self, has_several_events: bool) -> Savepoint {
         Savepoint {
             writes: self.staged.writes.len(),
+            bytes: self.staged.bytes,
             post_commit: self.staged.post_commit.len(),
             position: self.last_position,
             has_several_events,
@@ -112,6 +119,7 @@ impl Core {
     /// Removes what was staged for a session since the savepoint.
     pub(super) fn roll_back(&mut self, session: &SessionId, savepoint: Savepoint) {
         self.staged.writes.truncate(savepoint.writes);
+        self.staged.bytes = savepoint.bytes;
         for action in self.staged.post_commit.split_off(savepoint.post_commit) {
             if let PostCommit::ApplyQuestionChange(change) = action {
                 self.questions.abandon(change);
@@ -138,10 +146,15 @@ impl Core {
         if critical_count == 0 {
             return Ok(());
         }
-        let limit_key = self.sessions.get(session).map(LiveSession::rate_limit_key).unwrap_or_default();
-        let max = self.limits.criticals_per_minute;
-        if !self.critical_limiter.try_acquire(&limit_key, critical_count, max, context.now) {
-            return Err(LimitReached::CriticalsPerMinute { max }.into());
+        let limits = self.critical_limits(session);
+        let is_reached = |limit: &&RateLimit| {
+            !self.critical_limiter.allows(&limit.key, critical_count, limit.max, context.now)
+        };
+        if let Some(reached) = limits.iter().find(is_reached) {
+            return Err(reached.refusal.clone().into());
+        }
+        for limit in &limits {
+            self.critical_limiter.record(&limit.key, critical_count, context.now);
         }
         Ok(())
     }
@@ -219,6 +232,9 @@ impl Core {
             return Err(MalformedRequest::QuestionPublished.into());
         }
         let is_call = kind == Some(EventType::ToolInvoked);
+        if is_call {
+            refuse_duplicate_members(&root)?;
+        }
         let call_member = |name| if is_call { root.member(name) } else { None };
         let token = call_member("reply_token").and_then(|token| ReplyToken::parse(&token.text()?).ok());
         let arguments = call_member("arguments").map(|arguments| arguments.source());
@@ -232,7 +248,7 @@ impl Core {
         let binding = match (&tool, arguments) {
             (Some(tool), Some(arguments)) => {
                 let action = BoundAction::new(tool, arguments).map_err(MalformedRequest::InvalidAction)?;
-                Some(SaysoExtension::Call { tool, digest: Some(action.digest()) })
+                Some(SaysoExtension::Call { tool, digest: Some(action.digest()), arguments: None })
             }
             _ => None,
         };
@@ -244,6 +260,7 @@ impl Core {
         let session_id = self.validate_and_stage(session, &composed, savepoint, context)?;
         let body = event.take(self.scratch.spare_texts.pop());
         self.scratch.event_writer = event;
+        self.staged.bytes += body.len();
         self.staged.writes.push(OwnedEntry::Event {
             position: self.last_position,
             session: session_id,
@@ -317,7 +334,7 @@ impl Core {
         live.last_timestamp =
             step.timestamp.map_or(live.last_timestamp, |at| live.last_timestamp.max(at.unix_millis()));
         let (id, agent, person) = (live.id.clone(), live.agent.clone(), live.person.clone());
-        if let SessionEventBody::ToolInvoked { tool, call_id: call, irreversible, .. } = &step.body
+        if let SessionEventBody::ToolInvoked { tool, call_id: call, irreversible, high_risk, .. } = &step.body
             && (needs_consent || self.has_unused_consent(&id))
         {
             let call = GuardedCall {
@@ -327,9 +344,10 @@ impl Core {
                 call_id: *call,
                 arguments: composed.arguments,
                 irreversible: *irreversible,
+                high_risk: *high_risk,
             };
             if needs_consent {
-                let change = self.questions.spend(&call).map_err(|error| {
+                let change = self.questions.spend(&call, context.now).map_err(|error| {
                     HubReply::RuleViolations(vec![violation(
                         error.rule(*irreversible),
                         "/tool",
@@ -338,7 +356,7 @@ impl Core {
                 })?;
                 self.stage_question_change(change, context);
             } else {
-                self.record_consent_use(&call);
+                self.record_consent_use(&call, context.now);
             }
         }
         self.last_position += 1;
@@ -373,6 +391,8 @@ impl Core {
 pub(super) enum EventBatch<'e> {
     /// Events from an agent, as received.
     FromAgent(&'e [RequestBody]),
+    /// Events that the hub created from an agent's request.
+    ForAgent(Vec<HubEvent>),
     /// Events that the hub created.
     FromHub(Vec<HubEvent>),
 }
@@ -411,6 +431,8 @@ struct ComposedEvent<'n> {
 pub(super) struct Savepoint {
     /// Number of staged writes.
     writes: usize,
+    /// Size of the staged events and stored replies.
+    bytes: usize,
     /// Number of staged actions.
     post_commit: usize,
     position: u64,
@@ -425,6 +447,16 @@ impl Savepoint {
     pub(super) fn save_machine(&mut self, live: &LiveSession) {
         self.machine.get_or_insert_with(|| live.machine.clone());
     }
+}
+
+/// Refuses a request with two values for a member that binds a call to its question, because the two could differ.
+pub(super) fn refuse_duplicate_members(request: &JsonValue<'_>) -> Result<(), MalformedRequest> {
+    for name in ["tool", "arguments", "reply_token"] {
+        if request.members().filter(|(key, _)| key.is_text(name)).count() > 1 {
+            return Err(MalformedRequest::DuplicateMember(name));
+        }
+    }
+    Ok(())
 }
 
 fn needs_parsing(body: &SessionEventBody<&str>) -> bool {

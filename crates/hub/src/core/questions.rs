@@ -11,9 +11,11 @@ use seal::{Digest, UnixMillis};
 
 use super::hub_messages::{self, SessionEnd};
 use super::notifications;
-use super::publish::{EventDraft, EventOrigin};
+use super::publish::{EventDraft, EventOrigin, refuse_duplicate_members};
+use super::quotas::RateLimit;
 use super::{Core, OwnedEntry, PostCommit, TurnContext};
 use crate::Principal;
+use crate::bound_arguments;
 use crate::command::{
     HubReply, LimitReached, MalformedRequest, QuestionOutcome, RequestBody, RequestId, TurnOutput,
 };
@@ -36,21 +38,24 @@ impl Core {
                 [session.as_str().as_bytes(), body.source().as_bytes(), &[u8::from(is_clarification)]];
             (key, Digest::of_parts(parts))
         });
-        if let Some(reply) = self.idempotent_reply(principal, keyed_request.as_ref()) {
+        if let Some(reply) = self.begin_request(principal, keyed_request.as_ref(), context) {
             return reply;
         }
         let Some(live) = self.owned_session(principal, session) else { return HubReply::NotFound };
         live.last_seen = Some(context.now);
-        let limit_key = live.rate_limit_key();
-        let max = self.limits.questions_per_minute;
-        if !self.question_limiter.allows_one_more(&limit_key, max, context.now) {
-            return LimitReached::QuestionsPerMinute { max }.into();
+        let limits = self.question_limits(session, is_clarification);
+        let is_reached =
+            |limit: &&RateLimit| !self.question_limiter.allows(&limit.key, 1, limit.max, context.now);
+        if let Some(reached) = limits.iter().find(is_reached) {
+            return reached.refusal.clone().into();
         }
         match self.open_question(session, body, is_clarification, context) {
             Ok((reply_token, deadline)) => {
-                self.question_limiter.try_acquire(&limit_key, 1, max, context.now);
+                for limit in &limits {
+                    self.question_limiter.record(&limit.key, 1, context.now);
+                }
                 let reply = HubReply::QuestionOpened { reply_token, deadline };
-                self.store_idempotent_reply(principal, keyed_request.as_ref(), &reply, context);
+                self.finish_request(principal, keyed_request.as_ref(), &reply, context);
                 reply
             }
             Err(refusal) => refusal,
@@ -74,14 +79,16 @@ impl Core {
         self.fill_random(&mut random);
         let token =
             ReplyToken::generate(&mut |bytes: &mut [u8]| bytes.copy_from_slice(&random[..bytes.len()]));
+        refuse_duplicate_members(&root)?;
         let tool = root.member("tool").and_then(|tool| tool.text());
         let binding = match (&tool, root.member("arguments")) {
             (Some(tool), Some(arguments)) => {
                 let action =
                     BoundAction::new(tool, arguments.source()).map_err(MalformedRequest::InvalidAction)?;
-                Some(SaysoExtension::Call { tool, digest: Some(action.digest()) })
+                let arguments = bound_arguments::for_listeners(&arguments, &self.limits.arguments)?;
+                Some(SaysoExtension::Call { tool, digest: Some(action.digest()), arguments: Some(arguments) })
             }
-            (Some(tool), None) => Some(SaysoExtension::Call { tool, digest: None }),
+            (Some(tool), None) => Some(SaysoExtension::Call { tool, digest: None, arguments: None }),
             (None, Some(_)) => return Err(MalformedRequest::NoTool.into()),
             (None, None) => None,
         };

@@ -1,11 +1,11 @@
-//! A rate limiter with one-minute windows per agent and person. Critical events and questions overtake other events,
-//! so an agent with too many of them would drown out the others (threat T4 of §10.2.2).
+//! A rate limiter with one-minute windows. Critical events and questions overtake other events, so an agent with too
+//! many of them would drown out the others (threat T4 of §10.2.2).
 
 use std::collections::HashMap;
 
 use seal::UnixMillis;
 
-/// A counter for each pair of agent and person, in its current window.
+/// A counter for each key, in its current window.
 #[derive(Debug, Default)]
 pub(super) struct PerMinuteLimiter(HashMap<Box<str>, MinuteWindow>);
 
@@ -20,28 +20,25 @@ const WINDOW_MS: i64 = 60_000;
 const PRUNE_THRESHOLD: usize = 1_024;
 
 impl PerMinuteLimiter {
-    /// Whether the limit for this key allows one more item now.
-    pub(super) fn allows_one_more(&self, key: &str, max: usize, now: UnixMillis) -> bool {
-        self.0.get(key).filter(|window| window.contains(now)).is_none_or(|window| window.count < max)
+    /// Whether the limit for this key allows this many more items now.
+    pub(super) fn allows(&self, key: &str, count: usize, max: usize, now: UnixMillis) -> bool {
+        let used = self.0.get(key).filter(|window| window.contains(now)).map_or(0, |window| window.count);
+        count == 0 || used.saturating_add(count) <= max
     }
 
-    /// Counts `count` more items for this key. If that would exceed `max` in this window, counts nothing and returns
-    /// `false`.
-    pub(super) fn try_acquire(&mut self, key: &str, count: usize, max: usize, now: UnixMillis) -> bool {
+    /// Counts this many more items for this key.
+    pub(super) fn record(&mut self, key: &str, count: usize, now: UnixMillis) {
         if count == 0 {
-            return true;
+            return;
         }
-        let window = self.0.get(key).filter(|window| window.contains(now)).copied();
-        let window = window.unwrap_or(MinuteWindow { started_at: now, count: 0 });
-        let count = window.count.saturating_add(count);
-        if count > max {
-            return false;
+        if let Some(window) = self.0.get_mut(key).filter(|window| window.contains(now)) {
+            window.count = window.count.saturating_add(count);
+            return;
         }
         if self.0.len() >= PRUNE_THRESHOLD {
             self.0.retain(|_, window| window.contains(now));
         }
-        self.0.insert(key.into(), MinuteWindow { count, ..window });
-        true
+        self.0.insert(key.into(), MinuteWindow { started_at: now, count });
     }
 }
 
@@ -57,38 +54,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_agent_has_its_own_window() {
+    fn each_key_has_its_own_window() {
         let mut limiter = PerMinuteLimiter::default();
-        let (bank, post) = ("bank", "post");
-        assert!(limiter.try_acquire(bank, 2, 3, UnixMillis::new(0)));
-        assert!(!limiter.try_acquire(bank, 2, 3, UnixMillis::new(1)), "2 + 2 exceeds 3");
-        assert!(limiter.try_acquire(bank, 1, 3, UnixMillis::new(59_999)));
-        assert!(!limiter.try_acquire(bank, 1, 3, UnixMillis::new(59_999)));
-        assert!(
-            limiter.try_acquire(bank, 0, 3, UnixMillis::new(59_999))
-                && limiter.try_acquire(post, 3, 3, UnixMillis::new(59_999))
-        );
-        assert!(
-            !limiter.allows_one_more(bank, 3, UnixMillis::new(59_999))
-                && limiter.allows_one_more(post, 4, UnixMillis::new(59_999))
-        );
-        assert!(
-            limiter.allows_one_more(bank, 3, UnixMillis::new(60_000))
-                && limiter.try_acquire(bank, 1, 3, UnixMillis::new(60_000))
-        );
-        assert!(
-            limiter.try_acquire(bank, 3, 3, UnixMillis::new(-5)),
-            "a clock that goes back starts a new window"
-        );
+        let at = UnixMillis::new;
+        let mut acquire = |key: &str, count, now| {
+            let is_allowed = limiter.allows(key, count, 3, now);
+            if is_allowed {
+                limiter.record(key, count, now);
+            }
+            is_allowed
+        };
+        assert!(acquire("bank", 2, at(0)));
+        assert!(!acquire("bank", 2, at(1)), "2 + 2 exceeds 3");
+        assert!(acquire("bank", 1, at(59_999)));
+        assert!(!acquire("bank", 1, at(59_999)));
+        assert!(acquire("bank", 0, at(59_999)) && acquire("post", 3, at(59_999)));
+        assert!(acquire("bank", 1, at(60_000)));
+        assert!(acquire("bank", 3, at(-5)), "a clock that goes back starts a new window");
     }
 
     #[test]
     fn expired_windows_are_removed() {
         let mut limiter = PerMinuteLimiter::default();
         for number in 0..PRUNE_THRESHOLD {
-            assert!(limiter.try_acquire(&number.to_string(), 1, 1, UnixMillis::new(0)));
+            limiter.record(&number.to_string(), 1, UnixMillis::new(0));
         }
-        assert!(limiter.try_acquire("new", 1, 1, UnixMillis::new(WINDOW_MS)));
+        limiter.record("new", 1, UnixMillis::new(WINDOW_MS));
         assert_eq!(limiter.0.len(), 1);
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use aaep::SubscriptionId;
 use aaep::check::CheckedDocument;
-use aaep::consent::{Question, QuestionRegistry};
+use aaep::consent::{Question, QuestionRegistry, QuestionStatus};
 use aaep::event::Producer;
 use aaep::json::Tape;
 use aaep::message::{Message, SubscriptionAccepted};
@@ -16,19 +16,26 @@ use aaep::shaping::ShapingTerms;
 use journal::{DamageLocation, JournalError, Position};
 use seal::UnixMillis;
 
-use super::Core;
 use super::questions::status_of;
 use super::resume_from::ResumeFrom;
 use super::sessions::LiveSession;
 use super::subscription::{LiveSubscription, PreviousTerms};
+use super::{Core, PostCommit, TurnContext};
+use crate::command::TurnOutput;
+use crate::owned_entry::OwnedEntry;
+use crate::telemetry::LogEvent;
 use crate::{Principal, Role, Scope};
 
 /// Number of events to read at a time.
 const PAGE_EVENTS: usize = 512;
 
+/// The call on which the ledger records a voided consent as spent.
+const VOID_CALL: &str = "void";
+
 impl Core {
     /// Rebuilds all state from the journal. Connections are lost; listeners may reconnect within the resume window.
-    pub(super) fn restore(&mut self, now: UnixMillis) -> Result<(), JournalError> {
+    /// Returns [`LiveState::must_void_consents`](journal::stored::LiveState::must_void_consents).
+    pub(super) fn restore(&mut self, now: UnixMillis) -> Result<bool, JournalError> {
         let stored_state = self.journal.restore()?;
         self.last_position = stored_state.last_position.get();
         self.trimmed_up_to = stored_state.trimmed_up_to.get();
@@ -37,6 +44,7 @@ impl Core {
         self.sessions.clear();
         self.subscriptions.clear();
         self.resume_deadlines.clear();
+        self.credential_deadlines.clear();
         for stored in &stored_state.sessions {
             let lease_until = now.saturating_add(self.limits.lease_ms);
             let mut live = LiveSession::from_stored(stored, self.limits.open_per_session, lease_until)
@@ -51,11 +59,18 @@ impl Core {
         let mut questions =
             Vec::with_capacity(stored_state.questions.len() + stored_state.unspent_decisions.len());
         for stored in &stored_state.questions {
-            questions.push(parse_question(&stored.token, &stored.record, stored.deadline)?);
+            let question = parse_question(&stored.token, &stored.session, &stored.record, stored.deadline)?;
+            // The record is written when the question opens, so another status means that it was altered.
+            if !question.is_open() {
+                return Err(unreadable(DamageLocation::Question, &stored.token));
+            }
+            questions.push(question);
         }
         for stored in &stored_state.unspent_decisions {
-            let mut question = parse_question(&stored.token, &stored.record, stored.deadline)?;
+            let mut question =
+                parse_question(&stored.token, &stored.session, &stored.record, stored.deadline)?;
             question.status = status_of(stored);
+            question.resolved_at = Some(stored.decided_at);
             questions.push(question);
         }
         questions.sort_by_key(|question| question.asked_at);
@@ -77,6 +92,28 @@ impl Core {
         }
         self.needs_rebuild = false;
         self.reset_gauges();
+        Ok(stored_state.must_void_consents)
+    }
+
+    /// Voids all consents, because the journal was restored or has lost entries: an accepted question that was not spent
+    /// may have been spent before, and an open one may have been answered. Open questions are refused.
+    pub(super) fn void_consents(&mut self, now: UnixMillis) -> Result<(), JournalError> {
+        let context = TurnContext { now, connection: None, is_last_round: true };
+        let is_accepted = |question: &&Question| matches!(question.status, QuestionStatus::Accepted { .. });
+        let accepted: Vec<_> =
+            self.questions.questions().filter(is_accepted).map(|question| question.token.clone()).collect();
+        let open_questions = self.questions.questions().filter(|question| question.is_open()).count();
+        let log_event = LogEvent::ConsentsVoided { consents: accepted.len(), questions: open_questions };
+        for token in accepted {
+            self.staged.writes.push(OwnedEntry::DecisionSpent { token, call: VOID_CALL.to_owned(), at: now });
+        }
+        let change = self.questions.refuse_open_questions(now);
+        self.stage_question_change(change, &context);
+        let staged = std::mem::take(&mut self.staged);
+        self.write_batch(&staged.writes)?;
+        self.restore(now)?;
+        // The first turn logs this.
+        self.staged.post_commit.push(PostCommit::Emit(TurnOutput::Log(log_event)));
         Ok(())
     }
 
@@ -124,10 +161,18 @@ pub(super) fn unreadable(location: DamageLocation, id: &str) -> JournalError {
     JournalError::Corrupt(location, Some(Box::new(UnreadableRecord(id.to_owned()))))
 }
 
-/// Parses a stored question and sets its current deadline.
-fn parse_question(token: &str, record: &[u8], deadline: UnixMillis) -> Result<Question, JournalError> {
+/// Parses a stored question and sets its current deadline. A record that belongs to another row is refused, because
+/// the question of this row would be missing.
+fn parse_question(
+    token: &str,
+    session: &str,
+    record: &[u8],
+    deadline: UnixMillis,
+) -> Result<Question, JournalError> {
     let parse = || Question::parse_record(std::str::from_utf8(record).ok()?);
-    let mut question = parse().ok_or_else(|| unreadable(DamageLocation::Question, token))?;
+    let mut question = parse()
+        .filter(|question| question.token.as_str() == token && question.session_id.as_str() == session)
+        .ok_or_else(|| unreadable(DamageLocation::Question, token))?;
     question.deadline = deadline;
     Ok(question)
 }
@@ -149,6 +194,9 @@ fn parse_subscription(stored: &journal::stored::OpenSubscription) -> Option<Live
         scope: Arc::new(scope),
         is_unauthenticated: false,
         token_digest: None,
+        expires_at: None,
+        sign_in: None,
+        naming: crate::AgentNaming::SelfDeclared,
     };
     let mut subscription =
         LiveSubscription::new(SubscriptionId::parse(&stored.id).ok()?, &principal, terms, accepted_json);

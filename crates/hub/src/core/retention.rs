@@ -14,11 +14,15 @@ impl Core {
             max_event_age_ms: events,
             max_decision_age_ms: decisions,
             max_idempotency_key_age_ms: idempotency_keys,
+            max_idempotency_keys_per_principal: keys_per_principal,
             max_bytes: bytes,
             ..
         } = self.limits.retention;
-        let keeps_all =
-            events.is_none() && decisions.is_none() && idempotency_keys.is_none() && bytes.is_none();
+        let keeps_all = events.is_none()
+            && decisions.is_none()
+            && idempotency_keys.is_none()
+            && keys_per_principal.is_none()
+            && bytes.is_none();
         (!keeps_all).then_some(self.next_trim_at)
     }
 

@@ -16,7 +16,8 @@ use super::publish::EventBatch;
 use super::restore::unreadable;
 use super::{Core, OwnedEntry, TurnContext};
 use crate::command::{HubReply, LimitReached, MalformedRequest, RequestBody};
-use crate::{AgentConnectionId, Principal};
+use crate::compose::SaysoExtension;
+use crate::{AgentConnectionId, AgentNaming, Principal};
 
 /// The error code of a session that the hub ended because its agent disappeared.
 pub(super) const AGENT_GONE_CODE: &str = "AGENT_GONE";
@@ -62,11 +63,14 @@ impl Core {
             return HubReply::Forbidden;
         }
         let keyed_request = key.map(|key| (key, Digest::of(body.source().as_bytes())));
-        if let Some(reply) = self.idempotent_reply(principal, keyed_request.as_ref()) {
+        if let Some(reply) = self.begin_request(principal, keyed_request.as_ref(), context) {
             return reply;
         }
         if self.sessions.len() >= self.limits.sessions {
             return LimitReached::Sessions.into();
+        }
+        if self.is_at_session_limit(principal) {
+            return LimitReached::SessionsPerPrincipal { max: self.limits.sessions_per_principal }.into();
         }
         let mut tape = Tape::default();
         let doc = match body.doc(&mut tape) {
@@ -78,9 +82,16 @@ impl Core {
         let Some((agent, producer)) = read_producer(&root, principal) else {
             return MalformedRequest::InvalidProducer.into();
         };
+        let hints = root.member("localization_hints");
+        let shared = self
+            .check_shared_object("producer", Some(&producer.doc().root()))
+            .and_then(|()| self.check_shared_object("localization_hints", hints.as_ref()));
+        if let Err(error) = shared {
+            return error.into();
+        }
         let Ok(id) = SessionId::parse(&self.new_id("sess_", context)) else { return HubReply::NotFound };
         let person = requested_by(&root);
-        let hints = root.member("localization_hints").and_then(|hints| OwnedDoc::read(hints.source()).ok());
+        let hints = hints.and_then(|hints| OwnedDoc::read(hints.source()).ok());
         let live = LiveSession {
             machine: SessionMachine::new(id.as_str()).with_max_open(self.limits.open_per_session),
             id: id.clone(),
@@ -104,11 +115,14 @@ impl Core {
         });
         self.lease_checks.insert((live.lease_until, id.clone()));
         self.sessions.insert(id.clone(), live);
-        let event = started_event(&root);
-        match self.emit(&id, EventBatch::FromHub(vec![event]), context) {
+        let mut event = started_event(&root);
+        if principal.naming != AgentNaming::SelfDeclared {
+            event = event.with_extension(SaysoExtension::VerifiedName);
+        }
+        match self.emit(&id, EventBatch::ForAgent(vec![event]), context) {
             Ok(_) => {
                 let reply = HubReply::SessionStarted { session_id: id };
-                self.store_idempotent_reply(principal, keyed_request.as_ref(), &reply, context);
+                self.finish_request(principal, keyed_request.as_ref(), &reply, context);
                 reply
             }
             Err(reply) => {
@@ -217,38 +231,12 @@ impl Core {
             Err(error) => Some(error.into()),
         }
     }
-
-    /// Stores the reply for an idempotency key.
-    pub(super) fn store_idempotent_reply(
-        &mut self,
-        principal: &Principal,
-        keyed_request: Option<&KeyedRequest<'_>>,
-        reply: &HubReply,
-        context: &TurnContext,
-    ) {
-        if let Some((key, request)) = keyed_request
-            && let Some(response) = reply.to_json()
-        {
-            self.staged.writes.push(OwnedEntry::ResponseStored {
-                principal: (&*principal.name).into(),
-                key: (*key).into(),
-                request: request.as_bytes().to_vec(),
-                response,
-                at: context.now,
-            });
-        }
-    }
 }
 
 impl LiveSession {
     /// Returns the state that the agent declared last.
     pub(super) fn state(&self) -> &AgentState {
         self.machine.declared_state_of(&self.agent)
-    }
-
-    /// Returns the key under which the session's agent and person are rate limited.
-    pub(super) fn rate_limit_key(&self) -> String {
-        format!("{}\u{1f}{}", self.agent, self.person.as_deref().unwrap_or_default())
     }
 
     /// Returns what a restart needs to restore the session, besides its events.
@@ -306,32 +294,44 @@ pub(super) fn requested_by(root: &JsonValue<'_>) -> Option<Arc<str>> {
 }
 
 /// Returns the session's agent, and the `producer` for its events. The agent is the one that the request names, the one
-/// that the principal's token is for, or `local`. Returns `None` if the request names an agent other than the one that
-/// the token is for.
+/// that the principal's token is for, or `local`. The agent's name is the one that the token has, if it has one. Returns
+/// `None` if the request names an agent other than the one that the token is for.
 fn read_producer(root: &JsonValue<'_>, principal: &Principal) -> Option<(Arc<str>, OwnedDoc)> {
     let given = root.member("producer");
     if given.is_some_and(|given| given.kind() != JsonKind::Object) {
         return None;
     }
-    if let Some(given) = given
-        && let Some(agent) = given.member("agent_id")
-    {
-        let agent = agent.text()?;
-        let is_allowed = principal.agent_id.as_deref().is_none_or(|token_agent| token_agent == agent);
-        return if is_allowed {
-            Some((Arc::from(&*agent), OwnedDoc::read(given.source()).ok()?))
-        } else {
-            None
-        };
+    let given_agent = match given.and_then(|given| given.member("agent_id")) {
+        Some(agent) => Some(agent.text()?),
+        None => None,
+    };
+    let agent: Arc<str> = match (&given_agent, &principal.agent_id) {
+        (Some(given), Some(token_agent)) if **given != **token_agent => return None,
+        (_, Some(token_agent)) => token_agent.clone(),
+        (Some(given), None) => Arc::from(&**given),
+        (None, None) => "local".into(),
+    };
+    let token_name = match &principal.naming {
+        AgentNaming::Token(name) => Some(name),
+        _ => None,
+    };
+    if let (Some(given), Some(_), None) = (given, given_agent, token_name) {
+        return Some((agent, OwnedDoc::read(given.source()).ok()?));
     }
-    let agent: Arc<str> = principal.agent_id.clone().unwrap_or_else(|| "local".into());
     let mut producer = TapeWriter::default();
     producer.open_object();
     producer.key("agent_id");
     producer.text(&agent);
+    if let Some(name) = token_name {
+        producer.key("agent_name");
+        producer.text(name);
+    }
     for (name, value) in given.iter().flat_map(JsonValue::members) {
-        producer.copy_key(&name);
-        producer.copy(&value);
+        let is_set_by_hub = name.is_text("agent_id") || token_name.is_some() && name.is_text("agent_name");
+        if !is_set_by_hub {
+            producer.copy_key(&name);
+            producer.copy(&value);
+        }
     }
     producer.close_object();
     Some((agent, OwnedDoc::from_doc(&producer.doc().ok()?)))

@@ -54,7 +54,9 @@ impl Core {
     }
 
     fn owned_subscription(&self, principal: &Principal, id: &SubscriptionId) -> Option<&LiveSubscription> {
-        self.subscriptions.get(id).filter(|subscription| *subscription.principal == *principal.name)
+        self.subscriptions.get(id).filter(|subscription| {
+            *subscription.principal == *principal.name && subscription.accepts_token_of(principal)
+        })
     }
 
     /// Handles a reply, a request for more time or a stop. Every attempt is stored in the journal and gets the same
@@ -70,6 +72,16 @@ impl Core {
         let sender = MessageSender { principal: &principal.name, channel };
         let staged = match reply.as_deref() {
             Err(reason) => Err(reason.clone()),
+            // The role of the token that sends the message decides, whatever subscription the message names.
+            Ok(_) if !principal.role.can_answer() => Err(IgnoreReason::NotEntitled),
+            Ok(ConsentMessage::Reply(reply))
+                if self
+                    .subscriptions
+                    .get(reply.subscription_id())
+                    .is_some_and(|subscription| !subscription.accepts_token_of(principal)) =>
+            {
+                Err(IgnoreReason::WrongPrincipal)
+            }
             Ok(ConsentMessage::Stop(stop)) => {
                 let may_stop =
                     self.owned_subscription(principal, &stop.subscription_id).is_some_and(|subscription| {

@@ -13,7 +13,7 @@ use super::resume_from::ResumeFrom;
 use super::{Core, OwnedEntry, PostCommit, TurnContext};
 use crate::command::{HubReply, LimitReached, MalformedRequest, TurnOutput};
 use crate::delivery::{CloseReason, Frame};
-use crate::{DeliveryGroupId, ListenerId, Principal, Scope};
+use crate::{DeliveryGroupId, ListenerId, Principal, Scope, SignIn};
 
 /// An open subscription.
 pub(super) struct LiveSubscription {
@@ -22,6 +22,10 @@ pub(super) struct LiveSubscription {
     /// The hash of the token with which the subscription was opened or a listener last attached; unknown after a
     /// restart.
     pub(super) token_digest: Option<Digest>,
+    /// The browser sign-in that stood for the token, if any.
+    pub(super) sign_in: Option<SignIn>,
+    /// When the token or the sign-in expires.
+    pub(super) valid_until: Option<UnixMillis>,
     pub(super) may_answer: bool,
     pub(super) terms: Terms,
     /// The `subscription.accepted` message.
@@ -100,6 +104,7 @@ impl Core {
                     record: subscription.to_record(),
                 });
                 self.subscriptions.insert(id.clone(), subscription);
+                self.set_credential(&id, principal);
                 reply
             }
         }
@@ -176,6 +181,9 @@ impl Core {
         if let Some(until) = live.resume_deadline {
             self.resume_deadlines.remove(&(until, subscription.clone()));
         }
+        if let Some(until) = live.valid_until {
+            self.credential_deadlines.remove(&(until, subscription.clone()));
+        }
         if let Some((listener, group)) = live.listener {
             self.listeners.remove(&listener);
             self.staged.post_commit.push(PostCommit::Emit(TurnOutput::Close(listener)));
@@ -227,7 +235,9 @@ impl LiveSubscription {
             id,
             accepted_json: accepted.into(),
             principal: principal.name.clone(),
-            token_digest: principal.token_digest,
+            token_digest: None,
+            sign_in: None,
+            valid_until: None,
             may_answer: principal.role.can_answer(),
             shaping_terms: Arc::new(ShapingTerms::from(&terms)),
             terms,
@@ -245,6 +255,12 @@ impl LiveSubscription {
         self.principal == principal.name
             && self.may_answer == principal.role.can_answer()
             && self.scope == principal.scope
+    }
+
+    /// Whether the principal has the token that the subscription was opened with. After a restart that token is unknown,
+    /// and the principal's name decides.
+    pub(super) fn accepts_token_of(&self, principal: &Principal) -> bool {
+        self.token_digest.is_none() || self.token_digest == principal.token_digest
     }
 
     /// Whether the time to reconnect is over.

@@ -4,7 +4,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use seal::Digest;
+use aaep::SubscriptionId;
+use seal::{Digest, UnixMillis};
 
 use super::subscription::LiveSubscription;
 use super::{Core, PostCommit, TurnContext};
@@ -17,12 +18,16 @@ use crate::delivery::{CloseReason, Frame};
 pub(super) struct TokenRegistry(Option<HashMap<Digest, Principal>>);
 
 impl TokenRegistry {
-    /// Whether requests of this principal are accepted. Until the set is known, all requests are accepted.
-    pub(super) fn accepts(&self, principal: &Principal) -> bool {
-        match (&self.0, &principal.token_digest) {
-            (Some(tokens), Some(token)) => tokens.get(token) == Some(principal),
+    /// Whether requests of this principal are accepted. Until the set is known, all tokens that have not expired are
+    /// accepted.
+    pub(super) fn accepts(&self, principal: &Principal, now: UnixMillis) -> bool {
+        let is_known = match (&self.0, &principal.token_digest) {
+            (Some(tokens), Some(token)) => {
+                tokens.get(token).is_some_and(|known| known.has_same_token(principal))
+            }
             _ => true,
-        }
+        };
+        is_known && principal.valid_until().is_none_or(|until| now < until)
     }
 
     /// Whether a subscription may stay open. It may if it needs no token, or if its principal has a valid token with the
@@ -48,22 +53,76 @@ impl TokenRegistry {
 impl Core {
     /// Replaces the set of valid tokens, and closes the subscriptions of all other tokens.
     pub(super) fn set_valid_tokens(&mut self, principals: &[Principal], context: &TurnContext) -> HubReply {
-        let tokens =
-            principals.iter().filter_map(|principal| Some((principal.token_digest?, principal.clone())));
+        let is_current = |principal: &&Principal| principal.expires_at.is_none_or(|at| context.now < at);
+        let tokens = principals
+            .iter()
+            .filter(is_current)
+            .filter_map(|principal| Some((principal.token_digest?, principal.clone())));
         self.tokens = TokenRegistry(Some(tokens.collect()));
         let invalid: Vec<_> = self
             .subscriptions
             .iter()
             .filter(|(_, subscription)| !self.tokens.covers_subscription(subscription))
-            .map(|(id, subscription)| (id.clone(), subscription.listener))
+            .map(|(id, _)| id.clone())
             .collect();
-        for (subscription, listener) in invalid {
-            if let Some((listener, _)) = listener {
-                let close_frame = Arc::new(Frame::close(subscription.as_str(), CloseReason::TokenRemoved));
-                self.staged.post_commit.push(PostCommit::Emit(TurnOutput::Send(listener, close_frame)));
-            }
-            self.close_subscription(&subscription, context);
+        for subscription in invalid {
+            self.close_unauthorized(&subscription, context);
         }
         HubReply::Done
+    }
+
+    /// Closes the subscriptions of a browser sign-in that has ended, or of all sign-ins with the token.
+    pub(super) fn end_sign_in(
+        &mut self,
+        token_digest: &Digest,
+        id: Option<[u8; 16]>,
+        context: &TurnContext,
+    ) -> HubReply {
+        let of_sign_in = |live: &LiveSubscription| {
+            live.token_digest.as_ref() == Some(token_digest)
+                && live.sign_in.is_some_and(|sign_in| id.is_none_or(|id| id == sign_in.id))
+        };
+        let ended: Vec<_> = self
+            .subscriptions
+            .iter()
+            .filter(|(_, live)| of_sign_in(live))
+            .map(|(subscription, _)| subscription.clone())
+            .collect();
+        for subscription in ended {
+            self.close_unauthorized(&subscription, context);
+        }
+        HubReply::Done
+    }
+
+    /// Closes the subscriptions whose token or browser sign-in has expired.
+    pub(super) fn close_unauthorized_subscriptions(&mut self, context: &TurnContext) {
+        while self.credential_deadlines.first().is_some_and(|(until, _)| *until <= context.now)
+            && let Some((_, subscription)) = self.credential_deadlines.pop_first()
+        {
+            self.close_unauthorized(&subscription, context);
+        }
+    }
+
+    /// Remembers with which token and browser sign-in a subscription is used, so that it closes when they expire.
+    pub(super) fn set_credential(&mut self, subscription: &SubscriptionId, principal: &Principal) {
+        let Some(live) = self.subscriptions.get_mut(subscription) else { return };
+        if let Some(until) = live.valid_until {
+            self.credential_deadlines.remove(&(until, subscription.clone()));
+        }
+        live.token_digest = principal.token_digest;
+        live.sign_in = principal.sign_in;
+        live.valid_until = principal.valid_until();
+        if let Some(until) = live.valid_until {
+            self.credential_deadlines.insert((until, subscription.clone()));
+        }
+    }
+
+    /// Closes a subscription that may no longer be used, and tells its listener why.
+    fn close_unauthorized(&mut self, subscription: &SubscriptionId, context: &TurnContext) {
+        if let Some((listener, _)) = self.subscriptions.get(subscription).and_then(|live| live.listener) {
+            let close_frame = Arc::new(Frame::close(subscription.as_str(), CloseReason::TokenRemoved));
+            self.staged.post_commit.push(PostCommit::Emit(TurnOutput::Send(listener, close_frame)));
+        }
+        self.close_subscription(subscription, context);
     }
 }

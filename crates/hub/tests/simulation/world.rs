@@ -60,18 +60,28 @@ pub(crate) enum Purpose {
 
 pub(crate) const LIMITS: HubLimits = HubLimits {
     sessions: 64,
+    sessions_per_principal: 64,
     subscriptions: 10_000,
     subscriptions_per_principal: 1_000,
     criticals_per_minute: 10_000,
     questions_per_minute: 1_000,
+    total_questions_per_minute: 10_000,
     events_per_request: 100,
+    bytes_per_request: 1 << 20,
+    bytes_per_turn: 4_096,
+    bytes_per_minute: 64 << 20,
+    shared_member_chars: 256,
+    shared_object_bytes: 2_048,
+    idempotency_key_chars: 256,
     open_per_session: 16,
     questions: aaep::consent::ConsentLimits {
         max_open_per_session: 4,
         max_open_per_agent: 8,
         max_open_total: 64,
         max_resolved_per_session: 64,
+        max_consent_age_ms: 600_000,
     },
+    arguments: hub::ArgumentLimits { max_bytes: 32 * 1024, max_text_chars: 1_000 },
     lease_ms: 60_000,
     attach_window_ms: 30_000,
     resume_window_ms: 30_000,
@@ -90,6 +100,7 @@ pub(crate) const LIMITS: HubLimits = HubLimits {
         max_event_age_ms: None,
         max_decision_age_ms: None,
         max_idempotency_key_age_ms: None,
+        max_idempotency_keys_per_principal: None,
         max_bytes: None,
         max_rows_per_step: 200,
     },
@@ -139,8 +150,12 @@ impl SimulatedWorld {
     pub(crate) fn turn(&mut self) {
         let requests = std::mem::take(&mut self.queued_requests);
         self.turns += 1;
-        let outputs = self.core.run_turn(requests, self.now);
+        let mut outputs = self.core.run_turn(requests, self.now);
         self.ledger.check_writes(&self.disk);
+        while self.core.has_queued_requests() {
+            outputs.extend(self.core.run_turn([], self.now));
+            self.ledger.check_writes(&self.disk);
+        }
         for output in outputs {
             self.perform(output);
         }

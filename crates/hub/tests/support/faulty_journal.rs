@@ -180,6 +180,12 @@ impl Journal for FaultyJournal {
     fn trim(&mut self, retention: &Retention, now: UnixMillis) -> Result<TrimReport, JournalError> {
         self.0.lock().unwrap().record_call("trim").trim(retention, now)
     }
+    fn pause_checkpoints(&mut self) -> Result<(), JournalError> {
+        self.0.lock().unwrap().record_call("pause_checkpoints").pause_checkpoints()
+    }
+    fn resume_checkpoints(&mut self) -> Result<(), JournalError> {
+        self.0.lock().unwrap().record_call("resume_checkpoints").resume_checkpoints()
+    }
     fn size_bytes(&mut self) -> Result<u64, JournalError> {
         self.0.lock().unwrap().record_call("size_bytes").size_bytes()
     }

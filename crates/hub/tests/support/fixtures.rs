@@ -15,6 +15,9 @@ pub(crate) fn agent(name: &str) -> Principal {
         scope: Arc::default(),
         is_unauthenticated: false,
         token_digest: None,
+        expires_at: None,
+        sign_in: None,
+        naming: hub::AgentNaming::SelfDeclared,
     }
 }
 
@@ -30,6 +33,9 @@ pub(crate) fn listener(name: &str, scope: &[&str]) -> Principal {
         scope: Arc::new(parsed_scope),
         is_unauthenticated: false,
         token_digest: None,
+        expires_at: None,
+        sign_in: None,
+        naming: hub::AgentNaming::SelfDeclared,
     }
 }
 

@@ -121,6 +121,7 @@ impl Journal for MemoryJournal {
             subscriptions: self.subscriptions.values().cloned().collect(),
             last_position: self.last_position,
             trimmed_up_to: self.trimmed_up_to,
+            must_void_consents: false,
         })
     }
 
@@ -167,6 +168,14 @@ impl Journal for MemoryJournal {
 
     fn trim(&mut self, retention: &Retention, now: UnixMillis) -> Result<TrimReport, JournalError> {
         Ok(self.trim_step(retention, now))
+    }
+
+    fn pause_checkpoints(&mut self) -> Result<(), JournalError> {
+        Ok(())
+    }
+
+    fn resume_checkpoints(&mut self) -> Result<(), JournalError> {
+        Ok(())
     }
 
     fn size_bytes(&mut self) -> Result<u64, JournalError> {

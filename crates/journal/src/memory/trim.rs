@@ -1,6 +1,6 @@
 //! Retention: deletes the oldest data first.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use seal::UnixMillis;
 
@@ -50,6 +50,9 @@ impl MemoryJournal {
             report.idempotency_keys += u64::from(is_expired);
             !is_expired
         });
+        if let Some(max) = retention.max_idempotency_keys_per_principal {
+            self.delete_surplus_keys(usize::try_from(max).unwrap_or(usize::MAX), &mut report);
+        }
         report.trimmed_up_to = self.trimmed_up_to;
         report.is_over_limit = !report.has_more && is_too_large(self.bytes);
         report
@@ -110,6 +113,28 @@ impl MemoryJournal {
         self.sessions.retain(|id, entry| {
             !entry.is_ended || !entry.positions.is_empty() || with_questions.contains(&**id)
         });
+    }
+
+    /// Deletes the oldest idempotency keys of each principal that has more than `max`.
+    fn delete_surplus_keys(&mut self, max: usize, report: &mut TrimReport) {
+        if self.stored_responses.len() <= max {
+            return;
+        }
+        let mut keys_by_principal: HashMap<&str, Vec<_>> = HashMap::new();
+        for (principal_and_key, response) in &self.stored_responses {
+            keys_by_principal.entry(&principal_and_key.0).or_default().push((response.at, principal_and_key));
+        }
+        let mut surplus = Vec::new();
+        for mut keys in keys_by_principal.into_values().filter(|keys| keys.len() > max) {
+            keys.sort_unstable();
+            surplus.extend(
+                keys.drain(..keys.len() - max).map(|(_, principal_and_key)| principal_and_key.clone()),
+            );
+        }
+        for principal_and_key in surplus {
+            self.stored_responses.remove(&principal_and_key);
+            report.idempotency_keys += 1;
+        }
     }
 
     fn delete_event(&mut self, position: Position, report: &mut TrimReport) {

@@ -3,13 +3,17 @@
 //! - `open`: creates, locks, configures and checks the file.
 //! - `schema`: the tables and their versions.
 //! - `wal`: detects acknowledged batches that the write-ahead log lost.
+//! - `high_water_mark`: a file that records how much was written, to detect any other loss.
+//! - `checkpoints`: keeps the main file unchanged while it is copied.
 //! - `rows` and `row_checksum`: stored rows, each with a checksum.
 //! - `write`: writes a batch in one transaction with one fsync.
 //! - `index_buffer`: the newest events, which are indexed about a thousand at a time.
 //! - `read`, `trim`: the rest of the trait.
 //! - `error_mapping`: maps SQLite's errors to journal errors.
 
+mod checkpoints;
 mod error_mapping;
+mod high_water_mark;
 mod index_buffer;
 mod open;
 mod read;
@@ -29,12 +33,15 @@ use seal::UnixMillis;
 
 use crate::stored::{LiveState, StoredDecision, StoredEvent, StoredResponse, StoredSession};
 use crate::{Journal, JournalEntry, JournalError, Position, Retention, TrimReport};
+use checkpoints::Checkpoints;
+use high_water_mark::{HighWaterMark, MarkFile};
 use index_buffer::IndexBuffer;
 
 /// A journal in an SQLite file. The file stays locked until the journal is dropped.
 ///
 /// Opening takes time proportional to the live state and the stored decisions, not to the events. A file that is
-/// damaged, too new, not a journal, read-only or open elsewhere is refused and left unchanged.
+/// damaged, too new, not a journal, read-only or open elsewhere is refused and left unchanged. So is a file that has
+/// lost acknowledged entries, unless [`SqliteSettings::accept_loss`] is set.
 ///
 /// ```
 /// use journal::{JournalEntry, Journal, SqliteSettings, SqliteJournal};
@@ -53,7 +60,10 @@ use index_buffer::IndexBuffer;
 pub struct SqliteJournal {
     connection: Connection,
     path: PathBuf,
-    last_position: Position,
+    /// How much is written. Contains the last position.
+    high_water_mark: HighWaterMark,
+    mark_file: MarkFile,
+    checkpoints: Checkpoints,
     trimmed_up_to: Position,
     index_buffer: IndexBuffer,
     /// Cached numbers of open sessions.
@@ -66,6 +76,9 @@ pub struct SqliteSettings {
     /// Maximum size of the file, in bytes. A batch that would exceed it fails with [`JournalError::Full`]. `None`
     /// means no limit.
     pub max_bytes: Option<u64>,
+    /// Whether to open a journal that has lost acknowledged entries, which is otherwise refused with
+    /// [`JournalError::EntriesLost`]. After a loss, [`LiveState::must_void_consents`] is set.
+    pub accept_loss: bool,
 }
 
 impl SqliteJournal {
@@ -79,11 +92,12 @@ impl SqliteJournal {
         open::read_settings(&self.connection)
     }
 
-    /// Reads and checks everything: the file's structure, its indices and the checksum of every event. This is slow.
+    /// Reads and checks everything: the file's structure, its indices and the checksum of every row. This is slow.
     /// For normal operation, the checks during opening and reading are enough.
     pub fn check_integrity(&mut self) -> Result<(), JournalError> {
         open::run_check(&self.connection, "PRAGMA integrity_check(1)")?;
         self.restore()?;
+        rows::check_ledger(&self.connection)?;
         let mut after = Position::START;
         loop {
             let events = self.events(after, 1000)?;
@@ -138,6 +152,14 @@ impl Journal for SqliteJournal {
 
     fn trim(&mut self, retention: &Retention, now: UnixMillis) -> Result<TrimReport, JournalError> {
         self.trim_step(retention, now)
+    }
+
+    fn pause_checkpoints(&mut self) -> Result<(), JournalError> {
+        checkpoints::pause(self)
+    }
+
+    fn resume_checkpoints(&mut self) -> Result<(), JournalError> {
+        checkpoints::resume(self)
     }
 
     fn size_bytes(&mut self) -> Result<u64, JournalError> {

@@ -10,15 +10,14 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
+use super::checkpoints::{Checkpoints, WAL_AUTOCHECKPOINT_PAGES};
 use super::error_mapping::{from_io, from_sqlite};
+use super::high_water_mark::{HighWaterMark, MarkFile};
 use super::index_buffer::IndexBuffer;
 use super::{SqliteJournal, SqliteSettings, position_from_sql, rows, schema, wal};
-use crate::{DamageLocation, JournalError};
+use crate::{DamageLocation, JournalError, LossEvidence, Position};
 
 const PAGE_BYTES: u64 = 4096;
-
-/// Number of WAL pages (8 MB) after which SQLite checkpoints the WAL. A short WAL makes recovery after a crash fast.
-const WAL_AUTOCHECKPOINT_PAGES: i64 = 2000;
 
 /// Maximum size of the WAL file after a checkpoint, in bytes.
 const WAL_SIZE_LIMIT_BYTES: i64 = 16 << 20;
@@ -29,7 +28,7 @@ const TABLES_CHECKED_ON_OPEN: [&str; 5] = ["marks", "sessions", "questions", "su
 
 pub(super) fn open(path: &Path, settings: &SqliteSettings) -> Result<SqliteJournal, JournalError> {
     match fs::metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => create(path)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => create(path, settings)?,
         Err(error) => return Err(from_io(error)),
         // This crate never leaves an empty file, and SQLite would treat one as a new database.
         Ok(metadata) if metadata.len() == 0 => return Err(JournalError::corrupt(DamageLocation::File)),
@@ -54,17 +53,60 @@ pub(super) fn open(path: &Path, settings: &SqliteSettings) -> Result<SqliteJourn
     if rows::read_mark(&connection, rows::INDEXED_MARK)? > trimmed_up_to.max(newest) {
         return Err(JournalError::corrupt(DamageLocation::Event));
     }
-    keep_wal_on_close(&connection, false)?;
     let (trimmed_up_to, last_position) =
         (position_from_sql(trimmed_up_to), position_from_sql(trimmed_up_to.max(newest)));
+    let (high_water_mark, mark_file) = check_high_water_mark(&connection, path, last_position, settings)?;
+    keep_wal_on_close(&connection, false)?;
     Ok(SqliteJournal {
         connection,
         path: path.to_owned(),
-        last_position,
+        high_water_mark,
+        mark_file,
+        checkpoints: Checkpoints::default(),
         trimmed_up_to,
         index_buffer,
         session_numbers: HashMap::new(),
     })
+}
+
+/// Compares the journal with its high-water mark. A journal of an earlier version gets its first mark.
+fn check_high_water_mark(
+    connection: &Connection,
+    path: &Path,
+    last_position: Position,
+    settings: &SqliteSettings,
+) -> Result<(HighWaterMark, MarkFile), JournalError> {
+    let eventless_commits = rows::find_mark(connection, rows::EVENTLESS_MARK)?;
+    let mut found = HighWaterMark {
+        position: last_position,
+        event_checksum: rows::event_checksum_at(connection, last_position)?.unwrap_or(0),
+        eventless_commits: eventless_commits.unwrap_or(0),
+        must_void_consents: false,
+    };
+    let loss = match HighWaterMark::read(path)? {
+        Some(Ok(written)) => {
+            found.must_void_consents = written.must_void_consents;
+            written.find_loss(&found, |position| rows::event_checksum_at(connection, position))?
+        }
+        Some(Err(evidence)) => Some(evidence),
+        None if eventless_commits.is_some() => Some(LossEvidence::MarkMissing),
+        None => {
+            MarkFile::replace(path, &found)?;
+            None
+        }
+    };
+    match loss {
+        Some(evidence) if !settings.accept_loss => return Err(JournalError::EntriesLost(evidence)),
+        Some(_) => {
+            found.must_void_consents = true;
+            MarkFile::replace(path, &found)?;
+        }
+        None => {}
+    }
+    if eventless_commits.is_none() {
+        rows::set_mark(connection, rows::EVENTLESS_MARK, 0)?;
+    }
+    Ok((found, MarkFile::open(path)?))
 }
 
 /// Returns the path of a file that SQLite keeps next to the journal, such as `-wal`.
@@ -99,8 +141,17 @@ pub(super) fn read_settings(connection: &Connection) -> Result<Vec<(&'static str
 }
 
 /// Creates the file under a temporary name and moves it into place when it is complete. A crash leaves either no file
-/// or a valid one.
-fn create(path: &Path) -> Result<(), JournalError> {
+/// or a valid one. Its high-water mark is created first. If the mark says that there was a journal, that one is lost.
+fn create(path: &Path, settings: &SqliteSettings) -> Result<(), JournalError> {
+    let loss = match HighWaterMark::read(path)? {
+        None => None,
+        Some(Ok(written)) => written.find_loss(&HighWaterMark::START, |_| Ok(None))?,
+        Some(Err(evidence)) => Some(evidence),
+    };
+    match loss {
+        Some(evidence) if !settings.accept_loss => return Err(JournalError::EntriesLost(evidence)),
+        _ => drop(MarkFile::replace(path, &HighWaterMark::START)?),
+    }
     let draft = sibling_path(path, &format!("-new-{}", std::process::id()));
     let outcome = create_draft(&draft).and_then(|()| move_into_place(&draft, path));
     // The temporary name is no longer needed, whether or not the move succeeded.
@@ -118,7 +169,7 @@ fn create_draft(draft: &Path) -> Result<(), JournalError> {
     connection.pragma_update(None, "page_size", PAGE_BYTES.cast_signed()).map_err(from_sqlite)?;
     connection.pragma_update(None, "auto_vacuum", "INCREMENTAL").map_err(from_sqlite)?;
     schema::migrate(&mut connection, schema::MIGRATIONS)?;
-    for mark in [rows::TRIMMED_MARK, rows::INDEXED_MARK] {
+    for mark in [rows::TRIMMED_MARK, rows::INDEXED_MARK, rows::EVENTLESS_MARK] {
         rows::set_mark(&connection, mark, 0)?;
     }
     connection.close().map_err(|(_, error)| from_sqlite(error))?;
@@ -133,6 +184,11 @@ fn move_into_place(draft: &Path, path: &Path) -> Result<(), JournalError> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         Err(_) => fs::rename(draft, path).map_err(from_io)?,
     }
+    sync_parent(path)
+}
+
+/// Syncs the folder of a file, so that a new name in it survives a power failure.
+pub(super) fn sync_parent(path: &Path) -> Result<(), JournalError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     if cfg!(unix) {
         let folder = fs::File::open(folder.unwrap_or(Path::new("."))).map_err(from_io)?;

@@ -36,7 +36,7 @@ impl SqliteJournal {
         }
         unspent_decisions.sort_by(|left, right| left.token.cmp(&right.token));
         let subscriptions = rows::read_subscriptions(connection)?;
-        if subscriptions.iter().any(|open| open.cursor > self.last_position) {
+        if subscriptions.iter().any(|open| open.cursor > self.high_water_mark.position) {
             return Err(JournalError::corrupt(DamageLocation::Event));
         }
         let sessions = sessions.into_iter().map(|session| session.session).collect();
@@ -45,8 +45,9 @@ impl SqliteJournal {
             questions,
             unspent_decisions,
             subscriptions,
-            last_position: self.last_position,
+            last_position: self.high_water_mark.position,
             trimmed_up_to: self.trimmed_up_to,
+            must_void_consents: self.high_water_mark.must_void_consents,
         })
     }
 
@@ -69,7 +70,7 @@ impl SqliteJournal {
             }
             stored.push(self.with_session_id(event, &mut session_ids)?);
         }
-        if !is_limit_reached && previous < self.last_position {
+        if !is_limit_reached && previous < self.high_water_mark.position {
             return Err(index_buffer::missing_event());
         }
         Ok(stored)

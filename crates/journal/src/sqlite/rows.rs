@@ -14,6 +14,10 @@ pub(super) const TRIMMED_MARK: &str = "floor";
 /// The name of the mark that holds the position up to which events are in the indices.
 pub(super) const INDEXED_MARK: &str = "indexed";
 
+/// The name of the mark that holds the number of commits without an event. A journal that never had a high-water mark
+/// does not have this mark either.
+pub(super) const EVENTLESS_MARK: &str = "eventless";
+
 /// Returns one row or none. `read` returns a value and whether its checksum is right; a wrong checksum is an error.
 fn query_optional<T>(
     connection: &Connection,
@@ -46,6 +50,33 @@ fn query_all<T>(
     .collect()
 }
 
+/// Checks the checksum of every session, question and idempotency key, including those of ended sessions.
+pub(super) fn check_ledger(connection: &Connection) -> Result<(), JournalError> {
+    check_rows(connection, DamageLocation::Session, "SELECT * FROM sessions", SessionRow::read)?;
+    check_rows(connection, DamageLocation::Question, "SELECT * FROM questions", QuestionRow::read)?;
+    let sql = "SELECT request, response, at, sum, principal, key FROM keys";
+    check_rows(connection, DamageLocation::IdempotencyKey, sql, |row| {
+        let (principal, key): (String, String) = (row.get(4)?, row.get(5)?);
+        response_from_row(row, &principal, &key)
+    })
+}
+
+fn check_rows<T>(
+    connection: &Connection,
+    location: DamageLocation,
+    sql: &str,
+    read: impl Fn(&Row<'_>) -> rusqlite::Result<(T, bool)>,
+) -> Result<(), JournalError> {
+    let mut statement = connection.prepare(sql).map_err(from_sqlite)?;
+    let mut rows = statement.query(()).map_err(from_sqlite)?;
+    while let Some(row) = rows.next().map_err(from_sqlite)? {
+        if !read(row).map_err(from_sqlite)?.1 {
+            return Err(JournalError::corrupt(location));
+        }
+    }
+    Ok(())
+}
+
 pub(super) fn execute(
     connection: &Connection,
     sql: &str,
@@ -55,6 +86,10 @@ pub(super) fn execute(
 }
 
 pub(super) fn read_mark(connection: &Connection, name: &str) -> Result<i64, JournalError> {
+    find_mark(connection, name)?.ok_or_else(|| JournalError::corrupt(DamageLocation::Mark))
+}
+
+pub(super) fn find_mark(connection: &Connection, name: &str) -> Result<Option<i64>, JournalError> {
     query_optional(
         connection,
         DamageLocation::Mark,
@@ -67,8 +102,7 @@ pub(super) fn read_mark(connection: &Connection, name: &str) -> Result<i64, Jour
                 row.get::<_, i64>(1)? == RowChecksum::for_table("marks").text(name).number(value).finish(),
             ))
         },
-    )?
-    .ok_or_else(|| JournalError::corrupt(DamageLocation::Mark))
+    )
 }
 
 pub(super) fn set_mark(connection: &Connection, name: &str, value: i64) -> Result<(), JournalError> {
@@ -79,6 +113,15 @@ pub(super) fn set_mark(connection: &Connection, name: &str, value: i64) -> Resul
 pub(super) fn max_position(connection: &Connection) -> Result<i64, JournalError> {
     let sql = "SELECT coalesce(max(position), 0) FROM events";
     connection.query_row(sql, (), |row| row.get(0)).map_err(from_sqlite)
+}
+
+/// Returns the stored checksum of the event at this position.
+pub(super) fn event_checksum_at(
+    connection: &Connection,
+    position: Position,
+) -> Result<Option<i64>, JournalError> {
+    let sql = "SELECT sum FROM events WHERE position = ?";
+    connection.query_row(sql, [position_to_sql(position)], |row| row.get(0)).optional().map_err(from_sqlite)
 }
 
 /// A stored event, which refers to its session by number.
@@ -434,11 +477,15 @@ pub(super) fn find_response(
 ) -> Result<Option<StoredResponse>, JournalError> {
     let sql = "SELECT request, response, at, sum FROM keys WHERE principal = ? AND key = ?";
     query_optional(connection, DamageLocation::IdempotencyKey, sql, (principal, key), |row| {
-        let stored =
-            StoredResponse { request: row.get(0)?, response: row.get(1)?, at: UnixMillis::new(row.get(2)?) };
-        let is_valid = row.get::<_, i64>(3)? == response_checksum(principal, key, &stored);
-        Ok((stored, is_valid))
+        response_from_row(row, principal, key)
     })
+}
+
+fn response_from_row(row: &Row<'_>, principal: &str, key: &str) -> rusqlite::Result<(StoredResponse, bool)> {
+    let stored =
+        StoredResponse { request: row.get(0)?, response: row.get(1)?, at: UnixMillis::new(row.get(2)?) };
+    let is_valid = row.get::<_, i64>(3)? == response_checksum(principal, key, &stored);
+    Ok((stored, is_valid))
 }
 
 pub(super) fn insert_response(

@@ -57,6 +57,9 @@ impl SqliteJournal {
     /// Releases free pages of the file and truncates the WAL. Returns whether free pages remain.
     fn reclaim_space(&mut self, max_pages: usize) -> Result<bool, JournalError> {
         let connection = &self.connection;
+        if self.checkpoints.are_paused() {
+            return Ok(false);
+        }
         if read_pragma(connection, "freelist_count")? > 0 {
             let mut statement = connection
                 .prepare(&format!("PRAGMA incremental_vacuum({})", max_pages.max(1)))
@@ -200,6 +203,33 @@ impl TrimPass<'_> {
     fn trim_idempotency_keys(&mut self) -> Result<(), JournalError> {
         self.report.idempotency_keys =
             self.delete_older_than("keys", self.cutoff(self.retention.max_idempotency_key_age_ms))?;
+        if let Some(max) = self.retention.max_idempotency_keys_per_principal {
+            self.delete_surplus_keys(i64::try_from(max).unwrap_or(i64::MAX))?;
+        }
+        Ok(())
+    }
+
+    /// Deletes the oldest idempotency keys of principals that have more than `max`.
+    fn delete_surplus_keys(&mut self, max: i64) -> Result<(), JournalError> {
+        // Counting reads the entire index. Without gaps in the numbers, there are no more rows than numbers.
+        let numbers = "SELECT COALESCE(MAX(number) - MIN(number) + 1, 0) FROM keys";
+        if self.query_list(numbers, (), |row| row.get::<_, i64>(0))?.first().is_none_or(|count| *count <= max)
+        {
+            return Ok(());
+        }
+        let sql = "SELECT principal, COUNT(*) FROM keys GROUP BY principal HAVING COUNT(*) > ?";
+        let principals: Vec<(String, i64)> =
+            self.query_list(sql, [max], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let mut remaining = sql_limit(self.retention.max_rows_per_step.max(1));
+        for (principal, count) in principals {
+            let surplus = count - max;
+            let sql = "DELETE FROM keys WHERE number IN
+                       (SELECT number FROM keys WHERE principal = ? ORDER BY number LIMIT ?)";
+            let deleted = execute(self.transaction, sql, (&principal, surplus.min(remaining)))?;
+            self.report.idempotency_keys += deleted as u64;
+            self.report.has_more |= surplus > remaining;
+            remaining -= surplus.min(remaining);
+        }
         Ok(())
     }
 

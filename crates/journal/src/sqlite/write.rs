@@ -6,6 +6,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use seal::UnixMillis;
 
 use super::error_mapping::from_sqlite;
+use super::high_water_mark::HighWaterMark;
 use super::index_buffer::IndexBuffer;
 use super::rows::{self, DecisionColumns, QuestionRow, SessionRow};
 use super::{SqliteJournal, position_to_sql, row_checksum};
@@ -16,9 +17,12 @@ impl SqliteJournal {
     pub(super) fn write_batch(&mut self, batch: &[JournalEntry<'_>]) -> Result<(), JournalError> {
         let outcome = self.write_transaction(batch);
         match &outcome {
-            Ok(last) => self.last_position = *last,
+            Ok(mark) => {
+                self.high_water_mark = *mark;
+                self.mark_file.record(mark);
+            }
             Err(error) => {
-                self.index_buffer.truncate_after(self.last_position);
+                self.index_buffer.truncate_after(self.high_water_mark.position);
                 self.session_numbers.clear();
                 if !matches!(error, JournalError::Conflict(_)) {
                     self.reset_after_failure();
@@ -28,8 +32,8 @@ impl SqliteJournal {
         outcome.map(drop)
     }
 
-    fn write_transaction(&mut self, batch: &[JournalEntry<'_>]) -> Result<Position, JournalError> {
-        let Self { connection, index_buffer, session_numbers, last_position, .. } = self;
+    fn write_transaction(&mut self, batch: &[JournalEntry<'_>]) -> Result<HighWaterMark, JournalError> {
+        let Self { connection, index_buffer, session_numbers, high_water_mark, .. } = self;
         let transaction =
             connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(from_sqlite)?;
         let flushes_index = index_buffer.needs_flush();
@@ -40,7 +44,8 @@ impl SqliteJournal {
             connection: &transaction,
             index_buffer,
             session_numbers,
-            last_position: *last_position,
+            last_position: high_water_mark.position,
+            last_event_checksum: high_water_mark.event_checksum,
         };
         for (entry_index, entry) in batch.iter().enumerate() {
             match writer.apply(entry) {
@@ -51,18 +56,28 @@ impl SqliteJournal {
                 Err(ApplyError::Failed(error)) => return Err(error),
             }
         }
-        let new_last_position = writer.last_position;
+        let mut mark = HighWaterMark {
+            position: writer.last_position,
+            event_checksum: writer.last_event_checksum,
+            must_void_consents: false,
+            ..*high_water_mark
+        };
+        if mark.position == high_water_mark.position {
+            mark.eventless_commits += 1;
+            rows::set_mark(&transaction, rows::EVENTLESS_MARK, mark.eventless_commits)?;
+        }
         transaction.commit().map_err(from_sqlite)?;
         if flushes_index {
-            self.index_buffer.drop_flushed(self.last_position);
+            self.index_buffer.drop_flushed(self.high_water_mark.position);
         }
-        Ok(new_last_position)
+        Ok(mark)
     }
 
     /// Cleans up after a failed write. Rolls back the transaction and truncates the WAL, so that the remains of the
     /// failed batch cannot be mistaken for an acknowledged batch. If the cleanup fails too, the next write reports an
     /// error.
     fn reset_after_failure(&mut self) {
+        self.checkpoints.interrupt_pause();
         if !self.connection.is_autocommit() {
             let _ = self.connection.execute_batch("ROLLBACK");
         }
@@ -92,6 +107,7 @@ struct BatchWriter<'a> {
     index_buffer: &'a mut IndexBuffer,
     session_numbers: &'a mut HashMap<String, i64>,
     last_position: Position,
+    last_event_checksum: i64,
 }
 
 impl BatchWriter<'_> {
@@ -230,6 +246,7 @@ impl BatchWriter<'_> {
             .map_err(from_sqlite)?;
         self.index_buffer.add(id.to_owned(), position, session);
         self.last_position = position;
+        self.last_event_checksum = checksum;
         Ok(())
     }
 

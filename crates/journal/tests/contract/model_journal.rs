@@ -64,6 +64,7 @@ impl ModelJournal {
             subscriptions: self.subscriptions.clone(),
             last_position: self.last_position,
             trimmed_up_to: self.trimmed_up_to,
+            must_void_consents: false,
         };
         live_state.questions.sort_by(|a, b| a.token.cmp(&b.token));
         live_state.unspent_decisions.sort_by(|a, b| a.token.cmp(&b.token));

@@ -18,6 +18,7 @@ pub(crate) const BEHAVIOURS: &[Behaviour] = &[
     ),
     ("questions and decisions of open sessions stay", decisions_of_open_sessions_stay),
     ("decisions and keys are deleted by their own age", decisions_and_keys_are_deleted_by_age),
+    ("surplus keys of a principal are deleted", surplus_keys_are_deleted),
     ("a trim works in steps", trim_works_in_steps),
     ("a trim reports when nothing more can be deleted", trim_reports_over_limit),
     ("attempts are deleted by age and by size", attempts_are_deleted_by_age_and_size),
@@ -173,6 +174,7 @@ fn decisions_of_open_sessions_stay(fixture: &dyn JournalFixture) {
         max_event_age_ms: Some(0),
         max_decision_age_ms: Some(0),
         max_idempotency_key_age_ms: Some(0),
+        max_idempotency_keys_per_principal: None,
         max_bytes: Some(0),
         max_rows_per_step: 10,
     };
@@ -216,6 +218,31 @@ fn decisions_and_keys_are_deleted_by_age(fixture: &dyn JournalFixture) {
     );
     assert!(journal.decision("q").unwrap().is_none() && journal.stored_response("p", "k").unwrap().is_none());
     journal.commit(&[response_stored("p", "k")]).unwrap();
+}
+
+fn surplus_keys_are_deleted(fixture: &dyn JournalFixture) {
+    let mut journal = fill_journal(fixture, &[]);
+    let keys: Vec<_> = (0..9).map(|number| format!("k{number}")).collect();
+    for key in &keys {
+        journal.commit(&[response_stored("p", key)]).unwrap();
+    }
+    journal.commit(&[response_stored("other", "k0"), response_stored("other", "k1")]).unwrap();
+    let retention = Retention {
+        max_idempotency_keys_per_principal: Some(3),
+        max_rows_per_step: 4,
+        ..Retention::default()
+    };
+    let mut deleted = 0;
+    while deleted < 6 {
+        deleted += journal.trim(&retention, UnixMillis::new(5)).unwrap().idempotency_keys;
+    }
+    assert_eq!(journal.trim(&retention, UnixMillis::new(5)).unwrap(), TrimReport::default());
+    let stored = |journal: &mut dyn Journal, principal: &str| {
+        let is_stored = |key: &&String| journal.stored_response(principal, key).unwrap().is_some();
+        keys.iter().filter(is_stored).cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(stored(&mut *journal, "p"), ["k6", "k7", "k8"]);
+    assert_eq!(stored(&mut *journal, "other"), ["k0", "k1"]);
 }
 
 fn trim_works_in_steps(fixture: &dyn JournalFixture) {

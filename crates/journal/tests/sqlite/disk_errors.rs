@@ -9,7 +9,9 @@ use crate::*;
 fn a_file_at_its_limit_reports_full_loses_nothing_and_recovers() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.db");
-    let mut journal = SqliteJournal::open(&path, &SqliteSettings { max_bytes: Some(1 << 20) }).unwrap();
+    let mut journal =
+        SqliteJournal::open(&path, &SqliteSettings { max_bytes: Some(1 << 20), ..SqliteSettings::default() })
+            .unwrap();
     journal.commit(&[session_opened("s"), session_opened("full")]).unwrap();
     fill_then_recover(&mut journal);
     drop(journal);
@@ -108,6 +110,7 @@ fn an_unwritable_file_or_folder_is_refused_as_read_only() {
         |path: &Path, mode| std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
     let output_when = |file_mode, folder_mode, path: &Path| {
         set_mode(&folder.path().join("journal.db"), file_mode);
+        set_mode(&folder.path().join("journal.db-high-water"), file_mode);
         set_mode(folder.path(), folder_mode);
         let mut child = std::process::Command::new(std::env::current_exe().unwrap());
         child.args(["--exact", "settings::open_a_journal_if_requested", "--nocapture"]);

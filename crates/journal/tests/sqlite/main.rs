@@ -2,6 +2,7 @@
 //!
 //! - `settings`: SQLite's settings, file modes, versions and locks.
 //! - `corruption`: flipped bits, truncated files and a damaged WAL.
+//! - `lost_entries`: intact files that hold less than was acknowledged.
 //! - `disk_errors`: full and read-only disks.
 
 #![allow(
@@ -13,6 +14,7 @@
 
 mod corruption;
 mod disk_errors;
+mod lost_entries;
 mod settings;
 
 use std::path::{Path, PathBuf};
@@ -30,13 +32,15 @@ fn sibling_path(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// Copies the file and its WAL as they are now. A killed process leaves the same files.
+/// Copies the file, its WAL and its high-water mark as they are now. A killed process leaves the same files.
 fn copy(path: &Path, to: &Path) -> PathBuf {
     let copy = to.join("journal.db");
     std::fs::copy(path, &copy).unwrap();
-    let wal = sibling_path(path, "-wal");
-    if wal.exists() {
-        std::fs::copy(wal, sibling_path(&copy, "-wal")).unwrap();
+    for suffix in ["-wal", "-high-water"] {
+        let beside = sibling_path(path, suffix);
+        if beside.exists() {
+            std::fs::copy(beside, sibling_path(&copy, suffix)).unwrap();
+        }
     }
     copy
 }

@@ -30,19 +30,19 @@ fn durability_settings_are_in_effect() {
 
 #[cfg(unix)]
 #[test]
-fn only_the_owner_can_read_the_file_and_its_wal() {
+fn only_the_owner_can_read_the_file_its_wal_and_its_high_water_mark() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.db");
     let mut journal = open(&path).unwrap();
     journal.commit(&[session_opened("s")]).unwrap();
     let found: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(Result::unwrap).collect();
-    assert_eq!(found.len(), 2, "{found:?}");
+    assert_eq!(found.len(), 3, "{found:?}");
     for file in found {
         assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600, "{file:?}");
     }
     drop(journal);
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
 }
 
 #[test]

@@ -49,7 +49,7 @@ export const en = {
   tool: "Tool:",
   usingTool: (tool) => `using ${tool}.`,
   toolDone: (tool) => `Tool: ${tool} has finished.`,
-  toolTimedOut: (tool) => `Tool ${tool} took too long:`,
+  toolTimedOut: (tool) => `Tool ${tool} did not finish:`,
   toolFailed: (tool) => `Tool ${tool} failed:`,
   stepOf: (step, total) => `Step ${step} of ${total}.`,
   percent: (number) => `${number} percent.`,

@@ -75,7 +75,7 @@ export const es = {
   tool: "Herramienta:",
   usingTool: (tool) => `usando ${tool}.`,
   toolDone: (tool) => `Herramienta: ${tool} ha terminado.`,
-  toolTimedOut: (tool) => `La herramienta ${tool} tardó demasiado:`,
+  toolTimedOut: (tool) => `La herramienta ${tool} no terminó:`,
   toolFailed: (tool) => `La herramienta ${tool} falló:`,
   stepOf: (step, total) => `Paso ${step} de ${total}.`,
   percent: (number) => `${number} por ciento.`,

@@ -72,7 +72,7 @@ export const yo = {
   tool: "Irinṣẹ́:",
   usingTool: (tool) => `ó ń lo ${tool}.`,
   toolDone: (tool) => `Irinṣẹ́: ${tool} ti parí.`,
-  toolTimedOut: (tool) => `Irinṣẹ́ ${tool} pẹ́ jù:`,
+  toolTimedOut: (tool) => `Irinṣẹ́ ${tool} kò parí:`,
   toolFailed: (tool) => `Irinṣẹ́ ${tool} kùnà:`,
   stepOf: (step, total) => `Ìgbésẹ̀ ${step} nínú ${total}.`,
   percent: (number) => `Ìdá ${number} nínú ọgọ́rùn-ún.`,

@@ -123,7 +123,7 @@ test("in Spanish every text of the page is Spanish and tagged as Spanish", () =>
       "Banco ha empezado: una sesión nueva.",
       "Pensando.",
       "Herramienta: usando fetch.",
-      "La herramienta fetch tardó demasiado:",
+      "La herramienta fetch no terminó:",
       "Paso 1 de 2.",
       "Enviar 5 euros a Ben. El dinero sale de la cuenta. Riesgo alto. Esto no se puede deshacer. Tiene 2 minutos. Sin respuesta, no se hará.",
       "Tiempo restante para responder, cerca de 60 segundos: Enviar 5 euros a Ben",

@@ -237,7 +237,7 @@ catalogue! {
         state_other(agent: &str, state: &str): "{agent} is in the state {state}.",
         tool_completed(tool: &str): "The tool {tool} has finished.",
         tool_failed(tool: &str): "The tool {tool} failed.",
-        tool_timed_out(tool: &str): "The tool {tool} took too long.",
+        tool_timed_out(tool: &str): "The tool {tool} did not finish.",
         tool_ended(tool: &str): "The tool {tool} ended.",
         step_of(step: u64, total: u64): "Step {step} of {total}.",
         step(step: u64): "Step {step}.",

@@ -207,7 +207,7 @@ phrases! {
         state_other(agent, state): "{agent} está en el estado {state}.",
         tool_completed(tool): "La herramienta {tool} ha terminado.",
         tool_failed(tool): "La herramienta {tool} ha fallado.",
-        tool_timed_out(tool): "La herramienta {tool} tardó demasiado.",
+        tool_timed_out(tool): "La herramienta {tool} no terminó.",
         tool_ended(tool): "La herramienta {tool} se ha cerrado.",
         step_of(step, total): "Paso {step} de {total}.",
         step(step): "Paso {step}.",

@@ -206,7 +206,7 @@ phrases! {
         state_other(agent, state): "{agent} wà ní ipò kan tó ń jẹ́ {state}.",
         tool_completed(tool): "Irinṣẹ́ {tool} ti parí.",
         tool_failed(tool): "Irinṣẹ́ {tool} ti kùnà.",
-        tool_timed_out(tool): "Irinṣẹ́ {tool} pẹ́ jù.",
+        tool_timed_out(tool): "Irinṣẹ́ {tool} kò parí.",
         tool_ended(tool): "Irinṣẹ́ {tool} ti dópin.",
         step_of(step, total): "Ìgbésẹ̀ {step} nínú {total}.",
         step(step): "Ìgbésẹ̀ {step}.",

@@ -45,6 +45,7 @@ const IN_MEMORY_RETENTION: Retention = Retention {
     max_event_age_ms: Some(HOUR_MS),
     max_decision_age_ms: Some(24 * HOUR_MS),
     max_idempotency_key_age_ms: Some(24 * HOUR_MS),
+    max_idempotency_keys_per_principal: Some(100_000),
     max_bytes: Some(64 * 1024 * 1024),
     max_rows_per_step: 200,
 };
@@ -117,6 +118,9 @@ impl EmbeddedHubBuilder {
             Tokens::load(path).map_err(|error| Error::Malformed(file(error)))
         };
         let tokens = self.tokens.as_ref().map(load).transpose()?;
+        if tokens.as_ref().is_some_and(|tokens| tokens.has_agent_id(&self.agent)) {
+            return Err(Error::Malformed(MalformedInput::AgentIdTaken(self.agent)));
+        }
         let listener = self.listen.as_deref().map(|address| bind(address, tokens.is_some())).transpose()?;
         let handle = HubHandle::start(core, wire::fanout::FanoutLimits::default(), wire::unix_now)
             .map_err(io_unreachable)?;
@@ -171,6 +175,9 @@ fn principal(name: &str, agent: &str) -> Principal {
         scope: Arc::default(),
         is_unauthenticated: false,
         token_digest: None,
+        expires_at: None,
+        sign_in: None,
+        naming: hub::AgentNaming::InProcess,
     }
 }
 

@@ -87,7 +87,7 @@ pub(crate) async fn a_tool_result_after_the_end_is_an_error(mut fixture: HubFixt
     assert_eq!(session.stopped().await, StopReason::Person);
     assert_eq!(tool.succeed("Seen.").await, Err(Error::Stopped(StopReason::Person)));
     let kinds = event_kinds(&fixture.listener.events_until("session.cancelled").await);
-    assert_eq!(kinds, ["tool.completed error", "session.cancelled"]);
+    assert_eq!(kinds, ["tool.completed timeout", "session.cancelled"]);
 }
 
 pub(crate) async fn an_oversized_tool_result_is_reported_with_a_short_error(mut fixture: HubFixture) {
@@ -104,7 +104,7 @@ pub(crate) async fn an_oversized_tool_result_is_reported_with_a_short_error(mut 
     session.finish("Done.").await.unwrap();
     let events = fixture.listener.events_until("session.completed").await;
     let ended: Vec<_> = events.iter().filter_map(|event| event["status"].as_str()).collect();
-    assert_eq!(ended, ["error", "error", "success"]);
+    assert_eq!(ended, ["timeout", "error", "success"]);
     assert!(events.iter().all(|event| event.to_string().len() < 16 * 1024));
 }
 

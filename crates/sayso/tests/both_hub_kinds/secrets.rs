@@ -100,7 +100,7 @@ async fn use_every_field(fixture: &mut HubFixture) -> Vec<Value> {
         let question = question.default_response(localized_secret("a default"));
         let question = question.choice("ben", localized_secret("a label")).choice("bea", "Bea");
         session.clarify(question).await.unwrap();
-        let action = Action::new("send", r#"{"to":"hunter2"}"#).says(localized_secret("an action"));
+        let action = Action::new("send", r#"{"password":"hunter2"}"#).says(localized_secret("an action"));
         let action =
             action.consequence(localized_secret("a consequence")).summary(localized_secret("a summary"));
         let action = action.extra_context(BoundValue::object([(
@@ -152,6 +152,7 @@ pub(crate) async fn secrets_are_redacted_in_every_field(mut fixture: HubFixture)
     let single_fields = [
         "awaiting.clarification/choices/label",
         "awaiting.clarification/choices_es/label",
+        "awaiting.confirmation/extensions/sayso/arguments/password",
         "awaiting.confirmation/extra_context/note",
         "handoff.requested/packaged_context/note",
         "output.streaming/chunk",

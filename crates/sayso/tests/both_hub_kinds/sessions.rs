@@ -205,7 +205,7 @@ pub(crate) async fn a_panic_of_the_agent_is_reported(mut fixture: HubFixture) {
     });
     assert!(agent.await.unwrap_err().is_panic());
     let events = fixture.listener.events_until("session.errored").await;
-    let expected = ["calling_tool", "tool.invoked", "tool.completed error", "thinking", "session.errored"];
+    let expected = ["calling_tool", "tool.invoked", "tool.completed timeout", "thinking", "session.errored"];
     assert_eq!(event_kinds(&events), expected);
     assert_eq!(events.last().unwrap()["error_code"], "AGENT_PANICKED");
 }
@@ -225,8 +225,14 @@ pub(crate) async fn a_cancelled_future_closes_its_tool_call(mut fixture: HubFixt
     session.think("Giving up on it.").await.unwrap();
     session.finish("Done.").await.unwrap();
     let kinds = event_kinds(&fixture.listener.events_until("session.completed").await);
-    let expected =
-        ["calling_tool", "tool.invoked", "tool.completed error", "thinking", "thinking", "session.completed"];
+    let expected = [
+        "calling_tool",
+        "tool.invoked",
+        "tool.completed timeout",
+        "thinking",
+        "thinking",
+        "session.completed",
+    ];
     assert_eq!(kinds, expected);
 }
 

@@ -149,7 +149,7 @@ pub(crate) async fn a_stalled_stream_ends_the_session_with_an_error(mut fixture:
     );
     assert!(steps.is_closed(), "the bridge no longer accepts steps");
     let events = fixture.listener.events_until("session.errored").await;
-    let expected = ["calling_tool", "tool.invoked", "tool.completed error", "thinking", "session.errored"];
+    let expected = ["calling_tool", "tool.invoked", "tool.completed timeout", "thinking", "session.errored"];
     assert_eq!(event_kinds(&events), expected);
     assert_eq!(events.last().unwrap()["error_code"], "AGENT_LEFT");
 }
@@ -327,5 +327,5 @@ pub(crate) async fn an_abandoned_question_during_output_does_not_keep_the_tool_o
     assert_eq!(running.await.unwrap().ending, BridgeEnding::StreamEnded);
     assert!(answer.await.is_err());
     let kinds = event_kinds(&fixture.listener.events_until("session.errored").await);
-    assert!(kinds.contains(&"tool.completed error".to_owned()), "{kinds:?}");
+    assert!(kinds.contains(&"tool.completed timeout".to_owned()), "{kinds:?}");
 }

@@ -209,7 +209,7 @@ pub(crate) async fn an_unfinished_tool_is_closed_with_the_session(mut fixture: H
         (BridgeEnding::ByAgent, vec![BridgeFault::NeverEnded("t".to_owned())])
     );
     let events = fixture.listener.events_until("session.completed").await;
-    let closed = events.iter().find(|event| event["status"] == "error").unwrap();
+    let closed = events.iter().find(|event| event["status"] == "timeout").unwrap();
     assert!(closed["error_message"].as_str().unwrap().contains("its outcome is unknown"), "{closed}");
 }
 

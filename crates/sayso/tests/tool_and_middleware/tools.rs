@@ -188,7 +188,7 @@ pub(crate) async fn a_tool_panic_is_reported(mut fixture: HubFixture) {
     });
     assert!(agent.await.unwrap_err().is_panic());
     let events = fixture.listener.events_until("session.errored").await;
-    let expected = ["calling_tool", "tool.invoked", "tool.completed error", "thinking", "session.errored"];
+    let expected = ["calling_tool", "tool.invoked", "tool.completed timeout", "thinking", "session.errored"];
     assert_eq!(event_kinds(&events), expected);
     assert_eq!(find_event(&events, "tool.invoked")["summary_normal"], "Breaks.");
     assert_eq!(events.last().unwrap()["error_code"], "AGENT_PANICKED");
@@ -383,7 +383,7 @@ pub(crate) async fn a_tool_that_outlives_its_session_is_dropped_with_an_error(mu
     assert!(matches!(ended, Err(CallError::Session(Error::Stopped(_)))), "{ended:?}");
     assert_eq!(logged_calls(&call_log), ["began", "gone"]);
     let kinds = event_kinds(&fixture.listener.events_until("session.completed").await);
-    assert_eq!(kinds, ["tool.completed error", "session.completed"]);
+    assert_eq!(kinds, ["tool.completed timeout", "session.completed"]);
 }
 
 struct Vault {

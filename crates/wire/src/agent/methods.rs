@@ -7,9 +7,6 @@ use hub::command::{HubCommand, RequestBody};
 use super::rpc::{RpcError, duplicate_member};
 use crate::server::not_found;
 
-/// Maximum length of an idempotency key, in bytes.
-const MAX_KEY_BYTES: usize = 1024;
-
 /// Parses the method and parameters of a call into a hub command.
 pub(super) fn parse_command(method: &str, params: Option<JsonValue<'_>>) -> Result<HubCommand, RpcError> {
     let params = Params(params);
@@ -125,8 +122,8 @@ impl<'d> Params<'d> {
     fn idempotency_key(&self) -> Result<Option<String>, RpcError> {
         let key = self.text("idempotency_key")?;
         match &key {
-            Some(key) if key.is_empty() || key.len() > MAX_KEY_BYTES => {
-                Err(invalid_param("idempotency_key", &format!("a string of 1 to {MAX_KEY_BYTES} bytes")))
+            Some(key) if key.is_empty() => {
+                Err(invalid_param("idempotency_key", "a string that is not empty"))
             }
             _ => Ok(key),
         }

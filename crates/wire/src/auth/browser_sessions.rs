@@ -7,23 +7,37 @@
 use std::collections::HashMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use hub::command::HubCommand;
+use hub::{Principal, SignIn};
 use seal::private_file;
 use seal::{Digest, KeyFileError, MacKey, Random, UnixMillis, base64url};
+use tokio::sync::watch;
 
 /// Issues and verifies session cookies.
 #[derive(Debug)]
 pub struct BrowserSessions {
     key: MacKey,
     revoked: Mutex<RevokedCookies>,
+    /// Notifies connections of every sign-out.
+    sign_outs: watch::Sender<()>,
 }
 
-/// Cookies whose holders have signed out: the nonce of each cookie, and when it was issued.
+/// Cookies whose holders have signed out.
 #[derive(Debug, Default)]
 struct RevokedCookies {
-    issued_at: HashMap<[u8; NONCE_BYTES], UnixMillis>,
+    by_nonce: HashMap<[u8; NONCE_BYTES], RevokedCookie>,
+    /// Tokens with too many sign-outs. All their cookies that were issued up to this time are revoked.
+    by_token: HashMap<Digest, UnixMillis>,
     file: Option<PathBuf>,
+}
+
+#[derive(Debug)]
+struct RevokedCookie {
+    issued_at: UnixMillis,
+    /// The token; unknown if an earlier version stored the sign-out.
+    token_digest: Option<Digest>,
 }
 
 /// A verified session cookie.
@@ -39,14 +53,24 @@ const VERSION: u8 = 1;
 const NONCE_BYTES: usize = 16;
 /// Version, time of issue, nonce, token digest.
 const BODY_BYTES: usize = 1 + 8 + NONCE_BYTES + 32;
-/// Maximum number of revoked cookies to remember. Expired cookies are not remembered.
-const MAX_REVOKED: usize = 10_000;
-const MAX_FILE_BYTES: u64 = 1024 * 1024;
+/// Maximum number of revoked cookies to remember. Beyond that, a sign-out revokes all cookies of its token, because that
+/// needs one entry per token at most. An expired cookie is forgotten.
+const MAX_REVOKED: usize = 100_000;
+const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
+/// What a line has instead of a nonce if it concerns all cookies of a token.
+const ALL_COOKIES: &str = "*";
+
+impl SessionCookie {
+    /// Returns the sign-in that the cookie stands for.
+    pub(crate) fn sign_in(&self, lifetime_ms: i64) -> SignIn {
+        SignIn { id: self.nonce, expires_at: self.issued_at.saturating_add(lifetime_ms) }
+    }
+}
 
 impl BrowserSessions {
     /// Creates an issuer whose cookies are valid only until this process ends.
     pub fn new(random: &mut impl Random) -> Self {
-        Self { key: MacKey::generate(random), revoked: Mutex::default() }
+        Self { key: MacKey::generate(random), revoked: Mutex::default(), sign_outs: watch::Sender::default() }
     }
 
     /// Loads or creates an issuer whose cookies survive a restart. The key and the revoked cookies are stored in this
@@ -54,18 +78,26 @@ impl BrowserSessions {
     pub fn load_or_create(folder: &Path, random: &mut impl Random) -> Result<Self, KeyFileError> {
         let key = MacKey::load_or_create(&folder.join("sign-in.key"), random)?;
         let file = folder.join("signed-out");
-        let issued_at = match private_file::read(&file, MAX_FILE_BYTES) {
-            Ok(text) => text.lines().filter_map(parse_line).collect(),
-            Err(KeyFileError::Io(_, error)) if error.kind() == std::io::ErrorKind::NotFound => HashMap::new(),
+        let mut revoked = RevokedCookies::default();
+        match private_file::read(&file, MAX_FILE_BYTES) {
+            Ok(text) => text.lines().for_each(|line| {
+                // A damaged line is skipped.
+                let _: Option<()> = revoked.read_line(line);
+            }),
+            Err(KeyFileError::Io(_, error)) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
-        };
-        Ok(Self { key, revoked: Mutex::new(RevokedCookies { issued_at, file: Some(file) }) })
+        }
+        revoked.file = Some(file);
+        Ok(Self { key, revoked: Mutex::new(revoked), sign_outs: watch::Sender::default() })
     }
 
     /// Issues a cookie for a client that has presented the token with this digest.
     pub(crate) fn issue(&self, token_digest: &Digest, now: UnixMillis, random: &mut impl Random) -> String {
         let mut nonce = [0; NONCE_BYTES];
         random.fill(&mut nonce);
+        // A new cookie must not count as one of those that were revoked in this millisecond.
+        let revoked_until = self.revoked_cookies().by_token.get(token_digest).copied();
+        let now = revoked_until.map_or(now, |until| now.max(until.saturating_add(1)));
         let mut bytes = Vec::with_capacity(BODY_BYTES + 32);
         bytes.push(VERSION);
         bytes.extend_from_slice(&now.get().to_be_bytes());
@@ -95,56 +127,130 @@ impl BrowserSessions {
             nonce: *nonce,
             issued_at,
         };
-        let revoked_cookies = self.revoked.lock().unwrap_or_else(PoisonError::into_inner);
         // A time of issue in the future is accepted, so that setting the clock back invalidates no cookie.
         let is_valid = *version == VERSION
             && now.millis_since(issued_at) < lifetime_ms
-            && !revoked_cookies.issued_at.contains_key(&cookie.nonce);
+            && !self.revoked_cookies().contains(&cookie.nonce, &cookie.token_digest, issued_at);
         is_valid.then_some(cookie)
     }
 
-    /// Revokes a cookie and all copies of it. On a write error, the cookie is revoked only until the next restart. If too
-    /// many cookies are revoked already, it is not revoked at all.
+    /// Revokes a cookie and all copies of it. If the token has more than `max_per_token` sign-outs already, revokes all
+    /// its cookies, so that a token cannot fill the memory. Returns the command that closes what the browser opened, and
+    /// whether the sign-out was stored. If not, it ends with this process.
     pub(crate) fn revoke(
         &self,
         cookie: &SessionCookie,
         now: UnixMillis,
         lifetime_ms: i64,
-    ) -> std::io::Result<()> {
-        let mut revoked_cookies = self.revoked.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = revoked_cookies.issued_at.len();
-        revoked_cookies.issued_at.retain(|_, issued_at| now.millis_since(*issued_at) < lifetime_ms);
-        if revoked_cookies.issued_at.len() >= MAX_REVOKED {
-            return Err(std::io::Error::other("too many revoked sessions"));
+        max_per_token: usize,
+    ) -> (HubCommand, std::io::Result<()>) {
+        let token_digest = cookie.token_digest;
+        let mut revoked = self.revoked_cookies();
+        let before = revoked.len();
+        revoked.forget_expired(now, lifetime_ms);
+        let mut must_rewrite = revoked.len() < before;
+        let is_of_token = |other: &&RevokedCookie| other.token_digest == Some(token_digest);
+        let id = if revoked.by_nonce.len() < MAX_REVOKED
+            && revoked.by_nonce.values().filter(is_of_token).count() < max_per_token
+        {
+            let entry = RevokedCookie { issued_at: cookie.issued_at, token_digest: Some(token_digest) };
+            revoked.by_nonce.insert(cookie.nonce, entry);
+            Some(cookie.nonce)
+        } else {
+            revoked.by_nonce.retain(|_, other| other.token_digest != Some(token_digest));
+            revoked.by_token.insert(token_digest, now.max(cookie.issued_at));
+            must_rewrite = true;
+            None
+        };
+        let stored = revoked.store(id.as_ref().filter(|_| !must_rewrite));
+        drop(revoked);
+        self.sign_outs.send_replace(());
+        (HubCommand::EndSignIn { token_digest, id }, stored)
+    }
+
+    /// Whether the principal's browser has signed out.
+    pub(crate) fn is_signed_out(&self, principal: &Principal, lifetime_ms: i64) -> bool {
+        let (Some(sign_in), Some(token_digest)) = (principal.sign_in, principal.token_digest) else {
+            return false;
+        };
+        let issued_at = sign_in.expires_at.saturating_add(lifetime_ms.saturating_neg());
+        self.revoked_cookies().contains(&sign_in.id, &token_digest, issued_at)
+    }
+
+    /// Returns when the principal's browser signs out. Never returns for a principal without a browser sign-in.
+    pub(crate) async fn wait_for_sign_out(&self, principal: &Principal, lifetime_ms: i64) {
+        if principal.sign_in.is_none() {
+            return std::future::pending().await;
         }
-        let any_expired = revoked_cookies.issued_at.len() < before;
-        revoked_cookies.issued_at.insert(cookie.nonce, cookie.issued_at);
-        let Some(path) = &revoked_cookies.file else { return Ok(()) };
-        if any_expired {
-            // Writes a new file and renames it, so that a crash leaves either the old or the new file.
-            let text: String = revoked_cookies
-                .issued_at
-                .iter()
-                .map(|(nonce, issued_at)| format_line(nonce, *issued_at))
-                .collect();
-            let temporary = path.with_extension("new");
-            let mut file =
-                private_file::open_options().write(true).create(true).truncate(true).open(&temporary)?;
-            file.write_all(text.as_bytes()).and_then(|()| file.sync_all())?;
-            return std::fs::rename(&temporary, path);
+        let mut sign_outs = self.sign_outs.subscribe();
+        while !self.is_signed_out(principal, lifetime_ms) {
+            if sign_outs.changed().await.is_err() {
+                return std::future::pending().await;
+            }
         }
-        let mut file = private_file::open_options().append(true).create(true).open(path)?;
-        file.write_all(format_line(&cookie.nonce, cookie.issued_at).as_bytes()).and_then(|()| file.sync_all())
+    }
+
+    fn revoked_cookies(&self) -> MutexGuard<'_, RevokedCookies> {
+        self.revoked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn format_line(nonce: &[u8; NONCE_BYTES], issued_at: UnixMillis) -> String {
-    format!("{} {issued_at}\n", base64url::encode(nonce))
+impl RevokedCookies {
+    fn contains(&self, nonce: &[u8; NONCE_BYTES], token_digest: &Digest, issued_at: UnixMillis) -> bool {
+        self.by_nonce.contains_key(nonce)
+            || self.by_token.get(token_digest).is_some_and(|until| issued_at <= *until)
+    }
+
+    fn len(&self) -> usize {
+        self.by_nonce.len() + self.by_token.len()
+    }
+
+    fn forget_expired(&mut self, now: UnixMillis, lifetime_ms: i64) {
+        let is_alive = |issued_at: UnixMillis| now.millis_since(issued_at) < lifetime_ms;
+        self.by_nonce.retain(|_, cookie| is_alive(cookie.issued_at));
+        self.by_token.retain(|_, until| is_alive(*until));
+    }
+
+    /// Appends a new entry to the file, or writes the whole file again if there is no nonce.
+    fn store(&self, new: Option<&[u8; NONCE_BYTES]>) -> std::io::Result<()> {
+        let Some(path) = &self.file else { return Ok(()) };
+        let Some((nonce, cookie)) = new.and_then(|nonce| self.by_nonce.get_key_value(nonce)) else {
+            return match private_file::replace(path, &self.to_text()) {
+                Err(KeyFileError::Io(_, error)) => Err(error),
+                Err(error) => Err(std::io::Error::other(error)),
+                Ok(()) => Ok(()),
+            };
+        };
+        let mut file = private_file::open_options().append(true).create(true).open(path)?;
+        file.write_all(cookie.format_line(nonce).as_bytes()).and_then(|()| file.sync_all())
+    }
+
+    fn to_text(&self) -> String {
+        let cookies = self.by_nonce.iter().map(|(nonce, cookie)| cookie.format_line(nonce));
+        let tokens = self.by_token.iter().map(|(token, until)| format!("{ALL_COOKIES} {until} {token}\n"));
+        cookies.chain(tokens).collect()
+    }
+
+    /// Reads a line of the file. Returns `None` if it is damaged.
+    fn read_line(&mut self, line: &str) -> Option<()> {
+        let mut parts = line.split(' ');
+        let (nonce, issued_at) = (parts.next()?, UnixMillis::new(parts.next()?.parse().ok()?));
+        let token_digest = parts.next().and_then(Digest::parse);
+        if nonce == ALL_COOKIES {
+            self.by_token.insert(token_digest?, issued_at);
+        } else {
+            let nonce = base64url::decode(nonce)?.try_into().ok()?;
+            self.by_nonce.insert(nonce, RevokedCookie { issued_at, token_digest });
+        }
+        Some(())
+    }
 }
 
-fn parse_line(line: &str) -> Option<([u8; NONCE_BYTES], UnixMillis)> {
-    let (nonce, issued_at) = line.split_once(' ')?;
-    Some((base64url::decode(nonce)?.try_into().ok()?, UnixMillis::new(issued_at.parse().ok()?)))
+impl RevokedCookie {
+    fn format_line(&self, nonce: &[u8; NONCE_BYTES]) -> String {
+        let token = self.token_digest.map(|digest| format!(" {digest}")).unwrap_or_default();
+        format!("{} {}{token}\n", base64url::encode(nonce), self.issued_at)
+    }
 }
 
 #[cfg(test)]
@@ -153,6 +259,7 @@ mod tests {
     use seal::SystemRandom;
 
     const LIFETIME_MS: i64 = 1000;
+    const MAX_PER_TOKEN: usize = 3;
 
     fn token() -> Digest {
         Digest::of(b"sayso_secret")
@@ -210,14 +317,18 @@ mod tests {
                 &verify(&sessions, &revoked_first, UnixMillis::new(5001)).unwrap(),
                 UnixMillis::new(5001),
                 LIFETIME_MS,
+                MAX_PER_TOKEN,
             )
+            .1
             .unwrap();
         sessions
             .revoke(
                 &verify(&sessions, &revoked_second, UnixMillis::new(5001)).unwrap(),
                 UnixMillis::new(5001),
                 LIFETIME_MS,
+                MAX_PER_TOKEN,
             )
+            .1
             .unwrap();
         let reloaded = BrowserSessions::load_or_create(folder.path(), &mut SystemRandom).unwrap();
         for sessions in [&sessions, &reloaded] {
@@ -236,7 +347,9 @@ mod tests {
                 &verify(&reloaded, &later, UnixMillis::new(6500)).unwrap(),
                 UnixMillis::new(6500),
                 LIFETIME_MS,
+                MAX_PER_TOKEN,
             )
+            .1
             .unwrap();
         let stored = std::fs::read_to_string(folder.path().join("signed-out")).unwrap();
         assert_eq!(stored.lines().count(), 1, "expired cookies are forgotten");
@@ -245,20 +358,48 @@ mod tests {
     }
 
     #[test]
-    fn the_number_of_remembered_sign_outs_is_limited() {
-        let sessions = BrowserSessions::new(&mut SystemRandom);
-        let cookie = |number: u64| SessionCookie {
-            token_digest: token(),
-            nonce: u128::from(number).to_be_bytes(),
-            issued_at: UnixMillis::new(0),
+    fn a_token_with_too_many_sign_outs_is_signed_out_everywhere() {
+        let folder = tempfile::tempdir().unwrap();
+        let sessions = BrowserSessions::load_or_create(folder.path(), &mut SystemRandom).unwrap();
+        let other_token = Digest::of(b"sayso_other");
+        let at = UnixMillis::new;
+        let open = |sessions: &BrowserSessions, token: &Digest, now| {
+            let text = sessions.issue(token, now, &mut SystemRandom);
+            (sessions.verify(&text, now.saturating_add(1), LIFETIME_MS).unwrap(), text)
         };
-        for number in 0..MAX_REVOKED as u64 {
-            sessions.revoke(&cookie(number), UnixMillis::new(1), LIFETIME_MS).unwrap();
+        let (_, stays) = open(&sessions, &other_token, at(5000));
+        let (_, idle) = open(&sessions, &token(), at(5000));
+        for _ in 0..MAX_PER_TOKEN {
+            let (cookie, _) = open(&sessions, &token(), at(5000));
+            let (ended, stored) = sessions.revoke(&cookie, at(5001), LIFETIME_MS, MAX_PER_TOKEN);
+            assert!(stored.is_ok() && matches!(ended, HubCommand::EndSignIn { id: Some(_), .. }));
         }
-        assert!(sessions.revoke(&cookie(u64::MAX), UnixMillis::new(1), LIFETIME_MS).is_err());
-        assert!(
-            sessions.revoke(&cookie(u64::MAX), UnixMillis::new(LIFETIME_MS), LIFETIME_MS).is_ok(),
-            "expired cookies free their slots"
-        );
+        assert!(sessions.verify(&idle, at(5002), LIFETIME_MS).is_some());
+        let (cookie, _) = open(&sessions, &token(), at(5000));
+        let (ended, stored) = sessions.revoke(&cookie, at(5002), LIFETIME_MS, MAX_PER_TOKEN);
+        assert!(stored.is_ok() && matches!(ended, HubCommand::EndSignIn { id: None, .. }));
+        let (_, later) = open(&sessions, &token(), at(5002));
+        let reloaded = BrowserSessions::load_or_create(folder.path(), &mut SystemRandom).unwrap();
+        for sessions in [&sessions, &reloaded] {
+            assert_eq!(sessions.verify(&idle, at(5003), LIFETIME_MS), None);
+            assert!(
+                sessions.verify(&stays, at(5003), LIFETIME_MS).is_some(),
+                "other tokens are not affected"
+            );
+            assert!(sessions.verify(&later, at(5003), LIFETIME_MS).is_some(), "a new sign-in works");
+        }
+        assert_eq!(reloaded.revoked_cookies().len(), 1, "the table does not grow");
+    }
+
+    #[test]
+    fn a_file_of_an_earlier_version_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let sessions = BrowserSessions::load_or_create(folder.path(), &mut SystemRandom).unwrap();
+        let text = sessions.issue(&token(), UnixMillis::new(5000), &mut SystemRandom);
+        let cookie = sessions.verify(&text, UnixMillis::new(5000), LIFETIME_MS).unwrap();
+        let old_line = format!("{} 5000\n", base64url::encode(&cookie.nonce));
+        private_file::replace(&folder.path().join("signed-out"), &old_line).unwrap();
+        let reloaded = BrowserSessions::load_or_create(folder.path(), &mut SystemRandom).unwrap();
+        assert_eq!(reloaded.verify(&text, UnixMillis::new(5001), LIFETIME_MS), None);
     }
 }

@@ -3,9 +3,10 @@
 
 mod browser_sessions;
 mod sign_in_limiter;
+mod token_file;
 mod tokens;
 
 pub use browser_sessions::BrowserSessions;
 pub(crate) use browser_sessions::SessionCookie;
 pub(crate) use sign_in_limiter::SignInLimiter;
-pub use tokens::{NewToken, TokenError, Tokens};
+pub use tokens::{NewToken, TokenEntry, TokenError, TokenProblem, Tokens};

@@ -185,7 +185,7 @@ impl FanoutLoop {
             return self.remove_listener(FanoutReport::Disconnected(id));
         }
         if let Some(listener) = self.listeners.get_mut(&id) {
-            self.counters.open_streams.add(u64::from(matches!(sink, ListenerSink::Socket(_))));
+            self.counters.open_streams.add(u64::from(matches!(sink, ListenerSink::Socket(..))));
             listener.sink = sink;
             listener.is_blocked = false;
             self.pump(id);
@@ -193,7 +193,7 @@ impl FanoutLoop {
     }
 
     fn register(&mut self, id: ListenerId, sink: &mut ListenerSink) -> bool {
-        let ListenerSink::Socket(socket) = sink else { return true };
+        let ListenerSink::Socket(socket, _) = sink else { return true };
         let Ok(token) = usize::try_from(id.0) else { return false };
         let interest = Interest::READABLE | Interest::WRITABLE;
         self.poll.registry().register(socket, Token(token), interest).is_ok()
@@ -216,7 +216,7 @@ impl FanoutLoop {
         for frame in private_frames {
             cursor.push_private(frame);
         }
-        self.counters.open_streams.add(u64::from(matches!(sink, ListenerSink::Socket(_))));
+        self.counters.open_streams.add(u64::from(matches!(sink, ListenerSink::Socket(..))));
         group.listeners.push(id);
         let listener = FanoutListener::new(group_id, cursor, sink);
         self.listeners.insert(id, listener);
@@ -266,7 +266,7 @@ impl FanoutLoop {
     /// Checks whether an SSE client has disconnected. A socket that becomes readable normally means a disconnect, because SSE
     /// clients send nothing.
     fn check_disconnect(&mut self, id: ListenerId) {
-        let Some(FanoutListener { sink: ListenerSink::Socket(socket), .. }) = self.listeners.get_mut(&id)
+        let Some(FanoutListener { sink: ListenerSink::Socket(socket, _), .. }) = self.listeners.get_mut(&id)
         else {
             return;
         };
@@ -287,11 +287,13 @@ impl FanoutLoop {
     fn remove_listener(&mut self, report: FanoutReport) {
         let (FanoutReport::Disconnected(id) | FanoutReport::TooSlow(id)) = report;
         let Some(mut listener) = self.listeners.remove(&id) else { return };
-        if let ListenerSink::Socket(socket) = &mut listener.sink {
+        if let ListenerSink::Socket(socket, _) = &mut listener.sink {
             self.counters.open_streams.subtract(1);
             let _ = self.poll.registry().deregister(socket);
         }
         self.leave_group(listener.group, id);
+        // Frees the connection's slot before anybody learns that the listener has left.
+        drop(listener);
         (self.report)(report);
     }
 

@@ -188,7 +188,7 @@ impl FanoutListener {
                 }
                 true
             }
-            ListenerSink::Socket(socket) => {
+            ListenerSink::Socket(socket, _) => {
                 let mut slices = [IoSlice::new(&[]); 64];
                 let mut count = 0;
                 for (slot, frame) in slices.iter_mut().zip(&self.in_flight) {

@@ -70,6 +70,9 @@ pub enum HeadError {
     /// A header that must be unique is repeated.
     #[error("a header that must be unique is repeated")]
     Repeated,
+    /// A line ends with a line feed alone, where other parsers may not see the end of a line.
+    #[error("every line of the head must end with CR LF")]
+    BareLineFeed,
     /// A header value contains bytes that are not visible ASCII.
     #[error("a header's value must be visible ASCII")]
     Value,
@@ -103,12 +106,20 @@ impl RequestHead {
     pub fn parse(bytes: &[u8]) -> Result<Option<(Self, usize)>, HeadError> {
         let mut header_slots = [httparse::EMPTY_HEADER; Self::MAX_HEADERS];
         let mut request = httparse::Request::new(&mut header_slots);
-        let consumed = match request.parse(bytes) {
-            Ok(httparse::Status::Complete(consumed)) => consumed,
-            Ok(httparse::Status::Partial) => return Ok(None),
+        let status = match request.parse(bytes) {
+            Ok(status) => status,
             Err(httparse::Error::TooManyHeaders) => return Err(HeadError::TooManyHeaders),
             Err(_) => return Err(HeadError::Malformed),
         };
+        // `httparse` also accepts a bare line feed as the end of a line.
+        let head_bytes = match status {
+            httparse::Status::Complete(consumed) => bytes.get(..consumed).unwrap_or(bytes),
+            httparse::Status::Partial => bytes,
+        };
+        if has_bare_line_feed(head_bytes) {
+            return Err(HeadError::BareLineFeed);
+        }
+        let httparse::Status::Complete(consumed) = status else { return Ok(None) };
         let mut headers = Vec::with_capacity(request.headers.len());
         for header in request.headers.iter() {
             let is_visible = |byte: &u8| matches!(byte, b' '..=b'~' | b'\t');
@@ -179,6 +190,12 @@ impl RequestHead {
         values.flat_map(|(_, value)| value.split(',')).any(|part| part.trim() == item)
     }
 
+    /// Returns the items of all headers with this name, which contain comma-separated lists.
+    pub fn list(&self, name: &str) -> Vec<&str> {
+        let values = self.headers.iter().filter(|(key, _)| key == name);
+        values.flat_map(|(_, value)| value.split(',')).map(str::trim).collect()
+    }
+
     /// Returns the bearer token of the Authorization header.
     pub fn bearer_token(&self) -> Option<&str> {
         let (scheme, token) = self.header("authorization")?.split_once(' ')?;
@@ -226,6 +243,12 @@ impl RequestHead {
     }
 }
 
+/// Returns whether a line ends with a line feed that does not follow a carriage return.
+fn has_bare_line_feed(bytes: &[u8]) -> bool {
+    let mut previous = 0;
+    bytes.iter().any(|byte| std::mem::replace(&mut previous, *byte) != b'\r' && *byte == b'\n')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -268,6 +291,8 @@ mod tests {
             ("Transfer-Encoding: gzip, chunked\r\n", HeadError::Framing),
             ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", HeadError::Repeated),
             ("Host: b\r\n", HeadError::Host),
+            ("X: y\nContent-Length: 1\r\n", HeadError::BareLineFeed),
+            ("X: y\n", HeadError::BareLineFeed),
             ("Authorization: Bearer a\r\nAuthorization: Bearer b\r\n", HeadError::Repeated),
         ] {
             assert_eq!(
@@ -279,6 +304,15 @@ mod tests {
         assert_eq!(parse("GET / HTTP/1.1\r\n\r\n"), Err(HeadError::Host));
         assert_eq!(parse("GET / HTTP/1.1\r\nHost:\r\n\r\n"), Err(HeadError::Host));
         assert_eq!(parse("GET http://a/ HTTP/1.1\r\nHost: a\r\n\r\n"), Err(HeadError::Target));
+        for text in [
+            "GET / HTTP/1.1\nHost: a\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: a\r\n\n",
+            "\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",
+        ] {
+            assert_eq!(parse(text), Err(HeadError::BareLineFeed), "{text:?}");
+        }
+        let partial = RequestHead::parse(b"GET / HTTP/1.1\r\nHost: a\nX: ");
+        assert_eq!(partial, Err(HeadError::BareLineFeed), "an incomplete head is refused at once");
         assert_eq!(parse("GET / HTTP/2.0\r\nHost: a\r\n\r\n"), Err(HeadError::Malformed));
         assert_eq!(parse("GET / HTTP/1.1\r\nHost: a\r\n folded\r\n\r\n"), Err(HeadError::Malformed));
         assert_eq!(parse("GET / HTTP/1.1\r\nHost : a\r\n\r\n"), Err(HeadError::Malformed));

@@ -53,18 +53,35 @@ impl RequestReader {
         &mut self,
         stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
     ) -> Result<(RequestHead, Vec<u8>), ReadError> {
+        let head = self.next_head(stream).await?;
+        let body = self.next_body(stream, &head, self.limits.body_bytes).await?;
+        Ok((head, body))
+    }
+
+    /// Reads the head of the next request. The caller must read its body before the next head, or close the connection.
+    pub(crate) async fn next_head(
+        &mut self,
+        stream: &mut (impl AsyncRead + Unpin),
+    ) -> Result<RequestHead, ReadError> {
         let is_first = std::mem::take(&mut self.is_first);
         let time_limit = if is_first { self.limits.head_timeout } else { self.limits.idle_timeout };
-        let head = timeout(time_limit, self.read_head(stream)).await.unwrap_or(Err(ReadError::Closed))?;
+        timeout(time_limit, self.read_head(stream)).await.unwrap_or(Err(ReadError::Closed))
+    }
+
+    /// Reads the body of the request with this head, up to `max_bytes`.
+    pub(crate) async fn next_body(
+        &mut self,
+        stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
+        head: &RequestHead,
+        max_bytes: usize,
+    ) -> Result<Vec<u8>, ReadError> {
         if head.header("expect").is_some_and(|expect| expect.eq_ignore_ascii_case("100-continue"))
             && !write_with_timeout(stream, b"HTTP/1.1 100 Continue\r\n\r\n", self.limits.body_timeout).await
         {
             return Err(ReadError::Closed);
         }
-        let body = timeout(self.limits.body_timeout, self.read_body(stream, &head)).await;
-        let body =
-            body.unwrap_or_else(|_| Err(rejected(StatusCode::RequestTimeout, "The body took too long.")))?;
-        Ok((head, body))
+        let body = timeout(self.limits.body_timeout, self.read_body(stream, head, max_bytes)).await;
+        body.unwrap_or_else(|_| Err(rejected(StatusCode::RequestTimeout, "The body took too long.")))
     }
 
     async fn read_head(&mut self, stream: &mut (impl AsyncRead + Unpin)) -> Result<RequestHead, ReadError> {
@@ -93,8 +110,8 @@ impl RequestReader {
         &mut self,
         stream: &mut (impl AsyncRead + Unpin),
         head: &RequestHead,
+        limit: usize,
     ) -> Result<Vec<u8>, ReadError> {
-        let limit = self.limits.body_bytes;
         let too_large =
             || rejected(StatusCode::ContentTooLarge, &format!("The body is longer than {limit} bytes."));
         let (mut body, mut chunks) = (Vec::new(), ChunkedDecoder::default());

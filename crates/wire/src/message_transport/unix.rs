@@ -82,7 +82,7 @@ impl UnixSocket {
     }
 
     /// Accepts the next connection of the current user. Connections of other users are dropped.
-    pub(crate) async fn accept(&self) -> Result<UnixStream> {
+    pub async fn accept(&self) -> Result<UnixStream> {
         loop {
             let (stream, _) = self.listener.accept().await?;
             if stream.peer_cred().is_ok_and(|peer| peer.uid() == self.owner_uid) {

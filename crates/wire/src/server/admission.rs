@@ -1,10 +1,14 @@
 //! The authentication policy, and the handling of changed tokens.
 
+use std::time::Duration;
+
 use hub::Principal;
 use hub::command::{HubCommand, HubReply};
+use seal::UnixMillis;
 use tokio::sync::watch;
 
 use super::Server;
+use super::routes::unix_now;
 use crate::auth::Tokens;
 
 /// Decides which requests are authenticated.
@@ -89,8 +93,23 @@ impl Server {
             self.hub.ask(Principal::unauthenticated(), HubCommand::SetValidTokens { principals }).await;
     }
 
-    /// Waits until the principal's token is no longer valid.
+    /// Waits until the principal's token or browser sign-in is no longer valid.
     pub(crate) async fn wait_for_revocation(&self, principal: &Principal) {
-        self.auth_policy.wait_for_revocation(principal).await;
+        tokio::select! {
+            () = self.auth_policy.wait_for_revocation(principal) => {}
+            () = wait_until(principal.valid_until()) => {}
+            () = self.browser_sessions.wait_for_sign_out(principal, self.sign_in_lifetime_ms()) => {}
+        }
+    }
+}
+
+/// Maximum time between two readings of the clock, which bounds the effect of a clock jump or a suspended machine.
+const MAX_SLEEP: Duration = Duration::from_secs(30);
+
+/// Returns at this time. Never returns if there is none.
+async fn wait_until(at: Option<UnixMillis>) {
+    let Some(at) = at else { return std::future::pending().await };
+    while let Ok(remaining @ 1..) = u64::try_from(at.millis_since(unix_now())) {
+        tokio::time::sleep(Duration::from_millis(remaining).min(MAX_SLEEP)).await;
     }
 }

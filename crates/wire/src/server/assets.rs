@@ -46,6 +46,11 @@ impl Asset {
     }
 }
 
+/// Returns whether a request is for one of the files.
+pub(super) fn is_asset(assets: &[Asset], head: &RequestHead) -> bool {
+    assets.iter().any(|asset| asset.path == head.path)
+}
+
 /// Returns the response for a request to one of the files, or `None` if the path is not one of them.
 pub(super) fn respond(assets: &[Asset], head: &RequestHead) -> Option<Result<HttpResponse, HttpResponse>> {
     let asset = assets.iter().find(|asset| asset.path == head.path)?;

@@ -3,11 +3,11 @@
 use std::net::IpAddr;
 
 use super::stream::{ConnectionStream, report_disconnected, write_with_timeout};
-use super::{Server, routes};
+use super::{ConnectionSlot, Server, routes};
 use crate::agent;
 use crate::compat;
-use crate::http::{HttpResponse, Method, ReadError, RequestReader};
-use crate::message_transport::websocket;
+use crate::http::{BodyFraming, HttpResponse, Method, ReadError, RequestReader};
+use crate::message_transport::{lingering_close, websocket};
 
 /// The result of a request.
 pub(super) enum RequestOutcome {
@@ -25,18 +25,48 @@ pub(super) enum RequestOutcome {
     CompatWebSocket(compat::Upgrade),
 }
 
-pub(super) async fn run(server: &Server, mut stream: impl ConnectionStream, peer: IpAddr) {
+/// Serves a connection. Its slot is freed before the connection is closed, because parameters are dropped in reverse order.
+pub(super) async fn run(
+    server: &Server,
+    mut stream: impl ConnectionStream,
+    peer: IpAddr,
+    mut slot: ConnectionSlot,
+) {
     let mut reader = RequestReader::new(server.limits.request_limits());
     loop {
-        let (head, body) = match reader.next(&mut stream).await {
-            Ok(request) => request,
+        let head = match reader.next_head(&mut stream).await {
+            Ok(head) => head,
             Err(ReadError::Closed) => return,
-            Err(ReadError::Rejected(response)) => return reject(server, &mut stream, &response).await,
+            Err(ReadError::Rejected(response)) => return reject(server, stream, &response).await,
+        };
+        let caller = match routes::admit(server, &head) {
+            Ok(caller) => caller,
+            Err(response) => {
+                // The body is not read, so the next request cannot be found after it.
+                let keep_alive =
+                    head.keep_alive && matches!(head.framing, BodyFraming::None | BodyFraming::Length(0));
+                let head_only = head.method == Method::Head;
+                if !write_response(server, &mut stream, &response, keep_alive, head_only).await {
+                    return;
+                }
+                if !keep_alive {
+                    return lingering_close(stream).await;
+                }
+                continue;
+            }
+        };
+        if caller.has_authenticated() {
+            slot.mark_authenticated();
+        }
+        let body = match reader.next_body(&mut stream, &head, caller.max_body_bytes(&server.limits)).await {
+            Ok(body) => body,
+            Err(ReadError::Closed) => return,
+            Err(ReadError::Rejected(response)) => return reject(server, stream, &response).await,
         };
         let is_long_poll = routes::is_long_poll(&head);
         let outcome = tokio::select! {
             biased;
-            outcome = routes::handle_request(server, &head, body, peer) => outcome,
+            outcome = routes::handle_request(server, &head, caller, body, peer) => outcome,
             () = reader.wait_for_disconnect(&mut stream), if is_long_poll => return,
         };
         match outcome {
@@ -59,7 +89,7 @@ pub(super) async fn run(server: &Server, mut stream: impl ConnectionStream, peer
                 return upgrade.run(server, stream, reader.buffer).await;
             }
             RequestOutcome::EventStream(listener) => {
-                return start_event_stream(server, stream, listener).await;
+                return start_event_stream(server, stream, listener, slot).await;
             }
         }
     }
@@ -83,17 +113,24 @@ async fn write_response(
 }
 
 /// Answers an invalid request and closes the connection.
-async fn reject(server: &Server, stream: &mut impl ConnectionStream, response: &HttpResponse) {
+async fn reject(server: &Server, mut stream: impl ConnectionStream, response: &HttpResponse) {
     server.hub.telemetry().record_unreadable(response);
-    write_response(server, stream, response, false, false).await;
+    if write_response(server, &mut stream, response, false, false).await {
+        lingering_close(stream).await;
+    }
 }
 
 pub(crate) const SSE_RESPONSE_HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\nX-Accel-Buffering: no\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n";
 
 /// Sends the response head of an SSE stream and turns the connection into the stream.
-async fn start_event_stream(server: &Server, mut stream: impl ConnectionStream, listener: hub::ListenerId) {
+async fn start_event_stream(
+    server: &Server,
+    mut stream: impl ConnectionStream,
+    listener: hub::ListenerId,
+    slot: ConnectionSlot,
+) {
     if write_with_timeout(&mut stream, SSE_RESPONSE_HEAD, server.limits.response_timeout).await {
-        stream.into_event_stream(server, listener).await;
+        stream.into_event_stream(server, listener, slot).await;
     } else {
         report_disconnected(server, listener);
     }

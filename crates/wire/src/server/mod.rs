@@ -1,10 +1,12 @@
 //! The server, which accepts connections, passes requests to the hub, and writes responses and streams.
 //!
 //! - `connection`: one connection, which handles one request at a time until it ends or becomes a stream.
+//! - `connection_slots`: the limits on connections, in total, per address, and for callers without a token.
 //! - `stream`: the byte stream of a connection, with or without TLS.
 //! - `admission`: the authentication policy, and the handling of changed tokens.
 //! - `assets`: static files.
 //! - `routes`: maps requests to hub commands.
+//! - `forwarded`: the client's address and scheme behind a proxy.
 //! - `sign_in`: browser sign-in, which exchanges a token for a session cookie.
 //! - `hub_handle`: sends commands to the hub and receives its replies.
 //! - `agent_messages`: the queue of replies and notices for an agent connection.
@@ -13,13 +15,15 @@ mod admission;
 mod agent_messages;
 mod assets;
 mod connection;
+mod connection_slots;
+mod forwarded;
 mod hub_handle;
 mod routes;
 mod sign_in;
 mod stream;
 
+use std::net::IpAddr;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -27,24 +31,33 @@ pub use admission::{AuthPolicy, TokenChanges};
 pub use agent_messages::AgentMessage;
 pub use assets::Asset;
 pub(crate) use connection::SSE_RESPONSE_HEAD;
+pub use connection_slots::ConnectionSlot;
+use connection_slots::{ConnectionSlots, is_own_machine};
 use hub::Principal;
 pub use hub_handle::{AgentConnection, HubHandle};
+use ipnet::IpNet;
 pub use routes::unix_now;
 pub(crate) use routes::{check_origin, not_found, reject_token_in_query, reply_to_response};
 pub(crate) use stream::{wait_for_disconnect, write_with_timeout};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 
 use crate::Tls;
 use crate::auth::{BrowserSessions, SignInLimiter};
 use crate::compat::{self, Compat};
 use crate::http::{HttpResponse, RequestHead, RequestLimits};
 use crate::message_transport::{CLOSE_TIMEOUT, UnixSocket, stdio, unix};
+use crate::telemetry::RequestInProgress;
 
 /// The limits of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerLimits {
-    /// Maximum number of open connections.
+    /// Maximum number of open connections, including event streams.
     pub connections: usize,
+    /// Maximum number of open connections from one address. Does not apply to this machine's own address, nor behind a
+    /// proxy, whose address all clients share.
+    pub connections_per_address: usize,
+    /// Number of connections that only callers with a valid token can hold; at most half of all connections.
+    pub reserved_connections: usize,
     /// Maximum size of a request's head, in bytes.
     pub head_bytes: usize,
     /// Maximum number of headers in a request; at most
@@ -82,6 +95,8 @@ pub struct ServerLimits {
     pub queued_notifications: usize,
     /// How long a browser stays signed in.
     pub sign_in_lifetime: Duration,
+    /// Maximum number of sign-outs to remember per token. One more signs out every browser that uses the token.
+    pub sign_outs_per_token: usize,
     /// Maximum number of failed sign-in attempts per minute from one address.
     pub failed_sign_ins_per_minute: usize,
     /// Maximum number of unsent bytes of a stream in the kernel's send buffer, where the system supports it.
@@ -97,6 +112,8 @@ impl Default for ServerLimits {
     fn default() -> Self {
         Self {
             connections: 20_000,
+            connections_per_address: 1_024,
+            reserved_connections: 1_000,
             head_bytes: 16 * 1024,
             headers: 64,
             body_bytes: MAX_MESSAGE_BYTES,
@@ -114,6 +131,7 @@ impl Default for ServerLimits {
             calls_in_flight: 64,
             queued_notifications: 1_024,
             sign_in_lifetime: Duration::from_hours(30 * 24),
+            sign_outs_per_token: 100,
             failed_sign_ins_per_minute: 10,
             unsent_bytes: 4 * 1024,
             compat: compat::CompatLimits::default(),
@@ -165,9 +183,11 @@ pub struct Server {
     handlers: Vec<(&'static str, Handler)>,
     assets: Vec<Asset>,
     tls: Option<Tls>,
+    is_behind_proxy: bool,
+    trusted_proxies: Vec<IpNet>,
     browser_sessions: BrowserSessions,
     sign_in_limiter: Mutex<SignInLimiter>,
-    connections: AtomicUsize,
+    connections: Arc<ConnectionSlots>,
 }
 
 impl std::fmt::Debug for Server {
@@ -188,6 +208,7 @@ impl Server {
         hosts: Vec<String>,
         manifest: String,
     ) -> Self {
+        let connections = ConnectionSlots::new(&limits, hub.telemetry().clone());
         Self {
             hub,
             auth_policy: admission::SharedAuthPolicy::new(policy),
@@ -199,9 +220,11 @@ impl Server {
             handlers: Vec::new(),
             assets: Vec::new(),
             tls: None,
+            is_behind_proxy: false,
+            trusted_proxies: Vec::new(),
             browser_sessions: BrowserSessions::new(&mut seal::SystemRandom),
             sign_in_limiter: Mutex::new(SignInLimiter::new(limits.failed_sign_ins_per_minute)),
-            connections: AtomicUsize::new(0),
+            connections,
         }
     }
 
@@ -239,6 +262,10 @@ impl Server {
         self.handlers.iter().find(|(path, _)| *path == head.path)
     }
 
+    fn begin_request(&self, head: &RequestHead) -> RequestInProgress<'_> {
+        self.hub.telemetry().begin_request(head, self.handler(head).map(|(path, _)| *path))
+    }
+
     /// Serves these static files, which make up the listening page.
     #[must_use]
     pub fn with_assets(mut self, assets: Vec<Asset>) -> Self {
@@ -253,6 +280,25 @@ impl Server {
         self
     }
 
+    /// States that clients reach the server through a proxy that terminates TLS.
+    #[must_use]
+    pub fn with_proxy(mut self, is_behind_proxy: bool) -> Self {
+        self.is_behind_proxy = is_behind_proxy;
+        self
+    }
+
+    /// Returns whether clients connect with TLS, to this server or to the proxy in front of it.
+    fn clients_use_tls(&self) -> bool {
+        self.tls.is_some() || self.is_behind_proxy
+    }
+
+    /// Trusts the headers `X-Forwarded-For` and `X-Forwarded-Proto` of requests from these networks.
+    #[must_use]
+    pub fn with_trusted_proxies(mut self, networks: Vec<IpNet>) -> Self {
+        self.trusted_proxies = networks;
+        self
+    }
+
     /// Accepts connections until the future is dropped.
     pub async fn serve(self: Arc<Self>, listener: TcpListener) {
         loop {
@@ -260,18 +306,25 @@ impl Server {
                 back_off_after_accept_error().await;
                 continue;
             };
-            if let Some(slot) = self.acquire_slot() {
-                let _ = stream.set_nodelay(true);
-                tokio::spawn(async move {
-                    let server = &*slot.0;
-                    let Some(tls) = &server.tls else {
-                        return connection::run(server, stream, peer.ip()).await;
-                    };
-                    if let Some(stream) = tls.accept(stream, server.limits.head_timeout).await {
-                        connection::run(server, stream, peer.ip()).await;
-                    }
-                });
-            }
+            let address = Some(peer.ip()).filter(|peer| !self.is_behind_proxy && !is_own_machine(*peer));
+            let Some((slot, closed)) = self.connections.acquire(address) else { continue };
+            let _ = stream.set_nodelay(true);
+            let server = self.clone();
+            tokio::spawn(async move {
+                tokio::select! {
+                    () = server.serve_stream(stream, peer.ip(), slot) => {}
+                    () = closed.notified() => {}
+                }
+            });
+        }
+    }
+
+    async fn serve_stream(&self, stream: TcpStream, peer: IpAddr, slot: ConnectionSlot) {
+        let Some(tls) = &self.tls else {
+            return connection::run(self, stream, peer, slot).await;
+        };
+        if let Some(stream) = tls.accept(stream, self.limits.head_timeout).await {
+            connection::run(self, stream, peer, slot).await;
         }
     }
 
@@ -283,8 +336,14 @@ impl Server {
                 back_off_after_accept_error().await;
                 continue;
             };
-            if let Some(slot) = self.acquire_slot() {
-                tokio::spawn(async move { unix::run(&slot.0, stream).await });
+            if let Some((mut slot, _)) = self.connections.acquire(None) {
+                // The operating system has authenticated the user.
+                slot.mark_authenticated();
+                let server = self.clone();
+                tokio::spawn(async move {
+                    unix::run(&server, stream).await;
+                    drop(slot);
+                });
             }
         }
     }
@@ -292,26 +351,6 @@ impl Server {
     /// Serves a single listener on standard input and output until the input ends.
     pub async fn serve_stdio(&self) {
         stdio::run(self, tokio::io::stdin(), tokio::io::stdout()).await;
-    }
-
-    /// Reserves a connection slot, if one is free.
-    fn acquire_slot(self: &Arc<Self>) -> Option<ConnectionSlot> {
-        let slot = ConnectionSlot(self.clone());
-        let before = self.connections.fetch_add(1, Ordering::Relaxed);
-        let has_free_slot = before < self.limits.connections;
-        self.hub.telemetry().record_connection(has_free_slot);
-        self.hub.telemetry().set_open_connections(before + 1);
-        has_free_slot.then_some(slot)
-    }
-}
-
-/// A connection's slot. Dropping it frees the slot.
-struct ConnectionSlot(Arc<Server>);
-
-impl Drop for ConnectionSlot {
-    fn drop(&mut self) {
-        let before = self.0.connections.fetch_sub(1, Ordering::Relaxed);
-        self.0.hub.telemetry().set_open_connections(before.saturating_sub(1));
     }
 }
 

@@ -12,7 +12,8 @@ use hub::{Principal, Role};
 use seal::UnixMillis;
 
 use super::connection::RequestOutcome;
-use super::{AuthPolicy, Server, assets, sign_in};
+use super::stream::report_disconnected;
+use super::{AuthPolicy, Server, ServerLimits, assets, sign_in};
 use crate::agent;
 use crate::compat;
 use crate::http::{HttpResponse, Method, Query, RequestHead, StatusCode};
@@ -20,14 +21,82 @@ use crate::message_transport::websocket::Upgrade;
 use crate::message_transport::{rejected_message, rejection_of};
 use crate::telemetry::ExpositionFormat;
 
+/// How long browsers must use only TLS for this host name: a year (RFC 6797).
+const HSTS_POLICY: &str = "max-age=31536000";
+
+/// The caller of a request, as far as its head shows.
+pub(super) enum Caller {
+    /// The address serves everybody, so the caller was not identified.
+    Anyone,
+    /// The caller that the authentication policy has accepted.
+    Principal(Principal),
+}
+
+impl Caller {
+    pub(super) fn has_authenticated(&self) -> bool {
+        matches!(self, Self::Principal(_))
+    }
+
+    /// Returns the maximum size of a body. Callers without a token send only a sign-in form, which is smaller than a head.
+    pub(super) fn max_body_bytes(&self, limits: &ServerLimits) -> usize {
+        match self {
+            Self::Anyone => limits.body_bytes.min(limits.head_bytes),
+            Self::Principal(_) => limits.body_bytes,
+        }
+    }
+}
+
+/// Decides from the head of a request whether its body is read. Returns the response to a request that is refused.
+pub(super) fn admit(server: &Server, head: &RequestHead) -> Result<Caller, HttpResponse> {
+    identify_caller(server, head).map_err(|response| {
+        server.begin_request(head).finish(response.status.code_and_reason().0);
+        add_hsts(server, head, response)
+    })
+}
+
+fn identify_caller(server: &Server, head: &RequestHead) -> Result<Caller, HttpResponse> {
+    check_origin(&server.hosts, server.clients_use_tls(), head)?;
+    reject_token_in_query(head)?;
+    if assets::is_asset(&server.assets, head) {
+        return Ok(Caller::Anyone);
+    }
+    let is_read = matches!(head.method, Method::Get | Method::Head);
+    match head.path.as_str() {
+        "/healthz" | "/readyz" | "/.well-known/aaep-manifest.json" if is_read => Ok(Caller::Anyone),
+        "/login" | "/logout" => Ok(Caller::Anyone),
+        path => authenticate(server, head).map(Caller::Principal).map_err(|response| match path {
+            "/aaep/v1/subscriptions" if response.status == StatusCode::Unauthorized => {
+                let message = rejected_message("authentication_required", "A valid token is required.");
+                HttpResponse::new(StatusCode::Unauthorized).header("WWW-Authenticate", "Bearer").json(message)
+            }
+            _ => response,
+        }),
+    }
+}
+
+/// Tells browsers to use only TLS for this host name, if clients use TLS.
+fn add_hsts(server: &Server, head: &RequestHead, response: HttpResponse) -> HttpResponse {
+    if server.clients_use_tls() && !is_localhost(head) {
+        response.header("Strict-Transport-Security", HSTS_POLICY)
+    } else {
+        response
+    }
+}
+
 pub(super) async fn handle_request(
     server: &Server,
     head: &RequestHead,
+    caller: Caller,
     body: Vec<u8>,
     peer: IpAddr,
 ) -> RequestOutcome {
-    let request = server.hub.telemetry().begin_request(head, server.handler(head).map(|(path, _)| *path));
-    let outcome = route(server, head, body, peer).await.unwrap_or_else(RequestOutcome::Response);
+    let request = server.begin_request(head);
+    let outcome = match route(server, head, caller, body, peer).await {
+        Ok(RequestOutcome::Response(response)) | Err(response) => {
+            RequestOutcome::Response(add_hsts(server, head, response))
+        }
+        Ok(reply) => reply,
+    };
     request.finish(match &outcome {
         RequestOutcome::Response(response) => response.status.code_and_reason().0,
         RequestOutcome::EventStream(_) | RequestOutcome::CompatStream(_) => 200,
@@ -41,11 +110,10 @@ pub(super) async fn handle_request(
 async fn route(
     server: &Server,
     head: &RequestHead,
+    caller: Caller,
     body: Vec<u8>,
     peer: IpAddr,
 ) -> Result<RequestOutcome, HttpResponse> {
-    check_origin(&server.hosts, server.tls.is_some(), head)?;
-    reject_token_in_query(head)?;
     if let Some(result) = assets::respond(&server.assets, head) {
         return result.map(RequestOutcome::Response);
     }
@@ -53,7 +121,12 @@ async fn route(
     let respond = |response| Ok(RequestOutcome::Response(response));
     match (head.method, parts.as_slice()) {
         (Method::Get | Method::Head, ["healthz"]) => {
-            return health_response(server, head).map(RequestOutcome::Response);
+            reject_query(head)?;
+            return respond(HttpResponse::new(StatusCode::Ok).body("text/plain", "good\n"));
+        }
+        (Method::Get | Method::Head, ["readyz"]) => {
+            reject_query(head)?;
+            return respond(readiness_response(server));
         }
         (Method::Get | Method::Head, [".well-known", "aaep-manifest.json"]) => {
             reject_query(head)?;
@@ -65,18 +138,12 @@ async fn route(
         }
         (Method::Post, ["logout"]) => {
             reject_query(head)?;
-            return respond(sign_in::logout(server, head));
+            return respond(sign_in::logout(server, head, peer).await);
         }
         (_, ["login" | "logout"]) => return Err(method_not_allowed()),
         _ => {}
     }
-    let principal = authenticate(server, head).map_err(|response| match parts.as_slice() {
-        ["aaep", "v1", "subscriptions"] if response.status == StatusCode::Unauthorized => {
-            let message = rejected_message("authentication_required", "A valid token is required.");
-            HttpResponse::new(StatusCode::Unauthorized).header("WWW-Authenticate", "Bearer").json(message)
-        }
-        _ => response,
-    })?;
+    let Caller::Principal(principal) = caller else { return Err(not_found()) };
     if let (Method::Get | Method::Head, ["metrics"]) = (head.method, parts.as_slice()) {
         return metrics_response(server, head, &principal).map(RequestOutcome::Response);
     }
@@ -181,7 +248,7 @@ async fn route(
         }
         (
             _,
-            ["metrics" | "healthz"]
+            ["metrics" | "healthz" | "readyz"]
             | ["aaep", "v1", "events" | "subscriptions" | "replies" | "ws"]
             | ["agent", "v1", "ws"]
             | ["agent", "v1", "sessions", ..],
@@ -199,23 +266,24 @@ async fn route(
     respond(reply_to_response(&server.hub.ask(principal, command).await, success_status))
 }
 
-/// Reports whether the process is alive or, with `?ready`, whether it can store events.
-fn health_response(server: &Server, head: &RequestHead) -> Result<HttpResponse, HttpResponse> {
-    let checks_readiness = match head.query.as_deref() {
-        None | Some("") => false,
-        Some("ready") => true,
-        Some(_) => {
-            return Err(HttpResponse::problem(
-                StatusCode::BadRequest,
-                "The only query accepted here is ?ready.",
-            ));
-        }
-    };
-    if checks_readiness && server.hub.telemetry().is_storage_failing() {
+/// Returns whether the request is for `localhost`, which other servers on the client's machine share. A rule that a browser
+/// remembers for the host name would affect them, too.
+fn is_localhost(head: &RequestHead) -> bool {
+    let host = head.header("host").unwrap_or_default();
+    host.split(':').next().is_some_and(|name| name.eq_ignore_ascii_case("localhost"))
+}
+
+/// Reports whether the hub can store events and has the current tokens.
+fn readiness_response(server: &Server) -> HttpResponse {
+    if server.hub.telemetry().is_storage_failing() {
         let title = "The journal cannot be written, so no new requests are accepted. See the log.";
-        return Err(HttpResponse::problem(StatusCode::ServiceUnavailable, title));
+        return HttpResponse::problem(StatusCode::ServiceUnavailable, title);
     }
-    Ok(HttpResponse::new(StatusCode::Ok).body("text/plain", "good\n"))
+    if server.hub.telemetry().is_reload_failing() {
+        let title = "The last reload failed, so removed tokens may still be accepted. See the log.";
+        return HttpResponse::problem(StatusCode::ServiceUnavailable, title);
+    }
+    HttpResponse::new(StatusCode::Ok).body("text/plain", "good\n")
 }
 
 /// Returns the metrics. Only an admin may read them.
@@ -277,7 +345,12 @@ async fn open_event_stream(
         last_event_id: last_event_id.map(str::to_owned),
         listener,
     };
-    match server.hub.ask(principal, command).await {
+    match server.hub.ask(principal.clone(), command).await {
+        // The browser may have signed out before the hub attached the stream.
+        HubReply::Done if server.is_signed_out(&principal) => {
+            report_disconnected(server, listener);
+            Err(unauthorized())
+        }
         HubReply::Done => Ok(RequestOutcome::EventStream(listener)),
         other => Err(reply_to_response(&other, StatusCode::Ok)),
     }
@@ -302,7 +375,7 @@ fn authenticate(server: &Server, head: &RequestHead) -> Result<Principal, HttpRe
         AuthPolicy::Tokens(tokens) => tokens,
     };
     let principal = match head.bearer_token() {
-        Some(token) => tokens.principal(token).cloned(),
+        Some(token) => tokens.principal(token, unix_now()).cloned(),
         None => sign_in::principal_of_cookie(server, tokens, head)?,
     };
     principal.ok_or_else(unauthorized)

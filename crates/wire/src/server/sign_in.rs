@@ -9,6 +9,7 @@ use std::sync::PoisonError;
 
 use aaep::json::{JsonKind, Tape};
 use hub::Principal;
+use hub::command::HubReply;
 use seal::{SystemRandom, UnixMillis};
 
 use super::routes::unix_now;
@@ -29,38 +30,46 @@ pub(super) fn login(server: &Server, head: &RequestHead, body: &[u8], peer: IpAd
     let policy = server.auth_policy.borrow();
     let AuthPolicy::Tokens(tokens) = &*policy else { return success_response(head) };
     let now = unix_now();
+    let client = server.client_address(head, peer);
     let mut limiter = server.sign_in_limiter.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Err(seconds) = limiter.check(peer, now) {
+    if let Err(seconds) = limiter.check(client, now) {
         let title = "Too many failed sign-in attempts; try again later.";
         return HttpResponse::problem(StatusCode::TooManyRequests, title)
             .header("Retry-After", &seconds.to_string());
     }
-    let Some((token_digest, principal)) = tokens.lookup(&token) else {
-        limiter.record_failure(peer, now);
+    let Some((token_digest, principal)) = tokens.lookup(&token, now) else {
+        limiter.record_failure(client, now);
         return HttpResponse::problem(StatusCode::Unauthorized, "This token is not known.");
     };
     if !principal.role.can_subscribe() {
         return HttpResponse::problem(StatusCode::Forbidden, "This token is for an agent, not for a person.");
     }
+    let is_secure = server.is_https(head, peer);
     let cookie = server.browser_sessions.issue(&token_digest, now, &mut SystemRandom);
     success_response(head)
-        .header("Set-Cookie", &set_cookie_value(server, &cookie, server.limits.sign_in_lifetime.as_secs()))
+        .header("Set-Cookie", &set_cookie_value(is_secure, &cookie, server.limits.sign_in_lifetime.as_secs()))
 }
 
-/// Handles `POST /logout`. Revokes the cookie and clears it in the browser.
-pub(super) fn logout(server: &Server, head: &RequestHead) -> HttpResponse {
+/// Handles `POST /logout`. Revokes the cookie, closes what the browser opened with it, and clears it in the browser.
+pub(super) async fn logout(server: &Server, head: &RequestHead, peer: IpAddr) -> HttpResponse {
     let now = unix_now();
+    let cleared_cookie = set_cookie_value(server.is_https(head, peer), "", 0);
     if let Some(cookie) = verified_cookie(server, head, now) {
         if let Err(response) = check_same_origin(head) {
             return response;
         }
-        if let Err(error) = server.browser_sessions.revoke(&cookie, now, cookie_lifetime_ms(server)) {
+        let limit = server.limits.sign_outs_per_token;
+        let (ended, stored) =
+            server.browser_sessions.revoke(&cookie, now, server.sign_in_lifetime_ms(), limit);
+        // A failed write needs no handling, because the hub then disconnects every listener.
+        let _: HubReply = server.hub.ask(Principal::unauthenticated(), ended).await;
+        if let Err(error) = stored {
             let title = format!("Cannot record the sign-out: {}.", seal::describe_io_error(&error));
             return HttpResponse::problem(StatusCode::ServiceUnavailable, &title)
-                .header("Set-Cookie", &set_cookie_value(server, "", 0));
+                .header("Set-Cookie", &cleared_cookie);
         }
     }
-    success_response(head).header("Set-Cookie", &set_cookie_value(server, "", 0))
+    success_response(head).header("Set-Cookie", &cleared_cookie)
 }
 
 /// Returns the principal of the request's session cookie, if the cookie and its token are valid.
@@ -69,8 +78,12 @@ pub(super) fn principal_of_cookie(
     tokens: &Tokens,
     head: &RequestHead,
 ) -> Result<Option<Principal>, HttpResponse> {
-    let principal = verified_cookie(server, head, unix_now())
-        .and_then(|cookie| tokens.principal_by_digest(&cookie.token_digest).cloned());
+    let now = unix_now();
+    let principal = verified_cookie(server, head, now).and_then(|cookie| {
+        let holder = tokens.principal_by_digest(&cookie.token_digest, now)?;
+        let sign_in = Some(cookie.sign_in(server.sign_in_lifetime_ms()));
+        Some(Principal { sign_in, ..holder.clone() })
+    });
     if principal.is_some() {
         check_same_origin(head)?;
     }
@@ -78,11 +91,18 @@ pub(super) fn principal_of_cookie(
 }
 
 fn verified_cookie(server: &Server, head: &RequestHead, now: UnixMillis) -> Option<SessionCookie> {
-    server.browser_sessions.verify(head.cookie(COOKIE_NAME)?, now, cookie_lifetime_ms(server))
+    server.browser_sessions.verify(head.cookie(COOKIE_NAME)?, now, server.sign_in_lifetime_ms())
 }
 
-fn cookie_lifetime_ms(server: &Server) -> i64 {
-    i64::try_from(server.limits.sign_in_lifetime.as_millis()).unwrap_or(i64::MAX)
+impl Server {
+    pub(super) fn sign_in_lifetime_ms(&self) -> i64 {
+        i64::try_from(self.limits.sign_in_lifetime.as_millis()).unwrap_or(i64::MAX)
+    }
+
+    /// Whether the principal's browser has signed out.
+    pub(super) fn is_signed_out(&self, principal: &Principal) -> bool {
+        self.browser_sessions.is_signed_out(principal, self.sign_in_lifetime_ms())
+    }
 }
 
 /// Checks that a request with a cookie comes from the hub's own page, because browsers may attach cookies no matter which
@@ -133,7 +153,7 @@ fn success_response(head: &RequestHead) -> HttpResponse {
     }
 }
 
-fn set_cookie_value(server: &Server, value: &str, seconds: u64) -> String {
-    let secure = if server.tls.is_some() { "; Secure" } else { "" };
+fn set_cookie_value(is_secure: bool, value: &str, seconds: u64) -> String {
+    let secure = if is_secure { "; Secure" } else { "" };
     format!("{COOKIE_NAME}={value}; HttpOnly; SameSite=Strict; Path=/; Max-Age={seconds}{secure}")
 }

@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::server::TlsStream;
 
-use super::Server;
+use super::{ConnectionSlot, Server};
 use crate::fanout::ListenerSink;
 use crate::outbound_queue::OutboundQueue;
 use crate::sse;
@@ -17,7 +17,12 @@ use crate::telemetry::TransportKind;
 /// A bidirectional byte stream.
 pub(super) trait ConnectionStream: AsyncRead + AsyncWrite + Send + Sized + Unpin {
     /// Turns the connection into an SSE stream, after the response head was sent.
-    fn into_event_stream(self, server: &Server, listener: ListenerId) -> impl Future<Output = ()> + Send;
+    fn into_event_stream(
+        self,
+        server: &Server,
+        listener: ListenerId,
+        slot: ConnectionSlot,
+    ) -> impl Future<Output = ()> + Send;
 
     /// Closes the write side after the last response.
     fn close_stream(&mut self) -> impl Future<Output = ()> + Send;
@@ -25,7 +30,7 @@ pub(super) trait ConnectionStream: AsyncRead + AsyncWrite + Send + Sized + Unpin
 
 impl ConnectionStream for TcpStream {
     /// Hands the socket to the fan-out, so that the stream needs no task.
-    async fn into_event_stream(self, server: &Server, listener: ListenerId) {
+    async fn into_event_stream(self, server: &Server, listener: ListenerId, slot: ConnectionSlot) {
         match self.into_std() {
             Ok(socket) => {
                 // Keeps the kernel's send buffer small, because critical events cannot overtake bytes that are already in
@@ -33,9 +38,8 @@ impl ConnectionStream for TcpStream {
                 #[cfg(any(target_os = "linux", target_os = "android"))]
                 let _ = u32::try_from(server.limits.unsent_bytes)
                     .map(|limit| socket2::SockRef::from(&socket).set_tcp_notsent_lowat(limit));
-                server
-                    .hub
-                    .connect_listener(listener, ListenerSink::Socket(mio::net::TcpStream::from_std(socket)));
+                let socket = mio::net::TcpStream::from_std(socket);
+                server.hub.connect_listener(listener, ListenerSink::Socket(socket, Some(slot)));
             }
             Err(_) => report_disconnected(server, listener),
         }
@@ -58,7 +62,7 @@ const WRITE_TIMEOUT: Duration = Duration::from_mins(1);
 
 impl ConnectionStream for TlsStream<TcpStream> {
     /// Writes frames in this task, because the bytes must be encrypted first.
-    async fn into_event_stream(self, server: &Server, listener: ListenerId) {
+    async fn into_event_stream(self, server: &Server, listener: ListenerId, _slot: ConnectionSlot) {
         let _listener_guard = server.hub.telemetry().track_listener(TransportKind::Sse);
         let (mut queue, sink) = OutboundQueue::new(&server.hub, listener);
         server.hub.connect_listener(listener, sink);

@@ -40,6 +40,9 @@ impl Telemetry {
             LogEvent::WriteFailed(error) => log_record::storage_failed(error),
             LogEvent::RebuildFailed(error) => log_record::storage_unreadable(error),
             LogEvent::WritesRecovered => log_record::storage_recovered(),
+            LogEvent::ConsentsVoided { consents, questions } => {
+                log_record::consents_voided(*consents, *questions);
+            }
             _ => {}
         }
     }

@@ -96,6 +96,14 @@ impl Journal for InstrumentedJournal {
         self.inner.trim(retention, now)
     }
 
+    fn pause_checkpoints(&mut self) -> Result<(), JournalError> {
+        self.inner.pause_checkpoints()
+    }
+
+    fn resume_checkpoints(&mut self) -> Result<(), JournalError> {
+        self.inner.resume_checkpoints()
+    }
+
     fn size_bytes(&mut self) -> Result<u64, JournalError> {
         self.inner.size_bytes()
     }

@@ -61,6 +61,8 @@ records! {
     storage_failed(error: &str) ERROR "storage.failed" "A turn could not be stored and was discarded.";
     storage_unreadable(error: &str)
         ERROR "storage.failed" "The state could not be read after a failed write; the hub retries before the next turn.";
+    consents_voided(consents: usize, questions: usize)
+        ERROR "consents.voided" "The journal was restored or has lost entries: unspent consents are void, open questions are refused.";
     storage_recovered() INFO "storage.recovered" "The journal can be written again.";
     limit_reached(limit: &str) WARN "limit.reached" "A request exceeded a limit.";
     limit_reached_on(limit: &'static str, route: &'static str)

@@ -174,10 +174,14 @@ impl MetricFamilies {
         self.add_labelled_counter("sayso_http_requests", help, &counters.requests, &["route", "status"]);
         let help = "Requests without a valid token.";
         self.add_counter("sayso_auth_failures", help, counters.auth_failures.get());
+        let help = "Failed attempts to reload the tokens or the certificate.";
+        self.add_counter("sayso_reload_failures", help, telemetry.reload_failures.get());
+        let help = "1 if the last reload succeeded, 0 if it failed and removed tokens may still be accepted.";
+        self.add_gauge("sayso_reload_healthy", help, u64::from(!telemetry.is_reload_failing()));
         self.add_counter("sayso_connections", "Connections received.", counters.connections.get());
-        let help = "Connections refused because of the connection limit.";
+        let help = "Connections refused or closed because of a connection limit.";
         self.add_counter("sayso_connections_refused", help, counters.connections_refused.get());
-        let help = "Open connections, not counting SSE streams.";
+        let help = "Open connections.";
         self.add_gauge("sayso_connections_open", help, counters.connections_open.get());
         self.add_counter("sayso_log_lines_dropped", "Log lines dropped.", telemetry.log.dropped_lines());
     }

@@ -41,6 +41,8 @@ pub struct Telemetry {
     hub: OnceLock<Arc<hub::HubCounters>>,
     fanout: OnceLock<Arc<FanoutCounters>>,
     storage: Arc<StorageMetrics>,
+    reload_failures: hub::telemetry::MetricValue,
+    is_reload_failing: std::sync::atomic::AtomicBool,
     started: Instant,
     started_at: SystemTime,
 }
@@ -88,6 +90,8 @@ impl Telemetry {
             hub: OnceLock::new(),
             fanout: OnceLock::new(),
             storage: Arc::default(),
+            reload_failures: hub::telemetry::MetricValue::default(),
+            is_reload_failing: std::sync::atomic::AtomicBool::new(false),
             started: Instant::now(),
             started_at: SystemTime::now(),
         }
@@ -104,6 +108,17 @@ impl Telemetry {
     /// Returns whether the last commit to the journal failed.
     pub fn is_storage_failing(&self) -> bool {
         self.storage.is_failing.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
+    /// Returns whether the last reload failed, so that removed tokens may still be accepted.
+    pub fn is_reload_failing(&self) -> bool {
+        self.is_reload_failing.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
+    /// Records the result of a reload.
+    pub fn record_reload(&self, has_failed: bool) {
+        self.reload_failures.add(u64::from(has_failed));
+        self.is_reload_failing.store(has_failed, std::sync::atomic::Ordering::Relaxed);
     }
 
     /// Returns the metrics in this text format.
@@ -146,16 +161,22 @@ impl Telemetry {
         Self::log_limit(status, route_template::UNREADABLE);
     }
 
-    /// Records a new connection, and whether a connection slot was free.
-    pub(crate) fn record_connection(&self, has_slot: bool) {
+    /// Records a new connection, and the limit because of which it was refused.
+    pub(crate) fn record_connection(&self, refused_by: Option<&'static str>) {
         self.counters.connections.add(1);
-        if !has_slot {
+        if let Some(limit) = refused_by {
             self.counters.connections_refused.add(1);
-            log_record::limit_reached("connections");
+            log_record::limit_reached(limit);
         }
     }
 
-    /// Sets the number of open connections, not counting SSE streams.
+    /// Records a connection without a token that was closed in favour of a new one.
+    pub(crate) fn record_displaced_connection(&self) {
+        self.counters.connections_refused.add(1);
+        log_record::limit_reached("reserved_connections");
+    }
+
+    /// Sets the number of open connections.
     pub(crate) fn set_open_connections(&self, open: usize) {
         self.counters.connections_open.set(open);
     }

@@ -8,6 +8,7 @@ pub(super) fn template(path: &str) -> &'static str {
     match parts.as_slice() {
         [""] => "/",
         ["healthz"] => "/healthz",
+        ["readyz"] => "/readyz",
         ["metrics"] => "/metrics",
         ["login"] => "/login",
         ["events"] => "/events",

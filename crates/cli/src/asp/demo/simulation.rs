@@ -99,7 +99,7 @@ impl<'s> Simulation<'s> {
     ) -> Result<(), ScenarioError> {
         self.advance_clock(2);
         let (body, state) = (body.into(), self.state());
-        let checks = ReceiverChecks { is_funded: self.is_funded(), ..ReceiverChecks::default() };
+        let checks = ReceiverChecks { is_funded: self.is_funded(), ..ReceiverChecks::PASSED };
         let (sender, receiver) = (index(role), index(role.other()));
         let sent = self.participants[sender]
             .send_with(body.clone(), constraints, checks, self.now, self.random)

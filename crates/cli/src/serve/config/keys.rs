@@ -61,6 +61,8 @@ keys! {
         "TLS certificate chain, a PEM file.";
     "tls_key": Path => OptionalPath(tls_key),
         "Private key of the TLS certificate, a PEM file.";
+    "behind_proxy": Flag => Flag(behind_proxy),
+        "A proxy in front of the hub terminates TLS. Permits a public address without a certificate, and makes cookies Secure.";
     "unix": Path => OptionalPath(unix),
         "Also accept listeners on this Unix socket; \"usual\" means the socket where listeners look by default. Only the same user can connect.";
     "stdio": Flag => Flag(stdio),
@@ -74,6 +76,10 @@ keys! {
 
     "http.connections": Count(1, 1_000_000) => Size(wire.connections),
         "Maximum number of open connections of all kinds.";
+    "http.connections_per_address": Count(1, 1_000_000) => Size(wire.connections_per_address),
+        "Maximum number of open connections from one address; does not apply to 127.0.0.1 and ::1, nor with --behind-proxy.";
+    "http.reserved_connections": Count(0, 1_000_000) => Size(wire.reserved_connections),
+        "Connections that only callers with a valid token can hold; at most half of http.connections.";
     "http.head_bytes": Bytes(256, MIB) => Size(wire.head_bytes),
         "Maximum size of a request head.";
     "http.headers": Count(1, wire::http::RequestHead::MAX_HEADERS as u64) => Size(wire.headers),
@@ -93,8 +99,13 @@ keys! {
     "http.heartbeat": Time(50, HOUR) => Time(heartbeat),
         "Interval between heartbeats on an event stream.";
 
+    "http.trusted_proxies": List => List(trusted_proxies),
+        "Addresses or networks, such as 10.0.0.0/8, of proxies whose X-Forwarded-For and X-Forwarded-Proto headers count. Can be repeated.";
+
     "sign_in.lifetime": Time(SECOND, 366 * DAY) => Time(wire.sign_in_lifetime),
         "How long a browser stays signed in.";
+    "sign_in.sign_outs": Count(1, 100_000) => Size(wire.sign_outs_per_token),
+        "Sign-outs remembered per token; one more signs out every browser that uses the token.";
     "sign_in.attempts": Count(1, 1_000_000) => Size(wire.failed_sign_ins_per_minute),
         "Maximum number of failed sign-in attempts per minute and address.";
 
@@ -136,6 +147,8 @@ keys! {
 
     "hub.sessions": Count(1, 10_000_000) => Size(hub.sessions),
         "Maximum number of open sessions.";
+    "hub.sessions_per_principal": Count(1, 10_000_000) => Size(hub.sessions_per_principal),
+        "Maximum number of open sessions per token; with --open only the total counts.";
     "hub.subscriptions": Count(1, 10_000_000) => Size(hub.subscriptions),
         "Maximum number of open subscriptions.";
     "hub.subscriptions_per_principal": Count(1, 10_000_000) => Size(hub.subscriptions_per_principal),
@@ -144,12 +157,26 @@ keys! {
         "Maximum number of critical events per minute from one agent to one person, not counting questions.";
     "hub.questions_per_minute": Count(1, 1_000_000) => Size(hub.questions_per_minute),
         "Maximum number of questions per minute from one agent to one person.";
+    "hub.total_questions_per_minute": Count(1, 1_000_000) => Size(hub.total_questions_per_minute),
+        "Maximum number of questions per minute from all agents together to one person.";
     "hub.waits_per_principal": Count(1, 1_000_000) => Size(hub.waits_per_principal),
         "Maximum number of concurrent waits for an answer per token.";
     "hub.followers": Count(1, 65_536) => Size(hub.followers_per_session),
         "Maximum number of agent WebSockets that follow one session.";
     "hub.events_per_request": Count(1, 100_000) => Size(hub.events_per_request),
         "Maximum number of events in one request.";
+    "hub.bytes_per_request": Bytes(4096, GIB) => Size(hub.bytes_per_request),
+        "Maximum size of the events of one request, with the envelopes that the hub adds.";
+    "hub.bytes_per_batch": Bytes(1, 64 * GIB) => Size(hub.bytes_per_turn),
+        "Size of a batch from which on further requests wait for the next batch.";
+    "hub.bytes_per_minute": Bytes(4096, 1 << 50) => Size(hub.bytes_per_minute),
+        "Maximum number of bytes that one token may publish per minute, with envelopes; not checked with --open.";
+    "hub.shared_member_characters": Count(16, 65_536) => Size(hub.shared_member_chars),
+        "Maximum length of each name and value in a session's producer and localization_hints, which every event repeats.";
+    "hub.shared_object_bytes": Bytes(64, MIB) => Size(hub.shared_object_bytes),
+        "Maximum size of a session's producer, and of its localization_hints.";
+    "hub.idempotency_key_characters": Count(16, 65_536) => Size(hub.idempotency_key_chars),
+        "Maximum length of an idempotency key.";
     "hub.open_items_per_session": Count(1, 65_536) => Size(hub.open_per_session),
         "Maximum number of open tools, of open outputs and of open questions in one session.";
     "hub.lease": Time(100, 7 * DAY) => Millis(hub.lease_ms),
@@ -173,6 +200,12 @@ keys! {
         "Maximum number of open questions in total.";
     "questions.resolved_per_session": Count(1, 65_536) => Size(hub.questions.max_resolved_per_session),
         "Maximum number of resolved questions that a session keeps; a tool call cannot use the answer to an older one.";
+    "questions.consent_lifetime": Time(SECOND, DAY) => Millis(hub.questions.max_consent_age_ms),
+        "How long after a person accepted an action the agent may start it.";
+    "questions.argument_bytes": Bytes(64, MIB) => Size(hub.arguments.max_bytes),
+        "Maximum size of the arguments that listeners receive with a question; a question with larger arguments is refused.";
+    "questions.argument_characters": Count(16, 1_000_000) => Size(hub.arguments.max_text_chars),
+        "Maximum length of one text in these arguments; a longer text is shortened.";
 
     "shape.text_bytes": Bytes(64, 16_384) => Size(hub.shaping.max_text_bytes),
         "Bytes of one output that are held back until the end of a sentence.";
@@ -197,12 +230,17 @@ keys! {
     "journal.max_bytes": Bytes(256 * 1024, 1 << 50) => OptionalSize(journal.max_bytes),
         "Maximum size of the journal file; beyond it the hub accepts nothing more.";
 
+    "backup.timeout": Time(50, DAY) => Time(backup_timeout),
+        "How long `sayso backup` may take to copy the journal of a running hub; meanwhile the write-ahead log grows.";
+
     "retention.events": Time(SECOND, 36_500 * DAY) => OptionalMillis(hub.retention.max_event_age_ms),
         "Maximum age of events of ended sessions, and of the record of refused replies.";
     "retention.decisions": Time(SECOND, 36_500 * DAY) => OptionalMillis(hub.retention.max_decision_age_ms),
         "Maximum age of decisions and receipts of ended sessions.";
     "retention.keys": Time(SECOND, 36_500 * DAY) => OptionalMillis(hub.retention.max_idempotency_key_age_ms),
         "Maximum age of idempotency keys.";
+    "retention.keys_per_principal": Count(1, 100_000_000) => OptionalSize(hub.retention.max_idempotency_keys_per_principal),
+        "Maximum number of idempotency keys per token; beyond it the oldest are deleted.";
     "retention.bytes": Bytes(1024, 1 << 50) => OptionalSize(hub.retention.max_bytes),
         "Size of the journal beyond which the oldest events of ended sessions are deleted.";
     "retention.rows_per_step": Count(1, 100_000) => Size(hub.retention.max_rows_per_step),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::{Arg, ArgAction, ArgMatches, Command, Error};
 
 use super::keys::{ConfigKey, KEYS};
-use super::value::{RawValue, ValueKind};
+use super::value::{MIB, RawValue, ValueKind};
 use super::{Config, toml_file};
 
 /// The variable that names the configuration file.
@@ -16,8 +16,15 @@ const CONFIG_VARIABLE: &str = "SAYSO_CONFIG";
 const TEST_VARIABLE_PREFIX: &str = "SAYSO_TEST_";
 /// Variables for agents and listeners (address of the hub, token). They are not settings of the hub.
 const CLIENT_VARIABLES: [&str; 2] = ["SAYSO_URL", "SAYSO_TOKEN"];
+/// Heading of the limits in the help, which only `--help-limits` shows.
+pub(crate) const LIMITS_HEADING: &str = "Limits";
 /// Name of the configuration file in the data folder, which is read if no other file is given.
 const DEFAULT_FILE_NAME: &str = "sayso.toml";
+
+/// How much data a hub with `--memory` keeps by default.
+const MEMORY_BYTES: u64 = 256 * MIB;
+/// How long a hub with `--memory` keeps ended sessions by default.
+const MEMORY_AGE_MS: i64 = 60 * 60 * 1000;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ValueOrigin {
@@ -77,7 +84,7 @@ impl clap::Args for ConfigFlags {
                     .default_missing_value("true")
                     .hide_possible_values(true),
             };
-            let arg = if key.is_limit() { arg.help_heading("Limits").hide_short_help(true) } else { arg };
+            let arg = if key.is_limit() { arg.help_heading(LIMITS_HEADING).hide(true) } else { arg };
             arg.help(help)
         }))
     }
@@ -111,7 +118,7 @@ pub(crate) struct LoadedConfig {
 }
 
 impl LoadedConfig {
-    /// Merges all sources. `named_file` is the file named by `--config`.
+    /// Merges all sources. `named_file` is the file named by `--config`. Does not check for contradictions.
     pub(crate) fn load(flags: &ConfigFlags, named_file: Option<&Path>) -> Result<Self, String> {
         let variables = hub_variables()?;
         let mut overrides = Self::default();
@@ -125,7 +132,7 @@ impl LoadedConfig {
             loaded.add_file(&overrides.config.data.join(DEFAULT_FILE_NAME), false)?;
         }
         loaded.add_environment_and_flags(&variables, flags)?;
-        loaded.check_consistency()?;
+        loaded.set_dependent_defaults();
         Ok(loaded)
     }
 
@@ -199,18 +206,48 @@ impl LoadedConfig {
         Ok(())
     }
 
-    /// Rejects values that contradict each other.
-    fn check_consistency(&mut self) -> Result<(), String> {
+    /// Sets the defaults that depend on other values.
+    fn set_dependent_defaults(&mut self) {
+        let is_default = |name| *self.origin(name) == ValueOrigin::Default;
+        let (events, decisions, bytes) = (
+            is_default("retention.events"),
+            is_default("retention.decisions"),
+            is_default("retention.bytes"),
+        );
+        let journal_bytes = self.config.journal.max_bytes;
+        let retention = &mut self.config.hub.retention;
+        if bytes {
+            retention.max_bytes = journal_bytes.map(|max_bytes| max_bytes / 2);
+        }
+        if !self.config.memory {
+            return;
+        }
+        // Memory is scarcer than disk space, and nobody expects it to keep an archive.
+        if bytes {
+            retention.max_bytes = Some(MEMORY_BYTES);
+        }
+        for (is_default, age) in
+            [(events, &mut retention.max_event_age_ms), (decisions, &mut retention.max_decision_age_ms)]
+        {
+            if is_default {
+                *age = Some(MEMORY_AGE_MS);
+            }
+        }
+    }
+
+    /// Describes values that contradict each other.
+    pub(crate) fn contradictions(&self) -> Vec<String> {
         let config = &self.config;
+        let mut found = Vec::new();
         let (memory, data) = (self.origin("memory"), self.origin("data"));
         if config.memory && memory.precedence() <= data.precedence() {
-            return Err(format!(
+            found.push(format!(
                 "{memory}: everything is kept in memory, so {data} has no effect; use only one of them"
             ));
         }
         if config.open && config.tokens.is_some() {
             let (open, tokens) = (self.origin("open"), self.origin("tokens"));
-            return Err(format!(
+            found.push(format!(
                 "{open}: no token is required, so {tokens} has no effect; use only one of them"
             ));
         }
@@ -220,18 +257,19 @@ impl LoadedConfig {
         ] {
             if given.is_some() && missing.is_none() {
                 let (origin, [_, other]) = (self.origin(name[0]), name);
-                return Err(format!("{origin}: TLS also needs --{}", other.replace('_', "-")));
+                found.push(format!("{origin}: TLS also needs --{}", other.replace('_', "-")));
             }
         }
         if let (Some(retained), Some(maximum)) = (config.hub.retention.max_bytes, config.journal.max_bytes)
             && retained > maximum
+            && !config.memory
         {
             let (retained, maximum) = (self.origin("retention.bytes"), self.origin("journal.max_bytes"));
-            return Err(format!(
+            found.push(format!(
                 "{retained}: retention.bytes is larger than journal.max_bytes ({maximum}), so the journal would be full before anything is deleted"
             ));
         }
-        Ok(())
+        found
     }
 }
 

@@ -17,8 +17,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::demo;
-pub(super) use layers::{ConfigFlags, LoadedConfig};
+pub(super) use layers::{ConfigFlags, LIMITS_HEADING, LoadedConfig};
 pub(super) use print::key_table_markdown;
+pub(crate) use value::parse_duration_ms;
 
 seal::defaults! {
     /// The effective configuration.
@@ -30,18 +31,34 @@ seal::defaults! {
         pub(super) tokens: Option<PathBuf> = None,
         pub(super) open: bool = false,
         pub(super) host: Vec<String> = Vec::new(),
+        pub(super) trusted_proxies: Vec<String> = Vec::new(),
         pub(super) tls_cert: Option<PathBuf> = None,
         pub(super) tls_key: Option<PathBuf> = None,
+        pub(super) behind_proxy: bool = false,
         pub(super) unix: Option<PathBuf> = None,
         pub(super) stdio: bool = false,
         pub(super) compat: bool = false,
         pub(super) demo_agent: bool = false,
         pub(super) threads: usize = 2,
+        pub(super) backup_timeout: Duration = Duration::from_mins(10),
         pub(super) heartbeat: Duration = Duration::from_secs(15),
-        pub(super) hub: hub::HubLimits = hub::HubLimits::default(),
+        pub(super) hub: hub::HubLimits = default_hub_limits(),
         pub(super) wire: wire::ServerLimits = wire::ServerLimits::default(),
         pub(super) fanout: wire::fanout::FanoutLimits = wire::fanout::FanoutLimits::default(),
-        pub(super) journal: journal::SqliteSettings = journal::SqliteSettings::default(),
+        pub(super) journal: journal::SqliteSettings = journal::SqliteSettings {
+            max_bytes: Some(DEFAULT_JOURNAL_BYTES),
+            ..journal::SqliteSettings::default()
+        },
         pub(super) demo: demo::DemoLimits = demo::DemoLimits::default(),
     }
+}
+
+/// The default size of the journal file, so that one agent cannot fill the disk.
+const DEFAULT_JOURNAL_BYTES: u64 = 16 * value::GIB;
+
+/// The hub deletes old events when half of the journal is used, so that it does not have to refuse new ones.
+fn default_hub_limits() -> hub::HubLimits {
+    let limits = hub::HubLimits::default();
+    let retention = journal::Retention { max_bytes: Some(DEFAULT_JOURNAL_BYTES / 2), ..limits.retention };
+    hub::HubLimits { retention, ..limits }
 }

@@ -119,6 +119,18 @@ impl ValueKind {
     }
 }
 
+/// The longest duration that a command accepts, in milliseconds.
+const MAX_DURATION: u64 = 36_500 * DAY;
+
+/// Parses a duration with a unit, such as `90d`, for a command line flag. Returns milliseconds.
+pub(crate) fn parse_duration_ms(text: &str) -> Result<i64, String> {
+    let kind = ValueKind::Time(SECOND, MAX_DURATION);
+    kind.parse_number(text)
+        .filter(|number| (SECOND..=MAX_DURATION).contains(number))
+        .and_then(|number| i64::try_from(number).ok())
+        .ok_or_else(|| format!("it is not {}", kind.describe_accepted(false)))
+}
+
 impl ConfigKey {
     /// Parses a value and stores it in its field. The error describes the accepted values.
     pub(super) fn set(&self, config: &mut Config, raw: &RawValue<'_>) -> Result<(), String> {

@@ -138,7 +138,8 @@ fn only_agents_are_admitted_and_only_to_their_own_sessions() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("tokens").to_str().unwrap().to_owned();
     let bank = create_token(&file, &["--role", "agent", "--name", "bank", "--agent-id", "bank"]);
-    let twin = create_token(&file, &["--role", "agent", "--name", "twin", "--agent-id", "bank"]);
+    let twin =
+        create_token(&file, &["--role", "agent", "--name", "twin", "--agent-id", "bank", "--share-agent-id"]);
     let ada = create_token(&file, &["--role", "listener", "--name", "ada"]);
     let eve = create_token(&file, &["--role", "observer", "--name", "eve"]);
     let admin = create_token(&file, &["--role", "admin", "--name", "admin"]);

@@ -115,7 +115,9 @@ fn no_user_text_is_in_the_log_or_the_metrics() {
 #[test]
 fn trace_logs_user_text_after_a_warning() {
     let (lines, page) = run_and_collect(&["--log-level", "trace"]);
-    assert!(lines.first().unwrap().starts_with("WARNING: --log-level trace"), "{:?}", lines.first());
+    let warning = lines.iter().position(|line| line.starts_with("WARNING: --log-level trace"));
+    let first_command = lines.iter().position(|line| line.contains(" trace command "));
+    assert!(warning.unwrap() < first_command.unwrap(), "{lines:#?}");
     assert!(lines.iter().any(|line| line.contains(" trace command ") && line.contains(SECRET)), "{lines:#?}");
     assert!(!page.contains(SECRET));
 }

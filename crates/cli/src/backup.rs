@@ -1,0 +1,289 @@
+//! `sayso backup` and `sayso restore`: copies of a hub's data folder.
+//!
+//! A backup is a folder with the files of the data folder and the list `SHA256SUMS`, which is written last. So a backup
+//! without a complete list is incomplete. A restored folder is marked: before the hub does anything else in it, it voids
+//! unspent consents and answers open questions with no, because they may have been spent or answered after the backup.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, ErrorKind, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use journal::{Journal, SqliteJournal, SqliteSettings};
+use seal::{Digest, private_file};
+use wire::auth::Tokens;
+
+use crate::ExitStatus;
+use crate::file::{self, CommandError, create_private_dir};
+use crate::output::{describe_io_error, pluralize, print_stdout};
+use crate::serve::{JOURNAL_FILE_NAME, control};
+
+#[derive(clap::Args)]
+pub(crate) struct BackupArgs {
+    /// Data folder of the hub.
+    #[arg(long, value_name = "DIR", default_value = "sayso-data")]
+    data: PathBuf,
+    /// Folder for the backup. It must be empty or missing.
+    #[arg(value_name = "DEST")]
+    destination: PathBuf,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct RestoreArgs {
+    /// Folder with the backup.
+    #[arg(value_name = "SOURCE")]
+    source: PathBuf,
+    /// Data folder for the hub. It must be empty or missing.
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+}
+
+/// The list of all files of a backup with their digests, in the format of `sha256sum`.
+const LIST_FILE_NAME: &str = "SHA256SUMS";
+const MAX_LIST_BYTES: u64 = 1024 * 1024;
+const LIST_TITLE: &str = "# sayso backup 1, files: ";
+
+/// The folder inside the data folder that holds the files until they are checked.
+const STAGING_FOLDER_NAME: &str = "restoring";
+
+/// The largest answer that the hub sends through its control socket.
+const MAX_ANSWER_BYTES: u64 = 4096;
+
+pub(crate) fn back_up(arguments: &BackupArgs) -> Result<ExitStatus, CommandError> {
+    let BackupArgs { data, destination } = arguments;
+    if !data.join(JOURNAL_FILE_NAME).is_file() {
+        return Err(format!("{} is not the data folder of a hub; --data names it", data.display()).into());
+    }
+    let is_new = create_empty_dir(destination)?;
+    let files = copy_data_folder(data, destination).inspect_err(|_| discard(destination, is_new))?;
+    let count = pluralize(files as u64, "file");
+    Ok(print_stdout(&format!("Backed up {count} to {}.\n", destination.display())))
+}
+
+pub(crate) fn restore(arguments: &RestoreArgs) -> Result<ExitStatus, CommandError> {
+    let RestoreArgs { source, data } = arguments;
+    let list = read_list(source)?;
+    let is_new = create_empty_dir(data)?;
+    fill_data_folder(source, &list, data).inspect_err(|_| discard(data, is_new))?;
+    let count = pluralize(list.len() as u64, "file");
+    Ok(print_stdout(&format!(
+        "Restored {count} to {}. At its next start, the hub voids unspent consents and answers open questions with no. \
+        Tokens that were removed after the backup are valid again.\n",
+        data.display()
+    )))
+}
+
+/// Copies all files and writes the list. Returns the number of files.
+fn copy_data_folder(data: &Path, destination: &Path) -> Result<usize, String> {
+    let mut names = data_file_names(data)?;
+    let journal_path = data.join(JOURNAL_FILE_NAME);
+    let pause = CheckpointPause::start(data)?;
+    // This process may hold SQLite's lock, which closing the file would release. So it is closed after the pause.
+    let journal_file = File::open(&journal_path).map_err(|error| read_error(&journal_path, &error))?;
+    let mut list = vec![copy_file(&journal_file, destination, JOURNAL_FILE_NAME)?];
+    names.retain(|name| name != JOURNAL_FILE_NAME);
+    for name in &names {
+        let path = data.join(name);
+        let file = File::open(&path).map_err(|error| read_error(&path, &error))?;
+        list.push(copy_file(&file, destination, name)?);
+    }
+    pause.end()?;
+    drop(journal_file);
+    let tokens = destination.join("tokens");
+    if tokens.exists() {
+        // Another process may have been writing the file.
+        Tokens::load(&tokens).map_err(|error| format!("the copy is not usable: {error}"))?;
+    }
+    let line = |(name, digest): &(String, Digest)| {
+        format!("{}  {name}\n", digest.to_string().trim_start_matches("sha256:"))
+    };
+    let text = format!("{LIST_TITLE}{}\n{}", list.len(), list.iter().map(line).collect::<String>());
+    let path = destination.join(LIST_FILE_NAME);
+    write_private(&mut text.as_bytes(), &path).map_err(|error| write_error(&path, &error))?;
+    sync_folder(destination)?;
+    Ok(list.len())
+}
+
+/// Returns the names of the files to copy: all files except those that SQLite and the journal keep beside the journal.
+fn data_file_names(data: &Path) -> Result<Vec<String>, String> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(data).map_err(|error| read_error(data, &error))? {
+        let path = entry.map_err(|error| read_error(data, &error))?.path();
+        let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        let is_beside_journal =
+            name.strip_prefix(JOURNAL_FILE_NAME).is_some_and(|rest| rest.starts_with('-'));
+        if path.is_file() && !is_beside_journal && name != LIST_FILE_NAME {
+            if !is_plain_name(name) {
+                return Err(format!("{}: a file with this name cannot be backed up", path.display()));
+            }
+            names.push(name.to_owned());
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Whether a name is safe in the list: it names a file in the same folder, on one line.
+fn is_plain_name(name: &str) -> bool {
+    !matches!(name, "" | "." | "..") && !name.contains(['/', '\\']) && !name.chars().any(char::is_control)
+}
+
+/// Keeps the journal's file unchanged while it is copied.
+enum CheckpointPause {
+    /// The hub is running and pauses its checkpoints while this connection is open.
+    Running(BufReader<UnixStream>),
+    /// The hub is stopped. This process has locked the journal.
+    Stopped(Box<SqliteJournal>),
+}
+
+impl CheckpointPause {
+    fn start(data: &Path) -> Result<Self, String> {
+        let socket = control::socket_path(data);
+        match UnixStream::connect(&socket) {
+            Ok(stream) => {
+                let mut stream = BufReader::new(stream);
+                exchange(&mut stream, control::PAUSE, control::PAUSED)?;
+                Ok(Self::Running(stream))
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {
+                let path = data.join(JOURNAL_FILE_NAME);
+                let mut journal = SqliteJournal::open(&path, &SqliteSettings::default())
+                    .map_err(|error| format!("{}: {error}", path.display()))?;
+                journal.pause_checkpoints().map_err(|error| error.to_string())?;
+                Ok(Self::Stopped(Box::new(journal)))
+            }
+            Err(error) => Err(format!("{}: {}", socket.display(), describe_io_error(&error))),
+        }
+    }
+
+    /// Ends the pause. Fails if the file may have changed meanwhile.
+    fn end(self) -> Result<(), String> {
+        match self {
+            Self::Running(mut stream) => exchange(&mut stream, control::RESUME, control::RESUMED),
+            Self::Stopped(mut journal) => journal.resume_checkpoints().map_err(|error| error.to_string()),
+        }
+    }
+}
+
+/// Sends a line to the hub and expects this answer.
+fn exchange(stream: &mut BufReader<UnixStream>, line: &str, expected: &str) -> Result<(), String> {
+    let sent = stream.get_mut().write_all(format!("{line}\n").as_bytes());
+    let mut answer = String::new();
+    let received = sent.and_then(|()| io::Read::take(stream, MAX_ANSWER_BYTES).read_line(&mut answer));
+    match (received, answer.trim_end()) {
+        (Ok(_), answer) if answer == expected => Ok(()),
+        (Ok(_), "") | (Err(_), _) => {
+            Err("the hub ended the backup: it was stopped, or backup.timeout has passed".to_owned())
+        }
+        (Ok(_), why) => Err(format!("the hub cannot be backed up now: {}", crate::output::printable(why))),
+    }
+}
+
+/// Reads and checks the list of a backup.
+fn read_list(source: &Path) -> Result<Vec<(String, Digest)>, CommandError> {
+    let path = source.join(LIST_FILE_NAME);
+    let invalid = || format!("{} is not the complete list of a backup", path.display());
+    let bytes = file::read(&path, MAX_LIST_BYTES, "")?;
+    let text = String::from_utf8(bytes).map_err(|_| invalid())?;
+    let mut lines = text.lines();
+    let count = lines.next().and_then(|title| title.strip_prefix(LIST_TITLE)?.parse::<usize>().ok());
+    let parse = |line: &str| {
+        let (digest, name) = line.split_once("  ")?;
+        let digest = Digest::parse(&format!("sha256:{digest}"))?;
+        is_plain_name(name).then(|| (name.to_owned(), digest))
+    };
+    let list: Vec<_> = lines.map(parse).collect::<Option<_>>().ok_or_else(invalid)?;
+    let has_journal = list.iter().any(|(name, _)| name == JOURNAL_FILE_NAME);
+    if count == Some(list.len()) && text.ends_with('\n') && has_journal {
+        Ok(list)
+    } else {
+        Err(invalid().into())
+    }
+}
+
+/// Copies the files into a folder inside the data folder, checks them there, and then moves them into place.
+fn fill_data_folder(source: &Path, list: &[(String, Digest)], data: &Path) -> Result<(), String> {
+    let staging = data.join(STAGING_FOLDER_NAME);
+    create_private_dir(&staging).map_err(|error| write_error(&staging, &error))?;
+    for (name, digest) in list {
+        let path = source.join(name);
+        let file = File::open(&path).map_err(|error| read_error(&path, &error))?;
+        let (_, found) = copy_file(&file, &staging, name)?;
+        if found != *digest {
+            return Err(format!("{} is damaged: its digest differs from {LIST_FILE_NAME}", path.display()));
+        }
+    }
+    let journal_path = staging.join(JOURNAL_FILE_NAME);
+    mark_and_check(&journal_path).map_err(|error| format!("the backup's journal is not usable: {error}"))?;
+    // The journal comes last, because the other files without it do not make a hub.
+    let mut names: Vec<_> = fs::read_dir(&staging)
+        .and_then(|entries| entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>())
+        .map_err(|error| read_error(&staging, &error))?;
+    names.sort_by_key(|name| name == JOURNAL_FILE_NAME);
+    for name in names {
+        fs::rename(staging.join(&name), data.join(&name)).map_err(|error| write_error(data, &error))?;
+    }
+    fs::remove_dir(&staging).map_err(|error| write_error(&staging, &error))?;
+    sync_folder(data)
+}
+
+/// Marks the journal as restored, and checks every row. A copy has no high-water mark, which counts as a loss of entries.
+fn mark_and_check(path: &Path) -> Result<(), journal::JournalError> {
+    let mut journal =
+        SqliteJournal::open(path, &SqliteSettings { accept_loss: true, ..SqliteSettings::default() })?;
+    journal.check_integrity()?;
+    if journal.restore()?.must_void_consents { Ok(()) } else { Err(journal::JournalError::CopyInterrupted) }
+}
+
+/// Copies an open file to a new private file. Returns its name and the digest of the copy.
+fn copy_file(mut source: &File, folder: &Path, name: &str) -> Result<(String, Digest), String> {
+    let path = folder.join(name);
+    write_private(&mut source, &path).map_err(|error| write_error(&path, &error))?;
+    let digest = File::open(&path).and_then(Digest::of_reader).map_err(|error| read_error(&path, &error))?;
+    Ok((name.to_owned(), digest))
+}
+
+fn write_private(source: &mut impl io::Read, path: &Path) -> io::Result<()> {
+    let mut file = private_file::open_options().write(true).create_new(true).open(path)?;
+    io::copy(source, &mut file)?;
+    file.sync_all()
+}
+
+/// Creates a folder, or accepts an empty one. Returns whether it is new.
+fn create_empty_dir(path: &Path) -> Result<bool, String> {
+    match fs::read_dir(path) {
+        Ok(mut entries) => match entries.next() {
+            None => Ok(false),
+            Some(_) => Err(format!("{} is not empty", path.display())),
+        },
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            create_private_dir(path).map(|()| true).map_err(|error| write_error(path, &error))
+        }
+        Err(error) => Err(read_error(path, &error)),
+    }
+}
+
+/// Removes what a failed command has written into a folder that was empty or missing before.
+fn discard(folder: &Path, is_new: bool) {
+    // The command reports its own error, which is more important than one from here.
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let _ = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+    }
+    if is_new {
+        let _ = fs::remove_dir(folder);
+    }
+}
+
+fn sync_folder(path: &Path) -> Result<(), String> {
+    File::open(path).and_then(|folder| folder.sync_all()).map_err(|error| write_error(path, &error))
+}
+
+fn read_error(path: &Path, error: &io::Error) -> String {
+    format!("cannot read {}: {}", path.display(), describe_io_error(error))
+}
+
+fn write_error(path: &Path, error: &io::Error) -> String {
+    format!("cannot write {}: {}", path.display(), describe_io_error(error))
+}

@@ -1,0 +1,99 @@
+//! The checks before a hub starts, and `sayso serve --check`, which reports all of them without starting.
+
+use std::path::Path;
+
+use rustix::fs::Access;
+use wire::auth::Tokens;
+
+use super::config::{Config, LoadedConfig};
+use super::descriptors;
+use crate::ExitStatus;
+use crate::output::{describe_io_error, print_stderr, print_stdout};
+
+/// Reports every problem of the configuration. Creates nothing.
+pub(super) fn run(loaded: &LoadedConfig) -> ExitStatus {
+    let config = &loaded.config;
+    let mut problems = loaded.contradictions();
+    problems.extend(exposure_problems(config));
+    problems.extend(super::load_tls(config).err());
+    problems.extend(token_file_problem(config));
+    if !config.memory {
+        problems.extend(data_folder_problem(&config.data));
+    }
+    problems.extend(descriptors::shortage(config));
+    for problem in &problems {
+        print_stderr(&format!("sayso: {problem}"));
+    }
+    if problems.is_empty() {
+        print_stdout("The configuration has no problems.\n")
+    } else {
+        ExitStatus::CannotRun
+    }
+}
+
+/// Returns why a hub with this configuration would be open to callers that it must not serve.
+pub(super) fn exposure_problems(config: &Config) -> Vec<String> {
+    let is_public = !config.listen.ip().is_loopback();
+    let is_reachable = is_public || config.behind_proxy;
+    let checks = [
+        (
+            config.open && is_reachable,
+            "--open accepts agents and listeners without a token, so it works on loopback only, without a proxy"
+                .to_owned(),
+        ),
+        (
+            config.compat && is_reachable,
+            "--compat accepts answers without a handshake, so it works on loopback only, without a proxy"
+                .to_owned(),
+        ),
+        (
+            is_public && config.tls_cert.is_none() && !config.behind_proxy,
+            format!(
+                "{} can be reached from other machines, and tokens must not cross the network unencrypted; use --tls-cert \
+                 and --tls-key, or --behind-proxy if a proxy in front of the hub terminates TLS",
+                config.listen
+            ),
+        ),
+    ];
+    checks.into_iter().filter_map(|(applies, problem)| applies.then_some(problem)).collect()
+}
+
+fn token_file_problem(config: &Config) -> Option<String> {
+    if config.open {
+        return None;
+    }
+    let path = match &config.tokens {
+        Some(path) => path.clone(),
+        None if config.memory => return None,
+        // The first start creates this file.
+        None => Some(config.data.join("tokens")).filter(|path| path.exists())?,
+    };
+    Tokens::load(&path).err().map(|error| error.to_string())
+}
+
+/// Returns why the hub cannot use its data folder, or that other users can read it.
+pub(super) fn data_folder_problem(path: &Path) -> Option<String> {
+    let name = path.display();
+    match std::fs::metadata(path) {
+        Ok(metadata) if !metadata.is_dir() => Some(format!("{name} is not a folder")),
+        Ok(metadata) => {
+            let mode = std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o777;
+            if mode & 0o077 != 0 {
+                return Some(format!(
+                    "{name}: other users can read it (mode {mode:o}); run chmod 700 {name}"
+                ));
+            }
+            access_problem(path)
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let existing = path.ancestors().skip(1).find(|parent| parent.exists());
+            access_problem(existing.unwrap_or(Path::new(".")))
+        }
+        Err(error) => Some(format!("{name}: {}", describe_io_error(&error))),
+    }
+}
+
+fn access_problem(folder: &Path) -> Option<String> {
+    let error = rustix::fs::access(folder, Access::WRITE_OK | Access::EXEC_OK).err()?;
+    Some(format!("cannot write to {}: {}", folder.display(), describe_io_error(&error.into())))
+}

@@ -1,0 +1,97 @@
+//! The control socket in the data folder, through which `sayso backup` asks the hub to keep the journal's file unchanged.
+//!
+//! Only the user who runs the hub can connect. A connection is a short dialogue of lines:
+//!
+//! 1. The client sends `pause`. The hub moves everything into the journal's file and answers `paused`.
+//! 2. The client copies the file, then sends `resume`. If the file has stayed unchanged, the hub answers `resumed`.
+//!
+//! Any other answer is an error message. The pause also ends if the client disconnects or takes too long. Connections
+//! are served one after another.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use hub::Principal;
+use hub::command::{HubCommand, HubReply};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+use wire::{HubHandle, UnixSocket};
+
+use crate::output::{describe_io_error, print_stderr};
+
+pub(crate) const PAUSE: &str = "pause";
+pub(crate) const PAUSED: &str = "paused";
+pub(crate) const RESUME: &str = "resume";
+pub(crate) const RESUMED: &str = "resumed";
+
+/// Maximum length of a line from a client.
+const MAX_LINE_BYTES: u64 = 64;
+
+/// Returns the path of the control socket.
+pub(crate) fn socket_path(data: &Path) -> PathBuf {
+    data.join("control.sock")
+}
+
+/// Creates the control socket. Without it the hub works, but cannot be backed up while it runs.
+pub(super) fn bind(data: &Path) -> Option<UnixSocket> {
+    let path = socket_path(data);
+    UnixSocket::bind(&path)
+        .inspect_err(|error| {
+            print_stderr(&format!(
+                "warning: sayso backup will not work while this hub runs: cannot listen on {}: {}",
+                path.display(),
+                describe_io_error(error)
+            ));
+        })
+        .ok()
+}
+
+/// Serves the connections.
+pub(super) async fn serve(socket: &UnixSocket, hub: &HubHandle, time_limit: Duration) {
+    loop {
+        let Ok(stream) = socket.accept().await else { return std::future::pending().await };
+        serve_backup(stream, hub, time_limit).await;
+    }
+}
+
+/// Serves one client. Always ends the pause that it started.
+async fn serve_backup(stream: UnixStream, hub: &HubHandle, time_limit: Duration) {
+    let mut stream = BufReader::new(stream);
+    let end = tokio::time::Instant::now() + time_limit;
+    if !receives(&mut stream, PAUSE, end).await {
+        return;
+    }
+    let paused = run_command(hub, HubCommand::PauseCheckpoints).await;
+    let is_paused = paused.is_ok();
+    send(&mut stream, paused.map(|()| PAUSED)).await;
+    let is_complete = is_paused && receives(&mut stream, RESUME, end).await;
+    let resumed = run_command(hub, HubCommand::ResumeCheckpoints).await;
+    if is_complete {
+        send(&mut stream, resumed.map(|()| RESUMED)).await;
+    }
+}
+
+async fn run_command(hub: &HubHandle, command: HubCommand) -> Result<(), String> {
+    match hub.ask(Principal::unauthenticated(), command).await {
+        HubReply::Done => Ok(()),
+        HubReply::Unavailable(reason) => Err(reason.to_string()),
+        _ => Err("the hub refused the command".to_owned()),
+    }
+}
+
+/// Returns whether the next line is `expected` and arrives in time.
+async fn receives(stream: &mut BufReader<UnixStream>, expected: &str, end: tokio::time::Instant) -> bool {
+    let mut line = String::new();
+    let mut limited = stream.take(MAX_LINE_BYTES);
+    let received = tokio::time::timeout_at(end, limited.read_line(&mut line)).await;
+    matches!(received, Ok(Ok(_))) && line.strip_suffix('\n') == Some(expected)
+}
+
+async fn send(stream: &mut BufReader<UnixStream>, outcome: Result<&str, String>) {
+    let line = match outcome {
+        Ok(line) => format!("{line}\n"),
+        Err(why) => format!("{why}\n"),
+    };
+    // If the client is gone, the pause ends anyway.
+    let _ = stream.write_all(line.as_bytes()).await;
+}

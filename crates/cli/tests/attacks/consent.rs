@@ -1,0 +1,254 @@
+//! Attempts to start a dangerous call without the consent of a person to exactly that call.
+
+use serde_json::{Value, json};
+
+use testing::http::{EventStream, TestClient, TestResponse};
+use testing::hub::HubProcess;
+use testing::messages::REPLY_CAPABILITIES;
+
+/// A hub, an agent with a session, and possibly a listener that can answer.
+struct Scenario {
+    _hub: HubProcess,
+    client: TestClient,
+    session: String,
+    listener: Option<(String, EventStream)>,
+}
+
+impl Scenario {
+    fn without_listener() -> Self {
+        Self::start(&[], false)
+    }
+
+    fn with_listener() -> Self {
+        Self::start(&[], true)
+    }
+
+    fn start(arguments: &[&str], has_listener: bool) -> Self {
+        let hub = HubProcess::start_in_memory_with(arguments);
+        let client = hub.client();
+        let listener = has_listener.then(|| {
+            let subscription = client.subscribe(REPLY_CAPABILITIES);
+            let stream = client.open_event_stream(&subscription, None);
+            (subscription, stream)
+        });
+        let session = client.start_session();
+        Self { _hub: hub, client, session, listener }
+    }
+
+    /// Asks a question about a dangerous call, with changes. `null` removes a member.
+    fn ask(&self, changes: &Value) -> TestResponse {
+        let body = edited(
+            &json!({
+                "summary_normal": "May I send 5 euro to Ben?", "action": "Send 5 euro to Ben.",
+                "consequence": "The money is gone.", "timeout_seconds": 120, "default_decision": "reject",
+                "risk_level": "high", "irreversible": true, "tool": "send",
+                "arguments": {"amount": 5, "to": "Ben"},
+            }),
+            changes,
+        );
+        self.ask_text(&body.to_string())
+    }
+
+    fn ask_text(&self, body: &str) -> TestResponse {
+        self.client.post(&format!("/agent/v1/sessions/{}/confirmations", self.session), body)
+    }
+
+    /// Asks, and lets the listener accept. Returns the reply token.
+    fn ask_and_accept(&self, changes: &Value) -> String {
+        let token = self.ask(changes).json_str("reply_token");
+        let (subscription, _) = self.listener.as_ref().unwrap();
+        assert_eq!(self.client.reply(subscription, &token, "accept").status, 204);
+        assert_eq!(self.outcome(&token)["decision"], "accept");
+        token
+    }
+
+    /// Waits for the outcome of a question.
+    fn outcome(&self, token: &str) -> Value {
+        let path = format!("/agent/v1/sessions/{}/replies/{token}?wait=60", self.session);
+        serde_json::from_str(&self.client.get(&path).body).unwrap()
+    }
+
+    /// Starts the dangerous call, with changes.
+    fn call(&self, token: &str, changes: &Value) -> TestResponse {
+        let event = json!({
+            "type": "aaep:agent.tool.invoked", "tool": "send", "tool_call_id": "call_1", "risk_level": "high",
+            "irreversible": true, "summary_normal": "Sending.", "reply_token": token,
+            "arguments": {"amount": 5, "to": "Ben"},
+        });
+        self.publish(&edited(&event, changes).to_string())
+    }
+
+    fn publish(&self, event: &str) -> TestResponse {
+        self.client.post(&format!("/agent/v1/sessions/{}/events", self.session), event)
+    }
+}
+
+fn edited(base: &Value, changes: &Value) -> Value {
+    let mut members = base.as_object().unwrap().clone();
+    for (name, value) in changes.as_object().unwrap() {
+        if value.is_null() {
+            members.remove(name);
+        } else {
+            members.insert(name.clone(), value.clone());
+        }
+    }
+    Value::Object(members)
+}
+
+fn assert_refused(response: &TestResponse, reason: &str) {
+    assert!(response.status == 422 && response.body.contains(reason), "{response:?}");
+}
+
+#[test]
+fn an_honest_call_after_an_accepted_question_is_allowed_once() {
+    let scenario = Scenario::with_listener();
+    let token = scenario.ask_and_accept(&json!({}));
+    assert_eq!(scenario.call(&token, &json!({})).status, 200);
+    assert_refused(&scenario.call(&token, &json!({"tool_call_id": "call_2"})), "AAEP-4.3.1-3");
+}
+
+#[test]
+fn silence_is_never_consent_to_a_high_risk() {
+    for scenario in [Scenario::without_listener(), Scenario::with_listener()] {
+        let reversible_high_risk = json!({"irreversible": false, "default_decision": "accept"});
+        assert_refused(&scenario.ask(&reversible_high_risk), "AAEP-6.4.1-4");
+    }
+}
+
+#[test]
+fn a_default_of_accept_covers_no_dangerous_call() {
+    let scenario = Scenario::without_listener();
+    let harmless = json!({"irreversible": false, "risk_level": "low", "default_decision": "accept"});
+    let token = scenario.ask(&harmless).json_str("reply_token");
+    let outcome = scenario.outcome(&token);
+    assert_eq!((&outcome["decision"], &outcome["by"]), (&json!("accept"), &json!("unreachable")));
+    for danger in [json!({}), json!({"irreversible": false}), json!({"risk_level": "low"})] {
+        assert_refused(&scenario.call(&token, &danger), "nobody answered");
+    }
+    assert_eq!(scenario.call(&token, &json!({"irreversible": false, "risk_level": "low"})).status, 200);
+}
+
+#[test]
+fn consent_covers_only_the_risk_that_the_person_heard() {
+    let scenario = Scenario::with_listener();
+    for told in [json!({"risk_level": "low"}), json!({"risk_level": "medium"}), json!({"risk_level": null})] {
+        let token = scenario.ask_and_accept(&told);
+        assert_refused(&scenario.call(&token, &json!({})), "not told that the risk is high");
+    }
+    for told in [json!({"irreversible": false}), json!({"irreversible": null})] {
+        let token = scenario.ask_and_accept(&told);
+        assert_refused(&scenario.call(&token, &json!({})), "not told that the action cannot be undone");
+    }
+}
+
+#[test]
+fn a_question_without_tool_and_arguments_covers_no_dangerous_call() {
+    let scenario = Scenario::with_listener();
+    for unbound in [json!({"tool": null, "arguments": null}), json!({"arguments": null})] {
+        let question = edited(&unbound, &json!({"action": "Water the plants."}));
+        let token = scenario.ask_and_accept(&question);
+        for arguments in [json!({"amount": 5_000_000}), Value::Null] {
+            let call = scenario.call(&token, &json!({"arguments": arguments}));
+            assert_refused(&call, "named no tool and arguments");
+        }
+    }
+}
+
+#[test]
+fn listeners_receive_the_arguments_that_an_answer_is_bound_to() {
+    let mut scenario = Scenario::with_listener();
+    scenario.ask(&json!({"arguments": {"amount": 5_000_000, "to": "Ben", "password": "hunter2"}}));
+    let (_, stream) = scenario.listener.as_mut().unwrap();
+    let question = loop {
+        let (_, _, event) = stream.next();
+        if event["type"] == "aaep:agent.awaiting.confirmation" {
+            break event;
+        }
+    };
+    let binding = &question["extensions"]["sayso"];
+    let expected = json!({"amount": 5_000_000, "to": "Ben", "password": "[redacted]"});
+    assert_eq!((&binding["tool"], &binding["arguments"]), (&json!("send"), &expected));
+    assert!(question.get("arguments").is_none(), "{question}");
+}
+
+#[test]
+fn arguments_that_are_too_long_to_be_heard_are_refused() {
+    let scenario =
+        Scenario::start(&["--questions-argument-bytes", "64", "--questions-argument-characters", "16"], true);
+    let items: Vec<u32> = (100..200).collect();
+    let refused = scenario.ask(&json!({"arguments": {"items": items}}));
+    assert!(refused.status == 400 && refused.body.contains("at most 64 bytes"), "{refused:?}");
+    // One long text is shortened instead; the answer is bound to the complete text.
+    let text = "x".repeat(10_000);
+    let token = scenario.ask_and_accept(&json!({"arguments": {"text": text}}));
+    assert_refused(&scenario.call(&token, &json!({"arguments": {"text": &text[1..]}})), "AAEP-4.3.1-3");
+    assert_eq!(scenario.call(&token, &json!({"arguments": {"text": text}})).status, 200);
+}
+
+#[test]
+fn consent_expires() {
+    let scenario = Scenario::start(&["--questions-consent-lifetime", "1s"], true);
+    let token = scenario.ask_and_accept(&json!({}));
+    // A question that expires after two seconds shows that this time has passed.
+    let clock = json!({"timeout_seconds": 2, "tool": null, "arguments": null, "action": "Wait."});
+    let clock = scenario.ask(&clock).json_str("reply_token");
+    assert_eq!(scenario.outcome(&clock)["by"], "timeout");
+    assert_refused(&scenario.call(&token, &json!({})), "has expired");
+}
+
+#[test]
+fn a_member_that_binds_a_call_is_refused_if_it_is_given_twice() {
+    let scenario = Scenario::with_listener();
+    let question = |extra: &str| {
+        format!(
+            r#"{{"summary_normal":"May I?","action":"Send 5 euro.","consequence":"It is gone.","timeout_seconds":120,"default_decision":"reject","risk_level":"high","irreversible":true,"tool":"send","arguments":{{"amount":5}}{extra}}}"#
+        )
+    };
+    for (name, extra) in
+        [("arguments", r#","arguments":{"amount":5000000}"#), ("tool", r#","tool":"wipe_disk""#)]
+    {
+        let refused = scenario.ask_text(&question(extra));
+        let expected = format!("{name} is given twice");
+        assert!(refused.status == 400 && refused.body.contains(&expected), "{refused:?}");
+    }
+    let token = scenario.ask_and_accept(&json!({}));
+    for (name, extra) in [
+        ("arguments", r#","arguments":{"amount":5000000}"#),
+        ("tool", r#","tool":"wipe_disk""#),
+        ("reply_token", r#","reply_token":"rpl_1""#),
+    ] {
+        let refused = scenario.publish(&format!(
+            r#"{{"type":"aaep:agent.tool.invoked","tool":"send","tool_call_id":"call_1","risk_level":"high","irreversible":true,"summary_normal":"Sending.","reply_token":"{token}","arguments":{{"amount":5,"to":"Ben"}}{extra}}}"#
+        ));
+        let expected = format!("{name} is given twice");
+        assert!(refused.status == 400 && refused.body.contains(&expected), "{refused:?}");
+    }
+    assert_eq!(scenario.call(&token, &json!({})).status, 200, "the consent was not spent");
+}
+
+#[test]
+fn numbers_that_a_double_would_round_cannot_be_bound() {
+    let scenario = Scenario::with_listener();
+    let question = |amount: &str| {
+        format!(
+            r#"{{"summary_normal":"May I?","action":"Send {amount}.","consequence":"It is gone.","timeout_seconds":120,"default_decision":"reject","risk_level":"high","irreversible":true,"tool":"send","arguments":{{"amount":{amount}}}}}"#
+        )
+    };
+    for amount in [
+        "9007199254740993.0",
+        "10000000000000000000001.0",
+        "0.1000000000000000055",
+        "1e-400",
+        "9007199254740993",
+    ] {
+        let refused = scenario.ask_text(&question(amount));
+        assert!(
+            refused.status == 400 && refused.body.contains("write it as a string"),
+            "{amount}: {refused:?}"
+        );
+    }
+    for amount in ["9007199254740992", "0.10", "5e2", "1.25"] {
+        let opened = scenario.ask_text(&question(amount));
+        assert_eq!(opened.status, 201, "{amount}: {opened:?}");
+    }
+}

@@ -1,0 +1,297 @@
+//! Limits per request, per token and per person. An agent cannot avoid them with what it writes into its requests.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use testing::cli::{create_token, run_sayso};
+use testing::http::{TestClient, TestResponse};
+use testing::hub::HubProcess;
+use testing::messages::{CONFIRMATION_BODY, REPLY_CAPABILITIES};
+
+use crate::serve::agent_websocket::AgentWebSocket;
+
+const START: &str = r#"{"summary_normal":"x","localization_hints":{"primary_language":"en"}}"#;
+const PROGRESS: &str =
+    r#"{"type":"aaep:agent.progress.updated","progress":{"percent":5},"summary_normal":"x"}"#;
+const END: &str = r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#;
+
+/// A hub with the agents `bank` and `post` and the listener `ada`, each with its own token.
+struct TokenHub {
+    hub: HubProcess,
+    _folder: tempfile::TempDir,
+    tokens: [String; 3],
+}
+
+impl TokenHub {
+    fn start(limits: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("tokens").to_str().unwrap().to_owned();
+        let agent = |name| create_token(&file, &["--role", "agent", "--name", name, "--agent-id", name]);
+        let tokens =
+            [agent("bank"), agent("post"), create_token(&file, &["--role", "listener", "--name", "ada"])];
+        let arguments = ["--memory", "--listen", "127.0.0.1:0", "--tokens", &file];
+        Self { hub: HubProcess::start(&[&arguments, limits].concat()), _folder: folder, tokens }
+    }
+
+    fn clients(&self) -> [TestClient; 3] {
+        self.tokens.each_ref().map(|token| self.hub.client().with_bearer(token))
+    }
+}
+
+fn publish(client: &TestClient, session: &str, events: &str) -> TestResponse {
+    client
+        .with_header("Content-Type: application/x-ndjson")
+        .post(&format!("/agent/v1/sessions/{session}/events"), events)
+}
+
+/// Starts a session that claims to be for this person.
+fn start_for(client: &TestClient, person: usize) -> String {
+    let start = START.replacen('{', &format!(r#"{{"requested_by":"user:{person}","#), 1);
+    client.post("/agent/v1/sessions", &start).json_str("session_id")
+}
+
+fn ask_in_new_session(client: &TestClient, person: usize) -> TestResponse {
+    let session = start_for(client, person);
+    client.post(&format!("/agent/v1/sessions/{session}/confirmations"), CONFIRMATION_BODY)
+}
+
+fn stored_bytes(folder: &Path) -> u64 {
+    let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().metadata().unwrap().len());
+    files.sum()
+}
+
+#[test]
+fn a_small_request_does_not_write_a_large_multiple_of_its_size() {
+    let folder = tempfile::tempdir().unwrap();
+    let hub = HubProcess::start_on_disk(folder.path());
+    let client = hub.client();
+    let start = |shared: Value| {
+        let mut body: Value = serde_json::from_str(START).unwrap();
+        body.as_object_mut().unwrap().extend(shared.as_object().unwrap().clone());
+        client.post("/agent/v1/sessions", &body.to_string())
+    };
+    // What is copied into every event is small.
+    for shared in [
+        json!({"producer": {"agent_id": "evil", "model": "m".repeat(1 << 20)}}),
+        json!({"producer": {"agent_id": "evil", "model": "m".repeat(257)}}),
+        json!({"producer": {"agent_id": "evil", "m".repeat(257): "x"}}),
+        json!({"producer": {"agent_id": "evil", "list": ["m".repeat(200), "m".repeat(200)]}}),
+        json!({"producer": {"agent_id": "e".repeat(257)}}),
+        json!({"localization_hints": {"primary_language": "en", "note": "m".repeat(1 << 20)}}),
+    ] {
+        let refused = start(shared);
+        assert_eq!(refused.status, 400, "{refused:?}");
+        assert!(refused.json_str("title").contains("at most 256 characters"), "{refused:?}");
+    }
+    let unknown_members = |count| (0..count).map(|number| (format!("m{number}"), json!("m".repeat(256))));
+    let refused = start(json!({"producer": unknown_members(8).collect::<Value>()}));
+    assert!(refused.status == 400 && refused.json_str("title").contains("2048 bytes"), "{refused:?}");
+
+    // The largest producer that the hub accepts.
+    let long = "m".repeat(256);
+    let manifest_uri = format!("https://evil.example/{}", "m".repeat(200));
+    let producer =
+        json!({"agent_id": "evil", "agent_name": long, "model": long, "manifest_uri": manifest_uri});
+    let session = start(json!({ "producer": producer })).json_str("session_id");
+    let before = stored_bytes(folder.path());
+    let request = [PROGRESS; 300].join("\n");
+    assert_eq!(publish(&client, &session, &request).status, 200);
+    let written = stored_bytes(folder.path()) - before;
+    assert!(written <= 64 * request.len() as u64, "{written} bytes for {}", request.len());
+}
+
+#[test]
+fn the_events_of_one_request_are_limited_with_their_envelopes() {
+    let hub = HubProcess::start_in_memory_with(&["--hub-bytes-per-request", "8KiB"]);
+    let client = hub.client();
+    let mut stream = client.open_event_stream(&client.subscribe("{}"), None);
+    let session = client.start_session();
+    let refused = publish(&client, &session, &[PROGRESS; 40].join("\n"));
+    assert_eq!(refused.status, 400, "{refused:?}");
+    assert!(refused.json_str("title").contains("8192 bytes with their envelopes"), "{refused:?}");
+    let refused = client.post(&format!("/agent/v1/sessions/{session}/output"), &"word ".repeat(2000));
+    assert_eq!(refused.status, 400, "{refused:?}");
+    // A refused request has no effect, and the session continues.
+    assert_eq!(publish(&client, &session, &format!("{PROGRESS}\n{END}")).status, 200);
+    let mut kinds = Vec::new();
+    while kinds.last().is_none_or(|kind| kind != "session.completed") {
+        kinds.push(stream.next().0);
+    }
+    assert_eq!(kinds.iter().filter(|kind| *kind == "progress.updated").count(), 1, "{kinds:?}");
+}
+
+#[test]
+fn a_full_batch_leaves_the_other_requests_to_the_next_one() {
+    let hub = HubProcess::start_in_memory_with(&["--hub-bytes-per-batch", "1"]);
+    let client = hub.client();
+    let session = client.start_session();
+    std::thread::scope(|scope| {
+        let publishers: Vec<_> = (0..8)
+            .map(|_| {
+                let (client, session) = (&client, &session);
+                scope.spawn(move || (0..20).map(|_| publish(client, session, PROGRESS).status).collect())
+            })
+            .collect();
+        for publisher in publishers {
+            let statuses: Vec<u16> = publisher.join().unwrap();
+            assert!(statuses.iter().all(|status| *status == 200), "{statuses:?}");
+        }
+    });
+    assert_eq!(publish(&client, &session, END).status, 200);
+}
+
+#[test]
+fn one_token_cannot_take_all_sessions() {
+    let scenario = TokenHub::start(&["--hub-sessions-per-principal", "5"]);
+    let [bank, post, _] = scenario.clients();
+    let sessions: Vec<_> = (0..5).map(|_| bank.start_session()).collect();
+    let refused = bank.post("/agent/v1/sessions", START);
+    assert_eq!(refused.status, 429, "{refused:?}");
+    assert!(refused.json_str("title").contains("at most 5 open sessions"), "{refused:?}");
+    post.start_session();
+    assert_eq!(publish(&bank, &sessions[0], END).status, 200);
+    bank.start_session();
+
+    // Without tokens, only the total counts.
+    let open_hub = HubProcess::start_in_memory_with(&["--hub-sessions-per-principal", "5"]);
+    for _ in 0..8 {
+        open_hub.client().start_session();
+    }
+}
+
+#[test]
+fn one_token_cannot_publish_without_limit_and_nothing_is_lost() {
+    let scenario = TokenHub::start(&["--hub-bytes-per-minute", "64KiB"]);
+    let [bank, post, ada] = scenario.clients();
+    let mut stream = ada.open_event_stream(&ada.subscribe(r#"{"coalesce_boundaries":["none"]}"#), None);
+    let (session, other) = (bank.start_session(), post.start_session());
+    let output = |number: usize| {
+        let path = format!("/agent/v1/sessions/{session}/output");
+        let text = format!("{number}. {}.\n", "word ".repeat(800));
+        bank.with_header(&format!("Idempotency-Key: {number}")).post(&path, &text)
+    };
+    // The limit may reset once, if a minute ends during the test.
+    let accepted = (0..64).take_while(|number| output(*number).status == 200).count();
+    let refused = output(accepted);
+    assert_eq!(refused.status, 429, "{refused:?}");
+    assert!(refused.json_str("title").contains("65536 bytes in a minute"), "{refused:?}");
+    assert!(accepted >= 12, "{accepted}");
+    assert_eq!(output(0).status, 200, "a repeated request gets its reply");
+    assert_eq!(publish(&post, &other, PROGRESS).status, 200, "another token is not affected");
+    let mut text = String::new();
+    while !text.contains(&format!("{}. word", accepted - 1)) {
+        let (_, _, event) = stream.next();
+        text += event["chunk"].as_str().unwrap_or_default();
+    }
+    assert!((0..accepted).all(|number| text.contains(&format!("{number}. word"))), "{text}");
+}
+
+#[test]
+fn idempotency_keys_cannot_grow_without_bound() {
+    let hub = HubProcess::start_in_memory_with(&[
+        "--retention-keys-per-principal",
+        "2",
+        "--retention-interval",
+        "100ms",
+    ]);
+    let start = |key: &str| {
+        hub.client().with_header(&format!("Idempotency-Key: {key}")).post("/agent/v1/sessions", START)
+    };
+    let refused = start(&"k".repeat(257));
+    assert_eq!(refused.status, 400, "{refused:?}");
+    assert!(refused.json_str("title").contains("at most 256 characters"), "{refused:?}");
+    assert_eq!(start(&"k".repeat(256)).status, 201);
+    let mut agent = AgentWebSocket::open(&hub);
+    let params = json!({"summary_normal": "x", "idempotency_key": "é".repeat(257)});
+    let refused = agent.call("session.start", &params)["error"].to_string();
+    assert!(refused.contains("at most 256 characters"), "{refused}");
+
+    // A new key displaces the oldest one.
+    let first = start("first").json_str("session_id");
+    let is_forgotten = |number: usize| {
+        start(&format!("later-{number}"));
+        start("first").json_str("session_id") != first
+    };
+    assert!((0..100_000).any(is_forgotten), "the oldest key is still stored");
+    // By default, a key is stored for one day, and a token has at most 100,000 of them.
+    let config = run_sayso(&["serve", "--print-config"], "").stdout;
+    assert!(config.contains("keys = \"1d\"") && config.contains("keys_per_principal = 100000"), "{config}");
+}
+
+#[test]
+fn a_person_is_not_flooded_with_questions_whatever_requested_by_says() {
+    let limits = ["--hub-questions-per-minute", "3", "--hub-total-questions-per-minute", "5"];
+    let scenario = TokenHub::start(&limits);
+    let [bank, post, ada] = scenario.clients();
+    let _stream = ada.open_event_stream(&ada.subscribe(REPLY_CAPABILITIES), None);
+    // The limit may reset once, if a minute ends during the test.
+    let refused = (0..8).map(|person| ask_in_new_session(&bank, person)).find(|asked| asked.status != 201);
+    let refused = refused.expect("a refused question");
+    assert_eq!(refused.status, 429, "{refused:?}");
+    assert!(refused.json_str("title").contains("at most 3 questions in a minute"), "{refused:?}");
+    // Another agent may still ask, but all agents together may not ask too much either.
+    assert_eq!(ask_in_new_session(&post, 0).status, 201);
+    let refused = (0..8)
+        .flat_map(|person| [ask_in_new_session(&post, person), ask_in_new_session(&bank, person)])
+        .find(|asked| asked.status != 201 && asked.json_str("title").contains("all agents together"));
+    assert_eq!(refused.expect("a question refused because of all agents").status, 429);
+}
+
+#[test]
+fn a_person_is_not_flooded_with_critical_events_whatever_requested_by_says() {
+    let scenario = TokenHub::start(&["--hub-criticals-per-minute", "3"]);
+    let [bank, _, ada] = scenario.clients();
+    let _stream = ada.open_event_stream(&ada.subscribe(REPLY_CAPABILITIES), None);
+    let critical = PROGRESS.replacen('{', r#"{"urgency":"critical","#, 1);
+    let shout = |person: usize| publish(&bank, &start_for(&bank, person), &critical);
+    // The limit may reset once, if a minute ends during the test.
+    let refused = (0..8).map(shout).find(|response| response.status != 200);
+    assert_eq!(refused.expect("a refused event").status, 429);
+}
+
+#[test]
+fn stored_data_is_bounded_by_default() {
+    let settings = |arguments: &[&str]| {
+        let config = run_sayso(&[&["serve", "--print-config"], arguments].concat(), "").stdout;
+        let value = |section: &str, name: &str| {
+            let (_, section) = config.split_once(&format!("[{section}]")).unwrap();
+            let line = section.lines().find(|line| line.starts_with(&format!("{name} = "))).unwrap();
+            line.split_once(" = ").unwrap().1.split('#').next().unwrap().trim().trim_matches('"').to_owned()
+        };
+        [
+            value("retention", "events"),
+            value("retention", "decisions"),
+            value("retention", "bytes"),
+            value("journal", "max_bytes"),
+        ]
+    };
+    assert_eq!(settings(&[]), ["none", "none", "8GiB", "16GiB"]);
+    assert_eq!(settings(&["--journal-max-bytes", "2GiB"]), ["none", "none", "1GiB", "2GiB"]);
+    assert_eq!(settings(&["--journal-max-bytes", "none"]), ["none", "none", "none", "none"]);
+    assert_eq!(settings(&["--retention-bytes", "none"]), ["none", "none", "none", "16GiB"]);
+    assert_eq!(settings(&["--memory"])[..3], ["1h", "1h", "256MiB"]);
+    let unlimited = ["--memory", "--retention-events", "none", "--retention-decisions", "2h"];
+    assert_eq!(
+        settings(&[&unlimited[..], &["--retention-bytes", "none"]].concat())[..3],
+        ["none", "2h", "none"]
+    );
+}
+
+#[test]
+fn an_abandoned_tool_completes_with_timeout() {
+    let hub = HubProcess::start_in_memory_with(&["--hub-lease", "100ms"]);
+    let client = hub.client();
+    let mut stream = client.open_event_stream(&client.subscribe(REPLY_CAPABILITIES), None);
+    let session = client.start_session();
+    let call =
+        r#"{"type":"aaep:agent.tool.invoked","tool":"look","tool_call_id":"call_1","summary_normal":"x"}"#;
+    assert_eq!(publish(&client, &session, call).status, 200);
+    let completed = loop {
+        let (kind, _, event) = stream.next();
+        if kind == "tool.completed" {
+            break event;
+        }
+    };
+    assert_eq!((&completed["tool_call_id"], &completed["status"]), (&json!("call_1"), &json!("timeout")));
+    assert_eq!(completed["summary_normal"], "The agent stopped responding. The tool had not finished.");
+}

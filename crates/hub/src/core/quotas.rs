@@ -1,0 +1,174 @@
+//! Limits for what one token, one request and one turn may use.
+//!
+//! An agent chooses its producer, its `requested_by` and its idempotency keys. So these limits count what the hub itself
+//! observes: the token that sent a request, the listeners that receive a question, and the bytes that a turn writes.
+
+use std::collections::BTreeSet;
+
+use aaep::SessionId;
+use aaep::json::{JsonKind, JsonValue};
+use aaep::shaping::ShapingTerms;
+
+use super::sessions::{KeyedRequest, LiveSession};
+use super::{Core, OwnedEntry, TurnContext};
+use crate::Principal;
+use crate::command::{HubReply, LimitReached, MalformedRequest};
+
+impl Core {
+    /// Starts the accounting of an agent's request. Returns a reply if the request must not be executed: its key was used
+    /// before, its key is too long, or its token has published too much in this minute.
+    pub(super) fn begin_request(
+        &mut self,
+        principal: &Principal,
+        keyed_request: Option<&KeyedRequest<'_>>,
+        context: &TurnContext,
+    ) -> Option<HubReply> {
+        self.staged.bytes_before_request = self.staged.bytes;
+        let max = self.limits.idempotency_key_chars;
+        if keyed_request.is_some_and(|(key, _)| key.chars().count() > max) {
+            return Some(MalformedRequest::IdempotencyKeyTooLong { max }.into());
+        }
+        // A repeated request publishes nothing, so it gets its reply even if the token has published too much.
+        if let Some(reply) = self.idempotent_reply(principal, keyed_request) {
+            return Some(reply);
+        }
+        let max = self.limits.bytes_per_minute;
+        let is_over_rate =
+            principal.has_token() && !self.byte_limiter.allows(&principal.name, 1, max, context.now);
+        is_over_rate.then(|| LimitReached::BytesPerMinute { max }.into())
+    }
+
+    /// Stores the reply to an agent's request under its idempotency key, and counts the bytes that the request writes.
+    pub(super) fn finish_request(
+        &mut self,
+        principal: &Principal,
+        keyed_request: Option<&KeyedRequest<'_>>,
+        reply: &HubReply,
+        context: &TurnContext,
+    ) {
+        if let Some((key, request)) = keyed_request
+            && let Some(response) = reply.to_json()
+        {
+            self.staged.bytes += key.len() + response.len();
+            self.staged.writes.push(OwnedEntry::ResponseStored {
+                principal: (&*principal.name).into(),
+                key: (*key).into(),
+                request: request.as_bytes().to_vec(),
+                response,
+                at: context.now,
+            });
+        }
+        if principal.has_token() {
+            let bytes = self.staged.bytes.saturating_sub(self.staged.bytes_before_request);
+            self.byte_limiter.record(&principal.name, bytes, context.now);
+        }
+    }
+
+    /// Refuses a request whose events are too large. The envelope of an event can be much larger than what the agent
+    /// sent, so the size of the request does not limit them.
+    pub(super) fn check_request_bytes(&self) -> Result<(), MalformedRequest> {
+        let max = self.limits.bytes_per_request;
+        if self.staged.bytes.saturating_sub(self.staged.bytes_before_request) > max {
+            return Err(MalformedRequest::ComposedTooLarge { max });
+        }
+        Ok(())
+    }
+
+    /// Whether the turn has staged so much that further requests must wait for the next turn.
+    pub(super) fn is_turn_full(&self) -> bool {
+        self.staged.bytes >= self.limits.bytes_per_turn
+    }
+
+    /// Checks an object that is copied into every event of a session.
+    pub(super) fn check_shared_object(
+        &self,
+        name: &'static str,
+        object: Option<&JsonValue<'_>>,
+    ) -> Result<(), MalformedRequest> {
+        let Some(object) = object else { return Ok(()) };
+        let max = self.limits.shared_member_chars;
+        let is_too_long = |value: &JsonValue<'_>| match value.kind() {
+            JsonKind::Text => value.text().is_none_or(|text| text.chars().count() > max),
+            _ => value.source().chars().count() > max,
+        };
+        if object.members().any(|(name, value)| is_too_long(&name) || is_too_long(&value)) {
+            return Err(MalformedRequest::SharedMemberTooLong { object: name, max });
+        }
+        let max = self.limits.shared_object_bytes;
+        if object.source().len() > max {
+            return Err(MalformedRequest::SharedObjectTooLarge { object: name, max });
+        }
+        Ok(())
+    }
+
+    pub(super) fn is_at_session_limit(&self, principal: &Principal) -> bool {
+        let max = self.limits.sessions_per_principal;
+        // If there are fewer than `max` sessions in total, they need not be counted.
+        principal.has_token()
+            && self.sessions.len() >= max
+            && self.sessions.values().filter(|live| *live.owner == *principal.name).count() >= max
+    }
+
+    /// Returns the rate limits that apply to a question of a session: for each person that it reaches, one for this agent
+    /// and one for all agents. Persons are told apart by their tokens, whatever the session's `requested_by` says.
+    pub(super) fn question_limits(&self, session: &SessionId, is_clarification: bool) -> Vec<RateLimit> {
+        let Some(live) = self.sessions.get(session) else { return Vec::new() };
+        let (max, total) = (self.limits.questions_per_minute, self.limits.total_questions_per_minute);
+        let listeners = self.principals_in_scope(live, |terms| {
+            if is_clarification { terms.answers_clarifications } else { terms.answers_confirmations }
+        });
+        let total_limits = listeners.iter().map(|listener| RateLimit {
+            key: format!("\u{1f}{listener}"),
+            max: total,
+            refusal: LimitReached::TotalQuestionsPerMinute { max: total },
+        });
+        let mut limits: Vec<_> = total_limits.collect();
+        limits.extend(rate_limits(live, &listeners, max, &LimitReached::QuestionsPerMinute { max }));
+        limits
+    }
+
+    /// Returns the rate limits that apply to the critical events of a session, one for each person that hears them.
+    pub(super) fn critical_limits(&self, session: &SessionId) -> Vec<RateLimit> {
+        let Some(live) = self.sessions.get(session) else { return Vec::new() };
+        let max = self.limits.criticals_per_minute;
+        let listeners = self.principals_in_scope(live, |_| true);
+        rate_limits(live, &listeners, max, &LimitReached::CriticalsPerMinute { max }).collect()
+    }
+
+    /// Returns the principals whose subscriptions receive the events of a session.
+    fn principals_in_scope(
+        &self,
+        live: &LiveSession,
+        is_affected: impl Fn(&ShapingTerms) -> bool,
+    ) -> BTreeSet<&str> {
+        self.subscriptions
+            .values()
+            .filter(|subscription| subscription.scope.covers(&live.agent, live.person.as_deref()))
+            .filter(|subscription| is_affected(&subscription.shaping_terms))
+            .map(|subscription| &*subscription.principal)
+            .collect()
+    }
+}
+
+/// A limit for one key of a [`PerMinuteLimiter`](super::rate_limit::PerMinuteLimiter).
+pub(super) struct RateLimit {
+    pub(super) key: String,
+    pub(super) max: usize,
+    /// The reply if the limit is reached.
+    pub(super) refusal: LimitReached,
+}
+
+/// Returns the limits between a session's agent and each listener. If nobody listens, there is one limit for the agent.
+fn rate_limits<'r>(
+    live: &'r LiveSession,
+    listeners: &'r BTreeSet<&str>,
+    max: usize,
+    refusal: &'r LimitReached,
+) -> impl Iterator<Item = RateLimit> + 'r {
+    let nobody = listeners.is_empty().then_some("");
+    listeners.iter().copied().chain(nobody).map(move |listener| RateLimit {
+        key: format!("{}\u{1f}{}\u{1f}{listener}", live.owner, live.agent),
+        max,
+        refusal: refusal.clone(),
+    })
+}

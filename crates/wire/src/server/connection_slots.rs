@@ -1,0 +1,200 @@
+//! The places for connections: how many are taken, by which addresses, and by callers that have not authenticated yet.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustc_hash::FxHashMap;
+use tokio::sync::Notify;
+
+use super::ServerLimits;
+use crate::telemetry::Telemetry;
+
+/// The connection slots of a server.
+#[derive(Debug)]
+pub(super) struct ConnectionSlots {
+    max_connections: usize,
+    max_per_address: usize,
+    /// Maximum number of connections that have not authenticated. The remaining places are reserved.
+    max_unauthenticated: usize,
+    state: Mutex<SlotState>,
+    telemetry: Arc<Telemetry>,
+}
+
+#[derive(Debug, Default)]
+struct SlotState {
+    open: usize,
+    per_address: FxHashMap<IpAddr, usize>,
+    /// The connections that have not authenticated, oldest first. Notifying one closes it.
+    unauthenticated: BTreeMap<u64, Arc<Notify>>,
+    next_id: u64,
+}
+
+impl ConnectionSlots {
+    pub(super) fn new(limits: &ServerLimits, telemetry: Arc<Telemetry>) -> Arc<Self> {
+        // At least half of the places are for everybody, also if the total was lowered to the limit on descriptors.
+        let reserved = limits.reserved_connections.min(limits.connections / 2);
+        Arc::new(Self {
+            max_connections: limits.connections,
+            max_per_address: limits.connections_per_address,
+            max_unauthenticated: limits.connections - reserved,
+            state: Mutex::default(),
+            telemetry,
+        })
+    }
+
+    /// Takes a slot for a connection from an address, if one is free. If callers that have not authenticated hold all
+    /// places that they may use, the oldest of them is closed in favour of the new one, which may authenticate. The returned
+    /// notification says that this connection was closed in the same way.
+    pub(super) fn acquire(
+        self: &Arc<Self>,
+        address: Option<IpAddr>,
+    ) -> Option<(ConnectionSlot, Arc<Notify>)> {
+        let address = address.map(network_of);
+        let mut state = self.state();
+        let from_address = address.and_then(|address| state.per_address.get(&address).copied()).unwrap_or(0);
+        if from_address >= self.max_per_address {
+            self.telemetry.record_connection(Some("connections_per_address"));
+            return None;
+        }
+        let has_reserved = self.max_unauthenticated < self.max_connections;
+        if has_reserved
+            && (state.open >= self.max_connections || state.unauthenticated.len() >= self.max_unauthenticated)
+            && let Some((_, oldest)) = state.unauthenticated.pop_first()
+        {
+            state.open -= 1;
+            oldest.notify_one();
+            self.telemetry.record_displaced_connection();
+        }
+        if state.open >= self.max_connections {
+            self.telemetry.record_connection(Some("connections"));
+            return None;
+        }
+        let (id, closed) = (state.next_id, Arc::new(Notify::new()));
+        state.next_id += 1;
+        state.open += 1;
+        state.unauthenticated.insert(id, closed.clone());
+        if let Some(address) = address {
+            *state.per_address.entry(address).or_default() += 1;
+        }
+        self.telemetry.record_connection(None);
+        self.telemetry.set_open_connections(state.open);
+        Some((ConnectionSlot { slots: self.clone(), id, address, is_authenticated: false }, closed))
+    }
+
+    fn state(&self) -> MutexGuard<'_, SlotState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A connection's slot. Dropping it frees the slot.
+#[derive(Debug)]
+pub struct ConnectionSlot {
+    slots: Arc<ConnectionSlots>,
+    id: u64,
+    address: Option<IpAddr>,
+    is_authenticated: bool,
+}
+
+impl ConnectionSlot {
+    /// Records that the caller has authenticated. From now on, the connection is not closed in favour of another one.
+    pub(super) fn mark_authenticated(&mut self) {
+        if !self.is_authenticated {
+            self.is_authenticated = self.slots.state().unauthenticated.remove(&self.id).is_some();
+        }
+    }
+}
+
+impl Drop for ConnectionSlot {
+    fn drop(&mut self) {
+        let mut state = self.slots.state();
+        // A connection that was closed in favour of another one no longer counts.
+        if self.is_authenticated || state.unauthenticated.remove(&self.id).is_some() {
+            state.open -= 1;
+        }
+        if let Some(address) = self.address
+            && let Some(count) = state.per_address.get_mut(&address)
+        {
+            *count -= 1;
+            if *count == 0 {
+                state.per_address.remove(&address);
+            }
+        }
+        self.slots.telemetry.set_open_connections(state.open);
+    }
+}
+
+/// Returns whether programs on this machine connect from this address. They share it, so it has no limit of its own.
+pub(super) fn is_own_machine(address: IpAddr) -> bool {
+    matches!(address.to_canonical(), IpAddr::V4(Ipv4Addr::LOCALHOST) | IpAddr::V6(Ipv6Addr::LOCALHOST))
+}
+
+/// Maps an IPv6 address to its /64 network, because a single caller usually has a whole /64.
+fn network_of(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
+        address @ IpAddr::V4(_) => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed test panics")]
+
+    use super::*;
+
+    fn slots(connections: usize, connections_per_address: usize, reserved: usize) -> Arc<ConnectionSlots> {
+        let limits = ServerLimits {
+            connections,
+            connections_per_address,
+            reserved_connections: reserved,
+            ..ServerLimits::default()
+        };
+        ConnectionSlots::new(&limits, Arc::default())
+    }
+
+    #[test]
+    fn a_freed_or_closed_slot_counts_once() {
+        let slots = slots(4, 9, 2);
+        let (mut authenticated, _) = slots.acquire(None).unwrap();
+        authenticated.mark_authenticated();
+        let strangers: Vec<_> = (0..9).map(|_| slots.acquire(None).unwrap()).collect();
+        assert_eq!(slots.state().open, 3);
+        assert_eq!(slots.state().unauthenticated.len(), 2);
+        drop(strangers);
+        assert_eq!(slots.state().open, 1);
+        let (mut closed, _) = slots.acquire(None).unwrap();
+        let _others = [slots.acquire(None).unwrap(), slots.acquire(None).unwrap()];
+        closed.mark_authenticated();
+        drop(closed);
+        assert_eq!(slots.state().open, 3, "a closed connection cannot authenticate");
+        drop(authenticated);
+        assert_eq!(slots.state().open, 2);
+    }
+
+    #[test]
+    fn callers_that_have_authenticated_are_never_closed_in_favour_of_others() {
+        let slots = slots(2, 9, 1);
+        let mut held = Vec::new();
+        for _ in 0..2 {
+            let (mut slot, _) = slots.acquire(None).unwrap();
+            slot.mark_authenticated();
+            held.push(slot);
+        }
+        assert!(slots.acquire(None).is_none());
+    }
+
+    #[test]
+    fn addresses_of_one_ipv6_network_share_a_limit() {
+        let slots = slots(10, 1, 0);
+        let acquire = |address: &str| slots.acquire(Some(address.parse().unwrap()));
+        let held = acquire("2001:db8::1");
+        assert!(held.is_some() && acquire("2001:db8::2").is_none());
+        let _other = acquire("2001:db8:0:1::1").unwrap();
+        drop(held);
+        assert!(acquire("2001:db8::2").is_some());
+        assert_eq!(slots.state().per_address.len(), 1, "addresses without connections are forgotten");
+        assert!(is_own_machine("::ffff:127.0.0.1".parse().unwrap()));
+        assert!(!is_own_machine("127.0.0.2".parse().unwrap()));
+    }
+}
