@@ -103,8 +103,8 @@ fn main() -> ExitCode {
         ["hear", "check"] => plan.add("hear", StageLane::Compile, &[], screen_reader::check),
         ["rules"] => add_rules_stage(&mut plan, 1),
         ["rules", step] if let Some(step) = parse_positive(step) => add_rules_stage(&mut plan, step),
-        ["fuzz"] => add_fuzz_stage(&mut plan, fuzz::RUNS),
-        ["fuzz", runs] if let Some(runs) = parse_positive(runs) => add_fuzz_stage(&mut plan, runs),
+        ["fuzz"] => add_fuzz_stage(&mut plan, &[], fuzz::RUNS),
+        ["fuzz", runs] if let Some(runs) = parse_positive(runs) => add_fuzz_stage(&mut plan, &[], runs),
         ["mutants", ref arguments @ ..] if let Some(selection) = MutationSelection::parse(arguments) => {
             plan.add("mutants", StageLane::Compile, &[], move |log| mutants::run(log, &selection));
         }
@@ -142,7 +142,8 @@ fn add_all_stages(plan: &mut Plan<'_>) {
     plan.cargo("examples in documentation", &[], &DOCUMENTATION_TESTS);
     plan.cargo("client alone", &[], &CLIENT_ALONE);
     plan.cargo("embedded alone", &[], &EMBEDDED_ALONE);
-    add_fuzz_stage(plan, fuzz::RUNS);
+    // Fuzzing keeps all processors busy, which can make speech late.
+    add_fuzz_stage(plan, &["speech"], fuzz::RUNS);
 }
 
 /// Adds the stages of a quick run, which finds most mistakes.
@@ -170,6 +171,6 @@ fn add_rules_stage(plan: &mut Plan<'_>, step: u64) {
     plan.add("rules switched off", StageLane::Test, &[], move |log| rule_switch_off::run(log, step));
 }
 
-fn add_fuzz_stage(plan: &mut Plan<'_>, runs: u64) {
-    plan.add("fuzz", StageLane::Compile, &[], move |log| fuzz::run(log, runs));
+fn add_fuzz_stage<'a>(plan: &mut Plan<'a>, after: &'a [&'a str], runs: u64) {
+    plan.add("fuzz", StageLane::Compile, after, move |log| fuzz::run(log, runs));
 }
