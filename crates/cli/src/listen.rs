@@ -1,6 +1,7 @@
 //! `sayso listen`: a terminal listener for a person.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use aaep::event::Verbosity;
 use clap::ValueEnum;
@@ -15,6 +16,9 @@ use crate::file::CommandError;
 use crate::hub_args::{HubArgs, build_runtime, shutdown_signal};
 use crate::manifest::load_trusted_keys;
 use crate::output::print_stderr;
+
+/// Default of `--answer-grace`.
+const DEFAULT_ANSWER_GRACE_SECONDS: u64 = listen::ANSWER_GRACE.as_secs();
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -41,6 +45,9 @@ pub(crate) struct Arguments {
     /// Refuse to listen to a hub whose manifest is not signed with one of the keys from --jwk.
     #[arg(long, requires = "jwk")]
     signed_only: bool,
+    /// Seconds that a question must be open before an answer without its number counts; 0 to 3600.
+    #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_ANSWER_GRACE_SECONDS, value_parser = clap::value_parser!(u64).range(0..=3600))]
+    answer_grace: u64,
     /// Print one JSON object per line, for programs.
     #[arg(long)]
     json: bool,
@@ -69,6 +76,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
         verbosity: arguments.verbosity.clone(),
         languages: arguments.languages.clone(),
         max_events_per_second: arguments.rate,
+        answer_grace: Duration::from_secs(arguments.answer_grace),
     };
     let trusted_keys = arguments.jwk.as_deref().map(load_trusted_keys).transpose()?;
     settings.manifest_policy =

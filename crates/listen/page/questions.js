@@ -12,6 +12,9 @@ const CONFIRMATION_TIMEOUT_MS = 10000;
 /** Maximum time for a question including all extensions, as a multiple of its original timeout. */
 const MAX_EXTENSION_FACTOR = 10;
 
+/** How long the dialog of a new question must be open before an answer counts, in milliseconds. An earlier answer was meant for something else. */
+export const ANSWER_GRACE_MS = 1000;
+
 export class Questions {
   #hub;
   #announcer;
@@ -77,11 +80,16 @@ export class Questions {
     return this.#open.size;
   }
 
-  #openDialog(question) {
+  /** Opens the dialog of a question. Answers count from `ANSWER_GRACE_MS` after `appearedAt`. */
+  #openDialog(question, appearedAt = performance.now()) {
     const previousFocus = document.activeElement;
     this.#dialog = new Dialog(question, {
       timeLeft: () => this.#timeLeft(question),
-      answer: (dialog, answer) => this.#answer(dialog, question, answer),
+      answer: (dialog, answer) => {
+        const isTooEarly = performance.now() - appearedAt < ANSWER_GRACE_MS;
+        if (isTooEarly) dialog.showError([ownText(phrases.questionJustAppeared), ...question.text]);
+        else this.#answer(dialog, question, answer);
+      },
       extend: (dialog) => this.#extend(dialog, question),
       stop: (dialog) => this.#stop(dialog, question),
       onPostponed: () => this.#announcer.announce({ parts: [ownText(phrases.questionStaysOpen)] }),
@@ -184,7 +192,8 @@ export class Questions {
     button.setAttribute("aria-labelledby", `${button.id} ${title.id}`);
     button.addEventListener("click", () => {
       question.postponed = false;
-      if (this.#dialog === undefined && this.#open.has(question.token)) this.#openDialog(question);
+      // The person has chosen this question, so an answer cannot be meant for another one.
+      if (this.#dialog === undefined && this.#open.has(question.token)) this.#openDialog(question, -Infinity);
     });
     item.append(title, button, createElement("p", { className: "sent" }));
     return item;

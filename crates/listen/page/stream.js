@@ -3,6 +3,7 @@
 // It reads the stream with `fetch`, because `EventSource` hides keep-alive comments and the reasons for refusals.
 
 import { phrases } from "./phrases.js";
+import { parseEvent } from "./question_call.js";
 import { SseParser } from "./sse.js";
 
 /** How long the stream may be silent before the page reconnects, in milliseconds. The hub sends a keep-alive every 15 seconds. */
@@ -167,7 +168,7 @@ export class HubStream {
     if (block.data === "") return;
     let value;
     try {
-      value = JSON.parse(block.data);
+      value = parseEvent(block.data);
     } catch {
       this.#handlers.unreadable();
       return;

@@ -10,7 +10,8 @@
 //   { session: session }          a session is new or has changed
 
 import { phrases } from "./phrases.js";
-import { agentName, asObject, describeEvent, eventKind, formatDuration, hubText, nameText, ownLeadIn, ownText, producerText, stateLabel, summaryText } from "./wording.js";
+import { MAX_SHORT_CALL_CHARS, readCall } from "./question_call.js";
+import { agentName, asObject, describeEvent, eventKind, formatDuration, hubText, isNameVerified, nameText, ownLeadIn, ownText, producerText, stateLabel, summaryText } from "./wording.js";
 
 /** Maximum number of event ids that are remembered to detect duplicates. */
 export const MAX_REMEMBERED_IDS = 20000;
@@ -153,8 +154,11 @@ export class Subscriber {
     this.#catchUp?.sessions.add(id);
     if (eventKind(event) === "session.started") {
       session.title = producerText(event, summaryText(event, "normal") ?? "");
+    }
+    if (eventKind(event) === "session.started" || isNameVerified(event)) {
       session.agent = agentName(event);
     }
+    if (isNameVerified(event)) session.verifiedProducer = producerKey(event);
     effects.push({ session });
     return session;
   }
@@ -262,6 +266,7 @@ export class Subscriber {
       return;
     }
     const question = createQuestion(event, session, this.verbosity);
+    question.agent = this.#isSameVerifiedAgent(event, session) ? session.agent : agentName(event);
     const askedAt = Date.parse(event.timestamp);
     question.askedAt = Number.isFinite(askedAt) ? askedAt : this.hubTime(now);
     question.deadline = Math.max(question.askedAt + question.timeoutSeconds * 1000, this.#earlyDeadlines.get(token) ?? 0);
@@ -273,6 +278,11 @@ export class Subscriber {
     session.lastAnnouncedAt = now;
     effects.push({ log: createLogEntry(event, session, "ask", question.text, now) }, { dropStates: session.id }, { opened: question });
     effects.push({ announce: { parts: question.text, critical: true, questionToken: token, session: session.id } });
+  }
+
+  /** Whether an event comes from the agent whose name the hub has verified for the session. */
+  #isSameVerifiedAgent(event, session) {
+    return session.verifiedProducer !== undefined && session.verifiedProducer === producerKey(event);
   }
 
   #closeQuestion(question, { decision, by }, now, effects) {
@@ -343,14 +353,21 @@ function createQuestion(event, session, verbosity) {
   const title = [producerText(event, subject ?? "")];
   const timeoutSeconds = Number.isFinite(event.timeout_seconds) ? event.timeout_seconds : 60;
   const text = [...title];
+  const call = isConfirmation ? readCall(event) : undefined;
+  const exactCall = call && nameText(phrases.exactCall(call.hasArguments ? call.text : `${call.text}, ${phrases.withoutArguments}`));
+  const isShort = call !== undefined && [...call.text].length <= MAX_SHORT_CALL_CHARS;
   if (isConfirmation) {
     if (event.consequence) text.push(producerText(event, event.consequence));
+    if (call?.isBound) text.push(isShort ? exactCall : ownText(phrases.exactCallInDialog));
     text.push(ownText(describeRisk(event)));
+    if (isDangerous(event) && !call?.isBound) text.push(ownText(phrases.answerNotBound));
   } else if (event.context) {
     text.push(producerText(event, event.context));
   }
   const defaultDecision = isConfirmation ? (event.default_decision === "accept" ? "accept" : "reject") : "other";
   const body = [...text];
+  // The dialog shows the whole call, even if it is too long to be announced.
+  if (call?.isBound && !isShort) body.splice(-1, 0, exactCall);
   const summary = summaryText(event, verbosity);
   // The summary repeats the question in other words, so it is shown only at the verbosity `detailed`.
   const details = verbosity !== "detailed" || summary === undefined || summary === subject ? [] : [producerText(event, summary)];
@@ -378,6 +395,15 @@ function createQuestion(event, session, verbosity) {
     extensionRequested: false,
     outcome: undefined,
   };
+}
+
+function isDangerous(event) {
+  return event.risk_level === "high" || event.irreversible === true || event.reversibility === "irreversible";
+}
+
+function producerKey(event) {
+  const { agent_id: id, agent_name: name } = asObject(event.producer);
+  return JSON.stringify([id, name]);
 }
 
 function describeRisk(event) {

@@ -1,7 +1,7 @@
 // Turns events into text: a list of parts, each with its language and direction. The producer's text and the page's own text never
 // share a part.
 
-import { phrases } from "./phrases.js";
+import { ALL_LANGUAGES, phrases } from "./phrases.js";
 
 /** Creates a part for the page's own text, in the current language. */
 export function ownText(text) {
@@ -78,10 +78,21 @@ export function stateLabel(name) {
   return phrases.unknownState(sanitize(String(name)).replaceAll("_", " "));
 }
 
-/** Returns the agent's name, or its id if it has no name. */
-export function agentName(event) {
+/** Returns the agent's name, or its id if it has no name. A name that the hub has not verified is followed by the id. */
+export function agentName(event, isVerified = isNameVerified(event)) {
   const producer = asObject(event.producer);
-  return sanitize(String(producer.agent_name || producer.agent_id || phrases.unnamedAgent));
+  const name = sanitize(String(producer.agent_name || producer.agent_id || phrases.unnamedAgent));
+  const id = sanitize(String(producer.agent_id ?? ""));
+  const fold = (text) => text.toLowerCase().replace(/[\s_-]/g, "");
+  if (isVerified || id === "" || fold(name) === fold(id)) return name;
+  // A name must not look like it contains the id.
+  const imitatesId = ALL_LANGUAGES.some((one) => name.toLowerCase().includes(one.agentIdLabel));
+  return phrases.agentWithId(imitatesId ? phrases.unnamedAgent : name.replace(/[()[\]\uff08\uff09]/g, " "), id);
+}
+
+/** Whether the hub has verified the name of the agent that sent this event. Agents cannot set this extension. */
+export function isNameVerified(event) {
+  return asObject(asObject(event.extensions).sayso).verified_name === true;
 }
 
 /** Returns the event type without its prefix, which is either compact or a URL. */

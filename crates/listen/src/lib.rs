@@ -39,4 +39,7 @@ pub use phrases::Phrases;
 pub use recent_ids::RecentIds;
 pub use sanitize::sanitize;
 pub use speech_synthesizer::SpeechSynthesizer;
-pub use subscriber::{AnswerError, ListenerQuestion, ObservedSession, Preferences, QuestionBody, Subscriber};
+pub use subscriber::{
+    ANSWER_GRACE, AnswerError, ListenerQuestion, ObservedSession, Preferences, QuestionBody, QuestionCall,
+    Subscriber,
+};

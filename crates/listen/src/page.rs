@@ -41,6 +41,7 @@ const FILES: &[(&str, &str, &str)] = files![
     SCRIPT "sse.js",
     SCRIPT "stream.js",
     SCRIPT "questions.js",
+    SCRIPT "question_call.js",
     SCRIPT "sessions.js",
     SCRIPT "log.js",
     SCRIPT "controls.js",

@@ -60,6 +60,10 @@ impl ListenProcess {
         tcsetattr(&device, OptionalActions::Now, &modes).unwrap();
         let mut command = Command::new(binary());
         command.args(["listen", url]).args(arguments).env_remove("SAYSO_TOKEN");
+        if !arguments.contains(&"--answer-grace") {
+            // A test answers faster than a person, and it reads the question first.
+            command.args(["--answer-grace", "0"]);
+        }
         let command = configure(command.stdin(device).stdout(open_device()).stderr(open_device()));
         #[allow(clippy::zombie_processes, reason = "dropping the `ListenProcess` waits for the process")]
         let child = command.spawn().unwrap();

@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
     let preferences = Preferences {
         verbosity: arguments.verbosity.clone(),
         languages: arguments.languages.clone(),
-        max_events_per_second: None,
+        ..Preferences::default()
     };
     let can_answer = !arguments.no_questions;
     let request = move |context| client::recording_request(&preferences, can_answer, &context);

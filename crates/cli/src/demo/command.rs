@@ -88,6 +88,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
         languages => languages.to_vec(),
     };
     let is_interactive = std::io::stdin().is_terminal();
+    if !is_interactive {
+        // The input pacer sends each line only after the question was announced.
+        settings.preferences.answer_grace = Duration::ZERO;
+    }
     let answer_timeout = match answer_mode {
         AnswerMode::Person | AnswerMode::Accept => DemoLimits::default().answer_timeout,
         AnswerMode::Reject | AnswerMode::LetExpire => UNATTENDED_ANSWER_TIMEOUT,

@@ -73,7 +73,7 @@ fn narrate_recording(arguments: &Arguments) -> Result<ExitStatus, String> {
     let preferences = Preferences {
         verbosity: arguments.verbosity.clone(),
         languages: arguments.languages.clone(),
-        max_events_per_second: None,
+        ..Preferences::default()
     };
     let io_error = |error: io::Error| format!("cannot play {name}: {}", describe_io_error(&error));
     let mut out = io::stdout().lock();

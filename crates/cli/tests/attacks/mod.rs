@@ -4,5 +4,6 @@ mod connections;
 mod consent;
 mod identity;
 mod limits;
+mod listening;
 mod serving;
 mod storage;

@@ -37,6 +37,14 @@ pub(crate) fn wait_for_question(page: &mut Page) {
     page.press("y");
     assert_eq!(page.evaluate(&format!("{DIALOG} != null")), true);
     assert!(page.focused_node().starts_with("dialog "), "{}", page.focused_node());
+    pass_answer_grace(page);
+}
+
+/// Advances the page's clock, so that an answer to the open question counts.
+pub(crate) fn pass_answer_grace(page: &mut Page) {
+    page.run_script(
+        "{ const earlier = performance.now.bind(performance); performance.now = () => earlier() + 1000; }",
+    );
 }
 
 fn wait_until_closed(page: &mut Page) {
@@ -76,6 +84,26 @@ fn a_confirmation_can_be_accepted_by_keyboard() {
     ];
     assert_eq!(announcements(&mut page), expected, "each announcement must occur once and in order");
     check_state(&mut page, "accepted");
+}
+
+#[test]
+#[ignore = "needs a browser: cargo xtask browser"]
+fn an_answer_to_a_question_that_has_just_appeared_is_not_sent() {
+    let (hub, mut browser) = (HubProcess::start_in_memory(), Browser::start());
+    let mut page = open_listening_page(&hub, &mut browser);
+    page.run_script("performance.now = () => 0");
+    let client = hub.client();
+    let session = client.start_session();
+    let token = client.ask_confirmation(&session);
+    page.wait_until(&format!("{DIALOG} != null"));
+    tab_to(&mut page, "button \"Yes, accept it\"");
+    page.press("Enter");
+    wait_for_announcement(&mut page, "This question has only just appeared, so nothing was sent.");
+    let pending = client.get(&format!("/agent/v1/sessions/{session}/replies/{token}?wait=0"));
+    assert_eq!(pending.body, r#"{"status":"pending"}"#);
+    pass_answer_grace(&mut page);
+    page.press("Enter");
+    assert_eq!(read_decision(&client, &session, &token).0, "accept");
 }
 
 #[test]

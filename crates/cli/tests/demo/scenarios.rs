@@ -26,6 +26,7 @@ fn an_accepted_transfer_is_announced_completely() {
         "session: Demo assistant has started. Preparing a demo transfer.",
         "ask: Question 1 from Demo assistant: Transfer 20 euros from the demo account to Ada.",
         "ask: Result: The money leaves the demo account at once. No real money moves.",
+        "ask: Exactly: transfer money, amount 20.00, currency EUR, from demonstration, to Ada.",
         "ask: High risk. This cannot be undone.",
         "ask: You have …",
         "ask: Type the whole word yes or no.",

@@ -2,7 +2,7 @@
 
 mod answers;
 mod connection;
-mod fake_hub;
+pub(crate) mod fake_hub;
 mod hostile_producer;
 mod json_and_auto;
 mod languages;

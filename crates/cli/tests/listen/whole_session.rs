@@ -61,6 +61,7 @@ fn a_session_is_printed_line_by_line() {
             "agent: local is thinking.",
             "ask: Question 1 from local: Send 5 euro to Ben.",
             "ask: Result: It cannot be undone.",
+            "ask: Exactly: send, amount 5.00.",
             "ask: High risk.",
             "ask: You have 2 minutes. Without an answer, it will not be done.",
             "ask: Type the whole word yes or no.",

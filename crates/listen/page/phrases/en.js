@@ -33,6 +33,9 @@ export const en = {
   },
   unknownState: (name) => `State ${name}`,
   unnamedAgent: "An agent",
+  // A name that the hub has not verified.
+  agentIdLabel: "agent id",
+  agentWithId: (name, id) => `${name} (agent id ${id})`,
   hasStarted: "has started:",
   newSession: "a new session.",
   finished: "Finished:",
@@ -78,6 +81,10 @@ export const en = {
   riskUnknown: "The agent does not say how risky this is.",
   // `irreversibleInAgentText` is a sentence that agents often use. If the question contains it, the page does not add `irreversible`.
   reversibility: { irreversible: "This cannot be undone.", reversible: "This can be undone.", withEffort: "This is hard to undo.", irreversibleInAgentText: "It cannot be undone." },
+  exactCall: (call) => `Exactly: ${call}.`,
+  withoutArguments: "without arguments",
+  exactCallInDialog: "The dialog shows the exact call.",
+  answerNotBound: "Your answer is not tied to one exact call.",
   tooManyQuestions: (max) => `More than ${max} questions are open, so a new one is not shown. Without an answer, it will not be done.`,
   moreQuestionsArrived: (more, open) => `${more} more questions arrived. ${open} are open; they are in the list of questions.`,
   anotherQuestionFrom: "Another question from",
@@ -105,6 +112,7 @@ export const en = {
   close: "Close",
   answerRequired: "Give an answer first.",
   notANumber: "That is not a number.",
+  questionJustAppeared: "This question has only just appeared, so nothing was sent. Hear it first, then answer again:",
   answerSent: "Your answer was sent.",
   answerNotSent: "Your answer was not sent.",
   stillOpen: "The question is still open.",

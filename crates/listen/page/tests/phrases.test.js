@@ -120,12 +120,12 @@ test("in Spanish every text of the page is Spanish and tagged as Spanish", () =>
   assert.deepEqual(
     effects.filter((effect) => effect.announce).map((effect) => joinParts(effect.announce.parts)),
     [
-      "Banco ha empezado: una sesión nueva.",
+      "Banco (id de agente bank) ha empezado: una sesión nueva.",
       "Pensando.",
       "Herramienta: usando fetch.",
       "La herramienta fetch no terminó:",
       "Paso 1 de 2.",
-      "Enviar 5 euros a Ben. El dinero sale de la cuenta. Riesgo alto. Esto no se puede deshacer. Tiene 2 minutos. Sin respuesta, no se hará.",
+      "Enviar 5 euros a Ben. El dinero sale de la cuenta. Riesgo alto. Esto no se puede deshacer. Su respuesta no está ligada a una llamada exacta. Tiene 2 minutos. Sin respuesta, no se hará.",
       "Tiempo restante para responder, cerca de 60 segundos: Enviar 5 euros a Ben",
       "Nadie respondió a tiempo, así que se rechazó esto: Enviar 5 euros a Ben",
       "Evento something else: algo que esta página no conoce.",

@@ -31,7 +31,7 @@ test("a question announces its action, consequence, risk, time limit and default
   const question = effects.find((effect) => effect.opened).opened;
   assert.equal(
     joinParts(question.text),
-    "Send 5 euro to Ben. The money is gone. High risk. This cannot be undone. You have 2 minutes. Without an answer, it will not be done.",
+    "Send 5 euro to Ben. The money is gone. High risk. This cannot be undone. Your answer is not tied to one exact call. You have 2 minutes. Without an answer, it will not be done.",
   );
   const { announce } = effects.find((effect) => effect.announce?.questionToken);
   assert.equal(announce.questionToken, "rpl_1");

@@ -155,6 +155,7 @@ mod tests {
             verbosity: Verbosity::Terse,
             languages: vec!["yo".to_owned()],
             max_events_per_second: Some(5),
+            ..Preferences::default()
         };
         let first = SubscribeContext::default();
         assert_eq!(

@@ -54,6 +54,8 @@ catalogue! {
         hub_revoked_token: "The hub no longer accepts your token.",
         hub_ended_subscription: "The hub ended the subscription.",
         // Questions.
+        /// Precedes an agent's id, as a part of a sentence.
+        agent_id_label: "agent id",
         action_label: "What it wants to do:",
         consequence_label: "Result:",
         question_reason_label: "Why it asks:",
@@ -68,6 +70,11 @@ catalogue! {
         reversibility_unknown: "It may not be possible to undo this.",
         /// How agents say the same as `irreversible` in their own text; then it is not repeated.
         irreversible_in_agent_text: "It cannot be undone.",
+        /// A call without arguments, at the end of a sentence.
+        without_arguments: "without arguments",
+        /// For a call that is too long for the question itself.
+        exact_call_in_details: "Type details to hear the exact call.",
+        answer_not_bound: "Your answer is not tied to one exact call.",
         default_is_accept: "Without an answer, it will be done.",
         default_is_reject: "Without an answer, it will not be done.",
         /// Precedes the default answer.
@@ -254,8 +261,13 @@ catalogue! {
         // Questions.
         /// The question follows.
         question_label(number: u32, agent: &str): "Question {number} from {agent}:",
+        /// A name that nobody confirms.
+        agent_with_id(name: &str, id: &str): "{name} (agent id {id})",
+        agent_id_is(id: &str): "The agent's id is {id}.",
         choice(number: usize): "Choice {number}:",
         agent_adds(what: &str): "The agent adds: {what}",
+        exact_call(call: &str): "Exactly: {call}.",
+        uses_tool(tool: &str): "It would use {tool}.",
         time_left(left: &str): "You have {left}.",
         time_limit_was(time: &str): "The time limit was {time}.",
         type_option(option: &str): "Type {option}.",
@@ -298,6 +310,7 @@ catalogue! {
         enter_one_open(number: u32, left: &str): "Enter alone does not answer. Question {number} stays open for another {left}; type repeat to hear it.",
         enter_several_open(count: usize, numbers: &str): "Enter alone does not answer. {count} questions are open: {numbers}.",
         question_not_open(number: u32): "Question {number} is not open. Nothing was sent.",
+        question_just_appeared(number: u32): "Question {number} has only just appeared, so nothing was sent. Hear it first, then answer again.",
         questions_just_changed(number: u32, typed: &str): "The open questions have just changed, so nothing was sent. To answer question {number}, type: {typed} {number}.",
         which_question(numbers: &str, typed: &str, number: u32): "Which question? Nothing was sent. Questions {numbers} are open. Add the number, like this: {typed} {number}.",
         /// How to answer follows.

@@ -45,6 +45,7 @@ impl Subscriber {
                 if let Some(session) = self.session_mut(&session) {
                     session.set_topic(summary_text);
                 }
+                let agent = self.identify_agent(event).label(phrases);
                 let text = wording::join_sentences(&[&phrases.session_started(&agent), summary_text]);
                 self.announce(event_announcement(phrases, event, AnnouncementKind::Session, text));
             }

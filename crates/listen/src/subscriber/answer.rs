@@ -9,6 +9,7 @@ use seal::UnixMillis;
 
 use super::announce::event_announcement;
 use super::question::{ListenerQuestion, QuestionBody};
+use super::question_call::QuestionCall;
 use super::{OVERDUE_GRACE_MS, Subscriber, hub_extension_texts, wording};
 use crate::phrases::TypedCommand;
 use crate::{Announcement, AnnouncementKind, Phrases};
@@ -75,6 +76,7 @@ impl Subscriber {
         question.is_answered = true;
         question.decision = Some(decision.clone());
         let reply = ConfirmationReply::new(question.reply_token.clone(), decision, subscription, timestamp);
+        self.track_answer_target(now);
         Ok(Message::ConfirmationReply(reply).to_json())
     }
 
@@ -94,6 +96,7 @@ impl Subscriber {
             parse_response(self.phrases, question, input.trim()).ok_or(AnswerError::UnsupportedAnswer)?;
         question.is_answered = true;
         let reply = ClarificationReply::new(question.reply_token.clone(), response, subscription, timestamp);
+        self.track_answer_target(now);
         Ok(Message::ClarificationReply(reply).to_json())
     }
 
@@ -130,6 +133,8 @@ impl Subscriber {
             question.is_answered = false;
             question.decision = None;
         }
+        // The person has known this question for a while, so there is no grace time.
+        self.track_answer_target(UnixMillis::MIN);
     }
 
     /// Clears requests that did not reach the hub, after the person was informed.
@@ -169,6 +174,24 @@ impl Subscriber {
         matches!(only.body, QuestionBody::Clarification { .. }).then_some(only)
     }
 
+    /// Whether it is too early to answer a question without its number, because the question has just appeared or has just
+    /// become the only open one. The answer was probably meant for what the person heard before.
+    pub fn has_just_appeared(&self, number: u32, now: UnixMillis) -> bool {
+        let opened_at = self.question(number).map(|question| question.opened_at);
+        let target_since = self.answer_target.filter(|(target, _)| *target == number).map(|(_, since)| since);
+        let grace_ms = i64::try_from(self.preferences.answer_grace.as_millis()).unwrap_or(i64::MAX);
+        opened_at.max(target_since).is_some_and(|since| now.millis_since(since) < grace_ms)
+    }
+
+    /// Records when the question that an answer without a number is for has changed.
+    fn track_answer_target(&mut self, now: UnixMillis) {
+        let mut open = self.questions.iter().filter(|question| !question.is_answered);
+        let target = open.next().filter(|_| open.next().is_none()).map(|question| question.number);
+        if target != self.answer_target.map(|(number, _)| number) {
+            self.answer_target = target.map(|number| (number, now));
+        }
+    }
+
     fn question(&self, number: u32) -> Option<&ListenerQuestion> {
         self.questions.iter().find(|question| question.number == number)
     }
@@ -189,6 +212,9 @@ impl Subscriber {
 
     /// Opens a question, announces it and makes it answerable.
     pub(super) fn open_question(&mut self, mut question: ListenerQuestion, event: &Event, now: UnixMillis) {
+        let call =
+            Some(event).filter(|_| self.has_hub).and_then(|event| QuestionCall::read(self.phrases, event));
+        question.add_hub_facts(self.phrases, &self.identify_agent(event), call);
         if let Some(known) = self.questions.iter().find(|known| known.reply_token == question.reply_token) {
             let text = self.phrases.question_reworded(known.number);
             let mut again = event_announcement(self.phrases, event, AnnouncementKind::Error, text);
@@ -228,6 +254,7 @@ impl Subscriber {
             session.set_topic(question.prompt_text());
         }
         self.questions.push(question);
+        self.track_answer_target(now);
         self.announce(announcement);
     }
 
@@ -337,6 +364,7 @@ impl Subscriber {
         if !question.is_answered {
             self.last_unexpected_close = Some(now);
         }
+        self.track_answer_target(now);
         self.announce(question_announcement(self.phrases, question, AnnouncementKind::Answer, text));
     }
 

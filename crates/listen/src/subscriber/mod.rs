@@ -1,11 +1,14 @@
 //! The core of a listener: events go in, announcements and questions come out.
 //!
+//! - `agent_identity`: who an agent is, and whether the hub confirms it.
 //! - `announce`: decides what to announce about each event, and when; `wording`: composes the sentences.
-//! - `question`: open questions; `answer`: replies to them; `deadline_notices`: what the hub reports about their deadlines.
+//! - `question`: open questions; `question_call`: the call that a question is about; `answer`: replies to questions;
+//!   `deadline_notices`: what the hub reports about their deadlines.
 //! - `observed_session`: the state of one session, and which part of its outputs was received.
 //! - `gap_recovery`: handles a lost connection and the recovery after it.
 //! - `hub_trust`: the hub's verified identity; `flood_detector`: detects producers that exceed the agreed rate.
 
+mod agent_identity;
 mod announce;
 mod answer;
 mod deadline_notices;
@@ -14,23 +17,27 @@ mod gap_recovery;
 mod hub_trust;
 mod observed_session;
 mod question;
+mod question_call;
 #[cfg(test)]
 mod tests;
 mod wording;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use aaep::event::{Event, Payload, Verbosity};
-use aaep::json::{JsonKind, Tape};
+use aaep::json::{JsonKind, JsonValue, Tape};
 use aaep::message::{Boundary, EventFilters, Message};
 use aaep::shaping::{self, Shaper, ShapingTerms};
 use aaep::{SessionId, SubscriptionId};
 use seal::UnixMillis;
 
+use agent_identity::AgentIdentity;
 pub use answer::AnswerError;
 pub use observed_session::ObservedSession;
 pub use question::{ListenerQuestion, QuestionBody};
+pub use question_call::QuestionCall;
 
 use crate::{Announcement, AnnouncementKind, ManifestStatus, Phrases, RecentIds, SubscriberLimits, sanitize};
 use flood_detector::FloodDetector;
@@ -45,8 +52,13 @@ seal::defaults! {
         pub languages: Vec<String> = vec!["en".to_owned()],
         /// Maximum number of events per second. The subscriber enforces it if the producer does not.
         pub max_events_per_second: Option<u64> = None,
+        /// How long a question must be open before an answer that does not name it counts.
+        pub answer_grace: Duration = ANSWER_GRACE,
     }
 }
+
+/// Default of [`Preferences::answer_grace`]. An answer that arrives earlier was probably meant for what was heard before.
+pub const ANSWER_GRACE: Duration = Duration::from_secs(1);
 
 /// Receives events and messages and produces announcements for a person. It announces each event once.
 ///
@@ -84,7 +96,11 @@ pub struct Subscriber {
     early_deadlines: VecDeque<(String, UnixMillis)>,
     /// When a question was last closed for another reason than this person's answer.
     last_unexpected_close: Option<UnixMillis>,
+    /// The question that an answer without a number is for, and since when.
+    answer_target: Option<(u32, UnixMillis)>,
     subscription_id: Option<SubscriptionId>,
+    /// Whether a hub wrote `extensions.sayso`. A producer without a hub could write anything into it.
+    has_hub: bool,
     /// The result of checking the hub's manifest, if it was checked.
     manifest_status: Option<ManifestStatus>,
     flood_detector: FloodDetector,
@@ -116,7 +132,9 @@ impl Subscriber {
             last_question_number: 0,
             early_deadlines: VecDeque::new(),
             last_unexpected_close: None,
+            answer_target: None,
             subscription_id: None,
+            has_hub: true,
             manifest_status: None,
             flood_detector: FloodDetector::default(),
             is_replay: false,
@@ -155,6 +173,12 @@ impl Subscriber {
     pub fn set_subscription(&mut self, subscription: SubscriptionId) {
         self.subscription_id = Some(subscription);
         self.flood_detector.restart_with_grace();
+    }
+
+    /// Sets whether there is a hub. Without one, nothing that the producer says about itself is verified, and no answer is
+    /// bound to a call.
+    pub fn set_has_hub(&mut self, has_hub: bool) {
+        self.has_hub = has_hub;
     }
 
     /// Returns the sessions that have not ended, in order of their first event.
@@ -272,7 +296,8 @@ impl Subscriber {
             return;
         }
         self.check_rate(&event, now);
-        let index = self.session_index(&event, now);
+        let identity = self.identify_agent(&event);
+        let index = self.session_index(&event, identity, now);
         let agent = event.envelope.producer.agent_id.clone();
         let outputs = self.limits.outputs_per_session;
         let mut is_out_of_order = false;
@@ -335,9 +360,13 @@ impl Subscriber {
     }
 
     /// Returns the index of the event's session, which is added if it is new.
-    fn session_index(&mut self, event: &Event, now: UnixMillis) -> usize {
+    fn session_index(&mut self, event: &Event, identity: AgentIdentity, now: UnixMillis) -> usize {
         let id = &event.envelope.session_id;
         if let Some(at) = self.sessions.iter().position(|session| session.id == *id) {
+            if let Some(session) = self.sessions.get_mut(at).filter(|_| identity.is_verified) {
+                session.agent_name = identity.label(self.phrases);
+                session.identity = identity;
+            }
             return at;
         }
         if self.sessions.len() >= self.limits.sessions {
@@ -353,7 +382,8 @@ impl Subscriber {
             }
         }
         self.last_session_number += 1;
-        self.sessions.push(ObservedSession::new(self.phrases, self.last_session_number, event, now));
+        let label = identity.label(self.phrases);
+        self.sessions.push(ObservedSession::new(self.last_session_number, event, label, identity, now));
         self.sessions.len() - 1
     }
 
@@ -364,11 +394,15 @@ impl Subscriber {
 
 /// Reads texts from `extensions.sayso`, which only the hub can set (decision 15).
 fn hub_extension_texts<const N: usize>(event: &Event, names: [&str; N]) -> [Option<String>; N] {
+    let read = |sayso: &JsonValue<'_>| Some(names.map(|name| Some(sayso.member(name)?.text()?.into_owned())));
+    read_hub_extension(event, read).unwrap_or([const { None }; N])
+}
+
+/// Reads `extensions.sayso`, if the event has it.
+fn read_hub_extension<T>(event: &Event, read: impl FnOnce(&JsonValue<'_>) -> Option<T>) -> Option<T> {
     let mut tape = Tape::default();
-    let extensions = event.envelope.extensions.as_ref();
-    let root = extensions.and_then(|extensions| Some(tape.read(extensions.as_str()).ok()?.root()));
-    let sayso = root.and_then(|root| root.member("sayso"));
-    names.map(|name| Some(sayso.as_ref()?.member(name)?.text()?.into_owned()))
+    let doc = tape.read(event.envelope.extensions.as_ref()?.as_str()).ok()?;
+    read(&doc.root().member("sayso")?)
 }
 
 /// Returns the terms for the shaper: every event type, the person's preferences, and output in complete sentences.

@@ -6,7 +6,8 @@ use aaep::event::{Event, OutputStreaming};
 use aaep::{OutputId, SessionId};
 use seal::UnixMillis;
 
-use crate::{Announcement, Phrases};
+use super::agent_identity::AgentIdentity;
+use crate::Announcement;
 
 /// A session that the listener observes.
 #[derive(Clone, Debug)]
@@ -16,12 +17,14 @@ pub struct ObservedSession {
     pub number: u32,
     /// Its id.
     pub id: SessionId,
-    /// The agent's display name.
+    /// The agent's display name, with its id if nobody confirms the name.
     pub agent_name: String,
     /// The latest activity of the agent, as text.
     pub activity: String,
     /// The start of the first text about the task, without a full stop. Empty if there was none.
     pub topic: String,
+    /// The agent. A verified one replaces one that is not.
+    pub(super) identity: AgentIdentity,
     pub(super) is_ended: bool,
     /// Whether the person has stopped it. If so, only its end is announced.
     pub(super) is_stopping: bool,
@@ -45,13 +48,20 @@ pub struct ObservedSession {
 }
 
 impl ObservedSession {
-    pub(super) fn new(phrases: &Phrases, number: u32, event: &Event, now: UnixMillis) -> Self {
+    pub(super) fn new(
+        number: u32,
+        event: &Event,
+        agent_name: String,
+        identity: AgentIdentity,
+        now: UnixMillis,
+    ) -> Self {
         Self {
             number,
             id: event.envelope.session_id.clone(),
-            agent_name: super::wording::agent_name(phrases, event),
+            agent_name,
             activity: String::new(),
             topic: String::new(),
+            identity,
             is_ended: false,
             is_stopping: false,
             stale_at: None,

@@ -7,6 +7,8 @@ use aaep::event::{
 use aaep::{ReplyToken, SessionId, consent};
 use seal::UnixMillis;
 
+use super::agent_identity::AgentIdentity;
+use super::question_call::QuestionCall;
 use crate::Phrases;
 
 /// An open question of an agent.
@@ -19,10 +21,12 @@ pub struct ListenerQuestion {
     pub reply_token: ReplyToken,
     /// The session that waits for the answer.
     pub session_id: SessionId,
-    /// The agent's display name.
+    /// The agent's display name, with its id if nobody confirms the name.
     pub agent_name: String,
     /// The content of the question.
     pub body: QuestionBody,
+    /// The call that it is about, if the hub reports one. Always `None` for a clarification.
+    pub call: Option<QuestionCall>,
     /// Further details: sanitized, one per line.
     pub details: Vec<String>,
     /// When it was asked.
@@ -40,6 +44,8 @@ pub struct ListenerQuestion {
     /// Whether the person has answered. The outcome is not known yet.
     pub is_answered: bool,
     pub(super) decision: Option<Decision>,
+    /// When it was opened here.
+    pub(super) opened_at: UnixMillis,
     /// How far the local clock is ahead of the producer's, in milliseconds. Zero unless the clocks contradict each other.
     pub(super) clock_skew_ms: i64,
     /// When the question counts as closed, unless it arrives again first.
@@ -92,6 +98,15 @@ impl ListenerQuestion {
         let is_reversible =
             matches!(reversibility, Some(Reversibility::Reversible | Reversibility::ReversibleWithEffort));
         *risk == Some(RiskLevel::High) || !is_reversible
+    }
+
+    /// Whether the question is about an action of high risk or one that cannot be undone, and the answer is not bound to
+    /// one exact call.
+    pub(super) fn is_dangerously_unbound(&self) -> bool {
+        let QuestionBody::Confirmation { risk, reversibility, .. } = &self.body else { return false };
+        let is_dangerous =
+            *risk == Some(RiskLevel::High) || *reversibility == Some(Reversibility::Irreversible);
+        is_dangerous && !self.call.as_ref().is_some_and(|call| call.is_bound)
     }
 
     /// Returns the action, or the question.
@@ -192,6 +207,7 @@ impl ListenerQuestion {
             session_id: event.envelope.session_id.clone(),
             agent_name: super::wording::agent_name(phrases, event),
             body: subject,
+            call: None,
             details,
             asked_at: asked,
             deadline: asked.saturating_add(millis),
@@ -201,6 +217,7 @@ impl ListenerQuestion {
             direction: super::wording::text_direction(event),
             is_answered: false,
             decision: None,
+            opened_at: asked,
             clock_skew_ms: 0,
             stale_at: None,
             more_time_reply_due: None,
@@ -208,10 +225,26 @@ impl ListenerQuestion {
         }
     }
 
+    /// Adds what the hub reports: who asks, and which call the question is about.
+    pub(super) fn add_hub_facts(
+        &mut self,
+        phrases: &Phrases,
+        identity: &AgentIdentity,
+        call: Option<QuestionCall>,
+    ) {
+        self.agent_name = identity.label(phrases);
+        self.details.extend(identity.describe_id(phrases));
+        self.call = call.filter(|_| matches!(self.body, QuestionBody::Confirmation { .. }));
+        self.details.extend(self.call.iter().map(|call| {
+            if call.is_bound { phrases.exact_call(&call.text) } else { phrases.uses_tool(&call.text) }
+        }));
+    }
+
     /// Assigns the number and starts the time to answer. The sender considers the question open. If the local clock says that it has
     /// expired or has not been asked yet, the clocks differ, so the time starts now.
     pub(super) fn open(mut self, number: u32, now: UnixMillis) -> Self {
         self.number = number;
+        self.opened_at = now;
         let timeout = self.deadline.millis_since(self.asked_at);
         let late = now.millis_since(self.asked_at);
         if late < -CLOCK_TOLERANCE_MS || late >= timeout {

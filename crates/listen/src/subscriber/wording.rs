@@ -12,7 +12,11 @@ use crate::{Phrases, sanitize};
 
 pub(super) fn agent_name(phrases: &Phrases, event: &Event) -> String {
     let producer = &event.envelope.producer;
-    let name = producer.agent_name.as_deref().unwrap_or(&producer.agent_id);
+    display_name(phrases, producer.agent_name.as_deref().unwrap_or(&producer.agent_id))
+}
+
+/// Makes a name or an id short and safe to print.
+pub(super) fn display_name(phrases: &Phrases, name: &str) -> String {
     let mut name = sanitize(name, true);
     if name.chars().count() > MAX_NAME_CHARS {
         name = name.chars().take(MAX_NAME_CHARS).collect();
@@ -218,6 +222,9 @@ pub(super) fn question_text(
     now: UnixMillis,
 ) -> String {
     let mut lines = question_lines(phrases, question, verbosity);
+    if question.is_dangerously_unbound() {
+        lines.push(phrases.answer_not_bound.to_owned());
+    }
     let left = phrases.time_left(&duration_text(phrases, question.remaining_ms(now)));
     lines.push(format!("{left} {}", default_outcome_text(phrases, question)));
     lines.push(if open > 1 {
@@ -269,6 +276,12 @@ fn question_lines(phrases: &Phrases, question: &ListenerQuestion, verbosity: &Ve
             // Content of a confirmation is never omitted (AAEP-10.1.3-2), but it is not repeated.
             if consequence != action {
                 lines.push(join_sentences(&[phrases.consequence_label, consequence]));
+            }
+            // The agent's text may differ from the call that it is bound to, so the person hears both.
+            match question.call.as_ref().filter(|call| call.is_bound) {
+                Some(call) if call.is_short() => lines.push(phrases.exact_call(&call.text)),
+                Some(_) => lines.push(phrases.exact_call_in_details.to_owned()),
+                None => {}
             }
             lines.push(danger);
         }

@@ -55,7 +55,10 @@ pub(super) fn handle_line(
         ParsedInput::Empty => handle_empty_line(subscriber, now),
         ParsedInput::Decision { yes, is_full_word, question } => {
             match resolve_question(subscriber, question, if yes { phrases.yes } else { phrases.no }, now) {
-                Ok(number) => decide(subscriber, number, yes, is_full_word, line, now),
+                Ok(number) => match refuse_early_answer(subscriber, number, question.is_some(), now) {
+                    Some(actions) => actions,
+                    None => decide(subscriber, number, yes, is_full_word, line, now),
+                },
                 Err(actions) => actions,
             }
         }
@@ -141,6 +144,21 @@ fn resolve_question(
     }])
 }
 
+/// Refuses an answer that does not name its question, if the question has just appeared. Repeats the question instead.
+fn refuse_early_answer(
+    subscriber: &Subscriber,
+    number: u32,
+    is_named: bool,
+    now: UnixMillis,
+) -> Option<Vec<TerminalAction>> {
+    if is_named || !subscriber.has_just_appeared(number, now) {
+        return None;
+    }
+    let mut actions = vec![say(AnnouncementKind::Error, subscriber.phrases().question_just_appeared(number))];
+    actions.extend(subscriber.repeat_question(number, now).map(TerminalAction::Say));
+    Some(actions)
+}
+
 fn list_numbers(phrases: &Phrases, questions: &[&ListenerQuestion]) -> String {
     let all: Vec<_> = questions.iter().map(|question| question.number.to_string()).collect();
     match all.split_last() {
@@ -220,6 +238,9 @@ fn handle_number(
         Ok(number) => number,
         Err(actions) => return answer_offered_choice(subscriber, line.trim(), now).unwrap_or(actions),
     };
+    if let Some(actions) = refuse_early_answer(subscriber, number, false, now) {
+        return actions;
+    }
     let is_confirmation = subscriber.questions().any(|question| {
         question.number == number && matches!(question.body, QuestionBody::Confirmation { .. })
     });
@@ -241,7 +262,7 @@ fn answer(
         Some(number) if !is_open(subscriber, number) => {
             match subscriber.unambiguous_question(now).map(|question| question.number) {
                 // `answer 5 euro`, and no question has the number 5.
-                Some(only) => respond_or_decide(subscriber, only, &format!("{number} {text}"), now),
+                Some(only) => answer_unnamed(subscriber, only, &format!("{number} {text}"), now),
                 None => resolve_question(subscriber, Some(number), subscriber.phrases().no, now)
                     .err()
                     .unwrap_or_default(),
@@ -249,10 +270,21 @@ fn answer(
         }
         Some(number) => respond_or_decide(subscriber, number, text, now),
         None => match resolve_question(subscriber, None, subscriber.phrases().no, now) {
-            Ok(number) => respond_or_decide(subscriber, number, text, now),
+            Ok(number) => answer_unnamed(subscriber, number, text, now),
             Err(actions) => answer_offered_choice(subscriber, text, now).unwrap_or(actions),
         },
     }
+}
+
+/// Answers the question that an answer without a number is for.
+fn answer_unnamed(
+    subscriber: &mut Subscriber,
+    number: u32,
+    text: &str,
+    now: UnixMillis,
+) -> Vec<TerminalAction> {
+    refuse_early_answer(subscriber, number, false, now)
+        .unwrap_or_else(|| respond_or_decide(subscriber, number, text, now))
 }
 
 fn is_open(subscriber: &Subscriber, number: u32) -> bool {
@@ -266,7 +298,10 @@ fn answer_offered_choice(
     now: UnixMillis,
 ) -> Option<Vec<TerminalAction>> {
     let number = subscriber.unambiguous_question_offering(text, now)?.number;
-    Some(respond(subscriber, number, text, now))
+    Some(
+        refuse_early_answer(subscriber, number, false, now)
+            .unwrap_or_else(|| respond(subscriber, number, text, now)),
+    )
 }
 
 /// Treats `answer yes` as a yes.
@@ -298,7 +333,8 @@ fn handle_other(
         .filter(|question| accepts_text(question))
         .map(|question| question.number)
     {
-        return respond(subscriber, number, text, now);
+        return refuse_early_answer(subscriber, number, false, now)
+            .unwrap_or_else(|| respond(subscriber, number, text, now));
     }
     if let Some(actions) = answer_offered_choice(subscriber, text, now) {
         return actions;

@@ -100,6 +100,7 @@ impl<W: Write> TerminalListener<W> {
                     self.settings.address = self.settings.address.clone().without_hub();
                 }
                 self.has_hub = subscription.is_some();
+                self.subscriber.set_has_hub(self.has_hub);
                 self.subscription_id = subscription;
                 if self.is_disconnected {
                     self.catch_up = Some(CatchUp::new(resumed, &self.subscriber)).filter(|_| self.has_hub);

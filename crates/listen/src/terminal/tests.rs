@@ -16,6 +16,8 @@ use crate::client::{Address, ConnectionEvent};
 use crate::{Announcement, Preferences, SpeechSynthesizer, Subscriber, SubscriberLimits};
 
 pub(super) const NOW: UnixMillis = UnixMillis::new(1_779_631_200_000);
+/// When the questions were asked: so long ago that an answer need not name them.
+const ASKED_AT: UnixMillis = NOW.saturating_sub(1000);
 /// The context of `sayso listen`, which accepts no requests to an agent.
 pub(super) const LISTEN_CONTEXT: InputContext =
     InputContext { request_filter: None, has_speech: false, has_hub: true, is_disconnected: false };
@@ -36,10 +38,10 @@ pub(super) fn subscriber_in_language(language: &str, questions: &[&str]) -> Subs
             &format!(
                 r#"{{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:agent.awaiting.{question},"event_id":"evt_{at}","session_id":"sess_{at}","timestamp":"2026-05-24T14:00:00.000Z","producer":{{"agent_id":"bank"}},"reply_token":"rpl_{at}","timeout_seconds":120}}"#
             ),
-            NOW,
+            ASKED_AT,
         );
     }
-    while subscriber.next_announcement(NOW).is_some() {}
+    while subscriber.next_announcement(ASKED_AT).is_some() {}
     subscriber
 }
 

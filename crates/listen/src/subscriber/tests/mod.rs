@@ -1,11 +1,12 @@
 //! Tests of announcements with a simulated clock.
 //!
 //! - `sessions_and_states`: sessions, states, tools and languages; `output_streaming`: an agent's output.
-//! - `questions`: questions and answers; `deadlines`: the time to answer.
+//! - `questions`: questions and answers; `bound_calls`: the calls that they are about; `deadlines`: the time to answer.
 //! - `limits_and_gaps`: limits, gaps and recovery.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod bound_calls;
 mod deadlines;
 mod limits_and_gaps;
 mod output_streaming;

@@ -12,6 +12,7 @@ fn a_question_is_announced_answered_and_settled() {
             "ask: What it wants to do: Send 5 euro to Ben.",
             "ask: Result: It is gone.",
             "ask: High risk. This cannot be undone.",
+            "ask: Your answer is not tied to one exact call.",
             "ask: You have 2 minutes. Without an answer, it will not be done.",
             "ask: Type the whole word yes or no.",
         ]
@@ -257,4 +258,56 @@ fn each_of_several_questions_says_how_to_answer_it() {
         harness.subscriber.answer_confirmation(number, Decision::Reject, harness.now).unwrap();
     }
     assert_eq!(last_line(&harness, 4), format!("ask: Type {options}"));
+}
+
+#[test]
+fn an_answer_without_a_number_waits_until_the_question_has_been_open_for_a_while() {
+    let mut harness = SubscriberHarness::new();
+    let grace = i64::try_from(ANSWER_GRACE.as_millis()).unwrap();
+    harness.ask_confirmation("rpl_1");
+    harness.advance(grace - 1);
+    assert!(harness.subscriber.has_just_appeared(1, harness.now));
+    harness.advance(1);
+    assert!(!harness.subscriber.has_just_appeared(1, harness.now));
+    // A question that becomes the only open one is a new target for such an answer.
+    harness.ask_confirmation("rpl_2");
+    harness.advance(grace);
+    harness.subscriber.answer_confirmation(2, Decision::Reject, harness.now).unwrap();
+    assert!(harness.subscriber.has_just_appeared(1, harness.now));
+    harness.advance(grace);
+    assert!(!harness.subscriber.has_just_appeared(1, harness.now));
+    // An answer that was not sent can be repeated at once.
+    harness.subscriber.answer_confirmation(1, Decision::Reject, harness.now).unwrap();
+    harness.subscriber.undo_answer(1);
+    assert!(!harness.subscriber.has_just_appeared(1, harness.now));
+}
+
+#[test]
+fn a_name_that_nobody_confirms_is_announced_with_the_id() {
+    for (name, id, has_hub, sayso, expected) in [
+        ("Ada's Bank", "evil", true, "{}", "Ada's Bank (agent id evil)"),
+        ("Ada's Bank", "evil", true, r#"{"verified_name":false}"#, "Ada's Bank (agent id evil)"),
+        ("Ada's Bank", "evil", true, r#"{"verified_name":true}"#, "Ada's Bank"),
+        // Without a hub, the agent could have written the extension itself.
+        ("Ada's Bank", "evil", false, r#"{"verified_name":true}"#, "Ada's Bank (agent id evil)"),
+        ("Ada's_Bank", "ada's-bank", true, "{}", "Ada's_Bank"),
+        ("Bank (x)", "evil", true, "{}", "Bank x (agent id evil)"),
+        ("Bank, agent ID bank", "evil", true, "{}", "The agent (agent id evil)"),
+    ] {
+        let mut harness = SubscriberHarness::new();
+        harness.subscriber.set_has_hub(has_hub);
+        let members = format!(r#""summary_normal":"Begun.","extensions":{{"sayso":{sayso}}}"#);
+        let rename = |event: String| {
+            event.replace(
+                r#""agent_id":"bank","agent_name":"Bank""#,
+                &format!(r#""agent_id":"{id}","agent_name":"{name}""#),
+            )
+        };
+        let started = rename(harness.event("session.started", &members));
+        assert_eq!(harness.receive_text(&started), [format!("session: {expected} has started. Begun.")]);
+        let question = rename(harness.event("awaiting.confirmation", &confirmation("rpl_1")));
+        let lines = harness.receive_text(&question);
+        assert!(lines[0].starts_with(&format!("ask: Question 1 from {expected}: ")), "{lines:#?}");
+        assert_eq!(harness.subscriber.sessions().next().unwrap().agent_name, expected);
+    }
 }

@@ -78,7 +78,7 @@ async fn an_answer_is_sent_in_the_step_in_which_it_is_typed() {
     listener.handle_event(event(1, "awaiting.confirmation", confirmation));
     listener.poll();
     assert!(listener.pending_sends.is_empty());
-    listener.handle_line("yes");
+    listener.handle_line("yes 1");
     assert_eq!(listener.pending_sends.len(), 1);
     let output = String::from_utf8(output.0.lock().unwrap().clone()).unwrap();
     assert!(output.ends_with("answer: You said yes to question 1.\n"), "{output}");

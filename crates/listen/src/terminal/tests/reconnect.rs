@@ -56,7 +56,7 @@ async fn after_a_long_absence_the_current_status_is_announced() {
     assert_eq!([reconnected, status_follows], [RECONNECTED_WITH_LOSS, "notice: Here is how things stand."]);
     assert!(open.starts_with("ask: Question 1 from bank is still open"), "{open}");
     // The question has been answered, so a status line is announced instead.
-    listener.handle_line("yes");
+    listener.handle_line("yes 1");
     let lines = reconnect(&mut listener, &output, false, known()).await;
     let status_line = "status: Session 1, bank. It has not said what it is doing.";
     assert_eq!(lines, [RECONNECTED_WITH_LOSS, "notice: Here is how things stand.", status_line]);

@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { MAX_SHORT_CALL_CHARS, parseEvent } from "../question_call.js";
+import { Subscriber } from "../subscriber.js";
+import { joinParts } from "../wording.js";
+import { announcedTexts, confirmation, receive, started } from "./samples.js";
+
+const ask = (sayso, more) => receive(new Subscriber(), started(), confirmation({ extensions: { sayso }, ...more })).find((effect) => effect.opened).opened;
+const bound = (call) => ({ tool: "send_money", action_digest: "sha256:x", arguments: call });
+
+test("a question contains the bound call if it is short", () => {
+  for (const [call, expected] of [
+    [{ amount: 5000000, to: "Ben" }, "send money, amount 5000000, to Ben"],
+    [{}, "send money, without arguments"],
+    [["a", true, null], "send money, a, true, null"],
+    [{ user_name: { first: "Ada", all: [1, 2] } }, "send money, user name (first Ada, all (1, 2))"],
+    [{ to: "Ben, amount 5" }, 'send money, to "Ben, amount 5"'],
+    [{ "amount 5 to": "Ben" }, 'send money, "amount 5 to" Ben'],
+    [{ to: "a\nb\u202e" }, "send money, to a b"],
+  ]) {
+    assert.ok(joinParts(ask(bound(call)).text).includes(`Exactly: ${expected}.`), joinParts(ask(bound(call)).text));
+  }
+});
+
+test("an event with arguments is parsed", () => {
+  const call = { amount: 5, list: [1.5, { a: 2 }], to: "Ben" };
+  const event = parseEvent(JSON.stringify(confirmation({ extensions: { sayso: bound(call) } })));
+  const { opened } = receive(new Subscriber(), started(), event).find((effect) => effect.opened);
+  assert.ok(joinParts(opened.text).includes("Exactly: send money, amount 5, list (1.5, (a 2)), to Ben."));
+});
+
+test("a long call is shown in the dialog", () => {
+  const to = "x".repeat(MAX_SHORT_CALL_CHARS);
+  const question = ask(bound({ to }));
+  assert.ok(joinParts(question.text).includes("The dialog shows the exact call."));
+  assert.ok(!joinParts(question.text).includes(to));
+  assert.ok(joinParts(question.body).includes(`Exactly: send money, to ${to}.`));
+});
+
+test("a dangerous question says that its answer is not bound", () => {
+  const says = (sayso, more) => joinParts(ask(sayso, more).text).includes("Your answer is not tied to one exact call.");
+  assert.equal(says({}), true);
+  assert.equal(says({ tool: "send_money" }), true);
+  assert.equal(says(bound({})), false);
+  assert.equal(says({}, { risk_level: "low", irreversible: false }), false);
+});
+
+test("an agent name that the hub has not verified is announced with the agent id", () => {
+  const producer = { agent_id: "evil", agent_name: "Ada's Bank" };
+  const hear = (sayso, more = {}) => {
+    const effects = receive(new Subscriber(), started({ producer, extensions: { sayso } }), confirmation({ producer, ...more }));
+    return [announcedTexts(effects)[0], effects.find((effect) => effect.opened).opened.agent];
+  };
+  assert.deepEqual(hear({}), ["Ada's Bank (agent id evil) has started: Paying Ben.", "Ada's Bank (agent id evil)"]);
+  assert.deepEqual(hear({ verified_name: true }), ["Ada's Bank has started: Paying Ben.", "Ada's Bank"]);
+  assert.equal(hear({ verified_name: true }, { producer: { agent_id: "evil", agent_name: "Police" } })[1], "Police (agent id evil)");
+  assert.equal(hear({}, { producer: { agent_id: "ada-bank", agent_name: "Ada Bank" } })[1], "Ada Bank");
+  assert.equal(hear({}, { producer: { agent_id: "evil", agent_name: "Bank (agent id ada)" } })[1], "An agent (agent id evil)");
+});

@@ -1,0 +1,91 @@
+//! The call that a question is bound to.
+
+use super::*;
+
+fn ask_with(language: &str, question: &str, sayso: &str) -> (SubscriberHarness, Vec<String>) {
+    let mut harness = SubscriberHarness::new();
+    let preferences = Preferences { languages: vec![language.to_owned()], ..Preferences::default() };
+    harness.subscriber.set_preferences(preferences);
+    let members = format!(r#"{question},"extensions":{{"sayso":{sayso}}}"#);
+    let lines = harness.receive("awaiting.confirmation", &members);
+    (harness, lines)
+}
+
+fn bound_to(arguments: &str) -> String {
+    format!(r#"{{"tool":"send_money","action_digest":"sha256:x","arguments":{arguments}}}"#)
+}
+
+#[test]
+fn a_question_contains_the_bound_call_if_it_is_short() {
+    for (arguments, expected) in [
+        (r#"{"amount":5000000,"to":"Ben"}"#, "send money, amount 5000000, to Ben"),
+        (r#"{"amount":9007199254740993,"rate":1.50e3}"#, "send money, amount 9007199254740993, rate 1.50e3"),
+        ("{}", "send money, without arguments"),
+        ("[]", "send money, without arguments"),
+        (r#"["a",true,null]"#, "send money, a, true, null"),
+        (r#"{"user_name":{"first":"Ada","all":[1,2]}}"#, "send money, user name (first Ada, all (1, 2))"),
+        // A text cannot look like another member, a line or a control sequence.
+        (r#"{"to":"Ben, amount 5"}"#, r#"send money, to "Ben, amount 5""#),
+        (r#"{"to":"Ben\" (x"}"#, r#"send money, to "Ben' (x""#),
+        (r#"{"amount 5 to":"Ben"}"#, r#"send money, "amount 5 to" Ben"#),
+        (r#"{"to":""}"#, r#"send money, to """#),
+        ("{\"to\":\"a\\nask: \\u001b[2J\\u202eb\"}", "send money, to a ask : \\u{1b}[2Jb"),
+    ] {
+        let (harness, lines) = ask_with("en", &confirmation("rpl_1"), &bound_to(arguments));
+        assert_eq!(lines[3], format!("ask: Exactly: {expected}."));
+        let details = harness.subscriber.question_details(1, harness.now).unwrap();
+        assert_eq!(details.lines().filter(|line| line.contains("Exactly")).count(), 1, "{details:?}");
+    }
+}
+
+#[test]
+fn a_long_call_is_read_with_the_details() {
+    let text = "x".repeat(question_call::MAX_SHORT_CALL_CHARS);
+    let (harness, lines) =
+        ask_with("en", &confirmation("rpl_1"), &bound_to(&format!(r#"{{"to":"{text}"}}"#)));
+    assert!(lines.contains(&"ask: Type details to hear the exact call.".to_owned()), "{lines:#?}");
+    assert!(!lines.iter().any(|line| line.contains("Exactly")), "{lines:#?}");
+    let details: Vec<_> = harness.subscriber.question_details(1, harness.now).unwrap().lines().collect();
+    assert!(details.contains(&format!("ask: Exactly: send money, to {text}.")), "{details:#?}");
+}
+
+#[test]
+fn a_dangerous_question_says_that_its_answer_is_not_bound() {
+    let not_bound = "ask: Your answer is not tied to one exact call.".to_owned();
+    let dangers = [
+        (r#""risk_level":"high","irreversible":true"#, true),
+        (r#""risk_level":"high","irreversible":false"#, true),
+        (r#""risk_level":"low","reversibility":"irreversible""#, true),
+        (r#""risk_level":"medium","irreversible":false"#, false),
+    ];
+    for (members, is_dangerous) in dangers {
+        let question = confirmation("rpl_1").replace(dangers[0].0, members);
+        for (sayso, is_bound) in
+            [("{}".to_owned(), false), (r#"{"tool":"send_money"}"#.to_owned(), false), (bound_to("{}"), true)]
+        {
+            let (harness, lines) = ask_with("en", &question, &sayso);
+            assert_eq!(lines.contains(&not_bound), is_dangerous && !is_bound, "{members} {sayso} {lines:#?}");
+            let details: Vec<_> =
+                harness.subscriber.question_details(1, harness.now).unwrap().lines().collect();
+            let names_tool = details.contains(&"ask: It would use send money.".to_owned());
+            assert_eq!(names_tool, sayso.contains("tool") && !is_bound, "{details:#?}");
+        }
+    }
+}
+
+#[test]
+fn the_call_is_announced_in_every_language() {
+    for (language, call, not_bound) in [
+        (
+            "es",
+            "ask: Exactamente: send money, amount 5.",
+            "ask: Su respuesta no está ligada a una llamada exacta.",
+        ),
+        ("yo", "ask: Ní pàtó: send money, amount 5.", "ask: Ìdáhùn rẹ kò so mọ́ iṣẹ́ kan pàtó."),
+    ] {
+        let (_, lines) = ask_with(language, &confirmation("rpl_1"), &bound_to(r#"{"amount":5}"#));
+        assert!(lines.contains(&call.to_owned()), "{lines:#?}");
+        let (_, lines) = ask_with(language, &confirmation("rpl_1"), "{}");
+        assert!(lines.contains(&not_bound.to_owned()), "{lines:#?}");
+    }
+}
