@@ -63,12 +63,13 @@ export class Sessions {
     const shown = this.#shown.get(session.id) ?? this.#add(session);
     shown.session = session;
     // Most events change nothing that the list shows.
-    const content = JSON.stringify([session.agent, session.title, session.state, session.ended]);
+    const content = JSON.stringify([session.agent, session.agentId, session.title, session.state, session.ended]);
     if (shown.drawnContent === content) return;
     shown.drawnContent = content;
     shown.title.replaceChildren(...createSpans([nameText(session.agent, ": "), session.title ?? ownText(phrases.startedEarlier)]));
     const outcome = session.ended === undefined ? undefined : `${phrases.ended[session.ended]}.`;
-    shown.state.textContent = outcome ?? phrases.currentState(stateLabel(session.state ?? "thinking"));
+    const state = outcome ?? phrases.currentState(stateLabel(session.state ?? "thinking"));
+    shown.state.textContent = session.agentId === undefined ? state : `${state} ${phrases.agentIdIs(session.agentId)}`;
     if (session.ended === undefined || shown.button === undefined) return;
     if (shown.button === document.activeElement) shown.title.focus();
     shown.button.remove();

@@ -11,7 +11,7 @@
 
 import { phrases } from "./phrases.js";
 import { MAX_SHORT_CALL_CHARS, readCall } from "./question_call.js";
-import { agentName, asObject, describeEvent, eventKind, formatDuration, hubText, isNameVerified, nameText, ownLeadIn, ownText, producerText, stateLabel, summaryText } from "./wording.js";
+import { agentName, asObject, describeEvent, eventKind, formatDuration, hubText, isNameVerified, nameText, ownLeadIn, ownText, producerText, stateLabel, summaryText, verifiedAgentId } from "./wording.js";
 
 /** Maximum number of event ids that are remembered to detect duplicates. */
 export const MAX_REMEMBERED_IDS = 20000;
@@ -157,6 +157,7 @@ export class Subscriber {
     }
     if (eventKind(event) === "session.started" || isNameVerified(event)) {
       session.agent = agentName(event);
+      session.agentId = verifiedAgentId(event);
     }
     if (isNameVerified(event)) session.verifiedProducer = producerKey(event);
     effects.push({ session });

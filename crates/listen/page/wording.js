@@ -80,14 +80,26 @@ export function stateLabel(name) {
 
 /** Returns the agent's name, or its id if it has no name. A name that the hub has not verified is followed by the id. */
 export function agentName(event, isVerified = isNameVerified(event)) {
+  const { name, id, nameIsId } = readAgent(event);
+  if (isVerified || nameIsId) return name;
+  // A name must not look like it contains the id.
+  const imitatesId = ALL_LANGUAGES.some((one) => name.toLowerCase().includes(one.agentIdLabel));
+  return phrases.agentWithId(imitatesId ? phrases.unnamedAgent : name.replace(/[()[\]\uff08\uff09]/g, " "), id);
+}
+
+/** Returns the id of an agent whose verified name does not show it. */
+export function verifiedAgentId(event) {
+  const { id, nameIsId } = readAgent(event);
+  return isNameVerified(event) && !nameIsId ? id : undefined;
+}
+
+/** `nameIsId`: the id adds nothing to the name, apart from case, spaces, hyphens and underscores. */
+function readAgent(event) {
   const producer = asObject(event.producer);
   const name = sanitize(String(producer.agent_name || producer.agent_id || phrases.unnamedAgent));
   const id = sanitize(String(producer.agent_id ?? ""));
   const fold = (text) => text.toLowerCase().replace(/[\s_-]/g, "");
-  if (isVerified || id === "" || fold(name) === fold(id)) return name;
-  // A name must not look like it contains the id.
-  const imitatesId = ALL_LANGUAGES.some((one) => name.toLowerCase().includes(one.agentIdLabel));
-  return phrases.agentWithId(imitatesId ? phrases.unnamedAgent : name.replace(/[()[\]\uff08\uff09]/g, " "), id);
+  return { name, id, nameIsId: id === "" || fold(name) === fold(id) };
 }
 
 /** Whether the hub has verified the name of the agent that sent this event. Agents cannot set this extension. */

@@ -35,6 +35,7 @@ export const en = {
   unnamedAgent: "An agent",
   // A name that the hub has not verified.
   agentIdLabel: "agent id",
+  agentIdIs: (id) => `The agent's id is ${id}.`,
   agentWithId: (name, id) => `${name} (agent id ${id})`,
   hasStarted: "has started:",
   newSession: "a new session.",

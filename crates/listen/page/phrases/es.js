@@ -60,6 +60,7 @@ export const es = {
   unknownState: (name) => `Estado ${name}`,
   unnamedAgent: "Un agente",
   agentIdLabel: "id de agente",
+  agentIdIs: (id) => `El id del agente es ${id}.`,
   agentWithId: (name, id) => `${name} (id de agente ${id})`,
   hasStarted: "ha empezado:",
   newSession: "una sesión nueva.",

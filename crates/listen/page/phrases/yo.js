@@ -57,6 +57,7 @@ export const yo = {
   unknownState: (name) => `Ipò ${name}`,
   unnamedAgent: "Aṣojú kan",
   agentIdLabel: "id aṣojú",
+  agentIdIs: (id) => `${id} ni id aṣojú náà.`,
   agentWithId: (name, id) => `${name} (id aṣojú ${id})`,
   hasStarted: "ti bẹ̀rẹ̀:",
   newSession: "ìjókòó tuntun.",

@@ -58,3 +58,13 @@ test("an agent name that the hub has not verified is announced with the agent id
   assert.equal(hear({}, { producer: { agent_id: "ada-bank", agent_name: "Ada Bank" } })[1], "Ada Bank");
   assert.equal(hear({}, { producer: { agent_id: "evil", agent_name: "Bank (agent id ada)" } })[1], "An agent (agent id evil)");
 });
+
+test("the list of sessions shows the id behind a verified name", () => {
+  const shownId = (agentId, agentName) => {
+    const producer = { agent_id: agentId, agent_name: agentName };
+    const effects = receive(new Subscriber(), started({ producer, extensions: { sayso: { verified_name: true } } }));
+    return effects.find((effect) => effect.session).session.agentId;
+  };
+  assert.equal(shownId("ada-payments", "Ada's Bank"), "ada-payments");
+  assert.equal(shownId("ada-bank", "Ada Bank"), undefined);
+});
