@@ -36,13 +36,13 @@ die() {
     code=$1 && shift
     printf '%s\n' "$*" >&2
     [ -z "$session" ] || (
-        left=$session session=''
-        call POST "/$left/events" application/json '{"type":"aaep:agent.session.errored","error_category":"unknown",
+        open_session=$session session=''
+        call POST "/$open_session/events" application/json '{"type":"aaep:agent.session.errored","error_category":"unknown",
             "recoverable":false,"summary_normal":"The agent had to stop in the middle of its work."}'
     ) 2>/dev/null
     exit "$code"
 }
-trap 'die 1 "It was interrupted; nothing more is done."' INT TERM
+trap 'die 1 "Interrupted. Nothing more will be done."' INT TERM
 
 command -v curl >/dev/null || { echo "This needs curl." >&2 && exit 2; }
 call POST '' application/json '{"summary_normal":"Moving 250 euro to your savings.","urgency":"normal",
@@ -66,7 +66,10 @@ if [ "$(member decision)" = accept ]; then
         "$(event state.changed '"to_state":"thinking","summary_normal":"Looking at the receipt."')"
 else
     [ "$(member status)" != stopped ] || { session='' && die 1 "The person stopped the session. Nothing was transferred."; }
-    words="Nothing was transferred: nobody said yes (reason: $(member by))."
+    case $(member by) in
+        reply) words='Nothing was transferred, because the answer was no.' ;;
+        *) words="Nothing was transferred, because nobody answered ($(member by))." ;;
+    esac
 fi
 call POST "/$session/output?complete=true" text/plain "$words"
 say "$(event session.completed "\"summary_normal\":\"$words\"")"

@@ -110,7 +110,7 @@ fn bench_long_transcript(pair: &AgentPair) {
     println!("two cores: {:.2} times one (goal 1.80)", one.as_secs_f64() / two.as_secs_f64());
 }
 
-/// Compares ring's ES256, which is used, with the pure Rust crate.
+/// Compares ES256 of ring with that of p256.
 fn bench_es256() {
     let mut best = [
         BestTime::new("ring: one ES256 signature"),

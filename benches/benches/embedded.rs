@@ -1,5 +1,5 @@
-//! The cost of the embedded hub for an agent, in nanoseconds and allocations: of publishing an event, and of shaping a model's
-//! token for a listener. Compared in the same run with bare channels.
+//! The cost of publishing an event through the embedded hub, and of shaping a model's token for a listener, in nanoseconds
+//! and allocations. Compared in the same run with bare channels.
 use std::alloc::System;
 use std::hint::black_box;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ fn main() {
     let Ok(runtime) = runtime else { return println!("cannot create a Tokio runtime") };
     println!(
         "{:<58} {:>9} {:>9} {:>9} {:>9}",
-        "event without durability", "ns", "vs send", "busy ns", "allocs"
+        "event without durability", "ns", "vs send", "cpu ns", "allocs"
     );
     let events = scale.pick(200_000, 2_000);
     let send = bench_channel_sends(events);
@@ -43,8 +43,11 @@ fn main() {
     }
     let with_listener = runtime.block_on(bench_embedded(16, events / 4 / 16, true));
     print_row("embedded, 16 sessions, with a listener over SSE", &with_listener, &send);
-    println!("goal: {GOAL_NANOS:.0} ns per event; busy is the CPU time of the publishing thread\n");
-    println!("{:<58} {:>9} {:>9} {:>9} {:>9}", "token through shaping", "ns", "vs send", "allocs", "a chunk");
+    println!("goal: {GOAL_NANOS:.0} ns per event; cpu ns is the CPU time of the publishing thread\n");
+    println!(
+        "{:<58} {:>9} {:>9} {:>9} {:>9}",
+        "token through shaping", "ns", "vs send", "allocs", "per chunk"
+    );
     for (name, boundaries) in [
         ("a listener by sentences", vec![Boundary::Sentence]),
         ("a listener by words", vec![Boundary::Word]),
@@ -58,20 +61,24 @@ fn main() {
 
 /// The cost of one operation.
 struct OperationCost {
-    nanoseconds: f64,
-    busy: f64,
+    nanos: f64,
+    cpu_nanos: f64,
     allocations: f64,
 }
 
 /// The start of a measurement.
 struct CostMeasurement<'r> {
-    at: Instant,
-    busy: f64,
+    started: Instant,
+    cpu_nanos_before: f64,
     region: Region<'r, System>,
 }
 
 fn start_measurement() -> CostMeasurement<'static> {
-    CostMeasurement { at: Instant::now(), busy: thread_cpu_nanos(), region: Region::new(ALLOCATOR) }
+    CostMeasurement {
+        started: Instant::now(),
+        cpu_nanos_before: thread_cpu_nanos(),
+        region: Region::new(ALLOCATOR),
+    }
 }
 
 /// Returns the CPU time of this thread, in nanoseconds.
@@ -80,26 +87,26 @@ fn thread_cpu_nanos() -> f64 {
     text.split(' ').next().and_then(|nanos| nanos.parse().ok()).unwrap_or(f64::NAN)
 }
 
-fn cost(count: usize, start: &CostMeasurement<'_>) -> OperationCost {
-    let elapsed = start.at.elapsed();
-    let change = start.region.change();
+/// Returns the cost of each of `count` operations since the start of the measurement.
+fn finish_measurement(count: usize, measurement: &CostMeasurement<'_>) -> OperationCost {
+    let elapsed = measurement.started.elapsed();
+    let change = measurement.region.change();
     let allocations_made = change.allocations + change.reallocations;
     #[allow(clippy::cast_precision_loss, reason = "counts far below 2^52")]
     let each = |all: f64| all / count as f64;
     #[allow(clippy::cast_precision_loss, reason = "counts far below 2^52")]
     let allocations_made = allocations_made as f64;
-    let nanoseconds = each(elapsed.as_secs_f64() * 1e9);
     OperationCost {
-        nanoseconds,
-        busy: each(thread_cpu_nanos() - start.busy),
+        nanos: each(elapsed.as_secs_f64() * 1e9),
+        cpu_nanos: each(thread_cpu_nanos() - measurement.cpu_nanos_before),
         allocations: each(allocations_made),
     }
 }
 
 fn print_row(name: &str, cost: &OperationCost, send: &OperationCost) {
-    let times = cost.nanoseconds / send.nanoseconds;
-    let OperationCost { nanoseconds, busy, allocations } = cost;
-    println!("{name:<58} {nanoseconds:>9.0} {times:>9.1} {busy:>9.0} {allocations:>9.2}");
+    let ratio = cost.nanos / send.nanos;
+    let OperationCost { nanos, cpu_nanos, allocations } = cost;
+    println!("{name:<58} {nanos:>9.0} {ratio:>9.1} {cpu_nanos:>9.0} {allocations:>9.2}");
 }
 
 /// Sends to a thread that receives everything.
@@ -112,11 +119,11 @@ fn bench_channel_sends(count: usize) -> OperationCost {
         }
         sum
     });
-    let start = start_measurement();
+    let measurement = start_measurement();
     for value in 0..count {
         let _ = sender.send(value);
     }
-    let cost = cost(count, &start);
+    let cost = finish_measurement(count, &measurement);
     drop(sender);
     let _ = black_box(receiver_thread.join());
     cost
@@ -130,13 +137,13 @@ async fn bench_channel_round_trips(count: usize) -> OperationCost {
             let _ = reply.send(1);
         }
     });
-    let start = start_measurement();
+    let measurement = start_measurement();
     for _ in 0..count {
         let (reply, reply_receiver) = oneshot::channel();
         let _ = sender.send(reply);
         let _ = reply_receiver.await;
     }
-    let cost = cost(count, &start);
+    let cost = finish_measurement(count, &measurement);
     drop(sender);
     let _ = reply_thread.join();
     cost
@@ -167,9 +174,9 @@ impl Server for EmbeddedServer {
 }
 
 /// Publishes events in concurrent sessions.
-async fn bench_embedded(sessions: usize, each: usize, with_listener: bool) -> OperationCost {
+async fn bench_embedded(sessions: usize, events_per_session: usize, with_listener: bool) -> OperationCost {
     let Ok(hub) = Hub::embedded().agent("bench").listen("127.0.0.1:0").open() else {
-        return OperationCost { nanoseconds: f64::NAN, busy: f64::NAN, allocations: f64::NAN };
+        return OperationCost { nanos: f64::NAN, cpu_nanos: f64::NAN, allocations: f64::NAN };
     };
     let server = hub.address().map(|address| EmbeddedServer(address.to_string())).filter(|_| with_listener);
     let listeners = server.map(|server| ListenerPool::connect(&server, 1, false));
@@ -179,10 +186,10 @@ async fn bench_embedded(sessions: usize, each: usize, with_listener: bool) -> Op
             open.push(session);
         }
     }
-    publish_progress(&open, each / 10 + 1).await;
-    let start = start_measurement();
-    publish_progress(&open, each).await;
-    let cost = cost(sessions * each, &start);
+    publish_progress(&open, events_per_session / 10 + 1).await;
+    let measurement = start_measurement();
+    publish_progress(&open, events_per_session).await;
+    let cost = finish_measurement(sessions * events_per_session, &measurement);
     for session in open {
         let _ = session.finish("Measured.").await;
     }
@@ -191,9 +198,9 @@ async fn bench_embedded(sessions: usize, each: usize, with_listener: bool) -> Op
     cost
 }
 
-async fn publish_progress(sessions: &[Session], each: usize) {
+async fn publish_progress(sessions: &[Session], events_per_session: usize) {
     let publish = async |session: &Session| {
-        for _ in 0..each {
+        for _ in 0..events_per_session {
             if let Err(error) = session.progress(ProgressUpdate::new("Half of it is done.")).await {
                 println!("{error}");
             }
@@ -263,12 +270,12 @@ fn bench_shaping(name: &str, boundaries: Vec<Boundary>, outputs: usize, send: &O
         Arc::new(ShapingTerms { boundaries, ..ShapingTerms::default() }),
         ShaperLimits::default(),
     );
-    let (mut time, mut quiet_allocations, mut chunk_allocations, mut chunks, mut quiet_tokens) =
+    let (mut total_nanos, mut held_allocations, mut chunk_allocations, mut chunks, mut held_tokens) =
         (0.0, 0, 0, 0, 0_usize);
     for session in 0..=outputs {
         let events = events(session);
         for event in &events {
-            let (since, region) = (Instant::now(), Region::new(ALLOCATOR));
+            let (started, region) = (Instant::now(), Region::new(ALLOCATOR));
             shaper.push(event);
             let mut chunk_count = 0;
             while let Some(out) = shaper.pull(UnixMillis::new(0)) {
@@ -278,11 +285,11 @@ fn bench_shaping(name: &str, boundaries: Vec<Boundary>, outputs: usize, send: &O
             let change = region.change();
             // The first output only warms up the shaper.
             if session > 0 {
-                time += since.elapsed().as_secs_f64() * 1e9;
+                total_nanos += started.elapsed().as_secs_f64() * 1e9;
                 let allocations_made = change.allocations + change.reallocations;
+                // Without a chunk, the shaper holds the token until the next boundary.
                 if chunk_count == 0 {
-                    (quiet_allocations, quiet_tokens) =
-                        (quiet_allocations + allocations_made, quiet_tokens + 1);
+                    (held_allocations, held_tokens) = (held_allocations + allocations_made, held_tokens + 1);
                 } else {
                     (chunk_allocations, chunks) =
                         (chunk_allocations + allocations_made, chunks + chunk_count);
@@ -293,12 +300,12 @@ fn bench_shaping(name: &str, boundaries: Vec<Boundary>, outputs: usize, send: &O
     #[allow(clippy::cast_precision_loss, reason = "counts far below 2^52")]
     let each = |all: f64, count: usize| all / count.max(1) as f64;
     #[allow(clippy::cast_precision_loss, reason = "counts far below 2^52")]
-    let (quiet_allocations, chunk_allocations) = (quiet_allocations as f64, chunk_allocations as f64);
-    let nanoseconds = each(time, tokens.len() * outputs);
+    let (held_allocations, chunk_allocations) = (held_allocations as f64, chunk_allocations as f64);
+    let nanos = each(total_nanos, tokens.len() * outputs);
     println!(
-        "{name:<58} {nanoseconds:>9.0} {:>9.1} {:>9.3} {:>9.2}",
-        nanoseconds / send.nanoseconds,
-        each(quiet_allocations, quiet_tokens),
+        "{name:<58} {nanos:>9.0} {:>9.1} {:>9.3} {:>9.2}",
+        nanos / send.nanos,
+        each(held_allocations, held_tokens),
         each(chunk_allocations, chunks)
     );
 }

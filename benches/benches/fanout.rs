@@ -12,11 +12,11 @@ fn main() {
     let scale = Scale::from_args();
     println!("delivered events per second; the frame of an event has {} bytes", frame_len());
     println!(
-        "one: each event is acknowledged before the next; pipelined: 16 open requests; batches: of 100 events"
+        "one: each event is acknowledged before the next; pipelined: 16 open requests; batches: of 100 events; us: CPU time of the server in column one"
     );
     println!(
-        "{:>9} {:>12} {:>10} {:>10} {:>10} {:>10} {:>10} {:>9} {:>9}",
-        "listeners", "", "one", "pipelined", "batches", "us an event", "us each", "KiB each", "MiB idle"
+        "{:>9} {:>12} {:>10} {:>10} {:>10} {:>11} {:>10} {:>9} {:>9}",
+        "listeners", "", "one", "pipelined", "batches", "us/event", "us/deliv.", "KiB each", "MiB idle"
     );
     for listeners in scale.pick([1, 100, 5_000], [1, 3, 20]) {
         let events = scale.pick((2_000_000 / listeners).clamp(400, 3_000), 100);
@@ -63,7 +63,7 @@ fn measure(server: &impl Server, listeners: usize, events: usize) -> FanoutResul
     let before = server.process().resident_kib();
     let listener_pool = ListenerPool::connect(server, listeners, false);
     let kib_per_listener = server.process().resident_kib().saturating_sub(before) as f64 / listeners as f64;
-    let runs = [PublishMode::ONE, PublishMode::PIPELINED, PublishMode::BATCHES]
+    let runs = [PublishMode::ONE_AT_A_TIME, PublishMode::PIPELINED, PublishMode::BATCHES]
         .map(|mode| publish(server, &listener_pool, events, mode));
     assert_eq!(listener_pool.ended_streams(), 0, "listeners were disconnected");
     FanoutResult { runs, kib_per_listener, idle_mib: before as f64 / 1024.0 }

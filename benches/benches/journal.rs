@@ -30,17 +30,17 @@ fn main() {
 fn compare(folder: &TempDir, batch: usize, commits: usize) {
     let mut bare = BaselineFile::new(&folder.path().join("bare"));
     let mut journal = JournalWriter::new(&folder.path().join("journal.db"), IdOrder::Ascending);
-    let mut random = JournalWriter::new(&folder.path().join("random.db"), IdOrder::Random);
+    let mut random_ids = JournalWriter::new(&folder.path().join("random.db"), IdOrder::Random);
     // Warm up, so that the log files have their full length and the indices have some depth.
-    for log in [&mut journal, &mut random] {
-        (0..40).for_each(|_| log.commit(512));
+    for writer in [&mut journal, &mut random_ids] {
+        (0..40).for_each(|_| writer.commit(512));
     }
     (0..40).for_each(|_| bare.commit(512));
     let mut rounds: [Vec<Duration>; 3] = Default::default();
     for _ in 0..ROUNDS {
         rounds[0].push(time(|| (0..commits).for_each(|_| bare.commit(batch))));
         rounds[1].push(time(|| (0..commits).for_each(|_| journal.commit(batch))));
-        rounds[2].push(time(|| (0..commits).for_each(|_| random.commit(batch))));
+        rounds[2].push(time(|| (0..commits).for_each(|_| random_ids.commit(batch))));
     }
     for rounds in &mut rounds {
         rounds.sort();
@@ -51,8 +51,8 @@ fn compare(folder: &TempDir, batch: usize, commits: usize) {
     for (rounds, name) in rounds.iter().zip(["bare append, fdatasync", "journal", "journal, random ids"]) {
         println!("{:9.0} {:9.0} events per second  {name}", rate(rounds, 0), rate(rounds, ROUNDS / 2));
     }
-    for (log, name) in [(1, "journal"), (2, "journal, random ids")] {
-        let ratio = |index| rate(&rounds[log], index) / rate(&rounds[0], index);
+    for (writer, name) in [(1, "journal"), (2, "journal, random ids")] {
+        let ratio = |index| rate(&rounds[writer], index) / rate(&rounds[0], index);
         println!("{name}: {:.2} {:.2} of bare appends (goal {GOAL_RATIO:.2})", ratio(0), ratio(ROUNDS / 2));
     }
 }
@@ -61,32 +61,32 @@ fn compare(folder: &TempDir, batch: usize, commits: usize) {
 /// are read.
 fn bench_open_million(folder: &TempDir) {
     let path = folder.path().join("journal.db");
-    let mut log = JournalWriter::new(&path, IdOrder::Ascending);
-    while log.last_position < 1_000_000 {
-        log.commit(5000);
+    let mut writer = JournalWriter::new(&path, IdOrder::Ascending);
+    while writer.last_position < 1_000_000 {
+        writer.commit(5000);
     }
-    let size = log.journal.size_bytes().unwrap();
-    let mut opened = Duration::MAX;
-    drop(log);
+    let size = writer.journal.size_bytes().unwrap();
+    let mut best_time = Duration::MAX;
+    drop(writer);
     for _ in 0..5 {
         let started = Instant::now();
         let mut journal = SqliteJournal::open(&path, &SqliteSettings::default()).unwrap();
         assert_eq!(journal.restore().unwrap().sessions.len() as u64, SESSIONS);
-        opened = opened.min(started.elapsed());
+        best_time = best_time.min(started.elapsed());
     }
     println!(
         "open and restore with a million events ({} MB): {:.1} ms",
         size >> 20,
-        opened.as_secs_f64() * 1e3
+        best_time.as_secs_f64() * 1e3
     );
     let mut journal = SqliteJournal::open(&path, &SqliteSettings::default()).unwrap();
     let scan = time(|| {
-        let (mut after, mut read) = (Position::START, 0);
+        let (mut after, mut pages) = (Position::START, 0);
         while let Some(last_event) = journal.events(after, 1000).unwrap().last() {
             after = last_event.position;
-            read += 1;
+            pages += 1;
         }
-        assert!(read > 0);
+        assert!(pages > 0);
     });
     println!("read all events, with their checksums: {:.0} events per second", 1e6 / scan.as_secs_f64());
 }
@@ -148,9 +148,10 @@ impl JournalWriter {
     }
 
     fn commit(&mut self, batch: usize) {
-        let names: Vec<String> = (1..=batch as u64).map(|next| self.id(self.last_position + next)).collect();
+        let ids: Vec<String> =
+            (1..=batch as u64).map(|next| self.event_id(self.last_position + next)).collect();
         let entries: Vec<JournalEntry<'_>> = (self.last_position + 1..)
-            .zip(&names)
+            .zip(&ids)
             .map(|(number, event_id)| JournalEntry::Event {
                 position: Position::new(number),
                 session: &self.sessions[(number % SESSIONS) as usize],
@@ -164,7 +165,7 @@ impl JournalWriter {
         self.last_position += batch as u64;
     }
 
-    fn id(&self, number: u64) -> String {
+    fn event_id(&self, number: u64) -> String {
         let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         match self.id_order {
             IdOrder::Ascending => format!("evt_{number:016x}{mixed:016x}"),

@@ -50,7 +50,8 @@ fn measure(scale: Scale, stored: usize) -> [f64; 7] {
     let hub = BenchHub::start(Store::Folder(folder.path()));
     let memory = hub.process().resident_kib() as f64 / 1024.0;
     let listeners = ListenerPool::connect(&hub, scale.pick(100, 3), false);
-    let one = publish(&hub, &listeners, scale.pick(3_000, 100), PublishMode::ONE).cpu_micros_per_event();
+    let one =
+        publish(&hub, &listeners, scale.pick(3_000, 100), PublishMode::ONE_AT_A_TIME).cpu_micros_per_event();
     let batches =
         publish(&hub, &listeners, scale.pick(5_000, 200), PublishMode::BATCHES).cpu_micros_per_event();
     drop(listeners);
@@ -71,7 +72,7 @@ fn measure(scale: Scale, stored: usize) -> [f64; 7] {
 
 fn fill(folder: &Path, events: usize) {
     let hub = BenchHub::start(Store::Folder(folder));
-    let mut agent = hub.agent();
+    let mut agent = hub.connect();
     // The start and the end of the session are events too.
     let events_of_session = vec![uncoalescable_event(); EVENTS_PER_SESSION - 2];
     let sessions = events / EVENTS_PER_SESSION;

@@ -38,6 +38,6 @@ fn main() {
         );
     }
     println!(
-        "goal: {GOAL_RATIO:.2} of memory with 64 agents; us each is the CPU time of the server per event"
+        "goal: with 64 agents, {GOAL_RATIO:.2} of the rate in memory; us each is the CPU time of the server per event"
     );
 }

@@ -20,14 +20,14 @@ fn main() {
     let (listeners, questions) = (scale.pick(100, 5), scale.pick(400, 10));
     let hub = BenchHub::start(Store::Disk);
     let listener_pool = ListenerPool::connect(&hub, listeners, true);
-    let answering_subscription = hub.subscribe(&mut hub.agent());
+    let answering_subscription = hub.subscribe(&mut hub.connect());
     let _answering_listener = ThrottledListener::listen(&hub, &answering_subscription, 1_000_000);
     let mut driver = QuestionDriver::new(&hub, &answering_subscription);
 
     println!("{questions} questions to {listeners} listeners; milliseconds");
     println!(
         "{:<26} {:>8} {:>8} {:>8} {:>10} {:>10} {:>8} {:>8}",
-        "", "sent p50", "p99", "most", "stored p50", "p99", "wake p50", "p99"
+        "", "sent p50", "p99", "max", "stored p50", "p99", "wake p50", "p99"
     );
     let unloaded = QuestionRun::measure(&mut driver, &listener_pool, questions);
     unloaded.print("unloaded");
@@ -61,7 +61,7 @@ fn main() {
 /// A listener that reads 200 events per second while 1,000 are published, with default socket buffers.
 fn bench_slow_listener(scale: Scale) {
     let hub = BenchHub::start(Store::Disk);
-    let mut agent = hub.agent();
+    let mut agent = hub.connect();
     let (subscription, answering_subscription) = (hub.subscribe(&mut agent), hub.subscribe(&mut agent));
     let reader = ThrottledListener::listen(&hub, &subscription, 200);
     let answering_listener = ThrottledListener::listen(&hub, &answering_subscription, 1_000_000);

@@ -1,4 +1,4 @@
-//! The effect of slow and dead readers among 1,000 listeners on the others. At first, all of them keep up. Then one in twenty
+//! How slow and dead readers affect the other listeners, 1,000 in all. At first, all of them keep up. Then one in twenty
 //! reads only 200 events per second, and one in twenty does not read at all. Measures the same number of fast listeners both times: their
 //! delivery rate when an agent publishes at full speed, and their latency at a fixed event rate.
 #![allow(clippy::cast_precision_loss)]
@@ -14,15 +14,15 @@ fn main() {
     let all = scale.pick(1_000, 20);
     let laggards_per_kind = all / 20;
     println!(
-        "{:<34} {:>12} {:>10} {:>9} {:>9} {:>9} {:>6}",
-        "", "delivered/s", "cpu us/ev", "p50 ms", "p99 ms", "max ms", "ended"
+        "{:<34} {:>12} {:>15} {:>9} {:>9} {:>9} {:>6}",
+        "", "delivered/s", "cpu us/delivery", "p50 ms", "p99 ms", "max ms", "ended"
     );
     let baseline = NeighbourRun::measure(scale, all - 2 * laggards_per_kind, 2 * laggards_per_kind, 0);
     baseline.print("all keep up");
     let mixed = NeighbourRun::measure(scale, all - 2 * laggards_per_kind, 0, laggards_per_kind);
     mixed.print(&format!("{laggards_per_kind} slow, {laggards_per_kind} dead among them"));
     println!(
-        "{:<34} {:>12.2} {:>10.2} {:>9.2} {:>9.2} {:>9.2}",
+        "{:<34} {:>12.2} {:>15.2} {:>9.2} {:>9.2} {:>9.2}",
         "ratio (goal 1.00)",
         mixed.rate / baseline.rate,
         mixed.cpu_micros_per_delivery / baseline.cpu_micros_per_delivery,
@@ -65,7 +65,7 @@ impl NeighbourRun {
     fn print(&self, name: &str) {
         let Self { rate, cpu_micros_per_delivery, latencies, ended } = self;
         println!(
-            "{name:<34} {rate:>12.0} {cpu_micros_per_delivery:>10.2} {:>9.2} {:>9.2} {:>9.2} {ended:>6}",
+            "{name:<34} {rate:>12.0} {cpu_micros_per_delivery:>15.2} {:>9.2} {:>9.2} {:>9.2} {ended:>6}",
             latencies.p50_millis(),
             latencies.p99_millis(),
             latencies.max_millis()

@@ -47,13 +47,13 @@ fn main() {
                 assert!(schemas.accepts(*schema, black_box(line)));
             }
         }),
-        Contender::new("aaep: read to a tape", || {
+        Contender::new("aaep: read into a tape", || {
             let mut tape = Tape::default();
             for line in &events {
                 black_box(tape.read(black_box(line)).is_ok());
             }
         }),
-        Contender::new("aaep: read to typed events", || {
+        Contender::new("aaep: read into typed events", || {
             for line in &events {
                 black_box(Event::parse(black_box(line)));
             }

@@ -82,9 +82,10 @@ impl RecordingGenerator {
     pub fn generate_session(&mut self, out: &mut String) -> usize {
         self.sessions += 1;
         let script = &SESSION_SCRIPTS[(self.sessions % 4) as usize];
-        let mut session = SessionWriter { id: self.next_bits(), number: 0, script, generator: self, out };
+        let mut session =
+            SessionWriter { id: self.next_bits(), event_count: 0, script, generator: self, out };
         session.write_session();
-        session.number
+        session.event_count
     }
 
     /// Returns the next 128 random bits, by splitmix64.
@@ -101,7 +102,7 @@ impl RecordingGenerator {
 
 struct SessionWriter<'r> {
     id: u128,
-    number: usize,
+    event_count: usize,
     script: &'static SessionScript,
     generator: &'r mut RecordingGenerator,
     out: &'r mut String,
@@ -111,17 +112,17 @@ impl SessionWriter<'_> {
     fn write_session(&mut self) {
         let has_transfer = self.generator.sessions.is_multiple_of(5);
         let call = self.generator.next_bits();
-        self.event("session.started", "normal", |script| {
+        self.write_event("session.started", "normal", |script| {
             format!(
                 "{},\"expected_duration_ms\":30000,\"requested_by\":\"user:folake\",\"tools_available\":[\"fetch_balance\",\"transfer_funds\"]",
                 summaries(script.work)
             )
         });
-        self.state("idle", "thinking");
-        self.state("thinking", "calling_tool");
-        self.tool("fetch_balance", call, "low", false);
-        self.state("calling_tool", "thinking");
-        self.event("progress.updated", "background", |script| {
+        self.write_state("idle", "thinking");
+        self.write_state("thinking", "calling_tool");
+        self.write_tool("fetch_balance", call, "low", false);
+        self.write_state("calling_tool", "thinking");
+        self.write_event("progress.updated", "background", |script| {
             format!(
                 "\"progress\":{{\"percent\":40,\"step\":2,\"total_steps\":5,\"description\":\"{}\"}},{},\"eta_ms\":12000",
                 script.work,
@@ -129,41 +130,41 @@ impl SessionWriter<'_> {
             )
         });
         if has_transfer {
-            self.transfer();
+            self.write_transfer();
         }
-        self.output();
-        self.event("session.completed", "normal", |script| {
+        self.write_output();
+        self.write_event("session.completed", "normal", |script| {
             format!("{},\"duration_ms\":27579,\"tool_invocations_count\":1", summaries(script.work))
         });
     }
 
-    fn transfer(&mut self) {
+    fn write_transfer(&mut self) {
         let (token, call) = (self.generator.next_bits(), self.generator.next_bits());
-        self.state("thinking", "awaiting_input");
-        self.event("awaiting.confirmation", "critical", |script| {
+        self.write_state("thinking", "awaiting_input");
+        self.write_event("awaiting.confirmation", "critical", |script| {
             format!(
                 "\"action\":\"Transfer 500 from checking to savings.\",\"consequence\":\"The money moves at once.\",\"reply_token\":\"rpl_{token:032x}\",\"timeout_seconds\":60,\"default_decision\":\"reject\",{},\"risk_level\":\"high\",\"irreversible\":true,\"reversibility\":\"irreversible\"",
                 summaries(script.work)
             )
         });
-        let timestamp = self.now();
+        let timestamp = self.next_timestamp();
         let _ = writeln!(
             self.out,
             "{{\"type\":\"confirmation.reply\",\"reply_token\":\"rpl_{token:032x}\",\"decision\":\"accept\",\"subscription_id\":\"sub_{token:032x}\",\"timestamp\":\"{timestamp}\"}}"
         );
-        self.state("awaiting_input", "calling_tool");
-        self.tool("transfer_funds", call, "high", true);
-        self.state("calling_tool", "thinking");
+        self.write_state("awaiting_input", "calling_tool");
+        self.write_tool("transfer_funds", call, "high", true);
+        self.write_state("calling_tool", "thinking");
     }
 
-    fn tool(&mut self, tool: &str, call: u128, risk: &str, irreversible: bool) {
-        self.event("tool.invoked", "normal", |script| {
+    fn write_tool(&mut self, tool: &str, call: u128, risk: &str, irreversible: bool) {
+        self.write_event("tool.invoked", "normal", |script| {
             format!(
                 "\"tool\":\"{tool}\",{},\"description\":\"Asks the bank.\",\"args_summary\":\"account: checking\",\"expected_duration_ms\":2000,\"risk_level\":\"{risk}\",\"irreversible\":{irreversible},\"tool_call_id\":\"call_{call:032x}\"",
                 summaries(script.work)
             )
         });
-        self.event("tool.completed", "normal", |script| {
+        self.write_event("tool.completed", "normal", |script| {
             format!(
                 "\"tool\":\"{tool}\",\"status\":\"success\",{},\"tool_call_id\":\"call_{call:032x}\",\"duration_ms\":1885",
                 summaries(script.work)
@@ -171,14 +172,14 @@ impl SessionWriter<'_> {
         });
     }
 
-    fn output(&mut self) {
-        self.state("thinking", "writing_output");
+    fn write_output(&mut self) {
+        self.write_state("thinking", "writing_output");
         let output = self.generator.next_bits();
         let mut position = 0;
         for (at, sentence) in self.script.sentences.iter().enumerate() {
             let complete = at == 2;
             let hint = if complete { "completion" } else { "sentence" };
-            self.event("output.streaming", "normal", |_| {
+            self.write_event("output.streaming", "normal", |_| {
                 format!(
                     "\"chunk\":\"{sentence}\",\"position\":{position},\"complete\":{complete},\"coalesce_hint\":\"{hint}\",\"output_id\":\"out_{output:032x}\",\"content_type\":\"text/plain\""
                 )
@@ -187,15 +188,16 @@ impl SessionWriter<'_> {
         }
     }
 
-    fn state(&mut self, from: &str, to: &str) {
-        self.event("state.changed", "background", |script| {
+    fn write_state(&mut self, from: &str, to: &str) {
+        self.write_event("state.changed", "background", |script| {
             format!("\"from_state\":\"{from}\",\"to_state\":\"{to}\",{}", summaries(script.work))
         });
     }
 
-    fn event(&mut self, name: &str, urgency: &str, payload: impl Fn(&SessionScript) -> String) {
-        let (event, number, timestamp) = (self.generator.next_bits(), self.number, self.now());
-        self.number += 1;
+    fn write_event(&mut self, name: &str, urgency: &str, payload: impl Fn(&SessionScript) -> String) {
+        let (event, number, timestamp) =
+            (self.generator.next_bits(), self.event_count, self.next_timestamp());
+        self.event_count += 1;
         let language = self.script.language;
         let _ = writeln!(
             self.out,
@@ -206,7 +208,7 @@ impl SessionWriter<'_> {
     }
 
     /// Returns a timestamp twenty milliseconds after the previous one.
-    fn now(&mut self) -> String {
+    fn next_timestamp(&mut self) -> String {
         self.generator.clock += 20;
         let millis = self.generator.clock;
         let (seconds, minutes, hours) = (millis / 1000 % 60, millis / 60_000 % 60, millis / 3_600_000 % 24);

@@ -2,9 +2,9 @@
 //! unchanged, and a terminal state must be final.
 //!
 //! An input line contains the sender (`a` or `b`) followed by flags, the milliseconds that pass, the performative, and the
-//! body as JSON, for example `a 2000 PROPOSE {…}`. The flags are letters: `t` means not trusted, `f` not funded, `c` that the
-//! card is not pinned, and `r` sets a response timeout. A line without a valid message only lets time pass. If its sender is
-//! `x`, it also breaks the chain.
+//! body as JSON, for example `at 2000 PROPOSE {…}`. The flags are letters: with `t` the sender is not trusted, with `f` the
+//! escrow is not funded, with `c` the card is not pinned, and with `r` the message has a response timeout. A line without a
+//! valid message only lets time pass. If the sender of such a line is `x`, the line also breaks the chain.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Fuzzes the parser of ASP messages. It must not panic, a parsed body must survive a round trip, and canonicalization must be
-//! idempotent.
+//! Fuzzes the parser of ASP messages. The parser must not panic, a parsed body must survive a round trip, and
+//! canonicalization must be idempotent.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Fuzzes the session machine with events in any order. The machine must not panic, and a refused event must leave a
-//! session unchanged.
+//! Fuzzes the session machine with events in any order. The machine must not panic, and a refused event must not change
+//! which items are pending.
 
 #![no_main]
 

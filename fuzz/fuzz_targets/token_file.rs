@@ -1,5 +1,5 @@
-//! Fuzzes the parser of token files. It must not panic, must not accept a name or a hash twice, and accepted tokens must
-//! survive a round trip.
+//! Fuzzes the parser of token files. The parser must not panic, and it must not accept a name or a hash twice. Accepted
+//! tokens must survive a round trip.
 
 #![no_main]
 

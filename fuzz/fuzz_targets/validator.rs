@@ -1,5 +1,5 @@
-//! Fuzzes the validator with any document. The validator must not panic, receive mode must not be stricter than strict mode, and
-//! every finding must have a message.
+//! Fuzzes the validator with any document. The validator must not panic, and receive mode must not be stricter than strict
+//! mode. Every finding must have a message, and findings must be sorted by validation step.
 
 #![no_main]
 

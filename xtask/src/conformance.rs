@@ -66,10 +66,10 @@ fn generate_page() -> Result<String, String> {
         let requirement = row.requirement.replace('|', "\\|").replace('<', "&lt;");
         let _ = writeln!(table, "| {} | {} | {} | {requirement} | {evidence} |", row.id, row.level, row.role);
     }
-    let unknown_ids: Vec<_> =
+    let missing_ids: Vec<_> =
         rules_by_id.keys().filter(|id| id.starts_with("AAEP-") && !row_ids.contains(id)).collect();
-    if !unknown_ids.is_empty() {
-        return Err(format!("these rule ids are not in {TABLE}: {unknown_ids:?}"));
+    if !missing_ids.is_empty() {
+        return Err(format!("these rule ids are not in {TABLE}: {missing_ids:?}"));
     }
     let unlisted_rules: Vec<_> =
         Rule::all().filter(|rule| rule.id().starts_with("C-")).map(Rule::id).collect();

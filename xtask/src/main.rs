@@ -25,14 +25,14 @@ use stage::{Plan, StageLane};
 
 const USAGE: &str = "usage: cargo xtask COMMAND
 
-  test                 runs everything: setup, format, clippy, documentation, all tests, published clients, speech, the page in a browser
+  test                 runs all checks of a change: setup, format, clippy, documentation, all tests, published clients, speech, the page in a browser
                        and with a screen reader, conformance table, switched-off rules, fuzzing
   test quick           runs format, clippy, unit, property and integration tests; no documentation
                        examples, browser, sound or fuzzing
   setup                updates the test tools to the newest version in this machine's package sources, and prints the versions
   doc                  builds the documentation of the workspace; any warning is an error
   conformance [check]  writes docs/conformance.md, or checks that it is up to date
-  asp [check]          writes the diagram and table of docs/asp.md and docs/asp-vectors.json, or checks that they are up to date
+  asp [check]          writes the diagram and tables of docs/asp.md, and docs/asp-vectors.json, or checks that they are up to date
   oracle               compares sayso with the schemas and fixtures that AAEP's authors published, if ../shared contains them
   interop              installs published AAEP clients and runs them against the hub
   speech               installs speech-dispatcher and PulseAudio, and checks recordings of what sayso says through them
@@ -44,7 +44,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   fuzz [RUNS]          fuzzes each target, 200000 runs by default
   mutants [--in-diff REF] [PATH...]
                        installs cargo-mutants, changes the code that decides about consent and access, one expression at a time, and
-                       checks that the tests notice; only in lines that differ from REF, or only in these files. Takes hours
+                       checks that the tests fail; with REF only lines that differ from it, with PATH only these files. Takes hours
   bench [NAME] [quick] runs all benchmarks, or one; `quick` only checks that they run";
 
 const FORMAT: [&str; 3] = ["fmt", "--all", "--check"];
@@ -52,7 +52,7 @@ const FORMAT: [&str; 3] = ["fmt", "--all", "--check"];
 const CLIPPY: [&str; 8] =
     ["clippy", "--workspace", "--all-features", "--all-targets", "--locked", "--", "-D", "warnings"];
 
-/// Warnings, such as broken links, are errors. A test of the crate `sayso` checks that every public item has an example.
+/// Warnings, such as broken links, are errors.
 const DOCUMENTATION: [&str; 7] = [
     "doc",
     "--workspace",
@@ -120,8 +120,8 @@ fn main() -> ExitCode {
     plan.run()
 }
 
-/// Adds every stage. Most test and real-time stages start after the build and run while other stages compile, because no
-/// stage keeps all processors busy.
+/// Adds every stage. Most test and real-time stages start after the build and run while other stages compile, because few
+/// stages keep all processors busy.
 fn add_all_stages(plan: &mut Plan<'_>) {
     plan.add("packages", StageLane::RealTime, &[], setup::install_packages);
     plan.add("page", StageLane::RealTime, &[], page_node_tests::run);

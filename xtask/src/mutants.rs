@@ -14,12 +14,12 @@ struct MutationScope {
     paths: &'static [&'static str],
     /// The packages whose tests run.
     test_packages: &'static [&'static str],
-    /// The tests that run, by parts of their names. All tests run if there are none.
+    /// Parts of the names of the tests that run. If the list is empty, all tests run.
     tests: &'static [&'static str],
 }
 
-/// Each module is tested by its own crate. The tokens and cookies of `wire::auth` are used by the binary only, so the
-/// binary's tests of authentication run too.
+/// The tests of a module's own crate run. For `wire::auth`, the binary's tests of authentication run too, because only the
+/// binary uses tokens and cookies.
 const SCOPES: [MutationScope; 6] = [
     MutationScope {
         name: "aaep::consent",
@@ -198,9 +198,9 @@ fn mutate(
     // Only these test programs are built and run, because others need installed programs.
     command.args(["--cargo-arg=--lib", "--cargo-arg=--test=all"]);
     command.arg("--output").arg(&output).args(["--", "--"]).args(scope.tests);
-    // One crate is compiled for each mutant, so incremental compilation helps, and nobody debugs the result.
+    // Each mutant changes only one crate, so incremental compilation is faster. Debug information is not needed.
     command.env("CARGO_INCREMENTAL", "1").env("CARGO_PROFILE_DEV_DEBUG", "0");
-    // Cargo would take a mutant of an earlier run in a shared folder for the original.
+    // In a shared target folder, cargo could mistake a mutant of an earlier run for the original.
     command.env_remove("CARGO_TARGET_DIR");
     let results = output.join("mutants.out");
     if results.exists() {

@@ -29,7 +29,7 @@ impl ConcurrentPublishers {
     pub fn publish(hub: &BenchHub, agents: usize, duration: Duration) -> Self {
         let mut poll = mio::Poll::new().unwrap();
         let mut publishers: Vec<PublisherConnection> =
-            (0..agents).map(|token| PublisherConnection::join(hub, &poll, token)).collect();
+            (0..agents).map(|token| PublisherConnection::open(hub, &poll, token)).collect();
         let mut events = mio::Events::with_capacity(256);
         let (mut acknowledged, mut latencies) = (0_u64, Histogram::default());
         let (started, cpu_time_before) = (Instant::now(), hub.process().cpu_time());
@@ -53,8 +53,8 @@ impl ConcurrentPublishers {
 }
 
 impl PublisherConnection {
-    fn join(hub: &BenchHub, poll: &mio::Poll, token: usize) -> Self {
-        let mut agent = hub.agent();
+    fn open(hub: &BenchHub, poll: &mio::Poll, token: usize) -> Self {
+        let mut agent = hub.connect();
         let session = hub.open_session(&mut agent);
         let stream = agent.socket().try_clone().unwrap();
         stream.set_nonblocking(true).unwrap();

@@ -2,13 +2,13 @@
 //! fixed length, so all events have the same length.
 
 /// Precedes the stamp of an event.
-pub const EVENT_STAMP_PREFIX: &str = "flood@";
+pub const EVENT_STAMP_PREFIX: &str = "event@";
 /// Precedes the stamp of a question.
 pub const QUESTION_STAMP_PREFIX: &str = "asked@";
 /// Number of digits of a stamp.
 pub(super) const STAMP_DIGITS: usize = 12;
 
-/// Returns an event as an agent sends it. For a slow listener, the hub replaces it with a newer one.
+/// Returns an event as an agent sends it. For a slow listener, the hub may replace it with a newer one.
 pub fn event(stamp: u64) -> String {
     format!(
         r#"{{"type":"aaep:agent.progress.updated","progress":{{"percent":42.5,"description":"Reading the letter {EVENT_STAMP_PREFIX}{stamp:012} now."}},"summary_normal":"Reading the second of five letters in your inbox."}}"#

@@ -39,7 +39,7 @@ impl FixedRateLoad {
         let stop = Arc::new(AtomicBool::new(false));
         let agents: Vec<(KeepAliveClient, String)> = (0..PUBLISHERS)
             .map(|_| {
-                let mut agent = hub.agent();
+                let mut agent = hub.connect();
                 let session = hub.open_session(&mut agent);
                 discard_responses(&agent);
                 (agent, session)

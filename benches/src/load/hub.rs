@@ -62,7 +62,7 @@ impl BenchHub {
         let started_in = started.elapsed();
         std::thread::spawn(move || lines.for_each(drop));
         let mut hub = Self { child, address, session: String::new(), started_in, _folder: folder };
-        hub.session = hub.open_session(&mut hub.agent());
+        hub.session = hub.open_session(&mut hub.connect());
         hub
     }
 
@@ -73,7 +73,7 @@ impl BenchHub {
     }
 
     /// Opens a connection to the hub.
-    pub fn agent(&self) -> KeepAliveClient {
+    pub fn connect(&self) -> KeepAliveClient {
         KeepAliveClient::connect(&self.address)
     }
 

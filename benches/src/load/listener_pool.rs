@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_stamp_split_between_two_reads_is_found_once() {
-        let text = b"id: 1\ndata: {\"flood@000000000042 now\"}\n\n";
+        let text = b"id: 1\ndata: {\"event@000000000042 now\"}\n\n";
         for cut in 0..=text.len() {
             let (data_finder, event_finder) = (Finder::new(DATA), Finder::new(EVENT_STAMP_PREFIX));
             let carried = cut.min(CARRY_BYTES);

@@ -15,7 +15,7 @@ pub struct PublishMode {
 
 impl PublishMode {
     /// Each event is acknowledged before the next is sent.
-    pub const ONE: Self = Self { batch: 1, in_flight: 1 };
+    pub const ONE_AT_A_TIME: Self = Self { batch: 1, in_flight: 1 };
     /// One event per request, sixteen open requests.
     pub const PIPELINED: Self = Self { batch: 1, in_flight: 16 };
     /// Batches of a hundred events, each acknowledged before the next.

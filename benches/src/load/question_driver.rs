@@ -34,9 +34,9 @@ pub struct QuestionTimes {
 impl QuestionDriver {
     /// Opens a session in this hub. The subscription must have a connected listener.
     pub fn new(hub: &BenchHub, subscription: &str) -> Self {
-        let mut ask_client = hub.agent();
+        let mut ask_client = hub.connect();
         let session = hub.open_session(&mut ask_client);
-        let (wait_client, reply_client) = (hub.agent(), hub.agent());
+        let (wait_client, reply_client) = (hub.connect(), hub.connect());
         let address = hub.address().to_owned();
         Self {
             address,

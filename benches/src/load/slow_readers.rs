@@ -23,7 +23,7 @@ const TICK: Duration = Duration::from_millis(50);
 impl SlowReaders {
     /// Connects `slow` listeners that read `rate` events per second, and `dead` listeners that never read.
     pub fn connect(hub: &BenchHub, slow: usize, rate: usize, dead: usize) -> Self {
-        let mut agent = hub.agent();
+        let mut agent = hub.connect();
         let mut streams = |count: usize| -> Vec<TcpStream> {
             (0..count).map(|_| open_stream(hub.address(), &hub.open_stream_path(&mut agent))).collect()
         };

@@ -1,4 +1,5 @@
-//! Sets of 64-bit fingerprints: one type for recordings, and one for single sessions.
+//! Sets of 64-bit fingerprints: [`FingerprintSet`] for the ids of many sessions, and [`SeenNames`]
+//! for the names in one session.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
@@ -82,10 +83,10 @@ impl Shard {
         if self.used * 100 >= self.slots.len() * 85 {
             self.grow();
         }
-        let at = Self::find_slot(&self.slots, fingerprint);
-        let is_new = self.slots[at] == 0;
+        let index = Self::find_slot(&self.slots, fingerprint);
+        let is_new = self.slots[index] == 0;
         if is_new {
-            self.slots[at] = fingerprint;
+            self.slots[index] = fingerprint;
             self.used += 1;
         }
         is_new
@@ -99,8 +100,8 @@ impl Shard {
         let size = (self.slots.len() + self.slots.len() / 4).max(MIN_SHARD_SLOTS);
         let mut slots = vec![0; size];
         for fingerprint in self.slots.iter().copied().filter(|slot| *slot != 0) {
-            let at = Self::find_slot(&slots, fingerprint);
-            slots[at] = fingerprint;
+            let index = Self::find_slot(&slots, fingerprint);
+            slots[index] = fingerprint;
         }
         self.slots = slots;
     }

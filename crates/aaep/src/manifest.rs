@@ -32,7 +32,8 @@ use crate::rule::{Finding, Findings, ValidationMode};
 /// contains the manifest (§3.7).
 pub const MAX_SIGNED_BYTES: usize = 64 * 1024;
 
-/// Why a manifest cannot be signed or verified.
+/// Why a manifest cannot be signed or verified. The messages continue a sentence whose subject is
+/// the manifest.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum ManifestError {
@@ -123,8 +124,8 @@ impl TrustedKeys {
         Self(vec![(None, key)])
     }
 
-    /// Parses a JWK or a JWK set (RFC 7517). A key with a `kid` is used only for signatures that
-    /// name it.
+    /// Parses a JWK or a JWK set (RFC 7517). A key with a `kid` does not verify a signature that
+    /// names a different `kid`, unless that is the key's thumbprint.
     pub fn read(text: &str) -> Result<Self, TrustedKeysError> {
         let mut tape = Tape::default();
         let doc = tape.read(text).map_err(|_| TrustedKeysError::Malformed)?;

@@ -27,15 +27,15 @@ pub fn all() -> Vec<Schema> {
     events.chain(messages).collect()
 }
 
-fn build_event_schema(core: &EventType) -> Schema {
+fn build_event_schema(core_type: &EventType) -> Schema {
     let (head, tail) = ENVELOPE.split_at(ENVELOPE.len() - 1);
-    let fields: Vec<_> = head.iter().chain(core.fields()).chain(tail).collect();
-    let is_critical = core.is_critical();
-    let spoken_fields: Vec<_> = core.fields().iter().filter(|field| field.is_spoken).collect();
-    let name = core.as_str().trim_start_matches("aaep:");
+    let fields: Vec<_> = head.iter().chain(core_type.fields()).chain(tail).collect();
+    let is_critical = core_type.is_critical();
+    let spoken_fields: Vec<_> = core_type.fields().iter().filter(|field| field.is_spoken).collect();
+    let name = core_type.as_str().trim_start_matches("aaep:");
     write_schema(name, |writer| {
         write_properties(writer, &fields, |writer, field| match field.name {
-            "type" => write_const(writer, core.as_str()),
+            "type" => write_const(writer, core_type.as_str()),
             "urgency" if is_critical => write_const(writer, "critical"),
             _ => write_field_type(writer, &field.value_type),
         });
@@ -55,7 +55,7 @@ fn build_event_schema(core: &EventType) -> Schema {
             writer.close_object();
         }
         writer.key("additionalProperties").boolean(false);
-        match core {
+        match core_type {
             EventType::AwaitingConfirmation => write_safe_defaults(writer),
             EventType::ProgressUpdated => write_progress_requirement(writer),
             _ => {}

@@ -1,4 +1,5 @@
-//! Answers to clarifications (§6.5). Every kind that the question lists is accepted. Any other kind leaves the question open.
+//! Answers to clarifications (§6.5). An answer of a kind that the question lists is accepted. Any other answer leaves
+//! the question open.
 
 use aaep::message::{ClarificationReply, Message};
 use aaep::rule::{Findings, ValidationMode};
@@ -6,9 +7,9 @@ use aaep::session::{Clarification, PendingItem, SessionEvent, SessionEventBody, 
 
 /// Returns a session with an open question that accepts these kinds of answers.
 fn session_with_question(
-    free_text: bool,
-    yes_no: bool,
-    numeric: bool,
+    accepts_free_text: bool,
+    accepts_yes_no: bool,
+    accepts_number: bool,
     choices: Option<Vec<&'static str>>,
 ) -> SessionMachine {
     let mut session = SessionMachine::new("sess_1");
@@ -16,9 +17,9 @@ fn session_with_question(
         token: "rpl_1",
         question: "Which?",
         timeout_seconds: 60,
-        free_text,
-        yes_no,
-        numeric,
+        accepts_free_text,
+        accepts_yes_no,
+        accepts_number,
         choices,
     };
     for body in [SessionEventBody::Started, SessionEventBody::Clarification(Box::new(clarification))] {
@@ -70,7 +71,7 @@ fn every_listed_kind_of_answer_is_accepted() {
 }
 
 #[test]
-fn an_answer_of_the_wrong_kind_leaves_the_question_open() {
+fn an_answer_that_the_question_does_not_accept_leaves_it_open() {
     let cases = [
         (session_with_question(false, true, false, None), "\"yes\"", "AAEP-6.5.2-1"),
         (session_with_question(false, false, true, None), "\"65\"", "AAEP-6.5.2-1"),

@@ -11,7 +11,7 @@ use seal::{Jwk, SystemRandom, base64url, ed25519};
 
 const BANK_MANIFEST: &str = r#"{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:producer.manifest","agent_id":"bank","aaep_versions_supported":["1.0.0"],"conformance_levels_supported":[1,2,3],"transports_supported":["sse"]}"#;
 
-fn key() -> SigningKey {
+fn generate_key() -> SigningKey {
     SigningKey::generate(&mut SystemRandom)
 }
 
@@ -37,7 +37,7 @@ fn sign_with_header(header: &str, payload: &str, key: &SigningKey) -> String {
 
 #[test]
 fn the_payload_is_the_exact_manifest_and_the_header_names_the_key() {
-    let key = key();
+    let key = generate_key();
     let with_spaces =
         BANK_MANIFEST.replace(':', " : ").replace(" : //", "://").replace("aaep : producer", "aaep:producer");
     for text in [BANK_MANIFEST, &with_spaces] {
@@ -54,7 +54,7 @@ fn the_payload_is_the_exact_manifest_and_the_header_names_the_key() {
 
 #[test]
 fn a_manifest_that_breaks_a_rule_is_neither_signed_nor_accepted() {
-    let key = key();
+    let key = generate_key();
     for (text, rule) in [
         (BANK_MANIFEST.replace(r#""agent_id":"bank","#, ""), "AAEP-5.10.1-1"),
         (BANK_MANIFEST.replace(r#"["1.0.0"]"#, "[]"), "AAEP-12.5.3-1"),
@@ -79,7 +79,7 @@ fn a_manifest_that_breaks_a_rule_is_neither_signed_nor_accepted() {
 
 #[test]
 fn any_change_to_a_signed_manifest_is_detected() {
-    let key = key();
+    let key = generate_key();
     let token = sign(BANK_MANIFEST, &key).unwrap();
     let (rest, signature) = token.rsplit_once('.').unwrap();
     let changed_manifest = BANK_MANIFEST.replace("bank", "bunk");
@@ -95,14 +95,14 @@ fn any_change_to_a_signed_manifest_is_detected() {
 
 #[test]
 fn a_manifest_signed_with_another_key_is_rejected() {
-    let (bank, eve) = (key(), key());
+    let (bank, eve) = (generate_key(), generate_key());
     let token = sign(BANK_MANIFEST, &eve).unwrap();
     assert_eq!(verify(&token, &trusted_keys(&bank)), Err(ManifestError::Jws(JwsError::InvalidSignature)));
 }
 
 #[test]
 fn the_key_determines_the_algorithm_not_the_header() {
-    let key = key();
+    let key = generate_key();
     for (alg, signature) in
         [("none", &b""[..]), ("None", b""), ("HS256", &[0; 32]), ("RS256", &[0; 256]), ("ES384", &[0; 96])]
     {
@@ -133,7 +133,7 @@ fn the_key_determines_the_algorithm_not_the_header() {
 
 #[test]
 fn a_key_embedded_in_the_header_is_not_trusted() {
-    let (bank, eve) = (key(), key());
+    let (bank, eve) = (generate_key(), generate_key());
     let embedded_key = public_jwk(&eve).to_json();
     let self_signed =
         sign_with_header(&format!(r#"{{"alg":"ES256","jwk":{embedded_key}}}"#), BANK_MANIFEST, &eve);
@@ -158,6 +158,7 @@ fn a_key_embedded_in_the_header_is_not_trusted() {
         verify(&sign_with_header(&with_trusted_key, BANK_MANIFEST, &bank), &trusted_keys(&bank)).is_ok(),
         "an embedded key that is trusted anyway is allowed"
     );
+    // A header that is marked as critical must be supported.
     let critical = sign_with_header(r#"{"alg":"ES256","crit":["exp"],"exp":1}"#, BANK_MANIFEST, &bank);
     assert_eq!(
         verify(&critical, &trusted_keys(&bank)),
@@ -167,11 +168,11 @@ fn a_key_embedded_in_the_header_is_not_trusted() {
 
 #[test]
 fn a_key_is_found_by_its_id() {
-    let (bank, post) = (key(), key());
+    let (bank, shop) = (generate_key(), generate_key());
     let with_kid = |kid: &str, key: &SigningKey| {
         public_jwk(key).to_json().replacen('{', &format!(r#"{{"kid":"{kid}","#), 1)
     };
-    let set = format!(r#"{{"keys":[{},{}]}}"#, with_kid("post", &post), with_kid("bank", &bank));
+    let set = format!(r#"{{"keys":[{},{}]}}"#, with_kid("shop", &shop), with_kid("bank", &bank));
     let trusted_keys = TrustedKeys::read(&set).unwrap();
     let token = |kid: &str, key: &SigningKey| {
         sign_with_header(&format!(r#"{{"alg":"ES256","kid":"{kid}"}}"#), BANK_MANIFEST, key)
@@ -181,9 +182,9 @@ fn a_key_is_found_by_its_id() {
         verify(&sign(BANK_MANIFEST, &bank).unwrap(), &trusted_keys).is_ok(),
         "a key is also found by its thumbprint"
     );
-    assert_eq!(verify(&token("post", &bank), &trusted_keys), Err(ManifestError::UnknownKey("post".into())));
+    assert_eq!(verify(&token("shop", &bank), &trusted_keys), Err(ManifestError::UnknownKey("shop".into())));
     assert_eq!(
-        verify(&token("bank", &post), &trusted_keys).unwrap_err(),
+        verify(&token("bank", &shop), &trusted_keys).unwrap_err(),
         ManifestError::Jws(JwsError::InvalidSignature)
     );
 }
@@ -205,7 +206,7 @@ fn an_invalid_key_is_not_trusted() {
 
 #[test]
 fn a_malformed_jws_is_reported() {
-    let key = key();
+    let key = generate_key();
     assert_eq!(verify(BANK_MANIFEST, &trusted_keys(&key)), Err(ManifestError::Unsigned));
     for token in ["", ".", "..", "a.b", "a.b.c.d"] {
         assert!(matches!(verify(token, &trusted_keys(&key)), Err(ManifestError::Jws(_))), "{token:?}");
@@ -214,7 +215,7 @@ fn a_malformed_jws_is_reported() {
     assert_eq!(verify(&long, &trusted_keys(&key)), Err(ManifestError::TooLong));
 }
 
-fn offer(agent: &str, honored: &str) -> SubscriptionAccepted {
+fn accepted(agent: &str, honored: &str) -> SubscriptionAccepted {
     let text = format!(
         r#"{{"type":"subscription.accepted","subscription_id":"sub_1","aaep_version":"1.0.0","producer":{{"agent_id":"{agent}"}},"honored_capabilities":{honored}}}"#
     );
@@ -225,13 +226,16 @@ fn offer(agent: &str, honored: &str) -> SubscriptionAccepted {
 }
 
 #[test]
-fn the_manifest_must_name_the_agent_that_makes_the_offer() {
+fn the_manifest_must_name_the_agent_that_accepts_the_subscription() {
     let bank = parse(BANK_MANIFEST, ValidationMode::Receive).unwrap();
-    assert_eq!(check_offer(&bank, &offer("bank", "{}"), "sse"), Ok(()));
+    assert_eq!(check_offer(&bank, &accepted("bank", "{}"), "sse"), Ok(()));
     for other in ["evil", "Bank", "bank ", "bank2"] {
-        let mismatch = check_offer(&bank, &offer(other, "{}"), "sse").unwrap_err();
+        let mismatch = check_offer(&bank, &accepted(other, "{}"), "sse").unwrap_err();
         assert_eq!(mismatch, OfferMismatch::Agent { manifest: "bank".to_owned(), offer: other.to_owned() });
-        assert_eq!(mismatch.to_string(), format!("is the manifest of bank, but {other} made the offer"));
+        assert_eq!(
+            mismatch.to_string(),
+            format!("is the manifest of bank, but {other} accepted the subscription")
+        );
     }
 }
 
@@ -246,7 +250,7 @@ fn the_offer_must_match_the_claims_of_the_manifest() {
         r#"{"supported_conformance_levels":[1,2],"languages":["en","YO-NG"],"supported_extensions":["urn:a"]}"#,
         r#"{"languages":[],"supported_extensions":[]}"#,
     ] {
-        assert_eq!(check_offer(&bank, &offer("bank", honored), "sse"), Ok(()), "{honored}");
+        assert_eq!(check_offer(&bank, &accepted("bank", honored), "sse"), Ok(()), "{honored}");
     }
     for (honored, transport, mismatch) in [
         (r#"{"supported_conformance_levels":[1,2,3]}"#, "sse", OfferMismatch::Level(3)),
@@ -258,14 +262,14 @@ fn the_offer_must_match_the_claims_of_the_manifest() {
             OfferMismatch::Extension("urn:b".to_owned()),
         ),
     ] {
-        assert_eq!(check_offer(&bank, &offer("bank", honored), transport), Err(mismatch), "{honored}");
+        assert_eq!(check_offer(&bank, &accepted("bank", honored), transport), Err(mismatch), "{honored}");
     }
-    let mut newer_offer = offer("bank", "{}");
+    let mut newer_offer = accepted("bank", "{}");
     newer_offer.aaep_version = "1.1.0".to_owned();
     assert_eq!(check_offer(&bank, &newer_offer, "sse"), Err(OfferMismatch::Version("1.1.0".to_owned())));
-    // A manifest that omits a claim does not deny it.
+    // This manifest makes no claims about languages and extensions, so they are not checked.
     let without_claims = parse(BANK_MANIFEST, ValidationMode::Receive).unwrap();
     let honored =
         r#"{"supported_conformance_levels":[3],"languages":["es"],"supported_extensions":["urn:b"]}"#;
-    assert_eq!(check_offer(&without_claims, &offer("bank", honored), "sse"), Ok(()));
+    assert_eq!(check_offer(&without_claims, &accepted("bank", honored), "sse"), Ok(()));
 }

@@ -208,7 +208,7 @@ fn the_generator_reaches_both_answers_and_every_reason() {
     }
 }
 
-/// Checks §5.4.4 with a second implementation.
+/// Checks with a second implementation that nothing is granted beyond the request (§5.4.4).
 fn check_not_wider(
     requested: &Map<String, Value>,
     honored: &Map<String, Value>,

@@ -64,12 +64,12 @@ proptest! {
 
     #[test]
     fn no_text_causes_a_panic(text in any::<String>()) {
-        call_every_entry_point(&[text]);
+        call_parsers_and_checks(&[text]);
     }
 
     #[test]
     fn no_json_causes_a_panic(bytes in choice_bytes(200)) {
-        call_every_entry_point(&[malformed_json::json(&mut Choices::new(&bytes), 5)]);
+        call_parsers_and_checks(&[malformed_json::json(&mut Choices::new(&bytes), 5)]);
     }
 
     #[test]
@@ -87,7 +87,7 @@ proptest! {
                 _ => malformed_json::line(&mut choices, line),
             })
             .collect();
-        call_every_entry_point(&texts);
+        call_parsers_and_checks(&texts);
     }
 
     #[test]
@@ -223,7 +223,7 @@ fn is_equivalent(before: &Value, after: &Value) -> bool {
     }
 }
 
-/// Adds members and values that this version does not know, or knows in another form.
+/// Adds unknown members, and values of an unexpected type.
 fn insert_unknown_content(choices: &mut Choices<'_>, line: &mut RecordingLine) {
     let names: Vec<String> = line.names().map(ToOwned::to_owned).collect();
     for _ in 0..=choices.below(3) {
@@ -257,8 +257,8 @@ fn insert_unknown_content(choices: &mut Choices<'_>, line: &mut RecordingLine) {
     }
 }
 
-/// Calls every function of the core that takes untrusted input.
-fn call_every_entry_point(texts: &[String]) {
+/// Calls the functions that read untrusted events, messages and text.
+fn call_parsers_and_checks(texts: &[String]) {
     for mode in [ValidationMode::Strict, ValidationMode::Receive] {
         let _ = errors(texts, mode);
     }
@@ -297,9 +297,9 @@ fn timestamp_like_text(choices: &mut Choices<'_>) -> String {
     format!("{year}-{month}-{day}{separator}{hour}:{minute}:{second}{fraction}{offset}")
 }
 
-/// Checks that both readers accept the text with equal values, or both reject it. There are three exceptions:
-/// this crate may reject deep nesting that serde_json accepts, and this crate accepts lone surrogates and numbers
-/// beyond the range of a double with a note, while serde_json rejects them.
+/// Checks that our reader and serde_json both reject the text, or both accept it with equal values. There are two
+/// exceptions. Our reader may reject deep nesting that serde_json accepts. Our reader accepts and notes lone
+/// surrogates and numbers beyond the range of a double, which serde_json rejects.
 fn compare_readers(text: &str) -> Result<(), TestCaseError> {
     let mut tape = Tape::default();
     let theirs = serde_json::from_str::<Value>(text);
@@ -324,7 +324,7 @@ fn is_equal(ours: aaep::json::JsonValue<'_>, theirs: &Value) -> bool {
         Value::String(text) => ours.text().is_some_and(|ours| ours == **text),
         Value::Number(theirs) => ours.as_number().is_some_and(|ours| {
             let (a, b) = (ours.as_f64(), theirs.as_f64().unwrap_or(f64::NAN));
-            // serde_json's fast path for fractions may differ from the nearest double by one unit.
+            // serde_json's fast path for fractions may differ from the nearest double in the last bit.
             let is_close = (a - b).abs() <= a.abs() * f64::EPSILON;
             is_close && (!theirs.is_i64() || ours.as_i64() == theirs.as_i64())
         }),

@@ -145,12 +145,12 @@ fn a_stop_in_a_recording_refuses_only_the_questions_of_its_session() {
     let mut findings = Findings::new(ValidationMode::Strict);
     recording.check_message(&Message::SessionStop(stop), InputPosition::default(), &mut findings);
     assert_eq!(findings.list(), []);
-    let mut open: Vec<_> = recording
+    let mut open_by_session: Vec<_> = recording
         .pending_items()
         .map(|(session, _)| (session.id().to_owned(), has_open_question(session)))
         .collect();
-    open.sort();
-    assert_eq!(open, [("sess_1".to_owned(), false), ("sess_2".to_owned(), true)]);
+    open_by_session.sort();
+    assert_eq!(open_by_session, [("sess_1".to_owned(), false), ("sess_2".to_owned(), true)]);
 }
 
 #[test]
@@ -239,6 +239,7 @@ fn a_late_acceptance_does_not_permit_the_call() {
     let mut session = session_with_question();
     reply(&mut session, Decision::Accept, 31);
     assert!(has_open_question(&session), "a late reply has no effect");
+    // The agent acts before the deadline, but it has no acceptance in time.
     apply_ok(&mut session, &event_at(20, state_change("awaiting_input", "calling_tool")));
     assert_eq!(broken_rule(&mut session, &event_at(21, irreversible_call("transfer", None))), "AAEP-4.5.3-1");
 }

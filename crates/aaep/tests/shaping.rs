@@ -51,11 +51,8 @@ fn an_event_that_needs_no_change_is_delivered_unchanged() {
     let mut agent = SampleAgent::default();
     for terms in [ShapingTerms::default(), with_rate(10)] {
         let mut listener = ShapingListener::new(terms);
-        for event in [
-            agent.started(UnixMillis::new(0), SESSION_A),
-            agent.tool(UnixMillis::new(1), SESSION_A),
-            agent.progress(UnixMillis::new(2), SESSION_A, 40),
-        ] {
+        for event in [agent.started(0, SESSION_A), agent.tool(1, SESSION_A), agent.progress(2, SESSION_A, 40)]
+        {
             listener.advance_to(listener.now + 1000);
             listener.push(&event);
             let last = listener.delivered.last().unwrap();
@@ -71,16 +68,16 @@ fn filters_deliver_what_is_included_and_not_excluded() {
     filters.include = Some(vec!["aaep:agent.tool.*".to_owned(), "aaep:agent.session.started".to_owned()]);
     filters.exclude = Some(vec!["aaep:agent.tool.completed".to_owned()]);
     let mut listener = ShapingListener::new(ShapingTerms { filters, ..ShapingTerms::default() });
-    listener.push(&agent.started(UnixMillis::new(0), SESSION_A));
-    listener.push(&agent.state(UnixMillis::new(1), SESSION_A, "idle", "calling_tool"));
-    listener.push(&agent.tool(UnixMillis::new(2), SESSION_A));
+    listener.push(&agent.started(0, SESSION_A));
+    listener.push(&agent.state(1, SESSION_A, "idle", "calling_tool"));
+    listener.push(&agent.tool(2, SESSION_A));
     listener.push(&agent.event(
-        UnixMillis::new(3),
+        3,
         SESSION_A,
         "tool.completed",
         json!({ "tool": "search", "status": "success" }),
     ));
-    listener.push(&agent.chunk(UnixMillis::new(4), SESSION_A, "Hello.", true));
+    listener.push(&agent.chunk(4, SESSION_A, "Hello.", true));
     assert_eq!(listener.names(), ["session.started", "tool.invoked"]);
 }
 
@@ -105,9 +102,9 @@ fn critical_events_bypass_filters_and_the_rate() {
     filters.exclude = Some(vec!["*".to_owned()]);
     let mut listener = ShapingListener::new(ShapingTerms { filters, ..with_rate(1) });
     for at in 0..50 {
-        listener.push(&agent.tool(UnixMillis::new(at), SESSION_A));
+        listener.push(&agent.tool(at, SESSION_A));
         listener.push(&agent.event(
-            UnixMillis::new(at),
+            at,
             SESSION_A,
             "handoff.requested",
             json!({ "reason": "Too hard.", "target_kind": "human" }),
@@ -126,28 +123,18 @@ fn critical_events_bypass_filters_and_the_rate() {
 fn a_question_is_withheld_from_a_listener_that_cannot_answer_but_its_resolution_is_not() {
     let mut agent = SampleAgent::default();
     let mut listener = ShapingListener::new(ShapingTerms::default());
-    listener.push(&agent.state(UnixMillis::new(0), SESSION_A, "thinking", "awaiting_input"));
-    listener.push(&agent.question(UnixMillis::new(1), SESSION_A));
+    listener.push(&agent.state(0, SESSION_A, "thinking", "awaiting_input"));
+    listener.push(&agent.question(1, SESSION_A));
     let clarification = json!({
         "question": "Which?", "reply_token": format!("rpl_{:032x}", 8), "timeout_seconds": 60,
     });
-    listener.push(&agent.event(
-        UnixMillis::new(2),
-        SESSION_A,
-        "awaiting.clarification",
-        clarification.clone(),
-    ));
-    listener.push(&agent.state(UnixMillis::new(3), SESSION_A, "awaiting_input", "thinking"));
+    listener.push(&agent.event(2, SESSION_A, "awaiting.clarification", clarification.clone()));
+    listener.push(&agent.state(3, SESSION_A, "awaiting_input", "thinking"));
     assert_eq!(listener.names(), ["state.changed", "state.changed"]);
 
     let mut answering_listener = ShapingListener::new(with_rate(1));
-    answering_listener.push(&agent.question(UnixMillis::new(4), SESSION_A));
-    answering_listener.push(&agent.event(
-        UnixMillis::new(5),
-        SESSION_A,
-        "awaiting.clarification",
-        clarification,
-    ));
+    answering_listener.push(&agent.question(4, SESSION_A));
+    answering_listener.push(&agent.event(5, SESSION_A, "awaiting.clarification", clarification));
     assert_eq!(answering_listener.names(), ["awaiting.confirmation", "awaiting.clarification"]);
 }
 
@@ -156,17 +143,17 @@ fn during_a_flood_a_question_is_delivered_immediately_after_the_state_that_leads
     let mut agent = SampleAgent::default();
     let mut listener = ShapingListener::new(with_rate(1));
     listener.now = START;
-    listener.push(&agent.started(UnixMillis::new(0), SESSION_B));
-    listener.push(&agent.started(UnixMillis::new(0), SESSION_A));
-    listener.push(&agent.state(UnixMillis::new(0), SESSION_A, "idle", "writing_output"));
-    listener.push(&agent.chunk(UnixMillis::new(1), SESSION_A, "I would do this now. Then", false));
+    listener.push(&agent.started(0, SESSION_B));
+    listener.push(&agent.started(0, SESSION_A));
+    listener.push(&agent.state(0, SESSION_A, "idle", "writing_output"));
+    listener.push(&agent.chunk(1, SESSION_A, "I would do this now. Then", false));
     for percent in 0..40 {
-        listener.push(&agent.progress(UnixMillis::new(2), SESSION_B, percent));
+        listener.push(&agent.progress(2, SESSION_B, percent));
     }
-    listener.push(&agent.progress(UnixMillis::new(2), SESSION_A, 50));
-    listener.push(&agent.state(UnixMillis::new(3), SESSION_A, "writing_output", "awaiting_input"));
+    listener.push(&agent.progress(2, SESSION_A, 50));
+    listener.push(&agent.state(3, SESSION_A, "writing_output", "awaiting_input"));
     listener.now = START + 4;
-    let question = agent.question(UnixMillis::new(4), SESSION_A);
+    let question = agent.question(4, SESSION_A);
     listener.push(&question);
     assert_eq!(
         listener.names(),
@@ -175,7 +162,7 @@ fn during_a_flood_a_question_is_delivered_immediately_after_the_state_that_leads
     assert!(
         matches!(&listener.delivered[4].outgoing, OutgoingEvent::Unchanged(same) if Arc::ptr_eq(same, &question))
     );
-    listener.push(&agent.chunk(UnixMillis::new(5), SESSION_A, " rest.", true));
+    listener.push(&agent.chunk(5, SESSION_A, " rest.", true));
     listener.finish();
     let text: String = listener.chunks().into_iter().map(|(text, ..)| text).collect();
     assert_eq!(text, "I would do this now. Then rest.");
@@ -187,14 +174,14 @@ fn nothing_is_delivered_after_the_end_of_a_session() {
     let mut agent = SampleAgent::default();
     let mut listener = ShapingListener::new(with_rate(1));
     listener.now = START;
-    listener.push(&agent.started(UnixMillis::new(0), SESSION_A));
-    listener.push(&agent.state(UnixMillis::new(1), SESSION_A, "idle", "writing_output"));
-    listener.push(&agent.chunk(UnixMillis::new(2), SESSION_A, "One. Two. Thr", false));
-    listener.push(&agent.chunk(UnixMillis::new(3), SESSION_A, "", true));
-    listener.push(&agent.progress(UnixMillis::new(4), SESSION_A, 10));
+    listener.push(&agent.started(0, SESSION_A));
+    listener.push(&agent.state(1, SESSION_A, "idle", "writing_output"));
+    listener.push(&agent.chunk(2, SESSION_A, "One. Two. Thr", false));
+    listener.push(&agent.chunk(3, SESSION_A, "", true));
+    listener.push(&agent.progress(4, SESSION_A, 10));
     listener.now = START + 5;
     let failed = json!({ "error_category": "unknown", "summary_normal": "Failed." });
-    listener.push(&agent.event(UnixMillis::new(5), SESSION_A, "session.errored", failed));
+    listener.push(&agent.event(5, SESSION_A, "session.errored", failed));
     assert_eq!(
         listener.names(),
         ["session.started", "state.changed", "output.streaming", "progress.updated", "session.errored"]
@@ -206,21 +193,21 @@ fn nothing_is_delivered_after_the_end_of_a_session() {
 fn held_states_merge_held_progress_is_replaced_and_tools_stay_unchanged() {
     let mut agent = SampleAgent::default();
     let mut listener = ShapingListener::new(with_rate(1));
-    listener.push(&agent.started(UnixMillis::new(0), SESSION_A));
-    listener.push(&agent.state(UnixMillis::new(1), SESSION_A, "idle", "thinking"));
-    listener.push(&agent.progress(UnixMillis::new(1), SESSION_A, 10));
-    listener.push(&agent.state(UnixMillis::new(2), SESSION_A, "thinking", "calling_tool"));
-    listener.push(&agent.progress(UnixMillis::new(3), SESSION_A, 20));
-    listener.push(&agent.tool(UnixMillis::new(4), SESSION_A));
+    listener.push(&agent.started(0, SESSION_A));
+    listener.push(&agent.state(1, SESSION_A, "idle", "thinking"));
+    listener.push(&agent.progress(1, SESSION_A, 10));
+    listener.push(&agent.state(2, SESSION_A, "thinking", "calling_tool"));
+    listener.push(&agent.progress(3, SESSION_A, 20));
+    listener.push(&agent.tool(4, SESSION_A));
     listener.push(&agent.event(
-        UnixMillis::new(5),
+        5,
         SESSION_A,
         "tool.completed",
         json!({ "tool": "search", "status": "success" }),
     ));
-    listener.push(&agent.state(UnixMillis::new(6), SESSION_A, "calling_tool", "thinking"));
-    listener.push(&agent.state(UnixMillis::new(7), SESSION_A, "thinking", "calling_tool"));
-    listener.push(&agent.tool(UnixMillis::new(8), SESSION_A));
+    listener.push(&agent.state(6, SESSION_A, "calling_tool", "thinking"));
+    listener.push(&agent.state(7, SESSION_A, "thinking", "calling_tool"));
+    listener.push(&agent.tool(8, SESSION_A));
     listener.finish();
     assert_eq!(
         listener.names(),
@@ -244,19 +231,14 @@ fn held_states_merge_held_progress_is_replaced_and_tools_stay_unchanged() {
 fn a_recording_of_delivered_events_respects_the_honored_rate() {
     let (mut agent, mut listener) = (SampleAgent::default(), ShapingListener::new(with_rate(2)));
     listener.now = START;
-    listener.push(&agent.started(UnixMillis::new(0), SESSION_A));
-    listener.push(&agent.state(UnixMillis::new(0), SESSION_A, "idle", "calling_tool"));
+    listener.push(&agent.started(0, SESSION_A));
+    listener.push(&agent.state(0, SESSION_A, "idle", "calling_tool"));
     for _ in 0..20 {
-        listener.push(&agent.tool(UnixMillis::new(0), SESSION_A));
+        listener.push(&agent.tool(0, SESSION_A));
         let done = json!({ "tool": "search", "status": "success", "summary_normal": "Found." });
-        listener.push(&agent.event(UnixMillis::new(0), SESSION_A, "tool.completed", done));
+        listener.push(&agent.event(0, SESSION_A, "tool.completed", done));
     }
-    listener.push(&agent.event(
-        UnixMillis::new(0),
-        SESSION_A,
-        "session.completed",
-        json!({ "summary_normal": "Done." }),
-    ));
+    listener.push(&agent.event(0, SESSION_A, "session.completed", json!({ "summary_normal": "Done." })));
     listener.finish();
     let capabilities = json!({ "max_events_per_second": 2 });
     let mut stream = vec![
@@ -280,17 +262,17 @@ fn a_recording_of_delivered_events_respects_the_honored_rate() {
 fn changes_to_and_from_awaiting_input_and_resolutions_never_merge() {
     let mut agent = SampleAgent::default();
     let mut listener = ShapingListener::new(with_rate(1));
-    listener.push(&agent.started(UnixMillis::new(0), SESSION_A));
-    listener.push(&agent.state(UnixMillis::new(1), SESSION_A, "idle", "thinking"));
-    listener.push(&agent.state(UnixMillis::new(2), SESSION_A, "thinking", "awaiting_input"));
+    listener.push(&agent.started(0, SESSION_A));
+    listener.push(&agent.state(1, SESSION_A, "idle", "thinking"));
+    listener.push(&agent.state(2, SESSION_A, "thinking", "awaiting_input"));
     let resolved = json!({
         "@context": ["https://aaep-protocol.org/context/v1", "urn:sayso:context:v1"],
         "from_state": "thinking", "to_state": "deciding",
         "extensions": { "sayso": { "reply_token": format!("rpl_{:032x}", 77), "decision": "reject", "by": "timeout" } },
     });
-    listener.push(&agent.state(UnixMillis::new(3), SESSION_A, "awaiting_input", "thinking"));
-    listener.push(&agent.event(UnixMillis::new(4), SESSION_A, "state.changed", resolved));
-    listener.push(&agent.state(UnixMillis::new(5), SESSION_A, "deciding", "thinking"));
+    listener.push(&agent.state(3, SESSION_A, "awaiting_input", "thinking"));
+    listener.push(&agent.event(4, SESSION_A, "state.changed", resolved));
+    listener.push(&agent.state(5, SESSION_A, "deciding", "thinking"));
     listener.finish();
     assert_eq!(listener.delivered.len(), 6);
 }
@@ -301,10 +283,10 @@ fn a_full_shaper_reports_that_it_is_full_and_loses_nothing() {
     let (mut agent, mut listener) =
         (SampleAgent::default(), ShapingListener::with_limits(with_rate(1), limits));
     for _ in 0..11 {
-        listener.push(&agent.tool(UnixMillis::new(0), SESSION_A));
+        listener.push(&agent.tool(0, SESSION_A));
     }
     assert!(!listener.shaper.is_over_limit());
-    listener.push(&agent.tool(UnixMillis::new(0), SESSION_A));
+    listener.push(&agent.tool(0, SESSION_A));
     assert!(listener.shaper.is_over_limit());
     listener.finish();
     assert_eq!(listener.delivered.len(), 12);
@@ -317,10 +299,10 @@ fn text_is_not_released_faster_than_the_pace() {
         ShapingListener::new(ShapingTerms { pace_wpm: Some(60), ..ShapingTerms::default() }),
     );
     for _ in 0..30 {
-        listener.push(&agent.chunk(UnixMillis::new(0), SESSION_A, "Here are five words now. ", false));
+        listener.push(&agent.chunk(0, SESSION_A, "Here are five words now. ", false));
     }
-    listener.push(&agent.tool(UnixMillis::new(0), SESSION_B));
-    listener.push(&agent.chunk(UnixMillis::new(1), SESSION_A, "", true));
+    listener.push(&agent.tool(0, SESSION_B));
+    listener.push(&agent.chunk(1, SESSION_A, "", true));
     assert_eq!(listener.names(), ["output.streaming", "tool.invoked"], "only text is delayed");
     listener.finish();
     assert_eq!(listener.chunks().concat_text(), "Here are five words now. ".repeat(30));
@@ -342,15 +324,10 @@ fn low_cognitive_load_means_fewer_and_larger_events() {
         );
         for second in 0..20 {
             listener.advance_to(UnixMillis::new(second * 1000));
-            listener.push(&agent.chunk(
-                UnixMillis::new(second * 1000),
-                SESSION_A,
-                "One more sentence. ",
-                false,
-            ));
-            listener.push(&agent.progress(UnixMillis::new(second * 1000), SESSION_A, second.unsigned_abs()));
+            listener.push(&agent.chunk(second * 1000, SESSION_A, "One more sentence. ", false));
+            listener.push(&agent.progress(second * 1000, SESSION_A, second.unsigned_abs()));
         }
-        listener.push(&agent.chunk(UnixMillis::new(20_000), SESSION_A, "End.", true));
+        listener.push(&agent.chunk(20_000, SESSION_A, "End.", true));
         listener.finish();
         assert_eq!(listener.chunks().concat_text(), format!("{}End.", "One more sentence. ".repeat(20)));
         listener.delivered.len()
@@ -363,9 +340,9 @@ fn low_cognitive_load_means_fewer_and_larger_events() {
 fn low_cognitive_load_does_not_delay_a_tool() {
     let terms = ShapingTerms { cognitive_load: CognitiveLoad::Low, ..ShapingTerms::default() };
     let (mut agent, mut listener) = (SampleAgent::default(), ShapingListener::new(terms));
-    listener.push(&agent.state(UnixMillis::new(0), SESSION_A, "idle", "thinking"));
-    listener.push(&agent.state(UnixMillis::new(0), SESSION_A, "thinking", "calling_tool"));
-    listener.push(&agent.tool(UnixMillis::new(0), SESSION_A));
+    listener.push(&agent.state(0, SESSION_A, "idle", "thinking"));
+    listener.push(&agent.state(0, SESSION_A, "thinking", "calling_tool"));
+    listener.push(&agent.tool(0, SESSION_A));
     assert_eq!(listener.names(), ["state.changed", "state.changed", "tool.invoked"]);
 }
 
@@ -377,8 +354,8 @@ fn the_preferred_verbosity_is_set_if_a_summary_for_it_exists() {
     );
     let with_both_summaries =
         json!({ "tool": "search", "summary_normal": "Searching the web.", "summary_terse": "Searching." });
-    listener.push(&agent.event(UnixMillis::new(0), SESSION_A, "tool.invoked", with_both_summaries));
-    listener.push(&agent.tool(UnixMillis::new(0), SESSION_A));
+    listener.push(&agent.event(0, SESSION_A, "tool.invoked", with_both_summaries));
+    listener.push(&agent.tool(0, SESSION_A));
     let first = listener.delivered[0].json();
     assert_eq!(
         (&first["verbosity"], &first["summary_normal"]),
@@ -404,8 +381,9 @@ fn the_first_preferred_language_with_a_complete_translation_is_used() {
             SampleAgent::default(),
             ShapingListener::new(ShapingTerms { languages, ..ShapingTerms::default() }),
         );
-        listener.push(&agent.event(UnixMillis::new(0), SESSION_A, "tool.invoked", variants.clone()));
+        listener.push(&agent.event(0, SESSION_A, "tool.invoked", variants.clone()));
         let event = listener.delivered[0].json();
+        // The session of this event has no start, so only the rules of §3.9 are checked.
         let texts = vec![listener.delivered[0].event().to_json()];
         assert!(
             errors(&texts, ValidationMode::Strict).iter().all(|found| !found.contains("3.9")),
@@ -433,7 +411,7 @@ fn deliver_in_spanish(kind: &str, payload: Value) -> Value {
         ..ShapingTerms::default()
     };
     let (mut agent, mut listener) = (SampleAgent::default(), ShapingListener::new(terms));
-    listener.push(&agent.event(UnixMillis::new(0), SESSION_A, kind, payload));
+    listener.push(&agent.event(0, SESSION_A, kind, payload));
     listener.finish();
     listener.delivered[0].json()
 }
@@ -482,24 +460,24 @@ fn the_progress_description_is_in_the_language_of_its_summary() {
 fn new_terms_apply_to_all_later_events() {
     let (mut agent, mut listener) =
         (SampleAgent::default(), ShapingListener::new(with_boundaries(&[Boundary::Completion])));
-    listener.push(&agent.chunk(UnixMillis::new(0), SESSION_A, "One. Two. Thr", false));
+    listener.push(&agent.chunk(0, SESSION_A, "One. Two. Thr", false));
     assert!(listener.delivered.is_empty());
     listener.shaper.renegotiate(Arc::new(ShapingTerms::default()));
-    listener.push(&agent.chunk(UnixMillis::new(1), SESSION_A, "ee", false));
+    listener.push(&agent.chunk(1, SESSION_A, "ee", false));
     assert_eq!(texts_and_hints(&listener), pairs(&[("One. ", "sentence"), ("Two. ", "sentence")]));
     listener
         .shaper
         .renegotiate(Arc::new(ShapingTerms { max_events_per_second: Some(1), ..ShapingTerms::default() }));
-    listener.push(&agent.chunk(UnixMillis::new(2), SESSION_A, ".", true));
-    listener.push(&agent.tool(UnixMillis::new(3), SESSION_A));
-    listener.push(&agent.tool(UnixMillis::new(4), SESSION_A));
+    listener.push(&agent.chunk(2, SESSION_A, ".", true));
+    listener.push(&agent.tool(3, SESSION_A));
+    listener.push(&agent.tool(4, SESSION_A));
     listener.finish();
     assert_eq!(listener.chunks().concat_text(), "One. Two. Three.");
     assert!(listener.delivered[2..].windows(2).all(|pair| pair[1].at - pair[0].at >= 1000));
 
     listener.shaper.renegotiate(Arc::new(with_boundaries(&[Boundary::None])));
     agent.position = 0;
-    listener.push(&agent.chunk(UnixMillis::new(3), SESSION_B, "uncut", false));
+    listener.push(&agent.chunk(3, SESSION_B, "uncut", false));
     assert_eq!(listener.delivered.last().unwrap().chunk().unwrap().chunk, "uncut");
 
     let payload = json!({ "tool": "search", "summary_normal": "Searching.", "summary_normal_yo": "Mo ń wá a.",
@@ -507,13 +485,13 @@ fn new_terms_apply_to_all_later_events() {
     listener
         .shaper
         .renegotiate(Arc::new(ShapingTerms { languages: vec!["yo".to_owned()], ..ShapingTerms::default() }));
-    listener.push(&agent.event(UnixMillis::new(4), SESSION_B, "tool.invoked", payload));
+    listener.push(&agent.event(4, SESSION_B, "tool.invoked", payload));
     assert_eq!(
         listener.delivered.last().unwrap().json()["summary_normal"],
         "Mo ń wá a.",
         "the new language applies"
     );
-    listener.push(&agent.tool(UnixMillis::new(5), SESSION_B));
+    listener.push(&agent.tool(5, SESSION_B));
     assert_eq!(listener.delivered.len(), 8, "an event without that language is still delivered");
 }
 

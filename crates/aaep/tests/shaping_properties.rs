@@ -1,4 +1,4 @@
-//! Properties that hold for every subscription, any text, and any way to split the text into chunks.
+//! Properties that hold for every subscription, every text, and every way to split a text into chunks.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -28,7 +28,7 @@ proptest! {
     #[test]
     fn boundaries_do_not_depend_on_how_the_text_is_chunked(bytes in choice_bytes(120), chunk_lengths in choice_bytes(60)) {
         let mut choices = Choices::new(&bytes);
-        let (terms, limits) = (random_boundaries(&mut choices), random_limits(&mut choices));
+        let (terms, limits) = (terms_with_random_boundaries(&mut choices), random_limits(&mut choices));
         check_same_boundaries(&random_text(&mut choices), &chunk_lengths, &terms, limits)?;
     }
 
@@ -37,24 +37,24 @@ proptest! {
         text in any::<String>(), bytes in choice_bytes(8), chunk_lengths in choice_bytes(40),
     ) {
         let mut choices = Choices::new(&bytes);
-        let (terms, limits) = (random_boundaries(&mut choices), random_limits(&mut choices));
+        let (terms, limits) = (terms_with_random_boundaries(&mut choices), random_limits(&mut choices));
         check_same_boundaries(&text, &chunk_lengths, &terms, limits)?;
     }
 
     #[test]
     fn all_text_is_delivered_once_and_no_character_is_split(bytes in choice_bytes(120), chunk_lengths in choice_bytes(60)) {
         let mut choices = Choices::new(&bytes);
-        let terms = random_boundaries(&mut choices);
+        let terms = terms_with_random_boundaries(&mut choices);
         let text = random_text(&mut choices);
         let delivered = deliver_text(&text, &chunk_lengths, &terms, ShaperLimits::default());
         let grapheme_bounds: HashSet<_> = text.grapheme_indices(true).map(|(at, _)| at).chain([text.len()]).collect();
-        let (mut joined, mut at) = (String::new(), 0);
-        for (number, (chunk, position, hint, complete)) in delivered.iter().enumerate() {
-            prop_assert_eq!(*position, at);
-            at += u64::try_from(chunk.chars().count()).unwrap();
+        let (mut joined, mut expected_position) = (String::new(), 0);
+        for (index, (chunk, position, hint, complete)) in delivered.iter().enumerate() {
+            prop_assert_eq!(*position, expected_position);
+            expected_position += u64::try_from(chunk.chars().count()).unwrap();
             joined.push_str(chunk);
             prop_assert!(grapheme_bounds.contains(&joined.len()), "{:?} splits a character", chunk);
-            prop_assert_eq!(*complete, number + 1 == delivered.len());
+            prop_assert_eq!(*complete, index + 1 == delivered.len());
             let is_negotiated = terms.boundaries.iter().any(|boundary| boundary.as_str() == hint);
             prop_assert!(is_negotiated || *complete && hint == "completion", "{hint} is not negotiated");
         }
@@ -117,14 +117,14 @@ proptest! {
     }
 
     #[test]
-    fn pulling_early_late_or_twice_changes_nothing(bytes in choice_bytes(300), terms_bytes in choice_bytes(24)) {
+    fn extra_pulls_change_nothing(bytes in choice_bytes(300), terms_bytes in choice_bytes(24)) {
         let reference = ShapedRecording::of(&bytes, &terms_bytes);
         let with_pulls = ShapedRecording::of_with_extra_pulls(&bytes, &terms_bytes);
         prop_assert_eq!(reference.stream, with_pulls.stream);
     }
 
     #[test]
-    fn the_same_events_produce_the_same_ids(bytes in choice_bytes(300), terms_bytes in choice_bytes(24)) {
+    fn new_ids_depend_only_on_the_events_and_the_terms(bytes in choice_bytes(300), terms_bytes in choice_bytes(24)) {
         let first = ShapedRecording::of(&bytes, &terms_bytes);
         let second = ShapedRecording::of(&bytes, &terms_bytes);
         prop_assert_eq!(&first.stream, &second.stream);
@@ -147,7 +147,7 @@ proptest! {
 }
 
 /// Returns terms with random boundaries.
-fn random_boundaries(choices: &mut Choices<'_>) -> ShapingTerms {
+fn terms_with_random_boundaries(choices: &mut Choices<'_>) -> ShapingTerms {
     let boundaries: &[Boundary] = match choices.below(6) {
         0 => &[Boundary::Sentence, Boundary::Completion],
         1 => &[Boundary::Word],
@@ -239,7 +239,7 @@ fn deliver_text(
         let at = rest.char_indices().nth(length).map_or(rest.len(), |(at, _)| at);
         let (chunk, remaining) = rest.split_at(at);
         let complete = remaining.is_empty() && length > 0 || chunk_lengths.len() == 0 && remaining.is_empty();
-        listener.push(&agent.chunk(UnixMillis::new(0), SESSION, chunk, complete));
+        listener.push(&agent.chunk(0, SESSION, chunk, complete));
         rest = remaining;
         if complete {
             return listener.chunks();
@@ -308,7 +308,7 @@ impl ShapedRecording {
             answers_confirmations: true,
             answers_clarifications: true,
             filters: include_all_types(),
-            ..random_boundaries(&mut choices)
+            ..terms_with_random_boundaries(&mut choices)
         };
         let mut shaped = Self {
             listener: ShapingListener::new(terms.clone()),
@@ -369,9 +369,10 @@ impl ShapedRecording {
     /// the rate.
     fn record_delivered(&mut self, exempt_until: Option<usize>) {
         let from = self.stream_event_count();
-        for (at, delivered) in self.listener.delivered.iter().enumerate().skip(from) {
+        for (index, delivered) in self.listener.delivered.iter().enumerate().skip(from) {
             self.stream.push(delivered.event().to_json());
-            if !delivered.outgoing.is_critical() && exempt_until.is_none_or(|index| at > index) {
+            if !delivered.outgoing.is_critical() && exempt_until.is_none_or(|last_exempt| index > last_exempt)
+            {
                 self.rate_counted_at.push(delivered.at.get());
             }
         }
@@ -394,6 +395,7 @@ impl ShapedRecording {
     }
 }
 
+/// Picks an option by its index, for options that are not `Copy`.
 trait PickOneOf {
     fn pick<T: Clone>(self, options: [T; 3]) -> T;
 }

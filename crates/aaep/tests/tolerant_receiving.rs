@@ -1,5 +1,5 @@
-//! What a receiver tolerates (§3.2 to §3.9, §12.2). Content that is merely new or unusual is not lost, and each case
-//! is reported.
+//! What a receiver tolerates (§3.2 to §3.9, §12.2). New or unusual content is not lost, and content that breaks a rule is
+//! reported.
 
 use std::hash::RandomState;
 
@@ -58,7 +58,7 @@ fn a_custom_state_is_valid_and_preserved() {
 }
 
 #[test]
-fn a_truncated_event_yields_nothing() {
+fn a_truncated_event_is_not_parsed() {
     for end in 0..TOOL_INVOKED.len() {
         assert!(Event::parse(&TOOL_INVOKED[..end]).is_none());
         assert_eq!(errors(&TOOL_INVOKED[..end], ValidationMode::Receive), ["AAEP-3.8-2"]);
@@ -76,9 +76,9 @@ fn compact_and_full_uri_types_are_the_same_type() {
 
 #[test]
 fn an_event_without_its_context_is_rejected() {
-    let without = TOOL_INVOKED.replace("\"@context\":\"https://aaep-protocol.org/context/v1\",", "");
-    assert_eq!(errors(&without, ValidationMode::Receive), ["AAEP-3.2.1-1"]);
-    assert!(Event::parse(&without).is_none());
+    let without_context = TOOL_INVOKED.replace("\"@context\":\"https://aaep-protocol.org/context/v1\",", "");
+    assert_eq!(errors(&without_context, ValidationMode::Receive), ["AAEP-3.2.1-1"]);
+    assert!(Event::parse(&without_context).is_none());
     let other_version = TOOL_INVOKED.replace("/context/v1", "/context/v2");
     assert_eq!(errors(&other_version, ValidationMode::Receive), ["AAEP-3.2.1-2"]);
 }

@@ -8,13 +8,13 @@ use thiserror::Error;
 use crate::id::{AgentUri, IdError};
 
 seal::string_enum! {
-    /// The protocol level that an agent declares (D12).
+    /// The conformance level that an agent declares (D12).
     ConformanceLevel {
         /// INFORM, QUERY and CLOSE, and the messages that open a session.
         Minimal "minimal",
         /// All thirteen performatives.
         Standard "standard",
-        /// All thirteen performatives, trust and economic safeguards.
+        /// All thirteen performatives, plus trust and economic safeguards.
         Full "full",
     }
 }
@@ -41,7 +41,7 @@ pub enum AgentCardError {
     TooLong,
     /// The card is not a JSON object.
     #[error("the card is not a JSON object")]
-    NotJson,
+    NotAnObject,
     /// The card has no canonical form.
     #[error("the card has no canonical form: {0}")]
     NotCanonical(#[source] CanonicalError),
@@ -72,7 +72,7 @@ pub struct AgentProfile {
     pub organization: String,
     /// The agent's capabilities, as dotted names such as `negotiate.printing`.
     pub capabilities: Vec<String>,
-    /// The protocol level that the agent declares.
+    /// The conformance level that the agent declares.
     pub level: ConformanceLevel,
 }
 
@@ -88,10 +88,10 @@ impl AgentCard {
             return Err(AgentCardError::TooLong);
         }
         let mut tape = Tape::default();
-        let doc = tape.read(text).map_err(|_| AgentCardError::NotJson)?;
+        let doc = tape.read(text).map_err(|_| AgentCardError::NotAnObject)?;
         let root = doc.root();
         if root.kind() != JsonKind::Object {
-            return Err(AgentCardError::NotJson);
+            return Err(AgentCardError::NotAnObject);
         }
         let text_member = |name| {
             root.member(name).and_then(|member| member.text()).ok_or(AgentCardError::InvalidMember(name))
@@ -126,7 +126,7 @@ impl AgentCard {
     pub fn sign(profile: &AgentProfile, keys: &AgentKeys) -> Result<Self, AgentCardError> {
         let unsigned = profile.to_json(keys, None);
         let mut tape = Tape::default();
-        let doc = tape.read(&unsigned).map_err(|_| AgentCardError::NotJson)?;
+        let doc = tape.read(&unsigned).map_err(|_| AgentCardError::NotAnObject)?;
         let canonical = seal::canonicalize(&doc.root()).map_err(AgentCardError::NotCanonical)?;
         let signer = JwsSigner::Ed25519(&keys.signing);
         let signature = jws::sign_detached(signer, &jws::JwsHeader::default(), canonical.as_bytes())
@@ -139,7 +139,7 @@ impl AgentCard {
         seal::canonicalize(value).is_ok_and(|form| *form == *self.canonical)
     }
 
-    /// Returns the card as it was received.
+    /// Returns the card's original text, without surrounding whitespace.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -154,7 +154,7 @@ impl AgentCard {
         &self.name
     }
 
-    /// Returns the protocol level that the agent declares.
+    /// Returns the conformance level that the agent declares.
     pub fn level(&self) -> ConformanceLevel {
         self.level
     }

@@ -24,13 +24,13 @@ seal::string_enum! {
     }
 }
 
-/// A commitment and its status.
+/// A commitment and its status. Once accepted, it is also called an agreement.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Commitment {
     commit: Commit,
     sender: Role,
     status: CommitmentStatus,
-    /// For each obligation, the time when it was reported as fulfilled.
+    /// For each obligation, the time when it was reported as fulfilled, if it was.
     fulfilled_at: Vec<Option<UnixMillis>>,
 }
 
@@ -55,7 +55,7 @@ impl Commitment {
         self.status
     }
 
-    /// Returns each obligation, with the time when it was reported as fulfilled.
+    /// Returns each obligation, with the time when it was reported as fulfilled, if it was.
     pub fn obligations(&self) -> impl Iterator<Item = (&Obligation, Option<UnixMillis>)> {
         self.commit.terms.obligations.iter().zip(self.fulfilled_at.iter().copied())
     }
@@ -68,7 +68,7 @@ impl Commitment {
         self.status = status;
     }
 
-    /// Marks all obligations of a party as fulfilled. Called when the party has sent INFORM(result).
+    /// Marks all obligations of a party as fulfilled, because the party has sent INFORM(result).
     pub(crate) fn mark_fulfilled(&mut self, party: &AgentUri, at: UnixMillis) {
         for (obligation, fulfilled_at) in self.commit.terms.obligations.iter().zip(&mut self.fulfilled_at) {
             if &obligation.party == party {

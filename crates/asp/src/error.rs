@@ -1,4 +1,4 @@
-//! Errors, grouped by who caused them.
+//! Errors: failed calls of this side, messages that fail authentication, and refused messages.
 
 use seal::CanonicalError;
 use seal::dpop::DpopError;
@@ -9,7 +9,7 @@ use crate::id::MessageId;
 /// An error of this crate.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AspError {
-    /// The caller asked for something that cannot be done. Nothing was sent.
+    /// A call failed on this side. Nothing was sent.
     #[error(transparent)]
     Local(#[from] LocalError),
     /// A received message failed authentication. It is dropped, counted and never answered (D7).
@@ -20,12 +20,12 @@ pub enum AspError {
     Refused(#[from] Refusal),
 }
 
-/// An error that the caller caused.
+/// An error on this side, before anything was sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LocalError {
-    /// The message is not allowed now. Contains the refusal that the other side would send.
-    #[error("the message cannot be sent now: {}", .0.reason)]
+    /// The message is malformed or not allowed now. Contains the refusal that the other side would send.
+    #[error("the message cannot be sent: {}", .0.reason)]
     NotAllowed(#[source] Refusal),
     /// The message would exceed the limit, in bytes.
     #[error("the message would be longer than {0} bytes")]
@@ -33,8 +33,8 @@ pub enum LocalError {
     /// The message has no canonical form.
     #[error("the message cannot be signed: {0}")]
     NotCanonical(#[source] CanonicalError),
-    /// The given JSON is invalid.
-    #[error("not JSON: {0}")]
+    /// The draft contains invalid JSON.
+    #[error("the message contains invalid JSON: {0}")]
     NotJson(#[source] SyntaxError),
     /// The keys do not match the card.
     #[error("the keys do not match the card")]
@@ -42,9 +42,9 @@ pub enum LocalError {
     /// The system provided no randomness to sign with.
     #[error("the system provided no randomness to sign with")]
     NoRandomness,
-    /// The card belongs to neither participant.
-    #[error("the card belongs to neither participant")]
-    NotAParticipant,
+    /// No session has begun, or the agent to invite has no pinned card or is this agent itself.
+    #[error("there is no peer: no session has begun, or no card is pinned for the agent to invite")]
+    NoPeer,
 }
 
 /// Why received bytes failed authentication. Their sender is therefore unknown.
@@ -118,7 +118,7 @@ seal::string_enum! {
         Duplicate "duplicate",
         /// Another authority must decide first.
         EscalationRequired "escalation_required",
-        /// Another reason, which the reason text states.
+        /// None of the other codes applies. The text states the reason.
         Unspecified "unspecified",
         /// The message is not allowed in the current state of the session.
         InvalidStateTransition "invalid_state_transition",

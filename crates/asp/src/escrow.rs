@@ -33,7 +33,7 @@ pub struct Deposit {
     pub currency: Currency,
 }
 
-/// Why a transfer failed.
+/// Why an escrow operation failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum EscrowError {
@@ -52,7 +52,7 @@ pub enum EscrowError {
 }
 
 /// An in-memory ledger with one account per agent and currency. Balances are never negative, and each deposit is paid out
-/// once.
+/// at most once.
 #[derive(Clone, Debug, Default)]
 pub struct EscrowLedger {
     accounts: HashMap<(AgentUri, Currency), u128>,

@@ -1,4 +1,4 @@
-//! Identifiers of messages and sessions (UUID v7), agents, proposals, commitments and queries.
+//! Identifiers of messages and sessions (UUID v7), agents, proposals, commitments and queries, and currency codes.
 
 use std::fmt;
 
@@ -94,7 +94,7 @@ macro_rules! text_ids {
         pub struct $name(Box<str>);
 
         impl $name {
-            /// Parses an id.
+            /// Parses the text. Fails if it does not have the expected form.
             pub fn parse(text: &str) -> Result<Self, IdError> {
                 if ($is_valid)(text) { Ok(Self(text.into())) } else { Err(IdError($expected)) }
             }
@@ -111,13 +111,13 @@ text_ids! {
     /// assert!(asp::AgentUri::parse("agent://acme.example/purchasing/buyer").is_ok());
     /// assert!(asp::AgentUri::parse("https://acme.example").is_err());
     /// ```
-    AgentUri is_agent_uri, "agent:// and 1 to 512 printable ASCII characters without spaces";
+    AgentUri is_agent_uri, "agent:// followed by 1 to 512 printable ASCII characters without spaces";
     /// The id of a proposal (D19).
-    ProposalId |text| is_prefixed_id("prop_", text), "prop_ and 1 to 128 letters, digits, hyphens, dots or underscores";
+    ProposalId |text| is_prefixed_id("prop_", text), "prop_ followed by 1 to 128 letters, digits, hyphens, dots or underscores";
     /// The id of a commitment (D19).
-    CommitmentId |text| is_prefixed_id("cmt_", text), "cmt_ and 1 to 128 letters, digits, hyphens, dots or underscores";
+    CommitmentId |text| is_prefixed_id("cmt_", text), "cmt_ followed by 1 to 128 letters, digits, hyphens, dots or underscores";
     /// The id of a query (D19).
-    QueryId |text| is_prefixed_id("qry_", text), "qry_ and 1 to 128 letters, digits, hyphens, dots or underscores";
+    QueryId |text| is_prefixed_id("qry_", text), "qry_ followed by 1 to 128 letters, digits, hyphens, dots or underscores";
     /// The id of an item that a message refers to: a proposal, commitment, query, delegation or message.
     Reference |text| is_token(text, 136), "1 to 136 letters, digits, hyphens, dots or underscores";
     /// A currency code: three capital letters, as in ISO 4217.

@@ -1,7 +1,7 @@
 //! npayload ASP, the Agent Session Protocol, without I/O.
 //!
-//! ASP lets two agents negotiate and commit. This crate implements the protocol only: it has no sockets, no clock and
-//! no threads. Time and randomness are arguments; effects and deadlines are return values.
+//! ASP lets two agents negotiate and make commitments. This crate implements the protocol only: it has no sockets, no
+//! clock and no threads. Time and randomness are arguments; effects and deadlines are return values.
 //!
 //! - [`message`]: the envelope and the thirteen performatives, authenticated and signed.
 //! - [`AgentCard`]: an agent's name and keys, signed.
@@ -10,7 +10,7 @@
 //! - [`Transcript`]: the hash chain of messages; [`SessionRecord`]: the transcript and the session together.
 //! - [`Participant`]: one side of a live session, with its keys.
 //! - [`escrow`]: money that is held until a commitment is fulfilled.
-//! - [`AspError`]: all errors, grouped by who caused them.
+//! - [`AspError`]: failed calls, messages that fail authentication, and refused messages.
 //!
 //! In comments, "the page" is the web page on which npayload publishes the state machine. `D1` to `D20` are our decisions
 //! where the page is silent or contradicts itself. They are listed in `docs/asp.md`.

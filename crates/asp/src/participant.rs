@@ -1,8 +1,9 @@
-//! One side of a live session. It holds the keys of its agent, sends messages and receives them.
+//! One side of a live session. It signs messages with the agent's keys and handles received messages.
 //!
 //! [`Participant::send`] appends a message to the participant's own record and returns the bytes to send.
 //! [`Participant::receive`] handles received bytes. A sent message is rolled back if the other side refuses it or if it
-//! loses a race (D6, D8). Once the other side has built on the message, it is settled and can no longer be rolled back.
+//! loses a race (D6, D8). Once the other side has built on a message, that message is settled and can no longer be rolled
+//! back.
 
 use std::sync::Arc;
 
@@ -28,15 +29,15 @@ pub struct ParticipantConfig {
     pub card: AgentCard,
     /// The keys that the card publishes.
     pub keys: AgentKeys,
-    /// The organization id that its messages state.
+    /// The organization id that the agent's messages state.
     pub org_id: String,
-    /// The trust score that it states about itself.
+    /// The trust score that the agent states about itself.
     pub trust_score: TrustScore,
-    /// The pinned cards of its peers.
+    /// The pinned cards of the peers.
     pub pinned_cards: PinnedCards,
-    /// The transition table, and which states "any state" in the specification covers.
+    /// The transition table, and the meaning of "any state" in the specification.
     pub rules: SessionRules,
-    /// Its resource limits.
+    /// The resource limits.
     pub limits: AspLimits,
 }
 
@@ -64,9 +65,9 @@ struct UnsettledMessage {
     checkpoint: Checkpoint,
 }
 
-/// A message that was appended to our record and is ready to be sent. It may still be rolled back, so the caller must not
-/// do anything irreversible, such as paying or reporting the end of the session, before the message is settled
-/// ([`Participant::is_settled`]).
+/// A message that [`Participant::send`] has appended to our record. The caller transmits its text. The message may still be
+/// rolled back, so the caller must not do anything irreversible, such as paying or reporting the end of the session, before
+/// the message is settled ([`Participant::is_settled`]).
 #[derive(Clone, Debug)]
 pub struct SentMessage {
     /// The bytes to send.
@@ -94,17 +95,18 @@ pub enum ReceiveOutcome {
     Refused {
         /// The refusal.
         refusal: Refusal,
-        /// The REJECT to send back, if the message's id could be read.
+        /// The REJECT to send back, if there is one. A REJECT needs a session and the id of the refused message. Our own
+        /// messages, recorded messages and messages that do not begin a session with us are refused without a REJECT.
         reject: Option<Arc<str>>,
     },
-    /// The other side refused messages of ours. They were rolled back.
+    /// The other side refused a message of ours. That message and our later ones were rolled back.
     RolledBack {
         /// The refusal that the other side sent.
         refusal: Refusal,
         /// The bodies that were rolled back, the refused one first.
         messages: Vec<Body>,
     },
-    /// The other side sent a REJECT, but no message that it names can be rolled back. Nothing has changed.
+    /// The other side sent a REJECT, but the message that it names cannot be rolled back. Nothing has changed.
     Ignored,
     /// The chain is broken. The session has failed.
     Failed(Transition),
@@ -143,7 +145,7 @@ impl Participant {
     ) -> Result<SessionId, LocalError> {
         let own = self.config.card.agent_id();
         let pinned = self.cards.get(peer.agent_id()).filter(|card| card.agent_id() != own);
-        let pinned = pinned.ok_or(LocalError::NotAParticipant)?.clone();
+        let pinned = pinned.ok_or(LocalError::NoPeer)?.clone();
         let id = SessionId::generate(now, random);
         let (rules, limits) = (self.config.rules, &self.config.limits);
         self.record = Some(SessionRecord::new(id, self.config.card.clone(), pinned, rules, limits));
@@ -200,7 +202,7 @@ impl Participant {
         })?;
         let draft = self.draft(body, constraints, now, random)?;
         let message = self.sign(draft, random)?;
-        let record = self.record.as_mut().ok_or(LocalError::NotAParticipant)?;
+        let record = self.record.as_mut().ok_or(LocalError::NoPeer)?;
         let checkpoint = record.checkpoint();
         match record.admit(&message, checks, Some(now)) {
             Admission::Accepted(transitions) => {
@@ -209,7 +211,7 @@ impl Participant {
                 Ok(SentMessage { text: message.text, message_id: id, transitions })
             }
             Admission::Refused(refusal) => Err(LocalError::NotAllowed(refusal).into()),
-            Admission::ChainBroken(_) => Err(LocalError::NotAParticipant.into()),
+            Admission::ChainBroken(_) => Err(LocalError::NoPeer.into()),
         }
     }
 
@@ -232,7 +234,7 @@ impl Participant {
         };
         let (sender, id) = (&message.envelope.sender.agent_id, message.envelope.message_id);
         let refusal = |code, reason: &str| Refusal { message_id: Some(id), ..Refusal::new(code, reason) };
-        // Sends no REJECT: the message is our own, is already recorded, or begins no session with us.
+        // No REJECT is sent if the message is our own, is already recorded, or does not begin a session with us.
         let without_reject = |refusal| Ok(ReceiveOutcome::Refused { refusal, reject: None });
         if sender == self.config.card.agent_id() {
             return without_reject(refusal(RejectCode::Duplicate, "this is our own message"));
@@ -295,7 +297,8 @@ impl Participant {
         }
     }
 
-    /// Returns whether a message of ours can no longer be rolled back.
+    /// Returns whether a message of ours can no longer be rolled back. Also returns `true` for a message that
+    /// [`Self::receive`] has already rolled back.
     pub fn is_settled(&self, message: MessageId) -> bool {
         self.unsettled.iter().all(|sent| sent.id != message)
     }
@@ -313,13 +316,13 @@ impl Participant {
         random: &mut impl Random,
     ) -> Result<MessageDraft, LocalError> {
         let (Some(record), Some(role)) = (&self.record, self.role()) else {
-            return Err(LocalError::NotAParticipant);
+            return Err(LocalError::NoPeer);
         };
         Ok(MessageDraft {
             message_id: MessageId::generate(now, random),
             session_id: record.session_id(),
             sequence_number: record.transcript().next_sequence_number(role),
-            timestamp: Timestamp::from_unix_millis(now).ok_or(LocalError::NotAParticipant)?,
+            timestamp: Timestamp::from_unix_millis(now).ok_or(LocalError::NoPeer)?,
             sender: self.config.card.agent_id().clone(),
             org_id: self.config.org_id.clone(),
             trust_score: self.config.trust_score,

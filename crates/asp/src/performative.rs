@@ -7,7 +7,7 @@ seal::string_enum! {
         Propose "PROPOSE",
         /// Accepts an invitation, a proposal or a commitment.
         Accept "ACCEPT",
-        /// Refuses an invitation, a proposal or a commitment.
+        /// Refuses an invitation, a proposal, a commitment or a message.
         Reject "REJECT",
         /// Refuses a proposal or commitment and makes another offer in its place.
         Counter "COUNTER",
@@ -27,7 +27,7 @@ seal::string_enum! {
         Withdraw "WITHDRAW",
         /// Asks a person or another authority to decide.
         Escalate "ESCALATE",
-        /// Ends the session.
+        /// Ends the session, or asks to end it.
         Close "CLOSE",
     }
 }

@@ -1,8 +1,8 @@
 //! A session's transcript and state machine together. Participants and auditors use it.
 //!
-//! Pass authenticated messages in order to [`SessionRecord::admit`]. It checks, in this order: the
-//! session id, the sender and recipient, the link to the end of the chain, that the DPoP proof was not used before, the
-//! timestamp, and the transition. A refused message changes nothing.
+//! Pass authenticated messages in order to [`SessionRecord::admit`]. It checks, in this order: the session id, the sender
+//! and recipient, the number of messages, the chain link, whether the DPoP proof was used before, the timestamp, and the
+//! transition. A refused message changes nothing.
 
 use seal::UnixMillis;
 use seal::dpop::ReplayCache;

@@ -42,7 +42,7 @@ struct TranscriptEntry {
 pub struct ChainPosition {
     /// The number of messages before this position.
     pub message_count: usize,
-    /// The hash of the last message.
+    /// The hash of the last message; 64 zeros if there is none.
     pub head: Digest,
     /// The next sequence number of each side.
     pub next_sequence_numbers: [u64; 2],
@@ -95,7 +95,7 @@ impl Transcript {
         }
     }
 
-    /// Returns the hash of the last message.
+    /// Returns the hash of the last message; 64 zeros if there is none.
     pub fn head(&self) -> Digest {
         self.entries.last().map_or(self.start.head, |entry| entry.hash)
     }
@@ -115,7 +115,7 @@ impl Transcript {
         self.next_sequence_numbers[role.index()]
     }
 
-    /// Returns the messages since the start position, as they were received.
+    /// Returns the messages since the start position, as they were received. Discarded texts are empty.
     pub fn messages(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().map(|entry| &*entry.text)
     }
@@ -130,7 +130,7 @@ impl Transcript {
         self.message_ids.contains(message)
     }
 
-    /// Checks whether a message of this side can be appended.
+    /// Checks whether a message from `sender` can be appended.
     pub fn check_append(&self, message: &AuthenticatedMessage, sender: Role) -> Result<(), AppendError> {
         let envelope = &message.envelope;
         let refuse = |code, reason: String| Err(AppendError::Refused(Refusal::new(code, reason)));

@@ -1,4 +1,5 @@
-//! Bad input. Each case is either refused with a specific code or dropped, and does not change the session.
+//! Bad input. Each message is dropped or refused with a specific code and does not change the session. The exception is a
+//! participant's message that breaks the chain: it fails the session (D7).
 
 mod agent_cards;
 mod bodies;

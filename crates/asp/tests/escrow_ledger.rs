@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use testing::property::cases;
 
 #[test]
-fn a_balance_does_not_cover_another_currency() {
+fn a_balance_covers_no_other_currency_or_agent_and_no_larger_amount() {
     let mut ledger = EscrowLedger::default();
     ledger.credit(&agent(0), &amount("100"), &currency(0)).unwrap();
     assert!(ledger.can_cover(&agent(0), &amount("100"), &currency(0)));
@@ -46,8 +46,9 @@ enum LedgerOperation {
 /// A naive ledger. It stores all operations and adds them up for every query.
 #[derive(Default)]
 struct NaiveLedger {
+    /// The agent, the currency and the amount in billionths.
     credits: Vec<(usize, usize, i128)>,
-    holds: Vec<NaiveDeposit>,
+    deposits: Vec<NaiveDeposit>,
 }
 
 struct NaiveDeposit {
@@ -67,8 +68,8 @@ impl NaiveLedger {
             .filter(|credit| (credit.0, credit.1) == (agent, currency))
             .map(|credit| credit.2)
             .sum();
-        let holds = self.holds.iter().filter(|deposit| deposit.currency == currency);
-        let moved: i128 = holds
+        let deposits = self.deposits.iter().filter(|deposit| deposit.currency == currency);
+        let moved: i128 = deposits
             .map(|deposit| {
                 let paid = if deposit.from == agent { deposit.amount } else { 0 };
                 let payee = match deposit.released_to {
@@ -90,19 +91,26 @@ impl NaiveLedger {
             }
             LedgerOperation::Hold { commitment, from, to, amount, currency } => {
                 let amount = i128::from(amount) * 1_000_000_000;
-                if self.holds.iter().any(|deposit| deposit.commitment == commitment) {
+                if self.deposits.iter().any(|deposit| deposit.commitment == commitment) {
                     return Err(EscrowError::AlreadyHeld);
                 }
                 if self.balance(from, currency) < amount {
                     return Err(EscrowError::InsufficientFunds);
                 }
-                self.holds.push(NaiveDeposit { commitment, from, to, amount, currency, released_to: None });
+                self.deposits.push(NaiveDeposit {
+                    commitment,
+                    from,
+                    to,
+                    amount,
+                    currency,
+                    released_to: None,
+                });
             }
             LedgerOperation::Release { commitment, to } => {
-                let mut holds = self.holds.iter_mut();
-                let open =
-                    holds.find(|deposit| deposit.commitment == commitment && deposit.released_to.is_none());
-                open.ok_or(EscrowError::NotHeld)?.released_to = Some(to);
+                let mut deposits = self.deposits.iter_mut();
+                let held = deposits
+                    .find(|deposit| deposit.commitment == commitment && deposit.released_to.is_none());
+                held.ok_or(EscrowError::NotHeld)?.released_to = Some(to);
             }
         }
         Ok(())
@@ -122,34 +130,34 @@ proptest! {
                 prop_assert_eq!(is_covered, naive.balance(from, currency_number) >= i128::from(units) * 1_000_000_000);
             }
             prop_assert_eq!(perform(&mut ledger, operation), naive.apply(operation), "{:?}", operation);
-            for agent_number in 0..AGENTS {
-                for currency_number in 0..CURRENCIES {
+            for agent_number in 0..AGENT_COUNT {
+                for currency_number in 0..CURRENCY_COUNT {
                     let expected = naive.balance(agent_number, currency_number);
-                    prop_assert!(expected >= 0, "the naive ledger is wrong");
+                    prop_assert!(expected >= 0, "the naive ledger has a negative balance");
                     let balance = i128::try_from(ledger.balance(&agent(agent_number), &currency(currency_number))).unwrap();
                     prop_assert_eq!(balance, expected, "agent {} in {} after {:?}", agent_number, currency(currency_number), operation);
                 }
             }
-            for commitment_number in 0..COMMITMENTS {
-                let deposit = naive.holds.iter().find(|deposit| deposit.commitment == commitment_number && deposit.released_to.is_none());
+            for commitment_number in 0..COMMITMENT_COUNT {
+                let deposit = naive.deposits.iter().find(|deposit| deposit.commitment == commitment_number && deposit.released_to.is_none());
                 prop_assert_eq!(ledger.deposit(&commitment(commitment_number)).is_some(), deposit.is_some());
             }
         }
     }
 }
 
-const AGENTS: usize = 3;
-const CURRENCIES: usize = 2;
-const COMMITMENTS: usize = 6;
+const AGENT_COUNT: usize = 3;
+const CURRENCY_COUNT: usize = 2;
+const COMMITMENT_COUNT: usize = 6;
 
 fn operation_strategy() -> impl Strategy<Value = LedgerOperation> {
     prop_oneof![
-        2 => (0..AGENTS, 1_u32..50, 0..CURRENCIES)
+        2 => (0..AGENT_COUNT, 1_u32..50, 0..CURRENCY_COUNT)
             .prop_map(|(agent, amount, currency)| LedgerOperation::Credit { agent, amount, currency }),
-        3 => (0..COMMITMENTS, 0..AGENTS, 0..AGENTS, 1_u32..50, 0..CURRENCIES).prop_map(
+        3 => (0..COMMITMENT_COUNT, 0..AGENT_COUNT, 0..AGENT_COUNT, 1_u32..50, 0..CURRENCY_COUNT).prop_map(
             |(commitment, from, to, amount, currency)| LedgerOperation::Hold { commitment, from, to, amount, currency }
         ),
-        3 => (0..COMMITMENTS, any::<bool>()).prop_map(|(commitment, to_depositor)| LedgerOperation::Release {
+        3 => (0..COMMITMENT_COUNT, any::<bool>()).prop_map(|(commitment, to_depositor)| LedgerOperation::Release {
             commitment,
             to: if to_depositor { Payee::Depositor } else { Payee::Beneficiary },
         }),

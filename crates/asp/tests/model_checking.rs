@@ -1,9 +1,9 @@
-//! An exhaustive model. It consists of two real sessions, every message that either side could send, every timer, and a
-//! broken chain.
+//! Model checking: visits every state of a model. The model consists of two real sessions, every message that either side
+//! could send, every timer, and a broken chain.
 //!
-//! The model is bounded: it has two proposals, two commitments (one with an escrow), two escalations and all four timers. Both
-//! interpretations of "any state" are checked. A message is delivered to both sessions at the same moment, and time passes
-//! only when a timer expires. Therefore the number of model states is finite, and all of them are visited.
+//! The model is bounded: it has at most two proposals, two commitments (one with an escrow) and two escalations, and all four
+//! timers. Both interpretations of "any state" are checked. A message is delivered to both sessions at the same moment, and
+//! time passes only when a timer expires. The number of model states is therefore finite.
 //!
 //! An observer that knows the messages but not the table checks the invariants ([`invariants`]). The second invariant is
 //! checked on the graph of all visited states ([`graph`]). For each invariant, broken copies of the table show that a violation
@@ -34,7 +34,7 @@ const FULL: ModelBounds = ModelBounds {
     levels: &[[Standard, Standard]],
 };
 
-/// Smaller bounds, but messages may cross with expiring timers, and all pairs of levels are tried (D12).
+/// Smaller bounds, but messages may cross with expiring timers, and each side has the minimal or the standard level (D12).
 const CROSSING: ModelBounds = ModelBounds {
     proposals: 1,
     commits: 1,
@@ -70,7 +70,11 @@ fn each_broken_table_violates_exactly_one_invariant() {
         assert_eq!(found, BTreeSet::from([broken_table.invariant]), "{}", broken_table.description);
         violated.insert(broken_table.invariant);
     }
-    assert_eq!(violated, BTreeSet::from(Invariant::ALL), "the invariants with a broken table");
+    assert_eq!(
+        violated,
+        BTreeSet::from(Invariant::ALL),
+        "every invariant needs a broken table that violates it"
+    );
 }
 
 /// Visits all model states, and fails with the path to the first violation. The model must have at least `min_states`
@@ -80,7 +84,7 @@ fn check_invariants(
     bounds: ModelBounds,
     min_states: usize,
 ) -> impl Checker<SessionModel> {
-    let label = format!("{any_state:?} interpretation, {bounds:?}, all timers as ticks");
+    let label = format!("{any_state:?} interpretation, {bounds:?}");
     let checker = explore([&PROTOCOL_TABLE; 2], any_state, bounds);
     let (state_count, step_count) = (checker.unique_state_count(), checker.state_count());
     println!("{label}: {state_count} states, {step_count} steps");

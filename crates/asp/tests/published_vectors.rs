@@ -1,5 +1,5 @@
 //! Checks `docs/asp-vectors.json` step by step, as another implementation would. The first test uses only hashes and
-//! signatures. The other tests use this crate.
+//! signatures. The other tests use the crates `asp` and `seal`.
 
 use asp::message::{Authenticator, PinnedCards};
 use asp::{AgentCard, AspLimits};

@@ -16,7 +16,7 @@ use testing::property::cases;
 proptest! {
     #![proptest_config(cases(300))]
 
-    /// Two records that receive the same messages, allowed or not, give the same results and stay in the same state.
+    /// Two records that receive the same messages, allowed or not, give the same results and always have equal states.
     #[test]
     fn two_readers_of_one_transcript_agree(attempts in attempts(40)) {
         let (mut first, mut second) = (new_record(), new_record());
@@ -38,7 +38,7 @@ fn check_step(before: &SessionRecord, admission: &Admission, after: &SessionReco
     let (from, to) = (before.session().state(), after.session().state());
     match admission {
         Admission::Accepted(transitions) => {
-            assert!(!from.is_terminal(), "nothing leaves {from}");
+            assert!(!from.is_terminal(), "a message was accepted in the terminal state {from}");
             assert_eq!(after.transcript().len(), before.transcript().len() + 1);
             assert_eq!(transitions.first().map(|transition| transition.from), Some(from));
             assert_eq!(transitions.last().map(|transition| transition.to), Some(to));
@@ -103,9 +103,9 @@ fn the_random_sessions_reach_every_state() {
     let mut seen = std::collections::BTreeMap::new();
     let (mut accepted, mut refused) = (0, 0);
     for _ in 0..60 {
-        let choices: Vec<SendAttempt> = attempts(40).new_tree(&mut runner).unwrap().current();
+        let random_attempts: Vec<SendAttempt> = attempts(40).new_tree(&mut runner).unwrap().current();
         let mut record = new_record();
-        run_attempts(&choices, &mut record, |_, _, admission, after| {
+        run_attempts(&random_attempts, &mut record, |_, _, admission, after| {
             *seen.entry(after.session().state()).or_insert(0) += 1;
             match admission {
                 Admission::Accepted(_) => accepted += 1,

@@ -23,15 +23,15 @@ fn every_cell_matches_the_expectation_file() {
     let comparison = compare(&PROTOCOL_TABLE, &expected());
     println!(
         "{} cells in {} interpretations, {} combinations of facts; {} results without a message",
-        comparison.cells,
+        comparison.cell_count,
         AnyStateInterpretation::ALL.len(),
-        comparison.combinations,
-        comparison.non_message_results
+        comparison.combination_count,
+        comparison.non_message_result_count
     );
-    assert_eq!(comparison.cells, State::ALL.len() * Performative::ALL.len() * Role::ALL.len());
-    assert_eq!(comparison.cells, 234);
+    assert_eq!(comparison.cell_count, State::ALL.len() * Performative::ALL.len() * Role::ALL.len());
+    assert_eq!(comparison.cell_count, 234);
     assert_eq!(
-        comparison.non_message_results,
+        comparison.non_message_result_count,
         AnyStateInterpretation::ALL.len() * State::ALL.len() * NON_MESSAGE_TRIGGERS.len()
     );
     assert!(
@@ -143,10 +143,11 @@ fn errors_in_the_expectation_file_name_their_line() {
     let cell = "CLOSE     either                              -> to CLOSED\n";
     let index = EXPECTED.find(cell).unwrap();
     let line = EXPECTED[..index].lines().count() + 1;
-    let with = |text: &str| format!("{}{text}{}", &EXPECTED[..index], &EXPECTED[index + cell.len()..]);
+    let with_cell = |text: &str| format!("{}{text}{}", &EXPECTED[..index], &EXPECTED[index + cell.len()..]);
 
+    // A missing cell has no line.
     assert_eq!(
-        ExpectedTable::read(&with("")).unwrap_err(),
+        ExpectedTable::read(&with_cell("")).unwrap_err(),
         "not stated: CONVERSING CLOSE inviter, CONVERSING CLOSE invited"
     );
     let cases = [
@@ -168,7 +169,7 @@ fn errors_in_the_expectation_file_name_their_line() {
         ("CLOSE either -> stay\n    own-item -> stay\n", 1, "a case without a cell"),
     ];
     for (text, offset, expected_error) in cases {
-        let error = ExpectedTable::read(&with(text)).unwrap_err();
+        let error = ExpectedTable::read(&with_cell(text)).unwrap_err();
         assert!(error.starts_with(&format!("line {}: {expected_error}", line + offset)), "{text:?}: {error}");
     }
     for (text, expected_error) in [
@@ -179,7 +180,7 @@ fn errors_in_the_expectation_file_name_their_line() {
         ),
         ("CLOSE either\n    otherwise -> stay\n    own-item -> stay\n", "a case after `otherwise`"),
     ] {
-        let error = ExpectedTable::read(&with(text)).unwrap_err();
+        let error = ExpectedTable::read(&with_cell(text)).unwrap_err();
         assert!(
             error.starts_with(&format!("line {line}: CONVERSING CLOSE inviter: {expected_error}")),
             "{text:?}: {error}"
@@ -193,22 +194,22 @@ fn expected() -> ExpectedTable {
 
 #[derive(Default)]
 struct TableComparison {
-    cells: usize,
-    combinations: usize,
-    non_message_results: usize,
+    cell_count: usize,
+    combination_count: usize,
+    non_message_result_count: usize,
     differences: Vec<String>,
 }
 
 fn compare(table: &TransitionTable, expected: &ExpectedTable) -> TableComparison {
     let mut comparison = TableComparison::default();
     for (state, performative, sender, cell) in expected.cells() {
-        comparison.cells += 1;
+        comparison.cell_count += 1;
         let trigger = Trigger::Message(performative);
         for any_state in AnyStateInterpretation::ALL {
             let mut facts = cell.facts(any_state);
             facts.extend(facts_used_by(table, any_state, state, trigger));
             for facts in combinations(&facts, state, sender) {
-                comparison.combinations += 1;
+                comparison.combination_count += 1;
                 let expected_target = cell.target(any_state, facts);
                 let target = evaluate_target(table, any_state, state, trigger, facts);
                 if expected_target != Some(target) {
@@ -223,7 +224,7 @@ fn compare(table: &TransitionTable, expected: &ExpectedTable) -> TableComparison
     }
     for (trigger, state, expected_target) in expected.non_message_cells() {
         for any_state in AnyStateInterpretation::ALL {
-            comparison.non_message_results += 1;
+            comparison.non_message_result_count += 1;
             let facts = facts_used_by(table, any_state, state, trigger);
             for facts in Role::ALL.into_iter().flat_map(|sender| combinations(&facts, state, sender)) {
                 let target = match table.evaluate(any_state, state, trigger, facts) {
@@ -297,27 +298,27 @@ fn allowed(any_state: AnyStateInterpretation, state: State) -> BTreeSet<Performa
 /// Returns tables with one mutation of one row.
 fn mutated_tables(index: usize, row: &TransitionRow) -> Vec<(String, Vec<TransitionRow>)> {
     let mut mutated = Vec::new();
-    let mut without = PROTOCOL_TABLE.rows().to_vec();
-    without.remove(index);
-    mutated.push(("removed".to_owned(), without));
+    let mut rows_without = PROTOCOL_TABLE.rows().to_vec();
+    rows_without.remove(index);
+    mutated.push(("removed".to_owned(), rows_without));
 
-    let mut with = |mutation: String, other: TransitionRow| {
+    let mut add_mutation = |mutation: String, mutated_row: TransitionRow| {
         let mut rows = PROTOCOL_TABLE.rows().to_vec();
-        rows[index] = other;
+        rows[index] = mutated_row;
         mutated.push((mutation, rows));
     };
     for state in row.from {
         let from: Vec<_> = row.from.iter().copied().filter(|other| other != state).collect();
-        with(format!("not from {state}"), TransitionRow { from: from.leak(), ..*row });
+        add_mutation(format!("not from {state}"), TransitionRow { from: from.leak(), ..*row });
     }
     let other_state =
         if row.target == TransitionTarget::Move(State::Closed) { State::Failed } else { State::Closed };
-    with(
+    add_mutation(
         "leads to another state".to_owned(),
         TransitionRow { target: TransitionTarget::Move(other_state), ..*row },
     );
     if matches!(row.trigger, Trigger::Message(_)) {
-        with(
+        add_mutation(
             "is refused".to_owned(),
             TransitionRow { target: TransitionTarget::Refuse(RejectCode::Unspecified), ..*row },
         );
@@ -325,7 +326,7 @@ fn mutated_tables(index: usize, row: &TransitionRow) -> Vec<(String, Vec<Transit
     for (index, (fact, _)) in row.conditions.iter().enumerate() {
         let mut conditions = row.conditions.to_vec();
         conditions[index].1 = !conditions[index].1;
-        with(
+        add_mutation(
             format!("condition {} negated", fact.as_str()),
             TransitionRow { conditions: conditions.leak(), ..*row },
         );
@@ -333,19 +334,19 @@ fn mutated_tables(index: usize, row: &TransitionRow) -> Vec<(String, Vec<Transit
     for (index, requirement) in row.requirements.iter().enumerate() {
         let mut dropped = row.requirements.to_vec();
         dropped.remove(index);
-        with(
+        add_mutation(
             format!("requirement {} removed", requirement.fact.as_str()),
             TransitionRow { requirements: dropped.leak(), ..*row },
         );
         let mut negated = row.requirements.to_vec();
         negated[index] = Requirement { must_hold: !requirement.must_hold, ..*requirement };
-        with(
+        add_mutation(
             format!("requirement {} negated", requirement.fact.as_str()),
             TransitionRow { requirements: negated.leak(), ..*row },
         );
         let mut recoded = row.requirements.to_vec();
         recoded[index] = Requirement { code: RejectCode::Unspecified, ..*requirement };
-        with(
+        add_mutation(
             format!("requirement {} with another code", requirement.fact.as_str()),
             TransitionRow { requirements: recoded.leak(), ..*row },
         );
@@ -354,7 +355,7 @@ fn mutated_tables(index: usize, row: &TransitionRow) -> Vec<(String, Vec<Transit
         let mut swapped = row.requirements.to_vec();
         swapped.swap(index - 1, index);
         if swapped[index - 1].code != swapped[index].code {
-            with(
+            add_mutation(
                 format!("requirement {} checked too early", row.requirements[index].fact.as_str()),
                 TransitionRow { requirements: swapped.leak(), ..*row },
             );
@@ -363,6 +364,6 @@ fn mutated_tables(index: usize, row: &TransitionRow) -> Vec<(String, Vec<Transit
     if !matches!(row.trigger, Trigger::Message(_)) {
         return mutated;
     }
-    with("listed flag inverted".to_owned(), TransitionRow { is_listed: !row.is_listed, ..*row });
+    add_mutation("listed flag inverted".to_owned(), TransitionRow { is_listed: !row.is_listed, ..*row });
     mutated
 }

@@ -1,8 +1,8 @@
 //! `sayso backup` and `sayso restore`: copies of a hub's data folder.
 //!
 //! A backup is a folder with the files of the data folder and the list `SHA256SUMS`, which is written last. So a backup
-//! without a complete list is incomplete. A restored folder is marked: before the hub does anything else in it, it voids
-//! unspent consents and answers open questions with no, because they may have been spent or answered after the backup.
+//! without a complete list is incomplete. A restored journal is marked. When the hub starts with it, it first voids unspent
+//! consents and answers open questions with no, because they may have been spent or answered after the backup.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -39,7 +39,7 @@ pub(crate) struct RestoreArgs {
     data: PathBuf,
 }
 
-/// The list of all files of a backup with their digests, in the format of `sha256sum`.
+/// The list of all files in a backup with their digests, in the format of `sha256sum`.
 const LIST_FILE_NAME: &str = "SHA256SUMS";
 const MAX_LIST_BYTES: u64 = 1024 * 1024;
 const LIST_TITLE: &str = "# sayso backup 1, files: ";
@@ -47,13 +47,17 @@ const LIST_TITLE: &str = "# sayso backup 1, files: ";
 /// The folder inside the data folder that holds the files until they are checked.
 const STAGING_FOLDER_NAME: &str = "restoring";
 
-/// The largest answer that the hub sends through its control socket.
+/// Maximum size of an answer that the hub sends through its control socket.
 const MAX_ANSWER_BYTES: u64 = 4096;
 
 pub(crate) fn back_up(arguments: &BackupArgs) -> Result<ExitStatus, CommandError> {
     let BackupArgs { data, destination } = arguments;
     if !data.join(JOURNAL_FILE_NAME).is_file() {
-        return Err(format!("{} is not the data folder of a hub; --data names it", data.display()).into());
+        return Err(format!(
+            "{} is not the data folder of a hub; use --data to name the folder",
+            data.display()
+        )
+        .into());
     }
     let is_new = create_empty_dir(destination)?;
     let files = copy_data_folder(data, destination).inspect_err(|_| discard(destination, is_new))?;
@@ -79,7 +83,7 @@ fn copy_data_folder(data: &Path, destination: &Path) -> Result<usize, String> {
     let mut names = data_file_names(data)?;
     let journal_path = data.join(JOURNAL_FILE_NAME);
     let pause = CheckpointPause::start(data)?;
-    // This process may hold SQLite's lock, which closing the file would release. So it is closed after the pause.
+    // Closing the file would release SQLite's lock, which this process may hold. So the file stays open until the pause ends.
     let journal_file = File::open(&journal_path).map_err(|error| read_error(&journal_path, &error))?;
     let mut list = vec![copy_file(&journal_file, destination, JOURNAL_FILE_NAME)?];
     names.retain(|name| name != JOURNAL_FILE_NAME);
@@ -92,20 +96,21 @@ fn copy_data_folder(data: &Path, destination: &Path) -> Result<usize, String> {
     drop(journal_file);
     let tokens = destination.join("tokens");
     if tokens.exists() {
-        // Another process may have been writing the file.
+        // Another process may have changed the file while it was copied.
         Tokens::load(&tokens).map_err(|error| format!("the copy is not usable: {error}"))?;
     }
-    let line = |(name, digest): &(String, Digest)| {
+    let format_line = |(name, digest): &(String, Digest)| {
         format!("{}  {name}\n", digest.to_string().trim_start_matches("sha256:"))
     };
-    let text = format!("{LIST_TITLE}{}\n{}", list.len(), list.iter().map(line).collect::<String>());
+    let text = format!("{LIST_TITLE}{}\n{}", list.len(), list.iter().map(format_line).collect::<String>());
     let path = destination.join(LIST_FILE_NAME);
     write_private(&mut text.as_bytes(), &path).map_err(|error| write_error(&path, &error))?;
     sync_folder(destination)?;
     Ok(list.len())
 }
 
-/// Returns the names of the files to copy: all files except those that SQLite and the journal keep beside the journal.
+/// Returns the names of the files to copy: all except `SHA256SUMS` and the files that SQLite and the journal keep beside
+/// the journal.
 fn data_file_names(data: &Path) -> Result<Vec<String>, String> {
     let mut names = Vec::new();
     for entry in fs::read_dir(data).map_err(|error| read_error(data, &error))? {
@@ -129,7 +134,7 @@ fn is_plain_name(name: &str) -> bool {
     !matches!(name, "" | "." | "..") && !name.contains(['/', '\\']) && !name.chars().any(char::is_control)
 }
 
-/// Keeps the journal's file unchanged while it is copied.
+/// Keeps the journal file unchanged while it is copied.
 enum CheckpointPause {
     /// The hub is running and pauses its checkpoints while this connection is open.
     Running(BufReader<UnixStream>),
@@ -176,7 +181,9 @@ fn exchange(stream: &mut BufReader<UnixStream>, line: &str, expected: &str) -> R
         (Ok(_), "") | (Err(_), _) => {
             Err("the hub ended the backup: it was stopped, or backup.timeout has passed".to_owned())
         }
-        (Ok(_), why) => Err(format!("the hub cannot be backed up now: {}", crate::output::printable(why))),
+        (Ok(_), reason) => {
+            Err(format!("the hub cannot be backed up now: {}", crate::output::printable(reason)))
+        }
     }
 }
 
@@ -209,14 +216,14 @@ fn fill_data_folder(source: &Path, list: &[(String, Digest)], data: &Path) -> Re
     for (name, digest) in list {
         let path = source.join(name);
         let file = File::open(&path).map_err(|error| read_error(&path, &error))?;
-        let (_, found) = copy_file(&file, &staging, name)?;
-        if found != *digest {
+        let (_, copied_digest) = copy_file(&file, &staging, name)?;
+        if copied_digest != *digest {
             return Err(format!("{} is damaged: its digest differs from {LIST_FILE_NAME}", path.display()));
         }
     }
     let journal_path = staging.join(JOURNAL_FILE_NAME);
     mark_and_check(&journal_path).map_err(|error| format!("the backup's journal is not usable: {error}"))?;
-    // The journal comes last, because the other files without it do not make a hub.
+    // The journal is moved last. Without a journal, the folder is not the data folder of a hub.
     let mut names: Vec<_> = fs::read_dir(&staging)
         .and_then(|entries| entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>())
         .map_err(|error| read_error(&staging, &error))?;
@@ -228,7 +235,7 @@ fn fill_data_folder(source: &Path, list: &[(String, Digest)], data: &Path) -> Re
     sync_folder(data)
 }
 
-/// Marks the journal as restored, and checks every row. A copy has no high-water mark, which counts as a loss of entries.
+/// Marks the journal as restored, and checks every row. A copy has no high-water mark, so it opens only with `accept_loss`.
 fn mark_and_check(path: &Path) -> Result<(), journal::JournalError> {
     let mut journal =
         SqliteJournal::open(path, &SqliteSettings { accept_loss: true, ..SqliteSettings::default() })?;
@@ -266,7 +273,7 @@ fn create_empty_dir(path: &Path) -> Result<bool, String> {
 
 /// Removes what a failed command has written into a folder that was empty or missing before.
 fn discard(folder: &Path, is_new: bool) {
-    // The command reports its own error, which is more important than one from here.
+    // Errors are ignored here, because the command reports its own error.
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         let _ = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };

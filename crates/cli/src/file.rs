@@ -43,13 +43,13 @@ impl From<String> for CommandError {
 /// Reads a file; `-` is standard input. Fails if the file is longer than `limit` bytes. That error message ends with `hint`.
 pub(crate) fn read(path: &Path, limit: u64, hint: &str) -> Result<Vec<u8>, CommandError> {
     let read_error =
-        |why: &str| CommandError::cannot_run(format!("cannot read {}: {why}", display_name(path)));
-    let max_bytes = limit.saturating_add(1);
+        |reason: &str| CommandError::cannot_run(format!("cannot read {}: {reason}", display_name(path)));
+    let read_limit = limit.saturating_add(1);
     let mut bytes = Vec::new();
     let result = if path.as_os_str() == "-" {
-        std::io::stdin().lock().take(max_bytes).read_to_end(&mut bytes)
+        std::io::stdin().lock().take(read_limit).read_to_end(&mut bytes)
     } else {
-        File::open(path).and_then(|file| file.take(max_bytes).read_to_end(&mut bytes))
+        File::open(path).and_then(|file| file.take(read_limit).read_to_end(&mut bytes))
     };
     match result {
         Err(error) => Err(read_error(&describe_io_error(&error))),

@@ -41,7 +41,7 @@ impl HubArgs {
         self.with_trusted_ca(Address::parse_any_transport(&self.url()?, read_token(self)?.as_deref()))
     }
 
-    /// Returns the complete URL. An address without a scheme is accepted only on this machine, where `http` is safe.
+    /// Returns the complete URL. An address without a scheme is accepted only for a hub on this machine, where `http` is safe.
     fn url(&self) -> Result<Cow<'_, str>, String> {
         let url = &self.url;
         if url.contains("://") || url.starts_with("unix:") || url.starts_with('/') {
@@ -57,10 +57,10 @@ impl HubArgs {
     }
 
     fn with_trusted_ca(&self, address: Result<Address, AddressError>) -> Result<Address, String> {
-        let address = address.map_err(|why| why.to_string())?;
+        let address = address.map_err(|error| error.to_string())?;
         let Some(path) = &self.ca else { return Ok(address) };
         let text = std::fs::read(path).map_err(|error| cannot_read(path, &error))?;
-        address.with_certificates(&text).map_err(|why| why.to_string())
+        address.with_certificates(&text).map_err(|error| error.to_string())
     }
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn parse_listen_address(text: &str) -> Option<SocketAddr> {
 }
 
 /// Like [`parse_listen_address`], as a `clap` value parser.
-pub(crate) fn listen_address_arg(text: &str) -> Result<SocketAddr, &'static str> {
+pub(crate) fn parse_listen_address_arg(text: &str) -> Result<SocketAddr, &'static str> {
     parse_listen_address(text).ok_or("write an address with its port, such as 127.0.0.1:8787")
 }
 
@@ -98,8 +98,8 @@ pub(crate) fn wait_for_signal<const N: usize>(kinds: [SignalKind; N]) -> impl Fu
     async {
         let Ok(mut signals) = signals else { return std::future::pending().await };
         poll_fn(|context| {
-            let received = signals.iter_mut().any(|signal| signal.poll_recv(context).is_ready());
-            if received { Poll::Ready(()) } else { Poll::Pending }
+            let is_received = signals.iter_mut().any(|signal| signal.poll_recv(context).is_ready());
+            if is_received { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
     }

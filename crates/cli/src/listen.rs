@@ -109,7 +109,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
         });
         terminal::run(settings, hooks, std::io::stdout()).await
     });
-    // The thread that reads standard input may block forever.
+    // Does not wait for tasks that still run.
     runtime.shutdown_background();
     result.map(|()| ExitStatus::Success).map_err(|failure| CommandError::cannot_run(failure.0))
 }
@@ -121,8 +121,8 @@ async fn connect_synthesizer(
 ) -> Option<Box<dyn SpeechSynthesizer>> {
     match Speaker::start(pace.and_then(SpeechRate::new), phrases).await {
         Ok(speaker) => Some(Box::new(speaker)),
-        Err(why) => {
-            print_stderr(&format!("sayso: {}", why.describe(phrases)));
+        Err(error) => {
+            print_stderr(&format!("sayso: {}", error.describe(phrases)));
             None
         }
     }

@@ -46,7 +46,7 @@ enum CliCommand {
     Listen(listen::Arguments),
     /// Run the hub that connects agents and listeners.
     Serve(serve::Arguments),
-    /// Create access tokens for agents and listeners.
+    /// Create, list and revoke access tokens for agents and listeners.
     #[command(subcommand)]
     Token(token::TokenCommand),
     /// Copy the data of a hub, running or stopped, to a new folder.

@@ -18,7 +18,7 @@ pub(crate) enum ManifestCommand {
     Keygen(KeygenArgs),
     /// Sign a manifest and print it as a compact JWS.
     Sign(SignArgs),
-    /// Verify a signed manifest: its signature, the key of its signer, and the rules of AAEP.
+    /// Verify that a manifest is signed with a trusted key and follows the rules of AAEP.
     Verify(VerifyArgs),
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn run(command: &ManifestCommand) -> Result<ExitStatus, CommandError>
 
 fn keygen(arguments: &KeygenArgs) -> Result<String, CommandError> {
     let key = SigningKey::generate(&mut SystemRandom);
-    key.save(&arguments.key).map_err(|why| CommandError::cannot_run(describe_key_error(&why)))?;
+    key.save(&arguments.key).map_err(|reason| CommandError::cannot_run(describe_key_error(&reason)))?;
     print_stderr(&format!(
         "{} holds the secret key. Share only the public key printed here.",
         display_name(&arguments.key)
@@ -77,20 +77,20 @@ fn keygen(arguments: &KeygenArgs) -> Result<String, CommandError> {
 }
 
 fn sign(arguments: &SignArgs) -> Result<String, CommandError> {
-    let key = SigningKey::load(&arguments.key).map_err(|why| {
-        let is_missing = matches!(&why, KeyFileError::Io(_, error) if error.kind() == ErrorKind::NotFound);
+    let key = SigningKey::load(&arguments.key).map_err(|reason| {
+        let is_missing = matches!(&reason, KeyFileError::Io(_, error) if error.kind() == ErrorKind::NotFound);
         let hint = if is_missing { "; sayso manifest keygen creates a key" } else { "" };
-        CommandError::cannot_run(describe_key_error(&why) + hint)
+        CommandError::cannot_run(describe_key_error(&reason) + hint)
     })?;
     let bytes = read(&arguments.manifest, MAX_MANIFEST_BYTES, "")?;
     let file = display_name(&arguments.manifest);
-    let text = utf8_text(&file, &bytes)?.trim();
+    let text = decode_utf8(&file, &bytes)?.trim();
     if text.is_empty() {
         return Err(CommandError::cannot_run(format!(
             "{file} is empty; give the path of a manifest, or pipe one in"
         )));
     }
-    let signed = manifest::sign(text, &key).map_err(|why| signature_error(&file, &why))?;
+    let signed = manifest::sign(text, &key).map_err(|reason| manifest_error(&file, &reason))?;
     Ok(signed + "\n")
 }
 
@@ -104,31 +104,31 @@ fn verify(arguments: &VerifyArgs) -> Result<String, CommandError> {
     };
     let bytes = read(&arguments.file, MAX_MANIFEST_BYTES, "")?;
     let file = display_name(&arguments.file);
-    let text = utf8_text(&file, &bytes)?.trim();
-    let manifest = manifest::verify(text, &trusted).map_err(|why| signature_error(&file, &why))?;
+    let text = decode_utf8(&file, &bytes)?.trim();
+    let manifest = manifest::verify(text, &trusted).map_err(|reason| manifest_error(&file, &reason))?;
     let agent = printable(&manifest.agent_id);
-    Ok(format!("{file}: the manifest of {agent} is valid and signed with the given key.\n"))
+    Ok(format!("{file}: the manifest of {agent} is valid and signed with a trusted key.\n"))
 }
 
 pub(crate) fn load_trusted_keys(path: &Path) -> Result<TrustedKeys, CommandError> {
     let bytes = read(path, MAX_KEY_FILE_BYTES, "")?;
-    let unusable = |why: &dyn std::fmt::Display| {
-        CommandError::cannot_run(format!("cannot use {}: it {why}", display_name(path)))
+    let unusable = |reason: &dyn std::fmt::Display| {
+        CommandError::cannot_run(format!("cannot use {}: it {reason}", display_name(path)))
     };
     let text = std::str::from_utf8(&bytes).map_err(|_| unusable(&"is not UTF-8"))?;
-    TrustedKeys::read(text).map_err(|why| unusable(&why))
+    TrustedKeys::read(text).map_err(|reason| unusable(&reason))
 }
 
 fn load_signing_key(path: &Path) -> Result<SigningKey, CommandError> {
-    SigningKey::load(path).map_err(|why| CommandError::cannot_run(describe_key_error(&why)))
+    SigningKey::load(path).map_err(|reason| CommandError::cannot_run(describe_key_error(&reason)))
 }
 
 fn public_jwk(key: &SigningKey) -> Jwk {
     Jwk::P256(key.verifying_key().clone())
 }
 
-fn describe_key_error(why: &KeyFileError) -> String {
-    match why {
+fn describe_key_error(reason: &KeyFileError) -> String {
+    match reason {
         KeyFileError::Io(path, error) if error.kind() == ErrorKind::AlreadyExists => {
             format!("{} already exists and was not overwritten", display_name(path))
         }
@@ -139,14 +139,17 @@ fn describe_key_error(why: &KeyFileError) -> String {
     }
 }
 
-fn utf8_text<'b>(file: &str, bytes: &'b [u8]) -> Result<&'b str, CommandError> {
+fn decode_utf8<'b>(file: &str, bytes: &'b [u8]) -> Result<&'b str, CommandError> {
     std::str::from_utf8(bytes).map_err(|_| CommandError::fault(format!("{file}: error: not UTF-8")))
 }
 
 /// Returns the faults of a manifest or signature, one line each.
-fn signature_error(file: &str, why: &ManifestError) -> CommandError {
-    let ManifestError::RuleViolations(findings) = why else {
-        return CommandError::fault(format!("{file}: error: the manifest {}", printable(&why.to_string())));
+fn manifest_error(file: &str, reason: &ManifestError) -> CommandError {
+    let ManifestError::RuleViolations(findings) = reason else {
+        return CommandError::fault(format!(
+            "{file}: error: the manifest {}",
+            printable(&reason.to_string())
+        ));
     };
     let mut lines = Vec::new();
     for finding in findings {
@@ -158,7 +161,7 @@ fn signature_error(file: &str, why: &ManifestError) -> CommandError {
         )));
     }
     if lines.is_empty() {
-        lines.push(format!("{file}: error: not a manifest (type aaep:producer.manifest)"));
+        lines.push(format!("{file}: error: not a manifest: its type must be aaep:producer.manifest"));
     }
     CommandError::fault(lines.join("\n"))
 }

@@ -16,7 +16,7 @@ use crate::serve::parse_duration_ms;
 pub(crate) enum TokenCommand {
     /// Create a token, print it once, and store its hash.
     New(NewTokenArgs),
-    /// List the tokens: their names, roles, rights and times. The tokens themselves are not stored.
+    /// List the tokens: their names, roles, scopes and dates. The tokens themselves are not stored.
     List(TokenFileArgs),
     /// Remove a token from the file.
     Revoke(RevokeTokenArgs),
@@ -48,7 +48,7 @@ pub(crate) struct NewTokenArgs {
     /// Agent id that the holder of an agent token may use.
     #[arg(long, value_name = "ID")]
     agent_id: Option<String>,
-    /// Let this token use an agent id that belongs to another token, because both are the same agent.
+    /// Let this token use an agent id that belongs to another token, if both belong to the same agent.
     #[arg(long, requires = "agent_id")]
     share_agent_id: bool,
     /// Name that people hear for the agent. Without it the agent names itself, and the name counts as unverified.
@@ -83,7 +83,7 @@ const RELOAD_HINT: &str =
 fn create(arguments: &NewTokenArgs) -> Result<ExitStatus, CommandError> {
     let mut scope = Scope::default();
     for part in &arguments.scope {
-        scope.add(part).map_err(|why| why.to_string())?;
+        scope.add(part).map_err(|error| error.to_string())?;
     }
     let now = wire::unix_now();
     let new_token = NewToken {
@@ -99,7 +99,8 @@ fn create(arguments: &NewTokenArgs) -> Result<ExitStatus, CommandError> {
         // If this fails, writing the file fails too, and that error is reported.
         let _ = create_private_dir(folder);
     }
-    let token = Tokens::append(path, &new_token, &mut seal::SystemRandom).map_err(|why| why.to_string())?;
+    let token =
+        Tokens::append(path, &new_token, &mut seal::SystemRandom).map_err(|error| error.to_string())?;
     let printed = print_stdout(&format!("{token}\n"));
     print_stderr(&format!(
         "This token is not shown again; {} stores only its hash. {RELOAD_HINT}",
@@ -109,12 +110,12 @@ fn create(arguments: &NewTokenArgs) -> Result<ExitStatus, CommandError> {
 }
 
 fn list(path: &Path) -> Result<ExitStatus, CommandError> {
-    let tokens = Tokens::load(path).map_err(|why| why.to_string())?;
+    let tokens = Tokens::load(path).map_err(|error| error.to_string())?;
     let now = wire::unix_now();
     let header =
         ["NAME", "ROLE", "AGENT ID", "DISPLAY NAME", "SCOPE", "CREATED", "EXPIRES"].map(str::to_owned);
     let rows: Vec<_> =
-        std::iter::once(header).chain(tokens.entries().iter().map(|entry| row(entry, now))).collect();
+        std::iter::once(header).chain(tokens.entries().iter().map(|entry| format_row(entry, now))).collect();
     let width_of = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: [usize; COLUMNS] = std::array::from_fn(width_of);
     let mut text = String::new();
@@ -128,7 +129,7 @@ fn list(path: &Path) -> Result<ExitStatus, CommandError> {
 
 const COLUMNS: usize = 7;
 
-fn row(entry: &TokenEntry, now: UnixMillis) -> [String; COLUMNS] {
+fn format_row(entry: &TokenEntry, now: UnixMillis) -> [String; COLUMNS] {
     let principal = &entry.principal;
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     let format_time = |at: UnixMillis| Timestamp::from_unix_millis(at).map(|at| at.to_string());
@@ -157,7 +158,7 @@ fn row(entry: &TokenEntry, now: UnixMillis) -> [String; COLUMNS] {
 }
 
 fn revoke(name: &str, path: &Path) -> Result<ExitStatus, CommandError> {
-    Tokens::revoke(path, name).map_err(|why| why.to_string())?;
-    print_stderr(&format!("The token {name:?} is removed from {}. {RELOAD_HINT}", path.display()));
+    Tokens::revoke(path, name).map_err(|error| error.to_string())?;
+    print_stderr(&format!("The token {name:?} was removed from {}. {RELOAD_HINT}", path.display()));
     Ok(ExitStatus::Success)
 }

@@ -9,7 +9,7 @@ use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use crate::output::{print_stderr, printable};
 use crate::{Arguments, ExitStatus};
 
-/// Example arguments for each command that has required arguments.
+/// Example arguments of commands, shown if a required argument is missing.
 const EXAMPLES: [(&str, &str); 10] = [
     ("listen", "http://127.0.0.1:8787"),
     ("capture", "http://127.0.0.1:8787 --output session.jsonl"),
@@ -72,9 +72,10 @@ fn describe_error(error: &Error) -> String {
             format!("{} does not accept {}{}", argument.concat(), value.concat(), possible_values(error))
         }
         ErrorKind::ValueValidation => {
-            let why = error.source().map(|why| format!(": {}", describe_value_error(&why.to_string())));
+            let reason =
+                error.source().map(|reason| format!(": {}", describe_value_error(&reason.to_string())));
             let (argument, value) = (argument.concat(), value.concat());
-            format!("{argument} does not accept {value}{}.", why.unwrap_or_default())
+            format!("{argument} does not accept {value}{}.", reason.unwrap_or_default())
         }
         ErrorKind::ArgumentConflict => {
             let other = context_values(error, ContextKind::PriorArg);
@@ -90,16 +91,16 @@ fn describe_error(error: &Error) -> String {
 }
 
 /// Describes why a value was rejected. Replaces the messages of Rust's number parser with simpler ones.
-fn describe_value_error(why: &str) -> String {
-    if let Some((_, range)) = why.split_once(" is not in ")
+fn describe_value_error(reason: &str) -> String {
+    if let Some((_, range)) = reason.split_once(" is not in ")
         && let Some((from, to)) = range.split_once("..=")
     {
         return format!("it must be a whole number from {from} to {to}");
     }
-    if ["invalid digit", "integer from empty", "number too"].iter().any(|part| why.contains(part)) {
+    if ["invalid digit", "integer from empty", "number too"].iter().any(|part| reason.contains(part)) {
         return "it must be a whole number".to_owned();
     }
-    printable(why)
+    printable(reason)
 }
 
 /// Returns the end of a sentence that lists the accepted values, if they are known.

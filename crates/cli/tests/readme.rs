@@ -47,7 +47,7 @@ fn with_readme_port(output_text: &str) -> String {
     })
 }
 
-/// Splits a command into arguments as a shell does. Supports single quotes only.
+/// Splits a command into arguments as a shell does. The only quotes that it supports are single quotes.
 fn shell_words(command: &str) -> Vec<&str> {
     let parts = command.split('\'').enumerate();
     parts

@@ -15,9 +15,10 @@ struct ExpectedFindings {
     summary: &'static str,
 }
 
-/// The rule that warns of a state entered only by implication (C-B7). The specification's own examples do this.
+/// The rule that warns about a state that was entered without an `agent.state.changed` (C-B7). The specification's own
+/// examples omit that event.
 const IMPLIED_STATE_RULE: &str = "AAEP-9.3.1-2";
-/// The rule that warns of a question without an `agent.state.changed` to `awaiting_input`.
+/// The rule that warns about a question without an `agent.state.changed` to `awaiting_input`.
 const UNANNOUNCED_WAIT_RULE: &str = "AAEP-A.4-1";
 
 const RECORDINGS: &[ExpectedFindings] = &[
@@ -105,22 +106,22 @@ fn validate(expected: &ExpectedFindings, arguments: &[&str]) -> CommandOutput {
 
 /// Returns the severity, line and rule of each finding.
 fn parse_findings(output: &CommandOutput) -> BTreeSet<(String, u64, String)> {
-    let finding = |line: &&str| {
+    let parse_finding = |line: &&str| {
         let (location, message) = line.split_once(": ").unwrap();
         let line = location.rsplit(':').next().unwrap().parse().unwrap();
         let mut message = message.split(' ').map(str::to_owned);
         (message.next().unwrap(), line, message.next().unwrap())
     };
-    output.findings().iter().map(finding).collect()
+    output.findings().iter().map(parse_finding).collect()
 }
 
 #[test]
 fn each_recording_breaks_exactly_the_expected_rules() {
     for expected in RECORDINGS {
-        let finding_for =
+        let expected_finding =
             |severity: &str, (line, rule): &(u64, &str)| (severity.to_owned(), *line, (*rule).to_owned());
-        let errors = expected.error.iter().map(|finding| finding_for("error", finding));
-        let warnings = expected.warnings.iter().map(|finding| finding_for("warning", finding));
+        let errors = expected.error.iter().map(|finding| expected_finding("error", finding));
+        let warnings = expected.warnings.iter().map(|finding| expected_finding("warning", finding));
         // Every session is complete, so `auto` and `always` must give the same result.
         for sequence in ["auto", "always"] {
             let output = validate(expected, &["--sequence", sequence]);

@@ -1,5 +1,5 @@
-//! Checks on the repository's files: every test file is run, every path in ARCHITECTURE.md exists, every test in
-//! docs/security.md exists, and every cited decision is explained.
+//! Checks on the repository's files: every test file belongs to a test program, every path in ARCHITECTURE.md
+//! exists, every test in docs/security.md exists, and every cited decision is explained.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -40,7 +40,11 @@ fn every_crate_path_in_the_architecture_document_exists() {
     let document = fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
     let paths = crate_paths(&document);
     assert!(!paths.is_empty(), "found no path in ARCHITECTURE.md");
-    assert_eq!(missing(&root, &paths), Vec::<&str>::new(), "ARCHITECTURE.md names paths that do not exist");
+    assert_eq!(
+        missing_paths(&root, &paths),
+        Vec::<&str>::new(),
+        "ARCHITECTURE.md names paths that do not exist"
+    );
 }
 
 #[test]
@@ -60,7 +64,7 @@ fn a_missing_crate_path_is_reported() {
             "crates/no_such_crate/src/"
         ]
     );
-    assert_eq!(missing(&root, &paths), ["crates/cli/src/no_such_file.rs", "crates/no_such_crate/src/"]);
+    assert_eq!(missing_paths(&root, &paths), ["crates/cli/src/no_such_file.rs", "crates/no_such_crate/src/"]);
 }
 
 #[test]
@@ -100,7 +104,7 @@ fn crate_paths(document: &str) -> Vec<&str> {
 }
 
 /// Returns the paths that do not exist below `root`.
-fn missing<'p>(root: &Path, paths: &[&'p str]) -> Vec<&'p str> {
+fn missing_paths<'p>(root: &Path, paths: &[&'p str]) -> Vec<&'p str> {
     paths.iter().copied().filter(|path| !root.join(path).exists()).collect()
 }
 
@@ -116,7 +120,7 @@ fn every_cited_decision_has_a_row_in_decisions_md() {
             cited.entry(id).or_insert_with(|| path.clone());
         }
     }
-    assert!(cited.len() > 80, "only {} ids were found", cited.len());
+    assert!(cited.len() > 80, "found only {} ids", cited.len());
     let page = fs::read_to_string(root.join("docs/decisions.md")).unwrap();
     let unexplained: Vec<_> = cited.iter().filter(|(id, _)| !has_row(&page, id)).collect();
     assert!(unexplained.is_empty(), "docs/decisions.md has no row for {unexplained:?}");
@@ -133,16 +137,20 @@ fn decision_ids_are_found_and_a_missing_row_is_noticed() {
     assert_eq!(rows, [true, false, false]);
 }
 
-/// Returns the ids like `C-` + letter + number in a text.
+/// Returns the decision ids in a text: `C-`, one capital letter and a number.
 fn decision_ids(text: &str) -> Vec<String> {
     let mut ids = Vec::new();
     for (at, _) in text.match_indices("C-") {
-        let is_word = |before: char| before.is_alphanumeric() || before == '_';
+        let is_word_character = |before: char| before.is_alphanumeric() || before == '_';
         let rest = &text[at + 2..];
-        let number = rest.trim_start_matches(|letter: char| letter.is_ascii_uppercase());
-        let digits = number.len() - number.trim_start_matches(|digit: char| digit.is_ascii_digit()).len();
-        if !text[..at].ends_with(is_word) && rest.len() - number.len() == 1 && digits > 0 {
-            ids.push(format!("C-{}", &rest[..=digits]));
+        let after_letters = rest.trim_start_matches(|letter: char| letter.is_ascii_uppercase());
+        let digit_count = after_letters.len()
+            - after_letters.trim_start_matches(|digit: char| digit.is_ascii_digit()).len();
+        if !text[..at].ends_with(is_word_character)
+            && rest.len() - after_letters.len() == 1
+            && digit_count > 0
+        {
+            ids.push(format!("C-{}", &rest[..=digit_count]));
         }
     }
     ids

@@ -66,13 +66,13 @@ fn chapter_files() -> Result<Vec<String>, Box<dyn Error>> {
     Ok(names)
 }
 
-fn read(name: &str) -> Result<Value, String> {
+fn read_json(name: &str) -> Result<Value, String> {
     let text = fs::read_to_string(rules_dir().join(name)).map_err(|error| format!("{name}: {error}"))?;
     serde_json::from_str(&text).map_err(|error| format!("{name}: {error}"))
 }
 
 fn read_cases(name: &str) -> Result<Vec<RuleCase>, String> {
-    let Value::Array(cases) = read(name)? else { return Err(format!("{name} is not an array")) };
+    let Value::Array(cases) = read_json(name)? else { return Err(format!("{name} is not an array")) };
     cases
         .iter()
         .map(|case| RuleCase::parse(case).ok_or_else(|| format!("{name}: {case} is not a valid case")))
@@ -155,7 +155,7 @@ impl RuleCase {
         let mut input = Vec::new();
         let mut stamp = LineStamp { line: 0, millis: 0 };
         for line in &self.lines {
-            input.extend(base.write(line, &mut stamp)?);
+            input.extend(base.line_bytes(line, &mut stamp)?);
             input.push(b'\n');
         }
         Ok(input)
@@ -176,14 +176,14 @@ impl RuleCase {
 
     fn expected(&self) -> Result<ValidateResult, String> {
         let Some(id) = &self.rule else {
-            return Ok(ValidateResult { findings: BTreeSet::new(), exit: Some(0) });
+            return Ok(ValidateResult { findings: BTreeSet::new(), exit_code: Some(0) });
         };
         let rule = Rule::find(id).ok_or_else(|| format!("unknown rule {id}"))?;
-        let is_receiving = self.arguments.iter().any(|argument| argument == "--receive");
-        let mode = if is_receiving { ValidationMode::Receive } else { ValidationMode::Strict };
+        let is_receive_mode = self.arguments.iter().any(|argument| argument == "--receive");
+        let mode = if is_receive_mode { ValidationMode::Receive } else { ValidationMode::Strict };
         let severity = self.severity.clone().unwrap_or_else(|| rule.severity(mode).as_str().to_owned());
-        let exit = Some(i32::from(severity == "error"));
-        Ok(ValidateResult { findings: BTreeSet::from([(id.clone(), severity)]), exit })
+        let exit_code = Some(i32::from(severity == "error"));
+        Ok(ValidateResult { findings: BTreeSet::from([(id.clone(), severity)]), exit_code })
     }
 }
 
@@ -196,7 +196,7 @@ fn excerpt(bytes: &[u8]) -> String {
 #[derive(Debug, PartialEq)]
 struct ValidateResult {
     findings: BTreeSet<(String, String)>,
-    exit: Option<i32>,
+    exit_code: Option<i32>,
 }
 
 impl ValidateResult {
@@ -208,16 +208,17 @@ impl ValidateResult {
                 findings.insert((rule.to_owned(), severity.to_owned()));
             }
         }
-        Ok(Self { findings, exit: output.status.code() })
+        Ok(Self { findings, exit_code: output.status.code() })
     }
 }
 
 /// Valid events and messages by name.
 struct BaseLines(Map<String, Value>);
 
-/// The values that differ from line to line.
+/// The number and the time of the next line. Its event id and its timestamp are derived from them.
 struct LineStamp {
     line: u32,
+    /// Milliseconds since the first line.
     millis: i64,
 }
 
@@ -236,14 +237,14 @@ impl LineStamp {
 
 impl BaseLines {
     fn read() -> Result<Self, String> {
-        match read(BASE)? {
+        match read_json(BASE)? {
             Value::Object(lines) => Ok(Self(lines)),
             _ => Err(format!("{BASE} is not an object")),
         }
     }
 
-    /// Returns the bytes of a line.
-    fn write(&self, line: &Value, stamp: &mut LineStamp) -> Result<Vec<u8>, String> {
+    /// Returns the bytes of a line and advances the stamp.
+    fn line_bytes(&self, line: &Value, stamp: &mut LineStamp) -> Result<Vec<u8>, String> {
         if let Some(raw) = line["raw"].as_str() {
             return Ok(raw.into());
         }
@@ -251,15 +252,15 @@ impl BaseLines {
             return decode_hex(hex).ok_or_else(|| format!("{hex} is not hexadecimal"));
         }
         if let Some(seconds) = line["at"].as_f64() {
-            stamp.millis = millis(seconds);
+            stamp.millis = to_millis(seconds);
         }
-        let text = self.text(line, stamp)?;
+        let text = self.line_text(line, stamp)?;
         stamp.line += 1;
         stamp.millis += 1000;
         Ok(text.into())
     }
 
-    fn text(&self, line: &Value, stamp: &LineStamp) -> Result<String, String> {
+    fn line_text(&self, line: &Value, stamp: &LineStamp) -> Result<String, String> {
         let name =
             line.as_str().or(line["of"].as_str()).ok_or_else(|| format!("{line} is not a valid line"))?;
         let mut members = self.0.get(name).cloned().ok_or_else(|| format!("unknown base line {name}"))?;
@@ -286,7 +287,7 @@ impl BaseLines {
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "cases use small numbers of seconds")]
-fn millis(seconds: f64) -> i64 {
+fn to_millis(seconds: f64) -> i64 {
     (seconds * 1000.0).round() as i64
 }
 
@@ -333,8 +334,8 @@ fn expand_directives(value: &Value) -> Value {
         return (0..count).map(|at| with_number(&value["$list"][0], at)).collect();
     }
     if let Some(depth) = value["$deep"].as_u64() {
-        let inside = |value| Value::Object(Map::from_iter([("in".to_owned(), value)]));
-        return (0..depth).fold(Value::Object(Map::new()), |value, _| inside(value));
+        let wrap = |value| Value::Object(Map::from_iter([("in".to_owned(), value)]));
+        return (0..depth).fold(Value::Object(Map::new()), |value, _| wrap(value));
     }
     match value {
         Value::Array(items) => items.iter().map(expand_directives).collect(),

@@ -50,7 +50,7 @@ pub enum ClientError {
     /// The server answered a WebSocket handshake with this status.
     #[error("the server answered with status {0} instead of opening a WebSocket")]
     WebSocketRejected(u16),
-    /// The server violated the WebSocket protocol.
+    /// The WebSocket failed in another way, for example because the server violated the protocol.
     #[cfg(feature = "websocket")]
     #[error("{0}")]
     WebSocket(#[source] Box<tokio_tungstenite::tungstenite::Error>),
@@ -60,7 +60,7 @@ pub enum ClientError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CertificateErrorKind {
-    /// The certificate is not signed by a trusted authority.
+    /// The certificate is not signed by a trusted authority, or is not accepted for a reason that is not listed here.
     Untrusted,
     /// The certificate is for another host name.
     WrongName,
@@ -85,7 +85,7 @@ impl ClientError {
             rustls::Error::InvalidCertificate(reason) => reason,
             _ => return Self::Tls(error),
         };
-        let reason = match reason {
+        let kind = match reason {
             Reason::Expired
             | Reason::ExpiredContext { .. }
             | Reason::NotValidYet
@@ -98,6 +98,6 @@ impl ClientError {
             }
             _ => CertificateErrorKind::Untrusted,
         };
-        Self::Certificate(reason, error)
+        Self::Certificate(kind, error)
     }
 }

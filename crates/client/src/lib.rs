@@ -2,7 +2,7 @@
 //!
 //! - [`Url`]: the address of a server.
 //! - [`TrustRoots`]: the trusted TLS certificates.
-//! - [`HttpClient`]: connects to one server and sends its token. The feature `http` adds requests, the feature
+//! - [`HttpClient`]: connects to one server and authenticates with a token. The feature `http` adds requests, the feature
 //!   `websocket` adds WebSockets.
 //! - [`sse`]: a parser for server-sent events.
 //! - [`Backoff`]: the delays between connection attempts.

@@ -1,4 +1,4 @@
-//! Sends a request on a new connection and reads the response.
+//! Sends one request per connection and reads the response.
 
 use std::io;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::{ClientConnection, ClientError, HttpClient};
 const MAX_HEAD_BYTES: usize = 16 * 1024;
 
 impl HttpClient {
-    /// Starts building a request for a path below the server's address, with the token if there is one.
+    /// Starts a request for a path below the server's address, with the token if there is one.
     pub fn request(&self, method: Method, path: &str) -> Builder {
         let request = Request::builder()
             .method(method)

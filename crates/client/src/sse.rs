@@ -163,7 +163,6 @@ mod tests {
         for chunk in chunks {
             parser.feed(chunk, &mut events);
         }
-
         events
     }
 
@@ -217,6 +216,7 @@ mod tests {
             assert_eq!(events, [dropped, data_event("next")]);
             assert!(parser.line.capacity() <= 200);
         }
+        // Comments do not count towards the limit.
         let mut parser = SseParser::new(100);
         for _ in 0..1000 {
             assert!(read(&mut parser, &[b": alive\n"]).is_empty());

@@ -35,8 +35,10 @@ pub enum UrlError {
     /// The scheme is missing or unknown.
     #[error("write http://HOST:PORT or https://HOST:PORT")]
     InvalidScheme,
-    /// The address contains more than a scheme, a host, a port and a path.
-    #[error("write http://HOST:PORT, without a user name, a password, a query or spaces")]
+    /// The address contains a user name, a password, a query, a fragment, or a character that is not printable ASCII.
+    #[error(
+        "write http://HOST:PORT, without a user name, a password, ?, #, spaces or characters outside ASCII"
+    )]
     UnsupportedPart,
     /// The host is missing or invalid.
     #[error("the host is missing or invalid")]
@@ -94,7 +96,7 @@ impl Url {
         matches!(self.scheme, Scheme::Ws | Scheme::Wss)
     }
 
-    /// Returns whether the server is on this machine.
+    /// Returns whether the host is `localhost` or a loopback address.
     pub fn is_loopback(&self) -> bool {
         let host = self.host();
         host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())

@@ -15,8 +15,8 @@ use crate::{ClientConnection, ClientError, HttpClient};
 pub type WebSocket = WebSocketStream<ClientConnection>;
 
 impl HttpClient {
-    /// Opens a WebSocket at a path below the server's address, with the token if there is one. Messages longer than
-    /// `max_message_bytes` are rejected.
+    /// Opens a WebSocket at a path below the server's address, with the token if there is one. `protocol` is the requested
+    /// subprotocol. Messages longer than `max_message_bytes` are rejected.
     pub async fn open_websocket(
         &self,
         path: &str,

@@ -1,4 +1,4 @@
-//! The arguments of a question's call, in the form that listeners receive.
+//! The arguments of the call that a question asks about, in the form that listeners receive.
 
 use aaep::json::{JsonKind, JsonValue, OwnedDoc, TapeWriter};
 use aaep::secret::{REDACTED, find_secrets};
@@ -9,10 +9,10 @@ use crate::reply::MalformedRequest;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArgumentLimits {
     /// Maximum size of all arguments together, in bytes, after long texts were shortened. A question with larger
-    /// arguments is refused, because nobody could hear what it is about.
+    /// arguments is refused, because a person could not listen to all of them.
     pub max_bytes: usize,
-    /// Maximum length of one text in characters. A longer text is shortened, and the number of missing characters is
-    /// appended.
+    /// Maximum length of one text or member name, in characters. A longer one is shortened, and the number of missing
+    /// characters is appended.
     pub max_text_chars: usize,
 }
 
@@ -23,24 +23,23 @@ impl Default for ArgumentLimits {
 }
 
 /// Copies the arguments of a call for listeners: without secrets, and with long texts shortened.
-pub(crate) fn for_listeners(
+pub(crate) fn copy_for_listeners(
     arguments: &JsonValue<'_>,
     limits: &ArgumentLimits,
 ) -> Result<OwnedDoc, MalformedRequest> {
     let mut out = TapeWriter::default();
     copy(arguments, "", limits, &mut out);
-    let too_long = MalformedRequest::ArgumentsTooLong { max: limits.max_bytes };
     if out.source().len() > limits.max_bytes {
-        return Err(too_long);
+        return Err(MalformedRequest::ArgumentsTooLong { max: limits.max_bytes });
     }
     let doc = out.doc().map_err(MalformedRequest::InvalidJson)?;
     Ok(OwnedDoc::from_doc(&doc))
 }
 
-/// Copies a value that belongs to the member `name`.
+/// Copies the value of the member `name`, or an item of its array.
 fn copy(value: &JsonValue<'_>, name: &str, limits: &ArgumentLimits, out: &mut TapeWriter) {
     if out.source().len() > limits.max_bytes {
-        // The copy will be refused; the rest only has to keep it well-formed.
+        // The copy is already too large and will be refused. The rest only has to be valid JSON.
         return out.raw("null");
     }
     match value.kind() {
@@ -62,7 +61,7 @@ fn copy(value: &JsonValue<'_>, name: &str, limits: &ArgumentLimits, out: &mut Ta
     }
 }
 
-/// Removes the secrets from a text. The name of its member helps to recognize them, as in `"password": "…"`.
+/// Replaces the secrets in the value of the member `name`. The name helps to recognize them, as in `"password": "…"`.
 fn redact(name: &str, text: &str) -> String {
     let prefix = format!("\"{name}\": \"");
     let context = format!("{prefix}{text}\"");
@@ -94,9 +93,9 @@ fn shorten(text: &str, limits: &ArgumentLimits) -> String {
 mod tests {
     use super::*;
 
-    fn copied(json: &str, limits: ArgumentLimits) -> Result<String, MalformedRequest> {
+    fn copy_json(json: &str, limits: ArgumentLimits) -> Result<String, MalformedRequest> {
         let doc = OwnedDoc::read(json).unwrap();
-        for_listeners(&doc.doc().root(), &limits).map(|copy| copy.source().to_owned())
+        copy_for_listeners(&doc.doc().root(), &limits).map(|copy| copy.source().to_owned())
     }
 
     #[test]
@@ -108,22 +107,22 @@ mod tests {
             (r#"["4111 1111 1111 1111 now"]"#, r#"["[redacted] now"]"#),
             (r#""text""#, r#""text""#),
         ] {
-            assert_eq!(copied(arguments, ArgumentLimits::default()).unwrap(), expected);
+            assert_eq!(copy_json(arguments, ArgumentLimits::default()).unwrap(), expected);
         }
     }
 
     #[test]
-    fn a_long_text_is_shortened_and_its_length_stays_known() {
+    fn a_long_text_is_shortened_and_the_number_of_missing_characters_is_appended() {
         let limits = ArgumentLimits { max_text_chars: 3, ..ArgumentLimits::default() };
-        assert_eq!(copied(r#"["abc","äbcde"]"#, limits).unwrap(), r#"["abc","äbc… (2 more characters)"]"#);
+        assert_eq!(copy_json(r#"["abc","äbcde"]"#, limits).unwrap(), r#"["abc","äbc… (2 more characters)"]"#);
     }
 
     #[test]
-    fn arguments_that_nobody_could_hear_are_refused() {
+    fn arguments_that_are_too_large_are_refused() {
         let limits = ArgumentLimits { max_bytes: 10, ..ArgumentLimits::default() };
-        assert_eq!(copied("[1,2,3,45]", limits).unwrap(), "[1,2,3,45]");
+        assert_eq!(copy_json("[1,2,3,45]", limits).unwrap(), "[1,2,3,45]");
         for arguments in ["[1,2,3,456]", "[[[[[[1]]]],[2]]]"] {
-            assert_eq!(copied(arguments, limits), Err(MalformedRequest::ArgumentsTooLong { max: 10 }));
+            assert_eq!(copy_json(arguments, limits), Err(MalformedRequest::ArgumentsTooLong { max: 10 }));
         }
     }
 }

@@ -52,8 +52,8 @@ pub enum HubCommand {
     PauseCheckpoints,
     /// Ends the pause. The reply says whether the file stayed unchanged.
     ResumeCheckpoints,
-    /// Replaces the set of valid tokens. Connections with any other token are closed, and their messages have no
-    /// effect.
+    /// Replaces the set of valid tokens. Subscriptions with any other token are closed, and later requests with such a
+    /// token are refused.
     SetValidTokens {
         /// The principals whose tokens are valid.
         principals: Vec<Principal>,
@@ -70,8 +70,8 @@ pub enum HubCommand {
         /// The message.
         message: SubscriberMessage,
     },
-    /// Like `SendMessage`, but over the connection of one subscription. The message must not concern any other
-    /// subscription.
+    /// Like `SendMessage`, but over the connection of one subscription. A reply that names another subscription has no
+    /// effect. The caller must check that other messages are about this subscription.
     SendMessageOnSubscription {
         /// The subscription.
         subscription: SubscriptionId,
@@ -98,7 +98,7 @@ pub enum HubCommand {
     StreamOutput {
         /// The session.
         session: SessionId,
-        /// The id of the output. If absent, it is the session's only unnamed output.
+        /// The id of the output. If absent, the text belongs to the session's output without an id.
         output_id: Option<String>,
         /// The text.
         text: String,
@@ -134,7 +134,8 @@ pub enum HubCommand {
         /// When the wait ends, in milliseconds since 1970.
         until: UnixMillis,
     },
-    /// An agent withdraws a question. The question counts as rejected, unless it is already answered.
+    /// An agent withdraws a question. A confirmation is then rejected, and a clarification gets no answer. Has no effect
+    /// if the question is already resolved.
     Withdraw {
         /// The session.
         session: SessionId,
@@ -224,7 +225,7 @@ impl std::fmt::Debug for RequestBody {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum SubscriberMessage {
-    /// Asks for new terms.
+    /// Asks to change the subscription.
     Renegotiate(Box<SubscriptionRenegotiate>),
     /// Ends this subscription.
     Close(SubscriptionId),

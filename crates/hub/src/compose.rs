@@ -44,6 +44,11 @@ const SAYSO_CONTEXT: &str = "urn:sayso:context:v1";
 /// The extension that only the hub may write.
 const SAYSO_EXTENSION: &str = "extensions.sayso";
 
+/// The member of the extension that says that the hub ended a session, and its values.
+pub(crate) const ENDED_BY: &str = "ended_by";
+pub(crate) const ENDED_BY_USER: &str = "user";
+pub(crate) const ENDED_BY_HUB: &str = "hub";
+
 /// The content of `extensions.sayso`, for listeners that understand it. Agents cannot write it.
 #[derive(Clone, Debug)]
 pub(crate) enum SaysoExtension<'e> {
@@ -53,8 +58,11 @@ pub(crate) enum SaysoExtension<'e> {
     /// The call that a question or an event is bound to. A question contains the arguments, so that people can hear what
     /// they permit.
     Call { tool: &'e str, digest: Option<Digest>, arguments: Option<OwnedDoc> },
-    /// The session's agent has a name that its token or the hub's program vouches for.
+    /// The name of the session's agent is verified: either its token contains the name, or the agent is part of the
+    /// program that runs the hub.
     VerifiedName,
+    /// The hub ended the session. `by` says for whom: `user` for a person who stopped it, `hub` if the agent disappeared.
+    SessionEnded { by: &'static str },
     /// The event is a reminder of this question.
     ReminderOf(ReplyToken),
     /// The question's deadline was extended.
@@ -88,6 +96,7 @@ impl SaysoExtension<'_> {
                 out.plain_key("verified_name");
                 out.boolean(true);
             }
+            Self::SessionEnded { by } => out.plain_member(ENDED_BY, by),
             Self::ReminderOf(token) => write_text(out, "reminds_of", token.as_str()),
             Self::DeadlineExtended { token, deadline } => {
                 write_text(out, "extended", token.as_str());

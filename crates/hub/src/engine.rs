@@ -75,7 +75,7 @@ struct TurnRunner {
     core: Core,
     clock: Box<dyn Fn() -> UnixMillis + Send>,
     perform: Box<PerformFn>,
-    /// The latest time at which the thread wakes.
+    /// When the thread wakes if no message arrives.
     wake_at: UnixMillis,
 }
 

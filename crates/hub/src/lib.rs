@@ -5,7 +5,7 @@
 //! - [`HubLimits`]: the limits that the hub enforces.
 //! - [`command`]: requests to the hub and its replies.
 //! - [`delivery`]: queues of frames, and the position of each listener in a queue.
-//! - [`Principal`]: an authenticated caller and its permissions.
+//! - [`Principal`]: a caller of the hub and its permissions.
 //! - [`telemetry`]: counters and log events for operators.
 
 mod bound_arguments;

@@ -14,13 +14,14 @@ pub struct HubLimits {
     pub sessions_per_principal: usize,
     /// Maximum number of open subscriptions.
     pub subscriptions: usize,
-    /// Maximum number of open subscriptions per principal. Not checked without authentication, because then all
-    /// subscriptions belong to one principal.
+    /// Maximum number of open subscriptions per principal. Not checked for callers that need no token, because they all
+    /// share one principal.
     pub subscriptions_per_principal: usize,
     /// Maximum number of critical events from one agent for one person per minute. Questions do not count; they have
     /// their own limits.
     pub criticals_per_minute: usize,
-    /// Maximum number of questions from one agent to one person per minute. A person is whoever listens with one token.
+    /// Maximum number of questions from one agent to one person per minute. All listeners with the same token count as
+    /// one person.
     pub questions_per_minute: usize,
     /// Maximum number of questions from all agents together to one person per minute.
     pub total_questions_per_minute: usize,
@@ -30,7 +31,8 @@ pub struct HubLimits {
     pub bytes_per_request: usize,
     /// Size of the events and stored replies of one turn, in bytes, above which further requests wait for the next turn.
     pub bytes_per_turn: usize,
-    /// Number of bytes, with envelopes, that one token may publish per minute. Not checked for callers without a token.
+    /// Maximum number of bytes, with envelopes, that one token may publish per minute. Not checked for callers without a
+    /// token.
     pub bytes_per_minute: usize,
     /// Maximum number of characters of each name and each value in a session's `producer` and `localization_hints`, which
     /// are copied into every event.

@@ -1,4 +1,4 @@
-//! Authenticated callers, their roles and permissions.
+//! Callers of the hub, their roles and permissions.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub enum Role {
     Listener,
     /// Receives events but cannot answer.
     Observer,
-    /// Operates the hub.
+    /// Operates the hub. May also receive events and answer questions.
     Admin,
 }
 
@@ -62,7 +62,7 @@ pub enum AgentNaming {
     InProcess,
 }
 
-/// A browser's sign-in, with which it uses a token.
+/// A browser's sign-in. The browser presents it instead of the token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SignIn {
     /// The random id of the sign-in.
@@ -82,8 +82,8 @@ pub struct Principal {
     pub agent_id: Option<Arc<str>>,
     /// The sessions that the principal may receive.
     pub scope: Arc<Scope>,
-    /// Whether the principal was admitted without a token. If so, it may act both as an agent and as a listener.
-    pub is_unauthenticated: bool,
+    /// Whether this is [`Self::local`], which may act both as an agent and as a listener.
+    pub is_local: bool,
     /// The hash of the token that the principal presented, if any.
     pub token_digest: Option<Digest>,
     /// When the token expires, if ever.
@@ -95,14 +95,15 @@ pub struct Principal {
 }
 
 impl Principal {
-    /// Returns the principal for every caller when authentication is off.
-    pub fn unauthenticated() -> Self {
+    /// Returns the principal of all callers that need no token: clients of a hub with `--open`, listeners on the Unix
+    /// socket and on stdio, and the program that runs the hub.
+    pub fn local() -> Self {
         Self {
             name: "local".into(),
             role: Role::Admin,
             agent_id: None,
             scope: Arc::default(),
-            is_unauthenticated: true,
+            is_local: true,
             token_digest: None,
             expires_at: None,
             sign_in: None,
@@ -110,34 +111,43 @@ impl Principal {
         }
     }
 
-    /// Whether the principal presented a token. Limits per token do not apply without authentication, nor to an agent in the hub's
-    /// own process.
+    /// Whether the principal presented a token. Limits per token apply neither to [`Self::local`] nor to an agent in the
+    /// hub's own process.
     pub fn has_token(&self) -> bool {
         self.token_digest.is_some()
     }
 
     /// Whether both have the same token with the same rights. Their browser sign-ins may differ.
     pub fn has_same_token(&self, other: &Self) -> bool {
-        let Self {
-            name,
-            role,
-            agent_id,
-            scope,
-            is_unauthenticated,
-            token_digest,
-            expires_at,
-            sign_in: _,
-            naming,
-        } = self;
+        let Self { name, role, agent_id, scope, is_local, token_digest, expires_at, sign_in: _, naming } =
+            self;
         token_digest.is_some()
             && *token_digest == other.token_digest
             && *name == other.name
             && *role == other.role
             && *agent_id == other.agent_id
             && *scope == other.scope
-            && *is_unauthenticated == other.is_unauthenticated
+            && *is_local == other.is_local
             && *expires_at == other.expires_at
             && *naming == other.naming
+    }
+
+    /// Returns the owner that is stored with what the principal creates: its name and the hash of its token. If an
+    /// operator replaces a token by another one with the same name, the new token is another owner.
+    pub fn owner(&self) -> String {
+        match &self.token_digest {
+            Some(digest) => format!("{}#{digest}", self.name),
+            None => self.name.to_string(),
+        }
+    }
+
+    /// Whether this is the stored owner. Does the same as comparing with [`Self::owner`], without building the text
+    /// unless the name is equal.
+    pub fn is_owner(&self, stored: &str) -> bool {
+        stored.strip_prefix(&*self.name).is_some_and(|hash| match &self.token_digest {
+            Some(digest) => hash.strip_prefix('#').and_then(Digest::parse) == Some(*digest),
+            None => hash.is_empty(),
+        })
     }
 
     /// Returns when the principal's token or browser sign-in expires, whichever is first.
@@ -147,6 +157,6 @@ impl Principal {
 
     /// Whether it may publish as an agent.
     pub fn can_publish(&self) -> bool {
-        self.role == Role::Agent || self.is_unauthenticated
+        self.role == Role::Agent || self.is_local
     }
 }

@@ -74,7 +74,7 @@ pub enum HubReply {
     Conflict,
     /// A limit is reached.
     LimitReached(LimitReached),
-    /// The hub could not store the request; nothing was applied.
+    /// The hub cannot serve the request now; nothing was applied.
     Unavailable(Unavailable),
 }
 
@@ -139,6 +139,9 @@ impl HubReply {
     }
 }
 
+/// A voided consent is recorded in the ledger as spent. This text is stored instead of the call.
+pub(crate) const VOID_CALL: &str = "void";
+
 /// How a question was resolved, for its agent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QuestionOutcome {
@@ -161,8 +164,14 @@ impl QuestionOutcome {
         }
     }
 
-    /// Creates the outcome of a stored decision. A decision with an unreadable receipt counts as a rejection.
+    /// Creates the outcome of a stored decision. A decision with an unreadable receipt counts as a rejection. So does one
+    /// that was voided because the journal was restored from a backup: the agent must ask again.
     pub(crate) fn from_stored(decision: &journal::stored::StoredDecision) -> Self {
+        let is_void = decision.spent_on.as_ref().is_some_and(|spent| spent.call == VOID_CALL.as_bytes());
+        if is_void {
+            let answer = QuestionAnswer::Decision(Decision::Reject);
+            return Self { answer, by: ResolvedBy::Cancelled, receipt: None };
+        }
         let receipt = std::str::from_utf8(&decision.receipt).ok().and_then(Receipt::parse);
         match receipt {
             Some(receipt) => Self {
@@ -234,23 +243,25 @@ pub enum MalformedRequest {
     /// The body is not an event that an agent may publish.
     #[error(transparent)]
     InvalidEvent(InvalidEvent),
-    /// The event type or payload is unknown.
-    #[error("the event is not valid AAEP")]
+    /// The event has an unknown type, or its payload does not fit its type.
+    #[error("the event has an unknown type or an invalid payload")]
     UnknownEvent,
     /// The event is a question. Nobody could answer a question that is published as an event.
-    #[error("a question cannot be published as an event; send it to confirmations or clarifications")]
+    #[error(
+        "a question cannot be published as an event; send it to the session's route confirmations or clarifications"
+    )]
     QuestionPublished,
     /// No digest can be computed for the call in a question or an event.
     #[error("{0}")]
     InvalidAction(ActionError),
     /// The request has arguments, but no tool.
-    #[error("arguments are given without a tool")]
+    #[error("arguments are given without a tool; add the name of the tool")]
     NoTool,
     /// The request has this member twice.
     #[error("{0} is given twice")]
     DuplicateMember(&'static str),
-    /// The arguments are too long to be announced.
-    #[error("the arguments are too long for a person to hear; they may have at most {max} bytes")]
+    /// The arguments are too long for a person to listen to.
+    #[error("the arguments are too long for a person to listen to; they may have at most {max} bytes")]
     ArgumentsTooLong {
         /// Maximum size in bytes.
         max: usize,
@@ -298,7 +309,7 @@ pub enum MalformedRequest {
     #[error("the question must be a JSON object")]
     QuestionNotObject,
     /// The producer is not an object, or it names another agent.
-    #[error("producer must be an object, and its agent_id must be the token's agent")]
+    #[error("producer must be an object, and its agent_id must be that of the token")]
     InvalidProducer,
     /// The question is invalid.
     #[error("{0}")]
@@ -309,8 +320,8 @@ pub enum MalformedRequest {
     /// The message is not a `subscription.request`.
     #[error("the message is not a subscription.request")]
     NotSubscriptionRequest,
-    /// A command on a connection contains another command on a connection.
-    #[error("a command on a connection cannot contain another command on a connection")]
+    /// An [`OnConnection`](crate::HubCommand::OnConnection) command contains another one.
+    #[error("a command that already belongs to a connection cannot be wrapped for a connection again")]
     NestedConnection,
 }
 
@@ -319,7 +330,7 @@ pub enum MalformedRequest {
 #[non_exhaustive]
 pub enum LimitReached {
     /// Open sessions.
-    #[error("too many sessions are open")]
+    #[error("too many sessions are open; try again later")]
     Sessions,
     /// Open sessions of one token.
     #[error("a token may have at most {max} open sessions; end one of them first")]
@@ -334,7 +345,7 @@ pub enum LimitReached {
         max: usize,
     },
     /// Open subscriptions.
-    #[error("too many subscriptions are open")]
+    #[error("too many subscriptions are open; try again later")]
     Subscriptions,
     /// Questions from one agent to one person, per minute.
     #[error(
@@ -364,10 +375,10 @@ pub enum LimitReached {
     #[error("{0}")]
     Questions(AskError),
     /// Pending waits of one principal.
-    #[error("too many requests with this token are waiting for an answer")]
+    #[error("too many requests with this token are waiting for an answer; wait until one of them has ended")]
     Waits,
     /// Agent connections that follow one session.
-    #[error("too many connections follow this session")]
+    #[error("too many connections follow this session; close one of them first")]
     Followers,
 }
 
@@ -379,7 +390,7 @@ pub enum Unavailable {
     #[error("the journal cannot be read: {0}")]
     RebuildFailed(#[source] Arc<journal::JournalError>),
     /// The turn could not be written.
-    #[error("nothing could be stored: {0}")]
+    #[error("the request could not be stored: {0}")]
     WriteFailed(#[source] Arc<journal::JournalError>),
     /// The journal could not be read.
     #[error("{0}")]
@@ -437,7 +448,7 @@ pub enum EndReason {
     Completed,
     /// It failed.
     Errored,
-    /// The reason is unknown, because the last event is no longer stored.
+    /// The reason is unknown, for example because the last event is no longer stored.
     Unknown,
 }
 

@@ -50,8 +50,8 @@ impl Scope {
         writer.close_array();
     }
 
-    /// Reads the entries from a JSON array of strings. Any other value is not a scope, because an empty scope covers
-    /// everything.
+    /// Reads the entries from a JSON array of strings. Returns `None` for any other value, because an empty scope would
+    /// cover everything.
     pub fn read(value: &JsonValue<'_>) -> Option<Self> {
         if value.kind() != JsonKind::Array {
             return None;

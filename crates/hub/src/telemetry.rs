@@ -44,7 +44,7 @@ pub struct HubCounters {
     pub questions_resolved: LabelledCounter,
     /// Deadlines that were extended.
     pub questions_extended: MetricValue,
-    /// Accepted questions that were spent on a call.
+    /// Consents that were spent on a call.
     pub consents_spent: MetricValue,
     /// Attempts to reply, by result.
     pub replies: LabelledCounter,
@@ -122,7 +122,7 @@ pub enum LogEvent {
     SubscriptionRejected(String),
     /// A question was asked.
     QuestionAsked {
-        /// The question's token. It is secret; only listeners that may answer know it.
+        /// The question's token. It is secret, so it must not be logged in full.
         token: ReplyToken,
         /// The session of the question.
         session: SessionId,
@@ -136,7 +136,7 @@ pub enum LogEvent {
     },
     /// A reply was refused.
     ReplyRefused {
-        /// The name of the sender's token.
+        /// The principal that sent it.
         principal: Box<str>,
         /// The reason.
         reason: String,
@@ -167,7 +167,8 @@ pub enum LogEvent {
     RebuildFailed(String),
     /// The journal accepts writes again.
     WritesRecovered,
-    /// The journal was restored or has lost entries, so unspent consents were voided and open questions refused.
+    /// The journal was restored from a backup or has lost entries, so unspent consents were voided and open questions
+    /// were refused.
     ConsentsVoided {
         /// Number of voided consents.
         consents: usize,

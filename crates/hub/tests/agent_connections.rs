@@ -110,7 +110,7 @@ fn a_request_is_answered_before_notices_about_it() {
 }
 
 #[test]
-fn a_stop_is_notified_after_the_questions_of_its_session() {
+fn after_a_stop_the_notices_about_questions_come_before_the_session_end() {
     let mut harness = HubHarness::new();
     let (bank, ada) = (agent("bank"), listener("ada", &[]));
     let (subscription, _) = harness.connect_listener(&ada, REPLY_CAPABILITIES);
@@ -160,7 +160,7 @@ fn only_other_connections_are_notified_of_a_session_end() {
 }
 
 #[test]
-fn a_connection_keeps_its_sessions_alive_and_one_lease_longer() {
+fn a_connection_keeps_its_sessions_alive_until_one_lease_after_it_closes() {
     let mut harness = HubHarness::new();
     let bank = agent("bank");
     let lease = HubLimits::default().lease_ms;
@@ -188,8 +188,8 @@ fn an_agent_that_reconnects_is_notified_of_missed_resolutions() {
     harness.send_without_reply(&bank, HubCommand::DisconnectAgent { connection: CONNECTION });
     harness.reply(&ada, &subscription, &token, "accept");
     assert_eq!(harness.take_notices(CONNECTION), []);
-    for crash in [false, true] {
-        if crash {
+    for after_crash in [false, true] {
+        if after_crash {
             harness.crash();
         }
         harness.ask_on_connection(&bank, OTHER_CONNECTION, follow(&session));
@@ -235,7 +235,7 @@ fn a_repeated_key_repeats_the_notice_even_after_the_session_ended() {
 }
 
 #[test]
-fn a_question_resolved_while_a_connection_joins_is_notified_once() {
+fn a_question_resolved_while_a_connection_starts_to_follow_causes_one_notice() {
     let mut harness = HubHarness::new();
     let (bank, ada) = (agent("bank"), listener("ada", &[]));
     let (subscription, _) = harness.connect_listener(&ada, REPLY_CAPABILITIES);
@@ -246,13 +246,13 @@ fn a_question_resolved_while_a_connection_joins_is_notified_once() {
     let text = format!(
         r#"{{"type":"confirmation.reply","reply_token":"{token}","decision":"accept","subscription_id":"{subscription}","timestamp":"{at}"}}"#
     );
-    let attach = HubCommand::OnConnection { connection: CONNECTION, command: Box::new(follow(&session)) };
-    harness.ask_both_in_one_turn(&ada, send_message(&text), &bank, attach);
+    let follow = HubCommand::OnConnection { connection: CONNECTION, command: Box::new(follow(&session)) };
+    harness.ask_both_in_one_turn(&ada, send_message(&text), &bank, follow);
     assert_eq!(summarize(&harness.take_notices(CONNECTION)), [(token, "accept by reply".into())]);
 }
 
 #[test]
-fn a_failed_write_notifies_nothing_and_keeps_the_connection() {
+fn a_failed_write_sends_no_notice_and_keeps_the_connection() {
     let mut harness = HubHarness::new();
     let (bank, ada) = (agent("bank"), listener("ada", &[]));
     let (subscription, _) = harness.connect_listener(&ada, REPLY_CAPABILITIES);
@@ -404,8 +404,8 @@ fn only_the_owner_can_query_an_ended_session() {
     let token = text_member(&opened, "reply_token");
     harness.reply(&ada, &subscription, &token, "accept");
     stop(&mut harness, &ada, &subscription, &session);
-    for crash in [false, true] {
-        if crash {
+    for after_crash in [false, true] {
+        if after_crash {
             harness.crash();
         }
         assert!(matches!(harness.status(&bank, &session, &token), HubReply::QuestionResolved(_)));
@@ -414,7 +414,7 @@ fn only_the_owner_can_query_an_ended_session() {
             HubReply::NotFound,
             "the same agent_id is not enough"
         );
-        assert_eq!(harness.status(&Principal::unauthenticated(), &session, &token), HubReply::NotFound);
+        assert_eq!(harness.status(&Principal::local(), &session, &token), HubReply::NotFound);
     }
 }
 
@@ -438,12 +438,12 @@ fn steps() -> impl Strategy<Value = Vec<ConnectionStep>> {
     prop::collection::vec(step, 1..60)
 }
 
-/// The expected state of a session, computed by a linear scan.
+/// The expected state of a session.
 struct ModelSession {
     id: String,
     last_seen: i64,
     connections: Vec<u64>,
-    open: bool,
+    is_open: bool,
 }
 
 proptest! {
@@ -456,19 +456,19 @@ proptest! {
         let mut harness = HubHarness::with(&limits, FaultyJournal::default(), START);
         let bank = agent("bank");
         let mut model: Vec<_> = (0..5)
-            .map(|_| ModelSession { id: harness.start(&bank), last_seen: harness.now.get(), connections: Vec::new(), open: true })
+            .map(|_| ModelSession { id: harness.start(&bank), last_seen: harness.now.get(), connections: Vec::new(), is_open: true })
             .collect();
         for step in steps {
             match step {
                 ConnectionStep::AdvanceTime(time) => harness.advance_time(time),
                 ConnectionStep::Publish(index) => {
                     let reply = harness.publish(&bank, &model[index].id, &[r#"{"type":"aaep:agent.state.changed"}"#]);
-                    prop_assert_eq!(reply != HubReply::NotFound, model[index].open);
+                    prop_assert_eq!(reply != HubReply::NotFound, model[index].is_open);
                     model[index].last_seen = harness.now.get();
                 }
                 ConnectionStep::Follow(connection, index) => {
                     let reply = harness.ask_on_connection(&bank, AgentConnectionId(connection), follow(&model[index].id));
-                    prop_assert_eq!(reply != HubReply::NotFound, model[index].open);
+                    prop_assert_eq!(reply != HubReply::NotFound, model[index].is_open);
                     model[index].last_seen = harness.now.get();
                     if !model[index].connections.contains(&connection) {
                         model[index].connections.push(connection);
@@ -482,17 +482,17 @@ proptest! {
                     }
                 }
                 ConnectionStep::Query(index) => {
-                    prop_assert_eq!(is_open(&mut harness, &bank, &model[index].id), model[index].open);
+                    prop_assert_eq!(is_open(&mut harness, &bank, &model[index].id), model[index].is_open);
                 }
             }
             for session in &mut model {
-                session.open &= !session.connections.is_empty() || harness.now < UnixMillis::new(session.last_seen + LEASE_MS);
+                session.is_open &= !session.connections.is_empty() || harness.now < UnixMillis::new(session.last_seen + LEASE_MS);
             }
-            let due = model.iter().filter(|session| session.open && session.connections.is_empty()).map(|session| session.last_seen + LEASE_MS).min();
+            let due = model.iter().filter(|session| session.is_open && session.connections.is_empty()).map(|session| session.last_seen + LEASE_MS).min();
             let next = harness.core.next_deadline();
             prop_assert!(due.is_none_or(|due| next.is_some_and(|next| next <= UnixMillis::new(due))), "{:?} after {:?}", next, due);
             for session in &model {
-                prop_assert_eq!(is_open(&mut harness, &bank, &session.id), session.open);
+                prop_assert_eq!(is_open(&mut harness, &bank, &session.id), session.is_open);
             }
         }
     }

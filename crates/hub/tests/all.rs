@@ -12,6 +12,7 @@ mod localized_messages;
 mod question_deadlines;
 mod rate_under_load;
 mod recovery;
+mod request_limits;
 mod retention;
 mod session_lifecycle;
 mod simulation;

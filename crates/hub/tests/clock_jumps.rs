@@ -1,7 +1,8 @@
 //! Clock jumps, forward and back.
 
 use crate::support::*;
-use hub::command::HubReply;
+use hub::command::{HubReply, TurnOutput};
+use hub::telemetry::LogEvent;
 use hub::{HubLimits, Principal};
 use seal::UnixMillis;
 
@@ -170,4 +171,17 @@ fn extreme_clock_values_break_nothing() {
         let _ = HubHarness::with(&HubLimits::default(), fixture.harness.disk.clone(), now);
         fixture.assert_timestamps_never_go_back();
     }
+}
+
+#[test]
+fn an_event_of_the_hub_that_breaks_a_rule_is_logged() {
+    let mut fixture = fixture();
+    fixture.ask();
+    // No timestamp can express this year, so the event about the expired question is rejected.
+    let outputs = fixture.harness.core.run_turn([], UnixMillis::MAX);
+    let is_logged = outputs.iter().any(|output| {
+        matches!(output, TurnOutput::Log(LogEvent::HubEventRejected { session, .. })
+            if session.as_str() == fixture.session)
+    });
+    assert!(is_logged, "{outputs:?}");
 }

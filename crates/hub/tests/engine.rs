@@ -18,7 +18,7 @@ const HOUR_MS: i64 = 3_600_000;
 /// A plausible start time.
 const START: UnixMillis = UnixMillis::new(1_767_603_600_000);
 
-fn core(lease_ms: i64, now: UnixMillis) -> Core {
+fn new_core(lease_ms: i64, now: UnixMillis) -> Core {
     let limits =
         HubLimits { lease_ms, max_sleep_ms: HOUR_MS, trim_interval_ms: HOUR_MS, ..HubLimits::default() };
     let mut state = 7_u64;
@@ -31,7 +31,7 @@ fn core(lease_ms: i64, now: UnixMillis) -> Core {
     Core::new(Box::new(MemoryJournal::default()), Producer::new("hub"), limits, random, now).unwrap()
 }
 
-fn engine(
+fn start_engine(
     core: Core,
     clock: impl Fn() -> UnixMillis + Send + 'static,
 ) -> (Engine, Receiver<Vec<TurnOutput>>) {
@@ -46,12 +46,12 @@ fn clock() -> UnixMillis {
 }
 
 fn request(command: HubCommand) -> Request {
-    static NUMBERS: AtomicU64 = AtomicU64::new(1);
-    let id = RequestId(NUMBERS.fetch_add(1, Ordering::Relaxed));
-    Request { id, principal: Principal::unauthenticated(), command }
+    static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
+    let id = RequestId(NEXT_NUMBER.fetch_add(1, Ordering::Relaxed));
+    Request { id, principal: Principal::local(), command }
 }
 
-fn start() -> Request {
+fn start_request() -> Request {
     let text = r#"{"summary_normal":"Moving money.","localization_hints":{"primary_language":"en"}}"#;
     request(HubCommand::Start { body: text.into(), idempotency_key: None })
 }
@@ -71,9 +71,9 @@ fn ended_count(outputs: &[TurnOutput]) -> usize {
 
 #[test]
 fn outputs_are_performed_before_run_turn_returns() {
-    let (engine, receiver) = engine(core(HOUR_MS, clock()), clock);
+    let (engine, receiver) = start_engine(new_core(HOUR_MS, clock()), clock);
     for _ in 0..3 {
-        let request = start();
+        let request = start_request();
         let id = request.id;
         assert!(engine.run_turn(request));
         assert_eq!(started_by(&receiver.try_recv().unwrap()), [id]);
@@ -82,8 +82,8 @@ fn outputs_are_performed_before_run_turn_returns() {
 
 #[test]
 fn overdue_work_is_done_before_the_first_request() {
-    let mut core = core(1000, START);
-    assert_eq!(started_by(&core.run_turn([start()], START)).len(), 1);
+    let mut core = new_core(1000, START);
+    assert_eq!(started_by(&core.run_turn([start_request()], START)).len(), 1);
     let (sender, receiver) = channel();
     let perform = move |outputs: &mut Vec<TurnOutput>| {
         let _ = sender.send((std::thread::current().id(), ended_count(outputs)));
@@ -98,19 +98,19 @@ fn an_inline_turn_also_runs_due_timers() {
     let time = Arc::new(AtomicI64::new(START.get()));
     let clock_time = time.clone();
     let (engine, receiver) =
-        engine(core(HOUR_MS, START), move || UnixMillis::new(clock_time.load(Ordering::Relaxed)));
-    assert!(engine.run_turn(start()));
+        start_engine(new_core(HOUR_MS, START), move || UnixMillis::new(clock_time.load(Ordering::Relaxed)));
+    assert!(engine.run_turn(start_request()));
     assert_eq!(ended_count(&receiver.try_recv().unwrap()), 0);
     // The engine's thread is still asleep, because it waits in real time and no real hour has passed.
     time.store((START + HOUR_MS).get(), Ordering::Relaxed);
-    assert!(engine.run_turn(start()));
+    assert!(engine.run_turn(start_request()));
     assert_eq!(ended_count(&receiver.try_recv().unwrap()), 1);
 }
 
 #[test]
 fn the_thread_wakes_for_deadlines_set_by_an_inline_turn() {
     let (clock_sender, clock_reads) = channel();
-    let (engine, receiver) = engine(core(50, clock()), move || {
+    let (engine, receiver) = start_engine(new_core(50, clock()), move || {
         let _ = clock_sender.send(());
         clock()
     });
@@ -118,27 +118,31 @@ fn the_thread_wakes_for_deadlines_set_by_an_inline_turn() {
     for _ in 0..2 {
         clock_reads.recv_timeout(TIMEOUT).unwrap();
     }
-    assert!(engine.run_turn(start()));
+    assert!(engine.run_turn(start_request()));
     while ended_count(&receiver.recv_timeout(TIMEOUT).expect("the lease expires")) == 0 {}
 }
 
 #[test]
 fn no_turn_runs_after_a_panic() {
-    let (engine, _) = Engine::start(core(HOUR_MS, START), || START, |_| panic!("on purpose")).unwrap();
+    let (engine, _) = Engine::start(new_core(HOUR_MS, START), || START, |_| panic!("on purpose")).unwrap();
     let failing = engine.clone();
-    assert!(std::thread::spawn(move || failing.run_turn(start())).join().is_err());
-    assert!(!engine.run_turn(start()));
+    assert!(std::thread::spawn(move || failing.run_turn(start_request())).join().is_err());
+    assert!(!engine.run_turn(start_request()));
 }
 
 #[test]
 fn inline_and_threaded_turns_run_one_at_a_time_without_loss() {
-    let (engine, receiver) = engine(core(HOUR_MS, clock()), clock);
+    let (engine, receiver) = start_engine(new_core(HOUR_MS, clock()), clock);
     std::thread::scope(|scope| {
         for thread in 0..4 {
             let engine = &engine;
             scope.spawn(move || {
                 for _ in 0..50 {
-                    assert!(if thread % 2 == 0 { engine.run_turn(start()) } else { engine.submit(start()) });
+                    assert!(if thread % 2 == 0 {
+                        engine.run_turn(start_request())
+                    } else {
+                        engine.submit(start_request())
+                    });
                 }
             });
         }

@@ -1,5 +1,5 @@
-//! Questions are separate: an agent learns only the outcome of its own question, and only in the session in which it asked;
-//! and the state of a session depends only on the questions of that session.
+//! An agent learns only the outcomes of its own questions, and only in the session in which it asked them. The state of
+//! a session depends only on the questions of that session.
 
 use crate::support::*;
 use hub::Principal;
@@ -127,8 +127,29 @@ fn only_the_asking_session_can_withdraw_a_question() {
     assert_eq!(text_member(&withdrawn, "decision"), "reject");
 }
 
-/// Asks another question in `session`, and accepts the first question in the same turn. Returns the state that follows
-/// the acceptance in the session of the first question.
+#[test]
+fn an_answer_or_a_withdrawal_counts_even_if_listeners_ask_for_more_time_in_the_same_turn() {
+    for is_withdrawal in [false, true] {
+        let mut fixture = QuestionFixture::new();
+        let at = aaep::Timestamp::from_unix_millis(fixture.harness.now).unwrap();
+        let extend = format!(
+            r#"{{"type":"sayso:deadline.extend","reply_token":"{}","subscription_id":"{}","timestamp":"{at}"}}"#,
+            fixture.token, fixture.subscription
+        );
+        let last = if is_withdrawal {
+            (&fixture.bank, HubCommand::Withdraw { session: id(&fixture.session), token: id(&fixture.token) })
+        } else {
+            (&fixture.ada, fixture.accept())
+        };
+        let mut commands: Vec<_> = (0..10).map(|_| (&fixture.ada, send_message(&extend))).collect();
+        commands.push(last);
+        fixture.harness.ask_all_in_one_turn(commands);
+        assert_eq!(fixture.own_decision(), if is_withdrawal { "reject" } else { "accept" });
+    }
+}
+
+/// Asks another question, in the same session or in another one, and accepts the first question in the same turn.
+/// Returns the next state of the session of the first question.
 fn state_after_accepting_while_asking(in_other_session: bool) -> String {
     let mut fixture = QuestionFixture::new();
     let (_, listener_id) = fixture.harness.connect_listener(&listener("bob", &[]), REPLY_CAPABILITIES);

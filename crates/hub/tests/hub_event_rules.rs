@@ -22,10 +22,10 @@ fn events_created_by_the_hub_cause_no_findings() {
     let mut harness = HubHarness::with(&limits, FaultyJournal::default(), START);
     let (bank, ada) = (agent("bank"), listener("ada", &[]));
     let (subscription, _) = harness.connect_listener(&ada, REPLY_CAPABILITIES);
-    let started = r#"{"urgency":"normal","summary_terse":"Pay.","summary_normal":"Paying.","localization_hints":{"primary_language":"en"}}"#;
+    let start_body = r#"{"urgency":"normal","summary_terse":"Pay.","summary_normal":"Paying.","localization_hints":{"primary_language":"en"}}"#;
     let mut sessions = Vec::new();
     for _ in 0..3 {
-        let command = HubCommand::Start { body: started.into(), idempotency_key: None };
+        let command = HubCommand::Start { body: start_body.into(), idempotency_key: None };
         let reply = reply_json(harness.ask_hub(&bank, command));
         sessions.push(text_member(&reply, "session_id"));
     }

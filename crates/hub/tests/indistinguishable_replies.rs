@@ -21,7 +21,7 @@ struct ForgeryFixture {
     clarification: AskedQuestion,
     answered: AskedQuestion,
     expired: AskedQuestion,
-    closed: String,
+    closed_subscription: String,
 }
 
 struct AskedQuestion {
@@ -37,8 +37,8 @@ impl ForgeryFixture {
         let (ada_subscription, _) = harness.connect_listener(&ada, REPLY_CAPABILITIES);
         let (observer_subscription, _) = harness.connect_listener(&observer, REPLY_CAPABILITIES);
         let (jonas_subscription, _) = harness.connect_listener(&jonas, REPLY_CAPABILITIES);
-        let (closed, _) = harness.connect_listener(&ada, REPLY_CAPABILITIES);
-        let text = format!(r#"{{"type":"subscription.close","subscription_id":"{closed}"}}"#);
+        let (closed_subscription, _) = harness.connect_listener(&ada, REPLY_CAPABILITIES);
+        let text = format!(r#"{{"type":"subscription.close","subscription_id":"{closed_subscription}"}}"#);
         assert_eq!(harness.ask_hub(&ada, send_message(&text)), HubReply::Done);
         let expired = ask(&mut harness, &bank, &TRANSFER.replace("180", "60"), false);
         harness.advance_time(60_000);
@@ -57,7 +57,7 @@ impl ForgeryFixture {
             clarification,
             answered,
             expired,
-            closed,
+            closed_subscription,
         }
     }
 
@@ -120,7 +120,7 @@ fn a_forged_reply_makes_the_same_journal_calls_as_a_valid_one() {
     let at = aaep::Timestamp::from_unix_millis(now).unwrap();
     let open = fixture.open.token.clone();
     let valid_text = reply_text(&open, &ada_subscription, now);
-    let closed = fixture.closed.clone();
+    let closed_subscription = fixture.closed_subscription.clone();
     let cases: Vec<(&str, &Principal, String)> = vec![
         ("an unknown token", &ada, reply_text(&format!("rpl_{:032}", 7), &ada_subscription, now)),
         ("a replay with a used token", &ada, reply_text(&fixture.answered.token, &ada_subscription, now)),
@@ -134,7 +134,7 @@ fn a_forged_reply_makes_the_same_journal_calls_as_a_valid_one() {
             reply_text(&open, &jonas_subscription, now),
         ),
         ("on another principal's subscription", &jonas, valid_text.clone()),
-        ("on a closed subscription", &ada, reply_text(&open, &closed, now)),
+        ("on a closed subscription", &ada, reply_text(&open, &closed_subscription, now)),
         ("on an unknown subscription", &ada, reply_text(&open, &format!("sub_{:032}", 7), now)),
         ("from the agent itself", &bank, valid_text.clone()),
         (

@@ -38,14 +38,10 @@ fn end_summaries(harness: &mut HubHarness, listeners: &[(ListenerId, String)]) -
         };
         let last = events.last().unwrap();
         let tool = event_of_type("tool.completed");
-        let hints = last.split("\"primary_language\":\"").nth(1).unwrap();
+        let language = last.split("\"primary_language\":\"").nth(1).and_then(|rest| rest.get(..2)).unwrap();
         let error_message = text_member(&tool, "error_message");
         assert!(text_member(&tool, "summary_normal").starts_with(&error_message), "{tool}");
-        [
-            text_member(&tool, "summary_normal"),
-            text_member(last, "summary_normal"),
-            hints.get(..2).unwrap().to_owned(),
-        ]
+        [text_member(&tool, "summary_normal"), text_member(last, "summary_normal"), language.to_owned()]
     };
     listeners.iter().map(|(listener_id, _)| final_texts(harness, *listener_id)).collect()
 }
@@ -126,7 +122,7 @@ fn an_unused_consent_is_announced_in_each_language() {
 }
 
 #[test]
-fn a_low_risk_consent_counts_as_used_once_its_call_starts() {
+fn a_consent_for_a_low_risk_call_counts_as_used_when_the_call_starts() {
     let low_risk = r#"{"action":"Book a room.","consequence":"It can be cancelled.","risk_level":"low","timeout_seconds":180,"default_decision":"reject","tool":"book","arguments":{"room":"7"}}"#;
     for (room, is_used) in [("7", true), ("8", false)] {
         let (mut harness, listeners, session) = fixture();

@@ -81,12 +81,12 @@ fn an_extension_beyond_the_limit_is_ignored_silently() {
 
 #[test]
 fn a_late_listener_learns_of_the_extension_before_the_question() {
-    for crash in [false, true] {
+    for after_crash in [false, true] {
         let mut fixture = open_question();
         fixture.harness.now += 60_000;
         fixture.request_more_time();
         fixture.harness.now += 170_000;
-        if crash {
+        if after_crash {
             fixture.harness.crash();
         }
         let (_, late) = fixture.harness.connect_listener(&listener("eve", &[]), REPLY_CAPABILITIES);

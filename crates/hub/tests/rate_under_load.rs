@@ -3,8 +3,8 @@
 use crate::support::*;
 use hub::command::{HubCommand, HubReply};
 
-/// Streams one minute of output at 100 tokens per second (20 chunks of about five words) to a listener that accepts 3
-/// events per second. A question is asked in the middle.
+/// Streams one minute of output at 100 tokens per second, in 20 chunks per second of about five words each, to a listener
+/// that accepts 3 events per second. A question is asked in the middle.
 #[test]
 fn a_minute_of_tokens_stays_within_the_rate_and_a_question_is_not_delayed() {
     let mut harness = HubHarness::new();

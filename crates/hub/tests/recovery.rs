@@ -150,11 +150,11 @@ fn questions_that_expire_together_end_in_the_right_state() {
     harness.confirm(&bank, &session, &TRANSFER.replace("500", "600"));
     harness.advance_time(180_000);
     let events = harness.take_events(listener_id);
-    let states: Vec<_> = events
+    let resolutions: Vec<_> = events
         .iter()
         .filter(|event| event.contains("reply_token\":\"rpl") && event.contains("to_state"))
         .collect();
-    let [first, second] = states[..] else { panic!("{events:?}") };
+    let [first, second] = resolutions[..] else { panic!("{events:?}") };
     assert_eq!(text_member(first, "to_state"), "awaiting_input");
     assert_eq!(text_member(second, "to_state"), "thinking");
 }
@@ -223,7 +223,7 @@ fn a_retry_of_the_request_that_ended_a_session_gets_the_same_reply() {
 /// end must lie before the tool event.
 #[test]
 fn resuming_after_an_overtaking_event_delivers_the_overtaken_ones() {
-    for crash in [false, true] {
+    for after_crash in [false, true] {
         let mut harness = HubHarness::new();
         let (bank, ada) = (agent("bank"), listener("ada", &[]));
         let (subscription, listener_id) = harness.connect_listener(&ada, r#"{"max_events_per_second":1}"#);
@@ -235,7 +235,7 @@ fn resuming_after_an_overtaking_event_delivers_the_overtaken_ones() {
         assert_eq!(event_types(&events).last().unwrap(), "session.errored");
         assert!(!event_types(&events).contains(&"tool.invoked".to_owned()));
         let last = harness.last_id(listener_id).unwrap();
-        if crash {
+        if after_crash {
             harness.crash();
         } else {
             harness
@@ -270,12 +270,12 @@ fn a_listener_with_a_gap_receives_a_gap_message_and_the_current_state() {
     let completed = r#"{"type":"aaep:agent.tool.completed","tool":"look","tool_call_id":"call_9","status":"success","summary_normal":"Seen."}"#;
     harness.publish(&bank, &session, &[completed]);
     harness.confirm(&bank, &session, TRANSFER);
-    for unknown in [&*last, "evt_never", "at_999999", "behind"] {
-        let reconnected = harness.attach(&ada, &subscription, Some(unknown));
+    for unusable_id in [&*last, "evt_never", "at_999999", "behind"] {
+        let reconnected = harness.attach(&ada, &subscription, Some(unusable_id));
         let [message] = &harness.take_messages(reconnected)[..] else { panic!("expected one message") };
         assert_eq!(
             (text_member(message, "type"), text_member(message, "last_event_id")),
-            ("sayso:gap".into(), unknown.into())
+            ("sayso:gap".into(), unusable_id.into())
         );
         assert_eq!(text_member(message, "subscription_id"), subscription);
         let events = harness.take_events(reconnected);
@@ -363,4 +363,103 @@ fn held_text_survives_a_renegotiation() {
         ["One sentence. ", "And half of one more. "],
         "other listeners are not affected"
     );
+}
+
+#[test]
+fn a_journal_that_may_have_lost_entries_voids_consents_and_refuses_open_questions() {
+    let mut harness = HubHarness::new();
+    let (bank, ada) = (agent("bank"), listener("ada", &[]));
+    let (subscription, _) = harness.connect_listener(&ada, REPLY_CAPABILITIES);
+    let session = harness.start(&bank);
+    let [accepted, open] = ["500", "600"].map(|amount| {
+        let opened = harness.confirm(&bank, &session, &TRANSFER.replace("500", amount));
+        text_member(&reply_json(opened), "reply_token")
+    });
+    harness.reply(&ada, &subscription, &accepted, "accept");
+    harness.disk.alter_restored(Some(|state| state.must_void_consents = true));
+    harness.crash();
+    harness.disk.alter_restored(None);
+    let log_event = LogEvent::ConsentsVoided { consents: 1, questions: 1 };
+    let outputs = harness.core.run_turn([], harness.now);
+    assert!(outputs.contains(&TurnOutput::Log(log_event)), "{outputs:?}");
+    let call = harness.publish(&bank, &session, &[&tool_invoked(&accepted, "500.00")]);
+    assert!(matches!(call, HubReply::RuleViolations(_)), "the consent may have been spent: {call:?}");
+    harness.attach(&ada, &subscription, None);
+    harness.reply(&ada, &subscription, &open, "accept");
+    assert_eq!(harness.disk.decision(&open).unwrap().decision, "reject");
+}
+
+#[test]
+fn a_question_whose_record_belongs_to_another_row_stops_the_start() {
+    let mut harness = HubHarness::new();
+    let (bank, ada) = (agent("bank"), listener("ada", &[]));
+    harness.connect_listener(&ada, REPLY_CAPABILITIES);
+    let [first, second] = [(); 2].map(|()| harness.start(&bank));
+    for (session, amount) in [(&first, "500"), (&first, "600"), (&second, "700")] {
+        let opened = harness.confirm(&bank, session, &TRANSFER.replace("500", amount));
+        assert!(matches!(opened, HubReply::QuestionOpened { .. }), "{opened:?}");
+    }
+    let alterations: [fn(&mut journal::stored::LiveState); 3] = [
+        // The records of all questions change places; at least two of them have the same session.
+        |state| {
+            let mut records: Vec<_> =
+                state.questions.iter().map(|question| question.record.clone()).collect();
+            records.rotate_left(1);
+            for (question, record) in state.questions.iter_mut().zip(records) {
+                question.record = record;
+            }
+        },
+        // Only the token differs.
+        |state| "rpl_00000000000000000000000000000000".clone_into(&mut state.questions[0].token),
+        // Only the session differs.
+        |state| "sess_00000000000000000000000000000000".clone_into(&mut state.questions[0].session),
+    ];
+    for alter in alterations {
+        harness.disk.alter_restored(Some(alter));
+        let restored = hub::Core::new(
+            Box::new(harness.disk.clone()),
+            aaep::event::Producer::new("hub"),
+            hub::HubLimits::default(),
+            testing::random::seeded_byte_source(8),
+            harness.now,
+        );
+        let error = restored.expect_err("the start fails").to_string();
+        assert!(error.contains("a newer version of sayso may have written it"), "{error}");
+    }
+    harness.disk.alter_restored(None);
+    harness.crash();
+}
+
+#[test]
+fn a_session_with_many_events_is_restored_completely() {
+    let mut harness = HubHarness::new();
+    let bank = agent("bank");
+    let session = harness.start(&bank);
+    let progress =
+        r#"{"type":"aaep:agent.progress.updated","progress":{"percent":5},"summary_normal":"Working."}"#;
+    for _ in 0..3 {
+        let reply = harness.publish(&bank, &session, &[progress; 200]);
+        assert!(matches!(reply, HubReply::EventsPublished { .. }), "{reply:?}");
+    }
+    harness.publish(&bank, &session, &[LOOK]);
+    harness.crash();
+    let seen = r#"{"type":"aaep:agent.tool.completed","tool":"look","tool_call_id":"call_9","status":"success","summary_normal":"Seen."}"#;
+    let reply = harness.publish(&bank, &session, &[seen]);
+    assert!(matches!(reply, HubReply::EventsPublished { .. }), "the call is still open: {reply:?}");
+}
+
+#[test]
+fn a_refused_start_does_not_affect_another_request_of_its_turn() {
+    let mut harness = HubHarness::new();
+    let bank = agent("bank");
+    let start = |body: &str| HubCommand::Start { body: body.into(), idempotency_key: None };
+    let valid = r#"{"summary_normal":"Moving money.","localization_hints":{"primary_language":"en"}}"#;
+    let [accepted, refused] =
+        harness.ask_both_in_one_turn(&bank, start(valid), &bank, start(r#"{"summary_normal":7}"#));
+    assert!(matches!(refused, HubReply::RuleViolations(_)), "{refused:?}");
+    let session = text_member(&reply_json(accepted), "session_id");
+    harness.crash();
+    assert!(format!("{:?}", harness.core).contains(" sessions: 1,"), "{:?}", harness.core);
+    let reply = harness.publish(&bank, &session, &[THINK]);
+    assert!(matches!(reply, HubReply::EventsPublished { .. }), "{reply:?}");
 }

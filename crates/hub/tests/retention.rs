@@ -51,12 +51,12 @@ fn old_events_are_deleted_in_steps_and_open_sessions_stay() {
             let due = harness.core.next_deadline().expect("a trim is scheduled");
             harness.now = harness.now.max(due);
             harness.turn();
-            let now = harness.disk.events().len();
+            let event_count = harness.disk.events().len();
             assert!(
-                remaining - now <= 6,
-                "at most one step of events and one step of session records: {remaining} to {now}"
+                remaining - event_count <= 6,
+                "at most one step of events and one step of session records: {remaining} to {event_count}"
             );
-            remaining = now;
+            remaining = event_count;
         }
         assert_eq!(remaining, 1, "the event of the open session");
         assert!(matches!(harness.publish(&bank, &open, &[THINK, END]), HubReply::EventsPublished { .. }));
@@ -104,7 +104,7 @@ fn resuming_before_deleted_events_delivers_the_current_state() {
         harness.send_without_reply(&ada, HubCommand::Detach { listener: listener_id, is_too_slow: false });
         let reconnected = harness.attach(&ada, &subscription, Some(&last));
         let events = harness.take_events(reconnected);
-        assert_eq!(event_types(&events), ["state.changed"], "the listener learns that it missed events");
+        assert_eq!(event_types(&events), ["state.changed"], "the current state instead of the missed events");
         assert_eq!(text_member(&events[0], "session_id"), open);
     });
 }

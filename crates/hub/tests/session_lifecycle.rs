@@ -1,7 +1,7 @@
 //! Sessions from start to end, with questions in between.
 
 use crate::support::*;
-use hub::command::{HubCommand, HubReply};
+use hub::command::{HubCommand, HubReply, MalformedRequest};
 
 #[test]
 fn events_reach_listeners_and_questions_get_answers() {
@@ -73,8 +73,8 @@ fn a_call_without_an_accepted_confirmation_is_refused() {
     );
     let accepted_call = harness.publish(&bank, &session, &[&tool_invoked(&token, "500.00")]);
     assert!(matches!(accepted_call, HubReply::EventsPublished { .. }), "{accepted_call:?}");
-    let ledger = harness.disk.decision(&token).unwrap();
-    assert!(ledger.spent_on.is_some(), "the ledger records the call");
+    let decision = harness.disk.decision(&token).unwrap();
+    assert!(decision.spent_on.is_some(), "the ledger records the call");
     let second_call =
         harness.publish(&bank, &session, &[&tool_invoked(&token, "500.00").replace("call_1", "call_2")]);
     assert!(
@@ -404,4 +404,209 @@ fn a_question_is_resolved_while_a_tool_runs() {
     let think = r#"{"type":"aaep:agent.state.changed","to_state":"thinking"}"#;
     let ended = harness.publish(&bank, &session, &[completed, think, end]);
     assert!(matches!(ended, HubReply::EventsPublished { .. }), "{ended:?}");
+}
+
+#[test]
+fn a_call_with_either_risk_needs_a_consent_for_the_same_arguments() {
+    for (risk_level, irreversible) in [("high", true), ("high", false), ("low", true)] {
+        let with_risk = |json: &str| {
+            json.replace(r#""risk_level":"high""#, &format!(r#""risk_level":"{risk_level}""#))
+                .replace(r#""irreversible":true"#, &format!(r#""irreversible":{irreversible}"#))
+        };
+        let mut harness = HubHarness::new();
+        let (bank, ada) = (agent("bank"), listener("ada", &[]));
+        let (subscription, _) = harness.connect_listener(&ada, REPLY_CAPABILITIES);
+        let session = harness.start(&bank);
+        let unasked = with_risk(&tool_invoked("rpl_1", "500.00"));
+        let opened = reply_json(harness.confirm(&bank, &session, &with_risk(TRANSFER)));
+        let token = text_member(&opened, "reply_token");
+        harness.reply(&ada, &subscription, &token, "accept");
+        let call = |amount| with_risk(&tool_invoked(&token, amount));
+        for (call, is_accepted) in [
+            (unasked, false),
+            (call("5000.00"), false),
+            (call("500.00"), true),
+            (call("500.00").replace("call_1", "call_2"), false),
+        ] {
+            let reply = harness.publish(&bank, &session, &[&call]);
+            let is_expected = match reply {
+                HubReply::EventsPublished { .. } => is_accepted,
+                HubReply::RuleViolations(_) => !is_accepted,
+                _ => false,
+            };
+            assert!(is_expected, "{reply:?} to {call}");
+        }
+    }
+}
+
+#[test]
+fn a_critical_event_over_the_limit_leaves_the_session_as_it_was() {
+    let limits = hub::HubLimits { criticals_per_minute: 0, ..hub::HubLimits::default() };
+    let mut harness = HubHarness::with(&limits, FaultyJournal::default(), START);
+    let bank = agent("bank");
+    let session = harness.start(&bank);
+    let call = r#"{"type":"aaep:agent.tool.invoked","urgency":"critical","tool":"look","tool_call_id":"call_9","risk_level":"low","summary_normal":"Looking."}"#;
+    let result = r#"{"type":"aaep:agent.tool.completed","tool":"look","tool_call_id":"call_9","status":"success","summary_normal":"Seen."}"#;
+    let refused = harness.publish(&bank, &session, &[call]);
+    assert!(matches!(refused, HubReply::LimitReached(_)), "{refused:?}");
+    let reply = harness.publish(&bank, &session, &[result]);
+    assert!(matches!(reply, HubReply::RuleViolations(_)), "there was no call: {reply:?}");
+    for event in [&call.replace(r#""urgency":"critical","#, ""), result] {
+        let reply = harness.publish(&bank, &session, &[event]);
+        assert!(matches!(reply, HubReply::EventsPublished { .. }), "{reply:?} to {event}");
+    }
+}
+
+#[test]
+fn a_member_that_binds_a_call_is_given_once() {
+    let mut harness = HubHarness::new();
+    let bank = agent("bank");
+    let session = harness.start(&bank);
+    let token = "rpl_00000000000000000000000000000000";
+    let token_member = format!(r#""reply_token":"{token}""#);
+    for (name, member) in [
+        ("tool", r#""tool":"look""#),
+        ("arguments", r#""arguments":{"amount":"5.00","to":"Ben"}"#),
+        ("reply_token", &token_member),
+        ("tool", r#""t\u006fol":"look""#),
+    ] {
+        let twice = |json: &str| json.replacen('{', &format!("{{{member},"), 1);
+        let expected: HubReply = MalformedRequest::DuplicateMember(name).into();
+        let call = twice(&tool_invoked(token, "500.00"));
+        assert_eq!(harness.publish(&bank, &session, &[&call]), expected, "{call}");
+        let question = twice(&TRANSFER.replacen('{', &format!("{{{token_member},"), 1));
+        assert_eq!(harness.confirm(&bank, &session, &question), expected, "{question}");
+    }
+}
+
+#[test]
+fn the_members_that_bind_a_call_are_hidden_from_listeners_in_calls_only() {
+    let mut harness = HubHarness::new();
+    let bank = agent("bank");
+    let (_, listener_id) = harness.connect_listener(&listener("ada", &[]), REPLY_CAPABILITIES);
+    let session = harness.start(&bank);
+    harness.take_events(listener_id);
+    let call = r#"{"type":"aaep:agent.tool.invoked","tool":"look","tool_call_id":"call_9","risk_level":"low","summary_normal":"Looking.","arguments":{"at":"a secret"}}"#;
+    let reply = harness.publish(&bank, &session, &[call]);
+    assert!(matches!(reply, HubReply::EventsPublished { .. }), "{reply:?}");
+    assert!(harness.take_events(listener_id).iter().all(|event| !event.contains("a secret")));
+    let progress =
+        r#"{"type":"aaep:agent.progress.updated","progress":{"percent":5},"summary_normal":"Working."}"#;
+    for (name, value) in [("arguments", "{}"), ("reply_token", r#""rpl_00000000000000000000000000000000""#)] {
+        let event = progress.replacen('{', &format!(r#"{{"{name}":{value},"#), 1);
+        let reply = harness.publish(&bank, &session, &[&event]);
+        let HubReply::RuleViolations(findings) = &reply else { panic!("{reply:?} to {event}") };
+        assert_eq!(findings[0].pointer, format!("/{name}"));
+    }
+}
+
+#[test]
+fn a_second_question_about_the_same_action_breaks_a_rule() {
+    let mut harness = HubHarness::new();
+    let bank = agent("bank");
+    harness.connect_listener(&listener("ada", &[]), REPLY_CAPABILITIES);
+    let session = harness.start(&bank);
+    assert!(matches!(harness.confirm(&bank, &session, TRANSFER), HubReply::QuestionOpened { .. }));
+    // The same words, and the same call in other words.
+    for question in [TRANSFER, &TRANSFER.replace("Transfer 500 euro to Ben.", "Send the money.")] {
+        let reply = harness.confirm(&bank, &session, question);
+        let HubReply::RuleViolations(findings) = &reply else { panic!("{reply:?}") };
+        assert_eq!(findings[0].rule.id(), "AAEP-6.1-5");
+    }
+}
+
+#[test]
+fn the_body_that_starts_a_session_is_an_object() {
+    let mut harness = HubHarness::new();
+    for body in ["[]", "7", "null", r#""summary_normal""#] {
+        let start = HubCommand::Start { body: body.into(), idempotency_key: None };
+        let reply = harness.ask_hub(&agent("bank"), start);
+        assert_eq!(reply, MalformedRequest::SessionNotObject.into(), "{body}");
+    }
+}
+
+#[test]
+fn only_a_name_from_a_token_or_from_the_hubs_program_is_verified() {
+    use hub::AgentNaming;
+    let mut harness = HubHarness::new();
+    let (_, listener_id) = harness.connect_listener(&listener("ada", &[]), REPLY_CAPABILITIES);
+    for (naming, is_verified) in [
+        (AgentNaming::SelfDeclared, false),
+        (AgentNaming::Token("The bank".into()), true),
+        (AgentNaming::InProcess, true),
+    ] {
+        let bank = hub::Principal { naming, ..agent("bank") };
+        harness.start(&bank);
+        let events = harness.take_events(listener_id);
+        assert_eq!(events[0].contains(r#""verified_name":true"#), is_verified, "{events:?}");
+    }
+}
+
+#[test]
+fn critical_events_and_questions_overtake_events_of_other_sessions() {
+    let mut harness = HubHarness::new();
+    let (bank, post) = (agent("bank"), agent("post"));
+    let (_, listener_id) = harness.connect_listener(&listener("ada", &[]), REPLY_CAPABILITIES);
+    let (slow, urgent) = (harness.start(&bank), harness.start(&post));
+    harness.take_events(listener_id);
+    let publish = |session: &str, event: &str| HubCommand::Publish {
+        session: id(session),
+        events: vec![event.into()],
+        idempotency_key: None,
+    };
+    let ask = HubCommand::Ask {
+        session: id(&urgent),
+        body: TRANSFER.into(),
+        is_clarification: false,
+        idempotency_key: None,
+    };
+    let deciding = r#"{"type":"aaep:agent.state.changed","to_state":"deciding"}"#;
+    let failed = r#"{"type":"aaep:agent.session.errored","error_category":"transient","error_code":"LOST","recoverable":false,"summary_normal":"Lost."}"#;
+    for (first, second, urgent_count) in
+        [(publish(&slow, THINK), ask, 2), (publish(&slow, deciding), publish(&urgent, failed), 1)]
+    {
+        harness.ask_both_in_one_turn(&bank, first, &post, second);
+        let events = harness.take_events(listener_id);
+        let sessions: Vec<_> = events.iter().map(|event| text_member(event, "session_id")).collect();
+        assert!(sessions[..urgent_count].iter().all(|session| *session == urgent), "{events:?}");
+        assert!(sessions.contains(&slow), "{events:?}");
+    }
+}
+
+#[test]
+fn an_agent_whose_event_was_just_refused_is_not_announced_as_absent() {
+    let unknown_call = r#"{"type":"aaep:agent.tool.completed","tool":"look","tool_call_id":"call_9","status":"success","summary_normal":"Seen."}"#;
+    for sends_event in [false, true] {
+        let mut harness = HubHarness::new();
+        let (bank, ada) = (agent("bank"), listener("ada", &[]));
+        let (subscription, listener_id) = harness.connect_listener(&ada, REPLY_CAPABILITIES);
+        let session = harness.start(&bank);
+        let opened = reply_json(harness.confirm(&bank, &session, TRANSFER));
+        // Long enough for the agent to count as away, but not as gone.
+        harness.advance_time(40_000);
+        if sends_event {
+            let refused = harness.publish(&bank, &session, &[unknown_call]);
+            assert!(matches!(refused, HubReply::RuleViolations(_)), "{refused:?}");
+        }
+        harness.reply(&ada, &subscription, &text_member(&opened, "reply_token"), "accept");
+        let events = harness.take_events(listener_id);
+        let is_absent = events.iter().any(|event| event.contains("The agent is not connected"));
+        assert_eq!(is_absent, !sends_event, "{events:#?}");
+    }
+}
+
+#[test]
+fn a_risky_question_with_accept_as_default_is_refused() {
+    let mut harness = HubHarness::new();
+    let bank = agent("bank");
+    harness.connect_listener(&listener("ada", &[]), REPLY_CAPABILITIES);
+    let session = harness.start(&bank);
+    let irreversible = TRANSFER.replace(r#""default_decision":"reject""#, r#""default_decision":"accept""#);
+    // The rules only discourage this one, but the hub refuses it, too.
+    let reversible = irreversible.replace(r#""irreversible":true"#, r#""irreversible":false"#);
+    for question in [irreversible, reversible] {
+        let reply = harness.confirm(&bank, &session, &question);
+        let HubReply::RuleViolations(findings) = &reply else { panic!("{reply:?}") };
+        assert_eq!(findings[0].pointer, "/default_decision", "{findings:?}");
+    }
 }

@@ -1,7 +1,8 @@
 //! The real hub in a simulated world with random actions and failures. Nothing may be lost, duplicated, reordered, or
 //! done without consent.
 //!
-//! A failure prints its seed. `PROPERTY_SEED` sets the first seed, `PROPERTY_TIMES` multiplies the number of runs.
+//! A failure prints its seed. `PROPERTY_SEED` selects another range of seeds, and `PROPERTY_TIMES` multiplies the number
+//! of runs. With the same values, the same seeds run again.
 
 mod actors;
 mod ledger;
@@ -69,7 +70,7 @@ fn finish(world: &mut SimulatedWorld) {
             continue;
         };
         for (position, id, body) in &world.ledger.events {
-            if *position > start && is_never_merged(body) && world.is_for(subscriber, body) {
+            if *position > start && is_never_merged(body) && world.must_receive(subscriber, body) {
                 let (name, state) = (
                     &subscriber.principal.name,
                     (start, subscriber.reads_immediately, subscriber.capabilities, &subscriber.joins),
@@ -81,9 +82,9 @@ fn finish(world: &mut SimulatedWorld) {
     for id in &world.acknowledged {
         assert!(world.disk.position_of(id).is_some(), "{id} was acknowledged");
     }
-    for subscriber in 0..world.listeners.len() {
-        if let Some(connection) = world.listeners[subscriber].connection.take() {
-            let principal = world.listeners[subscriber].principal.clone();
+    for listener_index in 0..world.listeners.len() {
+        if let Some(connection) = world.listeners[listener_index].connection.take() {
+            let principal = world.listeners[listener_index].principal.clone();
             let command = hub::command::HubCommand::Detach { listener: connection.id, is_too_slow: false };
             world.ask(&principal, command, world::Purpose::Other);
         }
@@ -113,7 +114,7 @@ fn is_never_merged(body: &str) -> bool {
 }
 
 impl SimulatedWorld {
-    fn is_for(&self, subscriber: &listener::SimulatedListener, body: &str) -> bool {
+    fn must_receive(&self, subscriber: &listener::SimulatedListener, body: &str) -> bool {
         let session_id = crate::support::text_member(body, "session_id");
         let may_answer = subscriber.principal.role.can_answer() && subscriber.capabilities < 2;
         let is_question = body.contains("agent.awaiting.");

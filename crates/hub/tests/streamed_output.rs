@@ -8,7 +8,7 @@ use listen::{AnnouncementKind, Preferences, Subscriber, SubscriberLimits};
 use proptest::prelude::*;
 
 const TERMS: &str = r#"{"supported_conformance_levels":[1,2,3],"max_events_per_second":3,"coalesce_boundaries":["sentence"]}"#;
-const RATE: usize = 3;
+const MAX_EVENTS_PER_SECOND: usize = 3;
 /// Duration of one step, in milliseconds.
 const STEP_MS: i64 = 10;
 
@@ -131,8 +131,13 @@ fn check_announcements(chunks: &[String]) -> Result<(), TestCaseError> {
     }
     prop_assert_eq!(sentences.next(), None, "every sentence is announced");
     // The test sees an event up to one step after it was sent.
-    for (first, next) in person.times.iter().zip(person.times.iter().skip(RATE)) {
-        prop_assert!(next - first >= 1000 - STEP_MS, "more than {} events in {} ms", RATE, next - first);
+    for (first, next) in person.times.iter().zip(person.times.iter().skip(MAX_EVENTS_PER_SECOND)) {
+        prop_assert!(
+            next - first >= 1000 - STEP_MS,
+            "more than {} events in {} ms",
+            MAX_EVENTS_PER_SECOND,
+            next - first
+        );
     }
     Ok(())
 }

@@ -360,7 +360,8 @@ fn t7_an_extension_neither_impersonates_the_hub_nor_relaxes_a_rule() {
     for event in [
         format!(r#"{{{state},"confirmed":true}}"#),
         format!(r#"{{{state},"extensions":{{"bank":{{"confirmed":true}}}}}}"#),
-        // The hub's data under another name, other data under the hub's name, and a missing AAEP context.
+        // The hub's data under another name, other meanings for `sayso` and `aaep`, a missing AAEP context, and deep
+        // nesting.
         format!(
             r#"{{"@context":["{core_context}",{{"bank":"urn:sayso:context:v1"}}],{state},"extensions":{{"bank":{resolution}}}}}"#
         ),

@@ -23,14 +23,14 @@ pub enum JournalError {
     /// The journal is intact, but acknowledged entries are missing. Nothing was changed.
     #[error("acknowledged entries are missing from the journal: {0}")]
     EntriesLost(LossEvidence),
-    /// The main file changed while it was copied.
+    /// The main file may have changed while it was copied.
     #[error("the journal's file changed while it was copied")]
     CopyInterrupted,
     /// The batch conflicts with stored data or with itself.
     #[error(transparent)]
     Conflict(#[from] Conflict),
     /// The journal is already open, in another process or in this one.
-    #[error("the journal is already open in another process; stop that process first")]
+    #[error("the journal is already open, in this process or in another one; close it there first")]
     Busy,
     /// The file was written by a newer version.
     #[error("the journal has version {found}, but this program supports versions up to {known}")]
@@ -58,8 +58,8 @@ pub enum DamageLocation {
     /// The structure of the SQLite file.
     #[error("the file's structure is invalid")]
     File,
-    /// Acknowledged batches are missing from the write-ahead log.
-    #[error("acknowledged entries are missing from the write-ahead log")]
+    /// The write-ahead log. Acknowledged entries after the damage cannot be read.
+    #[error("the write-ahead log is damaged, and acknowledged entries after the damage cannot be read")]
     WriteAheadLog,
     /// The tables differ from those that this version creates.
     #[error("its tables differ from the schema")]
@@ -80,8 +80,8 @@ pub enum DamageLocation {
     #[error("an idempotency key was altered")]
     IdempotencyKey,
     /// The journal's own bookkeeping values.
-    #[error("its bookkeeping values were altered")]
-    Mark,
+    #[error("its bookkeeping values were altered or are missing")]
+    BookkeepingValue,
 }
 
 /// How it is known that acknowledged entries are missing.
@@ -97,12 +97,12 @@ pub enum LossEvidence {
         found: Position,
     },
     /// Commits without an event, such as new subscriptions, are missing.
-    #[error("{missing} writes that contained no event are gone")]
+    #[error("{missing} commits without an event are missing")]
     EventlessCommits {
         /// How many are missing.
         missing: u64,
     },
-    /// The journal contains another event than the one that was written, so it has another history.
+    /// The journal contains a different event at this position, so its history differs.
     #[error("the event at position {} is not the one that was written", .position.get())]
     OtherEvent {
         /// The position of the event.
@@ -110,10 +110,10 @@ pub enum LossEvidence {
     },
     /// The file that records how much was written is missing.
     #[error("the file ending in -high-water, which says how much was written, is missing")]
-    MarkMissing,
+    HighWaterFileMissing,
     /// The file that records how much was written is damaged.
     #[error("the file ending in -high-water, which says how much was written, is damaged")]
-    MarkDamaged,
+    HighWaterFileDamaged,
 }
 
 /// A batch entry that conflicts with what is stored or with an earlier entry.
@@ -131,7 +131,7 @@ pub struct Conflict {
 #[non_exhaustive]
 pub enum ConflictReason {
     /// The position is not the next one.
-    #[error("the next position is {}", .expected.get())]
+    #[error("its position must be {}, the next one", .expected.get())]
     PositionGap {
         /// The next position.
         expected: Position,
@@ -139,7 +139,7 @@ pub enum ConflictReason {
     /// The event's id is in use.
     #[error("the event's id is already in use")]
     DuplicateEventId,
-    /// A session with this id is open or has existed.
+    /// A session with this id is stored, open or ended.
     #[error("the session already exists")]
     DuplicateSessionId,
     /// No open session has this id.
@@ -172,7 +172,7 @@ pub enum ConflictReason {
     /// The cursor is beyond the last event.
     #[error("the cursor is beyond the last event")]
     CursorBeyondLastEvent,
-    /// The principal has used this idempotency key before.
+    /// The principal has used this idempotency key before, and the response is still stored.
     #[error("the idempotency key is already in use")]
     IdempotencyKeyUsed,
 }

@@ -54,9 +54,9 @@ use stored::{LiveState, StoredDecision, StoredEvent, StoredResponse, StoredSessi
 /// A log of events and a ledger of consent, written by one thread.
 ///
 /// **Atomicity.** A batch is written completely or not at all, so a [`JournalEntry::QuestionDecided`] and the
-/// [`JournalEntry::Event`] that reports the decision are never stored without each other. If an entry conflicts with what is stored, or with an
-/// earlier entry of the same batch, no part of the batch is written. [`Conflict::entry_index`] says which entry
-/// conflicted.
+/// [`JournalEntry::Event`] that reports the decision are never stored without each other. If an entry conflicts with
+/// what is stored, or with an earlier entry of the same batch, no part of the batch is written.
+/// [`Conflict::entry_index`] says which entry conflicted.
 ///
 /// **Durability.** When [`commit`](Self::commit) returns `Ok`, the batch survives a crash of the process and a power
 /// failure. A [`MemoryJournal`] loses all batches when it is dropped. For group commit, the caller puts all waiting
@@ -79,7 +79,7 @@ pub trait Journal: Send {
     /// Writes the entire batch or nothing. The batch is durable when this returns `Ok`. An empty batch does nothing.
     fn commit(&mut self, batch: &[JournalEntry<'_>]) -> Result<(), JournalError>;
 
-    /// Returns the live state. Takes time proportional to that state, not to everything stored.
+    /// Returns the live state. The time that this takes does not depend on the number of stored events.
     fn restore(&mut self) -> Result<LiveState, JournalError>;
 
     /// Returns up to `limit` events after this position. All events after [`LiveState::trimmed_up_to`] are stored. Up
@@ -114,12 +114,12 @@ pub trait Journal: Send {
     fn trim(&mut self, retention: &Retention, now: UnixMillis) -> Result<TrimReport, JournalError>;
 
     /// Moves everything into the journal's main file and keeps that file unchanged until
-    /// [`resume_checkpoints`](Self::resume_checkpoints), so that another process can copy it. Does nothing if the journal
-    /// has no file. Until then, new entries make the write-ahead log longer.
+    /// [`resume_checkpoints`](Self::resume_checkpoints), so that another process can copy it. During the pause,
+    /// new entries make the write-ahead log longer. Does nothing if the journal has no file.
     fn pause_checkpoints(&mut self) -> Result<(), JournalError>;
 
-    /// Ends the pause. Fails if the main file has changed since [`pause_checkpoints`](Self::pause_checkpoints), in which
-    /// case a copy of it is useless.
+    /// Ends the pause. Fails if there was no pause, or if the main file may have changed since
+    /// [`pause_checkpoints`](Self::pause_checkpoints). In both cases, a copy of the file may be damaged.
     fn resume_checkpoints(&mut self) -> Result<(), JournalError>;
 
     /// Returns the size of the stored journal, in bytes.

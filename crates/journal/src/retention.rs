@@ -24,7 +24,8 @@ seal::defaults! {
         pub max_idempotency_keys_per_principal: Option<u64> = None,
         /// Maximum size of the journal in bytes. Above this size, the oldest events and reply attempts are deleted.
         pub max_bytes: Option<u64> = None,
-        /// Maximum number of rows of each kind that one call examines, so that a commit never waits long.
+        /// How many rows of each kind one call examines, so that a commit never waits long. The limit is approximate. A
+        /// journal in memory applies it only to events and reply attempts.
         pub max_rows_per_step: usize = 1000,
     }
 }
@@ -43,9 +44,9 @@ pub struct TrimReport {
     /// Events up to this position may have been deleted; see
     /// [`LiveState::trimmed_up_to`](crate::stored::LiveState::trimmed_up_to).
     pub trimmed_up_to: Position,
-    /// Whether there is more to delete. If so, call `trim` again when there is time.
+    /// Whether there may be more to delete or more space to free. If so, call `trim` again when there is time.
     pub has_more: bool,
-    /// Whether the journal exceeds [`Retention::max_bytes`] although nothing more can be deleted. Only ending a
-    /// session or raising the limit helps.
+    /// Whether the journal exceeds [`Retention::max_bytes`] although nothing more can be deleted. To change this,
+    /// end a session or raise the limit.
     pub is_over_limit: bool,
 }

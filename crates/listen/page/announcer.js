@@ -79,15 +79,26 @@ export class Announcer {
   }
 }
 
-/** Turns parts into elements. A producer's text never becomes markup. */
+/**
+ * Turns parts into elements. A producer's text never becomes markup. Each isolated piece of a part is a `<bdi>`, so that a
+ * right-to-left letter in one value of a call cannot reorder the digits of the next.
+ */
 export function createSpans(parts) {
   return parts.flatMap((part, index, all) => {
     const span = document.createElement("span");
-    span.textContent = part.text;
+    if (part.pieces === undefined) span.textContent = part.text;
+    else span.append(...part.pieces.map(createPiece));
     span.lang = part.lang;
     if (part.dir !== undefined) span.dir = part.dir;
     return index + 1 < all.length ? [span, separatorAfter(part)] : [span];
   });
+}
+
+function createPiece({ text, isIsolated }) {
+  if (!isIsolated) return text;
+  const element = document.createElement("bdi");
+  element.textContent = text;
+  return element;
 }
 
 /**

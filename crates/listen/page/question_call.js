@@ -1,6 +1,7 @@
 // The call that a question is about, as the hub reports it, in a form that a person can hear.
 
-import { asObject, sanitize } from "./wording.js";
+import { phrases } from "./phrases.js";
+import { asObject, nameText } from "./wording.js";
 
 /** Maximum length of a call that is announced with the question, in characters. A longer one is only shown in the dialog. */
 export const MAX_SHORT_CALL_CHARS = 120;
@@ -12,7 +13,7 @@ class NumberText {
   }
 }
 
-/** Parses an event. In the arguments of a call, numbers keep their digits if the browser reports them. */
+/** Parses an event. In the arguments of a call, numbers keep their digits if the browser gives access to the source text. */
 export function parseEvent(text) {
   const event = JSON.parse(text);
   const sayso = asObject(asObject(event?.extensions).sayso);
@@ -23,41 +24,126 @@ export function parseEvent(text) {
   return event;
 }
 
-/** Returns the call that a question is about as `{ text, isBound, hasArguments }`, or `undefined` if the hub reports none. */
+/**
+ * Returns the call that a question is about as `{ text, pieces, isBound, hasArguments }`, or `undefined` if the hub reports none. The
+ * pieces together are the text. Each name and each value is a piece of its own, with `isIsolated`.
+ */
 export function readCall(event) {
-  const { tool, arguments: bound, action_digest: digest } = asObject(asObject(event.extensions).sayso);
+  const { tool, arguments: callArguments, action_digest: digest } = asObject(asObject(event.extensions).sayso);
   if (typeof tool !== "string") return undefined;
-  const details = bound === undefined ? "" : describeItems(bound);
-  const name = describeText(tool.replaceAll("_", " "));
-  return { text: details === "" ? name : `${name}, ${details}`, isBound: typeof digest === "string", hasArguments: details !== "" };
+  const items = callArguments === undefined ? [] : describeItems(callArguments);
+  const pieces = joinItems(items.length === 0 ? [[isolated(describeName(tool))]] : [[isolated(describeName(tool))], items]);
+  return { text: joinPieces(pieces), pieces, isBound: typeof digest === "string", hasArguments: items.length > 0 };
+}
+
+/** Creates the part that states the exact call. */
+export function exactCallText(call) {
+  const [before, after] = phrases.exactCall("\n").split("\n");
+  const noArguments = call.hasArguments ? "" : `, ${phrases.withoutArguments}`;
+  const pieces = [{ text: before }, ...call.pieces, { text: noArguments + after }];
+  return { ...nameText(joinPieces(pieces)), pieces };
+}
+
+/** A piece whose letters and digits cannot move into another piece, whatever the direction of its text is. */
+function isolated(text) {
+  return { text, isIsolated: true };
+}
+
+function joinPieces(pieces) {
+  return pieces.map(({ text }) => text).join("");
+}
+
+/** Puts a comma between items, each of which is a list of pieces. */
+function joinItems(items) {
+  return items.flatMap((pieces, index) => (index === 0 ? pieces : [{ text: ", " }, ...pieces]));
 }
 
 /** Describes the content of a value: the members of an object, the items of a list, or the value itself. */
 function describeItems(value) {
-  if (Array.isArray(value)) return value.map(describeValue).join(", ");
+  if (Array.isArray(value)) return joinItems(value.map(describeValue));
   if (value === null || typeof value !== "object" || value instanceof NumberText) return describeValue(value);
-  return Object.entries(value).map(([name, member]) => `${describeName(name)} ${describeValue(member)}`).join(", ");
+  return joinItems(Object.entries(value).map(([name, member]) => [isolated(describeName(name)), { text: " " }, ...describeValue(member)]));
 }
 
 /** Describes one value. An object or a list is put in parentheses. */
 function describeValue(value) {
-  if (typeof value === "string") return describeText(value);
-  if (value instanceof NumberText) return value.digits;
-  return value === null || typeof value !== "object" ? String(value) : `(${describeItems(value)})`;
+  if (typeof value === "string") return [isolated(describeText(value))];
+  if (value instanceof NumberText) return [isolated(describeNumber(value.digits))];
+  if (value === null || typeof value !== "object") return [isolated(String(value))];
+  return [{ text: "(" }, ...describeItems(value), { text: ")" }];
 }
 
-/** Quotes a text that contains a separator, so that it cannot look like several members. */
+/** Describes a number. An exponent could hide the size of a number, so such a number is read in canonical form. */
+export function describeNumber(digits) {
+  return /e/i.test(digits) ? String(Number(digits)) : digits;
+}
+
+/** Describes a text. It is quoted if it could be mistaken for several values. */
 function describeText(text) {
-  const line = sanitize(text).replace(/\s+/g, " ").trim();
-  return line === "" || /[,;()"\uff0c]/.test(line) ? quote(line) : line;
+  const line = escapeHidden(text);
+  return PLAIN_TEXT.test(line) && [...line].every(isPlain) ? line : quote(line);
 }
 
-/** Quotes a name that could be mistaken for a name with a value. */
+/** Describes the name of a tool or of a member. It is quoted if it could be mistaken for a name with a value. */
 function describeName(name) {
-  const line = sanitize(name);
-  return /^[\p{L}\p{M}\p{N}_.-]+$/u.test(line) ? line.replaceAll("_", " ") : quote(line);
+  const line = escapeHidden(name);
+  return PLAIN_NAME.test(line) && [...line].every(isPlain) ? line.replaceAll("_", " ") : quote(line);
 }
 
 function quote(text) {
   return `"${text.replaceAll('"', "'")}"`;
+}
+
+/** Texts of letters, digits, marks that follow one of these, and signs that separate nothing. */
+const PLAIN_TEXT = /^(?:[\p{Alphabetic}\p{N}]\p{M}*|[ _\-.@/:+%€$£#&'])+$/u;
+const PLAIN_NAME = /^(?:[\p{Alphabetic}\p{N}]\p{M}*|[_.-])+$/u;
+/** Letters and marks that look like a comma, a full stop or a quotation mark. */
+const SEPARATOR_LOOKALIKE = /[\u02b9\u02ba\u02bd-\u02df\u02ec-\u02ff\u0312-\u0315\u031b\u0326\ua4f8-\ua4fd]/;
+
+/** Whether a character does not look like a separator. For example, the decomposition of `⑴` has parentheses. */
+function isPlain(c) {
+  return /[\0-\x7f€£]/.test(c) || (!SEPARATOR_LOOKALIKE.test(c) && /^[\p{Alphabetic}\p{N}\p{M}]+$/u.test(c.normalize("NFKC")));
+}
+
+const INVISIBLE =
+  /[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\u{1bca0}-\u{1bca3}\u{1d159}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/u;
+/** Maximum number of marks in a row. */
+const MAX_MARKS = 8;
+
+/**
+ * Writes every character that cannot be heard or seen as an escape: `\u{200b}`. The rules are those of `escape_hidden` in
+ * `src/subscriber/call_text.rs`, and both are tested with `tests/call_texts.json`.
+ */
+function escapeHidden(text) {
+  const chars = [...text];
+  let markCount = 0;
+  return chars
+    .map((c, index) => {
+      const [before, after] = [chars[index - 1] ?? "", chars[index + 1] ?? ""];
+      const isMark = /\p{M}/u.test(c);
+      markCount = isMark ? markCount + 1 : 0;
+      return isKept(c, before, after, chars[index + 2], isMark && markCount > MAX_MARKS) ? c : `\\u{${c.codePointAt(0).toString(16)}}`;
+    })
+    .join("");
+}
+
+function isKept(c, before, after, second, isExcessMark) {
+  if (c === " ") return ![" ", ""].includes(before) && ![" ", ""].includes(after);
+  if (c === "\u200c" || c === "\u200d") {
+    const joinsLetters = isJoiningLetter(before) && isJoiningLetter(after);
+    return joinsLetters || (c === "\u200d" && (isSymbol(before) || before === "\ufe0f") && isSymbol(after));
+  }
+  if (c === "\ufe0e" || c === "\ufe0f") return isSymbol(before);
+  if (c === "\\") return !(after === "u" && second === "{");
+  return !isExcessMark && !/[\p{Cc}\p{Cs}\p{White_Space}]/u.test(c) && !INVISIBLE.test(c);
+}
+
+/** Whether a joiner can change the shape of this letter: it belongs to a script such as Arabic or Devanagari. */
+function isJoiningLetter(c) {
+  return /^[\u0600-\u1cff]$/.test(c) && /[\p{Alphabetic}\p{M}]/u.test(c) && !INVISIBLE.test(c);
+}
+
+/** Whether the character may be an emoji. */
+function isSymbol(c) {
+  return c > "\x7f" && !/[\p{Alphabetic}\p{N}\p{M}\p{White_Space}\p{Cc}]/u.test(c) && !INVISIBLE.test(c);
 }

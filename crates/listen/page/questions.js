@@ -7,8 +7,8 @@ import { errorText, formatDuration, nameText, ownLeadIn, ownText } from "./wordi
 
 /** Maximum number of questions in the list. Further questions are listed when one of these is closed. */
 const MAX_LISTED = 50;
-/** How long to wait for the hub to confirm an answer before a missing confirmation is announced, in milliseconds. The hub normally confirms immediately. */
-const CONFIRMATION_TIMEOUT_MS = 10000;
+/** How long to wait for the hub to confirm an answer or to grant more time before the person is informed, in milliseconds. The hub normally responds immediately. */
+const RESPONSE_TIMEOUT_MS = 10000;
 /** Maximum time for a question including all extensions, as a multiple of its original timeout. */
 const MAX_EXTENSION_FACTOR = 10;
 
@@ -126,7 +126,7 @@ export class Questions {
         question.sentAnswer = undefined;
         this.#draw();
         this.#announcer.announce({ parts: [ownText(phrases.answerUnconfirmed), ...question.title], critical: true });
-      }, CONFIRMATION_TIMEOUT_MS),
+      }, RESPONSE_TIMEOUT_MS),
     );
     this.#draw();
   }
@@ -150,7 +150,7 @@ export class Questions {
         if (!question.extensionRequested) return;
         question.extensionRequested = false;
         this.#announcer.announce({ parts: [ownText(`${phrases.extensionNotGranted} ${this.#timeLeft(question)}`)] });
-      }, CONFIRMATION_TIMEOUT_MS),
+      }, RESPONSE_TIMEOUT_MS),
     );
   }
 
@@ -289,9 +289,9 @@ class Dialog {
     this.showTime();
     if (question.isConfirmation) this.#addDecisionButtons();
     else this.#addResponseForm();
-    const more = this.#button(phrases.moreTime, () => this.#actions.extend(this));
-    const stop = this.#button(phrases.stopAgent, () => this.#actions.stop(this));
-    const later = this.#button(phrases.answerLater, () => this.#postpone());
+    const more = this.#createButton(phrases.moreTime, () => this.#actions.extend(this));
+    const stop = this.#createButton(phrases.stopAgent, () => this.#actions.stop(this));
+    const later = this.#createButton(phrases.answerLater, () => this.#postpone());
     this.#answers.append(createElement("p", { className: "buttons" }, [more, stop, later]));
     const details = createElement("p", { className: "details" }, createSpans(question.details));
     const polite = createElement("div", {});
@@ -305,8 +305,8 @@ class Dialog {
   #addDecisionButtons() {
     const { allowedReplies } = this.question;
     const buttons = [];
-    if (allowedReplies.includes("reject")) buttons.push(this.#button(phrases.noReject, () => this.#actions.answer(this, { decision: "reject" })));
-    if (allowedReplies.includes("accept")) buttons.push(this.#button(phrases.yesAccept, () => this.#actions.answer(this, { decision: "accept" })));
+    if (allowedReplies.includes("reject")) buttons.push(this.#createButton(phrases.noReject, () => this.#actions.answer(this, { decision: "reject" })));
+    if (allowedReplies.includes("accept")) buttons.push(this.#createButton(phrases.yesAccept, () => this.#actions.answer(this, { decision: "accept" })));
     this.#answers.append(createElement("p", { className: "buttons decide" }, buttons));
   }
 
@@ -315,7 +315,7 @@ class Dialog {
     const answer = (response) => this.#actions.answer(this, { response });
     const form = createElement("form", { noValidate: true });
     if (responseKinds.includes("yes_no")) {
-      const [no, yes] = [this.#button(phrases.no, () => answer(false)), this.#button(phrases.yes, () => answer(true))];
+      const [no, yes] = [this.#createButton(phrases.no, () => answer(false)), this.#createButton(phrases.yes, () => answer(true))];
       form.append(createElement("p", { className: "buttons decide" }, [no, yes]));
     }
     if (responseKinds.includes("multiple_choice") && choices.length > 0) {
@@ -363,7 +363,7 @@ class Dialog {
     return responseKinds.includes("freetext") ? typed : reject(phrases.notANumber);
   }
 
-  #button(text, action) {
+  #createButton(text, action) {
     const button = createElement("button", { type: "button" }, [text]);
     // The second click of a double click is ignored. It was meant for the old content, which the first click has replaced.
     button.addEventListener("click", (event) => {

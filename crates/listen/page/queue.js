@@ -109,8 +109,8 @@ export class AnnouncementQueue {
   #takeLeadIn({ questionToken, session }) {
     if (questionToken === undefined) return [];
     const leadIn = this.#waiting.filter((one) => one.session === session && !one.isState && !isUrgent(one));
-    const time = leadIn.reduce((sum, one) => sum + speakingTimeMs(one.parts, this.pace) + PAUSE_MS, 0);
-    if (time > LEAD_IN_PATIENCE_MS) return [];
+    const leadInMs = leadIn.reduce((sum, one) => sum + speakingTimeMs(one.parts, this.pace) + PAUSE_MS, 0);
+    if (leadInMs > LEAD_IN_PATIENCE_MS) return [];
     this.drop((one) => leadIn.includes(one));
     return leadIn.map((one) => ({ ...one, leadsToQuestion: true }));
   }
@@ -146,7 +146,7 @@ export function speakingTimeMs(parts, pace) {
 export function splitLongAnnouncement(announcement) {
   const length = announcement.parts.reduce((sum, part) => sum + part.text.length, 0);
   if (length <= MAX_SEGMENT_CHARS || announcement.questionToken !== undefined) return [announcement];
-  const segments = announcement.parts.flatMap((part) => splitText(part.text).map((text) => ({ ...announcement, parts: [{ ...part, text }] })));
+  const segments = announcement.parts.flatMap((part) => splitText(part.text).map((text) => ({ ...announcement, parts: [text === part.text ? part : { ...part, text, pieces: undefined }] })));
   // The segments have no key. With a key, each segment would replace the one before it.
   return segments.map(({ key, ...segment }) => segment);
 }

@@ -10,7 +10,7 @@
 //   { session: session }          a session is new or has changed
 
 import { phrases } from "./phrases.js";
-import { MAX_SHORT_CALL_CHARS, readCall } from "./question_call.js";
+import { MAX_SHORT_CALL_CHARS, exactCallText, readCall } from "./question_call.js";
 import { agentName, asObject, describeEvent, eventKind, formatDuration, hubText, isNameVerified, nameText, ownLeadIn, ownText, producerText, stateLabel, summaryText, verifiedAgentId } from "./wording.js";
 
 /** Maximum number of event ids that are remembered to detect duplicates. */
@@ -19,14 +19,14 @@ export const MAX_REMEMBERED_IDS = 20000;
 export const MAX_QUESTIONS = 4096;
 /** Number of sessions above which the oldest ended session is dropped. */
 export const MAX_SESSIONS = 200;
-/** Maximum number of characters of one output that are held until a boundary arrives. */
+/** Maximum number of characters of one output that are held until the end of a sentence, of a paragraph or of the output arrives. */
 const MAX_HELD_CHARS = 16384;
-/** How long a state must last before it is announced, by verbosity, in milliseconds. Any other announcement of the session replaces it. */
+/** How long a state must last before it is announced, by verbosity, in milliseconds. Any later announcement of the session, except progress, replaces it. */
 const STATE_DELAY_MS = { terse: 4000, normal: 1500, detailed: 0 };
 /** Minimum time between a session's last announcement and its next state announcement in quiet mode, in milliseconds. */
 const QUIET_INTERVAL_MS = 60000;
 /** Maximum number of missed announcements that are announced one by one after a reconnect. */
-const MAX_SINGLE_CATCH_UP = 3;
+const MAX_INDIVIDUAL_CATCH_UP_ANNOUNCEMENTS = 3;
 
 export class Subscriber {
   sessions = new Map();
@@ -98,7 +98,7 @@ export class Subscriber {
     this.#catchUp = { mode, since: now, announcements: new Map(), count: 0, questions: new Set(), sessions: new Set(), openBefore };
   }
 
-  /** Ends the catch-up and returns the effects that were held back. */
+  /** Ends the catch-up. Returns the announcements that were held back, or one that gives their number if there are many. */
   endCatchUp(now) {
     const catchUp = this.#catchUp;
     this.#catchUp = undefined;
@@ -107,7 +107,7 @@ export class Subscriber {
     if (catchUp.mode === "snapshot") this.#closeUnlisted(catchUp, now, effects);
     const announcements = [...catchUp.announcements.values()];
     const stillOpen = this.#announceStillOpen(catchUp, now);
-    if (announcements.length <= MAX_SINGLE_CATCH_UP) return [...effects, ...announcements.map((announce) => ({ announce })), ...stillOpen];
+    if (announcements.length <= MAX_INDIVIDUAL_CATCH_UP_ANNOUNCEMENTS) return [...effects, ...announcements.map((announce) => ({ announce })), ...stillOpen];
     const sessions = new Set(announcements.map(({ session }) => session));
     const text =
       catchUp.mode === "resumed"
@@ -187,6 +187,7 @@ export class Subscriber {
       this.#closeQuestion(question, resolution, now, effects);
       return;
     }
+    // To a listener that joins late, the hub reports the current state with the same from_state and to_state.
     const isLateJoin = isUnchanged && previousState === undefined;
     if (isUnchanged && !isLateJoin) return;
     const parts = isLateJoin
@@ -246,9 +247,9 @@ export class Subscriber {
   #onOutput(event, session, now, effects) {
     const id = `${session.id} ${event.output_id ?? ""}`;
     const held = (this.#outputs.get(id) ?? "") + String(event.chunk ?? "");
-    const isComplete = event.complete === true || !["none", "word"].includes(event.coalesce_hint) || held.length > MAX_HELD_CHARS;
+    const isReadyToAnnounce = event.complete === true || !["none", "word"].includes(event.coalesce_hint) || held.length > MAX_HELD_CHARS;
     this.#outputs.delete(id);
-    if (!isComplete) {
+    if (!isReadyToAnnounce) {
       this.#outputs.set(id, held);
       return;
     }
@@ -262,7 +263,7 @@ export class Subscriber {
       return;
     }
     if (this.questions.size >= MAX_QUESTIONS) {
-      const parts = [ownText(phrases.tooManyQuestions(MAX_QUESTIONS))];
+      const parts = [ownText(`${phrases.tooManyQuestions(MAX_QUESTIONS)} ${phrases.withoutAnswer[readDefaultDecision(event)]}`)];
       effects.push({ log: createLogEntry(event, session, "ask", parts, now) }, { announce: { parts, critical: true, key: "too many questions" } });
       return;
     }
@@ -355,7 +356,7 @@ function createQuestion(event, session, verbosity) {
   const timeoutSeconds = Number.isFinite(event.timeout_seconds) ? event.timeout_seconds : 60;
   const text = [...title];
   const call = isConfirmation ? readCall(event) : undefined;
-  const exactCall = call && nameText(phrases.exactCall(call.hasArguments ? call.text : `${call.text}, ${phrases.withoutArguments}`));
+  const exactCall = call && exactCallText(call);
   const isShort = call !== undefined && [...call.text].length <= MAX_SHORT_CALL_CHARS;
   if (isConfirmation) {
     if (event.consequence) text.push(producerText(event, event.consequence));
@@ -365,7 +366,6 @@ function createQuestion(event, session, verbosity) {
   } else if (event.context) {
     text.push(producerText(event, event.context));
   }
-  const defaultDecision = isConfirmation ? (event.default_decision === "accept" ? "accept" : "reject") : "other";
   const body = [...text];
   // The dialog shows the whole call, even if it is too long to be announced.
   if (call?.isBound && !isShort) body.splice(-1, 0, exactCall);
@@ -386,7 +386,7 @@ function createQuestion(event, session, verbosity) {
     title,
     body,
     text,
-    defaultDecision,
+    defaultDecision: readDefaultDecision(event),
     details,
     timeoutSeconds,
     allowedReplies,
@@ -398,6 +398,12 @@ function createQuestion(event, session, verbosity) {
   };
 }
 
+/** Returns the name of the phrase in `withoutAnswer` for the default of a question. */
+function readDefaultDecision(event) {
+  if (eventKind(event) !== "awaiting.confirmation") return "other";
+  return event.default_decision === "accept" ? "accept" : "reject";
+}
+
 function isDangerous(event) {
   return event.risk_level === "high" || event.irreversible === true || event.reversibility === "irreversible";
 }
@@ -407,20 +413,14 @@ function producerKey(event) {
   return JSON.stringify([id, name]);
 }
 
+/** Returns the risk. No text of the agent replaces the statement that an action cannot be undone, unless the consequence is nothing but this sentence. */
 function describeRisk(event) {
   const levelText = Object.hasOwn(phrases.risk, event.risk_level) ? phrases.risk[event.risk_level] : "";
   const isIrreversible = event.irreversible === true || event.reversibility === "irreversible";
   const reversibilityText = isIrreversible
-    ? [event.action, event.consequence].some(statesIrreversible) ? "" : phrases.reversibility.irreversible
+    ? String(event.consequence ?? "").trim() === phrases.reversibility.irreversible ? "" : phrases.reversibility.irreversible
     : { reversible: phrases.reversibility.reversible, reversible_with_effort: phrases.reversibility.withEffort }[event.reversibility] ?? "";
   return [levelText, reversibilityText].filter(Boolean).join(" ") || phrases.riskUnknown;
-}
-
-/** Whether the agent's text contains one of the current language's fixed sentences for "This cannot be undone." */
-function statesIrreversible(text) {
-  const normalize = (sentence) => sentence.trim().replace(/\.$/, "").toLowerCase();
-  const knownSentences = [phrases.reversibility.irreversible, phrases.reversibility.irreversibleInAgentText].map(normalize);
-  return String(text ?? "").split(".").some((sentence) => knownSentences.includes(normalize(sentence)));
 }
 
 function describeOutcome(question, decision, by) {

@@ -36,14 +36,14 @@ export function producerText(event, text, language) {
 }
 
 /**
- * Removes characters that could mislead a reader or listener: control characters, and marks that override the text direction.
- * Isolate marks stay, because texts that mix languages need them.
+ * Removes characters that could mislead a reader or listener: control characters, invisible characters, and every mark that changes
+ * the text direction. `tests/sanitized_characters.json` has the rules of this function and of `sanitize` in `src/sanitize.rs`.
  */
 export function sanitize(text) {
   return text
     .replace(/\r\n?/g, "\n")
-    .replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2028\u2029\ufeff]/g, " ")
-    .replace(/[\u{e0000}-\u{e007f}]/gu, "");
+    .replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029]/g, " ")
+    .replace(/[\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\u{e0000}-\u{e0fff}]/gu, "");
 }
 
 /** Joins parts into one string. */
@@ -82,7 +82,7 @@ export function stateLabel(name) {
 export function agentName(event, isVerified = isNameVerified(event)) {
   const { name, id, nameIsId } = readAgent(event);
   if (isVerified || nameIsId) return name;
-  // A name must not look like it contains the id.
+  // A name that contains the label of an id could pretend to have another id.
   const imitatesId = ALL_LANGUAGES.some((one) => name.toLowerCase().includes(one.agentIdLabel));
   return phrases.agentWithId(imitatesId ? phrases.unnamedAgent : name.replace(/[()[\]\uff08\uff09]/g, " "), id);
 }
@@ -93,7 +93,7 @@ export function verifiedAgentId(event) {
   return isNameVerified(event) && !nameIsId ? id : undefined;
 }
 
-/** `nameIsId`: the id adds nothing to the name, apart from case, spaces, hyphens and underscores. */
+/** Returns the agent's name and id. `nameIsId` is true if they differ only in case, spaces, hyphens and underscores, or if there is no id. */
 function readAgent(event) {
   const producer = asObject(event.producer);
   const name = sanitize(String(producer.agent_name || producer.agent_id || phrases.unnamedAgent));
@@ -129,7 +129,7 @@ export function describeEvent(event, verbosity) {
       return [ownText(phrases.error), ...summaryOr(phrases.sessionFailed), ...hint];
     }
     case "session.cancelled":
-      return [ownText(cancelledLabel(event.cancelled_by)), ...summary];
+      return [ownText(cancelledLabel(event)), ...summary];
     case "state.changed":
       return summaryOr(`${stateLabel(event.to_state)}.`);
     case "progress.updated":
@@ -181,7 +181,11 @@ function describeProgress(event) {
   return Number.isFinite(progress.percent) ? [ownText(phrases.percent(Math.round(progress.percent)))] : [];
 }
 
-function cancelledLabel(by) {
+/** Returns who cancelled a session. Only the hub knows that a person stopped it; an agent can merely say so. */
+function cancelledLabel(event) {
+  const by = event.cancelled_by;
+  if (asObject(asObject(event.extensions).sayso).ended_by === "user") return phrases.cancelled.user;
+  if (by === "user") return phrases.cancelled.reported;
   return Object.hasOwn(phrases.cancelled, by) ? phrases.cancelled[by] : phrases.cancelled.other;
 }
 

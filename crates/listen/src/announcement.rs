@@ -3,6 +3,8 @@
 use aaep::SessionId;
 use aaep::event::{TextDirection, Urgency};
 
+use crate::AnnouncementText;
+
 /// One message for a person, in complete sentences.
 ///
 /// Its text is sanitized: it cannot control a terminal, reverse a line or imitate another line's label. A newline in it
@@ -15,11 +17,9 @@ pub struct Announcement {
     /// How urgent it is.
     pub urgency: Urgency,
     /// The text.
-    pub text: String,
-    /// The language of the agent's text in the announcement, if known.
+    pub text: AnnouncementText,
+    /// The language of the agent's parts of the text, if known. sayso's own parts are in the listener's language.
     pub language: Option<Box<str>>,
-    /// The parts of the text that the agent wrote. Set only if sayso's own text around them is in another language.
-    pub quotes: Option<Vec<String>>,
     /// The direction of the agent's text.
     pub direction: TextDirection,
     /// The session that it belongs to.
@@ -29,14 +29,13 @@ pub struct Announcement {
 }
 
 impl Announcement {
-    /// Creates an announcement of sayso's own text, with normal urgency.
-    pub fn new(kind: AnnouncementKind, text: impl Into<String>) -> Self {
+    /// Creates an announcement with normal urgency. A text without a known author is sayso's own.
+    pub fn new(kind: AnnouncementKind, text: impl Into<AnnouncementText>) -> Self {
         Self {
             kind,
             urgency: Urgency::Normal,
             text: text.into(),
             language: None,
-            quotes: None,
             direction: TextDirection::LeftToRight,
             session_id: None,
             question_number: None,

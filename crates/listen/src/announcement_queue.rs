@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use aaep::event::Urgency;
 
-use crate::{Announcement, AnnouncementKind, Phrases};
+use crate::{Announcement, AnnouncementKind, AnnouncementText, Phrases};
 
 /// A priority queue of announcements: critical ones first, then what the person requested, then the others in order of arrival.
 /// A background announcement replaces an earlier one of the same kind and session. If a question is closed before it was spoken,
@@ -61,8 +61,8 @@ impl AnnouncementQueue {
             && let Some(number) = announcement.question_number
             && let Some(ask) = self.remove_question(number)
         {
-            let first_line = ask.text.lines().next().unwrap_or_default();
-            announcement.text = format!("{first_line}\n{}", announcement.text);
+            announcement.text = AnnouncementText::from_lines(&[ask.text.first_line(), announcement.text]);
+            announcement.language = ask.language;
         }
         if announcement.is_critical() {
             if self.critical.len() >= self.capacity.saturating_mul(CRITICAL_CAPACITY_FACTOR) {
@@ -96,7 +96,7 @@ impl AnnouncementQueue {
         self.requested.push_back(announcement);
     }
 
-    /// Puts an interrupted announcement back at the front of its queue.
+    /// Puts an interrupted announcement back, in front of the other critical or regular ones.
     pub fn requeue(&mut self, announcement: Announcement) {
         if announcement.is_critical() {
             self.critical.push_front(announcement);
@@ -117,7 +117,7 @@ impl AnnouncementQueue {
         ask
     }
 
-    /// Removes all announcements that are not critical, and returns their number.
+    /// Removes all announcements that are not critical. Returns how many were removed now, or dropped before without a notice.
     pub fn clear_noncritical(&mut self) -> u64 {
         let removed_count = (self.requested.len() + self.regular.len()) as u64 + self.dropped_count;
         self.requested.clear();
@@ -183,7 +183,7 @@ mod tests {
     }
 
     fn drain(queue: &mut AnnouncementQueue) -> Vec<String> {
-        std::iter::from_fn(|| queue.pop()).map(|announcement| announcement.text).collect()
+        std::iter::from_fn(|| queue.pop()).map(|announcement| announcement.text.to_string()).collect()
     }
 
     #[test]

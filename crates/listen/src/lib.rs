@@ -7,6 +7,7 @@
 //! ```
 //!
 //! - [`Subscriber`]: the core. It opens no socket and reads no clock; the caller passes the time.
+//! - [`AnnouncementText`]: the text of an announcement. It knows which parts an agent wrote.
 //! - [`Phrases`]: sayso's own texts, in each language.
 //! - [`sanitize()`]: makes text from producers safe to print and to speak.
 //! - [`ManifestStatus`]: what a hub's manifest proves about its identity.
@@ -19,6 +20,7 @@
 
 mod announcement;
 mod announcement_queue;
+mod announcement_text;
 pub mod client;
 mod limits;
 mod manifest_status;
@@ -33,6 +35,7 @@ pub mod terminal;
 
 pub use announcement::{Announcement, AnnouncementKind};
 pub use announcement_queue::AnnouncementQueue;
+pub use announcement_text::{AnnouncementText, Author};
 pub use limits::SubscriberLimits;
 pub use manifest_status::{ManifestFault, ManifestPolicy, ManifestStatus};
 pub use phrases::Phrases;

@@ -10,7 +10,8 @@ seal::defaults! {
         pub open_questions: usize = 100,
         /// Number of event ids remembered for deduplication.
         pub event_ids: usize = 16_384,
-        /// Maximum number of known sessions. Beyond it, the session with the oldest last event is forgotten.
+        /// Maximum number of known sessions. Beyond it, the session with the oldest last event is forgotten: ended sessions first,
+        /// sessions with an open question last.
         pub sessions: usize = 1000,
         /// Maximum number of outputs per session whose position is tracked.
         pub outputs_per_session: usize = 16,

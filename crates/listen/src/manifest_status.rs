@@ -34,8 +34,8 @@ pub enum ManifestStatus {
     Unverified(String),
     /// The hub has no manifest.
     Missing,
-    /// The hub redirects to a manifest on another server.
-    Elsewhere,
+    /// The hub redirects to another address for its manifest. Redirects are not followed.
+    Redirected,
     /// The manifest could not be fetched.
     Unavailable(ConnectionError),
     /// The response is not a manifest.
@@ -83,7 +83,7 @@ impl ManifestStatus {
             Self::Unsigned(agent) => phrases.hub_unsigned(&sanitize(agent, true)),
             Self::Unverified(agent) => phrases.hub_claims(&sanitize(agent, true)),
             Self::Missing => phrases.manifest_absent.to_owned(),
-            Self::Elsewhere => phrases.manifest_elsewhere.to_owned(),
+            Self::Redirected => phrases.manifest_redirected.to_owned(),
             Self::Unavailable(why) => phrases.manifest_not_fetched(&why.describe(phrases)),
             Self::Malformed => phrases.manifest_not_understood.to_owned(),
             Self::Invalid(fault) => phrases.hub_not_verified(&fault.describe(phrases)),
@@ -174,39 +174,39 @@ mod tests {
         let [ours, other] = [(); 2].map(|()| SigningKey::generate(&mut seal::SystemRandom));
         let trusted = Some(TrustedKeys::from_key(Jwk::P256(ours.verifying_key().clone())));
         let pinned = ManifestPolicy { trusted_keys: trusted, ..ManifestPolicy::default() };
-        let open = ManifestPolicy::default();
+        let without_keys = ManifestPolicy::default();
         let [good, foreign] = [&ours, &other].map(|key| manifest::sign(BANK, key).unwrap());
         let (bank, evil, more) = (offer("bank", 2), offer("evil", 2), offer("bank", 3));
         let agent = || "bank".to_owned();
-        for (text, checks, offer, expected) in [
+        for (text, policy, offer, expected) in [
             (good.as_str(), &pinned, Some(&bank), ManifestStatus::Verified(agent())),
             (&good, &pinned, None, ManifestStatus::Verified(agent())),
             (BANK, &pinned, Some(&bank), ManifestStatus::Unsigned(agent())),
-            (BANK, &open, Some(&bank), ManifestStatus::Unverified(agent())),
+            (BANK, &without_keys, Some(&bank), ManifestStatus::Unverified(agent())),
         ] {
-            assert_eq!(checks.verify(text, offer), expected);
+            assert_eq!(policy.verify(text, offer), expected);
         }
-        for (text, checks, offer, fragment) in [
+        for (text, policy, offer, fragment) in [
             (foreign.as_str(), &pinned, &bank, "its manifest is not signed with a key you trust"),
             (&good, &pinned, &evil, "its manifest belongs to bank, but the hub calls itself evil"),
             (&good, &pinned, &more, "it offers level 3, but its manifest does not claim it"),
             (BANK, &pinned, &evil, "its manifest belongs to bank"),
-            (BANK, &open, &evil, "its manifest belongs to bank"),
-            (BANK, &open, &more, "it offers level 3, but its manifest"),
+            (BANK, &without_keys, &evil, "its manifest belongs to bank"),
+            (BANK, &without_keys, &more, "it offers level 3, but its manifest"),
         ] {
-            let status = checks.verify(text, Some(offer));
+            let status = policy.verify(text, Some(offer));
             let description = status.describe(Phrases::for_languages(&[]));
             assert!(status.is_invalid() && description.contains(fragment), "{description}");
         }
-        for (text, checks) in [
-            (good.as_str(), &open),
+        for (text, policy) in [
+            (good.as_str(), &without_keys),
             ("<!doctype html>", &pinned),
-            ("<!doctype html>", &open),
+            ("<!doctype html>", &without_keys),
             ("", &pinned),
             ("{}", &pinned),
-            (r#"{"name":"an agent"}"#, &open),
+            (r#"{"name":"an agent"}"#, &without_keys),
         ] {
-            let status = checks.verify(text, Some(&bank));
+            let status = policy.verify(text, Some(&bank));
             assert_eq!(status, ManifestStatus::Malformed, "{text}");
         }
     }

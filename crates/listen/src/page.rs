@@ -63,16 +63,16 @@ mod tests {
     #[test]
     fn every_file_that_the_page_references_exists() {
         let assets = assets(false);
-        let known = |path: &str| assets.iter().any(|asset| asset.path == path);
+        let is_served = |path: &str| assets.iter().any(|asset| asset.path == path);
         for asset in &assets {
             let is_file =
                 |text: &&str| text.rsplit('.').next().is_some_and(|end| matches!(end, "js" | "css"));
             for quoted in asset.body.split('"').filter(is_file) {
                 let path = quoted.replace("./", "/page/");
-                assert!(known(&path), "{}: {quoted}", asset.path);
+                assert!(is_served(&path), "{}: {quoted}", asset.path);
             }
         }
-        assert!(known("/") && known("/page/main.js"));
+        assert!(is_served("/") && is_served("/page/main.js"));
     }
 
     #[test]

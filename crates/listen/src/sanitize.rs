@@ -68,7 +68,8 @@ fn is_stacking_mark(c: char) -> bool {
         | '\u{20d0}'..='\u{20ff}' | '\u{fe20}'..='\u{fe2f}')
 }
 
-/// Whether a character is invisible or only changes the text direction.
+/// Whether a character is invisible or only changes the text direction. The page removes the same characters: both are tested with
+/// `page/tests/sanitized_characters.json`.
 fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}'
@@ -144,5 +145,37 @@ mod tests {
     fn the_number_of_combining_marks_per_letter_is_limited() {
         assert_eq!(sanitize(&format!("e{}", "\u{301}".repeat(500)), true).chars().count(), 9);
         assert_eq!(sanitize("ọ̀gbẹ́ni", true), "ọ̀gbẹ́ni");
+    }
+
+    #[test]
+    fn every_character_is_treated_as_in_the_table_that_the_page_shares() {
+        let mut tape = aaep::json::Tape::default();
+        let table = tape.read(include_str!("../page/tests/sanitized_characters.json")).unwrap();
+        let read = |row: &aaep::json::JsonValue<'_>, name: &str| {
+            row.member(name).unwrap().text().unwrap().into_owned()
+        };
+        let parse_code =
+            |row: &aaep::json::JsonValue<'_>, name: &str| u32::from_str_radix(&read(row, name), 16).unwrap();
+        let mut treatments = std::collections::HashMap::new();
+        for row in table.root().member("characters").unwrap().items() {
+            for code in parse_code(&row, "from")..=parse_code(&row, "to") {
+                treatments.insert(code, read(&row, "terminal"));
+            }
+        }
+        for c in '\0'..=char::MAX {
+            let code = u32::from(c);
+            let expected = match treatments.get(&code).map_or("kept", String::as_str) {
+                "removed" => "ab".to_owned(),
+                "space" => "a b".to_owned(),
+                "line end" => "a\nb".to_owned(),
+                "escaped" => format!("a\\u{{{code:x}}}b"),
+                "kept" => format!("a{c}b"),
+                other => panic!("unknown treatment {other}"),
+            };
+            assert_eq!(sanitize(&format!("a{c}b"), false), expected, "U+{code:04X}");
+        }
+        for row in table.root().member("texts").unwrap().items() {
+            assert_eq!(sanitize(&read(&row, "text"), false), read(&row, "terminal"));
+        }
     }
 }

@@ -14,17 +14,17 @@ async fn main() -> Result<(), Error> {
     let hub = match env::var("SAYSO_URL") {
         Err(_) => Hub::embedded().agent("shop").open()?,
         Ok(url) => {
-            let connect = Hub::connect(url);
+            let builder = Hub::connect(url);
             match env::var("SAYSO_TOKEN") {
-                Ok(token) => connect.token(token).open().await?,
-                Err(_) => connect.open().await?,
+                Ok(token) => builder.token(token).open().await?,
+                Err(_) => builder.open().await?,
             }
         }
     };
     // The framework gets the reporter; the task runs beside it.
     let (reporter, task) = SessionReporterBuilder::new(&hub).plan_calls(plan).open();
     let task = tokio::spawn(task);
-    match framework(&reporter, "Order a new kettle.").await {
+    match run_framework(&reporter, "Order a new kettle.").await {
         Ok(output) => println!("{output}"),
         Err(error) => println!("The request failed: {error}."),
     }
@@ -36,7 +36,7 @@ async fn main() -> Result<(), Error> {
     Ok(())
 }
 
-/// Decides which tools need consent, and with which texts. An unknown tool needs consent too.
+/// Decides whether a tool call needs consent, and which texts describe it. A call of an unknown tool needs consent too.
 fn plan(tool: &str, input: &str) -> ToolPlan {
     match tool {
         "search" => UnconfirmedCall::new(tool).says("Searching the shop for kettles.").into(),
@@ -49,8 +49,8 @@ fn plan(tool: &str, input: &str) -> ToolPlan {
     }
 }
 
-/// A framework with callbacks. It uses only one return value: whether a tool may run.
-async fn framework(handler: &dyn Callbacks, request: &str) -> Result<String, Error> {
+/// A framework with callbacks. Before it runs a tool, it waits for permission.
+async fn run_framework(handler: &dyn Callbacks, request: &str) -> Result<String, Error> {
     handler.on_chain_start("chain", request)?;
     handler.on_llm_start("model", "You are a shopping assistant.")?;
     let mut output = "The blue kettle is ordered.".to_owned();

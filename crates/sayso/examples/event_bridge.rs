@@ -15,7 +15,7 @@ type PermissionSender = oneshot::Sender<Result<(), Denial>>;
 /// An event of the framework. Before the framework runs a tool, it waits for permission or a denial.
 enum FrameworkEvent {
     Requested(&'static str),
-    ToolCalled { id: u32, tool: &'static str, input: String, permission: PermissionSender },
+    ToolCalled { id: u32, tool: &'static str, input: String, permission_sender: PermissionSender },
     ToolReturned { id: u32, output: &'static str },
     Chunk(String),
     Finished(String),
@@ -33,7 +33,7 @@ async fn main() -> Result<(), Error> {
     let (sender, mut events) = mpsc::channel(64);
     let events = stream::poll_fn(move |context| events.poll_recv(context));
     let bridge = EventBridge::new().run(events, |event| [map_event(event, &hub)]);
-    let (report, output) = tokio::join!(bridge, framework(sender));
+    let (report, output) = tokio::join!(bridge, run_framework(sender));
     println!("{}", output.unwrap_or_else(|| format!("The request failed: {:?}.", report.ending)));
     hub.close().await;
     Ok(())
@@ -43,9 +43,9 @@ async fn main() -> Result<(), Error> {
 fn map_event(event: FrameworkEvent, hub: &Hub) -> AgentStep {
     match event {
         FrameworkEvent::Requested(request) => AgentStep::start(hub.session(request)),
-        FrameworkEvent::ToolCalled { id, tool, input, permission } => {
+        FrameworkEvent::ToolCalled { id, tool, input, permission_sender } => {
             // The framework gets permission after the call was announced.
-            let reply = AnswerSender::callback(|answer| drop(permission.send(answer.map(drop))));
+            let reply = AnswerSender::callback(|answer| drop(permission_sender.send(answer.map(drop))));
             if tool == "addresses" {
                 let call = UnconfirmedCall::new(tool).says("Collecting the addresses.");
                 return AgentStep::announced_tool(id.to_string(), call, reply);
@@ -60,12 +60,12 @@ fn map_event(event: FrameworkEvent, hub: &Hub) -> AgentStep {
 }
 
 /// A framework with a stream of events. It stops when the receiver is dropped.
-async fn framework(sender: mpsc::Sender<FrameworkEvent>) -> Option<String> {
+async fn run_framework(sender: mpsc::Sender<FrameworkEvent>) -> Option<String> {
     sender.send(FrameworkEvent::Requested("Tell everybody about the party.")).await.ok()?;
     let mut output = "The mail is sent.".to_owned();
     for (id, tool, result) in [(1, "addresses", "There are 312."), (2, "send", "It is sent.")] {
-        let (permission, answer) = oneshot::channel();
-        let call = FrameworkEvent::ToolCalled { id, tool, input: "{}".to_owned(), permission };
+        let (permission_sender, answer) = oneshot::channel();
+        let call = FrameworkEvent::ToolCalled { id, tool, input: "{}".to_owned(), permission_sender };
         sender.send(call).await.ok()?;
         match answer.await.ok()? {
             // Run the tool here.

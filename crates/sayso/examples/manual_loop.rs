@@ -12,10 +12,10 @@ async fn main() -> Result<(), Error> {
     let hub = match env::var("SAYSO_URL") {
         Err(_) => Hub::embedded().agent("bank").open()?,
         Ok(url) => {
-            let connect = Hub::connect(url);
+            let builder = Hub::connect(url);
             match env::var("SAYSO_TOKEN") {
-                Ok(token) => connect.token(token).open().await?,
-                Err(_) => connect.open().await?,
+                Ok(token) => builder.token(token).open().await?,
+                Err(_) => builder.open().await?,
             }
         }
     };

@@ -61,7 +61,7 @@ async fn main() -> Result<(), Error> {
         .service(service_fn(agent));
     match service.oneshot("Empty my spam folder.".to_owned()).await {
         Ok(answer) => println!("{answer}"),
-        Err(error) => println!("Nothing was deleted: {error}."),
+        Err(error) => println!("The request failed: {error}."),
     }
     hub.close().await;
     Ok(())

@@ -19,15 +19,15 @@ async fn main() -> Result<(), Error> {
     let hub = match env::var("SAYSO_URL") {
         Err(_) => Hub::embedded().agent("bank").open()?,
         Ok(url) => {
-            let connect = Hub::connect(url);
+            let builder = Hub::connect(url);
             match env::var("SAYSO_TOKEN") {
-                Ok(token) => connect.token(token).open().await?,
-                Err(_) => connect.open().await?,
+                Ok(token) => builder.token(token).open().await?,
+                Err(_) => builder.open().await?,
             }
         }
     };
 
-    // The loop asks and calls with the same value, so the tool runs exactly what the person agreed to.
+    // The loop passes the tool exactly the arguments that the person agreed to.
     let send = Tool::new("send_money", "Sends money from the person's account.", SCHEMA, send_money)
         .risk(Risk::High)
         .irreversible()

@@ -3,18 +3,18 @@
 use crate::member::{self, Document};
 use crate::session_state::write_english_hint;
 
-/// Why a session has to be ended for its agent.
+/// Why the dispatcher ends a session on behalf of its agent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum AbandonReason {
     /// The agent dropped the session.
     Dropped,
     /// The agent panicked.
     Panicked,
-    /// The hub rejected its final event.
+    /// The hub rejected the agent's final event.
     FinalEventRejected,
 }
 
-/// Added if consent was given but never used.
+/// Appended to the summary if consent was given but never used.
 const UNUSED_CONSENT_NOTE: &str =
     "An action was approved, but the agent never reported doing it, so it is not known whether it was done.";
 

@@ -13,20 +13,20 @@ use crate::error::{Error, MalformedInput, SharedError};
 ///
 /// This trait deliberately does not build on serde, whose attributes (`skip`, `default`, `rename_all`) are meant for wire
 /// formats. On a field that matters, one of them could silently give two different calls the same
-/// digest. The implementations below lose nothing: different values are bound differently. To use serde anyway, pass its JSON to
-/// [`BoundValue::json`].
+/// digest. The implementations below lose nothing: different values of a type are bound differently. To use serde anyway, pass its JSON to
+/// [`JsonText::json`].
 ///
 /// A value is bound once, before the person is asked, and the tool runs with that same value. A value that can change in between,
 /// such as the contents of a `Mutex`, cannot be an argument.
 ///
 /// ```
-/// use sayso::{Argument, BoundValue};
+/// use sayso::{Argument, JsonText};
 ///
 /// struct Trip { to: String, nights: u8 }
 ///
 /// impl Argument for Trip {
-///     fn to_bound_value(&self) -> BoundValue {
-///         BoundValue::object([("to", self.to.to_bound_value()), ("nights", self.nights.to_bound_value())])
+///     fn to_bound_value(&self) -> JsonText {
+///         JsonText::object([("to", self.to.to_bound_value()), ("nights", self.nights.to_bound_value())])
 ///     }
 /// }
 ///
@@ -41,28 +41,28 @@ use crate::error::{Error, MalformedInput, SharedError};
 )]
 pub trait Argument {
     /// Returns the value to which an answer is bound.
-    fn to_bound_value(&self) -> BoundValue;
+    fn to_bound_value(&self) -> JsonText;
 }
 
-/// The form of a value to which an answer is bound: one JSON value.
+/// One JSON value as text: an argument to which an answer is bound, or data that an event carries.
 ///
 /// ```
-/// use sayso::BoundValue;
-/// assert_eq!(BoundValue::array([BoundValue::integer(1), BoundValue::text("two")]).to_string(), r#"[1,"two"]"#);
+/// use sayso::JsonText;
+/// assert_eq!(JsonText::array([JsonText::integer(1), JsonText::text("two")]).to_string(), r#"[1,"two"]"#);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BoundValue(Result<String, SharedError>);
+pub struct JsonText(Result<String, SharedError>);
 
 /// The largest integer that all JSON parsers read exactly.
 const MAX_EXACT_INTEGER: i128 = (1 << 53) - 1;
 
-impl BoundValue {
-    /// Binds a text.
+impl JsonText {
+    /// Creates a JSON string.
     pub fn text(text: impl AsRef<str>) -> Self {
         Self::write_json(|out| out.text(text.as_ref()))
     }
 
-    /// Binds an integer. An integer beyond 2^53 is bound as text, by its digits.
+    /// Creates a number. An integer beyond ±(2^53 - 1) becomes a string with its digits.
     pub fn integer(integer: impl Into<i128>) -> Self {
         let integer = integer.into();
         match i64::try_from(integer) {
@@ -71,7 +71,7 @@ impl BoundValue {
         }
     }
 
-    /// Binds a number. `NaN`, `inf` and `-inf`, which JSON lacks, are bound as text.
+    /// Creates a number. `NaN`, `inf` and `-inf`, which JSON lacks, become strings.
     pub fn number(number: f64) -> Self {
         if number.is_finite() {
             Self::write_json(|out| out.number(number))
@@ -80,17 +80,17 @@ impl BoundValue {
         }
     }
 
-    /// Binds a boolean.
+    /// Creates a boolean.
     pub fn boolean(value: bool) -> Self {
         Self::write_json(|out| out.boolean(value))
     }
 
-    /// Binds null.
+    /// Creates null.
     pub fn null() -> Self {
         Self(Ok("null".to_owned()))
     }
 
-    /// Binds a list of values.
+    /// Creates an array.
     pub fn array(items: impl IntoIterator<Item = Self>) -> Self {
         let mut out = JsonWriter::default();
         out.open_array();
@@ -100,7 +100,7 @@ impl BoundValue {
         }))
     }
 
-    /// Binds values with names.
+    /// Creates an object.
     pub fn object<N: AsRef<str>>(members: impl IntoIterator<Item = (N, Self)>) -> Self {
         let mut out = JsonWriter::default();
         out.open_object();
@@ -114,7 +114,7 @@ impl BoundValue {
         }))
     }
 
-    /// Binds a value that already is JSON. If it is not valid JSON, the question is rejected as malformed.
+    /// Uses text that already is JSON. If it is not valid JSON, the request that contains it is rejected as malformed.
     pub fn json(json: impl Into<String>) -> Self {
         let json = json.into();
         match Tape::default().read(&json) {
@@ -123,12 +123,12 @@ impl BoundValue {
         }
     }
 
-    /// Binds a value by its `Display` text, so the answer is bound to what the person hears.
+    /// Creates a string with the `Display` text of a value, so an answer is bound to what the person hears.
     pub fn from_display(value: impl fmt::Display) -> Self {
         Self::text(value.to_string())
     }
 
-    /// Binds a value without revealing it: by a hash with a fresh salt each time, so that it cannot be read or guessed.
+    /// Returns a hash of a value, with a fresh salt each time. An answer can be bound to the hash without revealing the value.
     #[must_use]
     pub fn confidential(value: &Self) -> Self {
         let Ok(json) = &value.0 else { return value.clone() };
@@ -149,22 +149,22 @@ impl BoundValue {
     }
 }
 
-impl<T: Argument + ?Sized> From<&T> for BoundValue {
+impl<T: Argument + ?Sized> From<&T> for JsonText {
     fn from(value: &T) -> Self {
         value.to_bound_value()
     }
 }
 
-impl fmt::Display for BoundValue {
+impl fmt::Display for JsonText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.as_deref().unwrap_or("no JSON"))
+        f.write_str(self.0.as_deref().unwrap_or("invalid JSON"))
     }
 }
 
 macro_rules! impl_argument {
     ($($kind:ty)* => |$value:ident| $bound:expr) => {
         $(impl Argument for $kind {
-            fn to_bound_value(&self) -> BoundValue {
+            fn to_bound_value(&self) -> JsonText {
                 let $value = self;
                 $bound
             }
@@ -172,32 +172,32 @@ macro_rules! impl_argument {
     };
 }
 
-impl_argument!(str String => |value| BoundValue::text(value));
-impl_argument!(char => |value| BoundValue::text(value.to_string()));
-impl_argument!(bool => |value| BoundValue::boolean(*value));
-impl_argument!(i8 i16 i32 i64 i128 u8 u16 u32 u64 => |value| BoundValue::integer(*value));
+impl_argument!(str String => |value| JsonText::text(value));
+impl_argument!(char => |value| JsonText::text(value.to_string()));
+impl_argument!(bool => |value| JsonText::boolean(*value));
+impl_argument!(i8 i16 i32 i64 i128 u8 u16 u32 u64 => |value| JsonText::integer(*value));
 // Types that may not fit into an `i128`, or have no `Into<i128>`.
 impl_argument!(u128 isize usize => |value| match i128::try_from(*value) {
-    Ok(integer) => BoundValue::integer(integer),
-    Err(_) => BoundValue::text(value.to_string()),
+    Ok(integer) => JsonText::integer(integer),
+    Err(_) => JsonText::text(value.to_string()),
 });
-impl_argument!(f32 => |value| BoundValue::number(f64::from(*value)));
-impl_argument!(f64 => |value| BoundValue::number(*value));
+impl_argument!(f32 => |value| JsonText::number(f64::from(*value)));
+impl_argument!(f64 => |value| JsonText::number(*value));
 
 impl<T: Argument> Argument for Option<T> {
-    fn to_bound_value(&self) -> BoundValue {
-        let Some(value) = self else { return BoundValue::null() };
+    fn to_bound_value(&self) -> JsonText {
+        let Some(value) = self else { return JsonText::null() };
         let bound = value.to_bound_value();
         // `Some(None)` must differ from `None`.
         let is_null = bound.0.as_ref().is_ok_and(|json| json.trim_matches(['[', ']']) == "null");
-        if is_null { BoundValue::array([bound]) } else { bound }
+        if is_null { JsonText::array([bound]) } else { bound }
     }
 }
 
 macro_rules! impl_generic_argument {
     ($([$($generics:tt)*] $kind:ty => |$value:ident| $bound:expr;)*) => {
         $(impl<$($generics)*> Argument for $kind {
-            fn to_bound_value(&self) -> BoundValue {
+            fn to_bound_value(&self) -> JsonText {
                 let $value = self;
                 $bound
             }
@@ -210,18 +210,18 @@ impl_generic_argument! {
     [T: Argument + ?Sized] &mut T => |value| T::to_bound_value(value);
     [T: Argument + ?Sized] Box<T> => |value| T::to_bound_value(value);
     [T: Argument + ?Sized] Arc<T> => |value| T::to_bound_value(value);
-    [T: Argument] [T] => |list| BoundValue::array(list.iter().map(T::to_bound_value));
+    [T: Argument] [T] => |list| JsonText::array(list.iter().map(T::to_bound_value));
     [T: Argument, const N: usize] [T; N] => |list| list.as_slice().to_bound_value();
     [T: Argument] Vec<T> => |list| list.as_slice().to_bound_value();
-    [N: AsRef<str>, T: Argument] BTreeMap<N, T> => |map| BoundValue::object(map.iter().map(|(name, value)| (name, value.to_bound_value())));
-    [N: AsRef<str>, T: Argument, S] HashMap<N, T, S> => |map| BoundValue::object(map.iter().map(|(name, value)| (name, value.to_bound_value())));
+    [N: AsRef<str>, T: Argument] BTreeMap<N, T> => |map| JsonText::object(map.iter().map(|(name, value)| (name, value.to_bound_value())));
+    [N: AsRef<str>, T: Argument, S] HashMap<N, T, S> => |map| JsonText::object(map.iter().map(|(name, value)| (name, value.to_bound_value())));
 }
 
 macro_rules! impl_tuple_argument {
     ($($(($kind:ident $at:tt))*;)*) => {
         $(impl<$($kind: Argument),*> Argument for ($($kind,)*) {
-            fn to_bound_value(&self) -> BoundValue {
-                BoundValue::array([$(self.$at.to_bound_value()),*])
+            fn to_bound_value(&self) -> JsonText {
+                JsonText::array([$(self.$at.to_bound_value()),*])
             }
         })*
     };
@@ -258,23 +258,23 @@ mod tests {
         ];
         for (at, value) in values.iter().enumerate() {
             aaep::consent::BoundAction::new("tool", &value.clone().into_json().unwrap()).unwrap();
-            assert!(!values[..at].contains(value), "{value} is there twice");
+            assert!(!values[..at].contains(value), "{value} occurs twice");
         }
     }
 
     #[test]
     fn values_are_bound_as_json() {
         for (bound, json) in [
-            (BoundValue::text("Ben"), r#""Ben""#),
-            (BoundValue::integer(17), "17"),
-            (BoundValue::integer(u64::MAX), r#""18446744073709551615""#),
-            (BoundValue::number(0.5), "0.5"),
-            (BoundValue::number(f64::NAN), r#""NaN""#),
-            (BoundValue::boolean(true), "true"),
-            (BoundValue::null(), "null"),
-            (BoundValue::array(["Ben", "Ada"].map(BoundValue::text)), r#"["Ben","Ada"]"#),
-            (BoundValue::json(r#"{"to":"Ben"}"#), r#"{"to":"Ben"}"#),
-            (BoundValue::from_display(std::net::Ipv4Addr::LOCALHOST), r#""127.0.0.1""#),
+            (JsonText::text("Ben"), r#""Ben""#),
+            (JsonText::integer(17), "17"),
+            (JsonText::integer(u64::MAX), r#""18446744073709551615""#),
+            (JsonText::number(0.5), "0.5"),
+            (JsonText::number(f64::NAN), r#""NaN""#),
+            (JsonText::boolean(true), "true"),
+            (JsonText::null(), "null"),
+            (JsonText::array(["Ben", "Ada"].map(JsonText::text)), r#"["Ben","Ada"]"#),
+            (JsonText::json(r#"{"to":"Ben"}"#), r#"{"to":"Ben"}"#),
+            (JsonText::from_display(std::net::Ipv4Addr::LOCALHOST), r#""127.0.0.1""#),
             (("Ben", 5_u8, true).to_bound_value(), r#"["Ben",5,true]"#),
         ] {
             assert_eq!(bound.to_string(), json);
@@ -284,13 +284,13 @@ mod tests {
     #[test]
     fn a_confidential_value_cannot_be_read_or_guessed() {
         let secret = "hunter2".to_bound_value();
-        assert!(!BoundValue::confidential(&secret).to_string().contains("hunter2"));
-        assert_ne!(BoundValue::confidential(&secret), BoundValue::confidential(&secret));
+        assert!(!JsonText::confidential(&secret).to_string().contains("hunter2"));
+        assert_ne!(JsonText::confidential(&secret), JsonText::confidential(&secret));
     }
 
     #[test]
     fn a_text_with_json_syntax_stays_one_text() {
-        let bound = BoundValue::object([
+        let bound = JsonText::object([
             ("to", "Ben\",\"amount\":\"9".to_bound_value()),
             ("amount", 5_u8.to_bound_value()),
         ]);
@@ -300,16 +300,15 @@ mod tests {
     #[test]
     fn invalid_json_is_rejected_wherever_it_is_used() {
         for bad in [r#"1,"to":"Eve""#, "", "{"] {
-            let bound =
-                BoundValue::array([Some(BoundValue::json(bad)).into_iter().collect::<Vec<_>>().remove(0)]);
-            assert!(matches!(bound.into_json(), Err(Error::Malformed(_))), "{bad}");
-            assert!(BoundValue::confidential(&BoundValue::json(bad)).into_json().is_err());
+            let array = JsonText::array([JsonText::json(bad)]);
+            assert!(matches!(array.into_json(), Err(Error::Malformed(_))), "{bad}");
+            assert!(JsonText::confidential(&JsonText::json(bad)).into_json().is_err());
         }
     }
 
     #[test]
     fn a_map_is_bound_independently_of_its_order() {
-        let digest = |bound: BoundValue| {
+        let digest = |bound: JsonText| {
             aaep::consent::BoundAction::new("tool", &bound.into_json().unwrap()).unwrap().digest()
         };
         let pairs = [("a", 1_u8), ("b", 2), ("c", 3)];

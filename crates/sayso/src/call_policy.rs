@@ -1,4 +1,4 @@
-//! How a model's tool calls are described and put to the person.
+//! How a model's tool calls are described, and what the person is asked.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +26,7 @@ impl<A> CallPolicy<A> {
         self.says.as_ref().map_or_else(|| format!("Call {tool} with {json}."), |says| says(arguments))
     }
 
-    /// Builds the question. `default_consequence` is used for reversible calls whose author set no consequence.
+    /// Builds the question. `default_consequence` is used if the call is reversible and no consequence was set.
     pub(crate) fn action(&self, tool: &str, json: &str, arguments: &A, default_consequence: &str) -> Action {
         let consequence = match &self.consequence {
             Some(consequence) => consequence(arguments),
@@ -45,13 +45,13 @@ impl<A> CallPolicy<A> {
 macro_rules! call_policy_setters {
     ($arguments:ty) => {
         setters! {
-            /// Marks calls as ones that cannot be undone.
+            /// Declares that calls cannot be undone.
             irreversible() => policy.irreversible = true;
 
-            /// Sets what a call does, for somebody who cannot see the screen.
+            /// Sets the function that describes a call, for somebody who cannot see the screen.
             says(says: impl Fn(&$arguments) -> String + Send + Sync + 'static) => policy.says = Some(Arc::new(says));
 
-            /// Sets what follows from a call, for the question to the person.
+            /// Sets the function that describes the consequence of a call, for the question.
             consequence(consequence: impl Fn(&$arguments) -> String + Send + Sync + 'static) => policy.consequence = Some(Arc::new(consequence));
 
             /// Sets how long the person has to answer. The default is five minutes.

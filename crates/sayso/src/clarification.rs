@@ -18,10 +18,10 @@ use crate::transport::{OutcomeStatus, ReplyOutcome};
 /// ```
 /// use sayso::{ClarificationRequest, LocalizedText};
 /// let question = ClarificationRequest::new("Which Ben?").choice("ben_a", "Ben Adams").choice("ben_o", "Ben Okri");
-/// let spanish_too = ClarificationRequest::new(LocalizedText::new("When?").in_language("es", "¿Cuándo?"))
+/// let bilingual = ClarificationRequest::new(LocalizedText::new("When?").in_language("es", "¿Cuándo?"))
 ///     .choice("now", LocalizedText::new("At once").in_language("es", "Ahora mismo"))
 ///     .choice("later", LocalizedText::new("Tomorrow").in_language("es", "Mañana"));
-/// # let _ = (question, spanish_too);
+/// # let _ = (question, bilingual);
 /// ```
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing by itself"]
@@ -35,7 +35,7 @@ pub struct ClarificationRequest {
 }
 
 impl ClarificationRequest {
-    /// Creates a question that accepts free text. The text can have a terse and a detailed form besides the normal
+    /// Creates a question that accepts free text, unless choices or other kinds of answers are added. The text can have a terse and a detailed form besides the normal
     /// one. The question and its parts can be in several languages.
     pub fn new(question: impl Into<LocalizedText>) -> Self {
         Self {
@@ -74,7 +74,7 @@ impl ClarificationRequest {
     }
 
     setters! {
-        /// Sets why the agent asks.
+        /// Sets the text that says why the agent asks.
         context(context: impl Into<LocalizedText>) => context = Some(context.into());
 
         /// Sets the response that counts if nobody answers: a text, or the value of a choice.
@@ -88,7 +88,7 @@ impl ClarificationRequest {
         member::object(|out| {
             let question = self.question.redacted(redactor);
             question.write_as(out, "question");
-            question.write(out);
+            question.write_summaries(out);
             self.question.write_related_optional(out, redactor, "context", self.context.as_ref());
             self.question.write_related_optional(
                 out,

@@ -9,6 +9,6 @@ mod tests;
 pub(crate) use action::write_risk;
 pub use action::{Action, Risk};
 #[cfg(any(feature = "openai", feature = "rig"))]
-pub(crate) use answer::refusal_for_model;
+pub(crate) use answer::format_refusal_for_model;
 pub use answer::{Answer, ConsentRefusal, ResolvedBy};
 pub use granted::Granted;

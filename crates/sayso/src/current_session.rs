@@ -38,8 +38,8 @@ pub fn current() -> Option<CurrentSession> {
     CURRENT.try_with(Clone::clone).ok()
 }
 
-/// A handle to the current session. It can do everything that a [`Session`] can, except end it. After the session's end its
-/// requests are rejected.
+/// A handle to the current session. It can do everything that a [`Session`] can, except end it. After the session has
+/// ended, reports through the handle return an error.
 ///
 /// ```compile_fail,E0507
 /// async fn not_mine(session: sayso::CurrentSession) -> Result<(), sayso::Error> {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
-use crate::argument::BoundValue;
+use crate::argument::JsonText;
 use crate::consent::{Action, Risk};
 pub use crate::current_session::CurrentSession;
 use crate::current_session::{current, within};
@@ -55,8 +55,8 @@ struct ConsentTerms {
     consequence: String,
     irreversible: bool,
     answer_timeout: Option<Duration>,
-    arguments: Vec<(&'static str, BoundValue)>,
-    /// The arguments that no text mentions, as `name: value`.
+    arguments: Vec<(&'static str, JsonText)>,
+    /// The arguments that are added to the question because no text mentions them, as `name: value`.
     unmentioned: Vec<String>,
 }
 
@@ -67,7 +67,7 @@ impl DecoratedCall {
     }
 
     setters! {
-        /// Sets what the call does.
+        /// Sets the text that says what the call does.
         says(says: String) => says = Some(says);
 
         /// Sets the text that is reported on success.
@@ -91,9 +91,9 @@ impl DecoratedCall {
     }
 
     /// Adds an argument to which the answer is bound.
-    pub fn bind_argument(mut self, name: &'static str, bound: BoundValue, is_unmentioned: bool) -> Self {
+    pub fn bind_argument(mut self, name: &'static str, bound: JsonText, is_added_to_question: bool) -> Self {
         if let Some(consent) = &mut self.consent {
-            if is_unmentioned {
+            if is_added_to_question {
                 consent.unmentioned.push(format!("{name}: {bound}"));
             }
             consent.arguments.push((name, bound));
@@ -108,7 +108,7 @@ impl DecoratedCall {
         F: Future<Output = Result<T, E>>,
     {
         let body = within(session, body);
-        let open = match self.consent {
+        let tool_call = match self.consent {
             None => {
                 let call = session.tool(self.tool);
                 let call = if self.risk == Risk::Low { call } else { call.medium_risk() };
@@ -116,21 +116,24 @@ impl DecoratedCall {
                 call.start().await?
             }
             Some(consent) => {
-                let action = consent.action(self.tool, self.risk, self.says.unwrap_or_default())?;
+                let action = consent.into_action(self.tool, self.risk, self.says.unwrap_or_default())?;
                 session.ask_and_start(action).await?.map_err(CallError::Refused)?
             }
         };
-        open.with_success_summary(self.success_summary.map(LocalizedText::new)).run(body, self.timeout).await
+        tool_call
+            .with_success_summary(self.success_summary.map(LocalizedText::new))
+            .run(body, self.timeout)
+            .await
     }
 }
 
 impl ConsentTerms {
-    fn action(self, tool: &str, risk: Risk, mut says: String) -> Result<Action, Error> {
-        // The person must hear everything that the answer is bound to.
+    fn into_action(self, tool: &str, risk: Risk, mut says: String) -> Result<Action, Error> {
+        // The person must hear everything that the answer is bound to, except confidential arguments.
         if !self.unmentioned.is_empty() {
             says = format!("{says} ({})", self.unmentioned.join(", "));
         }
-        let arguments = BoundValue::object(self.arguments).into_json()?;
+        let arguments = JsonText::object(self.arguments).into_json()?;
         let action = Action::new(tool, arguments).risk(risk).says(says).consequence(self.consequence);
         Ok(action.with_reversibility_and_timeout(self.irreversible, self.answer_timeout))
     }

@@ -9,12 +9,13 @@ use thiserror::Error as ThisError;
 
 use crate::consent::ConsentRefusal;
 
-/// The reason why a request failed. A failed request has no effect: it is never applied in part.
+/// The reason why a request failed. A rejected request has no effect: it is never applied in part. If the hub cannot be reached, it
+/// is not known whether it received the request.
 ///
 /// ```
 /// # testing::run_example!(hub, session, {
 /// use sayso::{Action, Error};
-/// match session.ask(Action::new("send", "five euro")).await {
+/// match session.ask(Action::new("send", "five euros")).await {
 ///     Err(Error::Malformed(reason)) => println!("The arguments are not JSON: {reason}."),
 ///     other => panic!("{other:?}"),
 /// }
@@ -33,11 +34,11 @@ pub enum Error {
     /// The consent does not cover this call.
     #[error(transparent)]
     ConsentMismatch(#[from] ConsentMismatch),
-    /// The input is malformed.
-    #[error("malformed input: {0}")]
+    /// An argument, a setting or a file cannot be used.
+    #[error("{0}")]
     Malformed(#[source] MalformedInput),
     /// The token is missing or does not allow the request.
-    #[error("the token does not allow this")]
+    #[error("the token is missing or does not allow this")]
     AccessDenied,
     /// A limit on size, count or rate is reached.
     #[error("limit reached: {0}")]
@@ -52,11 +53,11 @@ pub enum Error {
     #[error("the hub is not trusted: {0}")]
     UntrustedServer(#[source] SharedError),
     /// There is no current session; [`within`](crate::within) sets one.
-    #[error("there is no current session")]
+    #[error("there is no current session; wrap the call in `sayso::within`")]
     NoSession,
 }
 
-/// What is malformed.
+/// Which argument, setting or file cannot be used, and why.
 ///
 /// ```
 /// use sayso::{Error, Hub, MalformedInput};
@@ -88,7 +89,7 @@ pub enum MalformedInput {
     #[error("{0}")]
     Token(#[source] SharedError),
     /// A file cannot be used.
-    #[error("{}: {source}", path.display())]
+    #[error("cannot use {}: {source}", path.display())]
     File {
         /// The file.
         path: PathBuf,
@@ -101,20 +102,22 @@ pub enum MalformedInput {
     )]
     ExposedWithoutTokens(String),
     /// The builder sets a journal, an address or tokens, but a running hub has its own.
-    #[error("a running hub has its own journal, address and tokens; do not set them to attach to it")]
+    #[error(
+        "a running hub has its own journal, address and tokens; do not set any of them when you attach to it"
+    )]
     ConflictingHubSettings,
     /// A token in the token file is for this agent id, which belongs to the agent of the embedded hub.
     #[error("the agent id {0:?} belongs to this program; the token file must not have a token for it")]
     AgentIdTaken(String),
     /// The context of rig's tools does not accept a session.
-    #[error("the tools' context does not accept a session")]
+    #[error("rig's ToolContext does not accept a session")]
     ToolContext,
 }
 
 /// The limit that was reached.
 ///
 /// ```
-/// assert_eq!(sayso::LimitReached::Chains(1024).to_string(), "1024 chains are open");
+/// assert_eq!(sayso::LimitReached::Chains(1024).to_string(), "1024 nested chains are open");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, ThisError)]
 #[non_exhaustive]
@@ -133,8 +136,8 @@ pub enum LimitReached {
     /// This many callbacks are waiting to be reported.
     #[error("{0} callbacks are waiting to be reported")]
     Callbacks(usize),
-    /// This many chains are open.
-    #[error("{0} chains are open")]
+    /// This many nested chains (`on_chain_start` without `on_chain_end`) are open.
+    #[error("{0} nested chains are open")]
     Chains(usize),
 }
 
@@ -189,7 +192,7 @@ pub enum UnreachableReason {
 /// # testing::run_example!({
 /// use sayso::{Error, Hub, MalformedInput};
 /// let opened = Hub::connect("https://hub.example").ca_file("no/such/file.pem").open().await;
-/// let Err(Error::Malformed(MalformedInput::File { source, .. })) = opened else { panic!("there is no such file") };
+/// let Err(Error::Malformed(MalformedInput::File { source, .. })) = opened else { panic!("the file exists") };
 /// assert!(source.is::<std::io::Error>());
 /// # });
 /// ```
@@ -284,7 +287,7 @@ impl StopReason {
     }
 }
 
-/// The reason why a consent does not allow a call.
+/// The reason why a grant does not allow a call.
 ///
 /// ```
 /// # testing::example_with_listener!(hub, session, {

@@ -42,7 +42,7 @@ pub struct Hub {
 }
 
 pub(crate) struct HubSettings {
-    redact: Arc<dyn Redact>,
+    redactor: Arc<dyn Redact>,
     language: String,
     producer: ProducerInfo,
 }
@@ -70,7 +70,7 @@ impl ProducerInfo {
 impl Default for HubSettings {
     fn default() -> Self {
         Self {
-            redact: Arc::new(SecretRedactor),
+            redactor: Arc::new(SecretRedactor),
             language: "en".to_owned(),
             producer: ProducerInfo::default(),
         }
@@ -98,7 +98,7 @@ macro_rules! hub_settings_setters {
                 language(tag: impl Into<String>) => settings.language = tag.into();
 
                 /// Replaces the default redactor, [`SecretRedactor`](crate::SecretRedactor).
-                redact(redact: impl crate::Redact + 'static) => settings.redact = std::sync::Arc::new(redact);
+                redact(redactor: impl crate::Redact + 'static) => settings.redactor = std::sync::Arc::new(redactor);
             }
         }
     };
@@ -141,9 +141,9 @@ impl Hub {
     }
 
     fn new(commands: CommandQueue, settings: HubSettings, address: Option<SocketAddr>) -> Self {
-        let HubSettings { redact, language, producer } = settings;
+        let HubSettings { redactor, language, producer } = settings;
         let (redactor, language, producer) =
-            (CountingRedactor::new(redact), language.into(), Arc::new(producer));
+            (CountingRedactor::new(redactor), language.into(), Arc::new(producer));
         Self { commands, redactor, language, producer, address }
     }
 }
@@ -165,7 +165,7 @@ where
     })
 }
 
-/// Starts the dispatcher's thread. It has a runtime of its own, so events are still sent if the agent's runtime is blocked or
+/// Starts a thread with a runtime of its own, so events are still sent if the agent's runtime is blocked or
 /// shut down.
 fn spawn_runtime_thread<F: Future<Output = ()>>(
     work: impl FnOnce() -> F + Send + 'static,

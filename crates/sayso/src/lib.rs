@@ -44,7 +44,7 @@
 //!
 //! How it works: each [`Hub`] has one dispatcher (`dispatcher`), usually on a thread of its own. It handles the commands of each
 //! session one at a time and knows which tools, outputs and questions are open. If the agent drops a session or panics, the
-//! dispatcher closes them and ends the session. Below it, `transport` connects to the hub: in this process or over a WebSocket.
+//! dispatcher closes what is open and ends the session. Below it, `transport` connects to the hub: in this process or over a WebSocket.
 
 #[cfg(not(any(feature = "client", feature = "embedded")))]
 compile_error!("enable the feature `client`, the feature `embedded`, or both");
@@ -88,7 +88,7 @@ pub use self::hub::RemoteHubBuilder;
 #[cfg(feature = "embedded")]
 pub use ::hub::HubLimits;
 pub use aaep::event::{CancelledBy, Decision, TextDirection, Urgency, Verbosity};
-pub use argument::{Argument, BoundValue};
+pub use argument::{Argument, JsonText};
 pub use clarification::{ClarificationAnswer, ClarificationRequest};
 pub use consent::{Action, Answer, ConsentRefusal, Granted, ResolvedBy, Risk};
 pub use current_session::{CurrentSession, current, within};

@@ -69,9 +69,9 @@ impl LocalizedText {
         self
     }
 
-    /// Writes the three summaries, redacted.
-    pub(crate) fn write(&self, out: &mut TapeWriter, redactor: &CountingRedactor) {
-        self.redacted(redactor).write(out);
+    /// Writes the summaries in all lengths and languages, redacted.
+    pub(crate) fn write_summaries(&self, out: &mut TapeWriter, redactor: &CountingRedactor) {
+        self.redacted(redactor).write_summaries(out);
     }
 
     /// Writes the normal form of a related text as the member `name`. If it has no translations, its text is repeated for each
@@ -187,26 +187,33 @@ pub(crate) struct RedactedText<'t> {
 }
 
 impl RedactedText<'_> {
-    /// Writes the three summaries.
-    pub(crate) fn write(&self, out: &mut TapeWriter) {
+    /// Writes the summaries in all lengths and languages.
+    pub(crate) fn write_summaries(&self, out: &mut TapeWriter) {
         if self.terse.is_some() {
-            self.write_each(out, "summary_terse", |text| text.terse.as_ref().unwrap_or(&text.normal));
+            self.write_translated(out, "summary_terse", |text| text.terse.as_ref().unwrap_or(&text.normal));
         }
         self.write_as(out, "summary_normal");
         if self.detailed.is_some() {
-            self.write_each(out, "summary_detailed", |text| text.detailed.as_ref().unwrap_or(&text.normal));
+            self.write_translated(out, "summary_detailed", |text| {
+                text.detailed.as_ref().unwrap_or(&text.normal)
+            });
         }
     }
 
     /// Writes the normal form as the member `name`.
     pub(crate) fn write_as(&self, out: &mut TapeWriter, name: &str) {
-        self.write_each(out, name, |text| &text.normal);
+        self.write_translated(out, name, |text| &text.normal);
     }
 
-    fn write_each<'c>(&'c self, out: &mut TapeWriter, name: &str, of: impl Fn(&'c Self) -> &'c str) {
-        out.key(name).text(of(self));
-        for (tag, other) in &self.translations {
-            out.key(&localized_member_name(name, tag)).text(of(other));
+    fn write_translated<'c>(
+        &'c self,
+        out: &mut TapeWriter,
+        name: &str,
+        text_of: impl Fn(&'c Self) -> &'c str,
+    ) {
+        out.key(name).text(text_of(self));
+        for (tag, translation) in &self.translations {
+            out.key(&localized_member_name(name, tag)).text(text_of(translation));
         }
     }
 
@@ -240,7 +247,7 @@ impl From<String> for LocalizedText {
     }
 }
 
-/// Returns the name of a member in another language (§11.5.1, C-H1).
+/// Returns the name of the member that contains the translation of the member `name` (§11.5.1, C-H1).
 pub(crate) fn localized_member_name(name: &str, tag: &str) -> String {
     format!("{name}_{}", tag.to_ascii_lowercase().replace('-', "_"))
 }
@@ -248,17 +255,17 @@ pub(crate) fn localized_member_name(name: &str, tag: &str) -> String {
 /// Returns a tool's name in a readable form: `send_email` and `sendEmail` both become "Send email".
 pub(crate) fn humanize_name(name: &str) -> String {
     let mut words: Vec<String> = Vec::new();
-    let mut before = None;
+    let mut previous = None;
     for letter in name.chars() {
-        let starts_word = letter.is_uppercase() && before.is_some_and(char::is_lowercase);
-        let after_separator = before.is_none_or(|before: char| !before.is_alphanumeric());
+        let starts_word = letter.is_uppercase() && previous.is_some_and(char::is_lowercase);
+        let after_separator = previous.is_none_or(|previous: char| !previous.is_alphanumeric());
         if letter.is_alphanumeric() {
             match words.last_mut() {
                 Some(word) if !after_separator && !starts_word => word.push(letter),
                 _ => words.push(letter.to_string()),
             }
         }
-        before = Some(letter);
+        previous = Some(letter);
     }
     for (at, word) in words.iter_mut().enumerate() {
         let is_acronym = word.chars().count() > 1 && !word.chars().any(char::is_lowercase);

@@ -6,7 +6,7 @@ use seal::json::{JsonKind, JsonValue, Tape, TapeWriter};
 
 use crate::redact::CountingRedactor;
 
-/// A JSON object with its tape, so that an embedded hub does not parse it.
+/// A JSON object with its tape, so that an embedded hub need not parse it.
 pub(crate) type Document = Box<TapeWriter>;
 
 /// The initial capacity of a document; most events fit.
@@ -71,28 +71,28 @@ pub(crate) fn optional_millis(out: &mut TapeWriter, name: &str, duration: Option
     }
 }
 
-/// Writes a JSON value and removes the secrets from its texts.
+/// Writes a JSON value and removes the secrets from its texts. Invalid JSON is written as null.
 pub(crate) fn json(out: &mut TapeWriter, name: &str, json: &str, redactor: &CountingRedactor) {
     out.key(name);
     match Tape::default().read(json) {
-        Ok(doc) => copy(doc.root(), redactor, out),
+        Ok(doc) => copy_redacted(doc.root(), redactor, out),
         Err(_) => out.raw("null"),
     }
 }
 
-fn copy(value: JsonValue<'_>, redactor: &CountingRedactor, out: &mut TapeWriter) {
+fn copy_redacted(value: JsonValue<'_>, redactor: &CountingRedactor, out: &mut TapeWriter) {
     match value.kind() {
         JsonKind::Object => {
             out.open_object();
             for (name, value) in value.members() {
                 out.key(&name.text().unwrap_or_default());
-                copy(value, redactor, out);
+                copy_redacted(value, redactor, out);
             }
             out.close_object();
         }
         JsonKind::Array => {
             out.open_array();
-            value.items().for_each(|item| copy(item, redactor, out));
+            value.items().for_each(|item| copy_redacted(item, redactor, out));
             out.close_array();
         }
         _ => match value.text() {

@@ -61,7 +61,7 @@ use crate::session::SessionBuilder;
 /// # let _ = Calendar;
 /// ```
 pub trait DescribeRequest<Request, Response, E> {
-    /// Returns the session for a request: what the person asked for and, if needed, the person and the language.
+    /// Returns a builder for the session of a request, with what the person asked for and, if needed, the person and the language.
     fn session_for(&self, hub: &Hub, request: &Request) -> SessionBuilder;
 
     /// Returns how the session ends.
@@ -140,8 +140,8 @@ impl<S, D> Layer<S> for SessionLayer<D> {
 }
 
 /// A service that opens a session for each request and passes it to the tools inside (see [`within`]). The session ends with
-/// the request: by the service's response, by the person's stop, which drops the service's work, or as abandoned if the
-/// response's future is dropped or panics.
+/// the service's response. If the person stops the session first, the service's work is dropped. If the response's future is dropped
+/// or panics, the session ends as abandoned.
 ///
 /// ```
 /// use sayso::middleware::SessionLayer;
@@ -198,7 +198,7 @@ where
     }
 
     fn call(&mut self, request: Request) -> Self::Future {
-        // `poll_ready` reserved the current instance, so it is called; its clone must become ready first.
+        // `poll_ready` was called on the current instance, so that one serves the request. The clone is not ready yet.
         let next = self.inner.clone();
         let ready = std::mem::replace(&mut self.inner, next);
         Box::pin(serve(ready, self.hub.clone(), self.describer.clone(), request))

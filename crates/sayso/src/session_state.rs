@@ -21,7 +21,7 @@ pub(crate) enum Intent {
     State { to: AgentState, event: Document, progress_event: Document },
     /// An event that does not change the state. It becomes `None` when it is sent.
     Event(Option<Document>),
-    /// A tool call starts; `spends_consent` says whether it uses a consent.
+    /// A tool call starts; `spends_consent` says whether the call spends a grant.
     Invoke { call: ToolCallId, tool: String, event: Document, spends_consent: bool },
     /// A tool call ends.
     Complete { call: ToolCallId, event: Document },
@@ -109,14 +109,15 @@ impl OutputPiece {
 pub(crate) struct SessionState {
     session: SessionId,
     state: AgentState,
-    /// Whether the agent entered the state explicitly, with its own text. If so, only the agent changes it again; the library does not.
+    /// Whether the agent entered the state explicitly, with its own text. If so, the end of a tool call or an output does not change
+    /// the state.
     is_state_explicit: bool,
     /// The number of open questions.
     open_questions: usize,
-    /// Whether one question was resolved while another is still open. A tool call that it permitted may then change the state from
-    /// `awaiting_input`.
+    /// Whether one question was resolved while another is still open. A tool call that the resolved question permitted may then
+    /// change the state from `awaiting_input`.
     is_partly_answered: bool,
-    /// The number of consents that were given and not used since.
+    /// The number of grants that are not spent yet.
     unused_grants: usize,
     /// Open tool calls and their tools.
     open_tools: BTreeMap<ToolCallId, String>,
@@ -156,14 +157,14 @@ impl SessionState {
         self.redactor.count()
     }
 
-    /// Returns what must be sent before this intent. An open output is completed when the agent does something else.
+    /// Returns what must be sent before this intent. An open output is completed before most other intents.
     pub(crate) fn prerequisite(&self, intent: &Intent) -> Option<Intent> {
-        let interrupts_output = match intent {
+        let ends_output = match intent {
             Intent::Output { text, format, .. } => !text.is_empty() && *format != self.format,
             Intent::Event(_) | Intent::Complete { .. } | Intent::Withdraw { .. } => false,
             _ => true,
         };
-        if !interrupts_output
+        if !ends_output
             || !(self.is_output_open || !self.stream_redactor.is_empty() || !self.utf8_decoder.is_empty())
         {
             return None;
@@ -204,11 +205,11 @@ impl SessionState {
                     text.to_mut().push_str(replacement);
                 }
                 let text = self.stream_redactor.push(&text, *is_complete, &self.redactor);
-                let is_empty = text.is_empty() && !(*is_complete && self.is_output_open);
+                let has_nothing_to_send = text.is_empty() && !(*is_complete && self.is_output_open);
                 let output_id = format!("out_{}", self.completed_outputs + 1);
                 let (format, is_complete, agent_reports_state) =
                     (self.format.clone(), *is_complete, self.keeps_writing_state());
-                return (!is_empty).then_some(HubCall::Output {
+                return (!has_nothing_to_send).then_some(HubCall::Output {
                     session,
                     output_id,
                     text,

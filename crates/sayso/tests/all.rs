@@ -1,4 +1,4 @@
-//! All tests of the crate except `redaction_log`, which sets the global logger and needs its own process.
+//! All integration tests of the crate except `redaction_log`, which sets the global logger and needs its own process.
 
 #![cfg(feature = "embedded")]
 #![allow(

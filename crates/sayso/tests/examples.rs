@@ -1,14 +1,15 @@
 //! Tests that run the examples.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::Command;
 
 use crate::support::fixture::{HubFixture, HubKind, event_kinds};
 
-/// Returns the command of an example. Cargo builds the examples before it runs the tests.
-fn example(name: &str) -> Command {
-    let deps = std::env::current_exe().unwrap();
-    let path: PathBuf = deps.parent().and_then(|deps| deps.parent()).unwrap().join("examples").join(name);
+/// Returns the command that runs an example. Cargo builds the examples before it runs the tests.
+fn example_command(name: &str) -> Command {
+    let test_program = std::env::current_exe().unwrap();
+    let target: &Path = test_program.parent().and_then(Path::parent).unwrap();
+    let path = target.join("examples").join(name);
     assert!(path.exists(), "run `cargo test` without a test target, so that cargo builds the examples");
     Command::new(path)
 }
@@ -21,7 +22,10 @@ fn run_for_stdout(command: &mut Command) -> String {
 
 #[test]
 fn the_manual_loop_pays_nothing_without_listeners() {
-    assert_eq!(run_for_stdout(&mut example("manual_loop")), "Nothing was paid: nobody could be asked.\n");
+    assert_eq!(
+        run_for_stdout(&mut example_command("manual_loop")),
+        "Nothing was paid: nobody could be asked.\n"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -32,7 +36,7 @@ async fn the_manual_loop_pays_only_after_a_yes() {
         ("reject", "Nothing was paid: the person refused.\n"),
     ] {
         let url = format!("http://{}", fixture.address());
-        let mut command = example("manual_loop");
+        let mut command = example_command("manual_loop");
         let running = tokio::task::spawn_blocking(move || run_for_stdout(command.env("SAYSO_URL", url)));
         fixture.listener.decide_next(decision).await;
         assert_eq!(running.await.unwrap(), output);
@@ -49,7 +53,7 @@ async fn run_with_model(name: &str, output_on_yes: &str, output_on_no: &str) {
     for (decision, output) in [("accept", output_on_yes), ("reject", output_on_no)] {
         let call = ScriptedReply::from_tool_call("send_money", r#"{"to":"Ben","euro":5}"#);
         let endpoint = Endpoint::new([call, ScriptedReply::from_text("That was it.")]).await;
-        let mut command = example(name);
+        let mut command = example_command(name);
         command
             .env("SAYSO_URL", format!("http://{}", fixture.address()))
             .env("OPENAI_BASE_URL", &endpoint.url);
@@ -87,7 +91,7 @@ async fn the_openai_loop_connects_over_tls_only_to_trusted_endpoints() {
     for (is_trusted, expected) in
         [(true, "Well met.\n"), (false, "The request failed: the endpoint cannot be reached: ")]
     {
-        let mut command = example("openai");
+        let mut command = example_command("openai");
         command
             .env("OPENAI_BASE_URL", &endpoint.url)
             .env("OPENAI_API_KEY", "sk-example")
@@ -110,10 +114,22 @@ async fn the_rig_loop_sends_only_after_a_yes() {
 
 #[test]
 fn frameworks_and_tools_do_nothing_without_listeners() {
-    assert_eq!(run_for_stdout(&mut example("decorator")), "Nothing was moved: nobody could be asked.\n");
-    assert_eq!(run_for_stdout(&mut example("middleware")), "Nothing was deleted: nobody could be asked.\n");
-    assert_eq!(run_for_stdout(&mut example("callbacks")), "Nothing was ordered: nobody could be asked.\n");
-    assert_eq!(run_for_stdout(&mut example("event_bridge")), "Nothing was sent: nobody could be asked.\n");
+    assert_eq!(
+        run_for_stdout(&mut example_command("decorator")),
+        "Nothing was moved: nobody could be asked.\n"
+    );
+    assert_eq!(
+        run_for_stdout(&mut example_command("middleware")),
+        "Nothing was deleted: nobody could be asked.\n"
+    );
+    assert_eq!(
+        run_for_stdout(&mut example_command("callbacks")),
+        "Nothing was ordered: nobody could be asked.\n"
+    );
+    assert_eq!(
+        run_for_stdout(&mut example_command("event_bridge")),
+        "Nothing was sent: nobody could be asked.\n"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -132,7 +148,7 @@ async fn frameworks_and_tools_act_only_after_a_yes() {
         ("event_bridge", "reject", "Nothing was sent: the person refused.\n", "session.completed"),
     ] {
         let url = format!("http://{}", fixture.address());
-        let mut command = example(name);
+        let mut command = example_command(name);
         let running = tokio::task::spawn_blocking(move || run_for_stdout(command.env("SAYSO_URL", url)));
         fixture.listener.decide_next(decision).await;
         assert_eq!(running.await.unwrap(), output);
@@ -143,7 +159,7 @@ async fn frameworks_and_tools_act_only_after_a_yes() {
 
 #[test]
 fn every_example_is_short() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
     for file in std::fs::read_dir(folder).unwrap() {
         let path = file.unwrap().path();
         let lines = std::fs::read_to_string(&path).unwrap().lines().count();

@@ -1,4 +1,4 @@
-//! Cases that only a remote hub has: it is unreachable, refuses a token, or disappears and returns.
+//! Hubs that are unreachable, refuse a token, or disappear and return.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-/// Long enough for any machine. A longer wait means that the awaited result never comes.
+/// A time limit that is long enough on any machine. A longer wait means that the awaited result never comes.
 const TEST_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// A TCP proxy to a hub whose connections can be cut.
@@ -32,7 +32,7 @@ impl FlakyProxy {
         Self { address, listener, drops_replies, task }
     }
 
-    /// Cuts every connection and accepts new ones.
+    /// Cuts every connection and forwards new ones to this hub.
     async fn reset(&mut self, hub: String) {
         self.task.abort();
         let _ = (&mut self.task).await;
@@ -49,7 +49,7 @@ async fn forward(listener: Arc<TcpListener>, hub: String, drops_replies: Arc<Ato
         let mut server = TcpStream::connect(&hub).await.unwrap();
         let (own_address, hub, drops_replies) = (own_address.clone(), hub.clone(), drops_replies.clone());
         connections.spawn(async move {
-            // The hub checks the `Host` header.
+            // The hub checks the `Host` header, so it must contain the hub's address.
             let mut head = Vec::new();
             while !head.ends_with(b"\r\n\r\n") {
                 head.push(client.read_u8().await.unwrap());
@@ -135,8 +135,8 @@ async fn a_question_survives_a_lost_connection() {
     session.start_call(granted).await.unwrap().succeed("Sent.").await.unwrap();
     session.finish("Sent.").await.unwrap();
     let events = listener.events_until("session.completed").await;
-    let called = events.iter().filter(|event| event["type"] == "aaep:agent.tool.invoked").count();
-    assert_eq!(called, 1);
+    let call_count = events.iter().filter(|event| event["type"] == "aaep:agent.tool.invoked").count();
+    assert_eq!(call_count, 1);
 }
 
 #[tokio::test]

@@ -49,15 +49,15 @@ impl AgentKeys {
 
     fn to_json(&self) -> String {
         let mut writer = JsonWriter::default();
-        let mut key =
+        let mut write_key =
             |members: &[(&str, &str)]| writer.object(|writer| writer.text_members(members.iter().copied()));
         let seed = Zeroizing::new(base64url::encode(&self.signing.seed()[..]));
         let public = base64url::encode(self.signing.verifying_key().as_bytes());
-        key(&[("kty", "OKP"), ("crv", "Ed25519"), ("x", &public), ("d", &seed)]);
+        write_key(&[("kty", "OKP"), ("crv", "Ed25519"), ("x", &public), ("d", &seed)]);
         let secret = Zeroizing::new(base64url::encode(&self.dpop.secret()[..]));
         let (x, y) = self.dpop.verifying_key().coordinates();
         let (x, y) = (base64url::encode(x), base64url::encode(y));
-        key(&[("kty", "EC"), ("crv", "P-256"), ("x", &x), ("y", &y), ("d", &secret)]);
+        write_key(&[("kty", "EC"), ("crv", "P-256"), ("x", &x), ("y", &y), ("d", &secret)]);
         format!("{{\"keys\":[{}]}}\n", Zeroizing::new(writer.finish()).as_str())
     }
 
@@ -65,24 +65,26 @@ impl AgentKeys {
         let mut tape = Tape::default();
         let doc = tape.read(text).ok()?;
         let keys: Vec<_> = doc.root().member("keys")?.items().collect();
-        let secret = |curve: &str| -> Option<Zeroizing<[u8; 32]>> {
-            let mut found =
+        let read_secret = |curve: &str| -> Option<Zeroizing<[u8; 32]>> {
+            let mut matching =
                 keys.iter().filter(|key| key.member("crv").is_some_and(|name| name.is_text(curve)));
-            let d = Zeroizing::new(base64url::decode(&found.next()?.member("d")?.text()?)?);
+            let d = Zeroizing::new(base64url::decode(&matching.next()?.member("d")?.text()?)?);
             let secret = <[u8; 32]>::try_from(d.as_slice()).ok().map(Zeroizing::new);
-            if found.next().is_some() { None } else { secret }
+            if matching.next().is_some() { None } else { secret }
         };
         let loaded = Self {
-            signing: ed25519::SigningKey::from_seed(&*secret("Ed25519")?),
-            dpop: es256::SigningKey::from_secret(&*secret("P-256")?)?,
+            signing: ed25519::SigningKey::from_seed(&*read_secret("Ed25519")?),
+            dpop: es256::SigningKey::from_secret(&*read_secret("P-256")?)?,
         };
-        // If a public key does not match its secret key, the file is damaged or was edited.
-        let public_x = |curve: &str| {
+        // If a public key does not match its secret key, the file is damaged or was edited. Of the P-256 key, only x is
+        // compared.
+        let read_public_x = |curve: &str| {
             let key = keys.iter().find(|key| key.member("crv").is_some_and(|name| name.is_text(curve)))?;
             key.member("x")?.text()
         };
-        let matches = public_x("Ed25519")? == base64url::encode(loaded.signing.verifying_key().as_bytes())
-            && public_x("P-256")? == base64url::encode(loaded.dpop.verifying_key().coordinates().0);
-        matches.then_some(loaded)
+        let public_keys_match = read_public_x("Ed25519")?
+            == base64url::encode(loaded.signing.verifying_key().as_bytes())
+            && read_public_x("P-256")? == base64url::encode(loaded.dpop.verifying_key().coordinates().0);
+        public_keys_match.then_some(loaded)
     }
 }

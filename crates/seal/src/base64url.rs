@@ -15,7 +15,8 @@ pub(crate) fn encode_to(out: &mut String, bytes: &[u8]) {
     BASE64URL_NOPAD.encode_append(bytes, out);
 }
 
-/// Decodes the output of [`encode`]. Returns `None` for padding, white space, other characters and leftover bits.
+/// Decodes the output of [`encode`]. Returns `None` for any other text, for example with padding,
+/// white space or unused bits that are not zero.
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     BASE64URL_NOPAD.decode(text.as_bytes()).ok()
 }

@@ -1,7 +1,7 @@
 //! Canonical JSON (RFC 8785): one text for each value, so that equal values have equal hashes.
 //!
-//! A value that has no canonical form is an error and is never repaired. These are values with a duplicate key, a lone
-//! surrogate, a number beyond the range of a double, or an integer beyond ±2^53, which a double would silently round.
+//! Some values have no canonical form: those with a duplicate key, a lone surrogate, a number beyond the range of a double,
+//! or an integer beyond ±2^53, which a double would silently round. They are an error and are never repaired.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -26,8 +26,8 @@ pub enum CanonicalError {
     /// This number is beyond the range of a double.
     #[error("the number {0} is beyond the range of a double")]
     NumberOutOfRange(String),
-    /// This number would be rounded, so that another number would have the same form.
-    #[error("the number {0} has more digits than a double can hold; write it as a string")]
+    /// This number would be rounded, so another number would have the same form. Only [`canonicalize_exact`] reports it.
+    #[error("the number {0} would be rounded; write it as a string")]
     RoundedNumber(String),
 }
 
@@ -69,7 +69,8 @@ fn check_numbers(value: &JsonValue<'_>) -> Result<(), CanonicalError> {
     }
 }
 
-/// Returns whether a number has the same decimal value as the shortest form of its double.
+/// Returns whether a number has the same decimal value as the shortest form of its double. Returns `true` for integers
+/// and for numbers out of range, which [`write_number`] checks.
 fn survives_rounding(number: &JsonNumber<'_>) -> bool {
     if number.is_integer() || number.is_out_of_range() {
         return true;
@@ -78,8 +79,8 @@ fn survives_rounding(number: &JsonNumber<'_>) -> bool {
     rounded.is_some_and(|rounded| decimal_parts(&rounded) == decimal_parts(number.source()))
 }
 
-/// The value of a decimal text: its significant digits without zeros at either end, and the exponent of the last digit.
-/// Zero has no digits. The sign is left out.
+/// Returns the value of a decimal text: its digits without zeros at either end, and the exponent of the last digit. Zero
+/// has no digits. The sign is ignored.
 fn decimal_parts(text: &str) -> (String, i64) {
     let text = text.trim_start_matches('-');
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
@@ -91,7 +92,8 @@ fn decimal_parts(text: &str) -> (String, i64) {
     }
     let length = |text: &str| i64::try_from(text.len()).unwrap_or(i64::MAX);
     let dropped_zeros = length(&digits) - length(digits.trim_end_matches('0'));
-    // An exponent beyond `i64` makes the number zero or out of range, which no nonzero double equals.
+    // An exponent that does not fit into `i64` is negative here, because numbers out of range are not compared. No double
+    // has the exponent that is used instead.
     let exponent = exponent.parse::<i64>().unwrap_or(i64::MIN / 4);
     (significant.to_owned(), exponent - length(fraction) + dropped_zeros)
 }
@@ -101,19 +103,20 @@ fn decimal_parts(text: &str) -> (String, i64) {
 pub struct CanonicalJson {
     /// The canonical text.
     pub text: String,
-    /// The range to cut from `text` to remove the marked member: the member and one comma.
+    /// The range to cut from `text` to remove the marked member: the member, and one comma if there is another member. `None`
+    /// if there is no such member.
     pub marked_range: Option<Range<usize>>,
 }
 
 impl CanonicalJson {
     /// Returns the text before and after the marked member. Together they are the canonical form without it.
-    pub fn without_marked(&self) -> [&str; 2] {
+    pub fn without_marked_member(&self) -> [&str; 2] {
         let range = self.marked_range.clone().unwrap_or(0..0);
         [self.text.get(..range.start).unwrap_or(""), self.text.get(range.end..).unwrap_or("")]
     }
 }
 
-/// A writer of canonical forms that reuses its capacity estimate.
+/// Writes canonical forms. Remembers the length of the longest one, to allocate enough memory for the next.
 #[derive(Debug, Default)]
 pub struct CanonicalWriter {
     capacity: usize,
@@ -136,7 +139,7 @@ impl CanonicalWriter {
             marked_path,
             marked_range: None,
         };
-        pass.value(value, true)?;
+        pass.write_value(value, true)?;
         self.capacity = self.capacity.max(pass.out.len());
         Ok(CanonicalJson { text: pass.out, marked_range: pass.marked_range })
     }
@@ -155,7 +158,8 @@ struct CanonicalPass<'p, 'd> {
 }
 
 impl<'d> CanonicalPass<'_, 'd> {
-    fn value(&mut self, value: &JsonValue<'d>, on_path: bool) -> Result<(), CanonicalError> {
+    /// Writes a value. If `is_on_path` is false, no path leads into the value.
+    fn write_value(&mut self, value: &JsonValue<'d>, is_on_path: bool) -> Result<(), CanonicalError> {
         match value.kind() {
             JsonKind::Null => self.out.push_str("null"),
             JsonKind::Bool => self.out.push_str(if value.as_bool() == Some(true) { "true" } else { "false" }),
@@ -169,7 +173,7 @@ impl<'d> CanonicalPass<'_, 'd> {
                     return Err(CanonicalError::LoneSurrogate(value.source().to_owned()));
                 }
                 match value.plain_text() {
-                    // Text without escapes contains nothing that needs one.
+                    // Text without escapes contains nothing that needs an escape.
                     Some(plain) => {
                         self.out.push('"');
                         self.out.push_str(plain);
@@ -184,16 +188,16 @@ impl<'d> CanonicalPass<'_, 'd> {
                     if index > 0 {
                         self.out.push(',');
                     }
-                    self.value(&item, false)?;
+                    self.write_value(&item, false)?;
                 }
                 self.out.push(']');
             }
-            JsonKind::Object => self.object(value, on_path)?,
+            JsonKind::Object => self.write_object(value, is_on_path)?,
         }
         Ok(())
     }
 
-    fn object(&mut self, object: &JsonValue<'d>, on_path: bool) -> Result<(), CanonicalError> {
+    fn write_object(&mut self, object: &JsonValue<'d>, is_on_path: bool) -> Result<(), CanonicalError> {
         let first_index = self.members.len();
         for (key, value) in object.members() {
             if key.has_lone_surrogate() {
@@ -206,45 +210,45 @@ impl<'d> CanonicalPass<'_, 'd> {
             return Err(CanonicalError::DuplicateKey(duplicate[0].0.clone().into_owned()));
         }
         self.out.push('{');
-        let mut first = true;
+        let mut is_first = true;
         for index in first_index..self.members.len() {
             let value = self.members[index].1;
-            let mut child_on_path = false;
-            if on_path {
+            let mut child_is_on_path = false;
+            if is_on_path {
                 let key = &self.members[index].0;
                 if self.excluded.iter().any(|path| self.match_path(path, key) == Some(true)) {
                     continue;
                 }
-                child_on_path = self.excluded.iter().any(|path| self.match_path(path, key).is_some())
+                child_is_on_path = self.excluded.iter().any(|path| self.match_path(path, key).is_some())
                     || self.match_path(self.marked_path, key).is_some();
             }
             let is_marked =
-                on_path && self.match_path(self.marked_path, &self.members[index].0) == Some(true);
-            let before = self.out.len();
-            if !first {
+                is_on_path && self.match_path(self.marked_path, &self.members[index].0) == Some(true);
+            let start = self.out.len();
+            if !is_first {
                 self.out.push(',');
             }
             // If the marked member came first, the comma to cut is the one after it.
-            if !first
+            if !is_first
                 && let Some(range) = self.marked_range.as_mut()
-                && range.end == before
+                && range.end == start
                 && self.out.as_bytes().get(range.start.wrapping_sub(1)) == Some(&b'{')
             {
                 range.end += 1;
             }
-            first = false;
+            is_first = false;
             let key = self.members[index].0.clone();
             quote(&mut self.out, &key);
             self.out.push(':');
-            if child_on_path {
+            if child_is_on_path {
                 self.path.push(key);
             }
-            self.value(&value, child_on_path)?;
-            if child_on_path {
+            self.write_value(&value, child_is_on_path)?;
+            if child_is_on_path {
                 self.path.pop();
             }
             if is_marked {
-                self.marked_range = Some(before..self.out.len());
+                self.marked_range = Some(start..self.out.len());
             }
         }
         self.members.truncate(first_index);
@@ -320,11 +324,13 @@ pub fn format_number(value: f64) -> Option<String> {
     let (mantissa, exponent) = shortest.split_once('e')?;
     let digits = mantissa.replace('.', "");
     let point = exponent.parse::<i32>().ok()? + 1;
-    let count = i32::try_from(digits.len()).ok()?;
+    let digit_count = i32::try_from(digits.len()).ok()?;
     let sign = if value < 0.0 { "-" } else { "" };
     let zeros = |n: i32| "0".repeat(usize::try_from(n).unwrap_or(0));
     Some(match point {
-        _ if count <= point && point <= 21 => format!("{sign}{digits}{}", zeros(point - count)),
+        _ if digit_count <= point && point <= 21 => {
+            format!("{sign}{digits}{}", zeros(point - digit_count))
+        }
         1..=21 => {
             let (whole, rest) = digits.split_at(usize::try_from(point).ok()?);
             format!("{sign}{whole}.{rest}")
@@ -333,8 +339,8 @@ pub fn format_number(value: f64) -> Option<String> {
         _ => {
             let (first, rest) = digits.split_at(1);
             let dot = if rest.is_empty() { "" } else { "." };
-            let mark = if point > 0 { "+" } else { "-" };
-            format!("{sign}{first}{dot}{rest}e{mark}{}", (point - 1).abs())
+            let exponent_sign = if point > 0 { "+" } else { "-" };
+            format!("{sign}{first}{dot}{rest}e{exponent_sign}{}", (point - 1).abs())
         }
     })
 }
@@ -343,13 +349,13 @@ pub fn format_number(value: f64) -> Option<String> {
 /// closest to `value`.
 fn shortest_decimal(value: f64) -> String {
     let shortest = format!("{value:e}");
-    // If two decimals are equally close, Rust's shortest form picks the greater one and ECMAScript the even one. With a
-    // given number of digits, Rust also picks the even one. With fewer than 16 digits there can be no tie.
-    let count = shortest.bytes().take_while(|byte| *byte != b'e').filter(u8::is_ascii_digit).count();
-    if count < 16 {
+    // If two decimals are equally close, ECMAScript picks the even one, but `{:e}` picks the greater one. `{:.*e}`, which has
+    // a fixed number of digits, picks the even one, too. With fewer than 16 digits there can be no tie.
+    let digit_count = shortest.bytes().take_while(|byte| *byte != b'e').filter(u8::is_ascii_digit).count();
+    if digit_count < 16 {
         return shortest;
     }
-    let closest = format!("{value:.*e}", count - 1);
+    let closest = format!("{value:.*e}", digit_count - 1);
     // Next to a power of two, the closest decimal may parse to the neighbouring double.
     if closest.parse() == Ok(value) { closest } else { shortest }
 }
@@ -379,10 +385,10 @@ mod tests {
             r#"{"s":{"n":"only"},"t":1}"#,
             r#"{"a":{"n":5},"s":{"nn":1}}"#,
         ] {
-            let both = canonical_form(text, &[], &["s", "n"]);
+            let marked = canonical_form(text, &[], &["s", "n"]);
             let without = canonical_form(text, &[&["s", "n"]], &[]);
-            assert_eq!(both.without_marked().concat(), without.text, "{text}");
-            assert_eq!(both.text, canonical_form(text, &[], &[]).text);
+            assert_eq!(marked.without_marked_member().concat(), without.text, "{text}");
+            assert_eq!(marked.text, canonical_form(text, &[], &[]).text);
         }
     }
 }

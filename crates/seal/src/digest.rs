@@ -30,20 +30,20 @@ impl Digest {
 
     /// Hashes the concatenation of several byte slices.
     pub fn of_parts<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> Self {
-        let mut hash = sha2::Sha256::new();
+        let mut hasher = sha2::Sha256::new();
         for part in parts {
-            hash.update(part);
+            hasher.update(part);
         }
-        Self(hash.finalize().into())
+        Self(hasher.finalize().into())
     }
 
     /// Hashes everything that the reader returns.
     pub fn of_reader(mut reader: impl Read) -> io::Result<Self> {
-        let (mut hash, mut buffer) = (sha2::Sha256::new(), vec![0; 1 << 16]);
+        let (mut hasher, mut buffer) = (sha2::Sha256::new(), vec![0; 1 << 16]);
         loop {
             match reader.read(&mut buffer)? {
-                0 => return Ok(Self(hash.finalize().into())),
-                count => hash.update(&buffer[..count]),
+                0 => return Ok(Self(hasher.finalize().into())),
+                count => hasher.update(&buffer[..count]),
             }
         }
     }

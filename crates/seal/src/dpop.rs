@@ -40,7 +40,7 @@ pub enum DpopError {
     #[error("the DPoP proof must contain the sender's own key as jwk")]
     WrongKey,
     /// The payload is not a JSON object.
-    #[error("the DPoP proof's claim set is missing or invalid")]
+    #[error("the DPoP proof's payload must be a JSON object")]
     InvalidClaimSet,
     /// A claim is missing or invalid.
     #[error("the DPoP proof's claim {0} is missing or invalid")]
@@ -86,7 +86,7 @@ pub fn verify(proof: &str, key: &es256::VerifyingKey) -> Result<Claims, DpopErro
             _ => Err(DpopError::InvalidClaim(name)),
         }
     };
-    let text = |name: &'static str| {
+    let text_claim = |name: &'static str| {
         let value = single_claim(name)?.text().ok_or(DpopError::InvalidClaim(name))?;
         if value.is_empty() { Err(DpopError::InvalidClaim(name)) } else { Ok(value.into_owned()) }
     };
@@ -96,22 +96,24 @@ pub fn verify(proof: &str, key: &es256::VerifyingKey) -> Result<Claims, DpopErro
         .ok_or(DpopError::InvalidClaim("iat"))?;
     let mh = match root.member("mh") {
         None => None,
-        Some(_) => Some(Digest::parse(&text("mh")?).ok_or(DpopError::InvalidClaim("mh"))?),
+        Some(_) => Some(Digest::parse(&text_claim("mh")?).ok_or(DpopError::InvalidClaim("mh"))?),
     };
-    Ok(Claims { jti: text("jti")?, htm: text("htm")?, htu: text("htu")?, iat, mh })
+    Ok(Claims { jti: text_claim("jti")?, htm: text_claim("htm")?, htu: text_claim("htu")?, iat, mh })
 }
 
 /// A cache of the ids of accepted proofs, which detects replays.
 ///
-/// The clock may stand still or go back a little. Each id is remembered for at least `window_seconds` after it was
-/// accepted. Memory is bounded: a full cache rejects a new id instead of forgetting an old one.
+/// Each id is remembered for at least `window_seconds` after it was accepted, even if the clock goes back. A full cache
+/// rejects new ids and does not forget old ones, so its memory is bounded.
 #[derive(Clone, Debug)]
 pub struct ReplayCache {
     window_seconds: i64,
     capacity: usize,
+    /// The latest time that was passed to [`Self::insert`].
     latest_seconds: i64,
     seen: HashSet<[u8; 16]>,
-    expiry_order: VecDeque<(i64, [u8; 16])>,
+    /// The ids with the times of their insertion, oldest first.
+    insertion_order: VecDeque<(i64, [u8; 16])>,
 }
 
 /// Why a proof's id was rejected.
@@ -133,7 +135,7 @@ impl ReplayCache {
             capacity,
             latest_seconds: i64::MIN,
             seen: HashSet::new(),
-            expiry_order: VecDeque::new(),
+            insertion_order: VecDeque::new(),
         }
     }
 
@@ -142,13 +144,14 @@ impl ReplayCache {
         self.seen.contains(&fingerprint(jti))
     }
 
-    /// Inserts an id. Fails if the id is already in the cache, or if the cache is full.
-    pub fn insert(&mut self, jti: &str, now: i64) -> Result<(), ReplayError> {
-        self.latest_seconds = self.latest_seconds.max(now);
-        while let Some((inserted_at, id)) = self.expiry_order.front().copied()
+    /// Inserts an id. `now_seconds` is the time in seconds since 1970. Fails if the id is already in the cache, or if the
+    /// cache is full.
+    pub fn insert(&mut self, jti: &str, now_seconds: i64) -> Result<(), ReplayError> {
+        self.latest_seconds = self.latest_seconds.max(now_seconds);
+        while let Some((inserted_at, id)) = self.insertion_order.front().copied()
             && inserted_at.saturating_add(self.window_seconds) < self.latest_seconds
         {
-            self.expiry_order.pop_front();
+            self.insertion_order.pop_front();
             self.seen.remove(&id);
         }
         let id = fingerprint(jti);
@@ -159,17 +162,17 @@ impl ReplayCache {
             return Err(ReplayError::Full);
         }
         self.seen.insert(id);
-        self.expiry_order.push_back((self.latest_seconds, id));
+        self.insertion_order.push_back((self.latest_seconds, id));
         Ok(())
     }
 
-    /// Returns whether the cache cannot accept another id at `now`.
-    pub fn is_full(&self, now: i64) -> bool {
-        let now = self.latest_seconds.max(now);
-        let expired = self
-            .expiry_order
-            .partition_point(|(inserted_at, _)| inserted_at.saturating_add(self.window_seconds) < now);
-        self.expiry_order.len() - expired >= self.capacity
+    /// Returns whether the cache cannot accept another id at this time, in seconds since 1970.
+    pub fn is_full(&self, now_seconds: i64) -> bool {
+        let latest_seconds = self.latest_seconds.max(now_seconds);
+        let expired_count = self.insertion_order.partition_point(|(inserted_at, _)| {
+            inserted_at.saturating_add(self.window_seconds) < latest_seconds
+        });
+        self.insertion_order.len() - expired_count >= self.capacity
     }
 
     /// Returns the number of cached ids.
@@ -183,7 +186,7 @@ impl ReplayCache {
     }
 }
 
-/// Returns half a hash of the id. It has a fixed size, whereas the peer chooses the length of the id.
+/// Returns the first half of the id's hash. It is stored instead of the id, because the peer chooses the id's length.
 fn fingerprint(jti: &str) -> [u8; 16] {
     let mut half = [0; 16];
     half.copy_from_slice(&Digest::of(jti.as_bytes()).as_bytes()[..16]);

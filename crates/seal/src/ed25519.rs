@@ -54,8 +54,8 @@ impl VerifyingKey {
     /// Decodes a key. Returns `None` unless the bytes are the canonical 32-byte encoding of a point that is not weak.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let key = ed25519_dalek::VerifyingKey::from_bytes(bytes.try_into().ok()?).ok()?;
-        // RFC 8032 §5.1.3 rejects a y coordinate that is not below p. The crate accepts it, which would give the point two
-        // encodings.
+        // RFC 8032 §5.1.3 rejects a y coordinate that is not below p. `ed25519-dalek` accepts it, which would give the
+        // point two encodings.
         let is_canonical = key.to_edwards().compress().as_bytes() == key.as_bytes();
         (is_canonical && !key.is_weak()).then_some(Self(key))
     }

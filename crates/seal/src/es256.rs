@@ -62,7 +62,7 @@ impl SigningKey {
         let mut secret = Zeroizing::new([0; 32]);
         loop {
             random.fill(secret.as_mut());
-            // Fewer than one number in 2^31 is unusable.
+            // Fewer than one in 2^31 random numbers is unusable.
             if let Some(key) = Self::from_secret(&secret) {
                 return key;
             }

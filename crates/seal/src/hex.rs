@@ -4,12 +4,12 @@ use std::fmt;
 
 use data_encoding::HEXLOWER;
 
-pub(crate) fn write(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
+pub(crate) fn encode(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
     fmt::Display::fmt(&HEXLOWER.encode_display(bytes), f)
 }
 
 /// Decodes exactly `N` bytes. Rejects capital letters, so that each value has only one text form.
-pub(crate) fn read<const N: usize>(text: &str) -> Option<[u8; N]> {
+pub(crate) fn decode<const N: usize>(text: &str) -> Option<[u8; N]> {
     let mut bytes = [0; N];
     if text.len() != 2 * N {
         return None;
@@ -18,7 +18,8 @@ pub(crate) fn read<const N: usize>(text: &str) -> Option<[u8; N]> {
     Some(bytes)
 }
 
-/// Implements construction, parsing and formatting for a newtype of `$length` bytes: a prefix, then hexadecimal digits.
+/// Implements construction, parsing and formatting for a newtype of `$length` bytes. Its text form is the prefix and
+/// hexadecimal digits.
 macro_rules! hex_newtype {
     ($name:ident, $length:literal, $prefix:literal) => {
         impl $name {
@@ -29,7 +30,7 @@ macro_rules! hex_newtype {
 
             /// Parses the text form. Returns `None` for anything else.
             pub fn parse(text: &str) -> Option<Self> {
-                crate::hex::read(text.strip_prefix($prefix)?).map(Self)
+                crate::hex::decode(text.strip_prefix($prefix)?).map(Self)
             }
 
             /// Returns the bytes.
@@ -41,7 +42,7 @@ macro_rules! hex_newtype {
         impl std::fmt::Display for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str($prefix)?;
-                crate::hex::write(f, &self.0)
+                crate::hex::encode(f, &self.0)
             }
         }
 
@@ -60,9 +61,9 @@ mod tests {
 
     #[test]
     fn each_value_has_one_hex_text() {
-        assert_eq!(read("00ff"), Some([0, 255]));
+        assert_eq!(decode("00ff"), Some([0, 255]));
         for wrong in ["00f", "00ff0", "00FF", "0 ff", "00fg", "00é", ""] {
-            assert_eq!(read::<2>(wrong), None, "{wrong}");
+            assert_eq!(decode::<2>(wrong), None, "{wrong}");
         }
     }
 }

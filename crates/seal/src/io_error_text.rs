@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn descriptions_contain_no_os_error_number() {
+    fn descriptions_omit_the_os_error_number_and_custom_messages_are_unchanged() {
         for number in 1..134 {
             let text = describe_io_error(&Error::from_raw_os_error(number));
             assert!(!text.contains("os error") && !text.is_empty(), "{number}: {text}");

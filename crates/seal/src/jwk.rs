@@ -20,7 +20,7 @@ pub enum Jwk {
 #[non_exhaustive]
 pub enum JwkError {
     /// The value is not an object, or a member is missing or not a string.
-    #[error("must be an object with the strings kty, crv and x")]
+    #[error("must be an object with the strings kty, crv and x, and y for a P-256 key")]
     Malformed,
     /// The key is neither an Ed25519 nor a P-256 key.
     #[error("must be an Ed25519 key (OKP) or a P-256 key (EC)")]
@@ -42,9 +42,10 @@ impl Jwk {
         if value.member("d").is_some() {
             return Err(JwkError::ContainsSecret);
         }
-        let text = |name| value.member(name).and_then(|member| member.text()).ok_or(JwkError::Malformed);
-        let decode_coordinate = |name| base64url::decode(&text(name)?).ok_or(JwkError::InvalidPoint);
-        match (text("kty")?.as_ref(), text("crv")?.as_ref()) {
+        let text_member =
+            |name| value.member(name).and_then(|member| member.text()).ok_or(JwkError::Malformed);
+        let decode_coordinate = |name| base64url::decode(&text_member(name)?).ok_or(JwkError::InvalidPoint);
+        match (text_member("kty")?.as_ref(), text_member("crv")?.as_ref()) {
             ("OKP", "Ed25519") => {
                 ed25519::VerifyingKey::from_bytes(&decode_coordinate("x")?).map(Self::Ed25519)
             }

@@ -46,18 +46,19 @@ pub struct JwsHeader<'h> {
     pub include_jwk: bool,
 }
 
-/// Why a token does not verify.
+/// Why a token could not be signed or verified.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum JwsError {
-    /// The token does not have three base64url parts, or the header is not a JSON object.
+    /// The token does not have three base64url parts, or the header is not a valid JSON object.
+    /// A header with a duplicate name is not valid.
     #[error("must be a compact JWS: three base64url parts, the first a JSON object")]
     Malformed,
     /// The header names an algorithm other than the key's. `none`, HMAC and RSA are never accepted.
     #[error("has the algorithm {0:?}, which does not match the key")]
     WrongAlgorithm(String),
-    /// The header requires an extension (`crit`) that is not supported.
-    #[error("has a critical header (crit) that is not supported")]
+    /// The header has the member `crit`. It requires extensions, and none are supported.
+    #[error("has the header member crit, which is not supported")]
     UnsupportedCritical,
     /// The header's `jwk` is not a usable key.
     #[error("has a key (jwk) that {0}")]
@@ -141,10 +142,10 @@ pub fn verify(token: &str, key: &Jwk) -> Result<VerifiedToken, JwsError> {
     if payload.is_empty() {
         return Err(JwsError::PayloadPlacement);
     }
-    let mut verified = read_header(header, key)?;
-    verified.payload = base64url::decode(payload).ok_or(JwsError::Malformed)?;
+    let mut contents = read_header(header, key)?;
+    contents.payload = base64url::decode(payload).ok_or(JwsError::Malformed)?;
     verify_signature(rest.as_bytes(), signature, key)?;
-    Ok(verified)
+    Ok(contents)
 }
 
 /// Verifies `header..signature` over a payload that arrived separately.
@@ -154,11 +155,11 @@ pub fn verify_detached(token: &str, payload: &[u8], key: &Jwk) -> Result<Verifie
     if !embedded.is_empty() {
         return Err(JwsError::PayloadPlacement);
     }
-    let verified = read_header(header, key)?;
+    let contents = read_header(header, key)?;
     let mut input = rest.to_owned();
     base64url::encode_to(&mut input, payload);
     verify_signature(input.as_bytes(), signature, key)?;
-    Ok(verified)
+    Ok(contents)
 }
 
 fn verify_signature(input: &[u8], signature: &str, key: &Jwk) -> Result<(), JwsError> {
@@ -171,6 +172,7 @@ fn verify_signature(input: &[u8], signature: &str, key: &Jwk) -> Result<(), JwsE
     if is_valid { Ok(()) } else { Err(JwsError::InvalidSignature) }
 }
 
+/// Reads the header. The caller must add the payload and verify the signature.
 fn read_header(part: &str, key: &Jwk) -> Result<VerifiedToken, JwsError> {
     let bytes = base64url::decode(part).ok_or(JwsError::Malformed)?;
     let text = std::str::from_utf8(&bytes).map_err(|_| JwsError::Malformed)?;

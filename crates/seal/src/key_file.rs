@@ -72,8 +72,8 @@ mod tests {
         let path = folder.path().join("key");
         let (one, other) = (SigningKey::generate(&mut SystemRandom), SigningKey::generate(&mut SystemRandom));
         let (one, other) = (super::to_json(&one), super::to_json(&other));
-        let secret = |text: &str| text[text.find("\"d\"").unwrap()..].to_owned();
-        let mixed = one.replace(&secret(&one), &secret(&other));
+        let secret_part = |text: &str| text[text.find("\"d\"").unwrap()..].to_owned();
+        let mixed = one.replace(&secret_part(&one), &secret_part(&other));
         for text in
             ["", "{}", "[]", &mixed, &one.replace("P-256", "P-384"), &one.replace("\"EC\"", "\"oct\"")]
         {

@@ -10,6 +10,9 @@ use zeroize::Zeroizing;
 use crate::private_file::{self, KeyFileError};
 use crate::{Random, base64url};
 
+/// Maximum size of a key file, in bytes.
+const MAX_FILE_BYTES: u64 = 64;
+
 /// An HMAC-SHA-256 key.
 ///
 /// ```
@@ -31,7 +34,7 @@ impl MacKey {
 
     /// Loads the key from a file that only its owner can read. Creates the file if it does not exist.
     pub fn load_or_create(path: &Path, random: &mut impl Random) -> Result<Self, KeyFileError> {
-        let text = match private_file::read(path, 64) {
+        let text = match private_file::read(path, MAX_FILE_BYTES) {
             Ok(text) => text,
             Err(KeyFileError::Io(_, error)) if error.kind() == ErrorKind::NotFound => {
                 let mut secret = Zeroizing::new([0; 32]);

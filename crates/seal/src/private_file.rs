@@ -64,7 +64,7 @@ pub(crate) fn create(path: &Path, text: &str) -> Result<(), KeyFileError> {
 /// new content. The new file has the owner of the old one, so that a program that runs as this owner can still read it.
 pub fn replace(path: &Path, text: &str) -> Result<(), KeyFileError> {
     let io_error = |error| KeyFileError::Io(path.to_owned(), error);
-    // The file itself is replaced, not a link to it.
+    // If the path is a symbolic link, the file to which it points is replaced, not the link.
     let path = match std::fs::canonicalize(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_owned(),
         resolved => resolved.map_err(io_error)?,
@@ -72,7 +72,7 @@ pub fn replace(path: &Path, text: &str) -> Result<(), KeyFileError> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".new");
     let temporary = path.with_file_name(name);
-    let write = || {
+    let write_and_rename = || {
         let mut file = open_options().write(true).create(true).truncate(true).open(&temporary)?;
         #[cfg(unix)]
         if let Ok(old) = std::fs::metadata(&path) {
@@ -91,7 +91,7 @@ pub fn replace(path: &Path, text: &str) -> Result<(), KeyFileError> {
         }
         Ok(())
     };
-    write().map_err(io_error)
+    write_and_rename().map_err(io_error)
 }
 
 /// Reads a private file. Fails if anyone but its owner can read or change it. The text is erased from memory when it is

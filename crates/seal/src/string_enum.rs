@@ -23,26 +23,26 @@ macro_rules! string_enum {
     )*};
     (
         $(#[$doc:meta])*
-        $visible:vis enum $name:ident { $($(#[$about:meta])* $value:ident $string:literal,)* }
+        $visibility:vis enum $name:ident { $($(#[$value_doc:meta])* $value:ident $string:literal,)* }
     ) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        $visible enum $name {
-            $($(#[$about])* $value,)*
+        $visibility enum $name {
+            $($(#[$value_doc])* $value,)*
         }
 
         #[allow(dead_code, reason = "a private enum may use only some of these")]
         impl $name {
             /// All values, in declaration order.
-            $visible const ALL: [Self; [$($string),*].len()] = [$(Self::$value),*];
+            $visibility const ALL: [Self; [$($string),*].len()] = [$(Self::$value),*];
 
             /// Returns the string form of this value.
-            $visible fn as_str(self) -> &'static str {
+            $visibility fn as_str(self) -> &'static str {
                 match self { $(Self::$value => $string,)* }
             }
 
             /// Returns the value with this string form.
-            $visible fn parse(text: &str) -> Option<Self> {
+            $visibility fn parse(text: &str) -> Option<Self> {
                 Self::ALL.into_iter().find(|value| value.as_str() == text)
             }
         }

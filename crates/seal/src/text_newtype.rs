@@ -1,4 +1,5 @@
-/// Implements `as_str`, `AsRef<str>`, `Display` and `Debug` for a newtype of text. All of them give only the text.
+/// Implements `as_str`, `AsRef<str>`, `Display` and `Debug` for a newtype of text. All of them give the text alone, without
+/// quotes or the name of the type.
 ///
 /// ```
 /// struct Name(Box<str>);

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::UnixMillis;
 
-/// An RFC 3339 timestamp that preserves its notation, which is its offset and up to nine fraction digits.
+/// An RFC 3339 timestamp that preserves its notation: its offset, up to nine fraction digits, and the case of `T` and `Z`.
 ///
 /// [`Timestamp::cmp_instant`] compares points in time, regardless of the offsets. `==` also compares the notation.
 ///
@@ -23,7 +23,7 @@ use crate::UnixMillis;
 pub struct Timestamp {
     /// Seconds since 1970-01-01T00:00:00Z. A leap second counts as the second before it.
     seconds: i64,
-    /// Nanoseconds within that second. Values from 1,000,000,000 mark a leap second.
+    /// Nanoseconds within that second. A value of 1,000,000,000 or more marks a leap second.
     nanos: u32,
     fraction_digits: u8,
     offset: Offset,
@@ -70,18 +70,18 @@ impl Timestamp {
         Ok(parsed)
     }
 
-    /// Parses any RFC 3339 timestamp. Replies may contain any of them (§6.3.1, C-A6), and receivers must accept all. A
+    /// Parses a timestamp in any RFC 3339 form. Replies and received events may use any of these forms (§6.3.1, C-A6). A
     /// fraction may have any number of digits; digits after the ninth are dropped.
     pub fn parse_rfc3339(text: &str) -> Result<Self, TimestampError> {
         let bytes = text.as_bytes();
-        let [year @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _] =
-            bytes.get(..19).ok_or(TimestampError::Malformed)?
-        else {
+        if bytes.len() < 19 {
             return Err(TimestampError::Malformed);
-        };
-        let year = i64::from(parse_digits(year)?);
-        let marks = [(4, b'-'), (7, b'-'), (13, b':'), (16, b':')];
-        if marks.iter().any(|(at, mark)| bytes[*at] != *mark) || !matches!(bytes[10], b'T' | b't') {
+        }
+        let year = i64::from(parse_digits(&bytes[..4])?);
+        let separators = [(4, b'-'), (7, b'-'), (13, b':'), (16, b':')];
+        if separators.iter().any(|(at, separator)| bytes[*at] != *separator)
+            || !matches!(bytes[10], b'T' | b't')
+        {
             return Err(TimestampError::Malformed);
         }
         let month = parse_digits(&bytes[5..7])?;
@@ -91,14 +91,15 @@ impl Timestamp {
         let second = parse_digits(&bytes[17..19])?;
         let mut rest = &bytes[19..];
         let mut nanos = 0;
-        let mut digits = 0;
+        let mut fraction_digits = 0;
         if let Some(fraction) = rest.strip_prefix(b".") {
             let digit_count = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
             if digit_count == 0 {
                 return Err(TimestampError::Malformed);
             }
-            digits = digit_count.min(9);
-            nanos = parse_digits(&fraction[..digits])? * 10_u32.pow(9 - u32::try_from(digits).unwrap_or(9));
+            fraction_digits = digit_count.min(9);
+            let scale = 10_u32.pow(9 - u32::try_from(fraction_digits).unwrap_or(9));
+            nanos = parse_digits(&fraction[..fraction_digits])? * scale;
             rest = &fraction[digit_count..];
         }
         let offset = match rest {
@@ -109,11 +110,11 @@ impl Timestamp {
                 if hours > 23 || minutes > 59 {
                     return Err(TimestampError::NoSuchTime);
                 }
-                let total = i16::try_from(hours * 60 + minutes).unwrap_or(0);
-                match (sign, total) {
+                let total_minutes = i16::try_from(hours * 60 + minutes).unwrap_or(0);
+                match (sign, total_minutes) {
                     (b'-', 0) => Offset::Unknown,
-                    (b'-', total) => Offset::Minutes(-total),
-                    (_, total) => Offset::Minutes(total),
+                    (b'-', _) => Offset::Minutes(-total_minutes),
+                    _ => Offset::Minutes(total_minutes),
                 }
             }
             _ => return Err(TimestampError::Malformed),
@@ -135,8 +136,8 @@ impl Timestamp {
             }
             nanos += 1_000_000_000;
         }
-        let digits = u8::try_from(digits).unwrap_or(9);
-        Ok(Self { seconds, nanos, fraction_digits: digits, offset, has_lower_case_t: bytes[10] == b't' })
+        let fraction_digits = u8::try_from(fraction_digits).unwrap_or(9);
+        Ok(Self { seconds, nanos, fraction_digits, offset, has_lower_case_t: bytes[10] == b't' })
     }
 
     /// Creates a timestamp in UTC with three fraction digits, the form that §3.2.5 recommends. Returns `None` before the
@@ -188,10 +189,10 @@ impl fmt::Display for Timestamp {
         let local = self.seconds + self.offset.minutes() * 60;
         let (year, month, day) = date_from_days(local.div_euclid(86_400));
         let second_of_day = local.rem_euclid(86_400);
-        let leap = self.nanos >= 1_000_000_000;
+        let is_leap_second = self.nanos >= 1_000_000_000;
         let t = if self.has_lower_case_t { b't' } else { b'T' };
         let (hour, minute, second) =
-            (second_of_day / 3600, second_of_day / 60 % 60, second_of_day % 60 + i64::from(leap));
+            (second_of_day / 3600, second_of_day / 60 % 60, second_of_day % 60 + i64::from(is_leap_second));
         // Formatted by hand, because every event contains timestamps and `write!` is many times slower.
         let mut text = *b"0000-00-00T00:00:00.000000000";
         write_padded(&mut text[0..4], year);
@@ -248,26 +249,29 @@ fn days_in_month(year: i64, month: u32) -> u32 {
     }
 }
 
-/// Returns the days since 1970-01-01, counting 400-year cycles from 1 March of the year 0.
+/// Returns the days since 1970-01-01. Counts from 0000-03-01, which is 719,468 days earlier, in cycles of 400 years. A year
+/// starts on 1 March here, so that a leap day is the last day of its year.
 fn days_from_epoch(year: i64, month: u32, day: u32) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let cycle = year.div_euclid(400);
-    let day_of_cycle = year.rem_euclid(400);
+    let year_of_cycle = year.rem_euclid(400);
     let day_of_year =
         (153 * (i64::from(month) + if month > 2 { -3 } else { 9 }) + 2) / 5 + i64::from(day) - 1;
-    cycle * 146_097 + day_of_cycle * 365 + day_of_cycle / 4 - day_of_cycle / 100 + day_of_year - 719_468
+    cycle * 146_097 + year_of_cycle * 365 + year_of_cycle / 4 - year_of_cycle / 100 + day_of_year - 719_468
 }
 
+/// Returns the year, month and day. The inverse of [`days_from_epoch`].
 fn date_from_days(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let cycle = days.div_euclid(146_097);
     let day_of_cycle = days.rem_euclid(146_097);
-    let year = (day_of_cycle - day_of_cycle / 1460 + day_of_cycle / 36_524 - day_of_cycle / 146_096) / 365;
-    let day_of_year = day_of_cycle - (365 * year + year / 4 - year / 100);
+    let year_of_cycle =
+        (day_of_cycle - day_of_cycle / 1460 + day_of_cycle / 36_524 - day_of_cycle / 146_096) / 365;
+    let day_of_year = day_of_cycle - (365 * year_of_cycle + year_of_cycle / 4 - year_of_cycle / 100);
     let shifted_month = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
     let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    (cycle * 400 + year + i64::from(month <= 2), month, day)
+    (cycle * 400 + year_of_cycle + i64::from(month <= 2), month, day)
 }
 
 /// The years with leap seconds, and whether there was one at the end of June and at the end of December.
@@ -300,11 +304,11 @@ const LEAP_SECONDS: [(i64, bool, bool); 26] = [
     (2016, false, true),
 ];
 
-/// Returns whether a leap second followed `seconds`, which is a second :59.
+/// Returns whether a leap second followed this second.
 fn is_leap_second(seconds: i64) -> bool {
     let (year, month, day) = date_from_days(seconds.div_euclid(86_400));
-    let at_midnight = seconds.rem_euclid(86_400) == 86_399;
-    at_midnight
+    let is_last_of_day = seconds.rem_euclid(86_400) == 86_399;
+    is_last_of_day
         && LEAP_SECONDS.iter().any(|(leap_year, june, december)| {
             *leap_year == year && (*june && (month, day) == (6, 30) || *december && (month, day) == (12, 31))
         })
@@ -332,8 +336,9 @@ mod tests {
         for text in ["2026-05-24t14:22:11.3z", "2026-05-24T14:22:11.123456789Z"] {
             assert_eq!(Timestamp::parse_rfc3339(text).expect(text).to_string(), text);
         }
-        let fine = Timestamp::parse_rfc3339("2026-05-24T14:22:11.1234567899Z").expect("any precision (C-A6)");
-        assert_eq!(fine.to_string(), "2026-05-24T14:22:11.123456789Z");
+        let precise =
+            Timestamp::parse_rfc3339("2026-05-24T14:22:11.1234567899Z").expect("any precision (C-A6)");
+        assert_eq!(precise.to_string(), "2026-05-24T14:22:11.123456789Z");
     }
 
     #[test]

@@ -14,7 +14,7 @@ fn key_path() -> (TempDir, PathBuf) {
     (folder, path)
 }
 
-/// Writes a key file that only its owner can read, and loads it.
+/// Writes this content to a key file that only its owner can read, and loads it.
 fn load(content: &[u8]) -> Result<AgentKeys, KeyFileError> {
     let (_folder, path) = key_path();
     fs::write(&path, content).unwrap();
@@ -58,8 +58,8 @@ fn loaded_keys_sign_like_the_saved_keys() {
     let loaded = AgentKeys::load(&path).unwrap();
     assert!(are_same_keys(&keys, &loaded));
     assert_eq!(loaded.signing.sign(b"m"), keys.signing.sign(b"m"));
-    let proof = loaded.dpop.sign(b"m").unwrap();
-    assert!(keys.dpop.verifying_key().verify(b"m", &proof));
+    let signature = loaded.dpop.sign(b"m").unwrap();
+    assert!(keys.dpop.verifying_key().verify(b"m", &signature));
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn generated_keys_differ() {
 
 #[test]
 fn the_same_random_bytes_give_the_same_keys() {
-    let keys = || {
+    let generate = || {
         let mut next = 0;
         AgentKeys::generate(&mut |bytes: &mut [u8]| {
             for byte in bytes {
@@ -79,13 +79,15 @@ fn the_same_random_bytes_give_the_same_keys() {
             }
         })
     };
-    assert!(are_same_keys(&keys(), &keys()));
+    assert!(are_same_keys(&generate(), &generate()));
 }
 
 #[test]
 fn the_file_is_a_set_of_two_secret_jwks() {
     let (keys, file) = valid_keys();
-    let [ed25519, p256] = &file["keys"].as_array().unwrap()[..] else { panic!("two keys, not {file}") };
+    let [ed25519, p256] = &file["keys"].as_array().unwrap()[..] else {
+        panic!("there must be two keys: {file}")
+    };
     let (x, y) = keys.dpop.verifying_key().coordinates();
     assert_eq!(
         (&ed25519["kty"], &ed25519["crv"], &ed25519["x"]),
@@ -105,7 +107,7 @@ fn the_file_is_a_set_of_two_secret_jwks() {
 }
 
 #[test]
-fn key_order_and_unknown_members_do_not_matter() {
+fn key_order_and_unknown_keys_and_members_do_not_matter() {
     let (keys, mut file) = valid_keys();
     file["keys"].as_array_mut().unwrap().reverse();
     file["keys"][0]["kid"] = json!("one");
@@ -206,7 +208,7 @@ fn an_oversized_file_is_refused() {
     for long in [
         format!("{text:<4097}"),
         format!("{text:<60000}"),
-        // The text after the limit makes this invalid JSON, so the file must not be truncated.
+        // The text before the limit is valid. It must not be used without the rest of the file.
         format!("{text:<5000}garbage"),
         format!("{text:>5000}"),
         format!("{{\"pad\":\"{}\",{}", "x".repeat(5000), &text[1..]),
@@ -221,7 +223,7 @@ fn each_key_must_be_present_exactly_once() {
     for index in 0..2 {
         assert!(
             matches!(load_damaged(|keys| drop(keys.remove(index))), Err(KeyFileError::NotAgentKeys(_))),
-            "without {index}"
+            "without key {index}"
         );
         assert!(
             matches!(load_damaged(|keys| keys.push(keys[index].clone())), Err(KeyFileError::NotAgentKeys(_))),
@@ -230,8 +232,8 @@ fn each_key_must_be_present_exactly_once() {
     }
     let (_, other) = valid_keys();
     for index in 0..2 {
-        let two = load_damaged(|keys| keys.push(other["keys"][index].clone()));
-        assert!(matches!(two, Err(KeyFileError::NotAgentKeys(_))), "two different keys {index}");
+        let result = load_damaged(|keys| keys.push(other["keys"][index].clone()));
+        assert!(matches!(result, Err(KeyFileError::NotAgentKeys(_))), "two different keys {index}");
     }
 }
 

@@ -5,7 +5,7 @@ mod reference;
 
 use proptest::prelude::*;
 use random_spelling::spell_randomly;
-use reference::{canonicalize_slowly, reference_number, remove_member};
+use reference::{canonicalize_slowly, format_number_slowly, remove_member};
 use seal::json::Tape;
 use seal::{CanonicalError, CanonicalJson, CanonicalWriter, canonicalize, format_number};
 use serde_json::{Map, Value};
@@ -16,7 +16,7 @@ fn canonical_form(text: &str) -> Result<String, CanonicalError> {
     canonicalize(&Tape::default().read(text).expect(text).root())
 }
 
-fn write_marked(text: &str, excluded: &[&[&str]], marked_path: &[&str]) -> CanonicalJson {
+fn write_canonical(text: &str, excluded: &[&[&str]], marked_path: &[&str]) -> CanonicalJson {
     CanonicalWriter::default()
         .write(&Tape::default().read(text).expect(text).root(), excluded, marked_path)
         .expect(text)
@@ -57,7 +57,7 @@ fn the_numbers_of_appendix_b_are_printed_as_published() {
     for (bits, expected) in NUMBERS {
         assert_eq!(format_number(f64::from_bits(bits)).as_deref(), expected, "{bits:016x}");
         if let Some(expected) = expected {
-            assert_eq!(reference_number(f64::from_bits(bits)), expected, "the reference, {bits:016x}");
+            assert_eq!(format_number_slowly(f64::from_bits(bits)), expected, "the reference, {bits:016x}");
         }
     }
     assert_eq!(format_number(f64::NEG_INFINITY), None);
@@ -77,7 +77,7 @@ fn a_tie_between_two_shortest_decimals_is_resolved_to_the_even_one() {
     ] {
         let value: f64 = exact.parse().unwrap();
         assert_eq!(format_number(value).as_deref(), Some(expected), "{exact}");
-        assert_eq!(reference_number(value), expected, "the reference, {exact}");
+        assert_eq!(format_number_slowly(value), expected, "the reference, {exact}");
         assert_eq!(canonical_form(exact).as_deref(), Ok(expected));
     }
 }
@@ -150,7 +150,7 @@ fn only_required_escapes_are_written() {
         assert_eq!(canonical_form(&format!("\"{escaped}\"")).unwrap(), format!("\"{plain}\""));
     }
     assert_eq!(canonical_form(r#""\"\\\/""#).unwrap(), r#""\"\\/""#);
-    // Composed and decomposed letters stay as they are (§3.1).
+    // Composed and decomposed letters stay as they are (RFC 8785 §3.1).
     assert_eq!(canonical_form("\"\u{e5} a\u{30a}\"").unwrap(), "\"\u{e5} a\u{30a}\"");
 }
 
@@ -231,7 +231,7 @@ fn duplicate_keys_are_refused_in_any_spelling() {
 
 #[test]
 fn a_lone_surrogate_is_refused_in_values_and_keys() {
-    for half in [
+    for text in [
         r#""\ud800""#,
         r#""\udc00""#,
         r#""\uDFFF x""#,
@@ -243,18 +243,18 @@ fn a_lone_surrogate_is_refused_in_values_and_keys() {
         r#""\ud83d\\ude00""#,
         r#""\ud83d ude00""#,
     ] {
-        assert_eq!(canonical_form(half), Err(CanonicalError::LoneSurrogate(half.to_owned())));
+        assert_eq!(canonical_form(text), Err(CanonicalError::LoneSurrogate(text.to_owned())));
         assert_eq!(
-            canonical_form(&format!("[1,{half}]")),
-            Err(CanonicalError::LoneSurrogate(half.to_owned()))
+            canonical_form(&format!("[1,{text}]")),
+            Err(CanonicalError::LoneSurrogate(text.to_owned()))
         );
         assert_eq!(
-            canonical_form(&format!("{{{half}:1}}")),
-            Err(CanonicalError::LoneSurrogate(half.to_owned()))
+            canonical_form(&format!("{{{text}:1}}")),
+            Err(CanonicalError::LoneSurrogate(text.to_owned()))
         );
         assert_eq!(
-            canonical_form(&format!("{{\"a\":{half}}}")),
-            Err(CanonicalError::LoneSurrogate(half.to_owned()))
+            canonical_form(&format!("{{\"a\":{text}}}")),
+            Err(CanonicalError::LoneSurrogate(text.to_owned()))
         );
     }
     assert_eq!(canonical_form(r#""\\ud800 \ud83d\ude00""#).unwrap(), r#""\\ud800 😀""#);
@@ -272,14 +272,14 @@ fn a_member_is_excluded_only_at_its_path() {
         (&["x", "x"], r#"{"a":{"b":{"x":3},"x":2},"b":{"x":5},"c":[{"x":4}],"x":1}"#),
         (&[], r#"{"a":{"b":{"x":3},"x":2},"b":{"x":5},"c":[{"x":4}],"x":1}"#),
     ] {
-        assert_eq!(write_marked(text, &[path], &[]).text, expected, "{path:?}");
+        assert_eq!(write_canonical(text, &[path], &[]).text, expected, "{path:?}");
     }
-    assert_eq!(write_marked(text, &[&["x"], &["a"], &["b"], &["c"]], &[]).text, "{}");
+    assert_eq!(write_canonical(text, &[&["x"], &["a"], &["b"], &["c"]], &[]).text, "{}");
     // Paths match decoded keys, not their spellings.
-    assert_eq!(write_marked(r#"{"\u0061":{"\"":1}}"#, &[&["a", "\""]], &[]).text, r#"{"a":{}}"#);
+    assert_eq!(write_canonical(r#"{"\u0061":{"\"":1}}"#, &[&["a", "\""]], &[]).text, r#"{"a":{}}"#);
     // Paths do not match inside arrays.
     assert_eq!(
-        write_marked(r#"[{"a":1}]"#, &[&["a"]], &["a"]),
+        write_canonical(r#"[{"a":1}]"#, &[&["a"]], &["a"]),
         CanonicalJson { text: r#"[{"a":1}]"#.into(), marked_range: None }
     );
 }
@@ -295,7 +295,7 @@ fn a_reused_writer_keeps_no_state() {
     assert!(writer.write(&tape.read(r#"{"a":{"b":1,"b":2}}"#).unwrap().root(), &[], &["a", "b"]).is_err());
     let short = writer.write(&tape.read(r#"{"b":1}"#).unwrap().root(), &[], &["a", "b"]).unwrap();
     assert_eq!(short, CanonicalJson { text: r#"{"b":1}"#.into(), marked_range: None });
-    assert_eq!(short.without_marked(), ["", r#"{"b":1}"#]);
+    assert_eq!(short.without_marked_member(), ["", r#"{"b":1}"#]);
 }
 
 /// Generates characters whose UTF-8 and UTF-16 orders differ, or that need escapes.
@@ -328,7 +328,7 @@ fn double() -> impl Strategy<Value = f64> {
     .prop_filter("JSON has finite numbers only", |value| value.is_finite())
 }
 
-/// Returns the double that is `steps` representable values away.
+/// Returns the double that is `steps` doubles after `value`.
 fn step(value: f64, steps: i64) -> f64 {
     f64::from_bits(value.to_bits().saturating_add_signed(steps))
 }
@@ -343,14 +343,14 @@ fn number() -> impl Strategy<Value = Value> {
 
 fn json() -> impl Strategy<Value = Value> {
     // Doubles that would be written as an integer beyond 2^53 have no canonical form. Another test covers them.
-    let has_form = |value: &Value| {
-        let size = value.as_f64().unwrap_or_default().abs();
-        size <= 9_007_199_254_740_992.0 || size >= 1e21
+    let has_canonical_form = |value: &Value| {
+        let magnitude = value.as_f64().unwrap_or_default().abs();
+        magnitude <= 9_007_199_254_740_992.0 || magnitude >= 1e21
     };
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::Bool),
-        number().prop_filter("has a canonical form", has_form),
+        number().prop_filter("has a canonical form", has_canonical_form),
         text().prop_map(Value::String),
     ];
     leaf.prop_recursive(4, 40, 6, |inner| {
@@ -382,7 +382,7 @@ fn path() -> impl Strategy<Value = Vec<String>> {
     proptest::collection::vec(key(), 0..4)
 }
 
-fn borrowed(path: &[String]) -> Vec<&str> {
+fn as_strs(path: &[String]) -> Vec<&str> {
     path.iter().map(String::as_str).collect()
 }
 
@@ -392,13 +392,13 @@ proptest! {
     #[test]
     fn a_formatted_double_is_short_and_parses_back(value in double()) {
         let text = format_number(value).unwrap();
-        let back: f64 = text.parse().unwrap();
+        let reparsed: f64 = text.parse().unwrap();
         // -0 is formatted as 0. Adding 0.0 makes the two equal.
-        prop_assert_eq!((back + 0.0).to_bits(), (value + 0.0).to_bits(), "{} is not {:e}", text, value);
-        prop_assert!(back != 0.0 || text == "0", "{}", text);
+        prop_assert_eq!((reparsed + 0.0).to_bits(), (value + 0.0).to_bits(), "{} is not {:e}", text, value);
+        prop_assert!(reparsed != 0.0 || text == "0", "{}", text);
         // 17 digits after "-0.00000", as in the second to last row of appendix B.
         prop_assert!(text.len() <= 25, "{}", text);
-        prop_assert_eq!(text, reference_number(value));
+        prop_assert_eq!(text, format_number_slowly(value));
     }
 }
 
@@ -434,8 +434,8 @@ proptest! {
     fn the_canonical_form_preserves_strings_and_keys(value in json(), choices in proptest::collection::vec(any::<u8>(), 1..99)) {
         // Another parser must find the same strings and keys. The numbers that it parses may differ in the last digit.
         let once = canonical_form(&spell_randomly(&value, &choices)).unwrap();
-        let back: Value = serde_json::from_str(&once).unwrap();
-        prop_assert_eq!(structure(&back), structure(&value));
+        let reparsed: Value = serde_json::from_str(&once).unwrap();
+        prop_assert_eq!(describe_structure(&reparsed), describe_structure(&value));
     }
 
     #[test]
@@ -446,36 +446,38 @@ proptest! {
         marked_path in path(),
     ) {
         let text = spell_randomly(&value, &choices);
-        let paths: Vec<Vec<&str>> = excluded.iter().map(|path| borrowed(path)).collect();
+        let paths: Vec<Vec<&str>> = excluded.iter().map(|path| as_strs(path)).collect();
         let mut paths: Vec<&[&str]> = paths.iter().map(Vec::as_slice).collect();
-        let marked_path = borrowed(&marked_path);
+        let marked_path = as_strs(&marked_path);
 
         let mut expected = value.clone();
         for path in &paths {
             remove_member(&mut expected, path);
         }
-        let marked = write_marked(&text, &paths, &marked_path);
+        let marked = write_canonical(&text, &paths, &marked_path);
         prop_assert_eq!(&marked.text, &canonicalize_slowly(&expected));
-        prop_assert_eq!(&write_marked(&text, &paths, &[]).text, &marked.text);
+        prop_assert_eq!(&write_canonical(&text, &paths, &[]).text, &marked.text);
 
-        let found = remove_member(&mut expected, &marked_path);
-        prop_assert_eq!(marked.without_marked().concat(), canonicalize_slowly(&expected), "{:?} of {}", marked_path, marked.text);
-        prop_assert_eq!(marked.marked_range.is_some(), found);
+        let was_present = remove_member(&mut expected, &marked_path);
+        prop_assert_eq!(marked.without_marked_member().concat(), canonicalize_slowly(&expected), "{:?} of {}", marked_path, marked.text);
+        prop_assert_eq!(marked.marked_range.is_some(), was_present);
         paths.push(&marked_path);
-        let cut = write_marked(&text, &paths, &marked_path);
+        let cut = write_canonical(&text, &paths, &marked_path);
         prop_assert_eq!(&cut.text, &canonicalize_slowly(&expected));
         prop_assert_eq!(cut.marked_range, None);
     }
 }
 
 /// Formats a value in a fixed member order, with a placeholder for numbers.
-fn structure(value: &Value) -> String {
+fn describe_structure(value: &Value) -> String {
     match value {
         Value::Number(_) => "#".to_owned(),
-        Value::Array(items) => format!("[{}]", items.iter().map(structure).collect::<Vec<_>>().join(",")),
+        Value::Array(items) => {
+            format!("[{}]", items.iter().map(describe_structure).collect::<Vec<_>>().join(","))
+        }
         Value::Object(members) => {
             let mut all: Vec<_> =
-                members.iter().map(|(key, value)| format!("{key:?}:{}", structure(value))).collect();
+                members.iter().map(|(key, value)| format!("{key:?}:{}", describe_structure(value))).collect();
             all.sort();
             format!("{{{}}}", all.join(","))
         }

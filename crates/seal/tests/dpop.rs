@@ -54,15 +54,17 @@ fn sign_raw(key: &SigningKey, header: &str, claims: &[u8]) -> String {
     format!("{input}.{signature}")
 }
 
-fn jwk(key: &SigningKey) -> String {
+fn jwk_json(key: &SigningKey) -> String {
     Jwk::P256(key.verifying_key().clone()).to_json()
 }
 
+/// Signs a proof with these claims and verifies it.
 fn verify_claims(claims: &[u8]) -> Result<Claims, DpopError> {
-    let header = format!(r#"{{"typ":"dpop+jwt","alg":"ES256","jwk":{}}}"#, jwk(&key()));
+    let header = format!(r#"{{"typ":"dpop+jwt","alg":"ES256","jwk":{}}}"#, jwk_json(&key()));
     verify(&sign_raw(&key(), &header, claims), key().verifying_key())
 }
 
+/// Signs a proof with this header and verifies it.
 fn verify_header(header: &str) -> Result<Claims, DpopError> {
     let claims = br#"{"htm":"m","htu":"u","iat":1,"jti":"j"}"#;
     verify(&sign_raw(&key(), header, claims), key().verifying_key())
@@ -86,7 +88,7 @@ fn the_rfc_9449_proofs_verify_with_their_key() {
         mh: None,
     };
     assert_eq!(verify(RESOURCE_REQUEST_PROOF, &published_key()), Ok(expected));
-    // §6.1 binds a token to this key by its thumbprint.
+    // RFC 9449 §6.1 binds a token to this key by its thumbprint.
     let thumbprint = Jwk::P256(published_key()).thumbprint();
     assert_eq!(thumbprint, "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I");
 }
@@ -118,8 +120,8 @@ fn every_changed_character_is_detected() {
 
 #[test]
 fn a_proof_of_another_key_is_refused() {
-    let stranger = SigningKey::from_secret(&[8; 32]).unwrap();
-    let proof = create_proof(&stranger, &claims()).unwrap();
+    let other_key = SigningKey::from_secret(&[8; 32]).unwrap();
+    let proof = create_proof(&other_key, &claims()).unwrap();
     assert_eq!(
         verify(&proof, key().verifying_key()),
         Err(DpopError::InvalidToken(JwsError::InvalidSignature))
@@ -129,7 +131,7 @@ fn a_proof_of_another_key_is_refused() {
         Err(DpopError::InvalidToken(JwsError::InvalidSignature))
     );
     // The proof is signed with the known key but contains another key, so it proves nothing.
-    let header = format!(r#"{{"typ":"dpop+jwt","alg":"ES256","jwk":{}}}"#, jwk(&stranger));
+    let header = format!(r#"{{"typ":"dpop+jwt","alg":"ES256","jwk":{}}}"#, jwk_json(&other_key));
     assert_eq!(verify_header(&header), Err(DpopError::WrongKey));
 }
 
@@ -148,7 +150,7 @@ fn a_proof_must_contain_its_key() {
 
 #[test]
 fn a_proof_that_contains_a_secret_key_is_refused() {
-    let secret = jwk(&key()).replacen('{', r#"{"d":"BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc","#, 1);
+    let secret = jwk_json(&key()).replacen('{', r#"{"d":"BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc","#, 1);
     let header = format!(r#"{{"typ":"dpop+jwt","alg":"ES256","jwk":{secret}}}"#);
     assert_eq!(
         verify_header(&header),
@@ -158,7 +160,7 @@ fn a_proof_that_contains_a_secret_key_is_refused() {
 
 #[test]
 fn a_wrong_type_is_refused() {
-    let header = |typ: &str| format!(r#"{{{typ}"alg":"ES256","jwk":{}}}"#, jwk(&key()));
+    let header = |typ: &str| format!(r#"{{{typ}"alg":"ES256","jwk":{}}}"#, jwk_json(&key()));
     assert!(verify_header(&header(r#""typ":"dpop+jwt","#)).is_ok());
     for typ in ["", r#""typ":"","#, r#""typ":"JWT","#, r#""typ":"dpop","#, r#""typ":"at+jwt","#] {
         assert_eq!(verify_header(&header(typ)), Err(DpopError::WrongType), "{typ}");
@@ -170,59 +172,63 @@ fn a_wrong_type_is_refused() {
 
 #[test]
 fn every_claim_must_be_present_once_and_valid() {
-    let all = [("htm", "\"m\""), ("htu", "\"u\""), ("iat", "1"), ("jti", "\"j\"")];
-    let text = |members: &[(&str, &str)]| {
+    let valid_claims = [("htm", "\"m\""), ("htu", "\"u\""), ("iat", "1"), ("jti", "\"j\"")];
+    let to_json = |members: &[(&str, &str)]| {
         let members: Vec<_> = members.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
         format!("{{{}}}", members.join(","))
     };
-    assert!(verify_claims(text(&all).as_bytes()).is_ok());
-    for (index, (name, value)) in all.into_iter().enumerate() {
-        let mut missing = all.to_vec();
+    assert!(verify_claims(to_json(&valid_claims).as_bytes()).is_ok());
+    for (index, (name, value)) in valid_claims.into_iter().enumerate() {
+        let mut missing = valid_claims.to_vec();
         missing.remove(index);
-        assert_eq!(verify_claims(text(&missing).as_bytes()), Err(DpopError::InvalidClaim(name)), "no {name}");
+        assert_eq!(
+            verify_claims(to_json(&missing).as_bytes()),
+            Err(DpopError::InvalidClaim(name)),
+            "no {name}"
+        );
         let escaped = format!("\\u{:04x}{}", name.as_bytes()[0], &name[1..]);
         for repeated in [name, &escaped] {
-            let mut duplicated = all.to_vec();
+            let mut duplicated = valid_claims.to_vec();
             duplicated.push((repeated, value));
             assert_eq!(
-                verify_claims(text(&duplicated).as_bytes()),
+                verify_claims(to_json(&duplicated).as_bytes()),
                 Err(DpopError::InvalidClaim(name)),
                 "two {repeated}"
             );
         }
         for wrong in ["null", "true", "\"\"", "[]", "{}", "[1]", "1.5", "1e30", "99999999999999999999"] {
-            let mut other = all.to_vec();
-            other[index].1 = wrong;
+            let mut changed = valid_claims.to_vec();
+            changed[index].1 = wrong;
             assert_eq!(
-                verify_claims(text(&other).as_bytes()),
+                verify_claims(to_json(&changed).as_bytes()),
                 Err(DpopError::InvalidClaim(name)),
                 "{name} {wrong}"
             );
         }
     }
-    let mut other = all.to_vec();
-    other[2].1 = "\"1\"";
-    assert_eq!(verify_claims(text(&other).as_bytes()), Err(DpopError::InvalidClaim("iat")));
+    let mut changed = valid_claims.to_vec();
+    changed[2].1 = "\"1\"";
+    assert_eq!(verify_claims(to_json(&changed).as_bytes()), Err(DpopError::InvalidClaim("iat")));
 }
 
 #[test]
 fn the_hash_of_the_message_is_a_digest_or_absent() {
-    let with =
+    let verify_with_mh =
         |mh: &str| verify_claims(format!(r#"{{"htm":"m","htu":"u","iat":1,"jti":"j"{mh}}}"#).as_bytes());
     let digest = Digest::of(b"m");
-    assert_eq!(with("").unwrap().mh, None);
-    assert_eq!(with(&format!(r#","mh":"{digest}""#)).unwrap().mh, Some(digest));
-    let capital = digest.to_string().replace("sha256:", "").to_uppercase();
+    assert_eq!(verify_with_mh("").unwrap().mh, None);
+    assert_eq!(verify_with_mh(&format!(r#","mh":"{digest}""#)).unwrap().mh, Some(digest));
+    let upper_case_digits = digest.to_string().replace("sha256:", "").to_uppercase();
     for wrong in [
         r#","mh":null"#.to_owned(),
         r#","mh":"""#.to_owned(),
         r#","mh":1"#.to_owned(),
-        format!(r#","mh":"sha256:{capital}""#),
+        format!(r#","mh":"sha256:{upper_case_digits}""#),
         format!(r#","mh":"{digest}0""#),
         format!(r#","mh":"{digest}","mh":"{digest}""#),
         format!(r#","mh":"{digest}","m\u0068":"{digest}""#),
     ] {
-        assert_eq!(with(&wrong), Err(DpopError::InvalidClaim("mh")), "{wrong}");
+        assert_eq!(verify_with_mh(&wrong), Err(DpopError::InvalidClaim("mh")), "{wrong}");
     }
 }
 
@@ -266,7 +272,7 @@ fn a_full_cache_refuses_new_ids_and_keeps_old_ones() {
 fn a_clock_that_goes_back_does_not_expire_ids_early() {
     let mut cache = ReplayCache::new(60, 10);
     assert_eq!(cache.insert("late", 1000), Ok(()));
-    // An id that was inserted while the clock was back stays for a whole window after the latest time.
+    // This id is inserted after the clock went back. It is remembered for a whole window after the latest time.
     assert_eq!(cache.insert("early", 500), Ok(()));
     for now in [500, 561, 1000, 1060, 0] {
         assert_eq!(cache.insert("early", now), Err(ReplayError::Replayed), "{now}");

@@ -87,8 +87,8 @@ const VECTORS: [Rfc8032Vector; 5] = [
     },
 ];
 
-/// All encodings of points whose order divides 8. The first ten have a valid y, some with a superfluous sign for x = 0.
-/// The last four have a y that is not below p. With such a key, one signature is valid for many messages.
+/// All encodings of points whose order divides 8. With such a key, one signature is valid for many messages. The first ten
+/// have a valid y, some with a superfluous sign for x = 0. The last four have a y that is not below p.
 const WEAK_KEYS: [&str; 14] = [
     "0100000000000000000000000000000000000000000000000000000000000000",
     "0100000000000000000000000000000000000000000000000000000000000080",
@@ -135,9 +135,9 @@ fn a_signature_is_valid_only_for_its_own_vector() {
         let public = VerifyingKey::from_bytes(&hex::decode(key.public)).unwrap();
         for message in &VECTORS {
             for signature in &VECTORS {
-                let own = key.name == message.name && key.name == signature.name;
+                let is_own = key.name == message.name && key.name == signature.name;
                 let signature = Signature::from_bytes(hex::decode_array(signature.signature));
-                assert_eq!(public.verify(&hex::decode(message.message), &signature), own, "{}", key.name);
+                assert_eq!(public.verify(&hex::decode(message.message), &signature), is_own, "{}", key.name);
             }
         }
     }
@@ -179,7 +179,7 @@ fn bytes_that_are_not_a_point_are_refused() {
 }
 
 #[test]
-fn a_weak_commitment_is_refused_even_if_the_equation_holds() {
+fn a_weak_r_is_refused_even_if_the_equation_holds() {
     // R is the neutral point and S is k·a, so S·B = R + k·A holds, and RFC 8032 alone would accept the signature.
     let signature = Signature::from_bytes(hex::decode_array(
         "0100000000000000000000000000000000000000000000000000000000000000\
@@ -203,7 +203,7 @@ fn s_must_be_below_the_group_order() {
             carry = sum >> 8;
         }
         if carry > 0 {
-            assert!(times > 14, "S + {times}L fits into 32 bytes");
+            assert!(times > 14, "S + {times}L must fit into 32 bytes");
             return;
         }
         assert!(!key.verify(message, &Signature::from_bytes(bytes)), "S + {times}L");
@@ -274,6 +274,7 @@ fn a_single_capital_digit_is_refused() {
 #[test]
 fn debug_output_hides_the_secret_key() {
     let key = SigningKey::from_seed(&hex::decode_array(VECTORS[0].seed));
+    // The seed starts with 9d 61. 157 is 9d as a decimal.
     let printed = format!("{key:?}");
     assert!(!printed.contains("9d61") && !printed.contains("157"), "{printed}");
 }

@@ -68,8 +68,8 @@ fn only_a_deterministic_key_repeats_a_signature() {
 
 #[test]
 fn a_secret_must_be_above_zero_and_below_the_order() {
-    let mut last: [u8; 32] = hex::decode_array(ORDER);
-    last[31] -= 1;
+    let mut greatest: [u8; 32] = hex::decode_array(ORDER);
+    greatest[31] -= 1;
     let mut above: [u8; 32] = hex::decode_array(ORDER);
     above[31] += 1;
     for wrong in [[0; 32], hex::decode_array(ORDER), above, [0xff; 32]] {
@@ -78,7 +78,7 @@ fn a_secret_must_be_above_zero_and_below_the_order() {
     }
     let mut one = [0; 32];
     one[31] = 1;
-    for good in [one, last] {
+    for good in [one, greatest] {
         let (randomized, deterministic) = (SigningKey::from_secret(&good), SigningKey::deterministic(&good));
         let signature = randomized.unwrap().sign(b"edge").unwrap();
         assert!(deterministic.unwrap().verifying_key().verify(b"edge", &signature));
@@ -88,9 +88,9 @@ fn a_secret_must_be_above_zero_and_below_the_order() {
 #[test]
 fn generation_retries_until_the_key_is_usable() {
     let mut draws = vec![hex::decode_array(SECRET), hex::decode_array(ORDER), [0xff; 32], [0; 32]];
-    let mut source =
+    let mut random =
         |bytes: &mut [u8]| bytes.copy_from_slice(&draws.pop().expect("no more draws than needed"));
-    let key = SigningKey::generate(&mut source);
+    let key = SigningKey::generate(&mut random);
     assert_eq!(key.verifying_key(), randomized_key().verifying_key());
     assert!(draws.is_empty());
 }
@@ -154,7 +154,7 @@ fn a_signature_is_two_32_byte_numbers_in_range() {
         assert!(is_rejected(&[&part, s].concat()), "r is {part:?}");
         assert!(is_rejected(&[r, &part].concat()), "s is {part:?}");
     }
-    // The s of this vector starts with 01, which other encodings would shorten. `der` is the form that TLS uses.
+    // TLS uses this encoding (ASN.1 DER) instead.
     let der = [&[0x30, 0x45, 0x02, 0x21, 0x00], r, &[0x02, 0x20], s].concat();
     for wrong in [&der[..], &good[..63], &good[1..], &[&good[..], &[0]].concat(), &[]] {
         assert!(is_rejected(wrong), "{} bytes", wrong.len());
@@ -164,6 +164,7 @@ fn a_signature_is_two_32_byte_numbers_in_range() {
 #[test]
 fn debug_output_hides_the_secret_key() {
     for key in [randomized_key(), deterministic_key()] {
+        // The secret starts with C9 AF A9. 201 is C9 as a decimal.
         let printed = format!("{key:?}").to_uppercase();
         assert!(!printed.contains("C9AFA9") && !printed.contains("201"), "{printed}");
     }

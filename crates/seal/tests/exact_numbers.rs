@@ -8,7 +8,7 @@ fn exact_form(text: &str) -> Result<String, CanonicalError> {
     canonicalize_exact(&Tape::default().read(text).unwrap().root())
 }
 
-/// A decimal number: `digits` × 10^`exponent`. The digits do not start with 0.
+/// A decimal number with the value `digits` × 10^`exponent`. The digits do not start with 0.
 #[derive(Clone, Debug)]
 struct Decimal {
     is_negative: bool,
@@ -38,9 +38,9 @@ fn decimal(max_digits: usize, exponents: std::ops::Range<i64>) -> impl Strategy<
     })
 }
 
-/// Decimals of every size, and decimals next to 2^53 and to doubles, where rounding happens.
+/// Generates decimals of every size. Some are close to 2^53 or to a double, where rounding matters.
 fn any_decimal() -> impl Strategy<Value = Decimal> {
-    let near_double = (any::<f64>().prop_filter("finite", |value| value.is_normal()), 14..25_usize);
+    let near_double = (any::<f64>().prop_filter("normal", |value| value.is_normal()), 14..25_usize);
     let near_double = near_double.prop_map(|(value, digits)| parse_scientific(&format!("{value:.digits$e}")));
     let near_2_to_the_53 = (9_007_199_254_740_980_u64..9_007_199_254_741_010, -3..4_i64)
         .prop_map(|(value, exponent)| Decimal { is_negative: false, digits: value.to_string(), exponent });
@@ -80,8 +80,8 @@ fn spell(decimal: &Decimal, spelling: &Spelling) -> String {
     format!("{sign}{whole}{point}{fraction}{letter}{exponent_sign}{zeros}{}", exponent.abs())
 }
 
-/// Writes a JSON number without an exponent, as its sign, its whole digits and its fraction, without zeros that mean nothing.
-/// Equal numbers have equal expansions.
+/// Expands a JSON number that may have an exponent. Returns whether it is negative, its digits before the point and its
+/// digits after the point, without superfluous zeros. Equal numbers have equal expansions.
 fn expand(text: &str) -> (bool, String, String) {
     let lower = text.to_lowercase();
     let (mantissa, exponent) = lower.split_once('e').unwrap_or((&lower, "0"));
@@ -101,7 +101,7 @@ fn expand(text: &str) -> (bool, String, String) {
 }
 
 proptest! {
-    /// Therefore, two numbers with the same form are equal.
+    /// The form preserves the value, so two numbers with the same form are equal.
     #[test]
     fn the_exact_form_has_the_value_of_the_number(value in any_decimal(), spelling in spelling()) {
         let text = spell(&value, &spelling);
@@ -129,9 +129,9 @@ proptest! {
         }
     }
 
-    /// A double holds every number of 15 digits.
+    /// Decimals with at most 15 digits have different doubles.
     #[test]
-    fn a_number_that_people_use_has_an_exact_form(value in decimal(15, -15..1), spelling in spelling()) {
+    fn a_number_with_at_most_15_digits_has_an_exact_form(value in decimal(15, -15..1), spelling in spelling()) {
         let text = spell(&value, &spelling);
         prop_assert!(exact_form(&text).is_ok(), "{}", text);
     }

@@ -3,6 +3,30 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+/// How long a process may run before it is killed and the test fails. Long enough for slow machines.
+const MAX_RUN_TIME: Duration = Duration::from_mins(3);
+
+/// Kills a process that runs too long, so that a test fails instead of waiting forever. Dropping the timer stops it.
+pub struct KillTimer {
+    _stopped_when_dropped: Sender<()>,
+}
+
+impl KillTimer {
+    /// Starts a timer for the process with this id.
+    pub fn start(process: u32) -> Self {
+        let (sender, stopped) = channel::<()>();
+        std::thread::spawn(move || {
+            if stopped.recv_timeout(MAX_RUN_TIME) == Err(RecvTimeoutError::Timeout) {
+                eprintln!("process {process} did not exit, so it is killed");
+                let _ = Command::new("kill").args(["-KILL", &process.to_string()]).status();
+            }
+        });
+        Self { _stopped_when_dropped: sender }
+    }
+}
 
 /// The result of a run.
 pub struct CommandOutput {
@@ -28,7 +52,7 @@ impl CommandOutput {
 /// Returns the path of the `sayso` binary, which Cargo builds before the tests of its package.
 pub fn binary() -> PathBuf {
     let built = std::env::var_os("CARGO_BIN_EXE_sayso").map(PathBuf::from);
-    // If a test program runs without Cargo, the binary is one folder above it.
+    // If a test program runs without Cargo, the binary is in the parent of the program's folder.
     built.unwrap_or_else(|| {
         let program = std::env::current_exe().unwrap();
         let folder = program.parent().and_then(|deps| deps.parent()).unwrap();
@@ -48,13 +72,14 @@ pub fn run_sayso(arguments: &[&str], input: impl AsRef<[u8]> + Sync) -> CommandO
     run_sayso_with_input(arguments, |stdin| stdin.write_all(input.as_ref()))
 }
 
-/// Runs the binary with whatever `feed` writes to standard input, which may be larger than memory.
+/// Runs the binary. `feed` writes the standard input, which may be larger than memory.
 pub fn run_sayso_with_input(
     arguments: &[&str],
     feed: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send,
 ) -> CommandOutput {
     let mut child = command(arguments).stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
+    let _timer = KillTimer::start(child.id());
     std::thread::scope(|scope| {
         scope.spawn(move || {
             // The binary may exit before it has read everything.

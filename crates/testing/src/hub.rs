@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 
-use crate::cli::binary;
+use crate::cli::{KillTimer, binary};
 use crate::http::{TIMEOUT, TestClient};
 
 /// The exit code and the output of a hub that did not start.
@@ -63,6 +63,7 @@ impl HubProcess {
     fn spawn(command: &mut Command) -> Result<Self, StartFailure> {
         #[allow(clippy::zombie_processes, reason = "dropping the hub waits for the process")]
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let _timer = KillTimer::start(child.id());
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let mut startup_lines = Vec::new();
         loop {
@@ -149,6 +150,7 @@ impl HubProcess {
 
     /// Waits for the hub to exit. Returns its exit code, or `None` if a signal ended it.
     pub fn wait(&mut self) -> Option<i32> {
+        let _timer = KillTimer::start(self.child.id());
         self.child.wait().unwrap().code()
     }
 }

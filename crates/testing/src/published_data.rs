@@ -10,6 +10,6 @@ use std::path::{Path, PathBuf};
 /// Panics if the folder is missing, because a test must not pass without the data.
 pub fn published_dir() -> PathBuf {
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared"));
-    assert!(folder.join("aaep/schemas").is_dir(), "../shared does not exist");
+    assert!(folder.join("aaep/schemas").is_dir(), "../shared/aaep/schemas does not exist");
     folder.to_owned()
 }

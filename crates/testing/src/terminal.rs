@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
@@ -109,7 +109,10 @@ impl ListenProcess {
     /// Returns all lines up to and including the first one that contains this text.
     pub fn read_until(&mut self, part: &str) -> Vec<String> {
         let mut lines = Vec::new();
+        // A listener keeps announcing, so lines can come even if the expected one never does.
+        let deadline = Instant::now() + READ_TIMEOUT;
         loop {
+            assert!(Instant::now() < deadline, "`sayso listen` did not print {part:?}: {lines:#?}");
             let Some(line) = self.next_line() else {
                 panic!("`sayso listen` exited without printing {part:?}: {lines:#?}")
             };

@@ -15,7 +15,7 @@ pub struct UnixSocketClient {
 }
 
 impl UnixSocketClient {
-    /// Connects to a hub. Messages are framed as lines, or otherwise with a length prefix.
+    /// Connects to a hub. If `uses_lines` is true, each message is a line. Otherwise each message has a length prefix.
     pub fn new(path: &Path, uses_lines: bool) -> Self {
         let stream = UnixStream::connect(path).unwrap();
         stream.set_read_timeout(Some(TIMEOUT)).unwrap();

@@ -22,7 +22,7 @@ pub(crate) fn message(members: &[(&str, &str)]) -> String {
     writer.finish()
 }
 
-/// Writes an error object (§5.1).
+/// Writes an error object (JSON-RPC 2.0, section 5.1).
 pub(crate) fn error(code: i64, message: &str, data: Option<&str>) -> String {
     let mut writer = JsonWriter::default();
     writer.open_object();
@@ -36,7 +36,7 @@ pub(crate) fn error(code: i64, message: &str, data: Option<&str>) -> String {
 }
 
 /// Returns whether a value is allowed as the id of a request.
-pub(crate) fn is_id(value: &JsonValue<'_>) -> bool {
+pub(crate) fn is_valid_id(value: &JsonValue<'_>) -> bool {
     matches!(value.kind(), JsonKind::Text | JsonKind::Number | JsonKind::Null)
 }
 

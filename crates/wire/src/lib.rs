@@ -4,7 +4,7 @@
 //! - [`auth`]: tokens, roles, scopes and browser sign-in.
 //! - `compat`: compatibility mode for AAEP's own packages, enabled with `--compat`.
 //! - [`fanout`]: the thread that writes to all streaming listeners.
-//! - [`http`]: HTTP/1.1 requests and responses as values.
+//! - [`http`]: HTTP/1.1 requests and responses.
 //! - `json_rpc`: the parts of JSON-RPC 2.0 that agents and stdio listeners share.
 //! - `message_transport`: the protocol on transports that carry complete messages: WebSocket, Unix socket and stdio.
 //! - `outbound_queue`: the frames for a listener that has its own writer task.

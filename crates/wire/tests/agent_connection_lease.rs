@@ -65,7 +65,7 @@ async fn start_hub(limits: &ServerLimits) -> TestHub {
 
 impl TestHub {
     async fn ask(&self, command: HubCommand) -> HubReply {
-        self.handle.ask(Principal::unauthenticated(), command).await
+        self.handle.ask(Principal::local(), command).await
     }
 
     /// Returns whether a session is open. The lookup does not renew the lease, because it has no agent connection.
@@ -120,7 +120,7 @@ async fn a_socket_keeps_its_sessions_alive_for_one_lease_after_it_closes() {
 }
 
 #[tokio::test]
-async fn an_agent_that_does_not_read_notifications_is_disconnected_and_may_reconnect() {
+async fn an_agent_that_does_not_read_notifications_is_disconnected_and_can_reconnect() {
     let hub =
         start_hub(&ServerLimits { queued_notifications: 0, calls_in_flight: 1, ..ServerLimits::default() })
             .await;

@@ -1,5 +1,5 @@
-//! Documents about npayload ASP that are generated from the code: the diagram and table of `docs/asp.md`, and the test
-//! vectors of `docs/asp-vectors.json`.
+//! Documents about npayload ASP that are generated from the code: the diagram and tables of `docs/asp.md`, and the test
+//! vectors in `docs/asp-vectors.json`.
 
 mod page;
 mod vectors;

@@ -69,7 +69,8 @@ fn transition_table() -> String {
                 )
             })
             .collect();
-        let actions: Vec<_> = row.actions.iter().map(|action| action.description().into_owned()).collect();
+        let actions: Vec<_> =
+            row.actions.iter().map(|action| action.description(row.target).into_owned()).collect();
         let note = if row.is_listed { "" } else { " (`EveryLiveState` only)" };
         let _ = writeln!(
             out,

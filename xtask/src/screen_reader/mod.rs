@@ -118,7 +118,7 @@ mod tests {
     use super::scenario::SpeechExpectation;
     use super::*;
 
-    /// Recorded with Firefox ESR 140 and Chromium 148, before the page and the demo were reworded.
+    /// A recording with Firefox ESR 140 and Chromium 148, made before the page and the demo were reworded.
     const OLDER_RECORDING: &str = include_str!("recordings/firefox-140-chromium-148.md");
 
     /// Texts of the older recording, each with its current wording. The recording itself is not changed.
@@ -129,7 +129,7 @@ mod tests {
         ("This demonstration explains only itself.", "This demo only explains itself."),
         (
             "The hub tells the question to everybody who listens for you.",
-            "The hub sends the question to everyone who listens for you.",
+            "The hub sends the question to everyone who listens on your behalf.",
         ),
         (
             "Your answer is checked, written down and tied to exactly the action that you were asked about.",

@@ -48,7 +48,7 @@ pub(super) const SCENARIOS: [ScreenReaderScenario; 4] = [
             Once("Demo assistant has started: Preparing an explanation."),
             Once("This demo only explains itself."),
             Once("Before it does something that cannot be undone, it asks you."),
-            Once("The hub sends the question to everyone who listens for you."),
+            Once("The hub sends the question to everyone who listens on your behalf."),
             Once("Your answer is checked, stored and tied to exactly the action you were asked about."),
             Once("Without an answer, nothing is done."),
             Once("Finished: That is all."),

@@ -35,13 +35,13 @@ const MAX_MEMBERS: usize = 32;
 /// Checks one event. Returns the input for the session checks if the event names its session.
 pub(super) fn check<'d>(
     doc: &Doc<'d>,
-    core: Option<&EventType>,
+    core_type: Option<&EventType>,
     versions: &[String],
     findings: &mut Findings,
 ) -> Option<SessionEvent<Cow<'d, str>>> {
-    let table = field_table::event_table(core);
+    let table = field_table::event_table(core_type);
     let mut event = EventCheck {
-        core,
+        core_type,
         table,
         members: MemberIndex::new(doc),
         facts: ValueFacts::default(),
@@ -52,22 +52,22 @@ pub(super) fn check<'d>(
     check_missing(table, event.members.seen, findings);
     event.check_envelope(versions, findings);
     event.check_language(findings);
-    if let Some(core) = core {
-        event.check_summaries(core, findings);
-        event.check_payload(core, findings);
+    if let Some(core_type) = core_type {
+        event.check_summaries(core_type, findings);
+        event.check_payload(core_type, findings);
     }
-    session_event::extract(core, table, &event.members, event.facts.timestamp, event.agent_id)
+    session_event::extract(core_type, table, &event.members, event.facts.timestamp, event.agent_id)
 }
 
 pub(super) struct EventCheck<'c, 'd> {
     /// The event's type, if it is a core type.
-    core: Option<&'c EventType>,
+    core_type: Option<&'c EventType>,
     pub(super) table: &'static FieldTable,
     pub(super) members: MemberIndex<'d>,
     facts: ValueFacts,
     agent_id: Option<Cow<'d, str>>,
-    /// Whether the event's version is absent or known. Under an unknown version, unknown types and
-    /// members may be new, so they are only warnings (C-A2).
+    /// False if the event has a valid but unknown version. Such a version may define new types and
+    /// members, so unknown ones cause only warnings (C-A2).
     is_known_version: bool,
 }
 
@@ -79,7 +79,7 @@ impl<'d> EventCheck<'_, 'd> {
         let mut next = 0;
         let mut is_out_of_order = false;
         let mut count = 0;
-        let mut is_known_version = None;
+        let mut cached_is_known_version = None;
         for (key, member) in self.members.root().members() {
             count += 1;
             let path = Path::Key(&Path::Root, key);
@@ -88,7 +88,8 @@ impl<'d> EventCheck<'_, 'd> {
                 is_out_of_order |= rank > PAYLOAD_RANK;
                 rank = PAYLOAD_RANK;
                 // Computed once, because an event can have a hundred thousand unknown members.
-                let is_known_version = *is_known_version.get_or_insert_with(|| self.knows_version(versions));
+                let is_known_version =
+                    *cached_is_known_version.get_or_insert_with(|| self.has_known_version(versions));
                 self.check_unknown_member(&name, member, &path, is_known_version, findings);
                 unknown_members.record(name, findings);
                 continue;
@@ -105,10 +106,10 @@ impl<'d> EventCheck<'_, 'd> {
         if is_out_of_order {
             findings.push(rule::MEMBER_ORDER, String::new(), String::new());
         }
-        let prefixes =
+        let prefix_count =
             self.members.get(envelope_index::EXTENSIONS).map_or(0, |extensions| extensions.members().count());
-        if count + prefixes > MAX_MEMBERS {
-            findings.push(rule::EVENT_MEMBERS, String::new(), format!("found {}", count + prefixes));
+        if count + prefix_count > MAX_MEMBERS {
+            findings.push(rule::EVENT_MEMBERS, String::new(), format!("found {}", count + prefix_count));
         }
     }
 
@@ -135,7 +136,7 @@ impl<'d> EventCheck<'_, 'd> {
         if matches!(name, "@id" | "@graph" | "@base" | "@vocab") {
             return report(rule::RESERVED_JSON_LD, "this name is reserved");
         }
-        if self.core.is_some() {
+        if self.core_type.is_some() {
             match self.base_field_of(name) {
                 Some(base) => value::check_field(base, member, path, &mut self.facts, findings),
                 None => report(rule::UNKNOWN_MEMBER, "unknown member"),
@@ -162,15 +163,15 @@ impl<'d> EventCheck<'_, 'd> {
             .iter()
             .filter(|field| field.is_spoken)
             .filter(|field| {
-                name.strip_prefix(field.name)
-                    .and_then(|rest| rest.strip_prefix('_'))
-                    .is_some_and(|tag| is_lower_cased(tag) && is_language_tag(&tag.replace('_', "-")))
+                name.strip_prefix(field.name).and_then(|rest| rest.strip_prefix('_')).is_some_and(|tag| {
+                    is_spelled_for_member_name(tag) && is_language_tag(&tag.replace('_', "-"))
+                })
             })
             .max_by_key(|field| field.name.len())
             .copied()
     }
 
-    fn knows_version(&self, versions: &[String]) -> bool {
+    fn has_known_version(&self, versions: &[String]) -> bool {
         let version = self.members.root().member("aaep_version").and_then(|version| version.text());
         version.is_none_or(|version| versions.iter().any(|known| *known == version) || !is_version(&version))
     }
@@ -209,7 +210,7 @@ impl<'d> EventCheck<'_, 'd> {
         {
             findings.push(rule::AGENT_ID_STABLE, "/producer/agent_id".to_owned(), format!("found {agent:?}"));
         }
-        if self.core == Some(&EventType::SessionStarted)
+        if self.core_type == Some(&EventType::SessionStarted)
             && let Some(number) = self
                 .members
                 .get(envelope_index::SEQUENCE_NUMBER)
@@ -230,7 +231,7 @@ impl<'d> EventCheck<'_, 'd> {
         let Some(name) = name.filter(|name| !name.is_empty()) else { return };
         let pointer = || "/type".to_owned();
         let found = || format!("found {name:?}");
-        if self.core.is_some() {
+        if self.core_type.is_some() {
             if !name.starts_with("aaep:") {
                 // The vocabulary form is a mistake in the published context file and is accepted
                 // only on receipt (C-A4).
@@ -267,7 +268,7 @@ impl<'d> EventCheck<'_, 'd> {
 
     fn check_urgency(&self, findings: &mut Findings) {
         let urgency = self.members.get(envelope_index::URGENCY);
-        let critical_rule = match self.core {
+        let critical_rule = match self.core_type {
             Some(EventType::SessionErrored) => rule::ERRORED_CRITICAL,
             Some(EventType::AwaitingConfirmation) => rule::CONFIRMATION_CRITICAL,
             Some(EventType::AwaitingClarification) => rule::CLARIFICATION_CRITICAL,
@@ -321,8 +322,8 @@ impl<'d> EventCheck<'_, 'd> {
         }
     }
 
-    fn check_summaries(&self, core: &EventType, findings: &mut Findings) {
-        if *core == EventType::OutputStreaming {
+    fn check_summaries(&self, core_type: &EventType, findings: &mut Findings) {
+        if *core_type == EventType::OutputStreaming {
             return;
         }
         let has = |name| self.members.get_by_name(self.table, name).is_some();
@@ -335,7 +336,7 @@ impl<'d> EventCheck<'_, 'd> {
         if !has_normal && is_optional {
             findings.push(rule::SUMMARY_NORMAL, String::new(), "summary_normal is missing".to_owned());
         }
-        if has_normal && other_count == 0 && *core != EventType::ProgressUpdated {
+        if has_normal && other_count == 0 && *core_type != EventType::ProgressUpdated {
             findings.push(rule::SUMMARY_LEVELS, String::new(), "only summary_normal is present".to_owned());
         }
     }
@@ -353,13 +354,14 @@ fn rank_of(index: usize) -> usize {
     }
 }
 
-/// Returns whether a language tag is spelled as in member names: in lower case, with `_` instead of
+/// Returns whether a language tag has the spelling for member names: lower case, and `_` instead of
 /// `-` (C-H1).
-fn is_lower_cased(tag: &str) -> bool {
+fn is_spelled_for_member_name(tag: &str) -> bool {
     !tag.contains(|letter: char| letter == '-' || letter.is_ascii_uppercase())
 }
 
-/// Reports an id that looks like a counter instead of a random value.
+/// Reports an id that does not look random: after the prefix it has fewer than eight characters or
+/// only digits.
 pub(super) fn check_id_strength(
     value: Option<JsonValue<'_>>,
     rule: Rule,

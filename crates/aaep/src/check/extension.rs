@@ -68,8 +68,12 @@ pub(super) fn check_objects(rule: Rule, value: JsonValue<'_>, path: &Path<'_>, f
     for (key, value) in value.members() {
         if value.kind() != JsonKind::Object {
             let name = key.text().unwrap_or_default();
-            let at = Path::Member(path, &name);
-            findings.push(rule, at.pointer(), format!("expected an object, found {}", excerpt(value)));
+            let member_path = Path::Member(path, &name);
+            findings.push(
+                rule,
+                member_path.pointer(),
+                format!("expected an object, found {}", excerpt(value)),
+            );
         }
     }
 }
@@ -79,10 +83,10 @@ pub(super) fn check_prefixes(extensions: JsonValue<'_>, declared: DeclaredContex
     let path = Path::Member(&Path::Root, "extensions");
     for (key, value) in extensions.members() {
         let name = key.text().unwrap_or_default();
-        let at = Path::Member(&path, &name);
-        declared.check_prefix(&name, rule::EXTENSION_DECLARED, &at, findings);
+        let member_path = Path::Member(&path, &name);
+        declared.check_prefix(&name, rule::EXTENSION_DECLARED, &member_path, findings);
         if name == SAYSO_EXTENSION.0 {
-            check_sayso_body(value, &at, findings);
+            check_sayso_body(value, &member_path, findings);
         }
     }
 }
@@ -110,10 +114,10 @@ fn check_sayso_body(body: JsonValue<'_>, path: &Path<'_>, findings: &mut Finding
             "tool" | "tool_call_id" | "action_digest" if text.is_none() => "a string",
             _ => continue,
         };
-        let at = Path::Member(path, &name);
+        let member_path = Path::Member(path, &name);
         findings.push(
             rule::EXTENSION_BODY,
-            at.pointer(),
+            member_path.pointer(),
             format!("expected {expected}, found {}", excerpt(value)),
         );
     }

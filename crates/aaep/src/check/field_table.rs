@@ -115,7 +115,10 @@ const MANIFEST_CONTEXT: Field = Field {
 };
 
 static EVENT_TABLES: LazyLock<Vec<FieldTable>> = LazyLock::new(|| {
-    EventType::CORE.iter().map(|core| FieldTable::new(ENVELOPE.iter().chain(core.fields()))).collect()
+    EventType::CORE
+        .iter()
+        .map(|core_type| FieldTable::new(ENVELOPE.iter().chain(core_type.fields())))
+        .collect()
 });
 static UNKNOWN_EVENT_TABLE: LazyLock<FieldTable> = LazyLock::new(|| FieldTable::new(ENVELOPE.iter()));
 static MESSAGE_TABLES: LazyLock<Vec<FieldTable>> = LazyLock::new(|| {
@@ -127,8 +130,9 @@ static MESSAGE_TABLES: LazyLock<Vec<FieldTable>> = LazyLock::new(|| {
 });
 
 /// Returns the table of a core event type, or the envelope's table for any other type.
-pub(super) fn event_table(core: Option<&EventType>) -> &'static FieldTable {
-    core.and_then(|core| EventType::CORE.iter().position(|each| each == core))
+pub(super) fn event_table(core_type: Option<&EventType>) -> &'static FieldTable {
+    core_type
+        .and_then(|core_type| EventType::CORE.iter().position(|each| each == core_type))
         .and_then(|index| EVENT_TABLES.get(index))
         .unwrap_or(&UNKNOWN_EVENT_TABLE)
 }
@@ -144,7 +148,7 @@ mod tests {
 
     #[test]
     fn every_field_of_every_type_is_found_by_its_name() {
-        let events = EventType::CORE.iter().map(|core| event_table(Some(core)));
+        let events = EventType::CORE.iter().map(|core_type| event_table(Some(core_type)));
         let messages = MessageType::ALL.iter().map(|kind| message_table(*kind));
         for table in events.chain(messages).chain([event_table(None)]) {
             for (index, field) in table.fields().iter().enumerate() {

@@ -12,7 +12,8 @@ const MAX_EVENT_BYTES: usize = 64 * 1024;
 const MAX_EVENT_DEPTH: u32 = 8;
 const MAX_STRING_BYTES: usize = 16 * 1024;
 
-/// Walks the document only if the parser noticed a potential problem.
+/// Checks a document. Walks its values only if the parser noticed a potential problem or a string
+/// may be too long.
 #[inline]
 pub(super) fn check(doc: &Doc<'_>, findings: &mut Findings) {
     let notes = doc.notes();
@@ -57,8 +58,8 @@ fn walk(value: JsonValue<'_>, path: &Path<'_>, findings: &mut Findings) {
             }
         }
         JsonKind::Array => {
-            for (at, item) in value.items().enumerate() {
-                walk(item, &Path::Item(path, at), findings);
+            for (index, item) in value.items().enumerate() {
+                walk(item, &Path::Item(path, index), findings);
             }
         }
         JsonKind::Object => {
@@ -67,11 +68,11 @@ fn walk(value: JsonValue<'_>, path: &Path<'_>, findings: &mut Findings) {
             let mut seen = HashSet::new();
             for (key, value) in value.members() {
                 let name = key.text().unwrap_or_default();
-                let at = Path::Member(path, &name);
-                check_text(key, &at, findings);
-                walk(value, &at, findings);
+                let member_path = Path::Member(path, &name);
+                check_text(key, &member_path, findings);
+                walk(value, &member_path, findings);
                 if is_nested && !seen.insert(name.clone()) {
-                    report_duplicate(&at, findings);
+                    report_duplicate(&member_path, findings);
                 }
             }
         }

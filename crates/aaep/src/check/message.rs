@@ -16,11 +16,11 @@ pub(super) fn check(doc: &Doc<'_>, kind: MessageType, findings: &mut Findings) {
     let mut facts = ValueFacts::default();
     for (key, member) in doc.root().members() {
         let path = Path::Key(&Path::Root, key);
-        if let Some(at) = table.find_key(key) {
-            if !members.record(at, member) {
+        if let Some(index) = table.find_key(key) {
+            if !members.record(index, member) {
                 report_duplicate(&path, findings);
             }
-            value::check_field(table.field(at), member, &path, &mut facts, findings);
+            value::check_field(table.field(index), member, &path, &mut facts, findings);
         } else {
             if let Some(rule) = kind.unknown_member_rule() {
                 findings.push(rule, path.pointer(), "unknown member".to_owned());
@@ -79,11 +79,11 @@ fn check_filters(capabilities: Option<JsonValue<'_>>, name: &str, findings: &mut
     let Some(filters) = capabilities.and_then(|object| object.member("event_filters")) else { return };
     for list in ["include", "exclude"] {
         let path = Path::Member(&path, list);
-        for (at, pattern) in filters.member(list).into_iter().flat_map(|list| list.items()).enumerate() {
+        for (index, pattern) in filters.member(list).into_iter().flat_map(|list| list.items()).enumerate() {
             if pattern.text().is_some_and(|text| !is_filter_pattern(&text)) {
                 findings.push(
                     rule::FILTER_PATTERN,
-                    Path::Item(&path, at).pointer(),
+                    Path::Item(&path, index).pointer(),
                     format!("found {}", pattern.source()),
                 );
             }
@@ -94,7 +94,7 @@ fn check_filters(capabilities: Option<JsonValue<'_>>, name: &str, findings: &mut
 /// Reports a rejection message that reveals internals of the producer (§5.5).
 fn check_reason_message(message: Option<JsonValue<'_>>, findings: &mut Findings) {
     const LEAK_MARKERS: [&str; 6] =
-        ["Traceback", "panicked at", "stack backtrace", "\tat ", "\n    at ", "Exception in "];
+        ["Traceback", "panicked index", "stack backtrace", "\tat ", "\n    index ", "Exception in "];
     if let Some(text) = message.and_then(|message| message.text())
         && let Some(marker) = LEAK_MARKERS.iter().find(|marker| text.contains(**marker))
     {

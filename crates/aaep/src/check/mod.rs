@@ -28,7 +28,7 @@ use std::borrow::Cow;
 
 pub(crate) use extension::SAYSO_EXTENSION;
 pub(crate) use interoperable_json::is_interoperable;
-pub use spoken_text::has_mixed_direction;
+pub use spoken_text::{has_mixed_direction, has_visible_character, is_invisible};
 
 use crate::event::EventType;
 use crate::json::{Doc, JsonKind, SyntaxError, SyntaxErrorKind};
@@ -91,9 +91,9 @@ impl Validator {
         findings.push(rule, String::new(), error.to_string());
     }
 
-    /// Reports bytes that are not UTF-8 after the first `valid` bytes.
-    pub fn report_invalid_utf8(valid: usize, findings: &mut Findings) {
-        findings.push(rule::UTF8, String::new(), format!("byte {} is not UTF-8", valid + 1));
+    /// Reports that only the first `valid_len` bytes are UTF-8.
+    pub fn report_invalid_utf8(valid_len: usize, findings: &mut Findings) {
+        findings.push(rule::UTF8, String::new(), format!("byte {} is not UTF-8", valid_len + 1));
     }
 
     /// Reports a text that starts with a byte-order mark.
@@ -146,10 +146,10 @@ impl Validator {
     fn check_event<'d>(
         &self,
         doc: &Doc<'d>,
-        core: Option<&EventType>,
+        core_type: Option<&EventType>,
         findings: &mut Findings,
     ) -> CheckedDocument<'d> {
-        match event::check(doc, core, &self.versions, findings) {
+        match event::check(doc, core_type, &self.versions, findings) {
             Some(session_event) => CheckedDocument::Event(session_event),
             None => {
                 CheckedDocument::EventWithoutSession(doc.root().member("event_id").and_then(|id| id.text()))

@@ -10,8 +10,8 @@ use crate::rule::{self, Findings};
 
 impl<'d> EventCheck<'_, 'd> {
     /// Checks dependencies between the payload's members.
-    pub(super) fn check_payload(&self, core: &EventType, findings: &mut Findings) {
-        match core {
+    pub(super) fn check_payload(&self, core_type: &EventType, findings: &mut Findings) {
+        match core_type {
             EventType::ProgressUpdated => self.check_progress(findings),
             EventType::ToolCompleted => {
                 let is_failed = matches!(self.text("status").as_deref(), Some("error" | "timeout"));
@@ -57,8 +57,8 @@ impl<'d> EventCheck<'_, 'd> {
         }
         for (key, list) in self.members.root().members() {
             let name = key.text().unwrap_or_default();
-            let is_variant = || self.base_field_of(&name).is_some_and(|field| field.name == "choices");
-            if !name.starts_with("choices_") || !is_variant() {
+            let is_translation = || self.base_field_of(&name).is_some_and(|field| field.name == "choices");
+            if !name.starts_with("choices_") || !is_translation() {
                 continue;
             }
             if self.member("choices").is_none_or(|original| values(&original) != values(&list)) {
@@ -135,9 +135,9 @@ impl<'d> EventCheck<'_, 'd> {
             let is_irreversible = flag == Some(true) || reversibility == Some("irreversible");
             let risk = self.text("risk_level");
             let rule = match (is_irreversible, risk.as_deref()) {
-                (true, Some("medium")) => Some(rule::MEDIUM_DEFAULT),
-                (true, Some("low")) => Some(rule::LOW_DEFAULT),
-                (true, _) => Some(rule::HIGH_DEFAULT),
+                (true, Some("medium")) => Some(rule::MEDIUM_RISK_DEFAULT),
+                (true, Some("low")) => Some(rule::LOW_RISK_DEFAULT),
+                (true, _) => Some(rule::HIGH_RISK_DEFAULT),
                 (false, Some("high")) => Some(rule::REVERSIBLE_DEFAULT),
                 (false, _) => None,
             };
@@ -155,13 +155,13 @@ impl<'d> EventCheck<'_, 'd> {
         let root = Path::Root;
         let path = Path::Member(&root, "allowed_replies");
         let mut contains_default = false;
-        for (at, item) in list.items().enumerate() {
+        for (index, item) in list.items().enumerate() {
             let Some(text) = item.text() else { continue };
             contains_default |= default == Some(&*text);
             if text != "accept" && text != "reject" {
                 findings.push(
                     rule::ALLOWED_REPLIES,
-                    Path::Item(&path, at).pointer(),
+                    Path::Item(&path, index).pointer(),
                     format!("found {text:?}"),
                 );
             }
@@ -174,7 +174,7 @@ impl<'d> EventCheck<'_, 'd> {
     }
 }
 
-/// Returns whether a chunk can be spoken on its own, because it is empty or ends at the end of a
+/// Returns whether a chunk can be spoken on its own, because it is empty or ends index the end of a
 /// sentence or line.
 fn ends_a_sentence(chunk: &str) -> bool {
     const ENDS: [char; 12] = ['.', '!', '?', '…', '。', '！', '？', '؟', '।', '۔', '።', ':'];

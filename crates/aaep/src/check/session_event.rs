@@ -16,7 +16,7 @@ use seal::Timestamp;
 /// Extracts the members that the session checks need. Returns `None` if the event does not name its
 /// session.
 pub(super) fn extract<'d>(
-    core: Option<&EventType>,
+    core_type: Option<&EventType>,
     table: &FieldTable,
     members: &MemberIndex<'d>,
     time: Option<Timestamp>,
@@ -33,8 +33,8 @@ pub(super) fn extract<'d>(
         sequence_number: members.get(envelope_index::SEQUENCE_NUMBER).and_then(read_non_negative_integer),
         parent_session_id: extensions.and_then(read_parent_session),
         reported_resolution: sayso_body.and_then(read_resolution),
-        body: core
-            .and_then(|core| EventFields { table, members, sayso_body }.read_body(core))
+        body: core_type
+            .and_then(|core_type| EventFields { table, members, sayso_body }.read_body(core_type))
             .unwrap_or(SessionEventBody::Other),
     })
 }
@@ -79,8 +79,8 @@ impl<'d> EventFields<'_, 'd> {
     }
 
     /// Returns the event's body, or `None` if a required member is missing.
-    fn read_body(&self, core: &EventType) -> Option<SessionEventBody<Cow<'d, str>>> {
-        Some(match core {
+    fn read_body(&self, core_type: &EventType) -> Option<SessionEventBody<Cow<'d, str>>> {
+        Some(match core_type {
             EventType::SessionStarted => SessionEventBody::Started,
             EventType::SessionCompleted => SessionEventBody::Completed,
             EventType::SessionErrored => SessionEventBody::Errored,
@@ -171,9 +171,9 @@ impl<'d> EventFields<'_, 'd> {
             timeout_seconds: self.value("timeout_seconds").and_then(read_non_negative_integer)?,
             // If the question lists no kinds, it accepts free text, and a choice if it has choices
             // (C-D6).
-            free_text: kinds.is_none() || accepts_kind("freetext"),
-            yes_no: accepts_kind("yes_no"),
-            numeric: accepts_kind("numeric"),
+            accepts_free_text: kinds.is_none() || accepts_kind("freetext"),
+            accepts_yes_no: accepts_kind("yes_no"),
+            accepts_number: accepts_kind("numeric"),
             choices: choices.filter(|_| kinds.is_none() || accepts_kind("multiple_choice")),
         })
     }

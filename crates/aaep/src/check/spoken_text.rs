@@ -140,8 +140,32 @@ fn check_decoded(text: &str, path: &Path<'_>, facts: &mut ValueFacts, findings: 
     }
 }
 
-/// Returns whether a text mixes both directions without bidi controls (§11.4.2). Such text needs `text_direction`
-/// `auto`.
+/// Returns whether a text has a character that people can see. Spaces, control characters, invisible
+/// characters and marks without a letter do not count.
+///
+/// ```
+/// use aaep::check::has_visible_character;
+/// assert!(has_visible_character("?"));
+/// assert!(!has_visible_character(" \u{200b}\u{3164}\n"));
+/// ```
+pub fn has_visible_character(text: &str) -> bool {
+    text.chars().any(|c| !(c.is_whitespace() || c.is_control() || is_invisible(c) || is_combining_mark(c)))
+}
+
+/// Returns whether a character has no shape of its own: it is ignored when text is shown
+/// (`Default_Ignorable_Code_Point`), only marks a place in the text, or is blank although it is not
+/// a space.
+pub fn is_invisible(c: char) -> bool {
+    matches!(c,
+        '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}'
+        | '\u{180B}'..='\u{180F}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}'
+        | '\u{2060}'..='\u{206F}' | '\u{2800}' | '\u{3164}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}'
+        | '\u{FFA0}' | '\u{FFF0}'..='\u{FFFB}' | '\u{1BCA0}'..='\u{1BCA3}'
+        | '\u{1D159}' | '\u{1D173}'..='\u{1D17A}' | '\u{E0000}'..='\u{E0FFF}')
+}
+
+/// Returns whether a text mixes both directions without bidi controls (§11.4.2). Such text needs
+/// the `text_direction` `auto`.
 ///
 /// ```
 /// use aaep::check::has_mixed_direction;

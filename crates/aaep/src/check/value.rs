@@ -110,7 +110,7 @@ pub(super) fn check_value(
     }
 }
 
-/// Reports a value of the wrong type.
+/// Reports a value that does not match its field type.
 #[cold]
 fn report_wrong_value(
     field_type: &FieldType,
@@ -263,8 +263,8 @@ fn check_unique(rule: Rule, list: JsonValue<'_>, path: &Path<'_>, findings: &mut
     let mut seen = HashSet::new();
     for (index, item) in list.items().enumerate() {
         if !seen.insert(equality_key(item)) {
-            let at = Path::Item(path, index);
-            findings.push(rule, at.pointer(), format!("{} is a duplicate", excerpt(item)));
+            let item_path = Path::Item(path, index);
+            findings.push(rule, item_path.pointer(), format!("{} is a duplicate", excerpt(item)));
         }
     }
 }
@@ -306,18 +306,18 @@ fn check_record(
 ) {
     let mut seen = 0_u64;
     for (key, value) in value.members() {
-        let at = Path::Key(path, key);
+        let member_path = Path::Key(path, key);
         match fields.iter().position(|field| key.is_text(field.name)) {
             Some(index) => {
                 seen |= 1 << index;
-                check_field(&fields[index], value, &at, facts, findings);
+                check_field(&fields[index], value, &member_path, facts, findings);
             }
             None => match (unknown_member_rule, non_object_member_rule) {
                 (Some(rule), _) => {
-                    findings.push(rule, at.pointer(), "unknown member".to_owned());
+                    findings.push(rule, member_path.pointer(), "unknown member".to_owned());
                 }
                 (None, Some(rule)) if value.kind() != JsonKind::Object => {
-                    findings.push(rule, at.pointer(), format!("found {}", excerpt(value)));
+                    findings.push(rule, member_path.pointer(), format!("found {}", excerpt(value)));
                 }
                 _ => {}
             },
@@ -340,18 +340,30 @@ fn check_context(rule: Rule, value: JsonValue<'_>, path: &Path<'_>, findings: &m
                 None => findings.push(rule::CONTEXT_ITEMS, path.pointer(), "the array is empty".to_owned()),
                 Some(first) if text_matches(first, |text| text == CORE_CONTEXT) => {}
                 Some(first) => {
-                    let at = Path::Item(path, 0);
-                    findings.push(rule, at.pointer(), format!("found {}", excerpt(first)));
+                    let item_path = Path::Item(path, 0);
+                    findings.push(rule, item_path.pointer(), format!("found {}", excerpt(first)));
                 }
             }
             for (index, item) in items.enumerate() {
-                let at = Path::Item(path, index + 1);
+                let item_path = Path::Item(path, index + 1);
                 if item.kind() != JsonKind::Text {
-                    findings.push(rule, at.pointer(), format!("expected a string, found {}", excerpt(item)));
+                    findings.push(
+                        rule,
+                        item_path.pointer(),
+                        format!("expected a string, found {}", excerpt(item)),
+                    );
                 } else if !text_matches(item, is_uri) {
-                    findings.push(rule::CONTEXT_ITEMS, at.pointer(), format!("found {}", excerpt(item)));
+                    findings.push(
+                        rule::CONTEXT_ITEMS,
+                        item_path.pointer(),
+                        format!("found {}", excerpt(item)),
+                    );
                 } else if !text_matches(item, contains_version_segment) {
-                    findings.push(rule::CONTEXT_VERSIONED, at.pointer(), format!("found {}", excerpt(item)));
+                    findings.push(
+                        rule::CONTEXT_VERSIONED,
+                        item_path.pointer(),
+                        format!("found {}", excerpt(item)),
+                    );
                 }
             }
         }

@@ -36,13 +36,7 @@ impl<H: BuildHasher> QuestionRegistry<H> {
         repliers: impl IntoIterator<Item = SubscriptionId>,
         now: UnixMillis,
     ) -> Result<StagedChange, AskError> {
-        let mut question = self.build_question(event)?;
-        // If our clock is behind the event's timestamp, the deadline counts from now, so the person
-        // gets no more time than the agent requested.
-        if question.asked_at > now {
-            question.asked_at = now;
-            question.deadline = now.saturating_add(seconds_to_millis(question.timeout_seconds));
-        }
+        let mut question = self.build_question(event, now)?;
         if self.is_ending(&question.session_id) {
             return Err(AskError::SessionEnded);
         }
@@ -63,7 +57,7 @@ impl<H: BuildHasher> QuestionRegistry<H> {
         });
         let mut change = StagedChange::default();
         change.outcomes.push(opened);
-        if self.subscriptions.can_answer(&question, now) {
+        if self.subscriptions.can_answer(&question) {
             change.questions.push(question);
         } else {
             let answer = question.default_answer();
@@ -72,7 +66,7 @@ impl<H: BuildHasher> QuestionRegistry<H> {
         Ok(self.stage(change))
     }
 
-    fn build_question(&self, event: &Event) -> Result<Question, AskError> {
+    fn build_question(&self, event: &Event, now: UnixMillis) -> Result<Question, AskError> {
         let text = event.to_json();
         let mut tape = Tape::default();
         let Ok(doc) = tape.read(&text) else { return Err(AskError::NotAQuestion) };
@@ -80,7 +74,7 @@ impl<H: BuildHasher> QuestionRegistry<H> {
         let checked = self.validator.check(&doc, &mut findings);
         let is_serious = |finding: &Finding| {
             finding.severity == Severity::Error
-                || finding.rule == rule::LOW_DEFAULT
+                || finding.rule == rule::LOW_RISK_DEFAULT
                 || finding.rule == rule::REVERSIBLE_DEFAULT
         };
         let mut violations = findings.take();
@@ -119,7 +113,9 @@ impl<H: BuildHasher> QuestionRegistry<H> {
         if !violations.is_empty() {
             return Err(AskError::RuleViolations(violations));
         }
-        let asked_at = event.envelope.timestamp.unix_millis();
+        // If our clock is behind the event's timestamp, the deadline counts from now, so the person
+        // gets no more time than the agent requested.
+        let asked_at = event.envelope.timestamp.unix_millis().min(now);
         Ok(Question {
             token,
             session_id: event.envelope.session_id.clone(),
@@ -142,7 +138,7 @@ impl<H: BuildHasher> QuestionRegistry<H> {
     fn check_capacity(&self, new: &Question) -> Result<(), AskError> {
         let (mut in_session, mut from_agent, mut total) = (0, 0, 0);
         for open in self.open_or_pending() {
-            if open.is_same_action(new) {
+            if open.is_about_same_action(new) {
                 return Err(AskError::DuplicateQuestion(open.token.clone()));
             }
             in_session += usize::from(open.session_id == new.session_id);
@@ -264,13 +260,13 @@ impl LimitScope {
 }
 
 impl AskError {
-    /// Returns the first broken rule, if it is a rule of the protocol.
+    /// Returns the first broken rule, if the error is about a rule.
     pub fn rule(&self) -> Option<Rule> {
         match self {
             Self::RuleViolations(findings) => findings.first().map(|finding| finding.rule),
             Self::TokenUsed => Some(rule::TOKEN_NEW),
             Self::DuplicateQuestion(_) => Some(rule::DUPLICATE_QUESTION),
-            Self::SessionEnded => Some(rule::AFTER_END),
+            Self::SessionEnded => Some(rule::NOTHING_AFTER_END),
             Self::InvalidDigest => Some(rule::EXTENSION_BODY),
             Self::NotAQuestion | Self::TooMany(_) => None,
         }

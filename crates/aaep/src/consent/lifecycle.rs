@@ -27,7 +27,7 @@ impl<H: BuildHasher> QuestionRegistry<H> {
     fn handle_due_question(&self, question: &Question, now: UnixMillis, change: &mut StagedChange) {
         let resolved_by = if now >= question.deadline {
             Some(ResolvedBy::Timeout)
-        } else if !self.subscriptions.can_answer(question, now)
+        } else if !self.subscriptions.can_answer(question)
             && question.grace_until.is_none_or(|until| now >= until)
         {
             Some(ResolvedBy::Closure)
@@ -121,8 +121,8 @@ impl<H: BuildHasher> QuestionRegistry<H> {
         Ok(self.stage(change))
     }
 
-    /// Refuses all open questions, even those whose deadline has passed. For a hub that has lost
-    /// entries of its ledger: a question that looks open may have been answered.
+    /// Refuses all open questions, even those whose deadline has passed. A hub calls this if it has
+    /// lost entries of its ledger, because a question that looks open may have been answered.
     pub fn refuse_open_questions(&mut self, now: UnixMillis) -> StagedChange {
         let mut change = StagedChange::default();
         for question in self.open_questions() {
@@ -155,9 +155,9 @@ impl<H: BuildHasher> QuestionRegistry<H> {
     }
 }
 
-/// Removes the period after a restart in which the question waits for listeners to reconnect, if it
-/// has expired. Otherwise it would cause further calls of
-/// [`QuestionRegistry::handle_deadlines`].
+/// Returns a copy of the question. If its time to wait for listeners after a restart is over, the
+/// copy has no `grace_until`, because [`QuestionRegistry::next_deadline`] would return that time
+/// again.
 fn without_expired_grace(question: &Question, now: UnixMillis) -> Question {
     let mut question = question.clone();
     question.grace_until = question.grace_until.filter(|until| now < *until);

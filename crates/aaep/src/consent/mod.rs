@@ -18,8 +18,9 @@
 //!
 //! - [`ask`](QuestionRegistry::ask) takes the event with the question, and the subscriptions that receive it.
 //! - [`handle_reply`](QuestionRegistry::handle_reply) takes a reply or a request for more time, and
-//!   [`stop_session`](QuestionRegistry::stop_session) takes the person's stop. The [`IgnoreReason`] of an ignored message
-//!   is for the log; the sender never learns it (§6.3.4, C-D1).
+//!   [`stop_session`](QuestionRegistry::stop_session) takes a message with which the person stops a
+//!   session. The [`IgnoreReason`] of an ignored message is for the log; the sender never learns it
+//!   (§6.3.4, C-D1).
 //! - [`handle_deadlines`](QuestionRegistry::handle_deadlines) must be called at
 //!   [`next_deadline`](QuestionRegistry::next_deadline); calling it later or twice is harmless.
 //!   Expired questions get their default, and people with little time left are reminded.

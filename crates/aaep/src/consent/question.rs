@@ -21,7 +21,8 @@ pub struct Question {
     pub agent_id: Box<str>,
     /// The event with the question.
     pub event_id: EventId,
-    /// The event's timestamp, at which the timeout starts (§6.4).
+    /// When the timeout starts (§6.4): the event's timestamp, or the time at which the registry got
+    /// the question if that is earlier.
     pub asked_at: UnixMillis,
     /// The original timeout in seconds.
     pub timeout_seconds: u64,
@@ -135,7 +136,7 @@ impl Question {
     }
 
     /// Returns whether both questions are about the same action.
-    pub(super) fn is_same_action(&self, other: &Question) -> bool {
+    pub(super) fn is_about_same_action(&self, other: &Question) -> bool {
         match (&self.subject, &other.subject) {
             (QuestionSubject::Confirmation { key: a, .. }, QuestionSubject::Confirmation { key: b, .. }) => {
                 a == b && self.session_id == other.session_id

@@ -65,9 +65,9 @@ impl Question {
                     }
                 }
                 QuestionSubject::Clarification { accepted, default } => {
-                    accepted.free_text.write_member("free_text", writer);
-                    accepted.yes_no.write_member("yes_no", writer);
-                    accepted.numeric.write_member("numeric", writer);
+                    accepted.accepts_free_text.write_member("free_text", writer);
+                    accepted.accepts_yes_no.write_member("yes_no", writer);
+                    accepted.accepts_number.write_member("numeric", writer);
                     if let Some(choices) = &accepted.choices {
                         let choices: Vec<String> = choices.iter().map(ToString::to_string).collect();
                         choices.write_member("choices", writer);
@@ -114,9 +114,9 @@ impl RecordMembers<'_> {
         let Some(key) = self.read::<String>("key") else {
             let choices = self.read::<Vec<String>>("choices");
             let accepted = AcceptedResponses {
-                free_text: self.read("free_text")?,
-                yes_no: self.read("yes_no")?,
-                numeric: self.read("numeric")?,
+                accepts_free_text: self.read("free_text")?,
+                accepts_yes_no: self.read("yes_no")?,
+                accepts_number: self.read("numeric")?,
                 choices: choices.map(|values| values.into_iter().map(Into::into).collect()),
             };
             return Some(QuestionSubject::Clarification {
@@ -132,7 +132,7 @@ impl RecordMembers<'_> {
             key: Digest::parse(&key)?,
             accept_by_default: self.read("accept_by_default")?,
             irreversible: self.read("irreversible"),
-            // Earlier versions did not store it.
+            // Earlier versions did not store this member.
             high_risk: self.read("high_risk").unwrap_or(false),
             may_accept: self.read("may_accept")?,
             may_reject: self.read("may_reject")?,

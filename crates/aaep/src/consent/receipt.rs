@@ -4,7 +4,7 @@ use seal::{Digest, Timestamp, UnixMillis, canonicalize};
 
 use crate::event::Decision;
 use crate::id::{EventId, ReplyToken, SessionId, SubscriptionId};
-use crate::json::{JsonKind, JsonValue, Tape, write_object};
+use crate::json::{JsonValue, Tape, write_object};
 use crate::message::ClarificationResponse;
 use crate::record::FieldValue;
 
@@ -36,8 +36,8 @@ impl Receipt {
         (receipt.text == text).then_some(receipt)
     }
 
-    /// Returns the receipt without the subscription that the reply came from, for agents. The id of a subscription is
-    /// the listener's business, and an agent has no use for it except to forge a reply.
+    /// Returns the receipt for the agent, without the subscription that the reply came from. The
+    /// agent does not need the subscription's id, and could use it to forge a reply.
     #[must_use]
     pub fn without_subscription(self) -> Self {
         if self.resolution.subscription_id.is_none() {
@@ -97,7 +97,7 @@ fn write(resolution: &Resolution) -> String {
 }
 
 fn read(root: JsonValue<'_>) -> Option<Resolution> {
-    if root.kind() != JsonKind::Object || root.member("type")?.text()? != TYPE {
+    if root.member("type")?.text()? != TYPE {
         return None;
     }
     let text = |name: &str| root.member(name).and_then(|value| String::read(value));
@@ -127,7 +127,7 @@ fn read(root: JsonValue<'_>) -> Option<Resolution> {
     })
 }
 
-/// Formats a time, clamped to the range that can be written.
+/// Formats a time, clamped to the years 0 to 9999.
 fn format_time(at: UnixMillis) -> String {
     let at = at.clamp(UnixMillis::new(-62_167_219_200_000), UnixMillis::new(253_402_300_799_999));
     Timestamp::from_unix_millis(at).map(|time| time.to_string()).unwrap_or_default()

@@ -45,7 +45,7 @@ pub struct QuestionRegistry<H> {
     pub(super) subscriptions: SubscriptionTable,
     /// The questions of sessions that have not ended.
     by_fingerprint: QuestionsByFingerprint,
-    /// Staged changes that are not committed.
+    /// The questions with staged changes, by fingerprint.
     pending: BTreeMap<u64, PendingQuestion>,
     /// Sessions that end when their staged change is committed.
     ending: BTreeSet<SessionId>,
@@ -53,7 +53,7 @@ pub struct QuestionRegistry<H> {
     sessions: BTreeMap<SessionId, Vec<u64>>,
     /// The open questions by the time at which they next need attention.
     due: BTreeSet<(UnixMillis, u64)>,
-    /// Retired tokens, ended sessions and closed subscriptions.
+    /// Fingerprints of retired tokens, ended sessions and closed subscriptions.
     retired: FingerprintSet,
 }
 
@@ -192,7 +192,8 @@ impl<H: BuildHasher> QuestionRegistry<H> {
         self.hasher.hash_one(name)
     }
 
-    /// Finds a token. The cost is the same for known and unknown tokens.
+    /// Returns a token's fingerprint, and its question if it is committed. The cost is the same for
+    /// known and unknown tokens.
     pub(super) fn find(&self, token: &ReplyToken) -> (u64, Option<&Question>) {
         let fingerprint = self.fingerprint(token.as_str());
         (fingerprint, self.by_fingerprint.get(&fingerprint).filter(|question| question.token == *token))
@@ -301,14 +302,14 @@ impl<H: BuildHasher> QuestionRegistry<H> {
         let oldest = oldest.or_else(|| {
             list.iter().position(|fingerprint| status(fingerprint) != Some(QuestionStatus::Open))
         });
-        if let Some(at) = oldest {
-            let fingerprint = list.remove(at);
+        if let Some(index) = oldest {
+            let fingerprint = list.remove(index);
             self.by_fingerprint.remove(&fingerprint);
             self.retired.insert(fingerprint);
         }
     }
 
-    /// Ends a session and keeps only the fingerprints of its questions.
+    /// Removes an ended session and keeps only its fingerprint and those of its questions.
     fn forget_session(&mut self, session: &SessionId) {
         self.retired.insert(self.fingerprint(session.as_str()));
         for fingerprint in self.sessions.remove(session).unwrap_or_default() {

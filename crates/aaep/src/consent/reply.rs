@@ -120,13 +120,17 @@ impl Reply {
 }
 
 impl<H: BuildHasher> QuestionRegistry<H> {
-    /// Handles a reply or a request for more time from an authenticated sender. It checks, in this
-    /// order, that the subscription is open and belongs to the sender; that the token is known; that
-    /// the subscription may answer this question; that the reply has the right kind; that the
-    /// question is unresolved and no other reply to it is being stored; that neither our clock nor
-    /// the reply's timestamp has reached the deadline; and that the answer is allowed. The first
-    /// reply that passes all checks resolves the question. A reply that fails a check changes
-    /// nothing.
+    /// Handles a reply or a request for more time from an authenticated sender. The first reply that
+    /// passes all checks resolves the question. A message that fails a check changes nothing. The
+    /// checks, in this order:
+    ///
+    /// 1. The subscription is open and belongs to the sender.
+    /// 2. The token is known.
+    /// 3. The subscription may answer this question.
+    /// 4. The reply fits the kind of the question.
+    /// 5. The question is open, and no other change to it is being stored.
+    /// 6. Both our clock and the reply's timestamp are before the deadline.
+    /// 7. The answer is allowed, or the deadline can be extended.
     pub fn handle_reply(
         &mut self,
         reply: &Reply,
@@ -263,7 +267,7 @@ impl<H: BuildHasher> QuestionRegistry<H> {
         }
     }
 
-    /// Refuses all open questions of a session and ends it.
+    /// Returns the change that refuses all open questions of a session and ends the session.
     pub(super) fn refuse_all(&self, session: &SessionId, by: ResolvedBy, now: UnixMillis) -> StagedChange {
         let mut change = StagedChange { ended_session: Some(session.clone()), ..StagedChange::default() };
         for question in self.latest_in_session(session).filter(|question| question.is_open()) {
@@ -273,7 +277,8 @@ impl<H: BuildHasher> QuestionRegistry<H> {
     }
 }
 
-/// Extends a deadline up to ten times the original timeout (`sayso:deadline.extend`; WCAG 2.2.1).
+/// Extends a deadline (`sayso:deadline.extend`; WCAG 2.2.1). The person gets at most ten times the
+/// original timeout.
 fn extend_deadline(
     question: &Question,
     request: &DeadlineExtend,

@@ -14,7 +14,7 @@ use super::{
     StagedChange,
 };
 
-/// A call that may need consent. It does if it is irreversible or of high risk.
+/// A tool call. It needs consent if it is irreversible or of high risk.
 #[derive(Clone, Copy, Debug)]
 pub struct GuardedCall<'c> {
     /// The session of the call.
@@ -45,8 +45,8 @@ impl<H: BuildHasher> QuestionRegistry<H> {
     ///
     /// A call that needs consent must be exactly the action that the question is bound to. A person
     /// must have accepted it within
-    /// [`max_consent_age_ms`](super::ConsentLimits::max_consent_age_ms), and must have been told
-    /// its risk and that it cannot be undone.
+    /// [`max_consent_age_ms`](super::ConsentLimits::max_consent_age_ms). If the call is irreversible
+    /// or of high risk, the question must have said so.
     pub fn spend(&mut self, call: &GuardedCall<'_>, now: UnixMillis) -> Result<StagedChange, SpendError> {
         let digest = match call.arguments {
             Some(arguments) => {
@@ -66,18 +66,6 @@ impl<H: BuildHasher> QuestionRegistry<H> {
         let spent =
             ConsentSpent { token: question.token.clone(), session_id: question.session_id.clone(), digest };
         Ok(self.stage(StagedChange::single(question, ConsentOutcome::ConsentSpent(spent))))
-    }
-
-    /// Returns the accepted question that covers this call, without spending it. This is for calls
-    /// that need no consent, but may refer to a question.
-    pub fn find_covering(&self, call: &GuardedCall<'_>, now: UnixMillis) -> Option<&ReplyToken> {
-        let digest = call.arguments.and_then(|arguments| BoundAction::new(call.tool, arguments).ok());
-        let digest = digest.map(|action| action.digest());
-        let question = match call.token {
-            Some(token) => self.find_by_token(token, call, digest, now),
-            None => self.find_best_match(call, digest, now),
-        };
-        question.ok().map(|question| &question.token)
     }
 
     fn find_by_token(
@@ -187,8 +175,8 @@ pub enum SpendError {
     /// The question is still open.
     #[error("the question is not answered yet")]
     Undecided,
-    /// The person refused.
-    #[error("{}", if *modified { "the person asked for a different action" } else { "the person refused" })]
+    /// The question was refused, by a person or by default.
+    #[error("{}", if *modified { "the person asked for a different action" } else { "the action was refused" })]
     Refused {
         /// Whether the person accepted only a modified action (§6.3.2).
         modified: bool,
@@ -217,7 +205,7 @@ pub enum SpendError {
     /// The session has ended.
     #[error("the session has ended")]
     SessionEnded,
-    /// The question was answered too long ago, or its session has ended.
+    /// The question was answered too long ago, or the registry has already removed it.
     #[error("the answer has expired; ask again")]
     Expired,
 }
@@ -228,8 +216,8 @@ impl SpendError {
         match self {
             Self::Undecided => rule::ACTION_WAITS,
             Self::Refused { modified: true } => rule::MODIFIED_ACTION,
-            Self::Refused { modified: false } => rule::AFTER_REJECT,
-            Self::SessionEnded => rule::AFTER_END,
+            Self::Refused { modified: false } => rule::NO_ACTION_AFTER_REJECT,
+            Self::SessionEnded => rule::NOTHING_AFTER_END,
             _ if irreversible => rule::IRREVERSIBLE_CONSENT,
             _ => rule::HIGH_RISK_CONSENT,
         }

@@ -69,12 +69,11 @@ impl SubscriptionTable {
         state.closes_at.is_none_or(|closes_at| now < closes_at).then_some(&*state.principal)
     }
 
-    /// Returns whether any subscription can answer this question, or may reconnect to do so.
-    pub(super) fn can_answer(&self, question: &Question, now: UnixMillis) -> bool {
+    /// Returns whether any subscription can answer this question, or may reconnect to do so. Callers
+    /// first close the subscriptions that did not reconnect in time, or leave them out of the question.
+    pub(super) fn can_answer(&self, question: &Question) -> bool {
         question.replier_ids.iter().any(|id| match self.open.get(id) {
-            Some(state) => {
-                state.closes_at.is_none_or(|closes_at| now < closes_at && question.waits_for_reconnect())
-            }
+            Some(state) => state.closes_at.is_none() || question.waits_for_reconnect(),
             None => false,
         })
     }

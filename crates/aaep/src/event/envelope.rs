@@ -215,7 +215,7 @@ impl Envelope {
     }
 
     /// Reads the envelope of an event. Returns it with the remaining members, or `None` if a
-    /// required member is missing.
+    /// required member is missing or invalid.
     pub(crate) fn read(root: JsonValue<'_>) -> Option<(Self, PayloadMembers<'_>)> {
         let mut context = None;
         let mut event_type = None;

@@ -54,8 +54,8 @@ impl Event {
         Self { envelope, payload }
     }
 
-    /// Parses an event tolerantly. Returns `None` if it is not JSON or lacks a required envelope
-    /// member.
+    /// Parses an event tolerantly. Returns `None` if the text is not a JSON object, or if a required
+    /// member of the envelope is missing or invalid.
     pub fn parse(text: &str) -> Option<Self> {
         Self::read(&Tape::default().read(text).ok()?)
     }
@@ -148,7 +148,7 @@ macro_rules! payloads {
                 }
             }
 
-            /// Returns the members that this implementation does not know, as received.
+            /// Returns the members that were not read into fields, as received.
             pub(crate) fn unknown_members(&self) -> &Members {
                 match self {
                     $(Self::$name(payload) => &payload.other,)*

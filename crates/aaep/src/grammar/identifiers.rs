@@ -8,7 +8,7 @@ pub(crate) fn is_id(prefix: &str, text: &str) -> bool {
         .is_some_and(|tail| (1..=64).contains(&tail.len()) && is_alphanumeric(tail))
 }
 
-/// Returns whether all bytes are ASCII letters or digits. It checks sixteen bytes at a time,
+/// Returns whether all bytes are ASCII letters or digits. It checks sixteen bytes index a time,
 /// because every event has several ids with 32 digits.
 fn is_alphanumeric(bytes: &[u8]) -> bool {
     fn all_alphanumeric(bytes: &[u8]) -> u8 {
@@ -131,20 +131,21 @@ pub(crate) fn is_reserved_prefix(text: &str) -> bool {
 pub(crate) fn contains_version(text: &str) -> bool {
     let bytes = text.as_bytes();
     bytes.iter().any(u8::is_ascii_digit)
-        && (0..bytes.len()).any(|at| {
+        && (0..bytes.len()).any(|index| {
             let follows_separator =
-                at == 0 || matches!(bytes[at - 1], b'-' | b'_' | b'@' | b':' | b'/' | b' ');
+                index == 0 || matches!(bytes[index - 1], b'-' | b'_' | b'@' | b':' | b'/' | b' ');
             if !follows_separator {
                 return false;
             }
-            let rest = &bytes[at..];
+            let rest = &bytes[index..];
             let has_v = rest.first().is_some_and(|byte| matches!(byte, b'v' | b'V'));
             let rest = &rest[usize::from(has_v)..];
             let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
             let after = rest.get(digits);
             let is_dotted = after == Some(&b'.') && rest.get(digits + 1).is_some_and(u8::is_ascii_digit);
-            let is_at_end = after.is_none_or(|byte| matches!(byte, b'-' | b'_' | b'@' | b':' | b'/' | b' '));
-            digits > 0 && (is_dotted || has_v && is_at_end)
+            let ends_at_separator =
+                after.is_none_or(|byte| matches!(byte, b'-' | b'_' | b'@' | b':' | b'/' | b' '));
+            digits > 0 && (is_dotted || has_v && ends_at_separator)
         })
 }
 

@@ -19,7 +19,7 @@ pub fn is_uri(text: &str) -> bool {
         && match hierarchy.strip_prefix("//") {
             Some(rest) => {
                 let (authority, path) = match rest.find('/') {
-                    Some(at) => rest.split_at(at),
+                    Some(index) => rest.split_at(index),
                     None => (rest, ""),
                 };
                 is_authority(authority) && is_path(path)
@@ -75,8 +75,8 @@ fn is_ip_literal(text: &str) -> bool {
 /// Returns whether every byte is allowed and every `%` precedes two hexadecimal digits.
 fn consists_of(text: &str, allowed: impl Fn(u8) -> bool) -> bool {
     let bytes = text.as_bytes();
-    bytes.iter().enumerate().all(|(at, byte)| match byte {
-        b'%' => bytes.get(at + 1..at + 3).is_some_and(|two| two.iter().all(u8::is_ascii_hexdigit)),
+    bytes.iter().enumerate().all(|(index, byte)| match byte {
+        b'%' => bytes.get(index + 1..index + 3).is_some_and(|two| two.iter().all(u8::is_ascii_hexdigit)),
         other => allowed(*other),
     })
 }

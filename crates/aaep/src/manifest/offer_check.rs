@@ -1,4 +1,4 @@
-//! Comparison of a manifest with its producer's offer (§10.4.2).
+//! Comparison of a manifest with its producer's offer, the `subscription.accepted` message (§10.4.2).
 
 use thiserror::Error;
 
@@ -10,11 +10,11 @@ use crate::message::{ConformanceLevel, Manifest, SubscriptionAccepted};
 #[non_exhaustive]
 pub enum OfferMismatch {
     /// The manifest belongs to another agent.
-    #[error("is the manifest of {manifest}, but {offer} made the offer")]
+    #[error("is the manifest of {manifest}, but {offer} accepted the subscription")]
     Agent {
         /// The agent of the manifest.
         manifest: String,
-        /// The agent that made the offer.
+        /// The agent that accepted the subscription.
         offer: String,
     },
     /// The offer has a level that the manifest does not claim.

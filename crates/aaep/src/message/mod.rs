@@ -82,8 +82,8 @@ macro_rules! messages {
         }
 
         impl Message {
-            /// Parses a message. Returns `None` if it is not JSON, has an unknown type, or lacks a
-            /// required member.
+            /// Parses a message. Returns `None` if it is not JSON, if its type is unknown, or if a
+            /// required member is missing or invalid.
             pub fn parse(text: &str) -> Option<Self> {
                 Self::read(&Tape::default().read(text).ok()?)
             }
@@ -92,13 +92,13 @@ macro_rules! messages {
             pub fn read(doc: &Doc<'_>) -> Option<Self> {
                 let root = doc.root();
                 let message_type = MessageType::parse(&root.member("type")?.text()?)?;
-                let is_envelope_member = |name: &str, value: &crate::json::JsonValue<'_>| {
+                let is_type_or_context = |name: &str, value: &crate::json::JsonValue<'_>| {
                     name == "type"
                         || name == "@context"
                             && message_type == MessageType::Manifest
                             && value.text().is_some_and(|text| text == CORE_CONTEXT)
                 };
-                let members = decoded_members(root).filter(|(name, value)| !is_envelope_member(name, value));
+                let members = decoded_members(root).filter(|(name, value)| !is_type_or_context(name, value));
                 match message_type {
                     $(MessageType::$name => $name::read_members(members).map(Self::$name),)*
                 }

@@ -16,57 +16,57 @@ pub(super) fn build_terms(
     notes: &mut NegotiationNotes,
 ) -> Result<Terms, SubscriptionRejected> {
     let requested = narrow::drop_unreadable(requested, notes);
-    // Returns the previous terms for a capability that was not requested.
-    let unchanged = |is_requested: bool| previous.filter(|_| !is_requested);
+    // Returns the previous terms, unless the capability was requested.
+    let previous_unless = |is_requested: bool| previous.filter(|_| !is_requested);
 
-    let max_events_per_second = match unchanged(requested.max_events_per_second.is_some()) {
+    let max_events_per_second = match previous_unless(requested.max_events_per_second.is_some()) {
         Some(previous) => previous.max_events_per_second,
         None => narrow::rate(requested.max_events_per_second, offer.max_events_per_second, notes)?,
     };
-    let verbosity = match unchanged(requested.preferred_verbosity.is_some()) {
+    let verbosity = match previous_unless(requested.preferred_verbosity.is_some()) {
         Some(previous) => previous.verbosity.clone(),
         None => narrow::verbosity(requested.preferred_verbosity),
     };
-    let languages = match unchanged(requested.languages.is_some()) {
+    let languages = match previous_unless(requested.languages.is_some()) {
         Some(previous) => previous.languages.clone(),
         None => narrow::languages(requested.languages.as_deref(), &offer.languages, notes),
     };
     // Permissions are not part of the terms. If this subscriber is no longer permitted to answer,
     // it loses that capability even though it requested no change.
     let permitted = (offer.answers_confirmations, offer.answers_clarifications);
-    let answers_confirmations = match unchanged(requested.supports_confirmation_reply.is_some()) {
+    let answers_confirmations = match previous_unless(requested.supports_confirmation_reply.is_some()) {
         Some(previous) => previous.answers_confirmations && permitted.0,
         None => narrow::reply(requested.supports_confirmation_reply, permitted.0, "Confirmations", notes),
     };
-    let answers_clarifications = match unchanged(requested.supports_clarification_reply.is_some()) {
+    let answers_clarifications = match previous_unless(requested.supports_clarification_reply.is_some()) {
         Some(previous) => previous.answers_clarifications && permitted.1,
         None => narrow::reply(requested.supports_clarification_reply, permitted.1, "Clarifications", notes),
     };
-    let boundaries = match unchanged(requested.coalesce_boundaries.is_some()) {
+    let boundaries = match previous_unless(requested.coalesce_boundaries.is_some()) {
         Some(previous) => previous.boundaries.clone(),
         None => narrow::boundaries(requested.coalesce_boundaries.as_deref(), &offer.boundaries, notes)?,
     };
-    let filters = match unchanged(requested.event_filters.is_some()) {
+    let filters = match previous_unless(requested.event_filters.is_some()) {
         Some(previous) => previous.filters.clone(),
         None => narrow::filters(requested.event_filters.as_ref(), notes)?,
     };
-    let levels = match unchanged(requested.supported_conformance_levels.is_some()) {
+    let levels = match previous_unless(requested.supported_conformance_levels.is_some()) {
         Some(previous) => previous.levels.clone(),
         None => narrow::levels(requested.supported_conformance_levels.as_deref(), &offer.levels, notes),
     };
-    let extensions = match unchanged(requested.supported_extensions.is_some()) {
+    let extensions = match previous_unless(requested.supported_extensions.is_some()) {
         Some(previous) => previous.extensions.clone(),
         None => narrow::extensions(requested.supported_extensions.as_deref(), &offer.extensions, notes)?,
     };
-    let cognitive_load = match unchanged(requested.cognitive_load.is_some()) {
+    let cognitive_load = match previous_unless(requested.cognitive_load.is_some()) {
         Some(previous) => previous.cognitive_load.clone(),
         None => narrow::cognitive_load(requested.cognitive_load),
     };
-    let pace_wpm = match unchanged(requested.pace_wpm.is_some()) {
+    let pace_wpm = match previous_unless(requested.pace_wpm.is_some()) {
         Some(previous) => previous.pace_wpm,
         None => narrow::pace(requested.pace_wpm, notes),
     };
-    let signed_manifests_only = match unchanged(requested.accept_signed_manifests_only.is_some()) {
+    let signed_manifests_only = match previous_unless(requested.accept_signed_manifests_only.is_some()) {
         Some(previous) => previous.signed_manifests_only,
         None => requested.accept_signed_manifests_only == Some(true),
     };

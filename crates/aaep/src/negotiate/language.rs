@@ -77,7 +77,7 @@ fn find_match<'a>(
 ) -> Option<(&'a str, LanguageMatch)> {
     let mut range = Some(requested);
     while let Some(tag) = range {
-        if let Some(found) = offered.clone().find(|offer| tags_equal(offer, tag)) {
+        if let Some(found) = offered.clone().find(|offered_tag| tags_equal(offered_tag, tag)) {
             let matched_by =
                 if tag.len() == requested.len() { LanguageMatch::Exact } else { LanguageMatch::Truncated };
             return Some((found, matched_by));
@@ -86,7 +86,7 @@ fn find_match<'a>(
     }
     // Only the full tag may be extended. Otherwise `zh-Hant`, truncated to `zh`, would match
     // `zh-Hans`.
-    let found = offered.find(|offer| is_longer_tag(offer, requested))?;
+    let found = offered.find(|offered_tag| extends_tag(offered_tag, requested))?;
     Some((found, LanguageMatch::Extended))
 }
 
@@ -103,9 +103,10 @@ fn truncate_tag(tag: &str) -> Option<&str> {
     }
 }
 
-fn is_longer_tag(offer: &str, requested: &str) -> bool {
+/// Returns whether `tag` is `requested` with further subtags.
+fn extends_tag(tag: &str, requested: &str) -> bool {
     !requested.is_empty()
-        && offer
+        && tag
             .split_at_checked(requested.len())
             .is_some_and(|(prefix, rest)| rest.starts_with(is_separator) && tags_equal(prefix, requested))
 }

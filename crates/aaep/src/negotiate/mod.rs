@@ -64,8 +64,8 @@ pub fn answer_request(
 }
 
 /// Answers a renegotiation (§5.7). Absent capabilities stay as they are, even if the offer has
-/// become smaller. The requested capabilities are negotiated again and may become wider. A rejection ends
-/// the subscription.
+/// become smaller; only the right to answer can be withdrawn. The requested capabilities are
+/// negotiated again and may become wider. A rejection ends the subscription.
 pub fn renegotiate(
     terms: &Terms,
     request: &SubscriptionRenegotiate,

@@ -193,9 +193,10 @@ pub(super) fn filters(
     let mut include: Vec<_> = include.iter().filter_map(to_valid_pattern).filter(is_short).collect();
     let mut exclude: Vec<_> = exclude.iter().filter_map(to_valid_pattern).map(truncate).collect();
     if include.len() + exclude.len() < requested_count {
-        notes.push(
-            "Patterns in event_filters that are neither a type nor a prefix ending in * match nothing.",
-        );
+        notes.push(format!(
+            "Some patterns in event_filters were ignored. A pattern must be a type or a prefix ending in *, \
+             with at most {MAX_PATTERN_CHARS} characters."
+        ));
     }
     for list in [&mut include, &mut exclude] {
         list.sort_unstable();

@@ -60,7 +60,7 @@ impl Offer {
         }
     }
 
-    /// Returns the signed manifest, if it is a valid JWS.
+    /// Returns the signed manifest, if it has the form of a compact JWS.
     pub(super) fn valid_signed_manifest(&self) -> Option<&str> {
         self.signed_manifest.as_deref().filter(|text| is_compact_jws(text))
     }

@@ -32,9 +32,9 @@ pub struct Terms {
     pub boundaries: Vec<Boundary>,
     /// The event filters.
     pub filters: HonoredFilters,
-    /// The common conformance levels; see [`level`](Self::level).
+    /// The conformance levels that both sides support; see [`level`](Self::level).
     pub levels: Vec<ConformanceLevel>,
-    /// The common extensions.
+    /// The extensions that both sides support.
     pub extensions: Vec<Extension>,
     /// How much information the person can handle at once.
     pub cognitive_load: CognitiveLoad,
@@ -42,7 +42,7 @@ pub struct Terms {
     pub pace_wpm: Option<u64>,
     /// Whether the subscriber accepts only signed manifests.
     pub signed_manifests_only: bool,
-    /// The capabilities of the common extensions: one object for each, under its prefix.
+    /// The capabilities of these extensions: one object for each, under its prefix.
     pub extension_capabilities: Members,
 }
 
@@ -56,15 +56,15 @@ pub struct HonoredFilters {
 }
 
 impl Terms {
-    /// Returns the conformance level of the subscription, which is the highest common level
+    /// Returns the conformance level of the subscription: the highest level that both sides support
     /// (§5.3.1.8).
     pub fn level(&self) -> ConformanceLevel {
         self.levels.iter().copied().max().unwrap_or(DEFAULT_LEVEL)
     }
 
-    /// Returns whether the filters include an event type. Types of common extensions count as
-    /// included (C-C4). The caller must send critical events regardless of the filters (§5.5.4,
-    /// C-C5).
+    /// Returns whether the filters let events of a type through. The event types of extensions that
+    /// both sides support count as included (C-C4). The caller must send critical events regardless
+    /// of the filters (§5.5.4, C-C5).
     pub fn includes_type(&self, event_type: &str) -> bool {
         let is_included = any_pattern_matches(&self.filters.include, event_type)
             || self.extensions.iter().any(|extension| extension.owns_type(event_type));

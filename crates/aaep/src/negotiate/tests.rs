@@ -22,21 +22,24 @@ fn parse_capabilities(capabilities: &str) -> Capabilities {
     }
 }
 
-fn ask(capabilities: &str, offer: &Offer) -> Result<(SubscriptionAccepted, Terms), SubscriptionRejected> {
+fn negotiate(
+    capabilities: &str,
+    offer: &Offer,
+) -> Result<(SubscriptionAccepted, Terms), SubscriptionRejected> {
     let request = SubscriptionRequest::new("1.0.0", "reader", parse_capabilities(capabilities));
     answer_request(&request, offer, SubscriptionId::parse("sub_1").unwrap())
 }
 
 fn terms(capabilities: &str, offer: &Offer) -> Terms {
-    ask(capabilities, offer).unwrap().1
+    negotiate(capabilities, offer).unwrap().1
 }
 
 fn notes(capabilities: &str, offer: &Offer) -> String {
-    ask(capabilities, offer).unwrap().0.negotiation_notes.unwrap_or_default()
+    negotiate(capabilities, offer).unwrap().0.negotiation_notes.unwrap_or_default()
 }
 
 fn rejection(capabilities: &str, offer: &Offer) -> SubscriptionRejected {
-    ask(capabilities, offer).unwrap_err()
+    negotiate(capabilities, offer).unwrap_err()
 }
 
 fn change(terms: &Terms, capabilities: &str, offer: &Offer) -> Result<Terms, SubscriptionRejected> {
@@ -52,7 +55,7 @@ fn strings(list: &[&str]) -> Vec<String> {
 #[test]
 fn an_empty_request_gets_explicit_defaults() {
     // C-C6
-    let (accepted, terms) = ask("{}", &offer()).unwrap();
+    let (accepted, terms) = negotiate("{}", &offer()).unwrap();
     let expected = r#"{"preferred_verbosity":"normal","languages":["en-US"],"supports_confirmation_reply":false,"supports_clarification_reply":false,"coalesce_boundaries":["sentence","completion"],"event_filters":{"include":["aaep:agent.*"],"exclude":[]},"supported_conformance_levels":[1],"supported_extensions":[],"cognitive_load":"medium","accept_signed_manifests_only":false}"#;
     assert_eq!(accepted.honored_capabilities, parse_capabilities(expected));
     assert_eq!((terms.max_events_per_second, terms.pace_wpm), (None, None));
@@ -98,7 +101,7 @@ fn the_available_requested_languages_are_honored() {
     let mut offer = offer();
     assert_eq!(terms(r#"{"languages":["tlh","en"]}"#, &offer).languages, ["tlh", "en"]);
     offer.languages = strings(&["en-US", "yo"]);
-    // C-C8: honored as requested, served as offered.
+    // C-C8: the honored tags are written as requested, not as offered.
     assert_eq!(terms(r#"{"languages":["EN","yo-NG","fr"]}"#, &offer).languages, ["EN", "yo-NG"]);
     assert!(notes(r#"{"languages":["fr","en"]}"#, &offer).contains("not available: fr."));
     assert_eq!(terms(r#"{"languages":["en","en","en_US","english"]}"#, &offer).languages, ["en"]);
@@ -110,7 +113,7 @@ fn a_request_without_a_common_language_is_accepted() {
     let mut offer = offer();
     offer.languages = strings(&["yo"]);
     for requested in [r#"{"languages":["de","fr"]}"#, "{}", r#"{"languages":[]}"#] {
-        let (accepted, terms) = ask(requested, &offer).unwrap();
+        let (accepted, terms) = negotiate(requested, &offer).unwrap();
         assert_eq!((terms.languages, accepted.honored_capabilities.languages), (vec![], None), "{requested}");
         assert!(
             accepted.negotiation_notes.unwrap().contains("None of the requested languages"),
@@ -200,7 +203,7 @@ fn the_highest_common_level_is_honored() {
     offer.levels = vec![2, 1];
     let honored = terms(r#"{"supported_conformance_levels":[3,2,1,9]}"#, &offer);
     assert_eq!((honored.level(), honored.levels), (2, vec![1, 2]));
-    let (accepted, terms) = ask(r#"{"supported_conformance_levels":[3]}"#, &offer).unwrap();
+    let (accepted, terms) = negotiate(r#"{"supported_conformance_levels":[3]}"#, &offer).unwrap();
     assert_eq!((terms.level(), accepted.honored_capabilities.supported_conformance_levels), (1, None));
     assert!(accepted.negotiation_notes.unwrap().contains("no common conformance level"));
 }
@@ -228,9 +231,9 @@ fn two_extensions_with_the_same_prefix_are_rejected() {
     assert_eq!(rejected.reason_code, ReasonCode::CapabilitiesIncompatible);
     assert!(rejected.reason_message.contains("prefix medai"));
     // A duplicate in the configuration counts once.
-    let mut twice = offer();
-    twice.extensions.extend(Extension::new("https://example.org/medai/v1", "medai"));
-    let once = terms(r#"{"supported_extensions":["https://example.org/medai/v1"]}"#, &twice);
+    let mut with_duplicate = offer();
+    with_duplicate.extensions.extend(Extension::new("https://example.org/medai/v1", "medai"));
+    let once = terms(r#"{"supported_extensions":["https://example.org/medai/v1"]}"#, &with_duplicate);
     assert_eq!(once.extensions.len(), 1);
     // An unknown extension is ignored, so its prefix cannot conflict.
     let one = r#"{"supported_extensions":["https://example.org/medai/v1","https://example.com/medai/v1"]}"#;
@@ -242,7 +245,7 @@ fn only_capabilities_of_common_extensions_are_honored() {
     // §5.3.2, §7.6, C-C10
     let requested = r#"{"supported_extensions":["https://example.org/medai/v1"],"medai":{"dose":[1,2.50]},
         "haptic":{"strength":3},"azlearn.tones":true,"sayso":{"inform":true}}"#;
-    let (accepted, terms) = ask(requested, &offer()).unwrap();
+    let (accepted, terms) = negotiate(requested, &offer()).unwrap();
     assert_eq!(terms.extension_capability("medai").map(RawJson::as_str), Some(r#"{"dose":[1,2.50]}"#));
     assert_eq!(accepted.honored_capabilities.other.iter().count(), 1);
     assert!(accepted.negotiation_notes.unwrap().contains("ignored: haptic, azlearn.tones, sayso."));
@@ -263,16 +266,16 @@ fn the_pace_is_limited_to_its_range() {
 #[test]
 fn a_required_signed_manifest_is_sent_or_the_request_rejected() {
     // §5.3.1.12, C-F1, C-F2
-    let only = r#"{"accept_signed_manifests_only":true}"#;
+    let signed_only = r#"{"accept_signed_manifests_only":true}"#;
     let mut offer = offer();
-    assert_eq!(rejection(only, &offer).reason_code, ReasonCode::ManifestSignatureRequired);
+    assert_eq!(rejection(signed_only, &offer).reason_code, ReasonCode::ManifestSignatureRequired);
     offer.signed_manifest = Some("not.signed".to_owned());
-    assert_eq!(rejection(only, &offer).reason_code, ReasonCode::ManifestSignatureRequired);
+    assert_eq!(rejection(signed_only, &offer).reason_code, ReasonCode::ManifestSignatureRequired);
     offer.signed_manifest = Some("a.b.c".to_owned());
-    let (accepted, terms) = ask(only, &offer).unwrap();
+    let (accepted, terms) = negotiate(signed_only, &offer).unwrap();
     assert_eq!(accepted.signed_manifest.as_deref(), Some("a.b.c"));
     assert_eq!(accepted.honored_capabilities.accept_signed_manifests_only, Some(true));
-    assert_eq!(ask("{}", &offer).unwrap().0.signed_manifest, None);
+    assert_eq!(negotiate("{}", &offer).unwrap().0.signed_manifest, None);
     offer.signed_manifest = None;
     assert_eq!(change(&terms, "{}", &offer).unwrap_err().reason_code, ReasonCode::ManifestSignatureRequired);
 }
@@ -281,7 +284,7 @@ fn a_required_signed_manifest_is_sent_or_the_request_rejected() {
 fn a_value_of_the_wrong_type_is_ignored() {
     let odd = r#"{"max_events_per_second":"fast","languages":["en",5],"supports_confirmation_reply":"true",
         "event_filters":{"include":"aaep:agent.tool.*","only":[]},"pace_wpm":null,"supported_extensions":{}}"#;
-    let (accepted, honored) = ask(odd, &offer()).unwrap();
+    let (accepted, honored) = negotiate(odd, &offer()).unwrap();
     assert_eq!(honored, terms("{}", &offer()));
     let notes = accepted.negotiation_notes.unwrap();
     assert_eq!(

@@ -4,21 +4,20 @@ use std::cmp::Ordering;
 
 use crate::grammar::is_version;
 
-/// Returns the highest offered version that the subscriber knows: the same major version, and no
-/// higher minor version. The patch version does not matter.
+/// Returns the highest offered version that is compatible with the requested version: the same
+/// major version, and no higher minor version. A version with a higher patch number is compatible,
+/// but is returned only if no other version is.
 pub(super) fn highest_common<'o>(requested: &str, offered: &'o [String]) -> Option<&'o str> {
     let requested = Version::parse(requested)?;
     offered
         .iter()
-        .filter_map(|offer| Some((Version::parse(offer)?, &**offer)))
-        .filter(|(offer, _)| offer.major == requested.major && offer.minor <= requested.minor)
-        // A newer patch version is compatible, but versions up to the requested version are
-        // preferred.
+        .filter_map(|text| Some((Version::parse(text)?, &**text)))
+        .filter(|(version, _)| version.major == requested.major && version.minor <= requested.minor)
         .max_by(|(left, _), (right, _)| {
             let is_not_newer = |version: &Version<'_>| version.compare(&requested) != Ordering::Greater;
             is_not_newer(left).cmp(&is_not_newer(right)).then_with(|| left.compare(right))
         })
-        .map(|(_, offer)| offer)
+        .map(|(_, text)| text)
 }
 
 struct Version<'v> {
@@ -40,8 +39,8 @@ impl<'v> Version<'v> {
         };
         let mut numbers = numbers.split('.');
         let major = numbers.next()?;
-        let mut number = || numbers.next()?.parse().ok();
-        Some(Self { major, minor: number()?, patch: number()?, suffix })
+        let mut next_number = || numbers.next()?.parse().ok();
+        Some(Self { major, minor: next_number()?, patch: next_number()?, suffix })
     }
 
     /// Compares versions of the same major version; a pre-release comes before its release.
@@ -72,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_compared_by_major_and_minor() {
+    fn a_newer_patch_version_is_compatible_but_not_preferred() {
         // C-C14
         assert_eq!(select("1.0.0", &["1.0.3"]).as_deref(), Some("1.0.3"));
         assert_eq!(select("1.0.0", &["1.0.3", "1.0.0"]).as_deref(), Some("1.0.0"));

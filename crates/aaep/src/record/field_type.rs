@@ -40,7 +40,7 @@ pub(crate) enum FieldType {
     /// not the field's rule.
     List { item: &'static FieldType, min: usize, max: usize, unique: bool, item_rule: Option<Rule> },
     /// A record. Unknown members break `unknown_member_rule`. If that is `None`, they are allowed,
-    /// but a member that is not an object breaks `non_object_member_rule`.
+    /// but an unknown member that is not an object breaks `non_object_member_rule`.
     Record {
         fields: &'static [Field],
         unknown_member_rule: Option<Rule>,
@@ -70,7 +70,7 @@ impl FieldType {
 
     /// Describes the type for a finding.
     pub(crate) fn describe(&self) -> String {
-        let characters = |min: u32, max: u32| match (min, max) {
+        let describe_text = |min: u32, max: u32| match (min, max) {
             (0, u32::MAX) => "a string".to_owned(),
             (_, u32::MAX) => {
                 format!("a string of at least {min} character{}", if min == 1 { "" } else { "s" })
@@ -79,7 +79,7 @@ impl FieldType {
             _ => format!("a string of {min} to {max} characters"),
         };
         match self {
-            FieldType::Text { min, max } => characters(*min, *max),
+            FieldType::Text { min, max } => describe_text(*min, *max),
             FieldType::Grammar { description, .. } => (*description).to_owned(),
             FieldType::Uri => "a URI with a scheme".to_owned(),
             FieldType::LanguageTag => "a language tag".to_owned(),

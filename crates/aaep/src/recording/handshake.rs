@@ -65,9 +65,7 @@ impl HandshakeTracker {
                     subscription.apply_renegotiation(honored, findings);
                 } else if !self.requests.is_empty() {
                     let (request, _) = self.requests.remove(0);
-                    let version =
-                        (major_version(&request.aaep_version), major_version(&accepted.aaep_version));
-                    if version.0 != version.1 {
+                    if major_version(&request.aaep_version) != major_version(&accepted.aaep_version) {
                         let found =
                             format!("requested {}, found {}", request.aaep_version, accepted.aaep_version);
                         findings.push(rule::VERSION_COMMON, "/aaep_version".to_owned(), found);
@@ -198,20 +196,23 @@ impl HandshakeTracker {
     }
 
     pub(super) fn finish(&mut self, severity: Severity) -> impl Iterator<Item = (InputPosition, Finding)> {
-        let unanswered = move |rule: Rule, found: String| Finding {
+        let new_finding = move |rule: Rule, found: String| Finding {
             rule,
             severity,
             pointer: String::new(),
             actual: found,
         };
         let requests = self.requests.drain(..).map(move |(request, position)| {
-            (position, unanswered(rule::REQUEST_ANSWERED, format!("{} got no answer", request.subscriber_id)))
+            (
+                position,
+                new_finding(rule::REQUEST_ANSWERED, format!("{} got no answer", request.subscriber_id)),
+            )
         });
         let renegotiations = self.subscriptions.iter_mut().filter_map(move |subscription| {
             let (_, position) = subscription.renegotiation.take()?;
             Some((
                 position,
-                unanswered(rule::RENEGOTIATION_ANSWERED, format!("{} got no answer", subscription.id)),
+                new_finding(rule::RENEGOTIATION_ANSWERED, format!("{} got no answer", subscription.id)),
             ))
         });
         requests.chain(renegotiations)
@@ -226,8 +227,8 @@ fn major_version(version: &str) -> &str {
     version.split('.').next().unwrap_or(version)
 }
 
-/// Returns the event's type if filters can exclude the event. They cannot exclude critical events
-/// (C-C5) and events of an unknown type.
+/// Returns the event's type if filters can exclude the event. Filters cannot exclude critical events
+/// (C-C5) or events of an unknown type.
 fn filterable_type(body: &SessionEventBody<&str>) -> Option<&'static str> {
     Some(match body {
         SessionEventBody::Started => "aaep:agent.session.started",
@@ -253,6 +254,7 @@ impl TrackedSubscription {
     fn check_rate(&mut self, now: UnixMillis, findings: &mut Findings) {
         let rate = self.honored.max_events_per_second.or(self.requested.max_events_per_second);
         let Some(rate) = rate.filter(|rate| *rate <= MAX_CHECKED_RATE) else { return };
+        // Five seconds at the rate, plus a fifth.
         let max_events = usize::try_from(rate * 6).unwrap_or(usize::MAX);
         if self.recent_event_times.len() >= max_events
             && let Some(first) = self.recent_event_times.pop_front()

@@ -31,7 +31,7 @@ pub enum SequenceMode {
 }
 
 seal::defaults! {
-    /// Limits on open items.
+    /// Limits on what can be open at the same time.
     #[derive(Clone, Copy, Debug)]
     pub struct RecordingLimits {
         /// The maximum number of sessions that are open at the same time.
@@ -77,7 +77,7 @@ pub struct RecordingChecker<H> {
 #[derive(Debug)]
 struct TrackedSession {
     session: Box<SessionMachine>,
-    started_at: InputPosition,
+    start_position: InputPosition,
     tokens: Vec<u64>,
 }
 
@@ -129,9 +129,10 @@ impl<H: BuildHasher> RecordingChecker<H> {
         position: InputPosition,
         findings: &mut Findings,
     ) {
-        let session = self.hasher.hash_one(event.session_id);
+        let session_hash = self.hasher.hash_one(event.session_id);
         if self.sequence == SequenceMode::Never {
-            if self.completed_sessions.insert(session) {
+            // Here the set is used only to count the sessions.
+            if self.completed_sessions.insert(session_hash) {
                 self.session_count += 1;
             }
             return;
@@ -146,9 +147,10 @@ impl<H: BuildHasher> RecordingChecker<H> {
             }
         }
         self.handshakes.check_event(event, findings);
-        if self.open_sessions.contains_key(&session) || self.start_session(session, event, position, findings)
+        if self.open_sessions.contains_key(&session_hash)
+            || self.start_session(session_hash, event, position, findings)
         {
-            self.continue_session(session, event, findings);
+            self.continue_session(session_hash, event, findings);
         }
     }
 
@@ -196,7 +198,8 @@ impl<H: BuildHasher> RecordingChecker<H> {
             SessionMachine::new(event.session_id)
         };
         let session = Box::new(session.with_max_open(self.limits.max_open_per_session));
-        self.open_sessions.insert(hash, TrackedSession { session, started_at: position, tokens: Vec::new() });
+        self.open_sessions
+            .insert(hash, TrackedSession { session, start_position: position, tokens: Vec::new() });
         true
     }
 
@@ -275,8 +278,8 @@ impl<H: BuildHasher> RecordingChecker<H> {
 
     /// Records that an invalid reply to this token was received.
     pub fn note_invalid_reply(&mut self, token: &str) {
-        let session = self.session_by_token.get(&self.hasher.hash_one(token));
-        if let Some(tracked) = session.and_then(|session| self.open_sessions.get_mut(session)) {
+        let session_hash = self.session_by_token.get(&self.hasher.hash_one(token));
+        if let Some(tracked) = session_hash.and_then(|hash| self.open_sessions.get_mut(hash)) {
             tracked.session.note_invalid_reply(token);
         }
     }
@@ -285,12 +288,12 @@ impl<H: BuildHasher> RecordingChecker<H> {
     /// only if its question should be in the recording, because a session with questions is open or
     /// because the recording must be complete.
     fn session_of_token(&mut self, token: &str, findings: &mut Findings) -> Option<&mut SessionMachine> {
-        let hash = self.hasher.hash_one(token);
-        if let Some(session) = self.session_by_token.get(&hash) {
-            return self.open_sessions.get_mut(session).map(|tracked| &mut *tracked.session);
+        let token_hash = self.hasher.hash_one(token);
+        if let Some(session_hash) = self.session_by_token.get(&token_hash) {
+            return self.open_sessions.get_mut(session_hash).map(|tracked| &mut *tracked.session);
         }
         let should_be_known = self.sequence == SequenceMode::Always || !self.session_by_token.is_empty();
-        if should_be_known && !self.tokens.contains(hash) {
+        if should_be_known && !self.tokens.contains(token_hash) {
             let found = format!("{token} belongs to no question");
             findings.push(rule::REPLY_TOKEN_KNOWN, "/reply_token".to_owned(), found);
         }
@@ -304,12 +307,12 @@ impl<H: BuildHasher> RecordingChecker<H> {
             if self.sequence == SequenceMode::Always { Severity::Error } else { Severity::Warning };
         let open = self.open_sessions.values().filter(|tracked| tracked.session.is_open());
         let mut unfinished: Vec<_> = open
-            .map(|TrackedSession { session, started_at, .. }| {
+            .map(|TrackedSession { session, start_position, .. }| {
                 let waiting: Vec<_> = session.pending_items().iter().map(ToString::to_string).collect();
                 let found =
                     format!("{} is still open, waiting for {}", session.id(), waiting.join(", then "));
                 (
-                    *started_at,
+                    *start_position,
                     Finding {
                         rule: rule::ONE_START_ONE_END,
                         severity,

@@ -44,7 +44,7 @@ rules! {
         "progress must contain at least one of percent, step, total_steps and description";
     PERCENT: "AAEP-4.2.2-3" error/warning @7 "percent must be a number from 0 to 100";
     PROGRESS_FORM: "AAEP-4.2.2s-1" error/warning @7
-        "progress may only contain percent, step and total_steps of at least 1, and description of 1 to 4096 characters; eta_ms must be 0 to 86400000";
+        "progress must have no members other than percent, step, total_steps and description; step and total_steps must be at least 1, description must have 1 to 4096 characters; eta_ms must be 0 to 86400000";
     STEP_ORDER: "AAEP-4.2.2s-2" error/warning @7 "step must not be greater than total_steps";
 
     // Tools and output (§4.3)
@@ -59,7 +59,7 @@ rules! {
     TOOL_RESULT: "AAEP-4.3.2-1" error/error @7
         "agent.tool.completed must have a tool and a status, and status must be success, error or timeout" decisions ["C-J2"];
     ERROR_MESSAGE: "AAEP-4.3.2s-1" error/warning @7
-        "error_message must have 1 to 4096 characters and is expected unless status is success";
+        "error_message must have 1 to 4096 characters and should be present unless status is success";
     OUTPUT: "AAEP-4.3.3-1" error/error @7 "agent.output.streaming must have chunk, position and complete";
     OUTPUT_HINT: "AAEP-4.3.3-7" error/warning @7 "coalesce_hint must be none, word, sentence, paragraph or completion"
         decisions ["C-J2"];
@@ -85,12 +85,12 @@ rules! {
     REPLY_TOKEN: "AAEP-6.2.1-1" error/warning @7 "reply_token must be rpl_ followed by 1 to 64 ASCII letters or digits";
     REPLY_TOKEN_RANDOM: "AAEP-6.2.1-2" warning/warning @7
         "reply_token should be 128 random bits as 32 hexadecimal digits, not a counter";
-    HIGH_DEFAULT: "AAEP-6.4.1-1" error/error @7
+    HIGH_RISK_DEFAULT: "AAEP-6.4.1-1" error/error @7
         "the default for an irreversible action with high or unspecified risk must be reject"
         decisions ["C-B2", "C-B5"] aliases ["AAEP-4.4.1-6", "AAEP-6.4.1-5"];
-    MEDIUM_DEFAULT: "AAEP-6.4.1-2" error/error @7 "the default for an irreversible action with medium risk must be reject"
+    MEDIUM_RISK_DEFAULT: "AAEP-6.4.1-2" error/error @7 "the default for an irreversible action with medium risk must be reject"
         decisions ["C-B6"] aliases ["AAEP-4.4.1s-3"];
-    LOW_DEFAULT: "AAEP-6.4.1-3" warning/warning @7
+    LOW_RISK_DEFAULT: "AAEP-6.4.1-3" warning/warning @7
         "the default for an irreversible action with low risk should be reject, because silence is not consent"
         decisions ["C-B2"];
     REVERSIBLE_DEFAULT: "AAEP-6.4.1-4" warning/warning @7
@@ -103,7 +103,7 @@ rules! {
     CLARIFICATION_CRITICAL: "AAEP-4.4.2-3" error/warning @7 "agent.awaiting.clarification must have the urgency critical"
         decisions ["C-A8"];
     RESPONSE_KINDS: "AAEP-4.4.2-4" error/warning @7
-        "accepted_response_kinds must be freetext, yes_no, multiple_choice or numeric" decisions ["C-J2"];
+        "accepted_response_kinds may only contain freetext, yes_no, multiple_choice and numeric" decisions ["C-J2"];
     CHOICES: "AAEP-4.4.2s-1" error/warning @7
         "choices must be 2 to 32 different pairs of value (1 to 256 characters) and label (1 to 1024), and multiple_choice requires them"
         decisions ["C-D6"] aliases ["AAEP-9.4.1-2"];

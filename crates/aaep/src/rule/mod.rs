@@ -29,7 +29,7 @@ seal::string_enum! {
 /// How strictly a document is validated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ValidationMode {
-    /// For documents that we emit, and for the linter. Every rule and every limit applies.
+    /// For documents that we emit, and for `sayso validate`. Every rule and every limit applies.
     #[default]
     Strict,
     /// For documents that we receive. Unknown or out-of-range values are only warnings, except in
@@ -58,6 +58,13 @@ struct RuleDefinition {
 }
 
 impl Rule {
+    /// The form of a confirmation, for callers that check its texts further.
+    pub const CONFIRMATION_FORM: Rule = events::CONFIRMATION_FORM;
+    /// The form of a clarification.
+    pub const CLARIFICATION_FORM: Rule = events::CLARIFICATION_FORM;
+    /// The form of the choices of a clarification.
+    pub const CHOICES: Rule = events::CHOICES;
+
     /// Returns all rules in the order in which they are defined.
     pub fn all() -> impl Iterator<Item = Rule> {
         [envelope::ALL, events::ALL, sequence::ALL, handshake::ALL].into_iter().flatten().copied()
@@ -73,8 +80,8 @@ impl Rule {
         self.0.id
     }
 
-    /// Returns the section of the specification without the section sign. A trailing `s` means the
-    /// published schema.
+    /// Returns the section of the specification that the id names, without the section sign. A
+    /// trailing `s` means the published schema. For a decision (`C-…`), returns `C`.
     pub fn section(self) -> &'static str {
         let unprefixed = self.0.id.strip_prefix("AAEP-").unwrap_or(self.0.id);
         unprefixed.rsplit_once('-').map_or(unprefixed, |(section, _)| section)

@@ -10,7 +10,7 @@ rules! {
         aliases ["AAEP-9.3.1-1", "AAEP-4.1.1-3", "AAEP-3.2.4-2"];
     SESSION_ID_NEW: "AAEP-3.2.4-3" error/error @10 "a session_id must not be used for a second session"
         aliases ["AAEP-2.2.5-1"];
-    AFTER_END: "AAEP-4.5.1-1" error/error @10 "nothing may follow the terminal event of a session"
+    NOTHING_AFTER_END: "AAEP-4.5.1-1" error/error @10 "nothing may follow the terminal event of a session"
         aliases ["AAEP-4.1.2-2", "AAEP-4.1.3-3", "AAEP-4.1.4-3"];
     COMPLETED_AFTER_FAILURE: "AAEP-4.1.2-3" error/error @10
         "agent.session.completed must not follow agent.session.errored or agent.session.cancelled";
@@ -37,7 +37,7 @@ rules! {
         "a tool_call_id must be used for only one call in the session, and the completion of that call must repeat it";
     TOOL_MATCHES: "AAEP-4.3.2-2" error/error @10 "agent.tool.completed must name the tool that was invoked";
     TOOL_BEFORE_STATE: "AAEP-4.3.2-3" error/error @10
-        "agent.tool.completed must precede the agent.state.changed to the state after the tool";
+        "agent.tool.completed must come before the agent.state.changed that leaves calling_tool";
     TOOL_INVOKED_FIRST: "AAEP-4.5.2-1" error/error @10 "every agent.tool.completed must follow an agent.tool.invoked";
     CALL_ID_PRESENT: "AAEP-4.5.2-2" warning/warning @10 "parallel calls should each have a tool_call_id";
     TOOL_COMPLETED_ONCE: "AAEP-A.3-1" error/error @10 "every agent.tool.invoked must have exactly one agent.tool.completed";
@@ -48,11 +48,11 @@ rules! {
     // Output (§4.3.3, §4.5.4)
     POSITION: "AAEP-4.3.3-2" error/error @10
         "position must be the number of characters (code points) of this output that were already sent" decisions ["C-B11"];
-    POSITION_DECREASES: "AAEP-4.3.3s-2" error/error @10 "position must not decrease within an output"
+    POSITION_NOT_DECREASING: "AAEP-4.3.3s-2" error/error @10 "position must not decrease within an output"
         decisions ["C-B11"] aliases ["AAEP-A.6-1"];
     OUTPUT_COMPLETED: "AAEP-4.5.4-1" error/error @10 "every output must have exactly one chunk with complete true"
         decisions ["C-B10"] aliases ["AAEP-4.3.3-3"];
-    CHUNK_AFTER_COMPLETION: "AAEP-4.5.4-2" error/error @10 "no chunk may follow the one with complete true";
+    NO_CHUNK_AFTER_COMPLETION: "AAEP-4.5.4-2" error/error @10 "no chunk may follow the one with complete true";
 
     // Consent (§4.3.1, §4.5.3, chapter 6)
     IRREVERSIBLE_CONSENT: "AAEP-4.3.1-3" error/error @10
@@ -62,7 +62,7 @@ rules! {
         "a high-risk action may be invoked only after its confirmation was accepted" decisions ["C-B3"];
     ACTION_WAITS: "AAEP-6.1-1" error/error @10 "an action must wait until its confirmation is answered"
         aliases ["AAEP-2.2.14-1", "AAEP-6.1-4", "AAEP-6.3.4-2"];
-    AFTER_REJECT: "AAEP-4.5.3-1" error/error @10
+    NO_ACTION_AFTER_REJECT: "AAEP-4.5.3-1" error/error @10
         "an action needs a reply that accepts it and must not follow a rejection" decisions ["C-B1"] aliases ["AAEP-A.4-3", "AAEP-2.2.15-2", "AAEP-5.9-2", "AAEP-6.3.4-3", "AAEP-6.3.4-4", "AAEP-6.3.4-7", "AAEP-6.3.5-1", "AAEP-10.2.2-2"];
     MODIFIED_ACTION: "AAEP-6.3.2-1" error/error @10
         "an accepting reply with a modified_action counts as a rejection if modification is not supported";
@@ -92,7 +92,7 @@ rules! {
     REPLY_ONCE: "AAEP-GS.5.3-1" warning/warning @10 "a question should be answered only once";
     REPLY_ALLOWED: "AAEP-6.3.4-6" error/error @10 "a decision must be one of the question's allowed_replies";
     REPLY_DECISION_AND_TIME: "AAEP-6.3.1-2" error/error @7
-        "decision must be accept or reject, timestamp must be the RFC 3339 time of the person's decision" decisions ["C-A6", "C-D3"];
+        "decision must be accept or reject, and timestamp must be the RFC 3339 time of the person's decision" decisions ["C-A6", "C-D3"];
     RESPONSE_FITS: "AAEP-6.5.2-1" error/error @10
         "a response must be of a kind that the question accepts: a string, true or false, the value of a choice, or a number"
         decisions ["C-D6", "C-D7"] aliases ["AAEP-6.5.5-1"];

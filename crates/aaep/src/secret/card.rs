@@ -143,9 +143,9 @@ fn passes_luhn(digits: &[u8]) -> bool {
         .rev()
         .enumerate()
         .map(|(at, digit)| match (at % 2, u32::from(digit - b'0') * 2) {
-            (0, twice) => twice / 2,
-            (_, twice) if twice > 9 => twice - 9,
-            (_, twice) => twice,
+            (0, doubled) => doubled / 2,
+            (_, doubled) if doubled > 9 => doubled - 9,
+            (_, doubled) => doubled,
         })
         .sum();
     sum.is_multiple_of(10)

@@ -1,8 +1,8 @@
 //! Secrets in text for people: keys, tokens, passwords, card numbers (§10.2.2 T5).
 //!
-//! This is the only table of secret patterns. The event check rejects what [`find_secrets`] finds, and the redactor of the
-//! crate `sayso` removes it. No pattern matches ordinary words: "risk-free", "task-1" and "Your password was changed" are
-//! not secrets.
+//! All secret patterns are defined in this module. The event check rejects what [`find_secrets`]
+//! finds, and the redactor of the crate `sayso` removes it. No pattern matches ordinary words:
+//! "risk-free", "task-1" and "Your password was changed" are not secrets.
 //!
 //! - `pattern`: the patterns of API keys (by prefix), values after names such as `password`, JSON
 //!   Web Tokens and private keys.

@@ -33,11 +33,11 @@ pub(super) const KEY_PREFIXES: [(&str, usize); 25] = [
     ("sayso_", 16),
 ];
 
-/// The prefix of Amazon's keys. They consist of capital letters and digits. A digit is not required,
-/// because one key in thirty has no digit.
+/// The prefix of Amazon's access key ids. They consist of capital letters and digits. A digit is not
+/// required, because one id in thirty has no digit.
 const AWS_KEY_PREFIX: &str = "AKIA";
 
-/// Names whose value is a secret, unless it is a word of [`STATUS_WORDS`].
+/// Names whose value is a secret, unless it is a word of [`NON_SECRET_WORDS`].
 pub(super) const PASSWORD_NAMES: [&str; 4] = ["password", "passwd", "passphrase", "pwd"];
 
 /// Names whose value is a secret if it follows without a space, is in quotes, or contains a digit.
@@ -57,8 +57,8 @@ pub(super) const KEY_NAMES: [&str; 9] = [
 /// the end of a longer name such as `reply_token`.
 pub(super) const TOKEN_NAME: &str = "token";
 
-/// Words that describe the state of a password in a sentence.
-const STATUS_WORDS: [&str; 44] = [
+/// Ordinary words that follow `password:` in a sentence and are not passwords, such as `expired` or `must`.
+const NON_SECRET_WORDS: [&str; 44] = [
     "accepted",
     "cambiata",
     "changed",
@@ -107,15 +107,15 @@ const STATUS_WORDS: [&str; 44] = [
 
 pub(super) const BEARER: &str = "bearer";
 /// The first characters of a JSON object in base64url.
-const WEB_TOKEN: &str = "eyJ";
-pub(super) const PEM: &str = "-----BEGIN ";
+const WEB_TOKEN_PREFIX: &str = "eyJ";
+pub(super) const PEM_BEGIN: &str = "-----BEGIN ";
 const PEM_END: &str = "-----END ";
 
 /// How many bytes of a candidate are examined to decide whether it is a secret. Without this limit,
 /// a text with many prefixes would take quadratic time.
 const MAX_DECIDING_BYTES: usize = 512;
 
-/// Returns the secret that starts with the word at this byte.
+/// Matches a secret that the word at byte `at` begins or introduces. The range is relative to `at`.
 pub(super) fn match_word(text: &str, at: usize) -> Option<(SecretKind, Range<usize>)> {
     if !may_begin(text.as_bytes().get(at..)?) {
         return None;
@@ -134,8 +134,9 @@ pub(super) fn match_word(text: &str, at: usize) -> Option<(SecretKind, Range<usi
     }
 }
 
-/// Bit sets of the table's entries by their first three bytes. Only the low five bits of each byte
-/// are used, so upper and lower case are treated alike.
+/// For each of the first three positions and each byte, the set of entries in [`NAMES`] and
+/// [`KEY_PREFIXES`] that have that byte there. Only the low five bits of a byte are used, so upper and
+/// lower case are treated alike.
 static PREFIX_FILTER: [[u64; 32]; 3] = {
     let mut starts = [[0; 32]; 3];
     let (mut list, mut entry) = (0, 0);
@@ -155,8 +156,8 @@ static PREFIX_FILTER: [[u64; 32]; 3] = {
     starts
 };
 
-/// The table entries that are not key prefixes.
-const NAMES: [&[&str]; 3] = [&PASSWORD_NAMES, &KEY_NAMES, &[TOKEN_NAME, BEARER, WEB_TOKEN]];
+/// The entries of [`PREFIX_FILTER`] that are not key prefixes.
+const NAMES: [&[&str]; 3] = [&PASSWORD_NAMES, &KEY_NAMES, &[TOKEN_NAME, BEARER, WEB_TOKEN_PREFIX]];
 
 const fn add_start(starts: &mut [[u64; 32]; 3], entry: usize, word: &str) {
     let mut at = 0;
@@ -166,7 +167,7 @@ const fn add_start(starts: &mut [[u64; 32]; 3], entry: usize, word: &str) {
     }
 }
 
-/// Returns whether a table entry may match these bytes. This fast check rejects most words.
+/// Returns whether an entry of [`PREFIX_FILTER`] may match these bytes. This fast check rejects most words.
 fn may_begin(word: &[u8]) -> bool {
     let [first, second, third, ..] = word else { return false };
     let [firsts, seconds, thirds] = &PREFIX_FILTER;
@@ -208,7 +209,7 @@ fn match_key(rest: &str) -> Option<Range<usize>> {
 
 /// Matches at least two parts of base64url. The first is a JSON object, so it starts with `eyJ`.
 fn match_web_token(rest: &str) -> Option<Range<usize>> {
-    if !rest.starts_with(WEB_TOKEN) {
+    if !rest.starts_with(WEB_TOKEN_PREFIX) {
         return None;
     }
     let is_web_token_byte = |byte| is_token_byte(byte) || byte == b'.';
@@ -244,7 +245,7 @@ struct Assignment<'t> {
     name: &'static str,
     /// The text that starts with the value.
     value: &'t str,
-    /// The bytes that end the value.
+    /// The bytes that end the value. If the value is quoted, this is only the closing quote.
     ends: &'static [u8],
     /// Whether the value follows without a space, or in quotes.
     is_adjacent_or_quoted: bool,
@@ -279,8 +280,8 @@ fn match_assigned_value(rest: &str, before: Option<char>) -> Option<Range<usize>
     {
         deciding = head;
     }
-    let is_status_word = STATUS_WORDS.iter().any(|word| deciding.eq_ignore_ascii_case(word.as_bytes()));
-    if deciding.len() < 4 || is_status_word || is_placeholder(deciding) {
+    let is_ordinary_word = NON_SECRET_WORDS.iter().any(|word| deciding.eq_ignore_ascii_case(word.as_bytes()));
+    if deciding.len() < 4 || is_ordinary_word || is_placeholder(deciding) {
         return None;
     }
     let is_secret = if PASSWORD_NAMES.contains(&name) {
@@ -327,7 +328,7 @@ pub(super) fn match_url_password(rest: &str) -> Option<Range<usize>> {
 
 /// Matches a private key in PEM form, up to its END line or the end of the text.
 pub(super) fn match_private_key(rest: &str) -> Option<Range<usize>> {
-    let label = rest.strip_prefix(PEM)?.split("-----").next()?;
+    let label = rest.strip_prefix(PEM_BEGIN)?.split("-----").next()?;
     if label.find("PRIVATE KEY").is_none_or(|at| at > 64) {
         return None;
     }

@@ -1,7 +1,7 @@
 //! Secrets in text that arrives in chunks: text that may be the start of a secret must be held
 //! until the rest arrives.
 
-use super::pattern::{BEARER, KEY_NAMES, PASSWORD_NAMES, PEM, TOKEN_NAME, is_open_quote};
+use super::pattern::{BEARER, KEY_NAMES, PASSWORD_NAMES, PEM_BEGIN, TOKEN_NAME, is_open_quote};
 use super::{SecretHints, secret_at};
 
 /// Returns the length of the prefix of an unfinished text that can already be classified as secret
@@ -17,15 +17,15 @@ pub fn decidable_prefix_len(text: &str, max_undecided: usize) -> usize {
         let word = text.get(start..cut).unwrap_or_default().trim_end();
         if start < cut && may_continue(word) { cut = start } else { break }
     }
-    if let Some(begin) = text.rfind(PEM)
-        && !text.get(begin + PEM.len()..).is_some_and(|label| label.contains("-----"))
+    if let Some(begin) = text.rfind(PEM_BEGIN)
+        && !text.get(begin + PEM_BEGIN.len()..).is_some_and(|label| label.contains("-----"))
     {
         cut = cut.min(begin);
     }
     if SecretHints::of(text.as_bytes()).may_contain_secret() {
         cut = cut_before_secret(text, cut);
     }
-    let is_private_key = text.get(cut..).is_some_and(|rest| rest.starts_with(PEM));
+    let is_private_key = text.get(cut..).is_some_and(|rest| rest.starts_with(PEM_BEGIN));
     if is_private_key || text.len() - cut <= max_undecided {
         return cut;
     }

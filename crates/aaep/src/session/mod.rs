@@ -76,8 +76,8 @@ enum SessionPhase {
     },
     Open(Box<OpenSessionState>),
     Ended(SessionEnd),
-    /// Too many items were open at the same time. This was reported, and the session is no longer
-    /// tracked.
+    /// Too many tools, outputs, questions or producers were open at the same time. This was reported,
+    /// and the session is no longer tracked.
     Untracked,
 }
 
@@ -208,7 +208,7 @@ impl SessionMachine {
                     self.phase = SessionPhase::Ended(end);
                 } else if open.max_open_count() > self.max_open {
                     let found = format!(
-                        "more than {} items are open at the same time in {}; the order of its events is no longer checked",
+                        "more than {} tools, outputs, questions or producers are open at the same time in {}; the order of its events is no longer checked",
                         self.max_open, self.id
                     );
                     findings.push(rule::CHECK_LIMITS, String::new(), found);
@@ -307,15 +307,15 @@ impl SessionMachine {
 
     /// Returns the running tools with their call ids, in the order of the calls.
     pub fn open_tools(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
-        self.open().into_iter().flat_map(|open| open.tools.open())
+        self.open_state().into_iter().flat_map(|open| open.tools.iter_open())
     }
 
     /// Returns the incomplete outputs with their ids and the positions of their next chunks.
     pub fn open_outputs(&self) -> impl Iterator<Item = (Option<&str>, u64)> {
-        self.open().into_iter().flat_map(|open| open.outputs.open())
+        self.open_state().into_iter().flat_map(|open| open.outputs.iter_open())
     }
 
-    fn open(&self) -> Option<&OpenSessionState> {
+    fn open_state(&self) -> Option<&OpenSessionState> {
         match &self.phase {
             SessionPhase::Open(open) => Some(open),
             _ => None,
@@ -325,7 +325,7 @@ impl SessionMachine {
     /// Returns the state in a producer's last `agent.state.changed`; `idle` if there was no such
     /// event.
     pub fn declared_state_of(&self, agent_id: &str) -> &AgentState {
-        self.open().map_or(&AgentState::Idle, |open| open.producer_states.declared_state_of(agent_id))
+        self.open_state().map_or(&AgentState::Idle, |open| open.producer_states.declared_state_of(agent_id))
     }
 
     /// Returns the current state of a producer, according to its events (§4.2.1).
@@ -477,7 +477,7 @@ pub(crate) fn report_after_end(end: SessionEnd, body: &SessionEventBody<&str>, f
         (_, SessionEventBody::Completed | SessionEventBody::Errored | SessionEventBody::Cancelled) => {
             rule::ONE_START_ONE_END
         }
-        _ => rule::AFTER_END,
+        _ => rule::NOTHING_AFTER_END,
     };
     findings.push(rule, String::new(), "the session has ended".to_owned());
 }

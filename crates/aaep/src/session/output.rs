@@ -47,7 +47,8 @@ impl Outputs {
             None => self.completed_unnamed.contains(&agent),
         };
         if is_completed {
-            let rule = if chunk.is_complete { rule::OUTPUT_COMPLETED } else { rule::CHUNK_AFTER_COMPLETION };
+            let rule =
+                if chunk.is_complete { rule::OUTPUT_COMPLETED } else { rule::NO_CHUNK_AFTER_COMPLETION };
             return findings.push(rule, "/complete".to_owned(), "this output is already complete".to_owned());
         }
         let is_same_output =
@@ -60,7 +61,7 @@ impl Outputs {
         let pointer = || "/position".to_owned();
         if chunk.position < output.position {
             let found = format!("{} follows {}", chunk.position, output.position);
-            findings.push(rule::POSITION_DECREASES, pointer(), found);
+            findings.push(rule::POSITION_NOT_DECREASING, pointer(), found);
         } else if chunk.position != output.next_position {
             let found =
                 format!("{} characters have been sent, found {}", output.next_position, chunk.position);
@@ -78,12 +79,12 @@ impl Outputs {
         }
     }
 
-    /// Must be called before the session is cloned. See [`SeenNames`].
+    /// Call this before the session is cloned, so that the clone is cheap. See [`SeenNames`].
     pub(super) fn merge_recent(&mut self) {
         self.completed_ids.merge_recent();
     }
 
-    pub(super) fn open(&self) -> impl Iterator<Item = (Option<&str>, u64)> {
+    pub(super) fn iter_open(&self) -> impl Iterator<Item = (Option<&str>, u64)> {
         self.open.iter().map(|output| (output.id.as_deref(), output.next_position))
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use seal::UnixMillis;
 
-/// Something that must happen before a session can complete.
+/// Something that a session still waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PendingItem {

@@ -37,7 +37,7 @@ pub(super) enum ObservedSubject {
     },
     Clarification {
         question: Box<str>,
-        kinds: AcceptedResponses,
+        accepted: AcceptedResponses,
     },
 }
 
@@ -155,7 +155,7 @@ impl ObservedQuestion {
             && !agree(reported_status, self.status)
         {
             let (rule, found) = if accepts {
-                (rule::AFTER_REJECT, "the person refused")
+                (rule::NO_ACTION_AFTER_REJECT, "the person refused")
             } else {
                 (rule::RESOLUTION_SHOWN, "the person accepted")
             };
@@ -180,7 +180,7 @@ impl ObservedQuestion {
                     && accepts
                     && is_in_time
                 {
-                    findings.push(rule::AFTER_REJECT, pointer(), "the person refused".to_owned());
+                    findings.push(rule::NO_ACTION_AFTER_REJECT, pointer(), "the person refused".to_owned());
                     return;
                 }
             }
@@ -188,7 +188,11 @@ impl ObservedQuestion {
         }
         if let ObservedStatus::Acted { .. } = self.status {
             if reported_status != (ObservedStatus::Accepted { by_default: false }) {
-                findings.push(rule::AFTER_REJECT, pointer(), "the action was performed anyway".to_owned());
+                findings.push(
+                    rule::NO_ACTION_AFTER_REJECT,
+                    pointer(),
+                    "the action was performed anyway".to_owned(),
+                );
             }
             self.status = ObservedStatus::Closed;
         } else if matches!(self.status, ObservedStatus::Open | ObservedStatus::Presumed) {
@@ -230,7 +234,7 @@ impl ObservedQuestion {
                 return;
             }
             (true, _) => (rule::ACTION_WAITS, "the action was performed before this reply"),
-            (false, _) => (rule::AFTER_REJECT, "the action was performed anyway"),
+            (false, _) => (rule::NO_ACTION_AFTER_REJECT, "the action was performed anyway"),
         };
         self.status = ObservedStatus::Closed;
         findings.push(rule, "/decision".to_owned(), found.to_owned());
@@ -269,7 +273,7 @@ impl ObservedQuestion {
                 Some(rule::MODIFIED_ACTION)
             }
             ObservedStatus::Refused { .. } if names_tool || self.agent == attempted.agent => {
-                Some(rule::AFTER_REJECT)
+                Some(rule::NO_ACTION_AFTER_REJECT)
             }
             _ => None,
         }

@@ -1,4 +1,4 @@
-//! Rules about questions that apply both in recordings and in a hub: the latest deadline,
+//! Rules about questions that apply both in recordings and in a hub: deadline extensions,
 //! reminders, valid answers and covered calls.
 
 use seal::UnixMillis;
@@ -7,7 +7,7 @@ use crate::event::Decision;
 use crate::message::{ClarificationResponse, ConfirmationReply};
 use crate::rule::{self, Rule};
 
-/// A person can extend the deadline up to this multiple of the original timeout
+/// With extensions, a person gets at most this multiple of the original timeout
 /// (`sayso:deadline.extend`).
 const MAX_EXTENSION_FACTOR: i64 = 10;
 /// Questions with a longer timeout should be followed by progress events (§6.4.3).
@@ -86,9 +86,9 @@ pub(crate) fn evaluate_reply(
 /// The kinds of response that a clarification accepts (§6.5.2, C-D6).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AcceptedResponses {
-    pub(crate) free_text: bool,
-    pub(crate) yes_no: bool,
-    pub(crate) numeric: bool,
+    pub(crate) accepts_free_text: bool,
+    pub(crate) accepts_yes_no: bool,
+    pub(crate) accepts_number: bool,
     pub(crate) choices: Option<Box<[Box<str>]>>,
 }
 
@@ -97,13 +97,13 @@ impl AcceptedResponses {
     pub(crate) fn broken_rule(&self, response: &ClarificationResponse) -> Option<Rule> {
         match response {
             ClarificationResponse::Text(text) => match &self.choices {
-                Some(values) if !self.free_text => {
+                Some(values) if !self.accepts_free_text => {
                     (!values.iter().any(|value| **value == **text)).then_some(rule::RESPONSE_CHOICE)
                 }
-                _ => (!self.free_text).then_some(rule::RESPONSE_FITS),
+                _ => (!self.accepts_free_text).then_some(rule::RESPONSE_FITS),
             },
-            ClarificationResponse::YesNo(_) => (!self.yes_no).then_some(rule::RESPONSE_FITS),
-            ClarificationResponse::Number(_) => (!self.numeric).then_some(rule::RESPONSE_FITS),
+            ClarificationResponse::YesNo(_) => (!self.accepts_yes_no).then_some(rule::RESPONSE_FITS),
+            ClarificationResponse::Number(_) => (!self.accepts_number).then_some(rule::RESPONSE_FITS),
         }
     }
 }

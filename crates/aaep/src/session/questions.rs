@@ -72,7 +72,7 @@ impl ObservedQuestions {
     ) {
         let subject = ObservedSubject::Clarification {
             question: clarification.question.into(),
-            kinds: clarification.accepted_responses(),
+            accepted: clarification.accepted_responses(),
         };
         self.ask(agent, clarification.token, clarification.timeout_seconds, at, subject, findings);
     }
@@ -157,12 +157,12 @@ impl ObservedQuestions {
         else {
             return;
         };
-        let ObservedSubject::Clarification { kinds, .. } = &question.subject else {
+        let ObservedSubject::Clarification { accepted, .. } = &question.subject else {
             question.reply = ObservedReply::Ineffective;
             let found = "this token belongs to a confirmation".to_owned();
             return findings.push(rule::REPLY_TOKEN_KNOWN, "/reply_token".to_owned(), found);
         };
-        match kinds.broken_rule(&reply.response) {
+        match accepted.broken_rule(&reply.response) {
             // Such a response counts as no reply, so the question stays open (§6.5.5).
             Some(rule) => findings.push(rule, "/response".to_owned(), format!("found {:?}", reply.response)),
             None => question.resolve(ObservedStatus::Closed, Some(reply.timestamp.unix_millis()), findings),
@@ -333,7 +333,7 @@ impl ObservedQuestions {
         let contains = |name: Option<&str>| name.is_some_and(|name| self.refused_actions.contains(name));
         let is_refused = contains(attempted.call_id) || contains(attempted.digest);
         (is_refused && !self.list.iter().any(|question| question.allows(attempted)))
-            .then_some(rule::AFTER_REJECT)
+            .then_some(rule::NO_ACTION_AFTER_REJECT)
     }
 
     fn spend(&mut self, attempted: &AttemptedCall<'_>, findings: &mut Findings) {
@@ -386,7 +386,7 @@ impl ObservedQuestions {
         } else if refusal_modified == Some(true) {
             (rule::MODIFIED_ACTION, "the person asked for a different action".to_owned())
         } else if refusal_modified.is_some() {
-            (rule::AFTER_REJECT, "the person refused".to_owned())
+            (rule::NO_ACTION_AFTER_REJECT, "the action was refused".to_owned())
         } else if attempted.irreversible {
             (rule::IRREVERSIBLE_CONSENT, "nobody was asked".to_owned())
         } else {
@@ -398,9 +398,9 @@ impl ObservedQuestions {
     /// Keeps a question whose acceptance was presumed, because its reply may be recorded later. If
     /// there are too many such questions, removes the oldest.
     fn remember_presumed(&mut self, question: ObservedQuestion) {
-        let is_acted = |question: &ObservedQuestion| matches!(question.status, ObservedStatus::Acted { .. });
-        if self.list.iter().filter(|question| is_acted(question)).count() >= MAX_PRESUMED_ACTIONS
-            && let Some(oldest) = self.list.iter().position(is_acted)
+        let has_acted = |question: &ObservedQuestion| matches!(question.status, ObservedStatus::Acted { .. });
+        if self.list.iter().filter(|question| has_acted(question)).count() >= MAX_PRESUMED_ACTIONS
+            && let Some(oldest) = self.list.iter().position(has_acted)
         {
             self.list.remove(oldest);
         }
@@ -435,7 +435,7 @@ impl ObservedQuestions {
         }
     }
 
-    /// Must be called before the session is cloned. See [`SeenNames`].
+    /// Call this before the session is cloned, so that the clone is cheap. See [`SeenNames`].
     pub(super) fn merge_recent(&mut self) {
         self.tokens.merge_recent();
         self.refused_actions.merge_recent();

@@ -134,11 +134,11 @@ pub struct Clarification<S> {
     /// The timeout in seconds.
     pub timeout_seconds: u64,
     /// Whether free text is accepted.
-    pub free_text: bool,
+    pub accepts_free_text: bool,
     /// Whether yes or no is accepted.
-    pub yes_no: bool,
+    pub accepts_yes_no: bool,
     /// Whether a number is accepted.
-    pub numeric: bool,
+    pub accepts_number: bool,
     /// The values to choose from; `None` if a choice is not accepted.
     pub choices: Option<Vec<S>>,
 }
@@ -148,9 +148,9 @@ impl<S: AsRef<str>> Clarification<S> {
     pub(crate) fn accepted_responses(&self) -> AcceptedResponses {
         let choices = |values: &Vec<S>| values.iter().map(|value| value.as_ref().into()).collect();
         AcceptedResponses {
-            free_text: self.free_text,
-            yes_no: self.yes_no,
-            numeric: self.numeric,
+            accepts_free_text: self.accepts_free_text,
+            accepts_yes_no: self.accepts_yes_no,
+            accepts_number: self.accepts_number,
             choices: self.choices.as_ref().map(choices),
         }
     }
@@ -267,9 +267,9 @@ impl<S> SessionEventBody<S> {
                     token: f(&question.token),
                     question: f(&question.question),
                     timeout_seconds: question.timeout_seconds,
-                    free_text: question.free_text,
-                    yes_no: question.yes_no,
-                    numeric: question.numeric,
+                    accepts_free_text: question.accepts_free_text,
+                    accepts_yes_no: question.accepts_yes_no,
+                    accepts_number: question.accepts_number,
                     choices: question.choices.as_ref().map(|values| values.iter().map(&mut *f).collect()),
                 }))
             }

@@ -82,7 +82,7 @@ impl ToolCalls {
         }
     }
 
-    /// Must be called before the session is cloned. See [`SeenNames`].
+    /// Call this before the session is cloned, so that the clone is cheap. See [`SeenNames`].
     pub(super) fn merge_recent(&mut self) {
         self.used_ids.merge_recent();
         self.completed_names.merge_recent();
@@ -92,7 +92,7 @@ impl ToolCalls {
         self.open.iter().any(|call| call.agent == agent)
     }
 
-    pub(super) fn open(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+    pub(super) fn iter_open(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
         self.open.iter().map(|call| (&*call.tool, call.id.as_deref()))
     }
 
@@ -102,8 +102,8 @@ impl ToolCalls {
 
     pub(super) fn report_open(&mut self, findings: &mut Findings) {
         for call in self.open.drain(..) {
-            let name = call.id.unwrap_or_default();
-            let found = format!("{:?} {name} is still running", call.tool).replace("  ", " ");
+            let id = call.id.unwrap_or_default();
+            let found = format!("{:?} {id} is still running", call.tool).replace("  ", " ");
             findings.push(rule::TOOL_COMPLETED, String::new(), found);
         }
     }

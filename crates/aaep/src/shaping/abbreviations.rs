@@ -1,7 +1,7 @@
 //! Full stops that do not end a sentence. §5.6.3 defines a sentence boundary only as "a stop and a
 //! space", and UAX #29 leaves exceptions to lists like these.
 
-/// Characters that end a sentence before a space.
+/// Characters that end a sentence if a space follows.
 pub(super) const SENTENCE_TERMINATORS: [char; 17] =
     ['.', '!', '?', '。', '！', '？', '｡', '؟', '۔', '।', '॥', '።', '፧', '‼', '⁇', '⁈', '⁉'];
 
@@ -79,7 +79,7 @@ pub(super) fn is_abbreviation_stop(before: &str, next: char, language: &str) -> 
         .any(|(tag, abbreviations)| tag.eq_ignore_ascii_case(language) && contains_word(abbreviations))
 }
 
-/// Additional abbreviations by language.
+/// Additional abbreviations by language. English is used if the language is unknown.
 const ABBREVIATIONS_BY_LANGUAGE: [(&str, &[&str]); 10] = [
     ("en", ENGLISH),
     ("", ENGLISH),

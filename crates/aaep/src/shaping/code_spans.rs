@@ -8,9 +8,10 @@ pub(super) enum CodePosition {
     OutsideCode,
     /// Inside code that is closed later in the text.
     InsideCode,
-    /// After the start of code that is not closed yet. If it is never closed, it is not code.
+    /// After the start of code whose end has not arrived yet. Backticks that are never closed do not
+    /// mark code.
     Unknown {
-        /// Whether a fence is open, which the end of the text also closes.
+        /// Whether the code is fenced. A fence is also closed by the end of the text.
         is_fence: bool,
     },
 }
@@ -69,6 +70,8 @@ pub(super) fn context_after(text: &str, context: CodeContext) -> CodeContext {
     CodeContext { fence, starts_mid_line }
 }
 
+/// Reads the text up to position `at`. Returns whether that position is inside code, and the fence
+/// that is open there.
 fn walk(text: &str, at: usize, context: CodeContext) -> (CodePosition, Option<Fence>) {
     let mut fence = context.fence;
     let mut is_line_start = !context.starts_mid_line;

@@ -80,8 +80,9 @@ impl MergeKind {
 
     /// Returns the kind of an event. Lifecycle events, tools, questions, the state changes around
     /// them, and unknown events are never merged (§5.6, C-C19). Events with extensions are not
-    /// merged either, because the extensions would be lost. The only exception is the extension
-    /// that marks the hub's own text, because it also applies to the merged event.
+    /// merged either, because the extensions would be lost. There are two exceptions. Chunks of
+    /// output are merged if they have the same extensions. The extension that marks the hub's own
+    /// text also applies to the merged event.
     pub(super) fn of(event: &Event) -> Self {
         let has_extensions =
             event.envelope.extensions.as_ref().is_some_and(|it| it.as_str() != HUB_TEXT_EXTENSION);

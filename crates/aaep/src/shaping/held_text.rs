@@ -13,7 +13,7 @@ use seal::{Digest, Timestamp};
 
 /// How text is split for one subscription.
 #[derive(Clone, Debug)]
-pub(super) struct TextCutter {
+pub(super) struct CutSettings {
     pub(super) granularity: CutGranularity,
     /// Maximum number of bytes in one event.
     pub(super) max_bytes: usize,
@@ -21,7 +21,8 @@ pub(super) struct TextCutter {
     pub(super) cuts_paragraphs: bool,
     /// Whether the hint of a chunk is trusted to describe its end.
     pub(super) trusts_hints: bool,
-    /// The digest of the terms, which is part of the ids of rewritten events.
+    /// The digest of the subscription's negotiated terms. It is part of the id of every rewritten event,
+    /// so that listeners with different terms get different ids.
     pub(super) terms_digest: Digest,
 }
 
@@ -38,13 +39,14 @@ pub(super) struct HeldText<T> {
     context: CodeContext,
     /// Whether a new cut is possible only after a chunk that passes
     /// [`text_boundaries::may_create_cut`].
-    waits_for_cut_character: bool,
+    needs_boundary_character: bool,
     /// The chunk that starts where the held text starts.
     first: Option<Arc<T>>,
-    /// The latest chunk, and its offset in the held text.
+    /// The latest chunk.
     last: Arc<T>,
+    /// The offset of the latest chunk in the held text; `None` if its start is no longer held.
     last_offset: Option<usize>,
-    /// The log position of the chunk at the start of the held text, or an earlier position.
+    /// A lower bound of the log position of the chunk at the start of the held text.
     pub(super) first_log_position: u64,
 }
 
@@ -60,7 +62,7 @@ impl<T: AsRef<Event>> HeldText<T> {
             length: 0,
             position: chunk.position,
             context: CodeContext::default(),
-            waits_for_cut_character: true,
+            needs_boundary_character: true,
             first: None,
             last: Arc::clone(source),
             last_offset: None,
@@ -80,12 +82,12 @@ impl<T: AsRef<Event>> HeldText<T> {
 
     /// Returns whether the held text starts with the latest chunk or inside it.
     pub(super) fn begins_with_last(&self) -> bool {
-        self.last_offset.is_none_or(|at| at == 0)
+        self.last_offset.is_none_or(|offset| offset == 0)
     }
 
     /// Restarts the search for cuts after the boundaries changed.
     pub(super) fn reset_search(&mut self) {
-        self.waits_for_cut_character = false;
+        self.needs_boundary_character = false;
     }
 
     /// Adds the next chunk, and releases the text up to the last boundary.
@@ -93,7 +95,7 @@ impl<T: AsRef<Event>> HeldText<T> {
         &mut self,
         source: &Arc<T>,
         chunk: &OutputStreaming,
-        cutter: &TextCutter,
+        cutter: &CutSettings,
         released: &mut Vec<OutgoingEvent<T>>,
     ) {
         let event = (**source).as_ref();
@@ -111,7 +113,7 @@ impl<T: AsRef<Event>> HeldText<T> {
         self.held.push_str(&chunk.chunk);
         self.length += code_point_count(&chunk.chunk);
         if text_boundaries::may_create_cut(&chunk.chunk, cutter.granularity) {
-            self.waits_for_cut_character = false;
+            self.needs_boundary_character = false;
         }
         self.release_cuts(chunk.complete, cutter, time, released);
         if chunk.complete {
@@ -126,7 +128,7 @@ impl<T: AsRef<Event>> HeldText<T> {
     /// Releases all held text, even if it does not end at a boundary.
     pub(super) fn flush(
         &mut self,
-        cutter: &TextCutter,
+        cutter: &CutSettings,
         time: Timestamp,
         released: &mut Vec<OutgoingEvent<T>>,
     ) {
@@ -136,10 +138,11 @@ impl<T: AsRef<Event>> HeldText<T> {
         }
     }
 
-    /// Releases held text that is complete, because the agent continues with something else.
+    /// Releases the held text if it is complete. This is called when the agent continues with
+    /// something else.
     pub(super) fn flush_complete(
         &mut self,
-        cutter: &TextCutter,
+        cutter: &CutSettings,
         time: Timestamp,
         released: &mut Vec<OutgoingEvent<T>>,
     ) {
@@ -166,16 +169,17 @@ impl<T: AsRef<Event>> HeldText<T> {
         }
     }
 
+    /// Releases the text up to the last cut.
     fn release_cuts(
         &mut self,
         is_ended: bool,
-        cutter: &TextCutter,
+        cutter: &CutSettings,
         time: Timestamp,
         released: &mut Vec<OutgoingEvent<T>>,
     ) {
         loop {
             let exceeds_limit = self.held.len() > cutter.max_bytes;
-            if self.waits_for_cut_character && !exceeds_limit && !is_ended {
+            if self.needs_boundary_character && !exceeds_limit && !is_ended {
                 return;
             }
             // The search ignores text beyond the limit. Otherwise the cuts would depend on how the
@@ -186,23 +190,23 @@ impl<T: AsRef<Event>> HeldText<T> {
             let (at, hint) = match pending.first_cut(cutter.granularity) {
                 CutSearch::At(at) => (at, self.boundary_hint(at, cutter)),
                 CutSearch::Nothing { .. } if exceeds_limit => (pending.forced_cut(), CoalesceHint::None),
-                CutSearch::Nothing { waits_for_cut_character } => {
-                    self.waits_for_cut_character = waits_for_cut_character;
+                CutSearch::Nothing { needs_boundary_character } => {
+                    self.needs_boundary_character = needs_boundary_character;
                     return;
                 }
             };
             if at == 0 {
                 // The limit is smaller than one character.
-                self.waits_for_cut_character = true;
+                self.needs_boundary_character = true;
                 return;
             }
             released.push(self.release(at, hint, false, cutter, time));
-            self.waits_for_cut_character = false;
+            self.needs_boundary_character = false;
         }
     }
 
     /// Returns the widest requested boundary at this position.
-    fn boundary_hint(&self, at: usize, cutter: &TextCutter) -> CoalesceHint {
+    fn boundary_hint(&self, at: usize, cutter: &CutSettings) -> CoalesceHint {
         let before = &self.held[..at];
         let space = &before[before.trim_end().len()..];
         match cutter.granularity {
@@ -219,12 +223,13 @@ impl<T: AsRef<Event>> HeldText<T> {
         }
     }
 
+    /// Releases the first `at` bytes of the held text.
     fn release(
         &mut self,
         at: usize,
         hint: CoalesceHint,
         is_complete: bool,
-        cutter: &TextCutter,
+        cutter: &CutSettings,
         time: Timestamp,
     ) -> OutgoingEvent<T> {
         self.context = code_spans::context_after(&self.held[..at], self.context);

@@ -16,9 +16,9 @@
 //! - Output is held and split at the negotiated boundaries; no text is lost, added or reordered.
 //! - The rate is smooth: each event is followed by a pause (C-C22). During the pause, text is
 //!   joined, only the latest progress is kept, and state changes are merged. All other events wait
-//!   in order. A delayed event gets the time at which it is sent.
-//! - A critical event never waits. Held events about the session's state are sent before it; held text and progress
-//!   follow later (C-C19).
+//!   in order. The timestamp of a delayed event becomes the time at which it is sent.
+//! - A critical event never waits. Held events about the session's state are sent before it. Held
+//!   text and progress may follow later (C-C19).
 //! - Slow pace and low cognitive load add pauses between announcements, so more events are merged,
 //!   but none are dropped (C-C15).
 

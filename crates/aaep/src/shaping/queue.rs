@@ -6,8 +6,8 @@ use super::held_event::HeldEvent;
 
 #[derive(Clone, Debug)]
 pub(super) struct HeldQueue<T> {
-    /// The numbers increase. A removed event leaves an empty slot, until there are more empty slots
-    /// than events.
+    /// The slots in the order of their numbers. A removed event leaves an empty slot. Empty slots
+    /// are removed when they reach the front, or when there are too many of them.
     slots: VecDeque<(u64, Option<HeldEvent<T>>)>,
     next_number: u64,
     held_count: usize,

@@ -22,8 +22,8 @@ pub(super) struct RateLimiter {
     speaking_until: UnixMillis,
     has_low_cognitive_load: bool,
     quiet_until: UnixMillis,
-    /// Whether events are held until the next pull, which may come at any time.
-    is_manual: bool,
+    /// Whether all events are held until the next pull, which may come at any time.
+    is_backlog: bool,
 }
 
 /// Properties of an event that affect when it may be sent.
@@ -46,13 +46,13 @@ impl RateLimiter {
             speaking_until: UnixMillis::MIN,
             has_low_cognitive_load: terms.cognitive_load == CognitiveLoad::Low,
             quiet_until: UnixMillis::MIN,
-            is_manual: false,
+            is_backlog: false,
         }
     }
 
     /// Creates a limiter that holds all events until the next pull.
-    pub(super) fn manual(terms: &ShapingTerms) -> Self {
-        Self { is_manual: true, ..Self::new(terms) }
+    pub(super) fn for_backlog(terms: &ShapingTerms) -> Self {
+        Self { is_backlog: true, ..Self::new(terms) }
     }
 
     /// Applies new terms. Events that were already sent still count.
@@ -70,7 +70,7 @@ impl RateLimiter {
         self.interval_micros.is_some()
             || self.pace_wpm.is_some()
             || self.has_low_cognitive_load
-            || self.is_manual
+            || self.is_backlog
     }
 
     /// Returns whether an event may be sent before an earlier event.

@@ -75,9 +75,9 @@ impl<T: AsRef<Event>> Shaper<T> {
     }
 
     /// Returns the number and the kind of the queued event that may be sent first, and its earliest
-    /// time. If text is paced, other events may overtake it, but never an event of their own
+    /// time. Events may overtake paced text of other sessions, but never an event of their own
     /// session.
-    pub(super) fn next_ready(&self, now: UnixMillis) -> Option<(u64, OutgoingKind, UnixMillis)> {
+    pub(super) fn next_queued(&self, now: UnixMillis) -> Option<(u64, OutgoingKind, UnixMillis)> {
         let mut best: Option<(u64, OutgoingKind, UnixMillis)> = None;
         for (number, held) in self.queue.iter() {
             let buffer = self.sessions.get(&held.outgoing.event().envelope.session_id);
@@ -123,8 +123,8 @@ impl<T: AsRef<Event>> Shaper<T> {
         self.set_send_time(held, now)
     }
 
-    /// Sets the time of sending on an event that was delayed, or that was overtaken by a later
-    /// event of its session.
+    /// Sets the timestamp to the time of sending if the event was delayed, or was overtaken by a
+    /// later event of its session.
     pub(super) fn set_send_time(&mut self, held: HeldEvent<T>, now: UnixMillis) -> OutgoingEvent<T> {
         if self.sessions.is_empty() && !held.was_delayed {
             return held.outgoing;
@@ -161,8 +161,8 @@ impl<T: AsRef<Event>> Shaper<T> {
         outgoing
     }
 
-    /// Records that an event was sent with its own time. Later events have later times, so an idle
-    /// session can be forgotten.
+    /// Records that an event was sent with its own timestamp. Later events have later timestamps, so
+    /// an idle session can be forgotten.
     fn record_timestamp(&mut self, outgoing: &OutgoingEvent<T>, time: Timestamp) {
         let session = &outgoing.event().envelope.session_id;
         let Some(buffer) = self.sessions.get_mut(session) else { return };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use seal::UnixMillis;
 
 use super::held_event::{HeldEvent, MergeKind, OutgoingEvent, is_critical, leads_to_question};
-use super::held_text::{HeldText, TextCutter};
+use super::held_text::{CutSettings, HeldText};
 use super::queue::HeldQueue;
 use super::rate_limiter::RateLimiter;
 use super::scheduling::outgoing_kind;
@@ -19,9 +19,10 @@ use crate::message::{Boundary, EventFilters};
 
 /// Shapes the events of many sessions for one subscription.
 ///
-/// Pass every committed event in order to [`push`](Self::push), then call [`pull`](Self::pull) until it returns `None`.
-/// Also call `pull` at [`next_deadline`](Self::next_deadline). Calling too early, too late or twice is harmless. `T` is
-/// what the caller stores with an event, such as its bytes or its log position.
+/// Pass every committed event in order to [`push`](Self::push), then call [`pull`](Self::pull) until
+/// it returns `None`. Also call `pull` at [`next_deadline`](Self::next_deadline). Calling too early,
+/// too late or twice is harmless. `T` is the caller's type for an event. It can also contain the
+/// event's bytes or its log position.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -43,7 +44,7 @@ pub struct Shaper<T> {
     limits: ShaperLimits,
     /// Which of the twelve core types the filters allow.
     allowed_core_types: [bool; EventType::CORE.len()],
-    pub(super) cutter: TextCutter,
+    pub(super) cutter: CutSettings,
     /// Whether output is passed on in the agent's own chunks.
     passes_output_uncut: bool,
     pub(super) rate_limiter: RateLimiter,
@@ -102,12 +103,12 @@ impl<T: AsRef<Event>> Shaper<T> {
             answers_clarifications: true,
             ..ShapingTerms::default()
         };
-        let rate_limiter = RateLimiter::manual(&terms);
+        let rate_limiter = RateLimiter::for_backlog(&terms);
         Self { rate_limiter, is_verbatim: true, ..Self::new(Arc::new(terms), limits) }
     }
 
-    /// Trusts the hints of a producer that already shapes its output: a chunk that ends with a sentence or a paragraph is
-    /// not held.
+    /// Trusts the hints of a producer that already shapes its output. A chunk with the hint
+    /// `sentence` or `paragraph` is not held.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -136,7 +137,7 @@ impl<T: AsRef<Event>> Shaper<T> {
     pub fn renegotiate(&mut self, terms: Arc<ShapingTerms>) {
         self.allowed_core_types = allowed_core_types(&terms);
         self.cutter =
-            TextCutter { trusts_hints: self.cutter.trusts_hints, ..build_cutter(&terms, self.limits) };
+            CutSettings { trusts_hints: self.cutter.trusts_hints, ..build_cutter(&terms, self.limits) };
         self.passes_output_uncut = terms.cut_granularity().is_none();
         self.rate_limiter.update_terms(&terms);
         self.terms = terms;
@@ -212,7 +213,7 @@ impl<T: AsRef<Event>> Shaper<T> {
             self.single = Some(held);
             return None;
         }
-        let (number, kind, at) = self.next_ready(now)?;
+        let (number, kind, at) = self.next_queued(now)?;
         if at > now {
             return None;
         }
@@ -229,7 +230,7 @@ impl<T: AsRef<Event>> Shaper<T> {
         if let Some(held) = &self.single {
             return Some(self.rate_limiter.earliest_send_time(outgoing_kind(held, true)));
         }
-        self.next_ready(UnixMillis::MIN).map(|(_, _, at)| at)
+        self.next_queued(UnixMillis::MIN).map(|(_, _, at)| at)
     }
 
     /// Returns the number of events that are held because of the rate or the pace.
@@ -258,10 +259,10 @@ impl<T: AsRef<Event>> Shaper<T> {
             EventType::AwaitingClarification if !self.terms.answers_clarifications => false,
             _ if is_critical => true,
             EventType::Other(name) => self.terms.filters.allows(name),
-            core => EventType::CORE
+            core_type => EventType::CORE
                 .iter()
                 .zip(self.allowed_core_types)
-                .any(|(known, is_allowed)| is_allowed && known == core),
+                .any(|(known, is_allowed)| is_allowed && known == core_type),
         }
     }
 
@@ -364,14 +365,14 @@ impl<T: AsRef<Event>> Shaper<T> {
             self.sessions.insert(session.clone(), SessionBuffer::default());
         }
         let Some(buffer) = self.sessions.get_mut(session) else { return };
-        let at = buffer.texts.iter().position(|text| text.belongs_to(value, chunk)).unwrap_or_else(|| {
+        let index = buffer.texts.iter().position(|text| text.belongs_to(value, chunk)).unwrap_or_else(|| {
             buffer.texts.push(HeldText::new(event, chunk, self.log_position));
             self.held_text_count += 1;
             buffer.texts.len() - 1
         });
         let (mut released, mut first_log_position) =
             (std::mem::take(&mut self.release_buffer), self.log_position);
-        if let Some(text) = buffer.texts.get_mut(at) {
+        if let Some(text) = buffer.texts.get_mut(index) {
             first_log_position = if text.is_empty() { self.log_position } else { text.first_log_position };
             text.push_chunk(event, chunk, &self.cutter, &mut released);
             if self.passes_output_uncut || self.held_text_count > self.limits.max_held_outputs {
@@ -380,7 +381,7 @@ impl<T: AsRef<Event>> Shaper<T> {
             text.first_log_position =
                 if text.begins_with_last() { self.log_position } else { first_log_position };
             if chunk.complete || text.is_empty() || self.passes_output_uncut {
-                buffer.texts.swap_remove(at);
+                buffer.texts.swap_remove(index);
                 self.held_text_count -= 1;
             }
         }
@@ -420,8 +421,8 @@ impl<T: AsRef<Event>> Shaper<T> {
     }
 }
 
-fn build_cutter(terms: &ShapingTerms, limits: ShaperLimits) -> TextCutter {
-    TextCutter {
+fn build_cutter(terms: &ShapingTerms, limits: ShaperLimits) -> CutSettings {
+    CutSettings {
         granularity: terms.cut_granularity().unwrap_or(CutGranularity::Completion),
         max_bytes: limits.max_text_bytes,
         cuts_sentences: terms.boundaries.contains(&Boundary::Sentence),
@@ -433,8 +434,8 @@ fn build_cutter(terms: &ShapingTerms, limits: ShaperLimits) -> TextCutter {
 
 fn allowed_core_types(terms: &ShapingTerms) -> [bool; EventType::CORE.len()] {
     let mut allowed = [false; EventType::CORE.len()];
-    for (is_allowed, core) in allowed.iter_mut().zip(EventType::CORE) {
-        *is_allowed = terms.filters.allows(core.as_str());
+    for (is_allowed, core_type) in allowed.iter_mut().zip(EventType::CORE) {
+        *is_allowed = terms.filters.allows(core_type.as_str());
     }
     allowed
 }

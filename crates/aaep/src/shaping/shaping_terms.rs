@@ -73,7 +73,7 @@ impl From<&Terms> for ShapingTerms {
 
 impl ShapingTerms {
     /// Returns a digest that is the same for equal terms in every process. It is part of the ids of
-    /// merged events.
+    /// merged and split events.
     pub fn digest(&self) -> Digest {
         let mut text = format!(
             "{} {:?} {} {} {} {:?} {:?}",

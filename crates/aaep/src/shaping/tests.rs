@@ -126,7 +126,7 @@ fn arabic_sentences_are_split() {
 }
 
 #[test]
-fn words_keep_their_punctuation_and_their_parts() {
+fn words_keep_their_punctuation_and_are_not_split_inside() {
     assert_cuts(
         CutGranularity::Word,
         "en",
@@ -162,6 +162,6 @@ fn a_cut_is_found_only_when_no_following_text_can_change_it() {
     }
     assert_eq!(first_cut("Done. N"), CutSearch::At(6));
     assert_eq!(first_cut("Done. (N"), CutSearch::At(6));
-    assert_eq!(first_cut("Done. (n"), CutSearch::Nothing { waits_for_cut_character: true });
-    assert_eq!(first_cut("Run `a. B` now"), CutSearch::Nothing { waits_for_cut_character: true });
+    assert_eq!(first_cut("Done. (n"), CutSearch::Nothing { needs_boundary_character: true });
+    assert_eq!(first_cut("Run `a. B` now"), CutSearch::Nothing { needs_boundary_character: true });
 }

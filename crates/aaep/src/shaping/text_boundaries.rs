@@ -36,7 +36,7 @@ pub(super) enum CutSearch {
     /// There is no cut until more text arrives.
     Nothing {
         /// Whether only a chunk that passes [`may_create_cut`] can create a cut.
-        waits_for_cut_character: bool,
+        needs_boundary_character: bool,
     },
 }
 
@@ -49,12 +49,13 @@ enum CutVerdict {
     Wait,
 }
 
-/// Returns whether a chunk can contain a cut. Other chunks only confirm cuts before them.
+/// Returns whether a chunk contains a boundary character, after which text may be cut. Other chunks only
+/// confirm cuts before them.
 pub(super) fn may_create_cut(chunk: &str, granularity: CutGranularity) -> bool {
-    chunk.chars().any(|c| is_cut_character(c, granularity))
+    chunk.chars().any(|c| is_boundary_character(c, granularity))
 }
 
-fn is_cut_character(c: char, granularity: CutGranularity) -> bool {
+fn is_boundary_character(c: char, granularity: CutGranularity) -> bool {
     match granularity {
         CutGranularity::Word => c.is_whitespace() || !c.is_ascii(),
         CutGranularity::Sentence => {
@@ -79,8 +80,9 @@ impl PendingText<'_> {
         match first_cut {
             Ok(at) => CutSearch::At(at),
             Err(all_decided) => {
-                let mut after = self.text.chars().rev().take_while(|c| !is_cut_character(*c, granularity));
-                CutSearch::Nothing { waits_for_cut_character: all_decided && after.any(is_letter) }
+                let mut after =
+                    self.text.chars().rev().take_while(|c| !is_boundary_character(*c, granularity));
+                CutSearch::Nothing { needs_boundary_character: all_decided && after.any(is_letter) }
             }
         }
     }
@@ -163,11 +165,11 @@ impl PendingText<'_> {
             // A lower-case letter would continue the sentence (SB8).
             return CutVerdict::Wait;
         }
-        let core = stem.trim_end_matches(is_closer);
-        let is_sentence_end = match core.chars().next_back() {
+        let without_closers = stem.trim_end_matches(is_closer);
+        let is_sentence_end = match without_closers.chars().next_back() {
             // Without a space, the stop is part of an address, a version or a file name.
             Some('.' | '!' | '?') if gap.is_empty() => false,
-            Some('.') => !abbreviations::is_abbreviation_stop(core, next, self.language),
+            Some('.') => !abbreviations::is_abbreviation_stop(without_closers, next, self.language),
             Some(stop) if SENTENCE_TERMINATORS.contains(&stop) => true,
             // A line break within a sentence is followed by a lower-case letter.
             _ => !(has_line_end && next.is_lowercase() && !contains_blank_line(gap)),
@@ -206,13 +208,13 @@ impl PendingText<'_> {
     /// now.
     pub(super) fn is_complete(&self, granularity: CutGranularity) -> bool {
         let stem = self.text.trim_end();
-        let core = stem.trim_end_matches(is_closer);
+        let without_closers = stem.trim_end_matches(is_closer);
         let is_complete = match granularity {
             CutGranularity::Word => !stem.is_empty(),
             CutGranularity::Sentence => {
-                core.ends_with(SENTENCE_TERMINATORS)
-                    && !core.trim_end_matches('.').ends_with(|c: char| c.is_numeric())
-                    && !abbreviations::is_abbreviation_stop(core, 'A', self.language)
+                without_closers.ends_with(SENTENCE_TERMINATORS)
+                    && !without_closers.trim_end_matches('.').ends_with(|c: char| c.is_numeric())
+                    && !abbreviations::is_abbreviation_stop(without_closers, 'A', self.language)
             }
             CutGranularity::Paragraph => !stem.is_empty() && contains_blank_line(&self.text[stem.len()..]),
             CutGranularity::Completion => false,

@@ -12,9 +12,9 @@ use serde_json::json;
 
 use super::consent_hub::*;
 
-/// All combinations of risk and reversibility (§6.4.1), with C-B2 and C-B5.
+/// Combinations of risk and reversibility (§6.4.1, C-B2, C-B5).
 #[test]
-fn the_default_may_be_accept_only_without_danger() {
+fn the_default_may_be_accept_only_if_the_action_is_reversible_and_not_high_risk() {
     let rows = [
         (json!({"irreversible": true, "risk_level": "high"}), Some("AAEP-6.4.1-1")),
         (json!({"irreversible": true, "risk_level": "medium"}), Some("AAEP-6.4.1-2")),
@@ -38,20 +38,20 @@ fn the_default_may_be_accept_only_without_danger() {
             broken_rule,
             "{row}"
         );
-        assert!(result.is_ok() || hub.registry == before, "{row}: a rejected question changes nothing");
+        assert!(result.is_ok() || hub.registry == before, "{row}: a refused question changes nothing");
         let mut hub = ConsentHub::with_listeners(&["ada"]);
         hub.ask(&with(base, &row), &["ada"]);
         let resolved = resolution(&hub.wake(T0 + 180_000));
         assert_eq!(
             resolved.answer,
             QuestionAnswer::Decision(Decision::Reject),
-            "{row}: reject is always allowed"
+            "{row}: the default may always be reject"
         );
     }
 }
 
 #[test]
-fn a_question_that_breaks_a_rule_is_rejected() {
+fn a_question_that_breaks_a_rule_is_refused() {
     let edits = [
         (json!({"timeout_seconds": 0}), "AAEP-4.4.1s-1"),
         (json!({"timeout_seconds": 86_401}), "AAEP-4.4.1s-1"),
@@ -91,10 +91,11 @@ fn only_question_events_can_be_asked() {
         "event_id": "evt_8a3f5b22c91e4d7a", "session_id": SESSION, "timestamp": format_timestamp(T0.get()),
         "producer": {"agent_id": "bank"}, "localization_hints": {"primary_language": "en"}, "summary_normal": "Hello.",
     });
-    assert_eq!(
-        ConsentHub::with_listeners(&["ada"]).try_ask(&event, &["ada"], T0).unwrap_err(),
-        AskError::NotAQuestion
-    );
+    let mut hub = ConsentHub::with_listeners(&["ada"]);
+    assert_eq!(hub.try_ask(&event, &["ada"], T0).unwrap_err(), AskError::NotAQuestion);
+    let invalid = with(event, &json!({"summary_normal": ""}));
+    let refused = hub.try_ask(&invalid, &["ada"], T0).unwrap_err();
+    assert!(matches!(refused, AskError::RuleViolations(_)), "broken rules are reported first: {refused:?}");
 }
 
 #[test]
@@ -110,7 +111,7 @@ fn asking_returns_the_deadline_and_the_repliers() {
 
 #[test]
 fn a_question_dated_in_the_future_gets_no_extra_time() {
-    for (now, deadline) in [(T0 + -60_000, T0 + 120_000), (T0 + 60_000, T0 + 180_000)] {
+    for (now, deadline) in [(T0 - 60_000, T0 + 120_000), (T0 + 60_000, T0 + 180_000)] {
         let mut hub = ConsentHub::with_listeners(&["ada"]);
         let outcomes = hub.try_ask(&confirmation(1), &["ada"], now).unwrap();
         let [ConsentOutcome::Opened(opened)] = &outcomes[..] else { panic!("{outcomes:?}") };
@@ -205,6 +206,32 @@ fn open_questions_are_limited_per_session_per_agent_and_in_total() {
 }
 
 #[test]
+fn a_refused_question_has_an_explanation() {
+    let with_two_errors = with(confirmation(1), &json!({"timeout_seconds": 0, "action": ""}));
+    let findings = match ConsentHub::with_listeners(&["ada"]).try_ask(&with_two_errors, &["ada"], T0) {
+        Err(AskError::RuleViolations(findings)) => findings,
+        other => panic!("{other:?}"),
+    };
+    let messages: Vec<_> = findings.iter().map(aaep::rule::Finding::message).collect();
+    assert_eq!(messages.len(), 2);
+    let duplicate = AskError::DuplicateQuestion(token(1));
+    let still_open = format!("{} is still open; {}", token(1), duplicate.rule().unwrap().sentence());
+    for (error, text) in [
+        (AskError::NotAQuestion, "the event is not a question"),
+        (AskError::RuleViolations(findings), &messages.join("; ")),
+        (AskError::InvalidDigest, "action_digest must be sha256: followed by 64 hexadecimal digits"),
+        (AskError::TokenUsed, "a reply_token must not be used for a second question"),
+        (duplicate, &still_open),
+        (AskError::TooMany(LimitScope::Session), "too many questions are open in this session"),
+        (AskError::TooMany(LimitScope::Agent), "too many questions from this agent are open"),
+        (AskError::TooMany(LimitScope::Total), "too many questions are open"),
+        (AskError::SessionEnded, "the session has ended"),
+    ] {
+        assert_eq!(error.to_string(), text);
+    }
+}
+
+#[test]
 fn the_default_applies_immediately_if_nobody_can_answer() {
     let mut hub = ConsentHub::with_listeners(&["ada"]);
     for (event, answer, status) in [
@@ -238,7 +265,7 @@ fn an_action_digest_does_not_depend_on_formatting() {
     for other in [digest("u", "{}"), digest("t", "[]"), digest("t", "null"), digest("t", r#"{"a":0}"#)] {
         assert_ne!(other, digest("t", "{}"));
     }
-    for ambiguous in [r#"{"a":1,"a":2}"#, r#""\ud800""#, "9007199254740993", "{}{}", r#"1},"x":{"#, ""] {
-        assert!(BoundAction::new("t", ambiguous).is_err(), "{ambiguous}");
+    for invalid in [r#"{"a":1,"a":2}"#, r#""\ud800""#, "9007199254740993", "{}{}", r#"1},"x":{"#, ""] {
+        assert!(BoundAction::new("t", invalid).is_err(), "{invalid}");
     }
 }

@@ -11,19 +11,19 @@ fn choices() -> Value {
 }
 
 #[test]
-fn a_response_of_an_unaccepted_kind_leaves_the_question_open() {
-    let kinds = |kinds: Value| json!({"accepted_response_kinds": kinds});
-    let with_choices = |list: Value| json!({"accepted_response_kinds": list, "choices": choices()});
+fn only_a_response_that_the_question_accepts_resolves_it() {
+    let without_choices = |kinds: Value| json!({"accepted_response_kinds": kinds});
+    let with_choices = |kinds: Value| json!({"accepted_response_kinds": kinds, "choices": choices()});
     let cases = [
-        (kinds(json!(["yes_no"])), json!(true), None),
-        (kinds(json!(["yes_no"])), json!("true"), Some("AAEP-6.5.2-1")),
-        (kinds(json!(["yes_no"])), json!(1), Some("AAEP-6.5.2-1")),
-        (kinds(json!(["numeric"])), json!(2.5), None),
-        (kinds(json!(["numeric"])), json!("2.5"), Some("AAEP-6.5.2-1")),
-        (kinds(json!(["numeric"])), json!(1e17), Some("AAEP-6.5.2-1")),
-        (kinds(json!(["freetext"])), json!("Ben"), None),
-        (kinds(json!(["freetext"])), json!(7), Some("AAEP-6.5.2-1")),
-        (kinds(json!(["freetext"])), json!(false), Some("AAEP-6.5.2-1")),
+        (without_choices(json!(["yes_no"])), json!(true), None),
+        (without_choices(json!(["yes_no"])), json!("true"), Some("AAEP-6.5.2-1")),
+        (without_choices(json!(["yes_no"])), json!(1), Some("AAEP-6.5.2-1")),
+        (without_choices(json!(["numeric"])), json!(2.5), None),
+        (without_choices(json!(["numeric"])), json!("2.5"), Some("AAEP-6.5.2-1")),
+        (without_choices(json!(["numeric"])), json!(1e17), Some("AAEP-6.5.2-1")),
+        (without_choices(json!(["freetext"])), json!("Ben"), None),
+        (without_choices(json!(["freetext"])), json!(7), Some("AAEP-6.5.2-1")),
+        (without_choices(json!(["freetext"])), json!(false), Some("AAEP-6.5.2-1")),
         (with_choices(json!(["multiple_choice"])), json!("cleo"), None),
         (with_choices(json!(["multiple_choice"])), json!("Cleo"), Some("AAEP-6.5.5-2")),
         (with_choices(json!(["multiple_choice", "freetext"])), json!("dora"), None),
@@ -70,6 +70,10 @@ fn a_default_response_is_parsed_as_the_accepted_kind() {
         ),
         (json!({}), QuestionAnswer::Unavailable),
         (
+            json!({"accepted_response_kinds": ["yes_no"], "default_response": "true"}),
+            QuestionAnswer::Response(ClarificationResponse::YesNo(true)),
+        ),
+        (
             json!({"accepted_response_kinds": ["yes_no"], "default_response": "false"}),
             QuestionAnswer::Response(ClarificationResponse::YesNo(false)),
         ),
@@ -91,10 +95,10 @@ fn a_default_response_is_parsed_as_the_accepted_kind() {
         ),
     ];
     for (edits, answer) in cases {
-        for closes in [false, true] {
+        for is_closed_early in [false, true] {
             let mut hub = ConsentHub::with_listeners(&["ada"]);
             hub.ask(&with(clarification(1), &edits), &["ada"]);
-            let (outcomes, by) = if closes {
+            let (outcomes, resolved_by) = if is_closed_early {
                 let staged = hub.registry.subscription_closed(&sub("ada"), T0 + 5);
                 (hub.commit(staged), ResolvedBy::Closure)
             } else {
@@ -102,7 +106,7 @@ fn a_default_response_is_parsed_as_the_accepted_kind() {
                 (hub.wake(T0 + 120_000), ResolvedBy::Timeout)
             };
             let resolved = resolution(&outcomes);
-            assert_eq!((&resolved.answer, resolved.resolved_by), (&answer, by), "{edits}");
+            assert_eq!((&resolved.answer, resolved.resolved_by), (&answer, resolved_by), "{edits}");
         }
     }
 }

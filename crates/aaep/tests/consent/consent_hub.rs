@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 pub(crate) type TestRegistry = QuestionRegistry<BuildHasherDefault<DefaultHasher>>;
 
-/// When tests ask their questions: 2026-05-24T14:22:11Z.
+/// The time at which tests ask their questions, 2026-05-24T14:22:11Z.
 pub(crate) const T0: UnixMillis = UnixMillis::new(1_779_632_531_000);
 /// The default of `ConsentLimits::max_consent_age_ms`.
 pub(crate) const MAX_CONSENT_AGE_MS: i64 = 600_000;
@@ -72,6 +72,7 @@ impl ConsentHub {
         self.send(listener, &reply(token, listener, decision, now), now).map(|outcomes| resolution(&outcomes))
     }
 
+    /// Handles everything that is due at this time: reminders, deadlines and the ends of resume windows.
     pub(crate) fn wake(&mut self, now: UnixMillis) -> Vec<ConsentOutcome> {
         let staged = self.registry.handle_deadlines(now);
         self.commit(staged)
@@ -236,7 +237,7 @@ pub(crate) fn response(n: u8, listener: &str, response: &Value, at: UnixMillis) 
     reply.to_string()
 }
 
-pub(crate) fn extend(n: u8, listener: &str, seconds: Option<u64>, at: UnixMillis) -> String {
+pub(crate) fn extend_request(n: u8, listener: &str, seconds: Option<u64>, at: UnixMillis) -> String {
     let request = json!({
         "type": "sayso:deadline.extend", "reply_token": token(n).as_str(),
         "subscription_id": sub(listener).as_str(), "timestamp": format_timestamp(at.get()),
@@ -244,7 +245,7 @@ pub(crate) fn extend(n: u8, listener: &str, seconds: Option<u64>, at: UnixMillis
     with(request, &json!({"seconds": seconds})).to_string()
 }
 
-pub(crate) fn stop(listener: &str, at: UnixMillis) -> String {
+pub(crate) fn stop_request(listener: &str, at: UnixMillis) -> String {
     json!({
         "type": "sayso:session.stop", "session_id": SESSION, "subscription_id": sub(listener).as_str(),
         "timestamp": format_timestamp(at.get()), "reason": "Enough.",
@@ -252,7 +253,7 @@ pub(crate) fn stop(listener: &str, at: UnixMillis) -> String {
     .to_string()
 }
 
-/// An irreversible high-risk call. Without arguments, they are `{}`.
+/// An irreversible high-risk call. `arguments` defaults to `{}`.
 pub(crate) fn call<'c>(
     session: &'c SessionId,
     token: Option<&'c ReplyToken>,

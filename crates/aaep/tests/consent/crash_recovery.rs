@@ -3,8 +3,10 @@
 use std::hash::BuildHasherDefault;
 
 use aaep::consent::{
-    AskError, ConsentLimits, IgnoreReason, Question, QuestionRegistry, QuestionStatus, ResolvedBy, SpendError,
+    AskError, ConsentLimits, IgnoreReason, Question, QuestionAnswer, QuestionRegistry, QuestionStatus,
+    ResolvedBy, SpendError,
 };
+use aaep::event::Decision;
 use seal::UnixMillis;
 use serde_json::json;
 
@@ -43,7 +45,7 @@ fn a_question_survives_a_crash_at_every_stage() {
     hub.wake(T0 + 90_000);
     let mut hub = restart(&hub, &["ada"], T0 + 90_001);
     assert_eq!(hub.wake(T0 + 90_002), [], "only one reminder");
-    hub.send("ada", &extend(1, "ada", None, T0 + 90_003), T0 + 90_003).unwrap();
+    hub.send("ada", &extend_request(1, "ada", None, T0 + 90_003), T0 + 90_003).unwrap();
     let mut hub = restart(&hub, &["ada"], T0 + 90_004);
     assert_eq!(hub.registry.question(&token(1)).unwrap().deadline, T0 + 360_000);
     hub.answer("ada", 1, "accept", T0 + 200_000).unwrap();
@@ -149,12 +151,49 @@ fn an_invalid_record_is_not_restored() {
     ] {
         assert_eq!(Question::parse_record(&record.replace(from, to)), None, "{from} -> {to}");
     }
-    let tampered_record = record.replace("\"accept_by_default\":false", "\"accept_by_default\":true");
-    let tampered = Question::parse_record(&tampered_record).unwrap();
-    let answer = tampered.default_answer();
-    assert_eq!(
-        answer,
-        aaep::consent::QuestionAnswer::Decision(aaep::event::Decision::Reject),
-        "the default of an irreversible action is reject"
-    );
+}
+
+#[test]
+fn a_changed_record_cannot_make_accept_the_default_of_a_dangerous_action() {
+    for danger in [
+        json!({"risk_level": "low"}),
+        json!({"irreversible": false, "reversibility": "reversible"}),
+        json!({"irreversible": null, "reversibility": null}),
+    ] {
+        let mut hub = ConsentHub::with_listeners(&["ada"]);
+        hub.ask(&with(confirmation(1), &danger), &["ada"]);
+        let record = hub.registry.question(&token(1)).unwrap().to_record();
+        let changed_record = record.replace("\"accept_by_default\":false", "\"accept_by_default\":true");
+        assert_ne!(changed_record, record);
+        let answer = Question::parse_record(&changed_record).unwrap().default_answer();
+        assert_eq!(answer, QuestionAnswer::Decision(Decision::Reject), "{danger}");
+    }
+}
+
+#[test]
+fn a_reminder_neither_shortens_nor_repeats_the_window_after_a_crash() {
+    let mut hub = ConsentHub::with_listeners(&["ada"]);
+    hub.ask(&confirmation(1), &["ada"]);
+    let window_end = T0 + 80_000 + RESUME_WINDOW_MS;
+    let mut without_listeners = restart(&hub, &[], T0 + 80_000);
+    assert_eq!(without_listeners.wake(T0 + 90_000).len(), 1, "the reminder");
+    assert_eq!(without_listeners.registry.next_deadline(), Some(window_end));
+    assert_eq!(without_listeners.wake(window_end - 1), []);
+    assert_eq!(resolution(&without_listeners.wake(window_end)).resolved_by, ResolvedBy::Closure);
+
+    let mut with_ada = restart(&hub, &["ada"], T0);
+    assert_eq!(with_ada.wake(T0 + 90_000).len(), 1, "the reminder, after the window");
+    assert_eq!(with_ada.registry.next_deadline(), Some(T0 + 162_000), "the window is over");
+}
+
+#[test]
+fn an_ended_session_and_its_tokens_stay_used_after_a_crash() {
+    let mut hub = ConsentHub::with_listeners(&["ada"]);
+    hub.registry.restore_ended_session(&session(), [token(1)]);
+    assert!(hub.registry.is_session_ended(&session()));
+    assert_eq!(hub.answer("ada", 1, "accept", T0).unwrap_err(), IgnoreReason::AlreadyResolved);
+    assert_eq!(hub.answer("ada", 2, "accept", T0).unwrap_err(), IgnoreReason::UnknownToken);
+    assert_eq!(hub.try_ask(&confirmation(2), &["ada"], T0).unwrap_err(), AskError::SessionEnded);
+    let in_other_session = with(confirmation(1), &json!({"session_id": OTHER_SESSION}));
+    assert_eq!(hub.try_ask(&in_other_session, &["ada"], T0).unwrap_err(), AskError::TokenUsed);
 }

@@ -91,7 +91,7 @@ fn no_reminder_is_sent_with_less_than_five_seconds_left() {
 fn an_extension_gives_a_short_question_a_second_reminder() {
     let mut hub = hub_with_question(&with(confirmation(1), &json!({"timeout_seconds": 30})));
     assert_eq!(reminders(&hub.wake(T0 + 15_000)), [(ReminderThreshold::Half, 15_000)]);
-    hub.send("ada", &extend(1, "ada", None, T0 + 20_000), T0 + 20_000).unwrap();
+    hub.send("ada", &extend_request(1, "ada", None, T0 + 20_000), T0 + 20_000).unwrap();
     let outcomes: Vec<_> = (21..60).flat_map(|second| hub.wake(T0 + second * 1000)).collect();
     assert_eq!(reminders(&outcomes), [(ReminderThreshold::Half, 30_000), (ReminderThreshold::Tenth, 6_000)]);
 }
@@ -102,13 +102,13 @@ fn a_deadline_can_be_extended_to_ten_times_the_timeout() {
     let mut now = T0;
     for factor in 2..=10 {
         now = deadline(&hub) - 1;
-        let outcomes = hub.send("ada", &extend(1, "ada", None, now), now).unwrap();
+        let outcomes = hub.send("ada", &extend_request(1, "ada", None, now), now).unwrap();
         let [ConsentOutcome::DeadlineExtended(extended)] = &outcomes[..] else { panic!("{outcomes:?}") };
         assert_eq!(extended.deadline, T0 + factor * 180_000);
         assert_eq!(deadline(&hub), extended.deadline);
     }
     let before = hub.registry.clone();
-    let extension = hub.send("ada", &extend(1, "ada", Some(1), now), now);
+    let extension = hub.send("ada", &extend_request(1, "ada", Some(1), now), now);
     assert_eq!(extension.unwrap_err(), IgnoreReason::ExtensionExhausted);
     assert!(hub.registry == before);
     assert!(hub.answer("ada", 1, "accept", T0 + 1_799_999).unwrap().is_accepted());
@@ -117,9 +117,9 @@ fn a_deadline_can_be_extended_to_ten_times_the_timeout() {
 #[test]
 fn an_extension_can_request_a_number_of_seconds() {
     let mut hub = hub_with_question(&confirmation(1));
-    hub.send("ada", &extend(1, "ada", Some(5), T0 + 1), T0 + 1).unwrap();
+    hub.send("ada", &extend_request(1, "ada", Some(5), T0 + 1), T0 + 1).unwrap();
     assert_eq!(deadline(&hub), T0 + 185_000);
-    hub.send("ada", &extend(1, "ada", Some(864_000), T0 + 2), T0 + 2).unwrap();
+    hub.send("ada", &extend_request(1, "ada", Some(864_000), T0 + 2), T0 + 2).unwrap();
     assert_eq!(deadline(&hub), T0 + 1_800_000, "capped at the maximum");
     let resolved = resolution(&hub.wake(T0 + 1_800_000));
     assert_eq!(
@@ -131,14 +131,14 @@ fn an_extension_can_request_a_number_of_seconds() {
 #[test]
 fn only_an_entitled_listener_can_extend_and_only_before_the_deadline() {
     let cases = [
-        ("bob", extend(1, "bob", None, T0 + 1), T0 + 1, "not_entitled"),
-        ("bob", extend(1, "ada", None, T0 + 1), T0 + 1, "other_identity"),
-        ("eve", extend(1, "eve", None, T0 + 1), T0 + 1, "no_subscription"),
-        ("ada", extend(9, "ada", None, T0 + 1), T0 + 1, "unknown"),
-        ("ada", extend(1, "ada", None, T0 + 1), T0 + 180_000, "late"),
-        ("ada", extend(1, "ada", None, T0 + 180_000), T0 + 1, "late_stamp"),
-        ("ada", extend(1, "ada", Some(0), T0 + 1), T0 + 1, "malformed"),
-        ("ada", extend(1, "ada", Some(864_001), T0 + 1), T0 + 1, "malformed"),
+        ("bob", extend_request(1, "bob", None, T0 + 1), T0 + 1, "not_entitled"),
+        ("bob", extend_request(1, "ada", None, T0 + 1), T0 + 1, "other_identity"),
+        ("eve", extend_request(1, "eve", None, T0 + 1), T0 + 1, "no_subscription"),
+        ("ada", extend_request(9, "ada", None, T0 + 1), T0 + 1, "unknown"),
+        ("ada", extend_request(1, "ada", None, T0 + 1), T0 + 180_000, "late"),
+        ("ada", extend_request(1, "ada", None, T0 + 180_000), T0 + 1, "late_stamp"),
+        ("ada", extend_request(1, "ada", Some(0), T0 + 1), T0 + 1, "malformed"),
+        ("ada", extend_request(1, "ada", Some(864_001), T0 + 1), T0 + 1, "malformed"),
     ];
     for (listener, text, now, reason) in cases {
         let mut hub = hub_with_question(&confirmation(1));
@@ -149,7 +149,7 @@ fn only_an_entitled_listener_can_extend_and_only_before_the_deadline() {
     let mut hub = hub_with_question(&confirmation(1));
     hub.answer("ada", 1, "reject", T0 + 1).unwrap();
     assert_eq!(
-        hub.send("ada", &extend(1, "ada", None, T0 + 2), T0 + 2).unwrap_err(),
+        hub.send("ada", &extend_request(1, "ada", None, T0 + 2), T0 + 2).unwrap_err(),
         IgnoreReason::AlreadyResolved
     );
 }
@@ -160,7 +160,7 @@ fn reminders_are_sent_again_after_an_extension() {
     hub.wake(T0 + 90_000);
     hub.wake(T0 + 162_000);
     let now = T0 + 170_000;
-    hub.send("ada", &extend(1, "ada", None, now), now).unwrap();
+    hub.send("ada", &extend_request(1, "ada", None, now), now).unwrap();
     assert_eq!(hub.registry.next_deadline(), Some(T0 + 180_000), "half of the doubled time");
     assert_eq!(reminders(&hub.wake(T0 + 180_000)), [(ReminderThreshold::Half, 180_000)]);
     assert_eq!(reminders(&hub.wake(T0 + 324_000)), [(ReminderThreshold::Tenth, 36_000)]);

@@ -23,7 +23,8 @@ const TICKS: u8 = 3;
 const LISTENERS: [&str; 2] = ["ada", "bob"];
 const CALL_ARGUMENTS: &str = r#"{"amount":5}"#;
 
-/// One step of the model. `n` is the index of a question, and `listener` the index of a listener.
+/// One step of the model. `n` is the index of a question, and `listener` is the index of the listener that sends the
+/// message. `claimed_listener` is the listener whose subscription id the message contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ModelAction {
     /// Asks the question with this index.
@@ -62,10 +63,12 @@ enum ModelAction {
 
 /// All events and messages, parsed once.
 struct ConsentModel {
+    /// The questions, by index and by the tick at which they are asked.
     events: [[Event; TICKS as usize + 1]; 2],
-    /// The replies by question, sender and decision. They carry the timestamp of the question, so that only the hub's
-    /// clock matters.
+    /// The replies by question, claimed listener and decision. Their timestamps are `T0`, so only the hub's clock can
+    /// make a reply late.
     replies: [[[Reply; 2]; 2]; 2],
+    /// The requests for more time, by question and listener.
     extensions: [[Reply; 2]; 2],
     stops: [SessionStop; 2],
 }
@@ -92,7 +95,7 @@ impl ConsentModel {
             parse_reply(reply(question_number(n), LISTENERS[listener], ["reject", "accept"][accept], T0))
         };
         let parse_stop =
-            |listener: usize| match ConsentMessage::parse(&stop(LISTENERS[listener], T0)).unwrap() {
+            |listener: usize| match ConsentMessage::parse(&stop_request(LISTENERS[listener], T0)).unwrap() {
                 ConsentMessage::Stop(stop) => stop,
                 other => panic!("{other:?}"),
             };
@@ -101,7 +104,9 @@ impl ConsentModel {
             replies: [0, 1]
                 .map(|n| [0, 1].map(|listener| [0, 1].map(|accept| decision_reply(n, listener, accept)))),
             extensions: [0, 1].map(|n| {
-                [0, 1].map(|listener| parse_reply(extend(question_number(n), LISTENERS[listener], None, T0)))
+                [0, 1].map(|listener| {
+                    parse_reply(extend_request(question_number(n), LISTENERS[listener], None, T0))
+                })
             }),
             stops: [0, 1].map(parse_stop),
         }
@@ -135,7 +140,7 @@ impl ConsentModel {
                 let event = &self.events[n][usize::from(state.tick)];
                 let result = state.registry.ask(event, LISTENERS.map(sub), now);
                 state.check_invariant(
-                    "a valid question is accepted while the session is open",
+                    "a valid question can be asked if and only if the session is open",
                     result.is_ok() != state.is_session_ended,
                 );
                 if let Ok(staged) = result {
@@ -144,13 +149,13 @@ impl ConsentModel {
                 }
             }
             ModelAction::Reply { n, listener, claimed_listener, accept } => {
-                let in_time = state.deadline(n).is_some_and(|deadline| now < deadline);
+                let is_in_time = state.deadline(n).is_some_and(|deadline| now < deadline);
                 let is_replier = state
                     .registry
                     .question(&token(question_number(n)))
                     .is_some_and(|question| question.replier_ids().contains(&sub(LISTENERS[listener])));
                 let is_valid = state.is_open(n)
-                    && in_time
+                    && is_in_time
                     && state.is_live(listener)
                     && listener == claimed_listener
                     && is_replier;
@@ -322,15 +327,14 @@ impl Model for ConsentModel {
         }
         if state.is_session_ended {
             // The registry must refuse these actions after the end of the session.
-            let rejected_actions = |n| {
+            let refused_actions = |n| {
                 [
                     ModelAction::Reply { n, listener: 0, claimed_listener: 0, accept: true },
                     ModelAction::Spend { n, same_arguments: true },
                 ]
             };
-            actions.extend(
-                (0..2).filter(|n| state.observed[*n].asked_tick.is_some()).flat_map(rejected_actions),
-            );
+            actions
+                .extend((0..2).filter(|n| state.observed[*n].asked_tick.is_some()).flat_map(refused_actions));
             actions.extend((0..2).filter(|n| state.observed[*n].asked_tick.is_none()).map(ModelAction::Ask));
             return;
         }
@@ -356,7 +360,7 @@ impl Model for ConsentModel {
         if state.observed[1].asked_tick.is_some() && state.observed[1].extended_ms == 0 {
             actions.push(ModelAction::ExtendDeadline { n: 1, listener: 0 });
         }
-        // Ada's connection is lost and resumed. Bob disconnects.
+        // Only Ada's connection is lost and resumed. Only Bob closes his subscription.
         match state.links[0] {
             ModelLink::Open => actions.push(ModelAction::LoseConnection(0)),
             ModelLink::LostAt(_) => actions.push(ModelAction::Reconnect(0)),

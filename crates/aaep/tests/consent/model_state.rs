@@ -13,6 +13,7 @@ pub(crate) const TICK_MS: i64 = 40_000;
 /// The timeout of each question in milliseconds, without extensions.
 pub(crate) const TIMEOUT_MS: [i64; 2] = [70_000, 30_000];
 
+/// The state of a listener's connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum ModelLink {
     Open,
@@ -64,6 +65,7 @@ impl ModelState {
         T0 + i64::from(self.tick) * TICK_MS
     }
 
+    /// Returns whether the listener is connected or can still resume its subscription.
     pub(crate) fn is_live(&self, listener: usize) -> bool {
         match self.links[listener] {
             ModelLink::Open => true,
@@ -109,7 +111,10 @@ impl ModelState {
                     resolution.resolved_by,
                     ResolvedBy::Timeout | ResolvedBy::Closure | ResolvedBy::Unreachable
                 );
-                self.check_invariant("no reply means the default", !is_by_default || accepted == (n == 1));
+                self.check_invariant(
+                    "without a reply, the default applies",
+                    !is_by_default || accepted == (n == 1),
+                );
                 let is_withdrawn =
                     matches!(resolution.resolved_by, ResolvedBy::Cancelled | ResolvedBy::Stopped);
                 self.check_invariant("a withdrawn question is refused", !is_withdrawn || !accepted);

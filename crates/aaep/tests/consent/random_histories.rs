@@ -36,7 +36,7 @@ struct ObservedQuestion {
     asked_at: UnixMillis,
     deadline: UnixMillis,
     entitled_listeners: BTreeSet<usize>,
-    /// Until when listeners may reconnect after a crash before the question counts as unanswerable.
+    /// After a crash, the question waits until this time for listeners to reconnect.
     grace_until: UnixMillis,
     /// Whether the question was accepted, and how it was resolved.
     resolved: Option<(bool, ResolvedBy)>,
@@ -48,7 +48,7 @@ struct ObservedQuestion {
 #[derive(Debug)]
 enum SubscriptionLink {
     Open,
-    /// Until when the listener can resume.
+    /// The listener can resume until this time.
     Lost(UnixMillis),
     Closed,
 }
@@ -68,6 +68,7 @@ impl RandomHistory {
         Self { hub, now: T0, observed: BTreeMap::new(), links, is_session_ended: [false; 2] }
     }
 
+    /// Returns whether the listener is connected or can still resume its subscription.
     fn is_live(&self, listener: usize) -> bool {
         match self.links[listener] {
             SubscriptionLink::Open => true,
@@ -89,14 +90,14 @@ impl RandomHistory {
         match choices.below(14) {
             0 | 1 => self.ask(n, choices),
             2..=4 => self.reply(n, listener, choices),
-            5 => self.extend(n, listener),
+            5 => self.extend_deadline(n, listener),
             6 => {
                 self.now += choices.pick(&[1, 3000, 9999, 35_000, 63_000]);
                 Ok(())
             }
             7 => self.change_subscription(listener, choices),
             8 => self.cancel(n),
-            9 if choices.below(4) == 0 => self.end(listener, choices),
+            9 if choices.below(4) == 0 => self.end_session(listener, choices),
             10 | 11 => self.spend(n, choices),
             12 => {
                 self.crash();
@@ -157,6 +158,7 @@ impl RandomHistory {
         let observed_question = &self.observed[&n];
         observed_question.entitled_listeners.iter().any(|listener| match self.links[*listener] {
             SubscriptionLink::Open => true,
+            // A question whose default is accept does not wait for a lost listener.
             SubscriptionLink::Lost(until) => self.now < until && !observed_question.accept_by_default,
             SubscriptionLink::Closed => false,
         })
@@ -165,17 +167,17 @@ impl RandomHistory {
     fn reply(&mut self, n: u8, listener: usize, choices: &mut Choices<'_>) -> Result<(), TestCaseError> {
         let sender = if choices.below(5) == 0 { choices.below(3) } else { listener };
         let decision = ["accept", "reject"][choices.below(2)];
-        let is_late = choices.below(6) == 0;
+        let has_late_timestamp = choices.below(6) == 0;
         let deadline = self.observed.get(&n).map_or(self.now, |observed_question| observed_question.deadline);
-        let at = if is_late { deadline } else { self.now };
+        let timestamp = if has_late_timestamp { deadline } else { self.now };
         let is_valid = self.is_open(n)
             && self.now < deadline
-            && at < deadline
+            && timestamp < deadline
             && sender == listener
             && self.is_live(listener)
             && self.observed[&n].entitled_listeners.contains(&listener);
         let before = self.hub.registry.clone();
-        let text = reply(n, LISTENERS[listener], decision, at);
+        let text = reply(n, LISTENERS[listener], decision, timestamp);
         if choices.below(8) == 0 {
             // Simulates a full journal. The reply must have no effect.
             if let Ok(staged) = stage_message(&mut self.hub.registry, LISTENERS[sender], &text, self.now) {
@@ -205,10 +207,13 @@ impl RandomHistory {
         self.check_outcomes(&outcomes)
     }
 
-    fn extend(&mut self, n: u8, listener: usize) -> Result<(), TestCaseError> {
+    fn extend_deadline(&mut self, n: u8, listener: usize) -> Result<(), TestCaseError> {
         let before = self.hub.registry.clone();
-        let result =
-            self.hub.send(LISTENERS[listener], &extend(n, LISTENERS[listener], None, self.now), self.now);
+        let result = self.hub.send(
+            LISTENERS[listener],
+            &extend_request(n, LISTENERS[listener], None, self.now),
+            self.now,
+        );
         let can_extend = self.is_open(n)
             && self.is_live(listener)
             && self.observed[&n].entitled_listeners.contains(&listener);
@@ -287,9 +292,11 @@ impl RandomHistory {
         self.check_outcomes(&outcomes)
     }
 
-    fn end(&mut self, listener: usize, choices: &mut Choices<'_>) -> Result<(), TestCaseError> {
+    /// The listener stops session 0, or its agent ends it. Session 1 is never ended.
+    fn end_session(&mut self, listener: usize, choices: &mut Choices<'_>) -> Result<(), TestCaseError> {
         let outcomes = if choices.below(2) == 0 {
-            let stopped = self.hub.send(LISTENERS[listener], &stop(LISTENERS[listener], self.now), self.now);
+            let stopped =
+                self.hub.send(LISTENERS[listener], &stop_request(LISTENERS[listener], self.now), self.now);
             prop_assert_eq!(stopped.is_ok(), self.is_live(listener) && !self.is_session_ended[0]);
             let Ok(outcomes) = stopped else { return Ok(()) };
             outcomes
@@ -298,8 +305,8 @@ impl RandomHistory {
             self.hub.commit(staged)
         };
         self.check_outcomes(&outcomes)?;
-        let is_resolved = |question: &ObservedQuestion| question.session == 1 || question.resolved.is_some();
-        prop_assert!((0..6).all(|n| self.observed.get(&n).is_none_or(is_resolved)));
+        let mut session_questions = self.observed.values().filter(|question| question.session == 0);
+        prop_assert!(session_questions.all(|question| question.resolved.is_some()));
         self.is_session_ended[0] = true;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Receipts, which record the answer to a question about an action in one canonical form (decision 6).
+//! Receipts. Each one records how a question was resolved, in canonical form (decision 6).
 
 use aaep::consent::{BoundAction, Receipt};
 use seal::{Digest, canonicalize, ed25519, json::Tape};
@@ -8,6 +8,7 @@ use super::consent_hub::*;
 
 const BEN_ARGUMENTS: &str = r#"{"to":"Ben"}"#;
 
+/// Asks the question and returns its receipt after this message, or after the timeout.
 fn receipt(event: &Value, message: Option<String>) -> Receipt {
     let mut hub = ConsentHub::with_listeners(&["ada"]);
     hub.ask(event, &["ada"]);
@@ -23,17 +24,17 @@ fn all_receipts() -> Vec<Receipt> {
     let modified = reply_with(1, "ada", "accept", T0 + 1000, &json!({"modified_action": {}}));
     let any_kind =
         with(clarification(1), &json!({"accepted_response_kinds": ["numeric", "yes_no", "freetext"]}));
-    let answer = |value| Some(response(1, "ada", &value, T0 + 1000));
+    let response_message = |value| Some(response(1, "ada", &value, T0 + 1000));
     vec![
         receipt(&bound(confirmation(1), "transfer", BEN_ARGUMENTS), Some(acceptance)),
         receipt(&confirmation(1), Some(modified)),
         receipt(&confirmation(1), None),
         receipt(&harmless_confirmation(1), None),
         receipt(&clarification(1), None),
-        receipt(&any_kind, answer(json!(1e-7))),
-        receipt(&any_kind, answer(json!(true))),
-        receipt(&any_kind, answer(json!("To Ben."))),
-        receipt(&confirmation(1), Some(stop("ada", T0 + 1000))),
+        receipt(&any_kind, response_message(json!(1e-7))),
+        receipt(&any_kind, response_message(json!(true))),
+        receipt(&any_kind, response_message(json!("To Ben."))),
+        receipt(&confirmation(1), Some(stop_request("ada", T0 + 1000))),
     ]
 }
 
@@ -72,6 +73,8 @@ fn a_changed_receipt_is_invalid_or_has_a_different_digest() {
     let text = all_receipts()[0].to_json().to_owned();
     for (from, to) in [
         ("{", "{ "),
+        ("{", "[{"),
+        ("sayso:receipt", "sayso:recept"),
         ("\"by\":", "\"and\":1,\"by\":"),
         ("\"by\":\"reply\"", "\"by\":\"magic\""),
         ("sha256:", "sha256:0"),
@@ -82,6 +85,17 @@ fn a_changed_receipt_is_invalid_or_has_a_different_digest() {
     }
     let altered = Receipt::parse(&text.replace("\"accept\"", "\"reject\"")).unwrap();
     assert_ne!(altered.digest(), all_receipts()[0].digest());
+}
+
+#[test]
+fn the_receipt_for_the_agent_names_no_subscription() {
+    for receipt in all_receipts() {
+        let for_agent = receipt.clone().without_subscription();
+        let mut expected: Value = serde_json::from_str(receipt.to_json()).unwrap();
+        expected.as_object_mut().unwrap().remove("subscription_id");
+        assert_eq!(for_agent.to_json(), expected.to_string());
+        assert_eq!(for_agent.resolution().subscription_id, None);
+    }
 }
 
 #[test]

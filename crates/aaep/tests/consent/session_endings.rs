@@ -24,10 +24,10 @@ fn assert_session_is_over(
     resolved: &[aaep::consent::Resolution],
     resolved_by: ResolvedBy,
 ) {
-    let tokens: Vec<_> =
+    let tokens_and_reasons: Vec<_> =
         resolved.iter().map(|resolution| (resolution.token.clone(), resolution.resolved_by)).collect();
     assert_eq!(
-        tokens,
+        tokens_and_reasons,
         [(token(1), resolved_by), (token(2), resolved_by)],
         "only the open questions of this session are cancelled"
     );
@@ -41,11 +41,16 @@ fn assert_session_is_over(
             IgnoreReason::AlreadyResolved,
             "tokens are no longer valid"
         );
+        assert_eq!(
+            hub.registry.cancel_question(&token(n), T0 + 10).unwrap_err(),
+            IgnoreReason::AlreadyResolved,
+            "a token of the ended session is known"
+        );
     }
     let refused = hub.registry.spend(&call(&session(), Some(&token(3)), None), T0 + 1).unwrap_err();
     assert_eq!(refused, SpendError::SessionEnded, "the earlier acceptance no longer covers anything");
-    let late = hub.try_ask(&confirmation(5), &["ada"], T0 + 10).unwrap_err();
-    assert_eq!(late, AskError::SessionEnded);
+    let refused = hub.try_ask(&confirmation(5), &["ada"], T0 + 10).unwrap_err();
+    assert_eq!(refused, AskError::SessionEnded);
     assert!(
         hub.registry.is_session_ended(&session())
             && hub.registry.session_questions(&session()).next().is_none()
@@ -67,7 +72,7 @@ fn ending_a_session_cancels_its_questions() {
 #[test]
 fn the_person_can_stop_a_session() {
     let mut hub = hub_with_questions();
-    let outcomes = hub.send("ada", &stop("ada", T0 + 5), T0 + 6).unwrap();
+    let outcomes = hub.send("ada", &stop_request("ada", T0 + 5), T0 + 6).unwrap();
     let resolved = resolutions(&outcomes);
     assert_eq!((resolved[0].principal.as_deref(), resolved[0].resolved_at), (Some("ada"), T0 + 6));
     let Some(ConsentOutcome::SessionStopped(stopped)) = outcomes.last() else { panic!("{outcomes:?}") };
@@ -83,15 +88,17 @@ fn the_person_can_stop_a_session() {
 fn a_session_without_questions_can_be_stopped() {
     let mut hub = ConsentHub::with_listeners(&["ada"]);
     assert!(matches!(
-        hub.send("ada", &stop("ada", T0), T0).unwrap()[..],
+        hub.send("ada", &stop_request("ada", T0), T0).unwrap()[..],
         [ConsentOutcome::SessionStopped(_)]
     ));
-    assert_eq!(hub.send("ada", &stop("ada", T0), T0).unwrap_err(), IgnoreReason::SessionEnded);
+    assert_eq!(hub.send("ada", &stop_request("ada", T0), T0).unwrap_err(), IgnoreReason::SessionEnded);
 }
 
 #[test]
 fn only_a_listener_of_a_session_can_stop_it() {
-    let ConsentMessage::Stop(request) = ConsentMessage::parse(&stop("ada", T0)).unwrap() else { panic!() };
+    let ConsentMessage::Stop(request) = ConsentMessage::parse(&stop_request("ada", T0)).unwrap() else {
+        panic!()
+    };
     let (ada, bob) = (sub("ada"), sub("bob"));
     let cases = [
         ("ada", ReplyChannel::Shared, false, IgnoreReason::NotEntitled),
@@ -135,6 +142,37 @@ fn a_cancelled_question_is_refused_and_its_token_is_used() {
         "already accepted"
     );
     assert_eq!(hub.registry.cancel_question(&token(9), T0 + 7).unwrap_err(), IgnoreReason::UnknownToken);
+}
+
+#[test]
+fn all_open_questions_can_be_refused_at_once_even_after_their_deadlines() {
+    let mut hub = hub_with_questions();
+    let staged = hub.registry.refuse_open_questions(T0 + 1_000_000);
+    assert_eq!(staged.ended_session(), None, "the sessions continue");
+    let resolved = resolutions(&hub.commit(staged));
+    let mut tokens: Vec<_> = resolved.iter().map(|resolution| resolution.token.clone()).collect();
+    tokens.sort_unstable();
+    assert_eq!(tokens, [token(1), token(2), token(4)], "question 3 is not open");
+    for resolution in resolved {
+        assert_eq!(
+            (resolution.resolved_by, resolution.resolved_at, resolution.is_accepted()),
+            (ResolvedBy::Cancelled, T0 + 1_000_000, false)
+        );
+    }
+    assert!(hub.registry.refuse_open_questions(T0 + 1_000_000).is_empty());
+}
+
+#[test]
+fn a_session_with_too_many_usable_acceptances_forgets_the_oldest() {
+    let mut hub = ConsentHub::with_listeners(&["ada"]);
+    hub.ask(&confirmation(100), &["ada"]);
+    for n in 0..=64 {
+        hub.ask(&bound(confirmation(n), "transfer", "{}"), &["ada"]);
+        hub.answer("ada", n, "accept", T0 + 1).unwrap();
+    }
+    let kept: Vec<_> = hub.registry.session_questions(&session()).map(|question| &question.token).collect();
+    let open_and_newest: Vec<_> = std::iter::once(100).chain(1..=64).map(token).collect();
+    assert!(kept.into_iter().eq(&open_and_newest));
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Spending consent: an acceptance permits one call of the action that was asked about, in the same session
 //! (decisions 5 and 6; C-B1 to C-B3).
 
-use aaep::SessionId;
 use aaep::consent::{ConsentOutcome, GuardedCall, QuestionStatus, SpendError};
+use aaep::{ReplyToken, SessionId};
 use serde_json::json;
 
 use super::consent_hub::*;
@@ -17,6 +17,14 @@ fn hub_with_transfer(decision: Option<&str>) -> ConsentHub {
         hub.answer("ada", 1, decision, T0 + 1).unwrap();
     }
     hub
+}
+
+/// Spends an acceptance on the call and returns its token.
+fn spent_token(hub: &mut ConsentHub, call: &GuardedCall<'_>) -> ReplyToken {
+    match &hub.spend(call).unwrap()[..] {
+        [ConsentOutcome::ConsentSpent(spent)] => spent.token.clone(),
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]
@@ -37,7 +45,7 @@ fn an_acceptance_covers_exactly_its_call_once() {
 
 #[test]
 fn any_other_call_is_refused_and_spends_nothing() {
-    let other = SessionId::parse(OTHER_SESSION).unwrap();
+    let other_session = SessionId::parse(OTHER_SESSION).unwrap();
     let session = session();
     let (known_token, unknown_token) = (token(1), token(9));
     let transfer_to_ben = call(&session, Some(&known_token), Some(BEN_ARGUMENTS));
@@ -46,13 +54,13 @@ fn any_other_call_is_refused_and_spends_nothing() {
         (Some("reject"), transfer_to_ben, SpendError::Refused { modified: false }, "AAEP-4.5.3-1"),
         (
             Some("accept"),
-            GuardedCall { session_id: &other, ..transfer_to_ben },
+            GuardedCall { session_id: &other_session, ..transfer_to_ben },
             SpendError::WrongSession,
             "AAEP-4.3.1-3",
         ),
         (
             Some("accept"),
-            GuardedCall { session_id: &other, token: None, ..transfer_to_ben },
+            GuardedCall { session_id: &other_session, token: None, ..transfer_to_ben },
             SpendError::NotAsked,
             "AAEP-4.3.1-3",
         ),
@@ -142,7 +150,7 @@ fn a_default_acceptance_covers_nothing_dangerous() {
 }
 
 #[test]
-fn a_default_of_accept_for_a_high_risk_is_refused() {
+fn a_high_risk_question_with_accept_as_its_default_is_refused() {
     let mut hub = ConsentHub::with_listeners(&["ada"]);
     let event = with(harmless_confirmation(1), &json!({"risk_level": "high"}));
     let refused = hub.try_ask(&event, &["ada"], T0).unwrap_err();
@@ -153,7 +161,7 @@ fn a_default_of_accept_for_a_high_risk_is_refused() {
 fn consent_covers_only_the_danger_that_the_person_was_told_about() {
     let session = session();
     let dangerous = call(&session, None, None);
-    for (told, irreversible, high_risk, expected) in [
+    for (declared, irreversible, high_risk, expected) in [
         (json!({}), true, true, Ok(())),
         (json!({"risk_level": "low"}), true, false, Ok(())),
         (json!({"risk_level": "low"}), true, true, Err(SpendError::RiskNotDeclared)),
@@ -174,10 +182,10 @@ fn consent_covers_only_the_danger_that_the_person_was_told_about() {
         (json!({"irreversible": null, "reversibility": null}), false, true, Ok(())),
     ] {
         let mut hub = ConsentHub::with_listeners(&["ada"]);
-        hub.ask(&bound(with(confirmation(1), &told), "transfer", "{}"), &["ada"]);
+        hub.ask(&bound(with(confirmation(1), &declared), "transfer", "{}"), &["ada"]);
         hub.answer("ada", 1, "accept", T0 + 1).unwrap();
         let call = GuardedCall { irreversible, high_risk, ..dangerous };
-        assert_eq!(hub.spend(&call).map(drop), expected, "{told} {irreversible} {high_risk}");
+        assert_eq!(hub.spend(&call).map(drop), expected, "{declared} {irreversible} {high_risk}");
     }
 }
 
@@ -189,9 +197,9 @@ fn consent_expires() {
     for (now, expected) in [
         (answered_at + MAX_CONSENT_AGE_MS, Ok(())),
         (answered_at + (MAX_CONSENT_AGE_MS + 1), Err(SpendError::Expired)),
-        // The clock went back.
-        (answered_at + -MAX_CONSENT_AGE_MS, Ok(())),
-        (answered_at + (-MAX_CONSENT_AGE_MS - 1), Err(SpendError::Expired)),
+        // The clock was set back.
+        (answered_at - MAX_CONSENT_AGE_MS, Ok(())),
+        (answered_at - (MAX_CONSENT_AGE_MS + 1), Err(SpendError::Expired)),
     ] {
         let mut hub = hub_with_transfer(Some("accept"));
         assert_eq!(hub.registry.spend(&transfer, now).map(drop), expected, "{now:?}");
@@ -208,13 +216,70 @@ fn an_acceptance_by_a_person_is_spent_before_one_by_default() {
     hub.wake(T0 + 30_000);
     let session = session();
     let harmless = GuardedCall { irreversible: false, high_risk: false, ..call(&session, None, None) };
-    let spent: Vec<_> = (0..2)
-        .map(|_| match &hub.spend(&harmless).unwrap()[..] {
-            [ConsentOutcome::ConsentSpent(spent)] => spent.token.clone(),
-            other => panic!("{other:?}"),
-        })
-        .collect();
-    assert_eq!(spent, [token(2), token(1)]);
+    for n in [2, 1] {
+        assert_eq!(spent_token(&mut hub, &harmless), token(n));
+    }
+}
+
+#[test]
+fn the_most_specific_acceptance_is_spent_first() {
+    let digest = aaep::consent::BoundAction::new("transfer", "{}").unwrap().digest().to_string();
+    let members = [("tool", "transfer"), ("tool_call_id", "call_7"), ("action_digest", &*digest)];
+    let mut hub = ConsentHub::with_listeners(&["ada"]);
+    // The bits of the question's number say which members it has.
+    for n in 0..8_u8 {
+        let named: serde_json::Map<_, _> = (members.iter().enumerate())
+            .filter(|(bit, _)| n >> bit & 1 == 1)
+            .map(|(_, (name, value))| ((*name).to_owned(), json!(value)))
+            .collect();
+        let edits = json!({
+            "@context": ["https://aaep-protocol.org/context/v1", "urn:sayso:context:v1"],
+            "extensions": {"sayso": named},
+        });
+        hub.ask(&with(confirmation(n), &edits), &["ada"]);
+        hub.answer("ada", n, "accept", T0 + 1).unwrap();
+    }
+    let session = session();
+    let harmless = GuardedCall {
+        call_id: Some("call_7"),
+        irreversible: false,
+        high_risk: false,
+        ..call(&session, None, None)
+    };
+    for n in (0..8).rev() {
+        assert_eq!(spent_token(&mut hub, &harmless), token(n));
+    }
+}
+
+#[test]
+fn the_oldest_of_two_equal_acceptances_is_spent_first() {
+    let mut hub = ConsentHub::with_listeners(&["ada"]);
+    for n in [2, 1] {
+        hub.ask(&bound(confirmation(n), "transfer", "{}"), &["ada"]);
+        hub.answer("ada", n, "accept", T0 + 1).unwrap();
+    }
+    let session = session();
+    for n in [2, 1] {
+        assert_eq!(spent_token(&mut hub, &call(&session, None, None)), token(n));
+    }
+}
+
+#[test]
+fn the_broken_rule_depends_on_the_reason_and_the_danger() {
+    for (reason, irreversible_rule, high_risk_rule) in [
+        (SpendError::Undecided, "AAEP-6.1-1", "AAEP-6.1-1"),
+        (SpendError::Refused { modified: false }, "AAEP-4.5.3-1", "AAEP-4.5.3-1"),
+        (SpendError::Refused { modified: true }, "AAEP-6.3.2-1", "AAEP-6.3.2-1"),
+        (SpendError::SessionEnded, "AAEP-4.5.1-1", "AAEP-4.5.1-1"),
+        (SpendError::NotAsked, "AAEP-4.3.1-3", "AAEP-2.3.5-1"),
+        (SpendError::Expired, "AAEP-4.3.1-3", "AAEP-2.3.5-1"),
+    ] {
+        assert_eq!(
+            (reason.rule(true).id(), reason.rule(false).id()),
+            (irreversible_rule, high_risk_rule),
+            "{reason:?}"
+        );
+    }
 }
 
 #[test]

@@ -95,8 +95,8 @@ fn t8_a_subscription_id_is_not_a_credential() {
         let sender = MessageSender { principal: "mallory", channel };
         assert!(hub.registry.handle_reply(&stolen, &sender, T0 + 1).is_err(), "{channel:?}");
     }
-    assert!(hub.send("mallory", &stop("ada", T0 + 1), T0 + 1).is_err());
-    assert!(hub.send("mallory", &extend(1, "ada", None, T0 + 1), T0 + 1).is_err());
+    assert!(hub.send("mallory", &stop_request("ada", T0 + 1), T0 + 1).is_err());
+    assert!(hub.send("mallory", &extend_request(1, "ada", None, T0 + 1), T0 + 1).is_err());
     assert!(hub.answer("ada", 1, "reject", T0 + 2).is_ok());
 }
 
@@ -104,17 +104,19 @@ fn t8_a_subscription_id_is_not_a_credential() {
 fn every_refused_reply_has_a_reason_for_the_log() {
     let mut hub = ConsentHub::with_listeners(&["ada", "bob"]);
     hub.ask(&confirmation(1), &["ada"]);
+    hub.ask(&clarification(2), &["bob"]);
     let texts = [
         reply(1, "bob", "accept", T0),
         reply(9, "bob", "accept", T0),
         reply_with(1, "bob", "accept", T0, &json!({"x": 1})),
+        response(2, "bob", &json!(true), T0),
     ];
     let refused: Vec<IgnoreReason> =
         texts.iter().map(|text| hub.send("bob", text, T0).unwrap_err()).collect();
     let log_texts: Vec<_> = refused.iter().map(ToString::to_string).collect();
     assert_eq!(
         log_texts,
-        ["not_entitled", "unknown", "malformed AAEP-6.3s-1"],
+        ["not_entitled", "unknown", "malformed AAEP-6.3s-1", "does_not_fit AAEP-6.5.2-1"],
         "the log gets the exact reason"
     );
 }

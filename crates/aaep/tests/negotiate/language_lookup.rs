@@ -69,21 +69,21 @@ proptest! {
 /// Tries every truncation of the tag (RFC 4647), from the longest to the shortest. Then tries tags that start with
 /// the complete tag.
 fn lookup<'a>(tag: &str, offered: &[&'a str]) -> Option<(&'a str, LanguageMatch)> {
-    let fold_tag = |tag: &str| tag.to_lowercase().replace('_', "-");
-    let parts: Vec<String> = fold_tag(tag).split('-').map(str::to_owned).collect();
+    let normalize_tag = |tag: &str| tag.to_lowercase().replace('_', "-");
+    let parts: Vec<String> = normalize_tag(tag).split('-').map(str::to_owned).collect();
     for length in (1..=parts.len()).rev() {
         let is_full_tag = length == parts.len();
         if !is_full_tag && parts[length - 1].len() == 1 {
             continue;
         }
         let range = parts[..length].join("-");
-        if let Some(found) = offered.iter().find(|offer| fold_tag(offer) == range) {
+        if let Some(found) = offered.iter().find(|offered_tag| normalize_tag(offered_tag) == range) {
             return Some((found, if is_full_tag { LanguageMatch::Exact } else { LanguageMatch::Truncated }));
         }
     }
     let prefix = format!("{}-", parts.join("-"));
     offered
         .iter()
-        .find(|offer| fold_tag(offer).starts_with(&prefix))
+        .find(|offered_tag| normalize_tag(offered_tag).starts_with(&prefix))
         .map(|found| (*found, LanguageMatch::Extended))
 }

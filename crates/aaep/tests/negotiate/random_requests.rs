@@ -53,7 +53,7 @@ pub(crate) const EVENT_TYPES: [&str; 8] = [
     "other:thing",
 ];
 
-/// Generates capabilities that can be parsed, valid or not.
+/// Generates capabilities that can be parsed. Some of them are invalid.
 pub(crate) fn random_capabilities(choices: &mut Choices<'_>) -> Map<String, Value> {
     let mut capabilities = Map::new();
     let mut insert_if = |name: &str, is_present: bool, value: Value| {

@@ -1,4 +1,4 @@
-//! Values that are composed of others: contexts, types, extensions, and the objects inside events.
+//! Random contexts, event types, extensions and inner objects of events. Some of them are invalid.
 
 use serde_json::{Value, json};
 
@@ -110,7 +110,7 @@ pub(crate) fn choices(random: &mut SplitMix64) -> Value {
             json!([choice(&"a".repeat(256), "A"), choice("b", &"l".repeat(1024))]),
             json!([choice(&"a".repeat(257), "A"), choice("b", "B")]),
             json!([choice("a", "A"), choice("b", &"l".repeat(1025))]),
-            // Different pairs that become equal when they are concatenated carelessly.
+            // Different pairs that look equal if value and label are concatenated without escaping.
             json!([choice("c", "a\u{0}\u{0}value\u{0}\"b"), choice("b\u{0}\u{0}value\u{0}\"c", "a")]),
         ])
         .clone()

@@ -1,11 +1,11 @@
-//! The documents that AAEP's authors published: fixtures, examples in schemas, and JSON in texts.
+//! The documents that AAEP's authors published: fixtures, examples in schemas, and JSON in prose documents.
 
 use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
 
-use crate::validators::{json_file, json_files};
+use crate::validators::{read_json_file, read_json_files};
 
 /// The rules that each document breaks in strict and in receive mode, derived by hand from the specification.
 pub(crate) const EXPECTED: &[(&str, &[&str], &[&str])] = &[
@@ -83,26 +83,26 @@ pub(crate) const EXPECTED: &[(&str, &[&str], &[&str])] = &[
     ("subscription.request example 1", VALID, VALID),
     ("subscription.request example 2", VALID, VALID),
     ("subscription.request example 3", VALID, VALID),
-    // The examples in chapter 4: one event of each type, except two for output. None has hints.
-    ("seed 001 1", NO_HINTS, VALID),
-    ("seed 001 2", NO_HINTS, VALID),
-    ("seed 001 3", NO_HINTS, VALID),
-    ("seed 001 4", NO_HINTS, VALID),
-    ("seed 001 5", NO_HINTS, VALID),
-    ("seed 001 6", NO_HINTS, VALID),
-    ("seed 001 7", NO_HINTS, VALID),
-    ("seed 001 8", NO_HINTS, VALID),
-    ("seed 001 9", NO_HINTS, VALID),
-    ("seed 001 10", NO_HINTS, VALID),
-    ("seed 001 11", NO_HINTS, VALID),
-    ("seed 001 12", NO_HINTS, VALID),
-    ("seed 001 13", NO_HINTS, VALID),
+    // The examples in chapter 4: one event of each type, and a second one for output. None has hints.
+    ("document 001 1", NO_HINTS, VALID),
+    ("document 001 2", NO_HINTS, VALID),
+    ("document 001 3", NO_HINTS, VALID),
+    ("document 001 4", NO_HINTS, VALID),
+    ("document 001 5", NO_HINTS, VALID),
+    ("document 001 6", NO_HINTS, VALID),
+    ("document 001 7", NO_HINTS, VALID),
+    ("document 001 8", NO_HINTS, VALID),
+    ("document 001 9", NO_HINTS, VALID),
+    ("document 001 10", NO_HINTS, VALID),
+    ("document 001 11", NO_HINTS, VALID),
+    ("document 001 12", NO_HINTS, VALID),
+    ("document 001 13", NO_HINTS, VALID),
     // The implementer's guide contains no JSON except an empty object in Python code.
-    ("seed 003 1", EMPTY_OBJECT, EMPTY_OBJECT),
+    ("document 003 1", EMPTY_OBJECT, EMPTY_OBJECT),
     // The examples in a copy of the schema of agent.state.changed.
-    ("seed 004 1 example 1", VALID, VALID),
-    ("seed 004 1 example 2", NO_HINTS, VALID),
-    ("seed 004 1 example 3", NO_HINTS, VALID),
+    ("document 004 1 example 1", VALID, VALID),
+    ("document 004 1 example 2", NO_HINTS, VALID),
+    ("document 004 1 example 3", NO_HINTS, VALID),
 ];
 
 const VALID: &[&str] = &[];
@@ -119,13 +119,13 @@ pub(crate) fn documents(shared: &Path) -> Vec<(String, Value)> {
     let aaep = shared.join("aaep");
     let mut all = Vec::new();
     for folder in ["valid", "invalid"] {
-        let files = json_files(&aaep.join("fixtures").join(folder));
+        let files = read_json_files(&aaep.join("fixtures").join(folder));
         all.extend(files.into_iter().map(|(file, document)| (format!("{folder}/{file}"), document)));
     }
     for (file, schema) in schemas(shared) {
         all.extend(examples(&file, &schema));
     }
-    for (file, text) in seeds(shared) {
+    for (file, text) in prose_documents(shared) {
         for (at, object) in objects_inside(&text).into_iter().enumerate() {
             let name = format!("{file} {}", at + 1);
             if object.get("$schema").is_some() {
@@ -141,9 +141,9 @@ pub(crate) fn documents(shared: &Path) -> Vec<(String, Value)> {
 /// Returns the published schemas with a short name, such as `agent.state.changed`.
 pub(crate) fn schemas(shared: &Path) -> Vec<(String, Value)> {
     let folder = shared.join("aaep/schemas");
-    let mut all = vec![("envelope".to_owned(), json_file(&folder.join("envelope.schema.json")))];
+    let mut all = vec![("envelope".to_owned(), read_json_file(&folder.join("envelope.schema.json")))];
     for subfolder in ["core", "handshake"] {
-        let files = json_files(&folder.join(subfolder));
+        let files = read_json_files(&folder.join(subfolder));
         all.extend(files.into_iter().map(|(file, schema)| (file.replace(".schema.json", ""), schema)));
     }
     all
@@ -173,15 +173,16 @@ fn collect_examples(schema: &Value, pointer: &str, all: &mut Vec<(String, Value)
     }
 }
 
-/// Returns the texts in `seeds`, named by the number at the start of their file names.
-fn seeds(shared: &Path) -> Vec<(String, String)> {
+/// Returns AAEP's documents in prose, such as the specification and the guides, which are in the folder `shared/seeds`. Each is
+/// named by the number at the start of its file name.
+fn prose_documents(shared: &Path) -> Vec<(String, String)> {
     let mut all: Vec<_> = fs::read_dir(shared.join("seeds"))
         .into_iter()
         .flatten()
         .filter_map(|entry| {
             let path = entry.ok()?.path();
             let number = path.file_name()?.to_str()?.get(..3)?.to_owned();
-            Some((format!("seed {number}"), fs::read_to_string(path).ok()?))
+            Some((format!("document {number}"), fs::read_to_string(path).ok()?))
         })
         .collect();
     all.sort();

@@ -33,7 +33,7 @@ fn change(document: &mut Value, random: &mut SplitMix64) {
             let value = plausible_value(document, &path, random);
             set(document, &path, value);
         }
-        11 | 12 => set(document, &path, random_values::invalid_value(random)),
+        11 | 12 => set(document, &path, random_values::arbitrary_value(random)),
         13 | 14 => add_member(document, random),
         _ => change_list(document, random),
     }
@@ -212,8 +212,11 @@ fn add_member(document: &mut Value, random: &mut SplitMix64) {
         1 => with_language_suffix(document, INVALID_LANGUAGE_SUFFIXES, random),
         _ => (*random.choose_one(UNKNOWN_MEMBER_NAMES)).to_owned(),
     };
-    let value =
-        if random.below(3) < 2 { random_values::text(random) } else { random_values::invalid_value(random) };
+    let value = if random.below(3) < 2 {
+        random_values::text(random)
+    } else {
+        random_values::arbitrary_value(random)
+    };
     let mut path = Vec::new();
     if random.one_in(4) {
         // Adds to an inner object, if the path leads to one.
@@ -241,7 +244,7 @@ fn with_language_suffix(document: &Value, suffixes: &[&str], random: &mut SplitM
     format!("{name}_{}", random.choose_one(suffixes))
 }
 
-/// Empties a list, makes it long or too long, or adds duplicate or invalid items.
+/// Empties or reverses a list, adds a duplicate or an arbitrary item, or fills the list to its maximum length or beyond.
 fn change_list(document: &mut Value, random: &mut SplitMix64) {
     let mut paths = Vec::new();
     collect_paths(document, &mut Vec::new(), 4, &mut paths);
@@ -257,7 +260,7 @@ fn change_list(document: &mut Value, random: &mut SplitMix64) {
     match random.below(6) {
         0 => items.clear(),
         1 => items.extend(items.first().cloned()),
-        2 => items.push(random_values::invalid_value(random)),
+        2 => items.push(random_values::arbitrary_value(random)),
         3 => items = (0..limit).map(|at| random_values::item(&name, at)).collect(),
         4 => items = (0..=limit).map(|at| random_values::item(&name, at)).collect(),
         _ => items.reverse(),

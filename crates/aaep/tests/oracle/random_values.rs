@@ -1,4 +1,4 @@
-//! Values for a member, by its name: valid, invalid, and at the limits.
+//! Random values for a member, chosen by its name. They are valid, invalid, or at a limit.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::compound_values::{choices, context, event_type, extensions, hints, pr
 use crate::value_pools::*;
 use testing::random::SplitMix64;
 
-/// Returns a plausible value for the member `name`.
+/// Returns a value that an agent could send for the member `name`. Some values are invalid.
 pub(crate) fn plausible_value(name: &str, random: &mut SplitMix64) -> Value {
     match name {
         "@context" => context(random),
@@ -121,8 +121,8 @@ pub(crate) fn valid_value(name: &str, random: &mut SplitMix64) -> Option<Value> 
     Some(json!(random.choose_one(values)))
 }
 
-/// Returns a value that fits no member.
-pub(crate) fn invalid_value(random: &mut SplitMix64) -> Value {
+/// Returns any JSON value. Most members do not accept it.
+pub(crate) fn arbitrary_value(random: &mut SplitMix64) -> Value {
     random
         .choose_one(&[
             json!(null),
@@ -214,7 +214,7 @@ const INVALID_MEDIA_TYPES: &[&str] = &[
     "*/*",
 ];
 
-/// Lengths at which some text changes from valid to invalid.
+/// Minimum and maximum lengths of texts, and lengths just above a maximum.
 const LENGTHS: &[usize] = &[1, 64, 65, 256, 257, 1024, 1025, 4096, 4097, 16_384, 16_385];
 
 /// Returns a text for people.
@@ -233,8 +233,8 @@ pub(crate) fn text(random: &mut SplitMix64) -> Value {
 /// (C-A14).
 fn long_text(random: &mut SplitMix64) -> Value {
     let length = *random.choose_one(LENGTHS);
-    let letter = *random.choose_one(&["a", "é", "好", "👍", "\n"]);
-    json!(letter.repeat(length - 1) + ".")
+    let character = *random.choose_one(&["a", "é", "好", "👍", "\n"]);
+    json!(character.repeat(length - 1) + ".")
 }
 
 fn value_by_kind(name: &str, random: &mut SplitMix64) -> Value {
@@ -336,7 +336,7 @@ fn response(random: &mut SplitMix64) -> Value {
         2 => json!(0),
         3 => json!(9_007_199_254_740_992_u64),
         4 => json!(9_007_199_254_740_993_u64),
-        5 => invalid_value(random),
+        5 => arbitrary_value(random),
         _ => text(random),
     }
 }

@@ -10,7 +10,7 @@ use crate::valid_documents;
 use crate::validators::compact_type;
 use crate::value_pools::*;
 
-pub(crate) const CRITICAL: &[&str] = &[
+pub(crate) const CRITICAL_TYPES: &[&str] = &[
     "aaep:agent.session.errored",
     "aaep:agent.awaiting.confirmation",
     "aaep:agent.awaiting.clarification",
@@ -78,7 +78,7 @@ pub(crate) fn is_event(document: &Value) -> bool {
     document.get("@context").is_some()
 }
 
-pub(crate) fn is_core(document: &Value, name: &str) -> bool {
+pub(crate) fn has_core_type(document: &Value, name: &str) -> bool {
     compact_type(document).strip_prefix("aaep:") == Some(name)
 }
 
@@ -196,16 +196,16 @@ pub(crate) fn is_text_up_to(value: &Value, limit: usize) -> bool {
 
 /// Returns all texts of an event that a person hears.
 pub(crate) fn spoken_texts(document: &Value) -> Vec<&str> {
-    let core = sample_of_same_type(document);
-    let is_spoken = |name: &str| match core {
+    let sample = sample_of_same_type(document);
+    let is_spoken = |name: &str| match sample {
         Some(sample) => {
             sample.get(name).is_some() && SPOKEN_MEMBERS.contains(&name)
                 || translated_field(name, sample).is_some()
         }
         None => name.starts_with("summary_"),
     };
-    let labels = core.iter().flat_map(|_| items(&document["choices"])).map(|choice| &choice["label"]);
-    let step_description = core.iter().map(|_| &document["progress"]["description"]);
+    let labels = sample.iter().flat_map(|_| items(&document["choices"])).map(|choice| &choice["label"]);
+    let step_description = sample.iter().map(|_| &document["progress"]["description"]);
     members(document)
         .filter(|(name, _)| is_event(document) && is_spoken(name))
         .map(|(_, value)| value)
@@ -220,7 +220,7 @@ pub(crate) fn has_spoken_text(document: &Value) -> bool {
     !spoken_texts(document).is_empty()
 }
 
-/// Returns whether `@context` names a vocabulary in addition to the core.
+/// Returns whether `@context` lists another vocabulary besides AAEP's own.
 pub(crate) fn declares_vocabulary(document: &Value) -> bool {
     items(&document["@context"]).any(|uri| uri != "https://aaep-protocol.org/context/v1")
 }
@@ -248,6 +248,7 @@ pub(crate) fn has_undeclared_prefix(document: &Value) -> bool {
     })
 }
 
+/// Returns whether the `sayso` extension is invalid. Only the values of `compound_values::extensions` can occur.
 pub(crate) fn has_wrong_sayso_body(document: &Value) -> bool {
     let body = &document["extensions"]["sayso"];
     is_event(document)
@@ -266,7 +267,7 @@ fn is_token(value: &Value) -> bool {
 pub(crate) fn has_loose_tag(document: &Value) -> bool {
     let hints = &document["localization_hints"];
     // In other types, `language` is an unknown member, whatever its value (C-H5).
-    let language = is_core(document, "agent.output.streaming").then(|| &document["language"]);
+    let language = has_core_type(document, "agent.output.streaming").then(|| &document["language"]);
     let lists = [
         &hints["available_languages"],
         &hints["fallback_chain"],
@@ -312,9 +313,9 @@ pub(crate) fn has_large_integer(value: &Value) -> bool {
     }
 }
 
-/// Returns whether a chunk is not the last, has no hint, and ends inside a sentence.
+/// Returns whether a chunk has no `coalesce_hint` and ends inside a sentence, although it is not the last chunk.
 pub(crate) fn lacks_hint(document: &Value) -> bool {
-    is_core(document, "agent.output.streaming")
+    has_core_type(document, "agent.output.streaming")
         && document["complete"] == false
         && document.get("coalesce_hint").is_none()
         && document["chunk"].as_str().is_some_and(|chunk| {

@@ -14,7 +14,7 @@ use crate::value_pools::*;
 
 pub(crate) struct StricterRule {
     pub(crate) name: &'static str,
-    /// The ids of the rules that the validator may report.
+    /// The validator must report at least one of these rules.
     pub(crate) rule_ids: &'static [&'static str],
     /// Returns whether a document that the published schema accepts breaks the rule.
     pub(crate) is_broken_by: fn(&Value) -> bool,
@@ -22,7 +22,7 @@ pub(crate) struct StricterRule {
 
 pub(crate) const STRICTER_RULES: &[StricterRule] = &[
     StricterRule {
-        name: "C-A1 closed top level",
+        name: "C-A1 no unknown top-level members",
         rule_ids: &["AAEP-3.5-4"],
         is_broken_by: has_unknown_member,
     },
@@ -54,12 +54,12 @@ pub(crate) const STRICTER_RULES: &[StricterRule] = &[
         is_broken_by: has_wrong_choices_variant,
     },
     StricterRule {
-        name: "C-A6 timestamp digits",
+        name: "C-A6 fraction digits of a timestamp",
         rule_ids: &["AAEP-3.2.5-2"],
         is_broken_by: |document| is_event(document) && time_class(document) == TimeClass::FractionDigits,
     },
     StricterRule {
-        name: "C-A6 timestamp letters",
+        name: "C-A6 lowercase letters in a timestamp",
         rule_ids: &["AAEP-3.2.5-1"],
         is_broken_by: |document| is_event(document) && time_class(document) == TimeClass::LowercaseLetters,
     },
@@ -77,7 +77,7 @@ pub(crate) const STRICTER_RULES: &[StricterRule] = &[
         name: "C-A8 explicit critical urgency",
         rule_ids: &["AAEP-4.1.3-4", "AAEP-4.4.1-7", "AAEP-4.4.2-3", "AAEP-4.4.3-3"],
         is_broken_by: |document| {
-            CRITICAL.contains(&compact_type(document).as_str()) && document.get("urgency").is_none()
+            CRITICAL_TYPES.contains(&compact_type(document).as_str()) && document.get("urgency").is_none()
         },
     },
     StricterRule {
@@ -151,7 +151,7 @@ pub(crate) const STRICTER_RULES: &[StricterRule] = &[
         },
     },
     StricterRule {
-        name: "AAEP-3.2.2-5 the twelve names under aaep:",
+        name: "AAEP-3.2.2-5 only the twelve core types start with aaep:",
         rule_ids: &["AAEP-3.2.2-5"],
         is_broken_by: |document| {
             type_class(document) == Some(TypeClass::Reserved) && has_known_version(document)
@@ -196,7 +196,7 @@ pub(crate) const STRICTER_RULES: &[StricterRule] = &[
         name: "AAEP-4.2.2s-2 step is at most total_steps",
         rule_ids: &["AAEP-4.2.2s-2"],
         is_broken_by: |document| {
-            is_core(document, "agent.progress.updated")
+            has_core_type(document, "agent.progress.updated")
                 && matches!(
                     (comparable_integer(&document["progress"]["step"]), comparable_integer(&document["progress"]["total_steps"])),
                     (Some(step), Some(total)) if step > total
@@ -212,7 +212,7 @@ pub(crate) const STRICTER_RULES: &[StricterRule] = &[
         name: "C-B5 unsafe default",
         rule_ids: &["AAEP-6.4.1-1", "AAEP-6.4.1-2"],
         is_broken_by: |document| {
-            is_core(document, "agent.awaiting.confirmation")
+            has_core_type(document, "agent.awaiting.confirmation")
                 && document["default_decision"] == "accept"
                 && (document["irreversible"] == true || document["reversibility"] == "irreversible")
                 && document["risk_level"] != "low"
@@ -222,7 +222,7 @@ pub(crate) const STRICTER_RULES: &[StricterRule] = &[
         name: "C-B5 irreversible contradicts reversibility",
         rule_ids: &["C-B5"],
         is_broken_by: |document| {
-            is_core(document, "agent.awaiting.confirmation")
+            has_core_type(document, "agent.awaiting.confirmation")
                 && (document["irreversible"] == true && document["reversibility"] == "reversible"
                     || document["irreversible"] == false && document["reversibility"] == "irreversible")
         },
@@ -231,7 +231,7 @@ pub(crate) const STRICTER_RULES: &[StricterRule] = &[
         name: "C-D5 allowed_replies",
         rule_ids: &["C-D5"],
         is_broken_by: |document| {
-            is_core(document, "agent.awaiting.confirmation")
+            has_core_type(document, "agent.awaiting.confirmation")
                 && document["allowed_replies"].as_array().is_some_and(|list| {
                     !list.contains(&document["default_decision"])
                         || list.iter().any(|reply| reply != "accept" && reply != "reject")
@@ -242,7 +242,7 @@ pub(crate) const STRICTER_RULES: &[StricterRule] = &[
         name: "C-D6 multiple_choice without choices",
         rule_ids: &["AAEP-4.4.2s-1"],
         is_broken_by: |document| {
-            is_core(document, "agent.awaiting.clarification")
+            has_core_type(document, "agent.awaiting.clarification")
                 && items(&document["accepted_response_kinds"]).any(|kind| kind == "multiple_choice")
                 && document.get("choices").is_none()
         },

@@ -7,7 +7,7 @@ pub(crate) fn published() -> Vec<Value> {
     events().into_iter().chain(handshake()).collect()
 }
 
-/// Returns the messages for which only sayso has a schema.
+/// Returns the documents for which only sayso has a schema: four messages and the manifest.
 pub(crate) fn ours() -> Vec<Value> {
     vec![
         json!({"type": "subscription.renegotiate", "subscription_id": "sub_8a4f2c9d", "capabilities": capabilities()}),

@@ -42,7 +42,7 @@ pub(crate) struct SchemaSet {
 impl SchemaSet {
     /// Loads the published schemas: twelve events, five messages, the envelope.
     pub(crate) fn published(shared: &Path) -> Self {
-        let envelope = json_file(&shared.join("aaep/schemas/envelope.schema.json"));
+        let envelope = read_json_file(&shared.join("aaep/schemas/envelope.schema.json"));
         let id = envelope["$id"].as_str().expect("the envelope's schema has an $id").to_owned();
         let registry = Registry::new()
             .add(id, envelope.clone())
@@ -50,7 +50,7 @@ impl SchemaSet {
             .expect("the envelope's schema can be registered");
         let by_type: BTreeMap<_, _> = ["core", "handshake"]
             .into_iter()
-            .flat_map(|folder| json_files(&shared.join("aaep/schemas").join(folder)))
+            .flat_map(|folder| read_json_files(&shared.join("aaep/schemas").join(folder)))
             .map(|(_, schema)| (type_described_by(&schema), compile(&schema, Some(&registry))))
             .collect();
         assert_eq!(by_type.len(), 17, "twelve events and five messages");
@@ -91,18 +91,20 @@ pub(crate) fn compact_type(document: &Value) -> String {
 }
 
 /// Returns all JSON files of a folder, sorted by name.
-pub(crate) fn json_files(folder: &Path) -> Vec<(String, Value)> {
+pub(crate) fn read_json_files(folder: &Path) -> Vec<(String, Value)> {
     let mut files: Vec<_> = fs::read_dir(folder)
         .expect("the folder can be read")
         .map(|entry| entry.expect("the folder can be read").path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
-        .map(|path| (path.file_name().unwrap_or_default().to_string_lossy().into_owned(), json_file(&path)))
+        .map(|path| {
+            (path.file_name().unwrap_or_default().to_string_lossy().into_owned(), read_json_file(&path))
+        })
         .collect();
     files.sort_by(|left, right| left.0.cmp(&right.0));
     files
 }
 
-pub(crate) fn json_file(path: &Path) -> Value {
+pub(crate) fn read_json_file(path: &Path) -> Value {
     let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }

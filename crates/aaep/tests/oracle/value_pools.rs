@@ -1,5 +1,5 @@
 //! Texts with a known meaning, classified by hand. Generated documents are built from these texts, and
-//! the predicates look them up here. Therefore the expectations do not come from the code under test.
+//! the predicates in `rule_predicates.rs` look them up here. Therefore the expectations do not come from the code under test.
 
 /// The class of a timestamp in an event (§3.2.5, C-A6). All except `Invalid` are RFC 3339.
 #[derive(Clone, Copy, PartialEq)]
@@ -83,7 +83,7 @@ pub(crate) enum TypeClass {
     Reserved,
     /// `prefix:name`. The prefix must be declared.
     Prefixed,
-    /// A full URI. Some vocabulary must be declared.
+    /// A full URI. At least one extension vocabulary must be declared in `@context`.
     Uri,
     /// `prefix:name` with a reserved prefix.
     ReservedPrefix,

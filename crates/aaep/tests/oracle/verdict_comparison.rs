@@ -11,19 +11,19 @@ use crate::validators::{SchemaSet, compact_type, errors, format_findings};
 /// The result of the comparison.
 #[derive(Default)]
 pub(crate) struct VerdictComparison {
-    documents: usize,
+    document_count: usize,
     both_accept: usize,
     both_reject: usize,
-    /// Documents that we accept and the published schema rejects.
+    /// The number of documents that only we accept, by reason.
     wider: BTreeMap<&'static str, usize>,
-    /// Documents that we reject and the published schema accepts.
+    /// The number of documents that the published schema accepts but that break a stricter rule, by rule.
     stricter: BTreeMap<&'static str, usize>,
     unexplained: Vec<String>,
 }
 
 impl VerdictComparison {
     pub(crate) fn compare(&mut self, document: &Value, published: &SchemaSet) {
-        self.documents += 1;
+        self.document_count += 1;
         let findings = errors(document, ValidationMode::Strict);
         let schema = published.schema_for(document).expect("the envelope's schema always exists");
         match (schema.is_valid(document), findings.is_empty()) {
@@ -78,8 +78,8 @@ impl VerdictComparison {
         }
     }
 
-    /// Handles a document that both reject. Both must report the same locations, because otherwise one
-    /// error could hide another that we miss.
+    /// Handles a document that both reject. Each error of the schema needs a finding at its location, because
+    /// otherwise one finding could hide an error that we miss.
     fn check_locations(&mut self, document: &Value, findings: &[Finding], schema: &jsonschema::Validator) {
         for error in schema.iter_errors(document) {
             let pointer = error.instance_path().to_string();
@@ -87,8 +87,9 @@ impl VerdictComparison {
                 is_inside(&finding.pointer, &pointer)
                     || !finding.pointer.is_empty() && is_inside(&pointer, &finding.pointer)
             };
-            // The schema reports every full-form type. The full form is valid (C-A3), and where it is not
-            // (C-A4), comparing the other errors is enough.
+            // The schema rejects every type in full form. One of the two full forms is valid (C-A3), the other is
+            // accepted only on receipt (C-A4). So the schema's error at /type proves nothing, and only its other
+            // errors are compared.
             let is_full_form_type = pointer == "/type" && document["type"] != compact_type(document);
             if !is_full_form_type && !findings.iter().any(covers_error) {
                 self.add_unexplained(
@@ -106,7 +107,7 @@ impl VerdictComparison {
     }
 
     pub(crate) fn merge(mut self, other: VerdictComparison) -> VerdictComparison {
-        self.documents += other.documents;
+        self.document_count += other.document_count;
         self.both_accept += other.both_accept;
         self.both_reject += other.both_reject;
         for (name, count) in other.wider {
@@ -120,8 +121,8 @@ impl VerdictComparison {
     }
 
     pub(crate) fn report(self) {
-        let Self { documents, both_accept, both_reject, .. } = self;
-        eprintln!("{documents} documents: both accept {both_accept}, both reject {both_reject}");
+        let Self { document_count, both_accept, both_reject, .. } = self;
+        eprintln!("{document_count} documents: both accept {both_accept}, both reject {both_reject}");
         for (name, count) in &self.wider {
             eprintln!("  wider          {count:6}  {name}");
         }
@@ -136,7 +137,7 @@ impl VerdictComparison {
             shown.join("\n\n")
         );
         assert!(
-            documents >= 40_000 && both_accept > 2000 && both_reject > 2000,
+            document_count >= 40_000 && both_accept > 2000 && both_reject > 2000,
             "too few documents of one kind"
         );
         assert!(self.wider.contains_key("C-A3 full-URI type"), "no document exercised C-A3");

@@ -1,7 +1,6 @@
-//! A source of decisions for generators. A decision consumes one byte, or three if there are many options.
+//! A source of choices for generators. A choice consumes one byte, or three if there are many options.
 
-/// Returns decisions until the bytes are used up. After that, every decision is the first and simplest
-/// option.
+/// Derives choices from bytes. When the bytes are used up, every choice is the first and simplest option.
 pub(crate) struct Choices<'c> {
     bytes: std::slice::Iter<'c, u8>,
 }

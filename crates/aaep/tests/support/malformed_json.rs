@@ -54,7 +54,7 @@ const UNUSUAL_KEYS: [&str; 12] = [
     "summary_normal_yo",
 ];
 
-/// Returns any JSON value. Some nest slightly deeper than the limit.
+/// Returns a random JSON value. Some values are nested slightly deeper than the limit.
 pub(crate) fn json(choices: &mut Choices<'_>, depth: usize) -> String {
     let kinds = if depth == 0 { 4 } else { 7 };
     match choices.below(kinds) {

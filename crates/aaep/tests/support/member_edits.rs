@@ -106,11 +106,11 @@ impl EditList<'_> {
         let next = line.number("sequence_number").map_or(0, |number| number + 1);
         self.put("/sequence_number", json!(next), !(kind == LineKind::Started && next > 0));
         self.put("/sequence_number", json!(-1), false);
-        let now = line.millis();
-        self.put("/timestamp", json!(timestamp(now - HOUR_MS, "Z")), true);
-        self.put("/timestamp", json!(timestamp(now + HOUR_MS, "Z")), true);
-        self.put("/timestamp", json!(timestamp(now + HOUR_MS, "+01:00")), true);
-        self.put("/timestamp", json!(timestamp(now, "4Z")), false);
+        let millis = line.millis();
+        self.put("/timestamp", json!(timestamp(millis - HOUR_MS, "Z")), true);
+        self.put("/timestamp", json!(timestamp(millis + HOUR_MS, "Z")), true);
+        self.put("/timestamp", json!(timestamp(millis + HOUR_MS, "+01:00")), true);
+        self.put("/timestamp", json!(timestamp(millis, "4Z")), false);
         self.put("/timestamp", json!("2026-02-30T10:00:00.000Z"), false);
         self.put("/timestamp", json!("1970-01-01T00:00:00.000Z"), false);
         for agent in ["someone", "planner", "payments"] {
@@ -289,9 +289,9 @@ impl EditList<'_> {
         self.put("/extensions", json!({ "sayso": 7 }), false);
         self.put("/extensions/sayso/reply_token", json!("rpl_a-b"), false);
         self.put("/extensions/aaep", json!({}), false);
-        let names: Vec<_> =
+        let members: Vec<_> =
             self.line.at("/extensions/sayso").and_then(Value::as_object).into_iter().flatten().collect();
-        for (name, _) in names {
+        for (name, _) in members {
             let pointer = format!("/extensions/sayso/{name}");
             match &**name {
                 "decision" => self.add_known_values(&pointer, &["accept", "reject"]),
@@ -309,9 +309,9 @@ impl EditList<'_> {
         let is_decision = line.kind() == LineKind::Decision;
         self.put("/reply_token", unused_id("rpl_"), true);
         self.put("/reply_token", json!("rpl_a-b"), false);
-        let now = line.millis();
-        self.put("/timestamp", json!(timestamp(now - HOUR_MS, "123456Z")), true);
-        self.put("/timestamp", json!(timestamp(now + 24 * HOUR_MS, "Z")), true);
+        let millis = line.millis();
+        self.put("/timestamp", json!(timestamp(millis - HOUR_MS, "123456Z")), true);
+        self.put("/timestamp", json!(timestamp(millis + 24 * HOUR_MS, "Z")), true);
         self.put("/timestamp", json!("yesterday"), false);
         self.put("/subscription_id", json!("sub_0ther"), !has_handshake);
         self.put("/subscription_id", json!("sub-1"), false);

@@ -1,14 +1,14 @@
-//! Shared support for the property tests: generates valid random recordings, and checks them with the core.
+//! Shared support for the property tests: generates valid random recordings, and checks them with the crate.
 //!
-//! - [`byte_choices`]: the source of a generator's decisions.
+//! - [`byte_choices`]: the source of a generator's choices.
 //! - [`recording_line`]: one event or reply whose members can be read and changed.
 //! - [`sample_texts`]: texts of agents in several languages.
 //! - [`event_writer`]: writes single valid events and replies.
 //! - [`producer_script`]: what one producer does in a session, block by block.
-//! - [`sample_messages`]: one of every message that is not a reply.
+//! - [`sample_messages`]: one of each message that is not a reply.
 //! - [`sample_recording`]: sessions interleaved into one recording, with timestamps and sequence numbers.
-//! - [`recording_check`]: the core's findings for a recording.
-//! - [`mutation`] and [`member_edits`]: every single change that can be made to a recording.
+//! - [`recording_check`]: the crate's findings for a recording.
+//! - [`mutation`] and [`member_edits`]: single changes to a recording.
 //! - [`reference_rules`]: a second implementation of the protocol's rules that predicts the verdict on a
 //!   changed recording.
 //! - [`malformed_json`]: JSON that no agent should write.
@@ -30,8 +30,8 @@ pub(crate) mod shaping_listener;
 
 use proptest::prelude::*;
 
-/// Generates the decisions of one test case. Fewer and smaller bytes make simpler cases, so proptest shrinks
-/// well.
+/// Generates the bytes for the choices of one test case. Fewer and smaller bytes make simpler cases, so proptest
+/// shrinks well.
 pub(crate) fn choice_bytes(max_len: usize) -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(any::<u8>(), 0..max_len)
 }

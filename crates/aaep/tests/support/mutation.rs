@@ -1,5 +1,5 @@
-//! Every single change that can be made to a recording: a line deleted, repeated or swapped with its
-//! neighbour, or one member changed.
+//! Single changes to a recording: a line is deleted, repeated or swapped with its neighbour, or one member is
+//! changed.
 
 use serde_json::{Value, json};
 
@@ -29,15 +29,15 @@ impl Mutation {
         let last = recording.lines.len() - 1;
         (recording.handshake_len..=last)
             .flat_map(|at| {
-                let next = (at < last).then_some(Mutation::Swap(at));
+                let swap = (at < last).then_some(Mutation::Swap(at));
                 [Mutation::Delete(at), Mutation::Repeat(at), Mutation::RepeatAsNew(at)]
                     .into_iter()
-                    .chain(next)
+                    .chain(swap)
             })
             .collect()
     }
 
-    /// Returns every change of one member of one line.
+    /// Returns all changes to a single member of the line.
     pub(crate) fn member_mutations(recording: &SampleRecording, at: usize) -> Vec<Mutation> {
         member_edits::edits_of_line(recording, at)
             .into_iter()
@@ -45,8 +45,8 @@ impl Mutation {
             .collect()
     }
 
-    /// Returns a random mutation: of a line, of a member, or of a member in such a way that the line stays valid
-    /// by itself and only the rules about order can reject it.
+    /// Returns a random mutation of a line or a member. A third of the time, it changes a member such that the line
+    /// stays valid by itself and only the rules about order can reject the change.
     pub(crate) fn random(recording: &SampleRecording, choices: &mut Choices<'_>) -> Mutation {
         let category = choices.below(3);
         if category == 0 {

@@ -13,6 +13,7 @@ pub(crate) struct DraftLine {
 
 /// When a line may occur, in addition to following the previous line.
 pub(crate) enum LineTiming {
+    /// Shortly after the previous line.
     Soon,
     /// A reply, after the question with this token and before its deadline.
     Reply(String),
@@ -52,8 +53,9 @@ struct ScriptedQuestion {
 }
 
 impl ScriptedQuestion {
-    /// Returns what the question refers to: nothing, the tool, the call, or the exact action.
-    fn about(&self, writer: &mut EventWriter<'_>) -> Option<Value> {
+    /// Returns the `sayso` extension that says what the question is about: nothing, the tool, the call, or the exact
+    /// action.
+    fn subject(&self, writer: &mut EventWriter<'_>) -> Option<Value> {
         if let Some(digest) = self.digest {
             return Some(json!({ "tool": self.tool, "action_digest": digest }));
         }
@@ -69,19 +71,19 @@ pub(crate) struct ProducerScript {
     identity: ProducerIdentity,
     state: String,
     percent: u64,
-    /// Whether calls carry ids. Always true if several tools can run at the same time.
-    with_ids: bool,
+    /// Whether every call must have an id, because another producer calls tools in the same session.
+    requires_call_ids: bool,
     had_unnamed_output: bool,
     pub(crate) drafts: Vec<DraftLine>,
 }
 
 impl ProducerScript {
-    pub(crate) fn new(identity: ProducerIdentity, with_ids: bool) -> Self {
+    pub(crate) fn new(identity: ProducerIdentity, requires_call_ids: bool) -> Self {
         Self {
             identity,
             state: "idle".to_owned(),
             percent: 0,
-            with_ids,
+            requires_call_ids,
             had_unnamed_output: false,
             drafts: Vec::new(),
         }
@@ -168,17 +170,17 @@ impl ProducerScript {
         self.emit(writer, "aaep:agent.progress.updated", payload, None, LineTiming::Soon);
     }
 
-    /// Calls harmless tools. If they have ids, several run at the same time.
+    /// Calls harmless tools. If the calls have ids, several can run at the same time.
     fn call_tools(&mut self, writer: &mut EventWriter<'_>) {
         self.change_state(writer, "calling_tool");
-        let with_ids = self.with_ids || writer.choices.flip();
+        let has_call_ids = self.requires_call_ids || writer.choices.flip();
         let mut running = Vec::new();
         for _ in 0..=writer.choices.below(3) {
-            if !with_ids || writer.choices.flip() {
+            if !has_call_ids || writer.choices.flip() {
                 self.complete_random_tool(writer, &mut running);
             }
             let tool = writer.choices.pick(&["fetch_balance", "search.web", "_calc-1"]).to_owned();
-            let call = with_ids.then(|| writer.id("call_"));
+            let call = has_call_ids.then(|| writer.id("call_"));
             let mut payload = vec![("tool", json!(tool))];
             match writer.choices.below(4) {
                 0 => payload.push(("risk_level", json!(writer.choices.pick(&["low", "medium"])))),
@@ -230,8 +232,8 @@ impl ProducerScript {
         self.emit(writer, "aaep:agent.tool.completed", payload, None, LineTiming::Soon);
     }
 
-    /// Streams one or two outputs with interleaved chunks. An output without an id is always
-    /// the only one.
+    /// Streams one or two outputs with interleaved chunks. An output without an id is streamed alone, and only once
+    /// per script.
     fn stream_outputs(&mut self, writer: &mut EventWriter<'_>) {
         self.change_state(writer, "writing_output");
         let is_unnamed = !self.had_unnamed_output && writer.choices.flip();
@@ -369,7 +371,7 @@ impl ProducerScript {
             token: writer.id("rpl_"),
             risk,
             tool: writer.id("transfer_"),
-            call: (self.with_ids || writer.choices.flip()).then(|| writer.id("call_")),
+            call: (self.requires_call_ids || writer.choices.flip()).then(|| writer.id("call_")),
             digest: writer.choices.one_in(3).then_some("sha256-2c91a7b4"),
             accept_by_default: risk == RiskKind::LowRisk && writer.choices.flip(),
         };
@@ -402,7 +404,7 @@ impl ProducerScript {
             payload.push(("allowed_replies", json!(["accept", "reject"])));
             payload.push(("extra_context", json!({ "amount": "500.00" })));
         }
-        let sayso_extension = question.about(writer);
+        let sayso_extension = question.subject(writer);
         self.emit(writer, "aaep:agent.awaiting.confirmation", payload, sayso_extension, LineTiming::Soon);
         question
     }

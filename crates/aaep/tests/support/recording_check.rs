@@ -1,4 +1,4 @@
-//! The core's findings for a recording.
+//! The crate's findings for a recording.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::BuildHasherDefault;

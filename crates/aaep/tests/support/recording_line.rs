@@ -154,8 +154,8 @@ impl RecordingLine {
         self.text_at("/producer/agent_id").unwrap_or_default()
     }
 
-    /// Returns the timestamp in milliseconds since 30 April 2026, 00:00. It is parsed by hand because the
-    /// core's own parser is under test.
+    /// Returns the timestamp in milliseconds since 30 April 2026, 00:00. It is parsed by hand because the crate's own
+    /// parser is under test.
     pub(crate) fn millis(&self) -> i64 {
         let text = self.text("timestamp");
         let number = |from: usize, to: usize| {

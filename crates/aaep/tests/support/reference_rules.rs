@@ -1,11 +1,11 @@
-//! A second implementation of the protocol's ordering rules: slow, simple, and written from the specification
-//! instead of from the core. It predicts whether a changed recording is still valid.
+//! A second implementation of the protocol's ordering rules. It is slow and simple, and follows the specification
+//! instead of the crate's code. It predicts whether a changed recording is still valid.
 
 mod reference_questions;
 
 use std::collections::{HashMap, HashSet};
 
-pub(crate) use reference_questions::questions_hold;
+pub(crate) use reference_questions::follows_question_rules;
 
 use super::recording_line::{LineKind, RecordingLine};
 
@@ -17,7 +17,7 @@ pub(crate) fn order_holds(lines: &[RecordingLine]) -> bool {
         && state_chains_hold(lines)
         && tool_calls_are_paired(lines)
         && output_positions_hold(lines)
-        && questions_hold(lines)
+        && follows_question_rules(lines)
 }
 
 fn events(lines: &[RecordingLine]) -> impl Iterator<Item = &RecordingLine> {

@@ -1,4 +1,4 @@
-//! One of every message that is not a reply, with every member that it can have.
+//! One of each message that is not a reply, with most of its optional members. The manifest has an unknown member.
 
 use serde_json::{Value, json};
 

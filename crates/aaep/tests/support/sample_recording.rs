@@ -194,7 +194,7 @@ impl RecordingBuilder {
             self.question_lines.insert(line.text("reply_token").to_owned(), self.lines.len());
         }
         if let LineTiming::AfterReply(token) = &timing {
-            self.grant_time(choices, token);
+            self.set_sufficient_timeout(choices, token);
         }
         if let Some(next) = self.next_numbers.get_mut(line.session()) {
             line.set("sequence_number", json!(*next));
@@ -209,7 +209,7 @@ impl RecordingBuilder {
 
     /// Gives an answered question a timeout of at least twice the time that the answer took, so that no reminder was
     /// due before the answer.
-    fn grant_time(&mut self, choices: &mut Choices<'_>, token: &str) {
+    fn set_sufficient_timeout(&mut self, choices: &mut Choices<'_>, token: &str) {
         let took_ms = self.elapsed_ms - self.asked_at(token);
         let seconds = (took_ms / 1000 + 1) * 2 + i64::from(u8::try_from(choices.below(40)).unwrap_or(0));
         self.lines[self.question_lines[token]].set("timeout_seconds", Value::from(seconds));

@@ -15,8 +15,8 @@ pub(crate) struct SampleLanguage {
 }
 
 impl SampleLanguage {
-    pub(crate) fn hints(&self, full: bool) -> Value {
-        if full {
+    pub(crate) fn hints(&self, with_all_members: bool) -> Value {
+        if with_all_members {
             json!({
                 "primary_language": self.tag, "text_direction": self.direction, "script": self.script,
                 "available_languages": [self.tag, "fr"], "fallback_chain": ["en"], "calendar": "gregory",
@@ -27,7 +27,7 @@ impl SampleLanguage {
     }
 }
 
-/// English, Yoruba, Arabic, and Arabic mixed with English whose direction is `auto`.
+/// English, Yoruba, Arabic, and a mix of Arabic and English with the direction `auto`.
 pub(crate) const LANGUAGES: [SampleLanguage; 4] = [
     SampleLanguage {
         tag: "en-US",

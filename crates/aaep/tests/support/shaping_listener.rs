@@ -80,7 +80,7 @@ impl ShapingListener {
         self.drain();
     }
 
-    /// Advances the clock until nothing is held back any more.
+    /// Advances the clock until everything is delivered.
     pub(crate) fn finish(&mut self) {
         while let Some(at) = self.shaper.next_deadline() {
             self.advance_to(at);
@@ -119,12 +119,12 @@ pub(crate) struct SampleAgent {
 }
 
 impl SampleAgent {
-    /// Returns an event `at` milliseconds after the start.
-    pub(crate) fn event(&mut self, at: UnixMillis, session: &str, name: &str, payload: Value) -> SharedEvent {
+    /// Returns an event `offset_ms` after [`START`].
+    pub(crate) fn event(&mut self, offset_ms: i64, session: &str, name: &str, payload: Value) -> SharedEvent {
         self.events_written += 1;
         let critical_types =
             ["session.errored", "awaiting.confirmation", "awaiting.clarification", "handoff.requested"];
-        let time = aaep::Timestamp::from_unix_millis(START + at.get()).unwrap();
+        let time = aaep::Timestamp::from_unix_millis(START + offset_ms).unwrap();
         let mut members = Map::new();
         let envelope = json!({
             "@context": CORE_CONTEXT,
@@ -145,39 +145,44 @@ impl SampleAgent {
         Arc::new(ParsedDocument::<Event>::parse(Value::Object(members).to_string()).unwrap())
     }
 
-    pub(crate) fn chunk(&mut self, at: UnixMillis, session: &str, text: &str, complete: bool) -> SharedEvent {
+    pub(crate) fn chunk(&mut self, offset_ms: i64, session: &str, text: &str, complete: bool) -> SharedEvent {
         let hint = if complete { "completion" } else { "none" };
         let payload = json!({
             "chunk": text, "position": self.position, "complete": complete, "coalesce_hint": hint,
             "output_id": "out_1",
         });
         self.position += u64::try_from(text.chars().count()).unwrap();
-        self.event(at, session, "output.streaming", payload)
+        self.event(offset_ms, session, "output.streaming", payload)
     }
 
-    pub(crate) fn state(&mut self, at: UnixMillis, session: &str, from: &str, to: &str) -> SharedEvent {
+    pub(crate) fn state(&mut self, offset_ms: i64, session: &str, from: &str, to: &str) -> SharedEvent {
         let payload = json!({ "from_state": from, "to_state": to, "summary_normal": "Continuing." });
-        self.event(at, session, "state.changed", payload)
+        self.event(offset_ms, session, "state.changed", payload)
     }
 
-    pub(crate) fn tool(&mut self, at: UnixMillis, session: &str) -> SharedEvent {
-        self.event(at, session, "tool.invoked", json!({ "tool": "search", "summary_normal": "Searching." }))
+    pub(crate) fn tool(&mut self, offset_ms: i64, session: &str) -> SharedEvent {
+        self.event(
+            offset_ms,
+            session,
+            "tool.invoked",
+            json!({ "tool": "search", "summary_normal": "Searching." }),
+        )
     }
 
-    pub(crate) fn progress(&mut self, at: UnixMillis, session: &str, percent: u64) -> SharedEvent {
+    pub(crate) fn progress(&mut self, offset_ms: i64, session: &str, percent: u64) -> SharedEvent {
         let payload = json!({ "progress": { "percent": percent }, "summary_normal": "Continuing." });
-        self.event(at, session, "progress.updated", payload)
+        self.event(offset_ms, session, "progress.updated", payload)
     }
 
-    pub(crate) fn question(&mut self, at: UnixMillis, session: &str) -> SharedEvent {
+    pub(crate) fn question(&mut self, offset_ms: i64, session: &str) -> SharedEvent {
         let payload = json!({
             "action": "Send 500 euros.", "consequence": "The money is gone.", "reply_token": format!("rpl_{:032x}", 77),
             "timeout_seconds": 60, "default_decision": "reject", "summary_normal": "May I send 500 euros?",
         });
-        self.event(at, session, "awaiting.confirmation", payload)
+        self.event(offset_ms, session, "awaiting.confirmation", payload)
     }
 
-    pub(crate) fn started(&mut self, at: UnixMillis, session: &str) -> SharedEvent {
-        self.event(at, session, "session.started", json!({ "summary_normal": "Starting." }))
+    pub(crate) fn started(&mut self, offset_ms: i64, session: &str) -> SharedEvent {
+        self.event(offset_ms, session, "session.started", json!({ "summary_normal": "Starting." }))
     }
 }

@@ -99,7 +99,8 @@ impl Authenticator {
         if !card.signing_key().verify(claimed.as_bytes(), &signature) {
             return Err(AuthenticationError::InvalidSignature.into());
         }
-        let [before, after] = canonical.without_marked().map(str::as_bytes);
+        // The proof covers the message without the proof itself.
+        let [before, after] = canonical.without_marked_member().map(str::as_bytes);
         let jti = check_proof(&root, card, Digest::of_parts([before, after]))?;
         let envelope = Envelope::read(&root).map_err(|error| {
             let id = root.member("messageId").and_then(|id| MessageId::parse(&id.text()?).ok());
@@ -122,7 +123,8 @@ pub(crate) fn message_hash(canonical: &mut CanonicalWriter, root: &JsonValue<'_>
     Some(Digest::of(canonical.text.as_bytes()))
 }
 
-/// Checks that the proof was made with the sender's key for this performative, session and message (D16).
+/// Checks that the proof was made with the sender's key for this message, at about the time of the message (D16). Returns the
+/// id of the proof.
 fn check_proof(root: &JsonValue<'_>, card: &AgentCard, mh: Digest) -> Result<String, AuthenticationError> {
     let proof = nested_text(root, "sender", "dpopProof")
         .ok_or(AuthenticationError::InvalidMember("sender.dpopProof"))?;

@@ -180,7 +180,7 @@ json_record! {
     Withdraw {
         /// The reason.
         "reason" reason: String;
-        /// The withdrawn item.
+        /// The item that the sender withdraws from.
         "referenceId" reference: Reference,
     }
 
@@ -243,7 +243,7 @@ seal::string_enum! {
     }
 }
 
-/// A percentage from 0 to 100.
+/// A whole percentage from 0 to 100. Fractions in JSON are cut off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Percent(u8);
 

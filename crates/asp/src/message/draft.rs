@@ -68,7 +68,8 @@ impl MessageSigner {
             .canonical
             .write(&doc.root(), &[], &["sender", "dpopProof"])
             .map_err(LocalError::NotCanonical)?;
-        let [before, after] = canonical.without_marked().map(str::as_bytes);
+        // The proof covers the message without the proof itself.
+        let [before, after] = canonical.without_marked_member().map(str::as_bytes);
         let mut jti = [0; 16];
         random.fill(&mut jti);
         let claims = dpop::Claims {

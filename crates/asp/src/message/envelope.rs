@@ -117,7 +117,7 @@ json_record! {
         ;
         /// Maximum time for the answer, in milliseconds (D9).
         "maxResponseTimeMs" max_response_time_ms: DurationMillis,
-        /// Maximum number of tokens that the answering side may spend.
+        /// Maximum number of tokens that the answering side may spend. It is preserved but not checked.
         "maxTokenBudget" max_token_budget: u64,
         /// The trust score that the answering side needs. It is preserved but not checked (D20).
         "requiredTrustScore" required_trust_score: TrustScore,

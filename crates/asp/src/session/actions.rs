@@ -1,4 +1,4 @@
-//! Performs the actions of a row of the transition table, and determines the outcome of a session.
+//! Performs the actions of a transition, and determines the outcome of a session.
 
 use seal::UnixMillis;
 
@@ -66,14 +66,14 @@ impl AspSession {
             | TransitionAction::NoteCloseRequest
             | TransitionAction::NotifyHandler => {
                 if let Some(message) = message {
-                    self.record_message(action, message, effects);
+                    self.perform_with_message(action, message, effects);
                 }
             }
         }
     }
 
-    /// Performs an action that records data from a message.
-    fn record_message(
+    /// Performs an action that needs data from a message.
+    fn perform_with_message(
         &mut self,
         action: TransitionAction,
         message: &IncomingMessage<'_>,
@@ -185,8 +185,7 @@ impl AspSession {
             }
             (State::Introduced, ..) => StateData::Introduced,
             (State::Conversing, ..) => StateData::Conversing,
-            (State::Agreeing, previous, Some(IncomingMessage { body: Body::Commit(terms), sender, .. })) => {
-                drop(previous);
+            (State::Agreeing, _, Some(IncomingMessage { body: Body::Commit(terms), sender, .. })) => {
                 StateData::Agreeing(Commitment::new(terms.clone(), *sender))
             }
             (State::Executing, StateData::Agreeing(agreement), _) => {
@@ -196,8 +195,8 @@ impl AspSession {
                 StateData::Escalated(EscalatedData { by: message.sender, previous: Box::new(previous) })
             }
             (State::Closed, ..) => StateData::Closed,
-            // Reached only if the transition table is wrong. The session fails, because an error in the table must not count
-            // as an agreement.
+            // The states other than FAILED get here only if the transition table is wrong. The session then fails, because an
+            // error in the table must not count as an agreement.
             (State::Failed | State::Invited | State::Agreeing | State::Executing | State::Escalated, ..) => {
                 StateData::Failed
             }
@@ -265,8 +264,8 @@ impl AspSession {
         };
         let belongs_to = |role: Role, obligation: &Obligation| self.role_of(&obligation.party) == Some(role);
         let is_depositor = |role: Role| agreement.sender() == role && agreement.commit().escrow.is_some();
-        // A side that leaves while obligations are open breaks the agreement, unless its own obligations are fulfilled and it
-        // has not paid in the escrow. The party of an overdue obligation breaks the agreement in any case.
+        // A side that leaves while obligations are open breaks the agreement. The exception is a side that has obligations, has
+        // fulfilled all of them, and has paid no money into escrow. The party of an overdue obligation always breaks it.
         let responsible = leaver.filter(|leaver| {
             let mut own_obligations =
                 agreement.obligations().filter(|(obligation, _)| belongs_to(*leaver, obligation)).peekable();
@@ -281,7 +280,7 @@ impl AspSession {
             let result = match fulfilled_at {
                 Some(at) if at <= deadline => ObligationOutcome::Fulfilled,
                 Some(_) => ObligationOutcome::Late,
-                // Both sides closed, so both confirm that everything is done.
+                // Both sides closed, which confirms that everything is done.
                 None if outcome.ending == SessionEnding::Completed => ObligationOutcome::Fulfilled,
                 None if party == leaver || outcome.ended_at > deadline => ObligationOutcome::Broken,
                 None => ObligationOutcome::Open,
@@ -344,6 +343,7 @@ fn determine_ending(
     match (row.trigger, message) {
         (Trigger::TimerExpired(timer), _) => SessionEnding::TimedOut(timer),
         (Trigger::Message(_), Some(message)) => match message.body {
+            // Row 11 ends the session only after both sides have asked to close.
             Body::Close(_) if row.number == 11 => SessionEnding::Completed,
             Body::Close(close) if is_binding && close.reason == Close::UNILATERAL_REASON => {
                 SessionEnding::Unilateral(message.sender)

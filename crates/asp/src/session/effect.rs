@@ -31,11 +31,11 @@ pub enum Effect {
     PauseTimers,
     /// The paused timers are resumed.
     ResumeTimers,
-    /// A timer expired. After the response timer, the side that awaits a response may CLOSE or try again.
+    /// A timer expired. If it was the response timer, the side that awaits a response may send CLOSE or try again.
     TimerExpired {
         /// The timer.
         timer: Timer,
-        /// The side that awaits a response, for the response timer.
+        /// The side that awaits a response. `None` for other timers.
         awaiting_response: Option<Role>,
     },
     /// Record both identities.

@@ -19,8 +19,8 @@ impl AspSession {
             .with(Fact::Trusted, checks.is_trusted)
             .with(Fact::CardPinned, checks.is_card_pinned)
             .with(Fact::HasProposalCapacity, self.proposals.has_capacity(message.sent_at));
-        let no_escrow = self.commitment().is_none_or(|commitment| commitment.commit().escrow.is_none());
-        facts = facts.with(Fact::Funded, checks.is_funded || no_escrow);
+        let has_no_escrow = self.commitment().is_none_or(|commitment| commitment.commit().escrow.is_none());
+        facts = facts.with(Fact::Funded, checks.is_funded || has_no_escrow);
         match &self.state_data {
             StateData::Invited(invited) => {
                 facts = facts

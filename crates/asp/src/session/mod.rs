@@ -67,7 +67,7 @@ pub struct IncomingMessage<'m> {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ReceiverChecks {
-    /// The sender's trust meets the receiver's threshold. The caller computes it (D20).
+    /// The sender's trust meets the receiver's threshold. The caller decides this (D20).
     pub is_trusted: bool,
     /// The escrow of the pending commitment is covered.
     pub is_funded: bool,
@@ -81,7 +81,7 @@ impl ReceiverChecks {
     pub const PASSED: Self = Self { is_trusted: true, is_funded: true, is_card_pinned: true };
 }
 
-/// The transition table, and which states "any state" in the specification covers.
+/// The transition table, and the meaning of "any state" in the specification.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionRules {
     /// The table. Only tests use one other than [`PROTOCOL_TABLE`].
@@ -131,7 +131,7 @@ pub struct AspSession {
     state_data: StateData,
     proposals: Proposals,
     timers: Timers,
-    /// The duration of the session once it is in CONVERSING, in milliseconds.
+    /// How long the session may last after it first reaches CONVERSING, in milliseconds.
     duration_ms: i64,
     /// The side that awaits a response, while the response timer runs.
     awaiting_response: Option<Role>,
@@ -283,7 +283,7 @@ impl AspSession {
         }
     }
 
-    /// Updates the response timer (D9). Any message of the other side counts as a response. A message that sets a
+    /// Updates the response timer (D9). Any message from the other side counts as a response. A message that sets a
     /// response time starts the timer.
     fn update_response_timer(&mut self, message: &IncomingMessage<'_>, effects: &mut Vec<Effect>) {
         if self.awaiting_response.is_some_and(|awaiting| awaiting != message.sender) {

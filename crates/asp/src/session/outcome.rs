@@ -29,7 +29,7 @@ pub struct SessionOutcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SessionEnding {
-    /// Both sides closed after an agreement, and so confirmed that everything is done.
+    /// Both sides closed after an agreement, which confirms that everything is done.
     Completed,
     /// One side closed.
     Closed(Role),
@@ -37,13 +37,13 @@ pub enum SessionEnding {
     Unilateral(Role),
     /// One side withdrew (D5).
     Withdrawn(Role),
-    /// The invitation was rejected.
+    /// One side rejected the invitation.
     Rejected(Role),
     /// A timer expired.
     TimedOut(Timer),
     /// One side reported an unrecoverable error (D7).
     Fatal(Role),
-    /// A message broke the hash chain (D7).
+    /// A message links to an unknown hash (D7).
     BrokenChain,
 }
 

@@ -17,11 +17,12 @@ pub(super) enum StateData {
     Failed,
 }
 
-/// The data of INVITED, with its two inner steps (D2).
+/// The data of INVITED. The invitation is accepted first, then both sides identify themselves (D2).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct InvitedData {
     pub(super) invitation: ProposalId,
     pub(super) is_accepted: bool,
+    /// Whether each side has identified itself.
     pub(super) is_identified: [bool; 2],
 }
 
@@ -34,6 +35,7 @@ pub(super) struct ExecutingData {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct EscalatedData {
+    /// The side that escalated.
     pub(super) by: Role,
     /// The state to return to.
     pub(super) previous: Box<StateData>,

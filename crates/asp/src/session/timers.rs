@@ -8,6 +8,7 @@ use crate::state_machine::Timer;
 enum TimerState {
     #[default]
     Off,
+    /// Running, and expires at this time.
     Running(UnixMillis),
     /// Paused, with this many milliseconds remaining.
     Paused(i64),

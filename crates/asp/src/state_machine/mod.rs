@@ -1,12 +1,13 @@
 //! The session state machine as data (D1): nine states, the facts that a transition may depend on, and one table of
 //! rows.
 //!
-//! [`TransitionTable::evaluate`] is a pure function. Its arguments are a state, a trigger (a performative, a timer or a
-//! broken chain) and the facts. It returns the row that applies, or a refusal. [`crate::session::AspSession`] calls it and
-//! performs the actions of the row. The rows for one state and one trigger form a cell of the table.
+//! [`TransitionTable::evaluate`] is a pure function. Its arguments are the interpretation of "any state", a state, a trigger
+//! (a performative, a timer or a broken chain) and the facts. It returns the row that applies, or a refusal.
+//! [`crate::session::AspSession`] calls it and performs the actions of the row. The rows for one state and one trigger form
+//! a cell of the table.
 //!
-//! The diagram and table in `docs/asp.md` are generated from the same rows. The tests check every cell, and an exhaustive
-//! model checks all reachable states.
+//! The diagram and table in `docs/asp.md` are generated from the same rows. The tests check every cell, and a model
+//! checker visits all reachable states.
 
 mod facts;
 mod state;

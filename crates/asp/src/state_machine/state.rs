@@ -13,7 +13,7 @@ seal::string_enum! {
     State {
         /// No session exists yet.
         Idle "IDLE",
-        /// An invitation was sent. This state has two inner steps: unanswered, then identifying (D2).
+        /// An invitation was sent. First it is accepted, then both sides identify themselves (D2).
         Invited "INVITED",
         /// Both sides have identified themselves.
         Introduced "INTRODUCED",
@@ -23,7 +23,7 @@ seal::string_enum! {
         Agreeing "AGREEING",
         /// The agreement is being carried out.
         Executing "EXECUTING",
-        /// A third party decides. The other timers are paused.
+        /// A third party decides. Only the escalation timer runs.
         Escalated "ESCALATED",
         /// The session ended normally.
         Closed "CLOSED",

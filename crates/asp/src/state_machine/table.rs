@@ -50,7 +50,7 @@ pub enum TransitionAction {
     NoteIdentity,
     /// Records that both sides have identified themselves.
     RecordIdentities,
-    /// Enables the performatives of each side's level.
+    /// Allows each side the performatives of its conformance level.
     EnablePerformatives,
     /// Opens the proposal of the message.
     OpenProposal,
@@ -70,13 +70,13 @@ pub enum TransitionAction {
     NoteCloseRequest,
     /// Notifies the handler of the escalation.
     NotifyHandler,
-    /// Ends the session: determines the outcome, releases the escrow and, if the session is closed, starts the LEARN phase.
+    /// Ends the session: determines the outcome and releases the escrow. If the row leads to CLOSED, starts the LEARN phase.
     EndSession,
 }
 
 impl TransitionAction {
-    /// Returns a short description for documentation.
-    pub fn description(self) -> Cow<'static, str> {
+    /// Returns a short description for documentation. `target` is the target of the row that the action belongs to.
+    pub fn description(self, target: TransitionTarget) -> Cow<'static, str> {
         match self {
             Self::OpenChannel => "open the channel".into(),
             Self::StartTimer(timer) => format!("start the {timer} timer").into(),
@@ -86,7 +86,9 @@ impl TransitionAction {
             Self::NoteInvitationAccepted => "note that the invitation is accepted".into(),
             Self::NoteIdentity => "note the identity".into(),
             Self::RecordIdentities => "record both identities".into(),
-            Self::EnablePerformatives => "enable the performatives of each level".into(),
+            Self::EnablePerformatives => {
+                "allow each side the performatives of its conformance level (D12)".into()
+            }
             Self::OpenProposal => "open the new proposal".into(),
             Self::CloseProposal => "close the proposal that the message names".into(),
             Self::RecordPending => "record the pending commitment".into(),
@@ -96,9 +98,10 @@ impl TransitionAction {
             Self::NoteWorkReport => "note the work report".into(),
             Self::NoteCloseRequest => "note the close request".into(),
             Self::NotifyHandler => "notify the handler".into(),
-            Self::EndSession => {
-                "determine the outcome, release escrow; in CLOSED, start the LEARN phase".into()
+            Self::EndSession if target == TransitionTarget::Move(State::Closed) => {
+                "determine the outcome; release escrow; start the LEARN phase".into()
             }
+            Self::EndSession => "determine the outcome; release escrow".into(),
         }
     }
 }
@@ -200,8 +203,8 @@ pub enum Evaluation<'t> {
 pub struct TransitionTable(Cow<'static, [TransitionRow]>);
 
 impl TransitionTable {
-    /// Creates a table from rows. The protocol uses [`super::PROTOCOL_TABLE`]. Tests use other tables to show
-    /// that they detect a wrong one.
+    /// Creates a table from rows. The protocol uses [`super::PROTOCOL_TABLE`]. Tests use broken tables to
+    /// show that errors are detected.
     pub const fn new(rows: Cow<'static, [TransitionRow]>) -> Self {
         Self(rows)
     }

@@ -22,7 +22,7 @@ const ROWS: &[TransitionRow] = &[
         .needs(&[require(FromInviter), require(Trusted)])
         .to(Invited)
         .does(&[OpenChannel, OpenProposal, StartTimer(Timer::Invitation)]),
-    // 2. INVITED to INTRODUCED, in three steps (D2)
+    // 2. INVITED to INTRODUCED: an ACCEPT and two identities (D2)
     on_message(2, &[Invited], Accept)
         .needs(&[forbid(OwnItem), forbid(InvitationAccepted), require(NamesOpenItem), require(Trusted)])
         .does(&[NoteInvitationAccepted]),

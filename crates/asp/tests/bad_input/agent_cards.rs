@@ -88,7 +88,7 @@ fn a_card_must_be_signed_with_its_own_key() {
 }
 
 #[test]
-fn members_with_the_wrong_type_are_refused() {
+fn invalid_members_are_refused() {
     for (name, values) in [
         ("agentId", ["null", "1", "[]", "\"\"", "\"https://a.example\""].as_slice()),
         ("conformanceLevel", &["null", "1", "\"\"", "\"Standard\"", "\"expert\""]),
@@ -107,7 +107,7 @@ fn members_with_the_wrong_type_are_refused() {
         assert_eq!(card_error(&text), AgentCardError::InvalidMember(name));
     }
     for text in ["", "[]", "null", "\"x\"", "{", "{}x"] {
-        assert_eq!(card_error(text), AgentCardError::NotJson, "{text}");
+        assert_eq!(card_error(text), AgentCardError::NotAnObject, "{text}");
     }
     assert!(matches!(
         card_error(&card().write().replacen('{', "{\"name\":\"x\",", 1)),
@@ -190,7 +190,7 @@ fn session_with_accepted_invitation() -> RecordHarness {
 fn a_card_in_a_message_must_be_the_pinned_one() {
     let renamed = asp::AgentProfile { name: "Another".to_owned(), ..profile(BUYER.agent().as_str()) };
     let promoted = asp::AgentProfile { level: ConformanceLevel::Full, ..profile(BUYER.agent().as_str()) };
-    let others = [
+    let other_cards = [
         AgentCard::sign(&renamed, &BUYER.keys).unwrap().as_str().to_owned(),
         AgentCard::sign(&promoted, &BUYER.keys).unwrap().as_str().to_owned(),
         AgentCard::sign(&profile(BUYER.agent().as_str()), &keys(50)).unwrap().as_str().to_owned(),
@@ -200,7 +200,7 @@ fn a_card_in_a_message_must_be_the_pinned_one() {
         "{}".to_owned(),
     ];
     let mut harness = session_with_accepted_invitation();
-    for card in &others {
+    for card in &other_cards {
         let envelope = harness.envelope(A, "INFORM", &identity(card));
         harness.assert_refused(A, &envelope, RejectCode::Unauthorized);
     }

@@ -75,7 +75,7 @@ fn a_message_of_another_session_is_refused() {
     let other = SessionId::generate(START, &mut CountingRandom(77)).to_string();
     let envelope = harness.next(A, &query("qry_1")).with_text("sessionId", &other);
     harness.assert_refused(A, &envelope, RejectCode::InvalidStateTransition);
-    // It does not fail this session, even if its link is unknown.
+    // Such a message does not fail this session, even if its link is unknown.
     let envelope = envelope.with_text("integrity/previousHash", &Digest::of(b"other").to_string());
     harness.assert_refused(A, &envelope, RejectCode::InvalidStateTransition);
 }
@@ -187,7 +187,7 @@ fn a_timestamp_long_before_the_previous_message_is_refused() {
     }
 }
 
-/// D16. The check applies with and without a clock.
+/// D16: this check applies with and without a clock.
 #[test]
 fn a_proof_must_be_made_within_300_seconds_of_its_message() {
     for is_live in [true, false] {

@@ -83,7 +83,7 @@ fn an_expired_proposal_cannot_be_answered() {
 }
 
 #[test]
-fn a_second_commit_is_refused_while_one_is_pending() {
+fn a_second_commit_is_refused_while_one_is_pending_or_binding() {
     let mut harness = RecordHarness::at(State::Agreeing);
     for sender in [A, B] {
         for id in ["cmt_1", "cmt_2"] {
@@ -131,6 +131,7 @@ fn a_second_invitation_is_refused() {
             harness.assert_refused(sender, &envelope, RejectCode::InvalidStateTransition);
         }
     }
+    // The invited side cannot send the first invitation.
     let mut harness = RecordHarness::new();
     let envelope = harness.next(B, &invitation());
     harness.assert_refused(B, &envelope, RejectCode::Unauthorized);

@@ -46,24 +46,29 @@ fn every_member_of_the_envelope_is_validated() {
         HarnessOutcome::Dropped(AuthenticationError::InvalidProof(DpopError::InvalidClaim(claim)))
     };
     let malformed = || HarnessOutcome::Refused(Schema);
-    let not_text = ["null", "1", "true", "[]", "{}", "\"\""].as_slice();
+    let not_a_nonempty_string = ["null", "1", "true", "[]", "{}", "\"\""].as_slice();
     let cases: [(&str, bool, &[&str], HarnessOutcome); 20] = [
         (
             "messageId",
             true,
-            &[&["\"x\"", "\"7d444840-9dc0-41d1-b245-5ffdce74fad2\""], not_text].concat(),
+            &[&["\"x\"", "\"7d444840-9dc0-41d1-b245-5ffdce74fad2\""], not_a_nonempty_string].concat(),
             malformed(),
         ),
         ("sequenceNumber", true, &["null", "\"5\"", "-1", "1.5", "true", "[]", "{}"], malformed()),
-        ("sender/orgId", true, not_text, malformed()),
+        ("sender/orgId", true, not_a_nonempty_string, malformed()),
         ("sender/trustScore", true, &["null", "\"50\"", "-1", "100.5", "1e300", "true", "[]"], malformed()),
-        ("recipient", false, &[&["\"https://b.example\"", "{\"id\":1}"], not_text].concat(), malformed()),
-        ("content", true, not_text, malformed()),
-        ("content/body", true, not_text, malformed()),
+        (
+            "recipient",
+            false,
+            &[&["\"https://b.example\"", "{\"id\":1}"], not_a_nonempty_string].concat(),
+            malformed(),
+        ),
+        ("content", true, not_a_nonempty_string, malformed()),
+        ("content/body", true, not_a_nonempty_string, malformed()),
         (
             "content/mimeType",
             false,
-            &[&["\"text/plain\"", "\"application/ld+json\""], not_text].concat(),
+            &[&["\"text/plain\"", "\"application/ld+json\""], not_a_nonempty_string].concat(),
             malformed(),
         ),
         ("constraints", false, &["null", "1", "true", "[]", "\"\""], malformed()),
@@ -81,16 +86,17 @@ fn every_member_of_the_envelope_is_validated() {
             &["null", "1", "\"QUERY\"", "[1]", "[\"ASK\"]"],
             malformed(),
         ),
-        ("integrity/previousHash", true, &[&["\"sha256:00\""], not_text].concat(), malformed()),
-        ("sender", true, not_text, invalid_member("sender.agentId")),
+        ("integrity/previousHash", true, &[&["\"sha256:00\""], not_a_nonempty_string].concat(), malformed()),
+        ("sender", true, not_a_nonempty_string, invalid_member("sender.agentId")),
         ("sender/agentId", true, &["null", "1", "true", "[]", "{}"], invalid_member("sender.agentId")),
-        ("integrity", true, not_text, invalid_member("integrity.hash")),
+        ("integrity", true, not_a_nonempty_string, invalid_member("integrity.hash")),
         ("performative", true, &["null", "1", "true", "[]", "{}"], invalid_claim("htm")),
         ("sessionId", true, &["null", "1", "true", "[]", "{}"], invalid_claim("htu")),
         (
             "timestamp",
             true,
-            &[&["\"tomorrow\"", "\"2026-01-02\"", "\"2026-02-30T00:00:00Z\""], not_text].concat(),
+            &[&["\"tomorrow\"", "\"2026-01-02\"", "\"2026-02-30T00:00:00Z\""], not_a_nonempty_string]
+                .concat(),
             invalid_claim("iat"),
         ),
     ];
@@ -163,7 +169,9 @@ fn unknown_members_are_kept_and_signed() {
     assert_eq!(harness.receive(&signed.text), HarnessOutcome::Accepted);
     assert_eq!(harness.record.transcript().messages().last(), Some(&*signed.text), "the bytes are unchanged");
     let message = harness.authenticate(&signed.text).unwrap();
-    let asp::message::Body::Observe(body) = &message.envelope.body else { panic!("OBSERVE") };
+    let asp::message::Body::Observe(body) = &message.envelope.body else {
+        panic!("the body is not an OBSERVE")
+    };
     assert_eq!(body.other.get("mood").unwrap().as_str(), r#"["glad",{"a":1.50}]"#);
     assert_eq!(message.envelope.other.get("extra").unwrap().as_str(), r#"{"b":2,  "a":"\u00e9"}"#);
     assert!(message.envelope.sender.other.get("extra").is_some());

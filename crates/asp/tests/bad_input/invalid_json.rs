@@ -11,7 +11,7 @@ use crate::support::record_harness::{A, HarnessOutcome, RecordHarness};
 use crate::support::test_agents::BUYER;
 use crate::support::test_signer::sign_envelope;
 
-/// Receives a message with this value in its body, where any value is allowed.
+/// Receives a message whose body has an additional member with this value.
 fn receive_value(data: &str) -> HarnessOutcome {
     let mut harness = RecordHarness::at(State::Conversing);
     let mut envelope = harness.next(A, &query("qry_1"));
@@ -68,7 +68,7 @@ fn a_duplicate_member_of_the_envelope_is_refused() {
     for member in ["version", "messageId", "sessionId", "performative", "content", "sender", "integrity"] {
         let signed = harness.sign_next(A, &query("qry_1"));
         let EditableJson::Object(mut members) = EditableJson::parse(&signed.text) else {
-            panic!("an object")
+            panic!("the message is not an object")
         };
         let duplicate = members.iter().find(|(key, _)| key == member).unwrap().clone();
         members.insert(0, duplicate);
@@ -130,20 +130,23 @@ fn invalid_json_is_dropped() {
 
 #[test]
 fn deeply_nested_json_is_dropped() {
-    let nested = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
-    let objects = |depth: usize| format!("{}1{}", "{\"a\":".repeat(depth), "}".repeat(depth));
+    let nested_arrays = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
+    let nested_objects = |depth: usize| format!("{}1{}", "{\"a\":".repeat(depth), "}".repeat(depth));
     let mut harness = RecordHarness::at(State::Conversing);
-    for nested_value in
-        [nested(200_000), objects(40_000), "[".repeat(200_000), nested(MAX_DEPTH as usize + 2)]
-    {
+    for nested_value in [
+        nested_arrays(200_000),
+        nested_objects(40_000),
+        "[".repeat(200_000),
+        nested_arrays(MAX_DEPTH as usize + 2),
+    ] {
         let valid = harness.sign_next(A, &query("qry_1")).text;
         harness.limits = AspLimits { max_message_bytes: 1 << 20, ..AspLimits::default() };
         let text = valid.replacen("\"version\"", &format!("\"deep\":{nested_value},\"version\""), 1);
         let outcome = harness.receive(&text);
         assert!(matches!(outcome, HarnessOutcome::Dropped(AuthenticationError::NotJson(_))), "{outcome:?}");
     }
-    // The value is inside three objects.
-    assert_eq!(receive_value(&nested(MAX_DEPTH as usize - 4)), HarnessOutcome::Accepted);
+    // The value is inside three objects, so its own depth must be less than the maximum.
+    assert_eq!(receive_value(&nested_arrays(MAX_DEPTH as usize - 4)), HarnessOutcome::Accepted);
 }
 
 #[test]

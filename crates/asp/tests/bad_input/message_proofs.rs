@@ -142,7 +142,7 @@ fn a_proof_must_match_the_performative_session_and_message() {
         );
     }
     assert_eq!(
-        receive_with_overrides(&SigningOverrides { without_mh: true, ..SigningOverrides::default() }),
+        receive_with_overrides(&SigningOverrides { omits_mh: true, ..SigningOverrides::default() }),
         invalid_claim("mh")
     );
     assert_eq!(

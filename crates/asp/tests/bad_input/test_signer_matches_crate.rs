@@ -74,7 +74,7 @@ fn json_formatting_affects_neither_hash_nor_proof() {
     let mut harness = RecordHarness::at(State::Introduced);
     let signed = harness.sign_next(A, &crate::support::bodies::query("qry_1"));
     let json = EditableJson::parse(&signed.text);
-    let EditableJson::Object(mut members) = json else { panic!("an object") };
+    let EditableJson::Object(mut members) = json else { panic!("the message is not an object") };
     members.reverse();
     let text = EditableJson::Object(members).write().replace(":{", " : \n{").replace("menus", "\\u006denus");
     assert_ne!(text, signed.text);

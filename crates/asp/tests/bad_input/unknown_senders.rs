@@ -166,11 +166,11 @@ fn an_invitation_to_another_agent_begins_no_session() {
 }
 
 #[test]
-fn an_agent_cannot_invite_itself() {
+fn an_agent_can_invite_neither_itself_nor_an_unpinned_agent() {
     let mut random = CountingRandom(5);
     let mut a = participant(&BUYER, &[&SELLER]);
-    assert_eq!(a.invite(&BUYER.card, START, &mut random), Err(asp::LocalError::NotAParticipant));
-    assert_eq!(a.invite(&STRANGER.card, START, &mut random), Err(asp::LocalError::NotAParticipant));
+    assert_eq!(a.invite(&BUYER.card, START, &mut random), Err(asp::LocalError::NoPeer));
+    assert_eq!(a.invite(&STRANGER.card, START, &mut random), Err(asp::LocalError::NoPeer));
     let mut harness = RecordHarness::new();
     let envelope = harness.next(A, &invitation()).with_text("recipient", BUYER.agent().as_str());
     let message = harness.authenticate(&sign_envelope(&envelope, &BUYER.keys).text).unwrap();

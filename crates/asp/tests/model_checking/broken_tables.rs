@@ -60,12 +60,12 @@ pub(crate) fn all() -> Vec<BrokenTable> {
         on_both_sides(
             Invariant::CommitmentBeforeExecuting,
             "a side accepts its own COMMIT",
-            table_with_acceptance_without(Fact::OwnItem),
+            table_without_acceptance_requirement(Fact::OwnItem),
         ),
         on_both_sides(
             Invariant::CommitmentBeforeExecuting,
-            "any ACCEPT is accepted",
-            table_with_acceptance_without(Fact::NamesOpenItem),
+            "an ACCEPT of any item is accepted",
+            table_without_acceptance_requirement(Fact::NamesOpenItem),
         ),
         BrokenTable {
             commits: 2,
@@ -191,9 +191,10 @@ fn commit_row_in(from: &'static [State]) -> TransitionRow {
 }
 
 fn reject_row_leading_to(state: State) -> TransitionRow {
-    let is_rejected_commit =
+    let is_reject_of_commit =
         |row: &&TransitionRow| row.trigger == Trigger::Message(Reject) && row.from == [Agreeing];
-    let reject = PROTOCOL_TABLE.rows().iter().find(is_rejected_commit).expect("a row for REJECT of a COMMIT");
+    let reject =
+        PROTOCOL_TABLE.rows().iter().find(is_reject_of_commit).expect("a row for REJECT of a COMMIT");
     TransitionRow { target: TransitionTarget::Move(state), ..*reject }
 }
 
@@ -202,7 +203,8 @@ fn is_acceptance_row(row: &TransitionRow) -> bool {
     row.target == TransitionTarget::Move(Executing)
 }
 
-fn table_with_acceptance_without(fact: Fact) -> &'static TransitionTable {
+/// Returns the table without the requirement on this fact in row 9.
+fn table_without_acceptance_requirement(fact: Fact) -> &'static TransitionTable {
     with_rows_changed(|row| {
         let requirements = row.requirements.iter().filter(|requirement| requirement.fact != fact).copied();
         is_acceptance_row(row)

@@ -92,7 +92,7 @@ impl StateGraph {
         stuck.map(|node| &node.model_state).filter(|model_state| is_live(model_state)).collect()
     }
 
-    /// Returns the rows that were not used in one of their states.
+    /// Returns each row that was not used in one of its states, with that state.
     pub(crate) fn unused_rows<'r>(
         &self,
         rows: impl Iterator<Item = &'r TransitionRow>,

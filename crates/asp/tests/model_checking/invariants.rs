@@ -35,10 +35,10 @@ impl Invariant {
         match self {
             Self::TerminalIsFinal => "1: nothing leaves CLOSED or FAILED",
             Self::TerminalReachable => {
-                "2: from every live state a terminal one can be reached, by a timer or an allowed message"
+                "2: from every live state, timers and allowed messages can lead to a terminal state"
             }
             Self::CommitmentBeforeExecuting => {
-                "3: EXECUTING is entered only by an ACCEPT of the one pending COMMIT of the other side"
+                "3: EXECUTING is entered only by an ACCEPT of the other side's only pending COMMIT, or after an escalation"
             }
             Self::EscalationReturns => "4: an escalation returns to the state it left, or ends the session",
             Self::RefusalChangesNothing => "5: a refused message changes nothing",
@@ -48,13 +48,13 @@ impl Invariant {
     }
 }
 
-/// What an observer knows from the messages alone.
+/// What the observer remembers of earlier steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct ObserverState {
     pub(crate) escalations: usize,
     /// During an escalation, the state and commitment before it.
     before_escalation: Option<(State, Option<Commitment>)>,
-    /// Commitments that are not answered yet.
+    /// Commitments that are not answered yet, with their senders.
     pending: Vec<(CommitmentId, Role)>,
     accepted: Vec<CommitmentId>,
 }

@@ -8,12 +8,12 @@ use seal::UnixMillis;
 
 use super::model_state::ModelBounds;
 
-/// A message that either side may attempt at any moment.
+/// A message that its sender may attempt at any moment.
 #[derive(Debug)]
 pub(crate) struct ModelMessage {
     pub(crate) sender: Role,
     pub(crate) body: Body,
-    /// The checks of each side, by role.
+    /// The results of each side's checks, by role.
     checks: [ReceiverChecks; 2],
     response_timeout_ms: Option<i64>,
 }
@@ -48,8 +48,8 @@ pub(crate) fn all_messages(bounds: &ModelBounds) -> Vec<ModelMessage> {
     Role::ALL.into_iter().flat_map(|sender| messages_from(sender, bounds)).collect()
 }
 
-const PROPOSALS: [&str; 2] = ["prop_1", "prop_2"];
-const COMMITMENTS: [&str; 2] = ["cmt_1", "cmt_2"];
+const PROPOSAL_IDS: [&str; 2] = ["prop_1", "prop_2"];
+const COMMITMENT_IDS: [&str; 2] = ["cmt_1", "cmt_2"];
 /// The ids that answers refer to, whether or not the item is open: the invitation, proposals and commitments.
 const ANSWERABLE_IDS: [&str; 5] = ["prop_0", "prop_1", "prop_2", "cmt_1", "cmt_2"];
 
@@ -96,29 +96,29 @@ fn messages_from(sender: Role, bounds: &ModelBounds) -> Vec<ModelMessage> {
         message(Escalate, r#"{"reason":"r","urgency":"low"}"#),
         message(Close, r#"{"reason":"done"}"#),
         message(Close, r#"{"reason":"unilateral"}"#),
-        message(Commit, &commitment("cmt_9", "agent://stranger.example", "")),
+        message(Commit, &commit_json("cmt_9", "agent://stranger.example", "")),
     ];
     for kind in ["progress", "result", "error", "resolution", "answer"] {
         messages.push(message(Inform, &format!(r#"{{"informType":"{kind}"}}"#)));
     }
-    for name in ANSWERABLE_IDS {
-        messages.push(message(Accept, &format!(r#"{{"referenceId":"{name}"}}"#)));
-        let reject = format!(r#"{{"code":"unspecified","reason":"r","referenceId":"{name}"}}"#);
+    for id in ANSWERABLE_IDS {
+        messages.push(message(Accept, &format!(r#"{{"referenceId":"{id}"}}"#)));
+        let reject = format!(r#"{{"code":"unspecified","reason":"r","referenceId":"{id}"}}"#);
         messages.push(message(Reject, &reject));
     }
-    for id in &PROPOSALS[..bounds.proposals] {
+    for id in &PROPOSAL_IDS[..bounds.proposals] {
         let offer = format!(r#"{{"proposalId":"{id}","type":"t","subject":"s","terms":{{}}}}"#);
         messages.push(message(Propose, &offer));
-        for name in ANSWERABLE_IDS.iter().filter(|name| *name != id) {
+        for answered_id in ANSWERABLE_IDS.iter().filter(|answered_id| *answered_id != id) {
             let counter =
-                format!(r#"{{"proposalId":"{id}","counters":"{name}","subject":"s","terms":{{}}}}"#);
+                format!(r#"{{"proposalId":"{id}","counters":"{answered_id}","subject":"s","terms":{{}}}}"#);
             messages.push(message(Counter, &counter));
         }
     }
     // The first commitment binds the inviter. The second one binds the invited side and has an escrow.
     let terms = [(INVITER, ""), (INVITED, r#","escrow":{"amount":"10.00","currency":"USD"}"#)];
-    for (id, (party, escrow)) in COMMITMENTS.iter().zip(terms).take(bounds.commits) {
-        messages.push(message(Commit, &commitment(id, party, escrow)));
+    for (id, (party, escrow)) in COMMITMENT_IDS.iter().zip(terms).take(bounds.commits) {
+        messages.push(message(Commit, &commit_json(id, party, escrow)));
     }
     messages.push(message(Query, r#"{"queryId":"qry_1","queryType":"t","subject":"s"}"#));
     // The inviter's invitation, identity and queries set a response time, so that the response timer runs.
@@ -131,7 +131,7 @@ fn messages_from(sender: Role, bounds: &ModelBounds) -> Vec<ModelMessage> {
     messages
 }
 
-fn commitment(id: &str, party: &str, escrow: &str) -> String {
+fn commit_json(id: &str, party: &str, escrow: &str) -> String {
     let obligation = format!(r#"{{"party":"{party}","action":"a","deadline":"2030-01-01T00:00:00Z"}}"#);
     format!(r#"{{"commitmentId":"{id}","terms":{{"obligations":[{obligation}]}}{escrow}}}"#)
 }

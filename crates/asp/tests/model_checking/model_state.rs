@@ -38,12 +38,12 @@ pub(crate) struct SessionModel {
     graph: Mutex<StateGraph>,
 }
 
-/// The sessions of both sides, and what an observer knows.
+/// The sessions of both sides, and what the observer remembers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ModelState {
     pub(crate) sessions: [AspSession; 2],
     pub(crate) observer: ObserverState,
-    /// A timer that has expired on one side only, and the side on which it still runs.
+    /// Set while a timer has expired on one side only: the side on which the timer still runs, and the timer.
     pub(crate) late_timer: Option<(Role, Timer)>,
     /// The invariants that the last event violated. The successors of such a state are not explored.
     pub(crate) violated: Vec<Invariant>,
@@ -199,7 +199,7 @@ fn apply_non_message_event(mut state: ModelState, event: ModelEvent) -> ModelSta
     state
 }
 
-/// Advances the time to the expiry of this timer.
+/// Advances the session's time to the expiry of this timer.
 fn expire_timer(session: &mut AspSession, timer: Timer) {
     if let Some(at) = session.deadline(timer) {
         session.handle_timeout(at);
@@ -211,7 +211,7 @@ impl ModelState {
         self.sessions.iter().all(|session| session.state().is_terminal())
     }
 
-    pub(crate) fn is_running(&self, timer: Timer) -> bool {
+    pub(crate) fn is_timer_running(&self, timer: Timer) -> bool {
         self.sessions.iter().any(|session| session.deadline(timer).is_some())
     }
 }
@@ -246,7 +246,7 @@ impl Model for SessionModel {
                 events.push(ModelEvent::Message(index));
             }
         }
-        for timer in Timer::ALL.into_iter().filter(|timer| state.is_running(*timer)) {
+        for timer in Timer::ALL.into_iter().filter(|timer| state.is_timer_running(*timer)) {
             match (self.bounds.allows_crossing, state.late_timer) {
                 (false, _) => events.push(ModelEvent::Expiry(timer)),
                 (true, None) => events.extend(Role::ALL.map(|role| ModelEvent::EarlyExpiry(role, timer))),

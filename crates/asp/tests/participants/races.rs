@@ -89,9 +89,9 @@ fn a_race_may_begin_after_the_first_of_several_messages() {
     pair.send_and_deliver(B, observe("b1"));
 }
 
-/// If the winning message is refused for another reason, both sides still agree afterwards.
+/// If the inviter's message is refused for another reason, both sides roll back and still agree.
 #[test]
-fn a_winning_message_that_is_refused_does_not_win() {
+fn if_the_inviters_message_is_refused_neither_message_wins() {
     let mut pair = ParticipantPair::conversing();
     pair.send_and_deliver(B, commit("cmt_1"));
     let a = pair.send(A, accept("cmt_1"));
@@ -136,7 +136,7 @@ fn two_crossing_closes_end_the_session_once() {
 }
 
 #[test]
-fn crossing_closes_lead_to_one_transcript_in_several_states() {
+fn crossing_closes_lead_to_the_same_transcript_on_both_sides() {
     let preludes: [&[(asp::state_machine::Role, asp::message::Body)]; 4] = [
         &[],
         &[(A, propose("prop_1")), (B, counter("prop_2", "prop_1"))],

@@ -14,7 +14,7 @@ use crate::support::bodies::{
 };
 use testing::property::cases;
 
-/// An event on the network.
+/// An event on the network. The numbers select messages.
 #[derive(Clone, Debug)]
 enum NetworkEvent {
     /// A side sends a message, if the message is allowed.
@@ -27,7 +27,7 @@ enum NetworkEvent {
     Overtake(Role, usize),
 }
 
-fn event_strategy(allow_overtaking: bool) -> impl Strategy<Value = Vec<NetworkEvent>> {
+fn events_strategy(allow_overtaking: bool) -> impl Strategy<Value = Vec<NetworkEvent>> {
     let role = || prop_oneof![Just(A), Just(B)];
     let overtake_weight = u32::from(allow_overtaking);
     let event = prop_oneof![
@@ -136,7 +136,7 @@ impl UnreliableNetwork {
         }
     }
 
-    fn is_broken(&mut self) -> bool {
+    fn has_broken_chain(&mut self) -> bool {
         [A, B].into_iter().any(|role| {
             let (session, _) = self.pair.snapshot(role);
             session.outcome().is_some_and(|outcome| outcome.ending == SessionEnding::BrokenChain)
@@ -154,9 +154,9 @@ proptest! {
     /// Each sender's messages arrive in order, with delays and duplicates. After all have arrived, both sides have the
     /// same transcript and state, and no chain is broken.
     #[test]
-    fn delays_and_duplicates_lead_to_one_transcript(events in event_strategy(false)) {
+    fn delays_and_duplicates_lead_to_one_transcript(events in events_strategy(false)) {
         let mut network = UnreliableNetwork::run(&events);
-        prop_assert!(!network.is_broken());
+        prop_assert!(!network.has_broken_chain());
         network.pair.assert_agreement();
         // The session can continue.
         let states = network.pair.states();
@@ -168,9 +168,9 @@ proptest! {
 
     /// If messages overtake each other, a chain may break (D7) and the session fails; otherwise both sides agree.
     #[test]
-    fn with_reordering_both_sides_agree_or_the_session_fails(events in event_strategy(true)) {
+    fn with_reordering_both_sides_agree_or_the_session_fails(events in events_strategy(true)) {
         let mut network = UnreliableNetwork::run(&events);
-        if !network.is_broken() {
+        if !network.has_broken_chain() {
             network.pair.assert_agreement();
         }
     }

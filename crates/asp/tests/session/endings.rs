@@ -103,6 +103,26 @@ fn a_side_that_is_overdue_when_the_other_leaves_breaks_the_agreement() {
     assert_eq!(obligation_outcomes(&harness), [ObligationOutcome::Broken, ObligationOutcome::Fulfilled]);
     assert_eq!(harness.outcome().broken_by, [B]);
     assert_eq!(harness.outcome().escrow_payee, Some(Payee::Depositor));
+
+    let mut harness = SessionHarness::executing();
+    harness.send(A, inform("result"));
+    harness.wait(1000);
+    harness.send(A, close("unilateral"));
+    assert_eq!(
+        obligation_outcomes(&harness),
+        [ObligationOutcome::Open, ObligationOutcome::Fulfilled],
+        "exactly at the deadline is not overdue"
+    );
+    assert_eq!(harness.outcome().broken_by, [A]);
+}
+
+#[test]
+fn a_side_without_obligations_that_leaves_while_others_are_open_breaks_the_agreement() {
+    let mut harness = SessionHarness::conversing()
+        .after(&[(A, commit("cmt_1", &[(SELLER, 1000)], None)), (B, accept("cmt_1"))]);
+    harness.send(A, close("unilateral"));
+    assert_eq!(obligation_outcomes(&harness), [ObligationOutcome::Open]);
+    assert_eq!(harness.outcome().broken_by, [A]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What is preserved during an escalation (D10).
+//! What is preserved during an escalation (D9).
 
 use asp::RejectCode;
 use asp::message::Urgency;
@@ -7,7 +7,7 @@ use asp::state_machine::{Role, State, Timer};
 
 use crate::session::session_harness::*;
 
-/// Returns a session for each state that can be escalated, with data that must be preserved.
+/// Returns sessions in every state that can be escalated, with data that must be preserved.
 fn escalatable_sessions() -> Vec<(&'static str, SessionHarness)> {
     let mut awaiting_response = SessionHarness::conversing();
     awaiting_response.send(B, offer("prop_1"));

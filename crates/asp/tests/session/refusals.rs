@@ -1,8 +1,8 @@
 //! A refused message changes nothing (D6).
 
 use asp::message::Body;
-use asp::session::ReceiverChecks;
-use asp::state_machine::{AnyStateInterpretation, Role, State};
+use asp::session::{ReceiverChecks, SessionRules};
+use asp::state_machine::{AnyStateInterpretation, PROTOCOL_TABLE, Role, State, TransitionTable};
 use asp::{AspLimits, ConformanceLevel, RejectCode};
 
 use crate::session::session_harness::*;
@@ -259,4 +259,62 @@ fn with_listed_only_close_is_allowed_only_where_the_page_lists_it() {
     harness.send(B, escalate(None));
     assert_eq!(harness.expect_refusal(B, withdraw()), RejectCode::InvalidStateTransition);
     assert_eq!(harness.send(A, close("done")).to, State::Closed);
+}
+
+#[test]
+fn an_expired_proposal_counts_as_expired_after_another_was_opened() {
+    let mut harness = SessionHarness::conversing();
+    harness.send(A, propose("prop_1", "data-exchange", "{}", Some(START + 5000)));
+    harness.now += 5000;
+    harness.send(A, offer("prop_2"));
+    assert_eq!(harness.expect_refusal(B, accept("prop_1")), RejectCode::Timeout);
+}
+
+#[test]
+fn a_refusal_says_why() {
+    let passed = ReceiverChecks::PASSED;
+    let untrusted = ReceiverChecks { is_trusted: false, ..passed };
+    let unpinned = ReceiverChecks { is_card_pinned: false, ..passed };
+    let unfunded = ReceiverChecks { is_funded: false, ..passed };
+    let offered = || SessionHarness::conversing().after(&[(A, offer("prop_1"))]);
+    let rejected = SessionHarness::invited().after(&[(B, reject("prop_inv"))]);
+    for (harness, sender, body, checks, reason) in [
+        (
+            SessionHarness::new(),
+            B,
+            invitation("{}", None),
+            passed,
+            "the invited side cannot send the invitation",
+        ),
+        (SessionHarness::new(), A, invitation("{}", None), untrusted, "the sender's trust is below"),
+        (SessionHarness::identifying(), B, inform("identity"), unpinned, "the card is not the pinned card"),
+        (SessionHarness::new(), A, query(), passed, "QUERY is not allowed in IDLE; allowed: PROPOSE"),
+        (rejected, A, query(), passed, "the session has ended"),
+        (offered(), A, accept("prop_1"), passed, "only the other side can send ACCEPT here"),
+        (offered(), B, accept("prop_7"), passed, "no item with that id awaits an answer"),
+        (offered(), B, offer("prop_1"), passed, "the id of the proposal or commitment was used before"),
+        (
+            SessionHarness::conversing(),
+            A,
+            commit("cmt_9", &[("agent://c.example", 1000)], None),
+            passed,
+            "an obligation names a party that is not in this session",
+        ),
+        (SessionHarness::agreeing(), B, accept("cmt_1"), unfunded, "the escrow is not covered"),
+        (SessionHarness::escalated(), B, inform("resolution"), passed, "only the side that escalated"),
+    ] {
+        let mut session = harness.session.clone();
+        let refusal =
+            session.handle_message(&harness.incoming(sender, &body, Some(1000), checks)).unwrap_err();
+        assert!(refusal.reason.contains(reason), "{refusal} instead of {reason}");
+    }
+}
+
+#[test]
+fn two_sets_of_rules_are_equal_only_if_the_table_and_the_interpretation_are() {
+    let rules = SessionRules::default();
+    let other_table: &'static TransitionTable = Box::leak(Box::new(PROTOCOL_TABLE.clone()));
+    assert_eq!(rules, SessionRules { table: &PROTOCOL_TABLE, ..rules });
+    assert_ne!(rules, SessionRules { table: other_table, ..rules });
+    assert_ne!(rules, SessionRules { any_state: AnyStateInterpretation::ListedOnly, ..rules });
 }

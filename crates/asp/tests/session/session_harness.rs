@@ -95,7 +95,7 @@ impl SessionHarness {
         self.send_with_timeout(sender, body, None)
     }
 
-    /// Sends a message that must be accepted and sets a response time in milliseconds.
+    /// Sends a message that must be accepted, with an optional response time in milliseconds.
     pub(crate) fn send_with_timeout(
         &mut self,
         sender: Role,
@@ -111,7 +111,7 @@ impl SessionHarness {
         transition
     }
 
-    /// Sends a message that must be refused, and asserts that nothing has changed.
+    /// Sends a message that must be refused, and asserts that nothing has changed. Returns the code of the refusal.
     pub(crate) fn expect_refusal(&mut self, sender: Role, body: Body) -> RejectCode {
         self.expect_refusal_with(sender, body, ReceiverChecks::PASSED)
     }
@@ -256,8 +256,8 @@ pub(crate) fn withdraw() -> Body {
     body(Performative::Withdraw, r#"{"reason":"changed my mind"}"#)
 }
 
-pub(crate) fn escalate(seconds: Option<u32>) -> Body {
-    let timeout = seconds.map(|seconds| format!(r#","timeout":{seconds}"#)).unwrap_or_default();
+pub(crate) fn escalate(timeout_seconds: Option<u32>) -> Body {
+    let timeout = timeout_seconds.map(|seconds| format!(r#","timeout":{seconds}"#)).unwrap_or_default();
     body(Performative::Escalate, &format!(r#"{{"reason":"too expensive","urgency":"high"{timeout}}}"#))
 }
 

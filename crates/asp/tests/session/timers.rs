@@ -11,8 +11,8 @@ use crate::session::session_harness::*;
 fn an_invitation_without_a_deadline_expires_after_thirty_seconds() {
     let mut harness = SessionHarness::invited();
     assert_eq!(harness.session.next_deadline(), Some(START + 30_000));
-    let timer = Effect::StartTimer { timer: Timer::Invitation, expires_at: START + 30_000 };
-    assert_eq!(harness.effects, [Effect::OpenChannel, timer]);
+    let start = Effect::StartTimer { timer: Timer::Invitation, expires_at: START + 30_000 };
+    assert_eq!(harness.effects, [Effect::OpenChannel, start]);
     let transitions = harness.wait_exactly(30);
     assert_failed_by(&harness, &transitions, Timer::Invitation, 3);
     assert_eq!(harness.outcome().ended_at, START + 30_000);
@@ -246,16 +246,16 @@ fn early_and_repeated_timeout_calls_change_nothing() {
         SessionHarness::executing(),
         SessionHarness::escalated(),
     ] {
-        let mut timed_out = harness.clone();
+        let mut copy = harness.clone();
         for at in [UnixMillis::MIN, UnixMillis::new(0), START - 1, START, START, START + 29_999, START] {
-            assert_eq!(timed_out.session.handle_timeout(at), [], "{} at {at}", harness.state());
-            assert_eq!(timed_out.session, harness.session);
+            assert_eq!(copy.session.handle_timeout(at), [], "{} at {at}", harness.state());
+            assert_eq!(copy.session, harness.session);
         }
-        timed_out.wait(i64::from(u32::MAX));
-        let ended = timed_out.session.clone();
+        copy.wait(i64::from(u32::MAX));
+        let ended = copy.session.clone();
         for at in [0, START.get(), i64::MAX] {
-            assert_eq!(timed_out.session.handle_timeout(UnixMillis::new(at)), []);
-            assert_eq!(timed_out.session, ended);
+            assert_eq!(copy.session.handle_timeout(UnixMillis::new(at)), []);
+            assert_eq!(copy.session, ended);
         }
     }
 }
@@ -279,17 +279,17 @@ fn assert_failed_by(harness: &SessionHarness, transitions: &[Transition], timer:
         transition.effects.contains(&Effect::TimerExpired { timer, awaiting_response: None }),
         "{transition:?}"
     );
-    assert!(!transition.effects.contains(&Effect::Learn), "LEARN runs after CLOSED");
+    assert!(!transition.effects.contains(&Effect::Learn), "LEARN starts only after CLOSED");
     assert_eq!(harness.state(), State::Failed);
     assert_eq!(harness.outcome().ending, SessionEnding::TimedOut(timer));
     assert_eq!(harness.session.next_deadline(), None);
 }
 
-fn assert_response_overdue(transitions: &[Transition], sender: Role) {
+fn assert_response_overdue(transitions: &[Transition], waiting_side: Role) {
     let [transition] = transitions else { panic!("{transitions:?}") };
     assert_eq!(transition.from, transition.to);
     assert_eq!(
         transition.effects,
-        [Effect::TimerExpired { timer: Timer::Response, awaiting_response: Some(sender) }]
+        [Effect::TimerExpired { timer: Timer::Response, awaiting_response: Some(waiting_side) }]
     );
 }

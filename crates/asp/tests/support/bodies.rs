@@ -1,4 +1,4 @@
-//! A valid body of each kind with all its members, and invalid values for each member.
+//! Valid bodies of each kind, and invalid values for each member.
 
 use asp::Performative;
 use asp::message::Body;
@@ -115,7 +115,7 @@ impl MemberType {
 /// A member of a body: its path, whether it is required, and its type.
 pub(crate) type MemberSpec = (&'static str, bool, MemberType);
 
-/// Returns a body of this kind with all its members.
+/// Returns a body of this kind with all its members, except `card` in INFORM and `answer` in CLARIFY.
 pub(crate) fn full_body(performative: Performative) -> &'static str {
     match performative {
         Performative::Propose => {

@@ -62,8 +62,8 @@ impl RecordHarness {
         }
     }
 
-    /// Returns a session in this state. Its commitment is the buyer's `cmt_1`; its open proposals are `prop_a` (buyer)
-    /// and `prop_b` (seller).
+    /// Returns a session in this state. From CONVERSING on, the buyer's proposal `prop_a` and the seller's `prop_b` are open.
+    /// From AGREEING on, the buyer's commitment is `cmt_1`.
     pub(crate) fn at(state: State) -> Self {
         static CACHE: Mutex<Vec<RecordHarness>> = Mutex::new(Vec::new());
         let mut cache = CACHE.lock().unwrap();
@@ -110,7 +110,7 @@ impl RecordHarness {
         self.record.session().state()
     }
 
-    /// Creates the sender's next message, unsigned. Everything except the performative and body is valid.
+    /// Creates the sender's next message, unsigned. The performative and the body are not checked; everything else is valid.
     pub(crate) fn envelope(&mut self, sender: Role, performative: &str, body: &str) -> EditableJson {
         let (from, to) = (agent_for(sender), agent_for(sender.other()));
         let text = format!(
@@ -187,7 +187,7 @@ impl RecordHarness {
         );
     }
 
-    /// Returns everything that a message can change.
+    /// Returns what a refused message must not change.
     pub(crate) fn snapshot(&self) -> (AspSession, ChainPosition) {
         (self.record.session().clone(), self.record.transcript().position())
     }

@@ -22,7 +22,7 @@ impl TestAgent {
 pub(crate) static BUYER: LazyLock<TestAgent> = LazyLock::new(|| test_agent("agent://a.example/buyer", 1));
 /// The invited agent.
 pub(crate) static SELLER: LazyLock<TestAgent> = LazyLock::new(|| test_agent("agent://b.example/seller", 2));
-/// An agent that is in no session, but whose card is known.
+/// An agent whose card is known, but which is usually not in the session.
 pub(crate) static THIRD: LazyLock<TestAgent> = LazyLock::new(|| test_agent("agent://c.example/third", 3));
 /// An agent whose card is unknown.
 pub(crate) static STRANGER: LazyLock<TestAgent> =
@@ -74,7 +74,7 @@ pub(crate) fn participant(agent: &TestAgent, peers: &[&TestAgent]) -> Participan
     Participant::new(participant_config(agent, peers)).unwrap()
 }
 
-/// Deterministic randomness.
+/// A deterministic source of random bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct CountingRandom(pub(crate) u64);
 

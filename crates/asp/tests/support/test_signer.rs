@@ -14,7 +14,7 @@ pub(crate) struct SigningOverrides {
     pub(crate) htu: Option<String>,
     pub(crate) iat: Option<i64>,
     pub(crate) mh: Option<Digest>,
-    pub(crate) without_mh: bool,
+    pub(crate) omits_mh: bool,
     pub(crate) dpop_key: Option<es256::SigningKey>,
     /// A complete replacement of the proof.
     pub(crate) proof: Option<String>,
@@ -50,7 +50,7 @@ pub(crate) fn sign_with(
         htm: overrides.htm.clone().unwrap_or_else(|| envelope.string("performative")),
         htu: overrides.htu.clone().unwrap_or_else(|| format!("asp:{}", envelope.string("sessionId"))),
         iat: overrides.iat.unwrap_or_else(|| sent_at_seconds(envelope)),
-        mh: (!overrides.without_mh).then_some(overrides.mh.unwrap_or(mh)),
+        mh: (!overrides.omits_mh).then_some(overrides.mh.unwrap_or(mh)),
     };
     let key = overrides.dpop_key.as_ref().unwrap_or(&keys.dpop);
     let proof = overrides.proof.clone().unwrap_or_else(|| prove(key, &claims));

@@ -79,7 +79,7 @@ fn a_changed_inclusion_proof_does_not_verify() {
     }
 }
 
-/// Returns the message with each hashed member changed, and texts that are not messages.
+/// Returns copies of the message with one changed member each, and texts that are not messages.
 fn changed_messages(text: &str) -> Vec<String> {
     let json = EditableJson::parse(text);
     let mut changed: Vec<_> = [

@@ -17,7 +17,9 @@ use crate::support::test_agents::{BUYER, CountingRandom, SELLER};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SendAttempt {
     is_from_inviter: bool,
+    /// Selects the kind of message.
     choice: u8,
+    /// Selects the item that the message refers to.
     reference: u8,
     delay_ms: i64,
 }
@@ -68,7 +70,8 @@ pub(crate) fn run_attempts(
     *record = harness.record;
 }
 
-/// Chooses a message. Before CONVERSING, it is usually the next step of the handshake; later, any message.
+/// Chooses a message. In INVITED and before, it is usually the next step of the handshake. In ESCALATED, it is usually a
+/// resolution. Otherwise it can be any message.
 fn choose_message(record: &SessionRecord, sender: Role, attempt: SendAttempt, number: usize) -> (Role, Body) {
     let session = record.session();
     let is_arbitrary = attempt.choice.is_multiple_of(8);

@@ -1,4 +1,5 @@
-//! Changing, dropping, duplicating or swapping a message of a transcript is detected (invariant 7).
+//! Changing, dropping, duplicating or swapping a message of a transcript is detected (invariant 7). The last message is an
+//! exception: if it is dropped, or if its sender changes it, the transcript is still valid.
 
 use asp::message::AuthenticatedMessage;
 use asp::session::ReceiverChecks;
@@ -90,7 +91,7 @@ fn a_changed_message_does_not_authenticate() {
     let mut harness = RecordHarness::at(State::Introduced);
     let texts: Vec<_> = harness.record.transcript().messages().map(str::to_owned).collect();
     for text in &texts {
-        // Changing every seventh character covers every member.
+        // Every member is longer than seven characters, so each one is changed at least once.
         for (offset, old) in text.char_indices().step_by(7) {
             let new = if old == '1' { '2' } else { '1' };
             let mut changed = text.clone();
@@ -100,7 +101,7 @@ fn a_changed_message_does_not_authenticate() {
     }
 }
 
-/// If the sender changes and signs an earlier message again, this is detected, because the next message links to the
+/// If the sender changes an earlier message and signs it again, this is detected, because the next message links to the
 /// original.
 #[test]
 fn a_later_change_by_the_sender_is_detected() {
@@ -109,9 +110,9 @@ fn a_later_change_by_the_sender_is_detected() {
     for (index, message) in messages.iter().enumerate() {
         let sender = if message.envelope.sender.agent_id == *agent_for(A).agent() { A } else { B };
         let json = EditableJson::parse(&message.text).with("afterthought", "true");
-        let resigned = harness.authenticate(&sign_envelope(&json, &agent_for(sender).keys).text).unwrap();
+        let signed_again = harness.authenticate(&sign_envelope(&json, &agent_for(sender).keys).text).unwrap();
         let mut changed = messages.clone();
-        changed[index] = resigned;
+        changed[index] = signed_again;
         let (accepted_count, is_valid, _) = audit(&changed);
         if index + 1 == messages.len() {
             assert!(is_valid, "no later message links to it, so only a known head would reveal the change");

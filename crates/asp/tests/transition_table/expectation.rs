@@ -1,4 +1,4 @@
-//! Parses `expected.txt`. Every error names its line.
+//! Parses `expected.txt`. Every error names its line, except an error about missing cells.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -75,10 +75,10 @@ impl ExpectedTable {
                     }
                 }
             }
-            let others = NON_MESSAGE_TRIGGERS
+            let missing_triggers = NON_MESSAGE_TRIGGERS
                 .iter()
                 .filter(|trigger| !self.non_message_cells.contains_key(&(**trigger, state)));
-            missing.extend(others.map(|trigger| format!("{trigger:?} in {state}")));
+            missing.extend(missing_triggers.map(|trigger| format!("{trigger:?} in {state}")));
         }
         for ((state, performative, sender), cell) in &self.cells {
             for any_state in AnyStateInterpretation::ALL {
@@ -127,7 +127,7 @@ impl ExpectedCell {
 enum ExpectationSection {
     None,
     State(State),
-    Others,
+    NonMessage,
 }
 
 struct ExpectationParser {
@@ -139,22 +139,22 @@ struct ExpectationParser {
 
 impl ExpectationParser {
     fn parse_line(&mut self, line: usize, text: &str) -> Result<(), String> {
-        let indented = text.starts_with(' ');
+        let is_indented = text.starts_with(' ');
         let text = text.trim();
         if text.is_empty() || text.starts_with('#') {
             return Ok(());
         }
-        if indented {
+        if is_indented {
             return self.parse_case(text);
         }
         self.open_cells.clear();
         if text == "not a message" {
-            self.section = ExpectationSection::Others;
+            self.section = ExpectationSection::NonMessage;
         } else if let Some(name) = text.strip_prefix("state ") {
             self.section = ExpectationSection::State(parse_state(name)?);
         } else if let ExpectationSection::State(state) = self.section {
             self.parse_cell(line, state, text)?;
-        } else if matches!(self.section, ExpectationSection::Others) {
+        } else if matches!(self.section, ExpectationSection::NonMessage) {
             self.parse_non_message_cell(text)?;
         } else {
             return Err("no state has been named yet".to_owned());

@@ -12,18 +12,20 @@ use seal::{Timestamp, UnixMillis};
 use crate::output::capitalize;
 
 /// Describes a message that is sent in the given state. The caller puts the sender's name in front of the description.
-/// `other` is the receiver's name, and `name` returns the name of any agent.
+/// `receiver` is the receiver's name, and `name` returns the name of any agent.
 pub(super) fn describe_message(
     body: &Body,
     state: State,
-    other: &str,
+    receiver: &str,
     name: impl Fn(&AgentUri) -> String,
 ) -> String {
     let noun =
         |reference: &str| if state == State::Invited { "the invitation" } else { reference_noun(reference) };
     match body {
-        Body::Propose(body) if body.is_invitation() => format!("invites {other} to talk: {}", body.subject),
-        Body::Propose(body) => format!("proposes {}{}", body.subject, describe_terms(&body.terms)),
+        Body::Propose(body) if body.is_invitation() => {
+            format!("invites {receiver} to talk: {}", body.subject)
+        }
+        Body::Propose(body) => format!("proposes {}{}", body.subject, describe_members(&body.terms)),
         Body::Accept(body) => {
             let note = body.note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
             format!("accepts {}{note}", noun(body.reference.as_str()))
@@ -34,7 +36,11 @@ pub(super) fn describe_message(
         }
         Body::Counter(body) => {
             let declined = noun(body.counters.as_str());
-            format!("declines {declined} and offers {} instead{}", body.subject, describe_terms(&body.terms))
+            format!(
+                "declines {declined} and offers {} instead{}",
+                body.subject,
+                describe_members(&body.terms)
+            )
         }
         Body::Inform(body) => describe_inform(body),
         Body::Query(body) => format!("asks for information: {}", body.subject),
@@ -59,7 +65,7 @@ pub(super) fn describe_message(
 }
 
 fn describe_inform(body: &Inform) -> String {
-    let data = body.data.as_ref().map(describe_terms).unwrap_or_default();
+    let data = body.data.as_ref().map(describe_members).unwrap_or_default();
     match body.kind {
         InformType::Identity => "introduces itself and shows its card".to_owned(),
         InformType::Progress => {
@@ -88,7 +94,7 @@ fn describe_commit(body: &Commit, name: impl Fn(&AgentUri) -> String) -> String 
                 "{} must {} by {}",
                 name(&obligation.party),
                 obligation.action,
-                format_minute(&obligation.deadline)
+                format_to_minute(&obligation.deadline)
             )
         })
         .collect();
@@ -106,10 +112,10 @@ fn describe_commit(body: &Commit, name: impl Fn(&AgentUri) -> String) -> String 
     text
 }
 
-/// Describes the scalar members of an object, for the end of a sentence.
-fn describe_terms(terms: &RawJson) -> String {
+/// Describes the texts, numbers and booleans in an object, in parentheses and with a leading space.
+fn describe_members(object: &RawJson) -> String {
     let mut tape = Tape::default();
-    let Ok(doc) = tape.read(terms.as_str()) else { return String::new() };
+    let Ok(doc) = tape.read(object.as_str()) else { return String::new() };
     let members: Vec<_> = doc
         .root()
         .members()
@@ -133,7 +139,7 @@ fn reference_noun(reference: &str) -> &'static str {
     }
 }
 
-fn format_minute(at: &Timestamp) -> String {
+fn format_to_minute(at: &Timestamp) -> String {
     let text = at.to_string();
     text.get(..16).map(|minute| minute.replace('T', " ")).unwrap_or(text)
 }

@@ -1,4 +1,4 @@
-//! Reads transcripts and agent cards from files, with size limits.
+//! Reads transcripts and agent cards from files, with size limits, and writes files.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -10,13 +10,13 @@ use seal::json::{JsonKind, Tape};
 pub(super) use crate::file::{CommandError, display_name, read};
 use crate::output::{describe_io_error, printable};
 
-/// Returns the lines that are not blank, with their numbers. Invalid UTF-8 is rejected later.
+/// Returns the lines that are not blank, with their numbers. [`line_text`] rejects invalid UTF-8.
 pub(super) fn numbered_lines(bytes: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
     let lines = bytes.split(|byte| *byte == b'\n').zip(1..).map(|(line, number)| (number, line));
     lines.filter(|(_, line)| !line.iter().all(u8::is_ascii_whitespace))
 }
 
-/// Appended to the error about a transcript that is too long.
+/// Appended to the error about a transcript that is too large.
 pub(super) const MAX_BYTES_HINT: &str = "; --max-bytes raises the limit";
 
 /// Returns the text of a line. Invalid UTF-8 is rejected, because a repaired text could be mistaken for the signed text.

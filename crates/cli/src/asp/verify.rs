@@ -1,4 +1,4 @@
-//! `sayso asp verify`: checks that a transcript is complete, signed by both agents, and valid.
+//! `sayso asp verify`: checks the hash chain, signatures, proofs and state transitions of a transcript.
 
 use std::path::PathBuf;
 
@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
     /// the cards verify the signatures.
     #[arg(long, value_name = "CARDS")]
     cards: Option<PathBuf>,
-    /// Number of threads. Default: the number of cores.
+    /// Number of threads. Default: the number of cores, at most 16.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: Option<u16>,
     /// Maximum size of a message, in bytes.
@@ -70,8 +70,8 @@ fn verify(arguments: &Arguments) -> Result<String, CommandError> {
     let jobs = arguments.jobs.map_or(cores, usize::from);
     let mut record: Option<SessionRecord> = None;
     for block in lines.chunks(jobs * LINES_PER_JOB) {
-        for (line, authenticated) in authenticate_all(block, &cards, &limits, jobs) {
-            let message = authenticated.map_err(|error| fault(line, &error))?;
+        for (line, result) in authenticate_all(block, &cards, &limits, jobs) {
+            let message = result.map_err(|error| fault(line, &error))?;
             if record.is_none() {
                 let new_record = SessionRecord::from_invitation(
                     &message.envelope,
@@ -147,7 +147,7 @@ fn authenticate_all(
         let threads: Vec<_> = chunks.iter().map(|chunk| scope.spawn(|| authenticate(chunk))).collect();
         let mut authenticated = Vec::with_capacity(lines.len());
         for (thread, chunk) in threads.into_iter().zip(&chunks) {
-            // A thread fails only because of a bug in this program. Its lines are then checked again here.
+            // A thread panics only because of a bug in this program. Its lines are then authenticated again here.
             authenticated.extend(thread.join().unwrap_or_else(|_| authenticate(chunk)));
         }
         authenticated

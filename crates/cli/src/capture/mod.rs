@@ -1,6 +1,6 @@
-//! `sayso capture`: records everything a hub sends, as it arrives, so that it can be checked and replayed.
+//! `sayso capture`: records the events and messages that a hub sends, so that they can be checked and replayed.
 //!
-//! - `recording_file`: the recording on disk, which always ends with a complete line.
+//! - `recording_file`: the recording on disk.
 
 mod recording_file;
 
@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
 
 /// Maximum number of received updates that wait to be written.
 const QUEUE_CAPACITY: usize = 64;
-/// Maximum number of remembered event ids. After a lost connection the hub may repeat events, but never this many.
+/// Maximum number of remembered event ids. After a lost connection, a hub repeats far fewer events: by default at most 1024.
 const MAX_SEEN_IDS: usize = 65_536;
 /// How long to wait for the subscription to be closed.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -115,10 +115,10 @@ struct Capture {
     is_disconnected: bool,
     /// Whether the file already contained a recording.
     is_appending: bool,
-    /// Whether a connection has been established before.
+    /// Whether a connection was ever established.
     was_connected: bool,
-    events: u64,
-    repeated: u64,
+    recorded_events: u64,
+    repeated_events: u64,
     gaps: u64,
 }
 
@@ -133,8 +133,8 @@ impl Capture {
             pending_close: None,
             is_disconnected: false,
             was_connected: false,
-            events: 0,
-            repeated: 0,
+            recorded_events: 0,
+            repeated_events: 0,
             gaps: 0,
             file,
         }
@@ -169,7 +169,7 @@ impl Capture {
         let unsubscribe_result = self.unsubscribe().await;
         let result = match (result, unsubscribe_result) {
             (Err(CaptureError::WriteFailed(failure)), _) | (Ok(()), Err(failure)) => {
-                self.write_failure_error(&failure)
+                Err(self.describe_write_failure(&failure))
             }
             (Err(CaptureError::ConnectionFailed(reason)), _) => Err(reason),
             (Ok(()), Ok(())) => Ok(()),
@@ -213,13 +213,13 @@ impl Capture {
         Ok(())
     }
 
-    fn handle_open(&mut self, subscription: Option<SubscriptionId>, resumed: bool) {
+    fn handle_open(&mut self, subscription: Option<SubscriptionId>, is_resumed: bool) {
         let has_subscription_id = subscription.is_some();
         let is_same_subscription = has_subscription_id && subscription == self.subscription;
         self.was_connected = true;
         // On transports that cannot resume, the subscription ends with the connection.
         self.subscription = subscription.filter(|_| self.address.can_resume());
-        match (std::mem::take(&mut self.is_disconnected), resumed) {
+        match (std::mem::take(&mut self.is_disconnected), is_resumed) {
             (false, _) => {
                 print_stderr(&format!("Recording {} to {}.", self.address.url(), self.file.name()));
                 if self.is_appending {
@@ -229,7 +229,7 @@ impl Capture {
                 }
                 if !has_subscription_id {
                     print_stderr(
-                        "This is an agent without a hub. Events it sends while disconnected are lost.",
+                        "This is an agent without a hub. Events that it sends while the connection is lost are not recorded.",
                     );
                 }
             }
@@ -267,11 +267,11 @@ impl Capture {
         }
         if let Some(id) = member("event_id") {
             if !self.seen_ids.insert((agent_id(&doc), id)) {
-                self.repeated += 1;
+                self.repeated_events += 1;
                 return Ok(());
             }
             self.file.write_line(text)?;
-            self.events += 1;
+            self.recorded_events += 1;
             return Ok(());
         }
         if kind == "subscription.close" {
@@ -303,23 +303,22 @@ impl Capture {
         self.write_pending_close()
     }
 
-    fn write_failure_error(&mut self, failure: &WriteFailure) -> Result<(), String> {
-        let ending =
-            if failure.truncated { "Its last line is complete." } else { "Its last line may be incomplete." };
-        Err(format!(
-            "cannot write {}: {}. The recording ends here. {ending}",
-            self.file.name(),
-            failure.reason
-        ))
+    fn describe_write_failure(&self, failure: &WriteFailure) -> String {
+        let ending = if failure.was_truncated {
+            "Its last line is complete."
+        } else {
+            "Its last line may be incomplete."
+        };
+        format!("cannot write {}: {}. The recording ends here. {ending}", self.file.name(), failure.reason)
     }
 
     fn print_summary(&self) {
         let mut parts =
-            vec![format!("{} recorded in {}.", pluralize(self.events, "event"), self.file.name())];
-        if self.repeated > 0 {
+            vec![format!("{} recorded in {}.", pluralize(self.recorded_events, "event"), self.file.name())];
+        if self.repeated_events > 0 {
             parts.push(format!(
                 "{} received again and recorded only once.",
-                pluralize(self.repeated, "event")
+                pluralize(self.repeated_events, "event")
             ));
         }
         if self.gaps > 0 {

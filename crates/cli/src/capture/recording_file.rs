@@ -12,7 +12,7 @@ use crate::output::{describe_io_error, print_stderr, printable};
 pub(super) struct RecordingFile {
     name: String,
     sink: RecordingSink,
-    /// The total length of the complete lines.
+    /// The total length of the complete lines, in bytes.
     complete_len: u64,
     write_failed: bool,
     /// The path, if this process created the file.
@@ -30,7 +30,7 @@ enum RecordingSink {
 pub(super) struct WriteFailure {
     pub(super) reason: String,
     /// Whether the incomplete line was removed.
-    pub(super) truncated: bool,
+    pub(super) was_truncated: bool,
 }
 
 impl RecordingFile {
@@ -130,11 +130,11 @@ impl RecordingFile {
             return Ok(());
         };
         self.write_failed = true;
-        let truncated = match &self.sink {
+        let was_truncated = match &self.sink {
             RecordingSink::Disk(file) => file.set_len(self.complete_len).is_ok(),
             RecordingSink::Stdout(_) => false,
         };
-        Err(WriteFailure { reason: describe_io_error(&error), truncated })
+        Err(WriteFailure { reason: describe_io_error(&error), was_truncated })
     }
 }
 

@@ -38,8 +38,8 @@ impl DemoAgent {
         activity: &Arc<ActivityTracker>,
     ) -> Result<Self, Error> {
         let (language, details) = (request.language, request.details.clone());
-        let summary = phrases::session_started(request.scenario).localize(language, &details);
-        let mut builder = hub.session("").says_without_request(summary).language(language.as_str());
+        let summary = phrases::session_start_phrase(request.scenario).localize(language, &details);
+        let mut builder = hub.session("").says_instead_of_request(summary).language(language.as_str());
         if let Some(user) = user.filter(|user| !user.is_empty() && user.chars().count() <= 200) {
             builder = builder.person(user);
         }
@@ -63,7 +63,7 @@ impl DemoAgent {
             .await
     }
 
-    /// Asks for consent. Returns `None` if the person refuses, or if nobody can type an answer any more and the answer timeout
+    /// Asks for consent. Returns `None` if consent is not given, or if nobody can type an answer any more and the answer timeout
     /// has passed.
     pub(super) async fn ask(&self, action: Action) -> Result<Option<Granted>, Error> {
         let _open = self.activity.track_question();
@@ -76,7 +76,8 @@ impl DemoAgent {
         }
     }
 
-    /// Asks for a clarification. Returns `None` without an answer, as [`Self::ask`] does.
+    /// Asks for a clarification. Returns `None` if the answer is not text, or if nobody can type an answer any more and
+    /// the answer timeout has passed.
     pub(super) async fn clarify(&self, question: ClarificationRequest) -> Result<Option<String>, Error> {
         let _open = self.activity.track_question();
         tokio::select! {

@@ -23,7 +23,7 @@ use super::welcome::{self, AnswerMode};
 use super::{Assistant, DemoLimits, request, start_with_activity};
 use crate::ExitStatus;
 use crate::file::CommandError;
-use crate::hub_args::{build_runtime, listen_address_arg, shutdown_signal};
+use crate::hub_args::{build_runtime, parse_listen_address_arg, shutdown_signal};
 use crate::listen::{AutoAnswer, parse_language_tag, verbosity_parser};
 use crate::output::{describe_io_error, print_stdout};
 use crate::serve::manifest;
@@ -39,21 +39,21 @@ pub(crate) struct Arguments {
     /// How much to hear.
     #[arg(long, default_value = "normal", value_parser = verbosity_parser())]
     verbosity: Verbosity,
-    /// Languages to hear, in order of preference. The agent answers in the first one it knows. Example: --lang es,en
+    /// Languages to hear, in order of preference. The agent answers in the first one, if it knows that language. Example: --lang es,en
     #[arg(long = "lang", value_name = "TAG", value_delimiter = ',', value_parser = parse_language_tag)]
     languages: Vec<String>,
     /// Address where other listeners on this machine can connect; port 0 picks a free port.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", value_parser = listen_address_arg)]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", value_parser = parse_listen_address_arg)]
     listen: SocketAddr,
 }
 
-/// The answer timeout if nobody can answer.
+/// The answer timeout if nobody can type an answer any more, or with `--auto reject` and `--auto none`.
 const UNATTENDED_ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum length of an input line. Longer lines are skipped.
 const MAX_LINE_BYTES: u64 = 64 * 1024;
 /// Maximum number of queued input lines.
 const LINE_QUEUE_CAPACITY: usize = 16;
-/// Maximum time to tell listeners that the hub is shutting down.
+/// How long to wait until listeners have been told that the hub is shutting down.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
@@ -102,11 +102,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
         let listener = tokio::net::TcpListener::from_std(listener).map_err(listen_error)?;
         let activity = Arc::new(ActivityTracker::new(answer_timeout));
         let (hub_handle, assistant) = start_hub(listener, address, &activity)?;
-        let language = preferred.map(|language| language.as_str().to_owned());
+        let language_tag = preferred.map(|language| language.as_str().to_owned());
         let run = DemoRun {
             assistant,
             activity,
-            language,
+            language_tag,
             once: arguments.once.clone(),
             answer_mode,
             is_interactive,
@@ -115,7 +115,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
         hub_handle.announce_shutdown(SHUTDOWN_TIMEOUT).await;
         result
     });
-    // The thread that reads standard input may block forever.
+    // Does not wait for tasks that still run.
     runtime.shutdown_background();
     result?;
     print_stdout(&welcome::ended_text(language));
@@ -154,7 +154,7 @@ fn start_hub(
 struct DemoRun {
     assistant: Assistant,
     activity: Arc<ActivityTracker>,
-    language: Option<String>,
+    language_tag: Option<String>,
     once: Option<String>,
     answer_mode: AnswerMode,
     is_interactive: bool,
@@ -163,15 +163,15 @@ struct DemoRun {
 impl DemoRun {
     async fn run(self, settings: TerminalSettings) -> Result<(), String> {
         let (commands, command_receiver) = mpsc::channel(LINE_QUEUE_CAPACITY);
-        let (input_sender, input) = mpsc::channel(1);
-        let (requests, request_receiver) = mpsc::channel(1);
-        let (ready, is_ready) = oneshot::channel();
+        let (input_sender, input_receiver) = mpsc::channel(1);
+        let (request_sender, request_receiver) = mpsc::channel(1);
+        let (ready_sender, ready_receiver) = oneshot::channel();
         let hooks = TerminalHooks {
-            input: Some(input),
-            requests: Some(requests),
+            input: Some(input_receiver),
+            requests: Some(request_sender),
             is_known_request: Some(request::is_known_request),
             commands: Some(command_receiver),
-            ready: Some(ready),
+            ready: Some(ready_sender),
             synthesizer: None,
         };
         let is_auto_answered = self.answer_mode != AnswerMode::Person;
@@ -179,7 +179,7 @@ impl DemoRun {
         let mut listener = std::pin::pin!(terminal::run(settings, hooks, std::io::stdout()));
         let input_loop = async {
             let lines = read_stdin_lines(commands.clone());
-            let _ = is_ready.await;
+            let _ = ready_receiver.await;
             if let Some(text) = &self.once {
                 let session = self.start_session(text.clone(), &commands).await;
                 let _ = commands
@@ -273,13 +273,13 @@ impl DemoRun {
         }
     }
 
-    /// Requests a session. If none starts, prints the reason.
+    /// Requests a session. If none starts, announces the reason.
     async fn start_session(
         &self,
         text: String,
         commands: &mpsc::Sender<TerminalCommand>,
     ) -> Option<SessionId> {
-        let error = match self.assistant.start_session(text, None, self.language.clone()).await {
+        let error = match self.assistant.start_session(text, None, self.language_tag.clone()).await {
             Ok(session) => return SessionId::parse(&session).ok(),
             Err(error) => error,
         };

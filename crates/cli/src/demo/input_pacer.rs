@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::activity::Activity;
 
-/// How long to wait for the last announcements of an ended session to be printed.
+/// How long to wait until everything that a session sent has been announced.
 const ANNOUNCE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Forwards each input line after the previous lines have been handled.
@@ -74,7 +74,7 @@ impl InputPacer {
                 .send(TerminalCommand::NotifyAfterSession(session.clone(), sender))
                 .await
                 .ok()?;
-            // A session that is never announced must not block the others.
+            // After the timeout, the session is no longer tracked, so that it does not block the others.
             if matches!(tokio::time::timeout(ANNOUNCE_TIMEOUT, receiver).await, Ok(Ok(false))) {
                 self.sessions.push(session);
             }

@@ -71,11 +71,11 @@ impl Phrase {
 
 /// Declares a phrase: rows in English, Spanish and Yoruba, each terse, normal and detailed.
 macro_rules! phrase {
-    ($en:literal, $en_normal:literal, $en_detailed:literal;
-     $es:literal, $es_normal:literal, $es_detailed:literal;
-     $yo:literal, $yo_normal:literal, $yo_detailed:literal;) => {
+    ($en_terse:literal, $en_normal:literal, $en_detailed:literal;
+     $es_terse:literal, $es_normal:literal, $es_detailed:literal;
+     $yo_terse:literal, $yo_normal:literal, $yo_detailed:literal;) => {
         $crate::demo::language::Phrase {
-            terse: $crate::demo::language::translated($en, $es, $yo),
+            terse: $crate::demo::language::translated($en_terse, $es_terse, $yo_terse),
             normal: $crate::demo::language::translated($en_normal, $es_normal, $yo_normal),
             detailed: $crate::demo::language::translated($en_detailed, $es_detailed, $yo_detailed),
         }

@@ -1,4 +1,4 @@
-//! The demo agent: a scripted bank and household assistant that shows every event type.
+//! The demo agent: a scripted assistant that shows every event type.
 //!
 //! It is an ordinary agent, written with the `sayso` crate: it reports what it does, and asks before it acts. All its
 //! actions are fake, and its texts say so.
@@ -48,6 +48,7 @@ seal::defaults! {
     }
 }
 
+/// A handle to the running demo agent.
 #[derive(Clone)]
 pub(crate) struct Assistant(mpsc::Sender<AssistantRequest>);
 
@@ -110,7 +111,9 @@ fn start_with_activity(
                 let _running = activity.track_session();
                 let request = request::parse_request(&text, language.as_deref().and_then(Language::from_tag));
                 match DemoAgent::start(&hub, &request, user.as_deref(), &activity).await {
-                    Err(error) => drop(started.send(Err(format!("The assistant cannot start: {error}.")))),
+                    Err(error) => {
+                        drop(started.send(Err(format!("The assistant could not start a session: {error}."))));
+                    }
                     Ok(agent) => {
                         let _ = started.send(Ok(agent.session.id().to_owned()));
                         // A scenario ends early if the person stops the session or the hub fails; both are reported elsewhere.

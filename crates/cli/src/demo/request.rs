@@ -68,13 +68,13 @@ const SCENARIO_STEMS: [(DemoScenario, [&[&str]; 3]); 11] = [
     ),
 ];
 
-/// Words that exist only in Spanish among the three languages.
+/// Words that suggest Spanish.
 const SPANISH_WORDS: [&str; 21] = [
     "el", "los", "las", "un", "una", "es", "cual", "que", "en", "por", "favor", "para", "quiero", "como",
     "cuanto", "mis", "del", "al", "puede", "hace", "esta",
 ];
 
-/// Parses a request. Its language is the preferred language. Without a preference, it is the language that the words suggest.
+/// Parses a request. Without a preferred language, the language is the one that the text suggests, or English.
 pub(super) fn parse_request(text: &str, preferred: Option<Language>) -> ParsedRequest {
     let words = tokenize(text);
     let (scenario, scenario_language) = find_scenario(&words);
@@ -110,7 +110,7 @@ fn find_scenario(words: &[Word<'_>]) -> (DemoScenario, Option<Language>) {
     found.unwrap_or((DemoScenario::Unknown, None))
 }
 
-/// Detects the language by letters and words that only one of the languages has.
+/// Detects Yoruba by its letters, and Spanish by its letters, punctuation and common words.
 fn detect_language(text: &str, words: &[Word<'_>]) -> Option<Language> {
     if text.chars().any(|character| "ẹọṣẸỌṢ\u{323}".contains(character)) {
         return Some(Language::Yoruba);

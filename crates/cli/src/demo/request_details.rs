@@ -20,7 +20,7 @@ pub(super) struct RequestDetails {
 const MAX_NAME_CHARS: usize = 24;
 /// Maximum number of characters in a place.
 const MAX_PLACE_CHARS: usize = 60;
-/// Words after "to" that are not names.
+/// Words that are not names.
 const NON_NAME_WORDS: [&str; 22] = [
     "a", "an", "the", "my", "our", "his", "her", "me", "mi", "mis", "un", "una", "el", "la", "friend",
     "amigo", "amiga", "euro", "euros", "human", "person", "i",
@@ -77,7 +77,7 @@ fn parse_amount(text: &str) -> Option<(String, String)> {
     Some((if cents == "00" { euros.to_owned() } else { exact_amount.clone() }, exact_amount))
 }
 
-/// Returns the recipient: a word after "to", or else any capitalized word.
+/// Returns the recipient: one of the four words after "to", or else a capitalized word other than the first.
 fn parse_recipient(words: &[Word<'_>]) -> Option<String> {
     let preposition = words.iter().position(|word| ["to", "a", "para", "si"].contains(&word.folded.as_str()));
     let is_capitalized = |word: &&Word<'_>| word.original.starts_with(char::is_uppercase);

@@ -29,8 +29,8 @@ pub(super) async fn run_scenario(agent: DemoAgent, scenario: DemoScenario) -> Re
         DemoScenario::Failure => run_failure(agent).await,
         DemoScenario::Cancellation => run_cancellation(agent).await,
         DemoScenario::Unknown => {
-            write(&agent, &phrases::UNKNOWN).await?;
-            let summary = agent.localize_phrase(&phrases::NOT_UNDERSTOOD);
+            write(&agent, &phrases::UNKNOWN_REQUEST_ANSWER).await?;
+            let summary = agent.localize_phrase(&phrases::UNKNOWN_REQUEST_SUMMARY);
             agent.session.finish(summary).await
         }
     }
@@ -47,6 +47,7 @@ async fn answer(agent: DemoAgent, text: &TranslatedText) -> Result<(), Error> {
     agent.session.finish(summary).await
 }
 
+/// Sends an output, with a state change before and after it.
 async fn write(agent: &DemoAgent, text: &TranslatedText) -> Result<(), Error> {
     agent
         .session
@@ -86,10 +87,11 @@ async fn run_confirmed_action(agent: DemoAgent, confirmed: &ConfirmedAction) -> 
     let action = Action::new(confirmed.tool, agent.details.fill_template(confirmed.arguments))
         .says(agent.localize_text(&confirmed.action))
         .consequence(agent.localize_text(&confirmed.consequence))
-        .summary(agent.localize_phrase(&confirmed.ask))
+        .summary(agent.localize_phrase(&confirmed.question))
         .invocation_summary(agent.localize_phrase(&confirmed.tool_invoked))
         .risk(confirmed.risk);
-    let action = if confirmed.irreversible { action.irreversible() } else { action.reversible_with_effort() };
+    let action =
+        if confirmed.is_irreversible { action.irreversible() } else { action.reversible_with_effort() };
     let Some(granted) = agent.ask(action).await? else {
         return answer(agent, &confirmed.refused_answer).await;
     };

@@ -9,7 +9,7 @@ pub(super) struct Word<'t> {
 /// Maximum number of bytes of a request that are examined.
 const MAX_REQUEST_BYTES: usize = 2_000;
 
-/// Returns the words at the start of a text.
+/// Returns the words in the first [`MAX_REQUEST_BYTES`] of a text.
 pub(super) fn tokenize(text: &str) -> Vec<Word<'_>> {
     let text = text.get(..text.floor_char_boundary(MAX_REQUEST_BYTES)).unwrap_or_default();
     text.split(|character: char| !character.is_alphanumeric() && !is_mark(character))

@@ -62,7 +62,7 @@ pub(super) enum AnswerMode {
     LetExpire,
 }
 
-/// Returns the introduction and how to answer. With `--once`, the possible requests are omitted.
+/// Returns the introduction: the possible requests (not with `--once`), how questions are answered, and the address.
 pub(super) fn welcome_text(
     language: Language,
     answer_mode: AnswerMode,

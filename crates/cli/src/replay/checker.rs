@@ -13,7 +13,7 @@ use crate::validate::item_reader::{MAX_ITEM_BYTES, RecordingItem};
 pub(super) struct ReplayChecker {
     validator: Validator,
     findings: Findings,
-    recording: RecordingChecker<RandomState>,
+    recording_checker: RecordingChecker<RandomState>,
     pub(super) events: u64,
     items: u64,
 }
@@ -23,7 +23,7 @@ impl ReplayChecker {
         Self {
             validator: Validator::new(),
             findings: Findings::new(ValidationMode::Strict),
-            recording: RecordingChecker::new(
+            recording_checker: RecordingChecker::new(
                 SequenceMode::Auto,
                 RecordingLimits::default(),
                 RandomState::new(),
@@ -33,7 +33,7 @@ impl ReplayChecker {
         }
     }
 
-    /// Checks an item alone and in sequence. Returns what it is, and the findings.
+    /// Checks an item by itself and in the sequence. Returns what it is, and the findings.
     pub(super) fn check_item<'d>(
         &mut self,
         item: &'d RecordingItem,
@@ -45,12 +45,12 @@ impl ReplayChecker {
         match &checked {
             CheckedDocument::Event(event) => {
                 self.events += 1;
-                self.recording.check_event(&event.borrow(), position, &mut self.findings);
+                self.recording_checker.check_event(&event.borrow(), position, &mut self.findings);
             }
             CheckedDocument::Message(message) => {
-                self.recording.check_message(message, position, &mut self.findings);
+                self.recording_checker.check_message(message, position, &mut self.findings);
             }
-            CheckedDocument::InvalidReply(token) => self.recording.note_invalid_reply(token),
+            CheckedDocument::InvalidReply(token) => self.recording_checker.note_invalid_reply(token),
             CheckedDocument::EventWithoutSession(_) => self.events += 1,
             _ => {}
         }
@@ -73,8 +73,12 @@ impl ReplayChecker {
             Validator::report_empty_input(&mut self.findings);
             return (self.findings.take().into_iter().map(|finding| (1, finding)).collect(), 0);
         }
-        let unfinished =
-            self.recording.finish().into_iter().map(|(position, finding)| (position.line, finding)).collect();
-        (unfinished, self.recording.session_count())
+        let unfinished = self
+            .recording_checker
+            .finish()
+            .into_iter()
+            .map(|(position, finding)| (position.line, finding))
+            .collect();
+        (unfinished, self.recording_checker.session_count())
     }
 }

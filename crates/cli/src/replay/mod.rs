@@ -101,25 +101,25 @@ fn narrate_recording(arguments: &Arguments) -> Result<ExitStatus, String> {
 fn trace_and_draw(arguments: &Arguments) -> Result<ExitStatus, String> {
     let name = display_name(&arguments.file);
     let mut items = ItemReader::new(open(&arguments.file)?);
-    let io_error = |error: io::Error| format!("cannot read {name}: {}", describe_io_error(&error));
+    let read_error = |error: io::Error| format!("cannot read {name}: {}", describe_io_error(&error));
     let print_error = |error: io::Error| format!("cannot print the trace: {}", describe_io_error(&error));
     let (mut checker, mut timeline, mut tape) =
         (ReplayChecker::new(), TimelineBuilder::default(), Tape::default());
     let mut out = BufWriter::new(io::stdout().lock());
     let mut diagram = arguments.svg.is_some().then(RecordingDiagram::default);
     let (mut errors, mut warnings, mut is_tracing) = (0_u64, 0_u64, arguments.visualize);
-    let mut count = |violations: &[RuleViolation]| {
+    let mut count_violations = |violations: &[RuleViolation]| {
         let error_count = violations.iter().filter(|violation| violation.is_error).count() as u64;
         errors += error_count;
         warnings += violations.len() as u64 - error_count;
     };
-    while let Some(item) = items.next().map_err(io_error)? {
+    while let Some(item) = items.next().map_err(read_error)? {
         let (checked, findings) = checker.check_item(&item, &mut tape);
         let entry = timeline.add_item(item.line, &checked, &findings);
-        count(&entry.violations);
+        count_violations(&entry.violations);
         if is_tracing {
             is_tracing =
-                trace::write_or_closed(&mut out, &trace::format_entry(&entry)).map_err(print_error)?;
+                trace::write_unless_closed(&mut out, &trace::format_entry(&entry)).map_err(print_error)?;
         }
         if let Some(diagram) = &mut diagram {
             diagram.add(&entry);
@@ -130,15 +130,15 @@ fn trace_and_draw(arguments: &Arguments) -> Result<ExitStatus, String> {
     let unfinished: Vec<_> =
         unfinished.iter().map(|(line, finding)| (*line, RuleViolation::from_finding(finding))).collect();
     for (line, violation) in &unfinished {
-        count(std::slice::from_ref(violation));
+        count_violations(std::slice::from_ref(violation));
         if is_tracing {
-            is_tracing = trace::write_or_closed(&mut out, &trace::format_unfinished(*line, violation))
+            is_tracing = trace::write_unless_closed(&mut out, &trace::format_unfinished(*line, violation))
                 .map_err(print_error)?;
         }
     }
     if is_tracing {
         let text = format!("{events} events, {sessions} sessions: {errors} errors, {warnings} warnings\n");
-        trace::write_or_closed(&mut out, &text).map_err(print_error)?;
+        trace::write_unless_closed(&mut out, &text).map_err(print_error)?;
         match out.flush() {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(print_error(error)),
             _ => {}

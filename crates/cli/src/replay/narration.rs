@@ -1,4 +1,4 @@
-//! Narrates a recording in the terminal: prints the announcements that a listener would have heard, with the original timing.
+//! Narrates a recording in the terminal: prints the announcements that a listener would have heard, at the chosen speed.
 
 use std::io::{self, Read, Write};
 
@@ -22,8 +22,9 @@ pub(super) struct NarrationSummary {
 /// Maximum number of unreadable lines that are listed.
 const MAX_LISTED_LINES: usize = 10;
 
-/// How long after the last event delayed announcements (lasting state changes) are still printed, in milliseconds. Reminders
-/// of open questions would come later. They are omitted, because the recording does not show whether the questions were answered.
+/// How long delayed announcements, such as that of a lasting state, are still printed after the last event, in milliseconds.
+/// Questions whose deadline is later are not announced as expired, because the recording may not show whether they were
+/// answered.
 const TRAILING_WINDOW_MS: i64 = 30_000;
 
 /// Narrates a recording. At any speed, the subscriber's clock shows the time in the recording.
@@ -58,7 +59,7 @@ pub(super) fn narrate(
         }
         let now = narrator.now.unwrap_or_default();
         narrator.subscriber.receive(doc.source(), now);
-        narrator.drain(now)?;
+        narrator.print_pending(now)?;
         if narrator.summary.is_output_closed {
             return Ok(narrator.summary);
         }
@@ -90,14 +91,14 @@ impl<W: Write> RecordingNarrator<'_, W> {
         Ok(())
     }
 
-    /// Prints delayed announcements, each when it is due.
-    fn run_timers_until(&mut self, at: UnixMillis) -> io::Result<()> {
-        while let Some(due) = self.subscriber.next_deadline().filter(|due| *due <= at) {
+    /// Prints the delayed announcements that are due by `end`, each at its time.
+    fn run_timers_until(&mut self, end: UnixMillis) -> io::Result<()> {
+        while let Some(due) = self.subscriber.next_deadline().filter(|due| *due <= end) {
             let before = self.now.unwrap_or(due);
             let due = due.max(before);
             self.now = Some(due);
             self.clock.wait_until(due);
-            if !self.drain(due)? && self.subscriber.next_deadline().is_some_and(|next| next <= due) {
+            if !self.print_pending(due)? && self.subscriber.next_deadline().is_some_and(|next| next <= due) {
                 return Ok(());
             }
         }
@@ -105,13 +106,13 @@ impl<W: Write> RecordingNarrator<'_, W> {
     }
 
     /// Prints the pending announcements. Returns whether there were any.
-    fn drain(&mut self, now: UnixMillis) -> io::Result<bool> {
-        let mut any = false;
+    fn print_pending(&mut self, now: UnixMillis) -> io::Result<bool> {
+        let mut printed_any = false;
         while let Some(announcement) = self.subscriber.next_announcement(now) {
-            any = true;
+            printed_any = true;
             print_announcement(self.out, &announcement, &mut self.summary.is_output_closed)?;
         }
-        Ok(any)
+        Ok(printed_any)
     }
 }
 

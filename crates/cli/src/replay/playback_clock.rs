@@ -28,7 +28,7 @@ impl Speed {
     pub(super) fn scale_pause(self, millis: i64) -> Duration {
         match self {
             Self::Max => Duration::ZERO,
-            #[allow(clippy::cast_precision_loss, reason = "the difference is inaudible")]
+            #[allow(clippy::cast_precision_loss, reason = "the rounding error is too small to notice")]
             Self::Factor(factor) => {
                 Duration::try_from_secs_f64(millis.max(0) as f64 / 1000.0 / factor).unwrap_or(Duration::MAX)
             }
@@ -48,7 +48,7 @@ impl PlaybackClock {
         Self { speed, started_at: None }
     }
 
-    /// Waits until playback reaches that time in the recording. Returns immediately if that time has passed.
+    /// Waits until playback reaches the time `at` in the recording. Returns immediately if it has passed.
     pub(super) fn wait_until(&mut self, at: UnixMillis) {
         let (started, first) = *self.started_at.get_or_insert_with(|| (Instant::now(), at));
         let pause = self.speed.scale_pause(at.millis_since(first));

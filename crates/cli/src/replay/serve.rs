@@ -60,7 +60,7 @@ pub(super) fn run(path: &Path, address: &str, speed: Speed) -> Result<(), String
 fn count_events(path: &Path) -> Result<u64, String> {
     let name = super::display_name(path);
     let mut items = ItemReader::new(super::open(path)?);
-    let (mut events, mut others) = (0_u64, 0_u64);
+    let (mut events, mut skipped_items) = (0_u64, 0_u64);
     while let Some(item) =
         items.next().map_err(|error| format!("cannot read {name}: {}", describe_io_error(&error)))?
     {
@@ -68,14 +68,16 @@ fn count_events(path: &Path) -> Result<u64, String> {
         match text {
             Some(text) if Event::parse(&text).is_some() => events += 1,
             Some(text) if aaep::message::Message::parse(&text).is_some() => {}
-            _ => others += 1,
+            _ => skipped_items += 1,
         }
     }
     if events == 0 {
         return Err(format!("{name} contains no events"));
     }
-    if others > 0 {
-        print_stderr(&format!("{others} lines of {name} are neither events nor messages and are skipped."));
+    if skipped_items > 0 {
+        print_stderr(&format!(
+            "{skipped_items} lines of {name} are neither events nor messages and are skipped."
+        ));
     }
     Ok(events)
 }

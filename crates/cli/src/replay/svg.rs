@@ -20,7 +20,7 @@ const WIDTH: i32 = 1240;
 const HEADING_HEIGHT: i32 = 76;
 const FIRST_NOTE_Y: i32 = 64;
 
-/// A diagram of a recording, under construction.
+/// Builds the diagram of a recording.
 #[derive(Default)]
 pub(super) struct RecordingDiagram {
     /// The sessions in order of appearance, and one entry for items without a session.
@@ -65,7 +65,7 @@ impl RecordingDiagram {
             self.sessions.push((name.to_owned(), SessionDiagram::default()));
         }
         if let Some((_, diagram)) =
-            self.session_index.get(&entry.session).and_then(|at| self.sessions.get_mut(*at))
+            self.session_index.get(&entry.session).and_then(|index| self.sessions.get_mut(*index))
         {
             diagram.add(entry);
         }
@@ -79,13 +79,13 @@ impl RecordingDiagram {
         let notes = self.notes(unfinished);
         let mut body = String::new();
         let mut y = FIRST_NOTE_Y + 20 * i32::try_from(notes.len()).unwrap_or(0);
-        for (note, at) in notes.iter().zip(0..) {
-            let class = if note.1 { "bad" } else { "soft" };
+        for ((text, is_error), index) in notes.iter().zip(0..) {
+            let class = if *is_error { "bad" } else { "soft" };
             let _ = writeln!(
                 body,
                 r#"<text class="{class}" x="24" y="{}">{}</text>"#,
-                FIRST_NOTE_Y + 20 * at,
-                escape_xml(&crate::svg_text::truncate(&note.0, 170))
+                FIRST_NOTE_Y + 20 * index,
+                escape_xml(&crate::svg_text::truncate(text, 170))
             );
         }
         for (name, diagram) in &self.sessions {

@@ -24,7 +24,7 @@ pub(super) struct TimelineEntry {
     /// The name of the tool call, output or question that begins, continues or ends.
     pub(super) key: String,
     pub(super) text: String,
-    /// The outcome of a question that this entry reports.
+    /// A sentence about the outcome of a question, if this entry reports one.
     pub(super) outcome: Option<String>,
     /// The question that this entry resolves.
     pub(super) resolved_question: Option<String>,
@@ -245,8 +245,8 @@ impl TimelineBuilder {
                 format!("The person stops the session {}.", short_name(stop.session_id.as_str())),
             ),
             Message::SubscriptionClose(close) => {
-                let why = close.reason_code.as_deref().unwrap_or("no reason given");
-                (TimelineLane::Listener, None, format!("The subscription ends: {}.", short_name(why)))
+                let reason = close.reason_code.as_deref().unwrap_or("no reason given");
+                (TimelineLane::Listener, None, format!("The subscription ends: {}.", short_name(reason)))
             }
             other => (TimelineLane::Listener, None, format!("A {} message.", other.message_type().as_str())),
         };
@@ -372,9 +372,9 @@ fn to_sentence(text: &str) -> String {
 }
 
 /// Formats the time since the start of the recording.
-pub(super) fn format_offset(at: Option<i64>) -> String {
-    let Some(at) = at else { return "no timestamp".to_owned() };
-    let (sign, millis) = (if at < 0 { "-" } else { "" }, at.unsigned_abs());
+pub(super) fn format_offset(offset_ms: Option<i64>) -> String {
+    let Some(offset_ms) = offset_ms else { return "no timestamp".to_owned() };
+    let (sign, millis) = (if offset_ms < 0 { "-" } else { "" }, offset_ms.unsigned_abs());
     let (seconds, millis) = (millis / 1000, millis % 1000);
     format!("{sign}{}:{:02}:{:02}.{millis:03}", seconds / 3600, seconds / 60 % 60, seconds % 60)
 }

@@ -27,7 +27,7 @@ pub(super) fn format_unfinished(line: u64, violation: &RuleViolation) -> String 
 }
 
 /// Writes the text. Returns false if the reader has closed the pipe, which is not an error.
-pub(super) fn write_or_closed(out: &mut impl Write, text: &str) -> std::io::Result<bool> {
+pub(super) fn write_unless_closed(out: &mut impl Write, text: &str) -> std::io::Result<bool> {
     match out.write_all(text.as_bytes()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
         written => written.map(|()| true),

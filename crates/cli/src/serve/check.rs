@@ -1,4 +1,4 @@
-//! The checks before a hub starts, and `sayso serve --check`, which reports all of them without starting.
+//! The checks before a hub starts, and `sayso serve --check`, which reports their results without starting.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use super::descriptors;
 use crate::ExitStatus;
 use crate::output::{describe_io_error, print_stderr, print_stdout};
 
-/// Reports every problem of the configuration. Creates nothing.
+/// Reports the problems of the configuration. Creates nothing.
 pub(super) fn run(loaded: &LoadedConfig) -> ExitStatus {
     let config = &loaded.config;
     let mut problems = loaded.contradictions();
@@ -20,7 +20,8 @@ pub(super) fn run(loaded: &LoadedConfig) -> ExitStatus {
     if !config.memory {
         problems.extend(data_folder_problem(&config.data));
     }
-    problems.extend(descriptors::shortage(config));
+    problems.extend(super::parse_trusted_proxies(config).err());
+    problems.extend(descriptors::describe_shortage(config));
     for problem in &problems {
         print_stderr(&format!("sayso: {problem}"));
     }
@@ -31,7 +32,7 @@ pub(super) fn run(loaded: &LoadedConfig) -> ExitStatus {
     }
 }
 
-/// Returns why a hub with this configuration would be open to callers that it must not serve.
+/// Returns a message for each setting that would expose the hub or its tokens to other machines.
 pub(super) fn exposure_problems(config: &Config) -> Vec<String> {
     let is_public = !config.listen.ip().is_loopback();
     let is_reachable = is_public || config.behind_proxy;

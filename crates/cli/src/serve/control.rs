@@ -1,8 +1,8 @@
-//! The control socket in the data folder, through which `sayso backup` asks the hub to keep the journal's file unchanged.
+//! The control socket in the data folder, through which `sayso backup` asks the hub to keep the journal file unchanged.
 //!
-//! Only the user who runs the hub can connect. A connection is a short dialogue of lines:
+//! Only the user who runs the hub can connect. The client and the hub exchange lines:
 //!
-//! 1. The client sends `pause`. The hub moves everything into the journal's file and answers `paused`.
+//! 1. The client sends `pause`. The hub moves everything into the journal file and answers `paused`.
 //! 2. The client copies the file, then sends `resume`. If the file has stayed unchanged, the hub answers `resumed`.
 //!
 //! Any other answer is an error message. The pause also ends if the client disconnects or takes too long. Connections
@@ -57,14 +57,14 @@ pub(super) async fn serve(socket: &UnixSocket, hub: &HubHandle, time_limit: Dura
 /// Serves one client. Always ends the pause that it started.
 async fn serve_backup(stream: UnixStream, hub: &HubHandle, time_limit: Duration) {
     let mut stream = BufReader::new(stream);
-    let end = tokio::time::Instant::now() + time_limit;
-    if !receives(&mut stream, PAUSE, end).await {
+    let deadline = tokio::time::Instant::now() + time_limit;
+    if !expect_line(&mut stream, PAUSE, deadline).await {
         return;
     }
     let paused = run_command(hub, HubCommand::PauseCheckpoints).await;
     let is_paused = paused.is_ok();
     send(&mut stream, paused.map(|()| PAUSED)).await;
-    let is_complete = is_paused && receives(&mut stream, RESUME, end).await;
+    let is_complete = is_paused && expect_line(&mut stream, RESUME, deadline).await;
     let resumed = run_command(hub, HubCommand::ResumeCheckpoints).await;
     if is_complete {
         send(&mut stream, resumed.map(|()| RESUMED)).await;
@@ -72,7 +72,7 @@ async fn serve_backup(stream: UnixStream, hub: &HubHandle, time_limit: Duration)
 }
 
 async fn run_command(hub: &HubHandle, command: HubCommand) -> Result<(), String> {
-    match hub.ask(Principal::unauthenticated(), command).await {
+    match hub.ask(Principal::local(), command).await {
         HubReply::Done => Ok(()),
         HubReply::Unavailable(reason) => Err(reason.to_string()),
         _ => Err("the hub refused the command".to_owned()),
@@ -80,17 +80,21 @@ async fn run_command(hub: &HubHandle, command: HubCommand) -> Result<(), String>
 }
 
 /// Returns whether the next line is `expected` and arrives in time.
-async fn receives(stream: &mut BufReader<UnixStream>, expected: &str, end: tokio::time::Instant) -> bool {
+async fn expect_line(
+    stream: &mut BufReader<UnixStream>,
+    expected: &str,
+    deadline: tokio::time::Instant,
+) -> bool {
     let mut line = String::new();
     let mut limited = stream.take(MAX_LINE_BYTES);
-    let received = tokio::time::timeout_at(end, limited.read_line(&mut line)).await;
+    let received = tokio::time::timeout_at(deadline, limited.read_line(&mut line)).await;
     matches!(received, Ok(Ok(_))) && line.strip_suffix('\n') == Some(expected)
 }
 
 async fn send(stream: &mut BufReader<UnixStream>, outcome: Result<&str, String>) {
     let line = match outcome {
         Ok(line) => format!("{line}\n"),
-        Err(why) => format!("{why}\n"),
+        Err(reason) => format!("{reason}\n"),
     };
     // If the client is gone, the pause ends anyway.
     let _ = stream.write_all(line.as_bytes()).await;

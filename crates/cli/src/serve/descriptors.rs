@@ -10,14 +10,14 @@ const RESERVED_DESCRIPTORS: u64 = 64;
 /// Raises the soft limit to the hard limit. Returns how many connections the limit permits.
 pub(super) fn raise_limit() -> usize {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    let raised = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).is_ok();
-    let limit = if raised { maximum } else { current };
+    let is_raised = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).is_ok();
+    let limit = if is_raised { maximum } else { current };
     let connections = limit.map_or(u64::MAX, |limit| limit.saturating_sub(RESERVED_DESCRIPTORS).max(1));
     usize::try_from(connections).unwrap_or(usize::MAX)
 }
 
-/// Describes by how much the hard limit is too low for the configured number of connections.
-pub(super) fn shortage(config: &Config) -> Option<String> {
+/// Returns a message if the hard limit is too low for the configured number of connections.
+pub(super) fn describe_shortage(config: &Config) -> Option<String> {
     let maximum = getrlimit(Resource::Nofile).maximum?;
     let needed = (config.wire.connections as u64).saturating_add(RESERVED_DESCRIPTORS);
     (maximum < needed).then(|| {

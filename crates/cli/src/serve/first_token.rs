@@ -28,12 +28,12 @@ pub(super) fn create(data: &Path, token_file: &Path) -> Result<(), String> {
     let path = data.join(FILE_NAME);
     // A file that is left from an earlier token file contains a token that no longer works.
     let _ = std::fs::remove_file(&path);
-    write(&path, &token).inspect_err(|_| {
-        // Without its token nobody could use the token file, so the next start creates both again.
+    write_token(&path, &token).inspect_err(|_| {
+        // Nobody would know the token, so the token file is removed too. The next start creates both files again.
         let _ = std::fs::remove_file(token_file);
     })?;
     print_stderr(&format!(
-        "create more with: sayso token new --tokens {} --role listener --name NAME",
+        "create more tokens with: sayso token new --tokens {} --role listener --name NAME",
         token_file.display()
     ));
     Ok(())
@@ -46,7 +46,7 @@ pub(super) fn create_temporary() -> Result<(Tokens, TemporaryTokenFile), String>
     let mut suffix = [0; 9];
     SystemRandom.fill(&mut suffix);
     let path = std::env::temp_dir().join(format!("sayso-{FILE_NAME}-{}", base64url::encode(&suffix)));
-    write(&path, &token)?;
+    write_token(&path, &token)?;
     Ok((tokens, TemporaryTokenFile(path)))
 }
 
@@ -55,7 +55,7 @@ fn admin_token() -> NewToken {
 }
 
 /// Writes a token to a new private file and prints the path.
-fn write(path: &Path, token: &str) -> Result<(), String> {
+fn write_token(path: &Path, token: &str) -> Result<(), String> {
     let created = private_file::open_options().write(true).create_new(true).open(path);
     created
         .and_then(|mut file| file.write_all(format!("{token}\n").as_bytes()).and_then(|()| file.sync_all()))

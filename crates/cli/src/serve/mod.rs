@@ -44,7 +44,7 @@ pub(crate) struct Arguments {
     /// Print the effective configuration as TOML, with the source of each value, and exit.
     #[arg(long)]
     print_config: bool,
-    /// Report every problem of the configuration without starting, and exit: 0 if there is none, otherwise 2.
+    /// Check the configuration, report its problems, and exit: with 0 if there are none, otherwise with 2.
     #[arg(long)]
     check: bool,
     /// Print the flags of all limits, and exit.
@@ -67,7 +67,7 @@ pub(crate) const JOURNAL_FILE_NAME: &str = "journal.sqlite";
 /// The value of `--unix` that stands for the default socket path, where listeners look.
 const DEFAULT_SOCKET_KEYWORD: &str = "usual";
 
-/// Maximum time to tell listeners that the hub is shutting down.
+/// How long to wait until listeners have been told that the hub is shutting down.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
@@ -101,7 +101,8 @@ fn serve(config: &Config, log_args: &LogArgs) -> Result<(), String> {
     let scheme = if tls.is_some() { "https" } else { "http" };
     let permitted_connections = descriptors::raise_limit();
     let runtime = build_runtime(config.threads)?;
-    // Nothing is created before the addresses are bound, so a second hub by mistake leaves no trace.
+    // The addresses are bound before anything is written to the data folder, so that a second hub, started by mistake, changes
+    // nothing there.
     let (listener, unix_socket) = runtime.block_on(async {
         let listener = tokio::net::TcpListener::bind(config.listen).await;
         let listener = listener.map_err(|error| listen_error(config.listen, &error))?;
@@ -109,7 +110,7 @@ fn serve(config: &Config, log_args: &LogArgs) -> Result<(), String> {
     })?;
     let (auth_policy, tokens, _temporary_token_file) = load_auth_policy(config)?;
     let warnings = [
-        descriptors::shortage(config),
+        descriptors::describe_shortage(config),
         (!config.memory).then(|| check::data_folder_problem(&config.data)).flatten(),
     ];
     for warning in warnings.into_iter().flatten() {
@@ -275,7 +276,7 @@ fn load_tls(config: &Config) -> Result<Option<Tls>, String> {
     files.map(|(certificate, key)| Tls::load(certificate, key)).transpose().map_err(|error| error.to_string())
 }
 
-/// Parses the networks of the trusted proxies. A single address is a network of its own.
+/// Parses the networks of the trusted proxies. A single address counts as a network.
 fn parse_trusted_proxies(config: &Config) -> Result<Vec<IpNet>, String> {
     let parse = |text: &String| {
         let address =
@@ -295,7 +296,7 @@ fn open_browser_sessions(config: &Config) -> Result<BrowserSessions, String> {
     BrowserSessions::load_or_create(&config.data, &mut SystemRandom).map_err(|error| error.to_string())
 }
 
-/// Returns the URL of the manifest, or `None` if the hub's own address is unknown (it listens on all interfaces).
+/// Returns the URL of the manifest, or `None` if the hub listens on all interfaces and no host name is configured.
 fn manifest_uri(config: &Config, address: SocketAddr) -> Option<String> {
     let scheme = if config.tls_cert.is_some() || config.behind_proxy { "https" } else { "http" };
     let own_address = (!address.ip().is_unspecified()).then(|| address.to_string());

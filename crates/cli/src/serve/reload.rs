@@ -1,5 +1,5 @@
 //! Reloading on SIGHUP: the token file, and the TLS certificate with its key. If a file is unreadable or invalid, the old
-//! values stay in force. If the system could not read it, for example for lack of descriptors, the hub tries again.
+//! values stay in force. If the cause is temporary, such as a lack of file descriptors, the hub tries again.
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ pub(super) struct Reloader {
     tls_status: ReloadStatus,
 }
 
-/// Time between two attempts to read a file that the system could not read.
+/// Time between two attempts to read a file after a temporary error.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Reloader {
@@ -127,19 +127,19 @@ enum ReloadStatus {
     Current,
     /// The file is invalid. The next SIGHUP reads it again.
     Failed,
-    /// The system could not read the file. The hub tries again until it succeeds.
+    /// A temporary error occurred. The hub reads the file again until this succeeds.
     Retrying,
 }
 
 /// Why a file was not reloaded.
 struct ReloadError {
     reason: String,
-    /// Whether the system was short of something, such as descriptors, and the file itself may be valid.
+    /// Whether the cause is temporary, such as a lack of file descriptors. The file itself may be valid.
     is_transient: bool,
 }
 
 impl ReloadError {
-    /// Logs the error. Repeated errors of retries are only counted.
+    /// Logs the error. If a retry fails because of a temporary error, this is not logged again.
     fn report(&self, what: &'static str, is_retry: bool) -> ReloadStatus {
         let (consequence, status) = if self.is_transient {
             ("the previous version stays in force; the hub tries again every second", ReloadStatus::Retrying)
@@ -162,7 +162,7 @@ async fn read_blocking<T: Send + 'static, E: std::error::Error + Send + 'static>
     result.map_err(|error| ReloadError { is_transient: is_transient(&error), reason: error.to_string() })
 }
 
-/// Returns whether an error was caused by a lack of descriptors or memory, or by the disk.
+/// Returns whether the cause of an error is temporary: a lack of file descriptors or memory, or an I/O error.
 fn is_transient(error: &(dyn std::error::Error + 'static)) -> bool {
     let mut causes = std::iter::successors(Some(error), |error| error.source());
     let system_error = causes.find_map(|cause| cause.downcast_ref::<std::io::Error>()?.raw_os_error());

@@ -13,7 +13,7 @@ const HTTP_HEAD_PREFIX: &[u8] = b"HTTP/";
 const READ_BLOCK_BYTES: usize = 64 * 1024;
 
 /// An input adapter. If the input starts like an event stream, it returns only the stream's data. Other input is returned
-/// unchanged. An HTTP head is replaced by its line ends.
+/// unchanged. In both cases, an HTTP head is replaced by its line ends.
 pub(super) struct EventStreamUnwrapper<R> {
     input: R,
     kind: InputKind,
@@ -25,15 +25,15 @@ pub(super) struct EventStreamUnwrapper<R> {
 enum InputKind {
     /// Not enough input has been read to decide.
     Unknown,
-    /// The input is passed through unchanged.
-    Unchanged,
+    /// The input is not an event stream.
+    NotStream,
     Stream(LinePosition),
 }
 
 /// The position of the next byte in a line of a stream.
 #[derive(Clone, Copy)]
 enum LinePosition {
-    /// At the start of a line, of which this many bytes match `data:`. After all of `data:`, an optional space may follow.
+    /// Near the start of a line, after this many bytes that match `data:`. After the whole `data:`, one space may follow.
     Field(usize),
     Data,
     Other,
@@ -57,17 +57,17 @@ impl<R: Read> EventStreamUnwrapper<R> {
             let body = find_body_start(&self.buffer);
             self.kind = match body.and_then(|at| is_stream(self.buffer.get(at..).unwrap_or_default())) {
                 Some(true) => InputKind::Stream(LinePosition::Field(0)),
-                Some(false) => InputKind::Unchanged,
-                None if read == 0 => InputKind::Unchanged,
+                Some(false) => InputKind::NotStream,
+                None if read == 0 => InputKind::NotStream,
                 // Leading empty lines are buffered only up to this limit.
-                None if self.buffer.len() > READ_BLOCK_BYTES => InputKind::Unchanged,
+                None if self.buffer.len() > READ_BLOCK_BYTES => InputKind::NotStream,
                 None => InputKind::Unknown,
             };
         }
         if let InputKind::Stream(line) = &mut self.kind {
-            let mark = if self.buffer.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
-            let mut data = self.buffer.get(..mark).unwrap_or_default().to_vec();
-            extract_data(line, self.buffer.get(mark..).unwrap_or_default(), &mut data);
+            let mark_len = if self.buffer.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+            let mut data = self.buffer.get(..mark_len).unwrap_or_default().to_vec();
+            extract_data(line, self.buffer.get(mark_len..).unwrap_or_default(), &mut data);
             self.buffer = data;
         } else if let Some(at @ 1..) = find_body_start(&self.buffer) {
             let head: Vec<u8> = self.buffer.drain(..at).collect();
@@ -108,13 +108,13 @@ impl<R: Read> Read for EventStreamUnwrapper<R> {
 /// Returns where the body starts, which is after all HTTP heads, or at 0 if there are none. Returns `None` if more input is
 /// needed.
 fn find_body_start(seen: &[u8]) -> Option<usize> {
-    let mark = if seen.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
-    let mut at = mark;
+    let mark_len = if seen.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+    let mut at = mark_len;
     loop {
         let rest = seen.get(at..)?;
         if !rest.starts_with(HTTP_HEAD_PREFIX) {
             let is_undecided = !rest.is_empty() && HTTP_HEAD_PREFIX.starts_with(rest);
-            return (!is_undecided).then_some(if at == mark { 0 } else { at });
+            return (!is_undecided).then_some(if at == mark_len { 0 } else { at });
         }
         let end = |stop: &[u8]| {
             rest.windows(stop.len()).position(|chunk| chunk == stop).map(|start| start + stop.len())
@@ -218,7 +218,7 @@ mod tests {
     fn the_http_head_of_a_response_is_removed() {
         let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\ndate: now\r\n\r\n";
         let line_ends = "\n\n\n\n";
-        for (text, data, stream) in [
+        for (text, data, is_stream) in [
             (format!("{head}id: 1\ndata: {{}}\n\n"), format!("{line_ends}\n{{}}\n\n"), true),
             (format!("HTTP/1.1 100 Continue\r\n\r\n{head}data: 1\n"), format!("\n\n{line_ends}1\n"), true),
             ("HTTP/2 200 \n\n: a\ndata: 1\n".to_owned(), "\n\n\n1\n".to_owned(), true),
@@ -230,7 +230,7 @@ mod tests {
             ("HTT".to_owned(), "HTT".to_owned(), false),
         ] {
             for step in [1, 2, 3, 1000] {
-                assert_eq!(read(&text, step), (data.clone(), stream), "{text:?} {step}");
+                assert_eq!(read(&text, step), (data.clone(), is_stream), "{text:?} {step}");
             }
         }
     }

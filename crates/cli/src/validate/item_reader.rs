@@ -1,4 +1,5 @@
-//! Reads the items of a recording one by one, for `sayso replay`. The items are the same as those of `sayso validate`.
+//! Reads the items of a recording one by one, for `sayso replay` and `sayso capture`. The items are the same
+//! as those of `sayso validate`.
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
@@ -19,12 +20,13 @@ pub(crate) struct RecordingItem {
 pub(crate) struct ItemReader<R> {
     splitter: Splitter<R>,
     pending: VecDeque<RecordingItem>,
-    lines: u64,
+    /// Number of lines in the earlier blocks.
+    lines_before: u64,
 }
 
 impl<R: Read> ItemReader<R> {
     pub(crate) fn new(input: R) -> Self {
-        Self { splitter: Splitter::new(input, MAX_ITEM_BYTES), pending: VecDeque::new(), lines: 0 }
+        Self { splitter: Splitter::new(input, MAX_ITEM_BYTES), pending: VecDeque::new(), lines_before: 0 }
     }
 
     /// Returns the next item; `None` at the end.
@@ -48,7 +50,7 @@ impl<R: Read> ItemReader<R> {
                         } else {
                             Ok(line.to_vec())
                         };
-                        self.pending.push_back(RecordingItem { line: self.lines + number, bytes });
+                        self.pending.push_back(RecordingItem { line: self.lines_before + number, bytes });
                     }
                 }
             }
@@ -58,10 +60,10 @@ impl<R: Read> ItemReader<R> {
                         Some(error) => Err(error),
                         None => Ok(block.bytes.get(span.start..span.end).unwrap_or_default().to_vec()),
                     };
-                    self.pending.push_back(RecordingItem { line: self.lines + span.line, bytes });
+                    self.pending.push_back(RecordingItem { line: self.lines_before + span.line, bytes });
                 }
             }
         }
-        self.lines += block.lines;
+        self.lines_before += block.lines;
     }
 }

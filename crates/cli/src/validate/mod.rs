@@ -56,7 +56,7 @@ pub(crate) struct Arguments {
     /// Maximum number of tools that are open at the same time in a session. The same limit applies to outputs, questions and producers.
     #[arg(long, value_name = "N", default_value_t = RecordingLimits::default().max_open_per_session)]
     max_open_in_session: usize,
-    /// Number of threads, at most 64. Default: the number of cores.
+    /// Number of threads, at most 64. Default: the number of cores, at most 16.
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
 }
@@ -74,7 +74,7 @@ impl Arguments {
         if self.receive { ValidationMode::Receive } else { ValidationMode::Strict }
     }
 
-    fn sequence(&self) -> SequenceMode {
+    fn sequence_mode(&self) -> SequenceMode {
         match self.sequence {
             SequenceArg::Auto => SequenceMode::Auto,
             SequenceArg::Always => SequenceMode::Always,
@@ -156,7 +156,7 @@ fn validate_file(arguments: &Arguments, file: &Path, report: &mut ValidationRepo
     };
     report.start_file(&file.to_string_lossy());
     let sequence_checker =
-        SequenceChecker::new(arguments.sequence(), arguments.limits(), arguments.validation_mode());
+        SequenceChecker::new(arguments.sequence_mode(), arguments.limits(), arguments.validation_mode());
     match workers::run_validation(
         input,
         arguments.validation_mode(),
@@ -167,6 +167,7 @@ fn validate_file(arguments: &Arguments, file: &Path, report: &mut ValidationRepo
     ) {
         Ok(()) => true,
         Err(error) => {
+            let name = crate::file::display_name(file);
             print_stderr(&format!("sayso: cannot read {name}: {}", describe_io_error(&error)));
             false
         }

@@ -9,25 +9,25 @@ use crate::output::{escape_controls, print_stderr, printable};
 
 pub(super) struct ValidationReport {
     out: BufWriter<Stdout>,
-    json: bool,
+    is_json: bool,
     ignored: Vec<Rule>,
     file: String,
     events: u64,
     sessions: u64,
     errors: u64,
     warnings: u64,
-    /// Whether the reader of the output has closed the pipe.
+    /// Whether a write has failed, for example because the reader of the output has closed the pipe.
     is_output_closed: bool,
     /// The first write error other than a closed pipe.
     write_error: Option<Error>,
 }
 
 impl ValidationReport {
-    pub(super) fn new(json: bool, ignored: Vec<Rule>) -> Self {
+    pub(super) fn new(is_json: bool, ignored: Vec<Rule>) -> Self {
         let out = BufWriter::with_capacity(64 * 1024, std::io::stdout());
         Self {
             out,
-            json,
+            is_json,
             ignored,
             file: String::new(),
             events: 0,
@@ -52,7 +52,7 @@ impl ValidationReport {
             Severity::Error => self.errors += 1,
             Severity::Warning => self.warnings += 1,
         }
-        let text = if self.json {
+        let text = if self.is_json {
             self.format_json(line, finding, event_id)
         } else {
             self.format_line(line, finding)
@@ -103,7 +103,7 @@ impl ValidationReport {
 
     pub(super) fn print_summary(&mut self) {
         let Self { events, sessions, errors, warnings, .. } = *self;
-        let text = if self.json {
+        let text = if self.is_json {
             format!(
                 "{{\"summary\":{{\"events\":{events},\"sessions\":{sessions},\"errors\":{errors},\"warnings\":{warnings}}}}}"
             )

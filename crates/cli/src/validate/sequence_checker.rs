@@ -10,9 +10,10 @@ use super::workers::{CheckedBlock, CheckedKind};
 
 /// Checks the order of events in one input.
 pub(super) struct SequenceChecker {
-    recording: RecordingChecker<RandomState>,
+    recording_checker: RecordingChecker<RandomState>,
     findings: Findings,
-    lines: u64,
+    /// Number of lines in the earlier blocks.
+    lines_before: u64,
     events: u64,
 }
 
@@ -22,30 +23,32 @@ impl SequenceChecker {
         limits: RecordingLimits,
         validation_mode: ValidationMode,
     ) -> Self {
-        let recording = RecordingChecker::new(sequence, limits, RandomState::new());
-        Self { recording, findings: Findings::new(validation_mode), lines: 0, events: 0 }
+        let recording_checker = RecordingChecker::new(sequence, limits, RandomState::new());
+        Self { recording_checker, findings: Findings::new(validation_mode), lines_before: 0, events: 0 }
     }
 
     pub(super) fn check_block(&mut self, block: &CheckedBlock, report: &mut ValidationReport) {
         for checked in &block.items {
-            let line = self.lines + checked.line;
+            let line = self.lines_before + checked.line;
             let mut event_id = None;
             let position = InputPosition { input: 0, line };
-            match &checked.item {
+            match &checked.kind {
                 CheckedKind::Event(event) => {
                     self.events += 1;
                     let event = event.map(&mut |span| block.text(*span));
                     event_id = event.event_id;
-                    self.recording.check_event(&event, position, &mut self.findings);
+                    self.recording_checker.check_event(&event, position, &mut self.findings);
                 }
                 CheckedKind::Message(message) => {
-                    self.recording.check_message(message, position, &mut self.findings);
+                    self.recording_checker.check_message(message, position, &mut self.findings);
                 }
                 CheckedKind::WithoutSession(id) => {
                     self.events += 1;
                     event_id = id.map(|id| block.text(id));
                 }
-                CheckedKind::InvalidReply(token) => self.recording.note_invalid_reply(block.text(*token)),
+                CheckedKind::InvalidReply(token) => {
+                    self.recording_checker.note_invalid_reply(block.text(*token));
+                }
                 CheckedKind::Unreadable => {}
             }
             for finding in checked.findings.iter().chain(self.findings.list()) {
@@ -53,13 +56,13 @@ impl SequenceChecker {
             }
             self.findings.take();
         }
-        self.lines += block.lines;
+        self.lines_before += block.lines;
     }
 
     pub(super) fn finish(mut self, report: &mut ValidationReport) {
-        for (position, finding) in self.recording.finish() {
+        for (position, finding) in self.recording_checker.finish() {
             report.add_finding(position.line, &finding, None);
         }
-        report.add_counts(self.events, self.recording.session_count());
+        report.add_counts(self.events, self.recording_checker.session_count());
     }
 }

@@ -273,9 +273,9 @@ impl InputBlock {
     }
 }
 
-/// Returns whether the input is a document: an array, or an object that continues on its second line. A truncated line, in
-/// contrast, is followed by a line that starts a new item. Returns `None` if more input is needed, but never if
-/// `is_input_complete` is set.
+/// Returns whether the input is a document: an array, or an object that continues on its second line. If the first
+/// line is only a truncated object, the second line starts a new item, so the input is not a document. Returns `None` if
+/// more input is needed, but never if `is_input_complete` is set.
 fn is_document(text: &[u8], is_input_complete: bool) -> Option<bool> {
     let undecided = is_input_complete.then_some(false);
     match text.first() {
@@ -298,21 +298,21 @@ fn is_document(text: &[u8], is_input_complete: bool) -> Option<bool> {
 
 /// Returns whether brackets are still open at the end of a line. A line that ends within a string is broken, not open.
 fn has_open_brackets(line: &[u8]) -> bool {
-    let (mut depth, mut quoted, mut escaped) = (0_i64, false, false);
+    let (mut depth, mut is_quoted, mut is_escaped) = (0_i64, false, false);
     for byte in line {
-        if quoted {
-            quoted = escaped || *byte != b'"';
-            escaped = !escaped && *byte == b'\\';
+        if is_quoted {
+            is_quoted = is_escaped || *byte != b'"';
+            is_escaped = !is_escaped && *byte == b'\\';
             continue;
         }
         match byte {
-            b'"' => quoted = true,
+            b'"' => is_quoted = true,
             b'{' | b'[' => depth += 1,
             b'}' | b']' => depth -= 1,
             _ => {}
         }
     }
-    depth > 0 && !quoted
+    depth > 0 && !is_quoted
 }
 
 fn count_lines(bytes: &[u8]) -> u64 {

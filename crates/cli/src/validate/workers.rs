@@ -37,7 +37,7 @@ pub(super) struct CheckedItem {
     /// The line in the block, counted from 1.
     pub(super) line: u64,
     pub(super) findings: Vec<Finding>,
-    pub(super) item: CheckedKind,
+    pub(super) kind: CheckedKind,
 }
 
 #[allow(clippy::large_enum_variant, reason = "nearly all items are events")]
@@ -48,7 +48,7 @@ pub(super) enum CheckedKind {
     InvalidReply(TextSpan),
     /// An event without a session id. The span is its event id, if it has one.
     WithoutSession(Option<TextSpan>),
-    /// Not JSON, or an invalid message.
+    /// Not JSON, too large, or an invalid message.
     Unreadable,
 }
 
@@ -104,6 +104,7 @@ pub(super) fn run_validation(
     result
 }
 
+/// Handles the checked blocks in order, and counts what the notes at the end need.
 struct Driver<'r> {
     sequence_checker: SequenceChecker,
     report: &'r mut ValidationReport,
@@ -131,7 +132,7 @@ impl Driver<'_> {
     fn run_parallel(
         &mut self,
         mut splitter: Splitter<Box<dyn Read + Send>>,
-        jobs: &mpsc::Sender<(InputBlock, mpsc::SyncSender<CheckedBlock>)>,
+        job_sender: &mpsc::Sender<(InputBlock, mpsc::SyncSender<CheckedBlock>)>,
         max_pending: usize,
     ) -> io::Result<()> {
         let mut pending: VecDeque<mpsc::Receiver<CheckedBlock>> = VecDeque::new();
@@ -147,7 +148,7 @@ impl Driver<'_> {
             };
             let is_drained = input.is_input_drained;
             let (checked_sender, checked_receiver) = mpsc::sync_channel(1);
-            if jobs.send((input, checked_sender)).is_err() {
+            if job_sender.send((input, checked_sender)).is_err() {
                 break;
             }
             pending.push_back(checked_receiver);
@@ -240,7 +241,7 @@ impl Worker {
             block.items.push(CheckedItem {
                 line: 1,
                 findings: self.findings.take(),
-                item: CheckedKind::Unreadable,
+                kind: CheckedKind::Unreadable,
             });
         }
         match &input.items {
@@ -251,8 +252,8 @@ impl Worker {
                 }
                 let line_ends = memchr::memchr_iter(b'\n', body).chain([body.len()]);
                 let mut start = 0;
-                for (at, end) in line_ends.enumerate() {
-                    self.check_line(at as u64 + 1, &body[start..end], &mut block);
+                for (index, end) in line_ends.enumerate() {
+                    self.check_line(index as u64 + 1, &body[start..end], &mut block);
                     start = end + 1;
                 }
             }
@@ -289,16 +290,16 @@ impl Worker {
         block.items.push(CheckedItem {
             line: span.line,
             findings: findings.take(),
-            item: CheckedKind::Unreadable,
+            kind: CheckedKind::Unreadable,
         });
     }
 
     fn check_item(&mut self, line: u64, bytes: &[u8], block: &mut CheckedBlock) {
-        let item = self.check_kind(bytes, &mut block.text);
-        block.items.push(CheckedItem { line, findings: self.findings.take(), item });
+        let kind = self.check_document(bytes, &mut block.text);
+        block.items.push(CheckedItem { line, findings: self.findings.take(), kind });
     }
 
-    fn check_kind(&mut self, bytes: &[u8], arena: &mut String) -> CheckedKind {
+    fn check_document(&mut self, bytes: &[u8], arena: &mut String) -> CheckedKind {
         if bytes.len() > self.limit {
             Validator::report_oversize(self.limit, &mut self.findings);
             return CheckedKind::Unreadable;

@@ -99,7 +99,7 @@ fn cards_that_are_not_utf8_are_reported() {
     assert!(run.stdout.contains("cards: error: not UTF-8"), "{}", run.stdout);
 }
 
-/// These cards have the same names but other keys. If they were accepted, anyone could sign a transcript in another name.
+/// These cards have the same names but other keys. If they were accepted, anyone could sign a transcript in another agent's name.
 #[test]
 fn cards_with_other_keys_do_not_verify_a_transcript() {
     for (transcript, other) in crate::asp::transcripts::DEMOS.iter().zip(OTHER_DEMOS.iter()) {
@@ -109,9 +109,9 @@ fn cards_with_other_keys_do_not_verify_a_transcript() {
             ":1: error: not authentic: integrity.signature is not the sender's",
         );
         let (own_cards, other_cards) = (transcript.each_card(), other.each_card());
-        let inviter = usize::from(transcript.name == "delegate");
+        let invited = 1 + usize::from(transcript.name == "delegate");
         let mut mixed = own_cards.clone();
-        mixed[inviter + 1].clone_from(&other_cards[inviter + 1]);
+        mixed[invited].clone_from(&other_cards[invited]);
         let run = transcript.with_cards(&format!("[{}]", mixed.join(","))).verify();
         // If the invited side sends nothing, its key is not needed.
         let invited_sends = transcript.messages.len() > 1;

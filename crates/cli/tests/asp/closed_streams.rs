@@ -7,8 +7,8 @@ use std::process::Stdio;
 use crate::asp::transcripts::demo_transcript;
 use testing::cli::command;
 
-/// Runs the command after the reader of its standard output was closed. With `close_stderr`, the reader of standard error
-/// is closed, too.
+/// Runs the command with a standard output whose reader is closed. With `close_stderr`, the reader of standard error is
+/// closed too. Returns the exit code.
 fn run_with_closed_output(arguments: &[&str], close_stderr: bool) -> i32 {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);

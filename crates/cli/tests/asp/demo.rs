@@ -5,7 +5,8 @@ use std::fs;
 use crate::asp::transcripts::{AspDemoRun, SCENARIOS, demo_transcript, trace};
 use testing::cli::run_sayso;
 
-/// How each scenario ends, and what `verify` says about its transcript. A timeout leaves no message.
+/// Each scenario, how the demo says that it ended, and what `verify` says about its transcript. A timeout adds no message to
+/// the transcript, so `verify` considers the session open.
 const ENDINGS: [(&str, &str, &str); 8] = [
     ("agreed", "CLOSED: both sides closed it", "The session ended in state CLOSED"),
     ("rejected", "FAILED: the Braille Press rejected the invitation", "The session ended in state FAILED"),
@@ -44,8 +45,8 @@ fn every_scenario_ends_as_named_and_its_transcript_verifies_and_traces() {
         assert!(verified.stdout.contains(&format!("\n{verdict}")), "{scenario}: {}", verified.stdout);
         let traced = trace(transcript.text());
         assert_eq!(traced.exit_code, 0, "{scenario}: {}", traced.stdout);
-        let last = verdict.replace("warning: the", "The").replace(" (", ": ").replace(')', ".");
-        assert!(traced.stdout.contains(&format!("\n{last}")), "{scenario}: {}", traced.stdout);
+        let trace_ending = verdict.replace("warning: the", "The").replace(" (", ": ").replace(')', ".");
+        assert!(traced.stdout.contains(&format!("\n{trace_ending}")), "{scenario}: {}", traced.stdout);
     }
 }
 
@@ -112,10 +113,11 @@ fn the_transcript_contains_every_narrated_message() {
                 asp::Performative::parse(performative).is_some()
             })
         });
-        let delegate = if scenario == "delegated" { demo_transcript("delegate").messages.len() } else { 0 };
+        let delegate_messages =
+            if scenario == "delegated" { demo_transcript("delegate").messages.len() } else { 0 };
         assert_eq!(
             narration.count(),
-            demo.read_transcript(scenario).messages.len() + delegate,
+            demo.read_transcript(scenario).messages.len() + delegate_messages,
             "{}",
             demo.run.stdout
         );
@@ -154,37 +156,44 @@ fn the_same_seed_gives_the_same_bytes_and_another_seed_gives_other_ids() {
 fn cards_are_written_next_to_the_transcript_or_to_the_given_path() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
-    let text = |name: &str| path(name).to_str().unwrap().to_owned();
+    let path_string = |name: &str| path(name).to_str().unwrap().to_owned();
     for (transcript, cards) in
         [("a.jsonl", "a.cards.json"), ("b", "b.cards.json"), ("c.d.e", "c.d.cards.json")]
     {
-        let run = run_sayso(&["asp", "demo", "--transcript", &text(transcript)], "");
-        let hint =
-            format!("Check the transcript: sayso asp verify {} --cards {}\n", text(transcript), text(cards));
+        let run = run_sayso(&["asp", "demo", "--transcript", &path_string(transcript)], "");
+        let hint = format!(
+            "Check the transcript: sayso asp verify {} --cards {}\n",
+            path_string(transcript),
+            path_string(cards)
+        );
         assert!(run.stderr.ends_with(&hint), "{}", run.stderr);
         assert_eq!(
-            run_sayso(&["asp", "verify", &text(transcript), "--cards", &text(cards)], "").exit_code,
+            run_sayso(&["asp", "verify", &path_string(transcript), "--cards", &path_string(cards)], "")
+                .exit_code,
             0
         );
     }
-    let run = run_sayso(&["asp", "demo", "--transcript", &text("f.jsonl"), "--cards", &text("mine")], "");
+    let run = run_sayso(
+        &["asp", "demo", "--transcript", &path_string("f.jsonl"), "--cards", &path_string("mine")],
+        "",
+    );
     assert_eq!(run.exit_code, 0);
     assert!(path("mine").exists() && !path("f.cards.json").exists());
-    let run = run_sayso(&["asp", "demo", "--cards", &text("only")], "");
+    let run = run_sayso(&["asp", "demo", "--cards", &path_string("only")], "");
     assert_eq!(run.exit_code, 0);
     assert!(path("only").exists());
 }
 
 #[test]
 fn the_delegates_own_session_verifies_with_the_same_cards() {
-    let (first, delegate_transcript) = (demo_transcript("delegated"), demo_transcript("delegate"));
-    assert_eq!(first.each_card().len(), 3);
+    let (main_transcript, delegate_transcript) = (demo_transcript("delegated"), demo_transcript("delegate"));
+    assert_eq!(main_transcript.each_card().len(), 3);
     let run = delegate_transcript.verify();
     assert_eq!(run.exit_code, 0, "{}", run.stdout);
     assert!(run.stdout.contains("agent://lighthouse.example/proof/reader"), "{}", run.stdout);
     let demo = AspDemoRun::new("delegated", &["--seed", "7"]);
-    let delegate = demo.folder.path().join("talk.delegate.jsonl");
-    assert!(demo.run.stderr.contains(&format!("sayso asp verify {} --cards", delegate.display())));
+    let delegate_path = demo.folder.path().join("talk.delegate.jsonl");
+    assert!(demo.run.stderr.contains(&format!("sayso asp verify {} --cards", delegate_path.display())));
     assert!(demo_transcript("agreed").each_card().len() == 2, "only participants show their cards");
 }
 

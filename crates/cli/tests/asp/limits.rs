@@ -3,8 +3,9 @@
 use crate::asp::transcripts::{TestTranscript, demo_transcript, transcript_with_subject};
 use testing::cli::run_sayso;
 
+/// Runs `verify` with this option. Returns the exit code.
 #[track_caller]
-fn exit_code(transcript: &TestTranscript, option: &str, number: usize) -> i32 {
+fn verify_with_option(transcript: &TestTranscript, option: &str, number: usize) -> i32 {
     transcript.verify_bytes(transcript.text().as_bytes(), &[option, &number.to_string()]).exit_code
 }
 
@@ -12,20 +13,20 @@ fn exit_code(transcript: &TestTranscript, option: &str, number: usize) -> i32 {
 fn each_limit_accepts_its_value_and_rejects_one_more() {
     let transcript = demo_transcript("agreed");
     let longest = transcript.messages.iter().map(String::len).max().unwrap();
-    assert_eq!(exit_code(transcript, "--max-message-bytes", longest), 0);
-    assert_eq!(exit_code(transcript, "--max-message-bytes", longest - 1), 1);
-    assert_eq!(exit_code(transcript, "--max-message-bytes", 0), 1);
-    assert_eq!(exit_code(transcript, "--max-messages", transcript.messages.len()), 0);
-    assert_eq!(exit_code(transcript, "--max-messages", transcript.messages.len() - 1), 1);
-    assert_eq!(exit_code(transcript, "--max-messages", 0), 1);
-    assert_eq!(exit_code(transcript, "--max-bytes", transcript.text().len()), 0);
-    assert_eq!(exit_code(transcript, "--max-bytes", transcript.text().len() - 1), 2);
-    assert_eq!(exit_code(transcript, "--max-bytes", 0), 2);
+    assert_eq!(verify_with_option(transcript, "--max-message-bytes", longest), 0);
+    assert_eq!(verify_with_option(transcript, "--max-message-bytes", longest - 1), 1);
+    assert_eq!(verify_with_option(transcript, "--max-message-bytes", 0), 1);
+    assert_eq!(verify_with_option(transcript, "--max-messages", transcript.messages.len()), 0);
+    assert_eq!(verify_with_option(transcript, "--max-messages", transcript.messages.len() - 1), 1);
+    assert_eq!(verify_with_option(transcript, "--max-messages", 0), 1);
+    assert_eq!(verify_with_option(transcript, "--max-bytes", transcript.text().len()), 0);
+    assert_eq!(verify_with_option(transcript, "--max-bytes", transcript.text().len() - 1), 2);
+    assert_eq!(verify_with_option(transcript, "--max-bytes", 0), 2);
     for option in ["--max-message-bytes", "--max-messages", "--max-bytes"] {
-        assert_eq!(exit_code(transcript, option, usize::MAX), 0, "{option}");
+        assert_eq!(verify_with_option(transcript, option, usize::MAX), 0, "{option}");
     }
     for jobs in [1, 2, 3, 64] {
-        assert_eq!(exit_code(transcript, "--jobs", jobs), 0, "{jobs} jobs");
+        assert_eq!(verify_with_option(transcript, "--jobs", jobs), 0, "{jobs} jobs");
     }
 }
 
@@ -71,5 +72,5 @@ fn a_message_of_exactly_the_default_limit_is_accepted() {
     let run = over_limit.verify();
     assert_eq!(run.exit_code, 1);
     assert!(run.stdout.starts_with("stdin:5: error: longer than 262144 bytes"), "{}", run.stdout);
-    assert_eq!(exit_code(&over_limit, "--max-message-bytes", 256 * 1024 + 1), 0);
+    assert_eq!(verify_with_option(&over_limit, "--max-message-bytes", 256 * 1024 + 1), 0);
 }

@@ -52,7 +52,10 @@ fn every_svg_is_well_formed_with_title_and_description_and_no_script() {
         assert_eq!(description, trace(transcript.text()).stdout.trim_end(), "{}", transcript.name);
         let title = &elements.iter().find(|element| element.name == "title").unwrap().text;
         let is_open = transcript.name.ends_with("-timeout");
-        assert!(title.contains(if is_open { ", still open: " } else { ", ended " }), "{title}");
+        assert!(
+            title.contains(if is_open { ", still open in state " } else { ", ended in state " }),
+            "{title}"
+        );
     }
 }
 
@@ -88,7 +91,7 @@ fn an_invalid_message_is_marked_in_place_and_the_trace_continues() {
 }
 
 #[test]
-fn messages_from_outsiders_do_not_change_the_state() {
+fn foreign_messages_do_not_change_the_state() {
     // An ACCEPT from another session, by an unknown agent.
     let first = demo_transcript("agreed").messages[0].clone();
     let foreign = demo_transcript("delegate").messages[1].clone();

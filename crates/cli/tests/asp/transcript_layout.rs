@@ -1,7 +1,7 @@
 //! Accepted and rejected transcript layouts.
 
 use crate::asp::transcripts::{TestTranscript, demo_transcript, trace, transcript_with_subject};
-use testing::cli::{CommandOutput, run_sayso_with_input};
+use testing::cli::run_sayso_with_input;
 
 #[track_caller]
 fn assert_accepted(transcript: &TestTranscript, bytes: &[u8], description: &str) {
@@ -11,9 +11,9 @@ fn assert_accepted(transcript: &TestTranscript, bytes: &[u8], description: &str)
     assert_eq!(traced.exit_code, 0, "{description}: {}", traced.stdout);
 }
 
-/// Asserts that both commands report this error at this line.
+/// Asserts that `verify` and `trace` report these errors at this line.
 #[track_caller]
-fn assert_rejected(bytes: &[u8], line: usize, verify_text: &str, trace_text: &str) -> [CommandOutput; 2] {
+fn assert_rejected(bytes: &[u8], line: usize, verify_text: &str, trace_text: &str) {
     let verified = demo_transcript("agreed").verify_bytes(bytes, &[]);
     assert_eq!((verified.exit_code, &*verified.stderr), (1, ""), "{}", verified.stdout);
     let prefix = format!("stdin:{line}: error: ");
@@ -26,7 +26,6 @@ fn assert_rejected(bytes: &[u8], line: usize, verify_text: &str, trace_text: &st
     let traced = trace(bytes);
     assert_eq!(traced.exit_code, 1, "{}", traced.stdout);
     assert!(traced.stdout.contains(&prefix) && traced.stdout.contains(trace_text), "{}", traced.stdout);
-    [verified, traced]
 }
 
 #[test]
@@ -140,7 +139,7 @@ fn invalid_utf8_does_not_pass_for_a_signed_replacement_character() {
 #[test]
 fn a_line_of_ten_megabytes_is_rejected_and_not_echoed() {
     let length = 10 << 20;
-    let feed = |head: &'static str, filler: u8, tail: &'static str| {
+    let write_input = |head: &'static str, filler: u8, tail: &'static str| {
         move |stdin: &mut dyn std::io::Write| -> std::io::Result<()> {
             stdin.write_all(head.as_bytes())?;
             stdin.write_all(&vec![filler; length])?;
@@ -151,7 +150,7 @@ fn a_line_of_ten_megabytes_is_rejected_and_not_echoed() {
     let cards = folder.path().join("cards.json");
     std::fs::write(&cards, &demo_transcript("agreed").cards).unwrap();
     let verify = ["asp", "verify", "-", "--cards", cards.to_str().unwrap()];
-    let huge = [&verify[..], &["--max-message-bytes", "100000000"]].concat();
+    let verify_with_high_limit = [&verify[..], &["--max-message-bytes", "100000000"]].concat();
     for (head, filler, tail) in [
         ("", b'x', ""),
         ("{\"sender\":{\"agentId\":\"", b'x', "\"}}\n"),
@@ -159,12 +158,12 @@ fn a_line_of_ten_megabytes_is_rejected_and_not_echoed() {
         ("", b'[', ""),
         ("{\"a\":", b'1', "}"),
     ] {
-        for arguments in [&verify[..], &huge, &["asp", "trace", "-"]] {
-            let run = run_sayso_with_input(arguments, feed(head, filler, tail));
+        for arguments in [&verify[..], &verify_with_high_limit, &["asp", "trace", "-"]] {
+            let run = run_sayso_with_input(arguments, write_input(head, filler, tail));
             assert_eq!(run.exit_code, 1, "{head} {arguments:?}: {}", run.stderr);
             assert!(run.stdout.len() < 1000, "{head} {arguments:?}: {} bytes of output", run.stdout.len());
         }
-        let run = run_sayso_with_input(&verify, feed(head, filler, tail));
+        let run = run_sayso_with_input(&verify, write_input(head, filler, tail));
         assert!(
             filler == b'[' || run.stdout.contains("longer than 262144 bytes; --max-message-bytes"),
             "{}",

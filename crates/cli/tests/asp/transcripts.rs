@@ -76,21 +76,22 @@ pub(crate) fn trace(bytes: impl AsRef<[u8]> + Sync) -> CommandOutput {
 pub(crate) struct AspDemoRun {
     pub(crate) run: CommandOutput,
     pub(crate) folder: tempfile::TempDir,
-    pub(crate) transcript: PathBuf,
+    pub(crate) transcript_path: PathBuf,
 }
 
 impl AspDemoRun {
     pub(crate) fn new(scenario: &str, options: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let transcript = folder.path().join("talk.jsonl");
-        let arguments = ["asp", "demo", "--scenario", scenario, "--transcript", transcript.to_str().unwrap()];
+        let transcript_path = folder.path().join("talk.jsonl");
+        let arguments =
+            ["asp", "demo", "--scenario", scenario, "--transcript", transcript_path.to_str().unwrap()];
         let run = run_sayso(&[&arguments, options].concat(), "");
-        Self { run, folder, transcript }
+        Self { run, folder, transcript_path }
     }
 
     pub(crate) fn read_transcript(&self, name: &str) -> TestTranscript {
-        let cards = std::fs::read_to_string(self.transcript.with_extension("cards.json")).unwrap();
-        TestTranscript { name: name.to_owned(), messages: read_messages(&self.transcript), cards }
+        let cards = std::fs::read_to_string(self.transcript_path.with_extension("cards.json")).unwrap();
+        TestTranscript { name: name.to_owned(), messages: read_messages(&self.transcript_path), cards }
     }
 }
 
@@ -105,7 +106,7 @@ fn run_demos(seed: &str) -> Vec<TestTranscript> {
         assert_eq!(demo.run.exit_code, 0, "{}", demo.run.stderr);
         let transcript = demo.read_transcript(scenario);
         if scenario == "delegated" {
-            let messages = read_messages(&demo.transcript.with_extension("delegate.jsonl"));
+            let messages = read_messages(&demo.transcript_path.with_extension("delegate.jsonl"));
             transcripts.push(TestTranscript { name: "delegate".to_owned(), messages, ..transcript.clone() });
         }
         transcripts.push(transcript);
@@ -129,7 +130,7 @@ pub(crate) struct TestAgent {
     pub(crate) keys: AgentKeys,
 }
 
-pub(crate) fn test_agent(agent: &str, seed: u8) -> TestAgent {
+pub(crate) fn test_agent(agent_id: &str, seed: u8) -> TestAgent {
     let mut secret = [9; 32];
     secret[31] = seed;
     let keys = AgentKeys {
@@ -137,7 +138,7 @@ pub(crate) fn test_agent(agent: &str, seed: u8) -> TestAgent {
         dpop: es256::SigningKey::from_secret(&secret).unwrap(),
     };
     let profile = AgentProfile {
-        agent_id: AgentUri::parse(agent).unwrap(),
+        agent_id: AgentUri::parse(agent_id).unwrap(),
         name: "An agent".to_owned(),
         description: "Does what the tests need".to_owned(),
         organization: "org:test".to_owned(),
@@ -180,7 +181,7 @@ pub(crate) const OPENING_LINES: [ScriptLine<'static>; 4] = [
     (Role::Invited, Performative::Inform, r#"{"informType":"identity"}"#),
 ];
 
-/// A session of the test agents: the opening, then these lines. Another seed gives other ids.
+/// Returns the transcript of a session between the test agents: the opening, then these lines. Another seed gives other ids.
 pub(crate) fn scripted_transcript(lines: &[ScriptLine<'_>], seed: u64) -> TestTranscript {
     let participant = |own: &TestAgent, peer: &TestAgent| {
         Participant::new(ParticipantConfig {
@@ -210,10 +211,10 @@ pub(crate) fn scripted_transcript(lines: &[ScriptLine<'_>], seed: u64) -> TestTr
         messages.push(sent.text.to_string());
     }
     let cards = format!("[{},{}]", BUYER.card.as_str(), SELLER.card.as_str());
-    TestTranscript { name: "own".to_owned(), messages, cards }
+    TestTranscript { name: "scripted".to_owned(), messages, cards }
 }
 
-/// A scripted session with one QUERY that has this subject.
+/// Returns the transcript of a scripted session with one QUERY that has this subject.
 pub(crate) fn transcript_with_subject(subject: &str) -> TestTranscript {
     let subject = serde_json::to_string(subject).unwrap();
     let body = format!(r#"{{"queryId":"qry_1","queryType":"test","subject":{subject}}}"#);

@@ -80,7 +80,7 @@ fn findings_about_hostile_text_are_escaped() {
     let (verified, traced) = (transcript.verify(), trace(transcript.text()));
     assert_eq!((verified.exit_code, traced.exit_code), (1, 1));
     assert!(is_safe(&verified.stdout) && is_safe(&traced.stdout), "{}{}", verified.stdout, traced.stdout);
-    // An agentId that is not an agent URI.
+    // Lines that are not valid messages.
     let hostile = serde_json::to_string(HOSTILE_TEXT).unwrap();
     for line in [
         format!(r#"{{"sender":{{"agentId":{hostile}}}}}"#),

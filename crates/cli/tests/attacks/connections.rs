@@ -1,4 +1,4 @@
-//! Connections: who may hold one, what is read from callers without a token, and what happens when descriptors run out.
+//! Connections: who may hold one, what is read from callers without a token, and what happens when file descriptors run out.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -13,12 +13,12 @@ use testing::messages::REPLY_CAPABILITIES;
 use crate::serve::observability::metrics;
 
 /// A connection that stays open between requests.
-struct KeepAlive {
+struct KeepAliveConnection {
     stream: TcpStream,
     headers: String,
 }
 
-impl KeepAlive {
+impl KeepAliveConnection {
     fn new(hub: &HubProcess, token: Option<&str>) -> Self {
         let authorization =
             token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
@@ -50,14 +50,15 @@ impl KeepAlive {
     }
 }
 
-/// Opens a connection as a caller without a token, which the hub has answered once.
-fn connect_stranger(hub: &HubProcess) -> KeepAlive {
-    let mut stranger = KeepAlive::new(hub, None);
-    assert_eq!(stranger.get("/healthz").unwrap().0, 200);
-    stranger
+/// Opens a connection without a token, and asserts that the hub answers a request on it.
+fn connect_without_token(hub: &HubProcess) -> KeepAliveConnection {
+    let mut connection = KeepAliveConnection::new(hub, None);
+    assert_eq!(connection.get("/healthz").unwrap().0, 200);
+    connection
 }
 
-/// Creates a token file with a listener and an admin. Returns the path and the tokens.
+/// Creates a token file with the listener `ada` and the admin `root`. Returns the file's path, the listener's token and the
+/// admin's token.
 fn create_tokens(folder: &Path) -> (String, String, String) {
     let file = folder.join("tokens").to_str().unwrap().to_owned();
     let ada = create_token(&file, &["--role", "listener", "--name", "ada"]);
@@ -77,7 +78,7 @@ fn remove_token(file: &str, name: &str) {
 fn a_bad_token_is_refused_before_the_body_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let (file, ada, _) = create_tokens(folder.path());
-    // A hub that waited for the body would answer only after this time, which exceeds the client's.
+    // This body timeout is longer than the client's timeout, so the test fails if the hub waits for the body.
     let arguments = ["--memory", "--listen", "127.0.0.1:0", "--tokens", &file, "--http-body-timeout", "1h"];
     let hub = HubProcess::start(&arguments);
     let host = format!("Host: {}\r\n", hub.address);
@@ -101,7 +102,7 @@ fn a_bad_token_is_refused_before_the_body_is_read() {
     assert_eq!(
         hub.client().post("/login", &format!("token={ada}{body}")).status,
         413,
-        "not more than a form"
+        "a sign-in form must be short"
     );
     hub.client().with_bearer(&ada).subscribe(REPLY_CAPABILITIES);
 }
@@ -120,15 +121,22 @@ fn event_streams_count_as_connections() {
     let subscriptions: Vec<_> = (0..3).map(|_| client.subscribe("{}")).collect();
     let mut streams: Vec<_> =
         subscriptions.iter().map(|subscription| client.open_event_stream(subscription, None)).collect();
-    assert!(KeepAlive::new(&hub, None).get("/healthz").is_none(), "three streams take all places");
+    assert!(
+        KeepAliveConnection::new(&hub, None).get("/healthz").is_none(),
+        "three streams take all connections"
+    );
     hub.wait_for_log("limit.reached limit=connections");
     drop(streams.remove(0));
     hub.wait_for_log("listener.left");
-    assert_eq!(connect_stranger(&hub).get("/healthz").unwrap().0, 200, "the stream's place is free again");
+    assert_eq!(
+        connect_without_token(&hub).get("/healthz").unwrap().0,
+        200,
+        "the closed stream no longer counts"
+    );
 }
 
 #[test]
-fn callers_without_a_token_cannot_take_the_places_of_callers_with_one() {
+fn callers_without_a_token_cannot_keep_out_callers_with_one() {
     let folder = tempfile::tempdir().unwrap();
     let (file, ada, admin) = create_tokens(folder.path());
     let hub = HubProcess::start(&[
@@ -144,28 +152,33 @@ fn callers_without_a_token_cannot_take_the_places_of_callers_with_one() {
     ]);
     let ada = hub.client().with_bearer(&ada);
     let _stream = ada.open_event_stream(&ada.subscribe("{}"), None);
-    let mut strangers: Vec<_> = (0..40).map(|_| connect_stranger(&hub)).collect();
-    assert!(strangers[0].get("/healthz").is_none(), "the oldest stranger was disconnected");
-    assert_eq!(strangers[39].get("/healthz").unwrap().0, 200, "strangers may hold the places that are left");
-    let mut operator = KeepAlive::new(&hub, Some(&admin));
-    assert_eq!(operator.get("/metrics").unwrap().0, 200, "a caller with a token gets in at any time");
-    strangers.extend((0..40).map(|_| connect_stranger(&hub)));
-    assert_eq!(operator.get("/metrics").unwrap().0, 200, "a caller with a token stays");
+    let mut without_token: Vec<_> = (0..40).map(|_| connect_without_token(&hub)).collect();
+    assert!(without_token[0].get("/healthz").is_none(), "the oldest caller without a token was disconnected");
+    assert_eq!(
+        without_token[39].get("/healthz").unwrap().0,
+        200,
+        "the newest caller without a token is still connected"
+    );
+    let mut operator = KeepAliveConnection::new(&hub, Some(&admin));
+    assert_eq!(operator.get("/metrics").unwrap().0, 200, "a caller with a token can always connect");
+    without_token.extend((0..40).map(|_| connect_without_token(&hub)));
+    assert_eq!(operator.get("/metrics").unwrap().0, 200, "a caller with a token stays connected");
     assert!(
         operator.get("/metrics").unwrap().1.contains("sayso_listeners{transport=\"sse\"} 1\n"),
-        "so does its stream"
+        "Ada's stream stays open too"
     );
 }
 
 #[test]
 fn one_address_cannot_take_all_connections() {
-    let hub = HubProcess::start_in_memory_with(&["--http-connections-per-address", "2"]);
+    let arguments = ["--http-connections-per-address", "2", "--http-trusted-proxies", "127.0.0.4"];
+    let hub = HubProcess::start_in_memory_with(&arguments);
     let connect = |source: &str| {
         let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
         socket.bind(&format!("{source}:0").parse::<SocketAddr>().unwrap().into()).unwrap();
         socket.connect(&hub.address.parse::<SocketAddr>().unwrap().into()).unwrap();
         socket.set_read_timeout(Some(TIMEOUT)).unwrap();
-        KeepAlive { stream: socket.into(), headers: format!("Host: {}\r\n\r\n", hub.address) }
+        KeepAliveConnection { stream: socket.into(), headers: format!("Host: {}\r\n\r\n", hub.address) }
     };
     let mut held: Vec<_> = (0..2).map(|_| connect("127.0.0.2")).collect();
     for connection in &mut held {
@@ -174,14 +187,17 @@ fn one_address_cannot_take_all_connections() {
     assert!(connect("127.0.0.2").get("/healthz").is_none());
     hub.wait_for_log("limit.reached limit=connections_per_address");
     assert_eq!(connect("127.0.0.3").get("/healthz").unwrap().0, 200, "another address has its own limit");
-    let own: Vec<_> = (0..5).map(|_| connect_stranger(&hub)).collect();
-    assert_eq!(own.len(), 5, "programs on this machine share an address, which has no limit");
+    // All clients of a proxy share its address, which has no limit.
+    let mut proxied: Vec<_> = (0..5).map(|_| connect("127.0.0.4")).collect();
+    assert!(proxied.iter_mut().all(|connection| connection.get("/healthz").unwrap().0 == 200));
+    // All programs on this machine share 127.0.0.1, which has no limit either.
+    let _local: Vec<_> = (0..5).map(|_| connect_without_token(&hub)).collect();
     assert_eq!(held[0].get("/healthz").unwrap().0, 200);
 }
 
-/// Starts a hub through a shell that first sets limits on descriptors.
-fn start_with_ulimit(ulimit: &str, arguments: &[&str]) -> HubProcess {
-    let script = format!(r#"{ulimit} && exec "$0" serve "$@""#);
+/// Starts a hub in a shell that first runs this `ulimit` command.
+fn start_with_ulimit(ulimit_command: &str, arguments: &[&str]) -> HubProcess {
+    let script = format!(r#"{ulimit_command} && exec "$0" serve "$@""#);
     HubProcess::start_command(
         Command::new("sh").args(["-c", &script, env!("CARGO_BIN_EXE_sayso")]).args(arguments),
     )
@@ -194,7 +210,7 @@ fn the_limit_on_descriptors_is_raised_and_a_low_one_is_reported() {
     let limits = std::fs::read_to_string(format!("/proc/{}/limits", hub.pid())).unwrap();
     let line = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
     let values: Vec<&str> = line.split_whitespace().skip(3).collect();
-    assert_eq!(values[0], values[1], "the soft limit is the hard limit: {line}");
+    assert_eq!(values[0], values[1], "the soft limit equals the hard limit: {line}");
     let hub = start_with_ulimit("ulimit -n 200", &arguments);
     let warning =
         "warning: http.connections is 20000, but the limit of 200 file descriptors permits only 136";
@@ -210,16 +226,17 @@ fn a_token_is_revoked_even_if_connections_take_all_descriptors() {
     let arguments = ["--memory", "--listen", "127.0.0.1:0", "--tokens", &file];
     let hub =
         start_with_ulimit("ulimit -n 120", &[&arguments[..], &["--http-reserved-connections", "0"]].concat());
-    let mut with_token = KeepAlive::new(&hub, Some(&ada));
-    assert_eq!(with_token.get("/metrics").unwrap().0, 403);
-    let mut connections: Vec<_> = (0..300).map(|_| KeepAlive::new(&hub, None)).collect();
+    let mut listener = KeepAliveConnection::new(&hub, Some(&ada));
+    // A listener may not read metrics. The response is 403 while its token is valid, and 401 afterwards.
+    assert_eq!(listener.get("/metrics").unwrap().0, 403);
+    let mut connections: Vec<_> = (0..300).map(|_| KeepAliveConnection::new(&hub, None)).collect();
     // The last connection is answered or closed after the hub has handled all earlier ones.
     let _ = connections.last_mut().unwrap().get("/healthz");
     remove_token(&file, "ada");
     hub.signal("-HUP");
     let line = hub.wait_for_log("reload");
     assert!(line.contains("reloaded what=tokens") && line.contains("removed=1"), "{line}");
-    assert_eq!(with_token.get("/metrics").unwrap().0, 401);
+    assert_eq!(listener.get("/metrics").unwrap().0, 401);
 }
 
 #[test]
@@ -232,9 +249,9 @@ fn a_reload_that_lacks_descriptors_is_retried_and_shown_until_it_succeeds() {
             Command::new("prlimit").args(["--pid", &hub.pid(), &format!("--nofile={limit}:")]).status();
         assert!(status.unwrap().success());
     };
-    // New connections need descriptors, so these are opened before there are none.
-    let mut listener = KeepAlive::new(&hub, Some(&ada));
-    let mut operator = KeepAlive::new(&hub, Some(&admin));
+    // These connections are opened before the limit is lowered, because the hub cannot accept any afterwards.
+    let mut listener = KeepAliveConnection::new(&hub, Some(&ada));
+    let mut operator = KeepAliveConnection::new(&hub, Some(&admin));
     assert_eq!((listener.get("/metrics").unwrap().0, operator.get("/readyz").unwrap().0), (403, 200));
     remove_token(&file, "ada");
     set_descriptor_limit("3");
@@ -244,8 +261,8 @@ fn a_reload_that_lacks_descriptors_is_retried_and_shown_until_it_succeeds() {
     let (status, body) = operator.get("/readyz").unwrap();
     assert_eq!(status, 503);
     assert!(body.contains("removed tokens may still be accepted"), "{body}");
-    let page = operator.get("/metrics").unwrap().1;
-    assert!(page.contains("\nsayso_reload_healthy 0\n"), "{page}");
+    let samples = operator.get("/metrics").unwrap().1;
+    assert!(samples.contains("\nsayso_reload_healthy 0\n"), "{samples}");
     set_descriptor_limit("20000");
     let reloaded = hub.wait_for_log("reload");
     assert!(reloaded.contains("reloaded what=tokens") && reloaded.contains("removed=1"), "{reloaded}");

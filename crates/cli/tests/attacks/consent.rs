@@ -1,4 +1,4 @@
-//! Attempts to start a dangerous call without the consent of a person to exactly that call.
+//! Attempts to start a dangerous call without a person's consent to exactly that call.
 
 use serde_json::{Value, json};
 
@@ -11,6 +11,7 @@ struct Scenario {
     _hub: HubProcess,
     client: TestClient,
     session: String,
+    /// The listener's subscription id and event stream.
     listener: Option<(String, EventStream)>,
 }
 
@@ -35,9 +36,9 @@ impl Scenario {
         Self { _hub: hub, client, session, listener }
     }
 
-    /// Asks a question about a dangerous call, with changes. `null` removes a member.
+    /// Asks about a dangerous call. `changes` replaces members of the question, and `null` removes one.
     fn ask(&self, changes: &Value) -> TestResponse {
-        let body = edited(
+        let body = apply_changes(
             &json!({
                 "summary_normal": "May I send 5 euro to Ben?", "action": "Send 5 euro to Ben.",
                 "consequence": "The money is gone.", "timeout_seconds": 120, "default_decision": "reject",
@@ -53,29 +54,29 @@ impl Scenario {
         self.client.post(&format!("/agent/v1/sessions/{}/confirmations", self.session), body)
     }
 
-    /// Asks, and lets the listener accept. Returns the reply token.
+    /// Asks as `ask` does, and accepts as the listener. Returns the reply token.
     fn ask_and_accept(&self, changes: &Value) -> String {
         let token = self.ask(changes).json_str("reply_token");
         let (subscription, _) = self.listener.as_ref().unwrap();
         assert_eq!(self.client.reply(subscription, &token, "accept").status, 204);
-        assert_eq!(self.outcome(&token)["decision"], "accept");
+        assert_eq!(self.wait_for_outcome(&token)["decision"], "accept");
         token
     }
 
     /// Waits for the outcome of a question.
-    fn outcome(&self, token: &str) -> Value {
+    fn wait_for_outcome(&self, token: &str) -> Value {
         let path = format!("/agent/v1/sessions/{}/replies/{token}?wait=60", self.session);
         serde_json::from_str(&self.client.get(&path).body).unwrap()
     }
 
-    /// Starts the dangerous call, with changes.
+    /// Starts the dangerous call. `changes` replaces members of the event, and `null` removes one.
     fn call(&self, token: &str, changes: &Value) -> TestResponse {
         let event = json!({
             "type": "aaep:agent.tool.invoked", "tool": "send", "tool_call_id": "call_1", "risk_level": "high",
             "irreversible": true, "summary_normal": "Sending.", "reply_token": token,
             "arguments": {"amount": 5, "to": "Ben"},
         });
-        self.publish(&edited(&event, changes).to_string())
+        self.publish(&apply_changes(&event, changes).to_string())
     }
 
     fn publish(&self, event: &str) -> TestResponse {
@@ -83,7 +84,7 @@ impl Scenario {
     }
 }
 
-fn edited(base: &Value, changes: &Value) -> Value {
+fn apply_changes(base: &Value, changes: &Value) -> Value {
     let mut members = base.as_object().unwrap().clone();
     for (name, value) in changes.as_object().unwrap() {
         if value.is_null() {
@@ -108,6 +109,42 @@ fn an_honest_call_after_an_accepted_question_is_allowed_once() {
 }
 
 #[test]
+fn an_answer_permits_one_call_even_if_the_call_needs_no_consent() {
+    let scenario = Scenario::with_listener();
+    let token = scenario.ask_and_accept(&json!({}));
+    let harmless = json!({"risk_level": "low", "irreversible": false});
+    assert_eq!(scenario.call(&token, &harmless).status, 200);
+    assert_refused(&scenario.call(&token, &json!({"tool_call_id": "call_2"})), "already used");
+}
+
+#[test]
+fn an_idempotency_key_never_answers_a_different_output_request() {
+    let scenario = Scenario::without_listener();
+    let write = |key: &str, query: &str, text: &str| {
+        let client = scenario.client.with_header(&format!("Idempotency-Key: {key}"));
+        client.post(&format!("/agent/v1/sessions/{}/output{query}", scenario.session), text)
+    };
+    let pairs = [
+        (("?output_id=out_1&complete=true", "0abc. "), ("?output_id=out_11&complete=true", "abc. ")),
+        (
+            ("?output_id=out_2&complete=true&language=es", "Hola. "),
+            ("?output_id=out_2&complete=true", "Hola. \0es"),
+        ),
+        (
+            ("?output_id=out_3&complete=true&stays=true", "Done. "),
+            ("?output_id=out_3&complete=true", "Done. "),
+        ),
+    ];
+    for (number, ((query, text), (other_query, other_text))) in pairs.into_iter().enumerate() {
+        let key = format!("key{number}");
+        let first = write(&key, query, text);
+        assert_eq!(first.status, 200, "{first:?}");
+        assert_eq!(write(&key, query, text).body, first.body, "the same request again");
+        assert_eq!(write(&key, other_query, other_text).status, 409, "{other_query}");
+    }
+}
+
+#[test]
 fn silence_is_never_consent_to_a_high_risk() {
     for scenario in [Scenario::without_listener(), Scenario::with_listener()] {
         let reversible_high_risk = json!({"irreversible": false, "default_decision": "accept"});
@@ -120,10 +157,10 @@ fn a_default_of_accept_covers_no_dangerous_call() {
     let scenario = Scenario::without_listener();
     let harmless = json!({"irreversible": false, "risk_level": "low", "default_decision": "accept"});
     let token = scenario.ask(&harmless).json_str("reply_token");
-    let outcome = scenario.outcome(&token);
+    let outcome = scenario.wait_for_outcome(&token);
     assert_eq!((&outcome["decision"], &outcome["by"]), (&json!("accept"), &json!("unreachable")));
-    for danger in [json!({}), json!({"irreversible": false}), json!({"risk_level": "low"})] {
-        assert_refused(&scenario.call(&token, &danger), "nobody answered");
+    for changes in [json!({}), json!({"irreversible": false}), json!({"risk_level": "low"})] {
+        assert_refused(&scenario.call(&token, &changes), "nobody answered");
     }
     assert_eq!(scenario.call(&token, &json!({"irreversible": false, "risk_level": "low"})).status, 200);
 }
@@ -131,12 +168,14 @@ fn a_default_of_accept_covers_no_dangerous_call() {
 #[test]
 fn consent_covers_only_the_risk_that_the_person_heard() {
     let scenario = Scenario::with_listener();
-    for told in [json!({"risk_level": "low"}), json!({"risk_level": "medium"}), json!({"risk_level": null})] {
-        let token = scenario.ask_and_accept(&told);
+    for question in
+        [json!({"risk_level": "low"}), json!({"risk_level": "medium"}), json!({"risk_level": null})]
+    {
+        let token = scenario.ask_and_accept(&question);
         assert_refused(&scenario.call(&token, &json!({})), "not told that the risk is high");
     }
-    for told in [json!({"irreversible": false}), json!({"irreversible": null})] {
-        let token = scenario.ask_and_accept(&told);
+    for question in [json!({"irreversible": false}), json!({"irreversible": null})] {
+        let token = scenario.ask_and_accept(&question);
         assert_refused(&scenario.call(&token, &json!({})), "not told that the action cannot be undone");
     }
 }
@@ -145,7 +184,7 @@ fn consent_covers_only_the_risk_that_the_person_heard() {
 fn a_question_without_tool_and_arguments_covers_no_dangerous_call() {
     let scenario = Scenario::with_listener();
     for unbound in [json!({"tool": null, "arguments": null}), json!({"arguments": null})] {
-        let question = edited(&unbound, &json!({"action": "Water the plants."}));
+        let question = apply_changes(&unbound, &json!({"action": "Water the plants."}));
         let token = scenario.ask_and_accept(&question);
         for arguments in [json!({"amount": 5_000_000}), Value::Null] {
             let call = scenario.call(&token, &json!({"arguments": arguments}));
@@ -178,7 +217,7 @@ fn arguments_that_are_too_long_to_be_heard_are_refused() {
     let items: Vec<u32> = (100..200).collect();
     let refused = scenario.ask(&json!({"arguments": {"items": items}}));
     assert!(refused.status == 400 && refused.body.contains("at most 64 bytes"), "{refused:?}");
-    // One long text is shortened instead; the answer is bound to the complete text.
+    // A single long text is shortened for the listener instead. The answer is bound to the complete text.
     let text = "x".repeat(10_000);
     let token = scenario.ask_and_accept(&json!({"arguments": {"text": text}}));
     assert_refused(&scenario.call(&token, &json!({"arguments": {"text": &text[1..]}})), "AAEP-4.3.1-3");
@@ -189,10 +228,10 @@ fn arguments_that_are_too_long_to_be_heard_are_refused() {
 fn consent_expires() {
     let scenario = Scenario::start(&["--questions-consent-lifetime", "1s"], true);
     let token = scenario.ask_and_accept(&json!({}));
-    // A question that expires after two seconds shows that this time has passed.
-    let clock = json!({"timeout_seconds": 2, "tool": null, "arguments": null, "action": "Wait."});
-    let clock = scenario.ask(&clock).json_str("reply_token");
-    assert_eq!(scenario.outcome(&clock)["by"], "timeout");
+    // Two seconds have passed when this question times out.
+    let question = json!({"timeout_seconds": 2, "tool": null, "arguments": null, "action": "Wait."});
+    let other_token = scenario.ask(&question).json_str("reply_token");
+    assert_eq!(scenario.wait_for_outcome(&other_token)["by"], "timeout");
     assert_refused(&scenario.call(&token, &json!({})), "has expired");
 }
 

@@ -1,9 +1,9 @@
-//! Who may answer, who speaks, and what a token or a browser sign-in allows after its end.
+//! Who may answer, under which name an agent speaks, and what happens when a token or a browser sign-in ends.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::Value;
-use testing::cli::{CommandOutput, create_token, run_sayso};
+use testing::cli::{CommandOutput, KillTimer, check_output, command, create_token, run_sayso};
 use testing::http::{EventStream, TestClient, TestResponse};
 use testing::hub::HubProcess;
 use testing::messages::{REPLY_CAPABILITIES, subscription_request};
@@ -14,7 +14,7 @@ const BEN: [&str; 4] = ["--role", "listener", "--name", "ben"];
 const BANK: [&str; 6] = ["--role", "agent", "--name", "bank", "--agent-id", "bank"];
 const JSON: &str = "Content-Type: application/json";
 
-/// A folder with a token file.
+/// A temporary folder with a token file and the data of a hub.
 struct TokenFolder(tempfile::TempDir);
 
 impl TokenFolder {
@@ -22,26 +22,26 @@ impl TokenFolder {
         Self(tempfile::tempdir().unwrap())
     }
 
-    fn tokens(&self) -> PathBuf {
+    fn token_file(&self) -> PathBuf {
         self.0.path().join("tokens")
     }
 
-    fn create(&self, arguments: &[&str]) -> String {
-        create_token(self.tokens().to_str().unwrap(), arguments)
+    fn add_token(&self, arguments: &[&str]) -> String {
+        create_token(self.token_file().to_str().unwrap(), arguments)
     }
 
     /// Runs `sayso token` with these arguments and this folder's token file.
-    fn run(&self, arguments: &[&str]) -> CommandOutput {
-        run_sayso(&[&["token"], arguments, &["--tokens", self.tokens().to_str().unwrap()]].concat(), "")
+    fn run_token_command(&self, arguments: &[&str]) -> CommandOutput {
+        run_sayso(&[&["token"], arguments, &["--tokens", self.token_file().to_str().unwrap()]].concat(), "")
     }
 
-    fn lines(&self) -> Vec<String> {
-        std::fs::read_to_string(self.tokens()).unwrap().lines().map(str::to_owned).collect()
+    fn token_lines(&self) -> Vec<String> {
+        std::fs::read_to_string(self.token_file()).unwrap().lines().map(str::to_owned).collect()
     }
 
     fn start_hub(&self, arguments: &[&str]) -> HubProcess {
         let data = self.0.path().join("data");
-        let [data, tokens] = [data, self.tokens()].map(|path| path.to_str().unwrap().to_owned());
+        let [data, tokens] = [data, self.token_file()].map(|path| path.to_str().unwrap().to_owned());
         // Heartbeats are off. Otherwise, a test that waits for a missing event would never time out.
         let base =
             ["--listen", "127.0.0.1:0", "--data", &data, "--tokens", &tokens, "--http-heartbeat", "1h"];
@@ -49,8 +49,9 @@ impl TokenFolder {
     }
 }
 
-fn start_failure(folder: &TokenFolder) -> String {
-    let tokens = folder.tokens();
+/// Starts a hub that must refuse the token file. Returns its standard error.
+fn expect_start_failure(folder: &TokenFolder) -> String {
+    let tokens = folder.token_file();
     let output = run_sayso(
         &["serve", "--memory", "--listen", "127.0.0.1:0", "--tokens", tokens.to_str().unwrap()],
         "",
@@ -71,7 +72,7 @@ fn sign_in(hub: &HubProcess, token: &str) -> String {
 }
 
 /// Returns a client that acts as a page of the hub with this cookie.
-fn page(hub: &HubProcess, cookie: &str) -> TestClient {
+fn page_client(hub: &HubProcess, cookie: &str) -> TestClient {
     hub.client()
         .with_header(&format!("Cookie: {cookie}"))
         .with_header(&format!("Origin: http://{}", hub.address))
@@ -93,9 +94,9 @@ fn assert_closed_with_token_removed(mut stream: EventStream) {
     assert!(stream.is_closed());
 }
 
-/// Runs `attempt` with a lifetime in seconds, and with longer ones if it fails, because on a busy machine the lifetime may
-/// be over before the connections are open.
-fn with_lifetime<T: Send + 'static>(attempt: impl Fn(u64) -> T + Clone + Send + 'static) -> T {
+/// Runs `attempt` with a short lifetime in seconds. If it panics, runs it again with longer ones, because on a busy machine
+/// the lifetime may end before the connections are open.
+fn retry_with_longer_lifetimes<T: Send + 'static>(attempt: impl Fn(u64) -> T + Clone + Send + 'static) -> T {
     for seconds in [2, 5, 12, 25] {
         let attempt = attempt.clone();
         if let Ok(result) = std::thread::spawn(move || attempt(seconds)).join() {
@@ -108,8 +109,8 @@ fn with_lifetime<T: Send + 'static>(attempt: impl Fn(u64) -> T + Clone + Send + 
 #[test]
 fn an_agent_cannot_answer_its_own_question_even_with_the_listeners_subscription() {
     let folder = TokenFolder::new();
-    let [ada, bank] = [&ADA[..], &BANK].map(|arguments| folder.create(arguments));
-    let observer = folder.create(&["--role", "observer", "--name", "olga"]);
+    let [ada, bank] = [&ADA[..], &BANK].map(|arguments| folder.add_token(arguments));
+    let observer = folder.add_token(&["--role", "observer", "--name", "olga"]);
     let hub = folder.start_hub(&[]);
     let [ada, bank, observer] = [ada, bank, observer].map(|token| hub.client().with_bearer(&token));
     let subscription = ada.subscribe(REPLY_CAPABILITIES);
@@ -128,7 +129,7 @@ fn an_agent_cannot_answer_its_own_question_even_with_the_listeners_subscription(
 #[test]
 fn an_agent_never_sees_the_id_of_a_subscription() {
     let folder = TokenFolder::new();
-    let [ada, bank] = [&ADA[..], &BANK].map(|arguments| folder.create(arguments));
+    let [ada, bank] = [&ADA[..], &BANK].map(|arguments| folder.add_token(arguments));
     let mut hub = folder.start_hub(&[]);
     let ada_client = hub.client().with_bearer(&ada);
     let authorization = format!("Bearer {bank}");
@@ -158,51 +159,67 @@ fn an_agent_never_sees_the_id_of_a_subscription() {
 }
 
 #[test]
-fn a_token_file_with_doubled_or_reserved_entries_is_refused() {
+fn a_token_file_with_duplicate_or_reserved_entries_is_refused() {
     let folder = TokenFolder::new();
     for arguments in [&ADA[..], &BANK] {
-        folder.create(arguments);
+        folder.add_token(arguments);
     }
-    let lines = folder.lines();
-    let other_hash = |line: &str| {
+    let lines = folder.token_lines();
+    let with_other_hash = |line: &str| {
         let start = line.find("sha256:").unwrap() + "sha256:".len();
         format!("{}{}{}", &line[..start], "0".repeat(64), &line[start + 64..])
     };
     let cases = [
-        (other_hash(&lines[0]), "tokens:3: a token named \"ada\" already exists, in line 1"),
-        (lines[0].replace("\"ada\"", "\"eve\""), "tokens:3: this is the token of line 1"),
-        (other_hash(&lines[0]).replace("\"ada\"", "\"local\""), "tokens:3: the name \"local\" is reserved"),
+        (with_other_hash(&lines[0]), "tokens:3: a token named \"ada\" already exists, in line 1"),
+        (lines[0].replace("\"ada\"", "\"eve\""), "tokens:3: this token is already in line 1"),
         (
-            other_hash(&lines[1]).replace("\"name\":\"bank\"", "\"name\":\"evil\""),
+            with_other_hash(&lines[0]).replace("\"ada\"", "\"local\""),
+            "tokens:3: the name \"local\" is reserved",
+        ),
+        (
+            with_other_hash(&lines[1]).replace("\"name\":\"bank\"", "\"name\":\"evil\""),
             "tokens:3: the agent id \"bank\" belongs to the token \"bank\" in line 2",
         ),
     ];
-    for (third, expected) in cases {
-        std::fs::write(folder.tokens(), format!("{}\n{}\n{third}\n", lines[0], lines[1])).unwrap();
-        let message = start_failure(&folder);
+    for (third_line, expected) in cases {
+        std::fs::write(folder.token_file(), format!("{}\n{}\n{third_line}\n", lines[0], lines[1])).unwrap();
+        let message = expect_start_failure(&folder);
         assert!(message.contains(expected), "{message}");
     }
+}
+
+/// Whether a process waits for the lock of a file.
+fn is_waiting_for_lock(process: u32) -> bool {
+    let locks = std::fs::read_to_string("/proc/locks").unwrap();
+    locks.lines().any(|line| line.contains(" -> ") && line.contains(&format!(" {process} ")))
 }
 
 #[test]
 fn tokens_created_at_the_same_time_never_get_the_same_name() {
     let folder = TokenFolder::new();
     let created = std::thread::scope(|scope| {
-        let runs: Vec<_> =
-            (0..12).map(|_| scope.spawn(|| folder.run(&[&["new"], &ADA[..]].concat()).exit_code)).collect();
+        let runs: Vec<_> = (0..12)
+            .map(|_| scope.spawn(|| folder.run_token_command(&[&["new"], &ADA[..]].concat()).exit_code))
+            .collect();
         runs.into_iter().map(|run| run.join().unwrap()).filter(|code| *code == 0).count()
     });
-    assert_eq!((created, folder.lines().len()), (1, 1));
+    assert_eq!((created, folder.token_lines().len()), (1, 1));
     // While another program changes the file, `token new` waits and then sees the change.
-    let lock = std::fs::File::create(Path::new(&folder.tokens()).with_extension("lock")).unwrap();
+    let tokens = folder.token_file();
+    let lock = std::fs::File::create(tokens.with_extension("lock")).unwrap();
     lock.lock().unwrap();
-    let output = std::thread::scope(|scope| {
-        let run = scope.spawn(|| folder.run(&[&["new"], &BEN[..]].concat()));
-        let line = folder.lines()[0].replace("\"ada\"", "\"ben\"");
-        std::fs::write(folder.tokens(), format!("{line}\n")).unwrap();
-        lock.unlock().unwrap();
-        run.join().unwrap()
-    });
+    let arguments = [&["token", "new", "--tokens", tokens.to_str().unwrap()], &BEN[..]].concat();
+    let mut run = command(&arguments).spawn().unwrap();
+    let timer = KillTimer::start(run.id());
+    // The file changes when the program waits for the lock. A program that does not wait has ended by then.
+    while run.try_wait().unwrap().is_none() && !is_waiting_for_lock(run.id()) {
+        std::thread::yield_now();
+    }
+    let line = folder.token_lines()[0].replace("\"ada\"", "\"ben\"");
+    std::fs::write(&tokens, format!("{line}\n")).unwrap();
+    lock.unlock().unwrap();
+    let output = check_output(run.wait_with_output().unwrap());
+    drop(timer);
     assert_eq!(output.exit_code, 2);
     assert!(output.stderr.contains("a token named \"ben\" already exists"), "{}", output.stderr);
 }
@@ -210,9 +227,9 @@ fn tokens_created_at_the_same_time_never_get_the_same_name() {
 #[test]
 fn a_token_can_be_listed_and_revoked_but_not_read() {
     let folder = TokenFolder::new();
-    let ada = folder.create(&["--role", "listener", "--name", "ada", "--scope", "agent:bank"]);
-    folder.create(&[&BANK[..], &["--display-name", "Ada's Bank", "--expires", "90d"]].concat());
-    let listed = folder.run(&["list"]);
+    let ada = folder.add_token(&["--role", "listener", "--name", "ada", "--scope", "agent:bank"]);
+    folder.add_token(&[&BANK[..], &["--display-name", "Ada's Bank", "--expires", "90d"]].concat());
+    let listed = folder.run_token_command(&["list"]);
     let lines: Vec<_> = listed.stdout.lines().collect();
     assert_eq!((listed.exit_code, lines.len()), (0, 3), "{}", listed.stdout);
     assert!(lines[0].starts_with("NAME  ROLE"), "{}", listed.stdout);
@@ -224,32 +241,33 @@ fn a_token_can_be_listed_and_revoked_but_not_read() {
     }
     let times = lines[2].split_whitespace().filter(|word| word.ends_with('Z')).count();
     assert_eq!(times, 2, "created and expires: {}", lines[2]);
-    let hash = folder.lines()[0].split("sha256:").nth(1).unwrap()[..64].to_owned();
+    let hash = folder.token_lines()[0].split("sha256:").nth(1).unwrap()[..64].to_owned();
     assert!(!listed.stdout.contains(&ada) && !listed.stdout.contains(&hash));
 
     let hub = folder.start_hub(&[]);
     let stream = open_stream(&hub.client().with_bearer(&ada));
-    let revoked = folder.run(&["revoke", "ada"]);
-    assert_eq!((revoked.exit_code, folder.lines().len()), (0, 1));
+    let revoked = folder.run_token_command(&["revoke", "ada"]);
+    assert_eq!((revoked.exit_code, folder.token_lines().len()), (0, 1));
     assert!(revoked.stderr.contains("SIGHUP"), "{}", revoked.stderr);
     hub.signal("-HUP");
     assert!(hub.wait_for_log("reload").contains("removed=1"));
     assert_closed_with_token_removed(stream);
     assert_eq!(hub.client().with_bearer(&ada).post("/aaep/v1/subscriptions", "{}").status, 401);
-    let again = folder.run(&["revoke", "ada"]);
+    let again = folder.run_token_command(&["revoke", "ada"]);
     assert_eq!(again.exit_code, 2);
     assert!(again.stderr.contains("no token is named \"ada\""), "{}", again.stderr);
 }
 
 #[test]
 fn an_expired_token_is_refused_and_loses_its_connections_without_a_reload() {
-    with_lifetime(|seconds| {
+    retry_with_longer_lifetimes(|seconds| {
         let folder = TokenFolder::new();
         let expires = ["--expires".to_owned(), format!("{seconds}s")];
         let expires: Vec<_> = expires.iter().map(String::as_str).collect();
-        folder.create(&BEN);
+        folder.add_token(&BEN);
         let hub = folder.start_hub(&[]);
-        let [ada, bank] = [&ADA[..], &BANK].map(|arguments| folder.create(&[arguments, &expires].concat()));
+        let [ada, bank] =
+            [&ADA[..], &BANK].map(|arguments| folder.add_token(&[arguments, &expires].concat()));
         hub.signal("-HUP");
         hub.wait_for_log("reloaded");
         let client = hub.client().with_bearer(&ada);
@@ -264,12 +282,13 @@ fn an_expired_token_is_refused_and_loses_its_connections_without_a_reload() {
         assert_eq!(testing::websocket::read_close_code(&mut agent), 4002);
         assert_eq!(client.post("/aaep/v1/subscriptions", "{}").status, 401);
         assert_eq!(login(&hub.client(), &ada).status, 401);
-        let listed = folder.run(&["list"]).stdout;
+        let listed = folder.run_token_command(&["list"]).stdout;
         assert_eq!(listed.matches("(expired)").count(), 2, "{listed}");
     });
 }
 
-fn started_event(stream: &mut EventStream, agent: &TestClient, name: &str) -> Value {
+/// Starts a session with this agent name in the request. Returns the event that the listener receives.
+fn start_session_with_name(stream: &mut EventStream, agent: &TestClient, name: &str) -> Value {
     let body = format!(
         r#"{{"summary_normal":"Hello.","localization_hints":{{"primary_language":"en"}},"producer":{{"agent_name":"{name}"}}}}"#
     );
@@ -280,21 +299,21 @@ fn started_event(stream: &mut EventStream, agent: &TestClient, name: &str) -> Va
 #[test]
 fn the_name_of_an_agent_belongs_to_its_token() {
     let folder = TokenFolder::new();
-    let ada = folder.create(&ADA);
-    let bank = folder.create(&[&BANK[..], &["--display-name", "Ada's Bank"]].concat());
-    let evil = folder.create(&["--role", "agent", "--name", "evil", "--agent-id", "evil"]);
+    let ada = folder.add_token(&ADA);
+    let bank = folder.add_token(&[&BANK[..], &["--display-name", "Ada's Bank"]].concat());
+    let evil = folder.add_token(&["--role", "agent", "--name", "evil", "--agent-id", "evil"]);
     let hub = folder.start_hub(&[]);
     let [ada, bank, evil] = [ada, bank, evil].map(|token| hub.client().with_bearer(&token));
     let mut stream = open_stream(&ada);
-    let verified = started_event(&mut stream, &bank, "Somebody Else");
+    let verified = start_session_with_name(&mut stream, &bank, "Somebody Else");
     assert_eq!(verified["producer"]["agent_name"], "Ada's Bank");
     assert_eq!(verified["extensions"]["sayso"]["verified_name"], true);
-    let unverified = started_event(&mut stream, &evil, "Ada's Bank");
+    let unverified = start_session_with_name(&mut stream, &evil, "Ada's Bank");
     assert_eq!(unverified["producer"]["agent_name"], "Ada's Bank");
     assert_eq!(unverified["extensions"]["sayso"]["verified_name"], Value::Null);
     let forged = r#"{"summary_normal":"Hello.","localization_hints":{"primary_language":"en"},"extensions":{"sayso":{"verified_name":true}}}"#;
     assert_eq!(evil.post("/agent/v1/sessions", forged).status, 400);
-    let other_role = folder.run(&[&["new"], &BEN[..], &["--display-name", "X"]].concat());
+    let other_role = folder.run_token_command(&[&["new"], &BEN[..], &["--display-name", "X"]].concat());
     assert_eq!(other_role.exit_code, 2, "only agents have a display name");
 }
 
@@ -312,14 +331,15 @@ fn an_agent_in_the_hubs_process_has_a_verified_name() {
 #[test]
 fn an_agent_id_belongs_to_one_token_unless_the_operator_shares_it() {
     let folder = TokenFolder::new();
-    folder.create(&BANK);
+    folder.add_token(&BANK);
     let second = ["new", "--role", "agent", "--name", "bank2", "--agent-id", "bank"];
-    let refused = folder.run(&second);
+    let refused = folder.run_token_command(&second);
     assert_eq!(refused.exit_code, 2);
     assert!(refused.stderr.contains("belongs to the token \"bank\" in line 1"), "{}", refused.stderr);
-    let reserved = folder.run(&["new", "--role", "agent", "--name", "x", "--agent-id", "sayso-hub"]);
+    let reserved =
+        folder.run_token_command(&["new", "--role", "agent", "--name", "x", "--agent-id", "sayso-hub"]);
     assert!(reserved.stderr.contains("\"sayso-hub\" is reserved"), "{}", reserved.stderr);
-    let shared = folder.run(&[&second[..], &["--share-agent-id"]].concat());
+    let shared = folder.run_token_command(&[&second[..], &["--share-agent-id"]].concat());
     assert_eq!(shared.exit_code, 0, "{}", shared.stderr);
     let hub = folder.start_hub(&[]);
     hub.client().with_bearer(shared.stdout.trim()).start_session();
@@ -328,54 +348,58 @@ fn an_agent_id_belongs_to_one_token_unless_the_operator_shares_it() {
 #[test]
 fn a_sign_out_closes_what_the_browser_opened() {
     let folder = TokenFolder::new();
-    let [ada, bank] = [&ADA[..], &BANK].map(|arguments| folder.create(arguments));
+    let [ada, bank] = [&ADA[..], &BANK].map(|arguments| folder.add_token(arguments));
     let hub = folder.start_hub(&[]);
     let [leaving, staying] = [0, 1].map(|_| sign_in(&hub, &ada));
     let origin = format!("http://{}", hub.address);
-    let stream = open_stream(&page(&hub, &leaving));
+    let stream = open_stream(&page_client(&hub, &leaving));
     let socket = open_socket(&hub, &[("Cookie", &leaving), ("Origin", &origin)]);
-    let mut other_browser = open_stream(&page(&hub, &staying));
+    let mut other_browser = open_stream(&page_client(&hub, &staying));
     let mut other_program = open_stream(&hub.client().with_bearer(&ada));
-    assert_eq!(page(&hub, &leaving).with_header(JSON).post("/logout", "").status, 204);
+    assert_eq!(page_client(&hub, &leaving).with_header(JSON).post("/logout", "").status, 204);
     assert_closed_with_token_removed(stream);
     assert_eq!(socket.into_close_code(), 4002);
     hub.client().with_bearer(&bank).start_session();
-    assert_eq!(other_browser.next_type(), "session.started", "another sign-in stays");
+    assert_eq!(other_browser.next_type(), "session.started", "another sign-in stays valid");
     assert_eq!(other_program.next_type(), "session.started", "the token itself stays valid");
 }
 
 #[test]
 fn the_end_of_a_sign_in_closes_what_the_browser_opened() {
-    with_lifetime(|seconds| {
+    retry_with_longer_lifetimes(|seconds| {
         let folder = TokenFolder::new();
-        let ada = folder.create(&ADA);
+        let ada = folder.add_token(&ADA);
         let hub = folder.start_hub(&["--sign-in-lifetime", &format!("{seconds}s")]);
         let cookie = sign_in(&hub, &ada);
         let origin = format!("http://{}", hub.address);
-        let stream = open_stream(&page(&hub, &cookie));
+        let stream = open_stream(&page_client(&hub, &cookie));
         let socket = open_socket(&hub, &[("Cookie", &cookie), ("Origin", &origin)]);
         assert_closed_with_token_removed(stream);
         assert_eq!(socket.into_close_code(), 4002);
-        assert_eq!(page(&hub, &cookie).post("/aaep/v1/subscriptions", "{}").status, 401);
+        assert_eq!(page_client(&hub, &cookie).post("/aaep/v1/subscriptions", "{}").status, 401);
     });
 }
 
 #[test]
 fn one_user_cannot_fill_the_table_of_sign_outs() {
     let folder = TokenFolder::new();
-    let [ada, ben] = [&ADA, &BEN].map(|arguments| folder.create(arguments));
+    let [ada, ben] = [&ADA, &BEN].map(|arguments| folder.add_token(arguments));
     let hub = folder.start_hub(&["--sign-in-sign-outs", "3"]);
-    let is_signed_in = |cookie: &str| page(&hub, cookie).post("/aaep/v1/subscriptions", "{}").status != 401;
-    let sign_out = |cookie: &str| page(&hub, cookie).with_header(JSON).post("/logout", "").status;
+    let is_signed_in =
+        |cookie: &str| page_client(&hub, cookie).post("/aaep/v1/subscriptions", "{}").status != 401;
+    let sign_out = |cookie: &str| page_client(&hub, cookie).with_header(JSON).post("/logout", "").status;
     let [ada_stays, ben_stays, ben_leaves] = [&ada, &ben, &ben].map(|token| sign_in(&hub, token));
-    let stream = open_stream(&page(&hub, &ada_stays));
+    let stream = open_stream(&page_client(&hub, &ada_stays));
     for _ in 0..3 {
         assert_eq!(sign_out(&sign_in(&hub, &ada)), 204);
     }
     assert!(is_signed_in(&ada_stays));
     let last = sign_in(&hub, &ada);
     assert_eq!(sign_out(&last), 204);
-    assert!(!is_signed_in(&last) && !is_signed_in(&ada_stays), "the fourth sign-out ends them all");
+    assert!(
+        !is_signed_in(&last) && !is_signed_in(&ada_stays),
+        "the fourth sign-out ends all of Ada's sign-ins"
+    );
     assert_closed_with_token_removed(stream);
     assert!(is_signed_in(&sign_in(&hub, &ada)), "Ada can sign in again");
     assert_eq!(sign_out(&ben_leaves), 204);
@@ -387,15 +411,19 @@ fn one_user_cannot_fill_the_table_of_sign_outs() {
 #[test]
 fn failed_sign_ins_behind_a_proxy_count_for_the_client_and_not_for_everybody() {
     let folder = TokenFolder::new();
-    let ada = folder.create(&ADA);
+    let ada = folder.add_token(&ADA);
     let hub =
         folder.start_hub(&["--http-trusted-proxies", "127.0.0.0/8", "--http-trusted-proxies", "10.0.0.1"]);
     let client = |forwarded_for: &str| hub.client().with_header(&format!("X-Forwarded-For: {forwarded_for}"));
     for _ in 0..10 {
         assert_eq!(login(&client("203.0.113.9"), "sayso_guess").status, 401);
     }
-    for same in ["203.0.113.9", "198.51.100.7, 203.0.113.9", "198.51.100.7, 203.0.113.9, 10.0.0.1"] {
-        assert_eq!(login(&client(same), &ada).status, 429, "{same}: what the client wrote does not count");
+    for forwarded_for in ["203.0.113.9", "198.51.100.7, 203.0.113.9", "198.51.100.7, 203.0.113.9, 10.0.0.1"] {
+        assert_eq!(
+            login(&client(forwarded_for), &ada).status,
+            429,
+            "{forwarded_for}: the last untrusted address counts"
+        );
     }
     let other = client("203.0.113.9, 198.51.100.7");
     let response = login(&other.with_header("X-Forwarded-Proto: https"), &ada);
@@ -404,7 +432,7 @@ fn failed_sign_ins_behind_a_proxy_count_for_the_client_and_not_for_everybody() {
     assert!(!login(&other, &ada).head.contains("; Secure"), "the proxy was reached without TLS");
 
     let folder = TokenFolder::new();
-    let ada = folder.create(&ADA);
+    let ada = folder.add_token(&ADA);
     let hub = folder.start_hub(&[]);
     for number in 0..10 {
         let forged = hub.client().with_header(&format!("X-Forwarded-For: 198.51.100.{number}"));
@@ -415,4 +443,32 @@ fn failed_sign_ins_behind_a_proxy_count_for_the_client_and_not_for_everybody() {
     let invalid = run_sayso(&["serve", "--memory", "--http-trusted-proxies", "10.0.0.0/33"], "");
     assert_eq!(invalid.exit_code, 2);
     assert!(invalid.stderr.contains("http.trusted_proxies"), "{}", invalid.stderr);
+}
+
+#[test]
+fn a_new_token_does_not_get_the_sessions_of_a_removed_token_with_its_name() {
+    let folder = TokenFolder::new();
+    let removed = folder.add_token(&BANK);
+    let ada = folder.add_token(&ADA);
+    let hub = folder.start_hub(&[]);
+    let agent = hub.client().with_bearer(&removed);
+    let session = agent.start_session();
+    let listener = hub.client().with_bearer(&ada);
+    let subscription = listener.subscribe(REPLY_CAPABILITIES);
+    let _stream = listener.open_event_stream(&subscription, None);
+    let question = agent.ask_confirmation(&session);
+    assert_eq!(listener.reply(&subscription, &question, "accept").status, 204);
+    let start = r#"{"summary_normal":"Paying bills.","localization_hints":{"primary_language":"en"}}"#;
+    let first = agent.with_header("Idempotency-Key: start").post("/agent/v1/sessions", start);
+    assert_eq!(folder.run_token_command(&["revoke", "bank"]).exit_code, 0);
+    let added = folder.add_token(&BANK);
+    hub.signal("-HUP");
+    hub.wait_for_log("reloaded what=tokens");
+    let agent = hub.client().with_bearer(&added);
+    let path = format!("/agent/v1/sessions/{session}");
+    assert_eq!(agent.get(&format!("{path}/replies/{question}")).status, 404);
+    let text = r#"{"type":"aaep:agent.state.changed","to_state":"thinking","summary_normal":"Thinking."}"#;
+    assert_eq!(agent.post(&format!("{path}/events"), text).status, 404);
+    let second = agent.with_header("Idempotency-Key: start").post("/agent/v1/sessions", start);
+    assert_ne!(second.json_str("session_id"), first.json_str("session_id"), "a key belongs to its token");
 }

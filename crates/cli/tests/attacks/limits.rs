@@ -1,4 +1,4 @@
-//! Limits per request, per token and per person. An agent cannot avoid them with what it writes into its requests.
+//! Limits per request, per token and per person. They hold whatever an agent writes into its requests.
 
 use std::path::Path;
 
@@ -15,10 +15,11 @@ const PROGRESS: &str =
     r#"{"type":"aaep:agent.progress.updated","progress":{"percent":5},"summary_normal":"x"}"#;
 const END: &str = r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#;
 
-/// A hub with the agents `bank` and `post` and the listener `ada`, each with its own token.
+/// A hub with the agents `bank` and `shop` and the listener `ada`, each with its own token.
 struct TokenHub {
     hub: HubProcess,
     _folder: tempfile::TempDir,
+    /// The tokens of `bank`, `shop` and `ada`.
     tokens: [String; 3],
 }
 
@@ -26,13 +27,18 @@ impl TokenHub {
     fn start(limits: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("tokens").to_str().unwrap().to_owned();
-        let agent = |name| create_token(&file, &["--role", "agent", "--name", name, "--agent-id", name]);
-        let tokens =
-            [agent("bank"), agent("post"), create_token(&file, &["--role", "listener", "--name", "ada"])];
+        let create_agent_token =
+            |name| create_token(&file, &["--role", "agent", "--name", name, "--agent-id", name]);
+        let tokens = [
+            create_agent_token("bank"),
+            create_agent_token("shop"),
+            create_token(&file, &["--role", "listener", "--name", "ada"]),
+        ];
         let arguments = ["--memory", "--listen", "127.0.0.1:0", "--tokens", &file];
         Self { hub: HubProcess::start(&[&arguments, limits].concat()), _folder: folder, tokens }
     }
 
+    /// Returns the clients of `bank`, `shop` and `ada`.
     fn clients(&self) -> [TestClient; 3] {
         self.tokens.each_ref().map(|token| self.hub.client().with_bearer(token))
     }
@@ -44,18 +50,18 @@ fn publish(client: &TestClient, session: &str, events: &str) -> TestResponse {
         .post(&format!("/agent/v1/sessions/{session}/events"), events)
 }
 
-/// Starts a session that claims to be for this person.
-fn start_for(client: &TestClient, person: usize) -> String {
+/// Starts a session whose `requested_by` names this person.
+fn start_session_for(client: &TestClient, person: usize) -> String {
     let start = START.replacen('{', &format!(r#"{{"requested_by":"user:{person}","#), 1);
     client.post("/agent/v1/sessions", &start).json_str("session_id")
 }
 
 fn ask_in_new_session(client: &TestClient, person: usize) -> TestResponse {
-    let session = start_for(client, person);
+    let session = start_session_for(client, person);
     client.post(&format!("/agent/v1/sessions/{session}/confirmations"), CONFIRMATION_BODY)
 }
 
-fn stored_bytes(folder: &Path) -> u64 {
+fn count_stored_bytes(folder: &Path) -> u64 {
     let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().metadata().unwrap().len());
     files.sum()
 }
@@ -65,13 +71,13 @@ fn a_small_request_does_not_write_a_large_multiple_of_its_size() {
     let folder = tempfile::tempdir().unwrap();
     let hub = HubProcess::start_on_disk(folder.path());
     let client = hub.client();
-    let start = |shared: Value| {
+    let start = |members: Value| {
         let mut body: Value = serde_json::from_str(START).unwrap();
-        body.as_object_mut().unwrap().extend(shared.as_object().unwrap().clone());
+        body.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
         client.post("/agent/v1/sessions", &body.to_string())
     };
-    // What is copied into every event is small.
-    for shared in [
+    // These members are copied into every event, so they must be small.
+    for members in [
         json!({"producer": {"agent_id": "evil", "model": "m".repeat(1 << 20)}}),
         json!({"producer": {"agent_id": "evil", "model": "m".repeat(257)}}),
         json!({"producer": {"agent_id": "evil", "m".repeat(257): "x"}}),
@@ -79,7 +85,7 @@ fn a_small_request_does_not_write_a_large_multiple_of_its_size() {
         json!({"producer": {"agent_id": "e".repeat(257)}}),
         json!({"localization_hints": {"primary_language": "en", "note": "m".repeat(1 << 20)}}),
     ] {
-        let refused = start(shared);
+        let refused = start(members);
         assert_eq!(refused.status, 400, "{refused:?}");
         assert!(refused.json_str("title").contains("at most 256 characters"), "{refused:?}");
     }
@@ -87,16 +93,16 @@ fn a_small_request_does_not_write_a_large_multiple_of_its_size() {
     let refused = start(json!({"producer": unknown_members(8).collect::<Value>()}));
     assert!(refused.status == 400 && refused.json_str("title").contains("2048 bytes"), "{refused:?}");
 
-    // The largest producer that the hub accepts.
+    // A large producer that the hub accepts.
     let long = "m".repeat(256);
     let manifest_uri = format!("https://evil.example/{}", "m".repeat(200));
     let producer =
         json!({"agent_id": "evil", "agent_name": long, "model": long, "manifest_uri": manifest_uri});
     let session = start(json!({ "producer": producer })).json_str("session_id");
-    let before = stored_bytes(folder.path());
+    let before = count_stored_bytes(folder.path());
     let request = [PROGRESS; 300].join("\n");
     assert_eq!(publish(&client, &session, &request).status, 200);
-    let written = stored_bytes(folder.path()) - before;
+    let written = count_stored_bytes(folder.path()) - before;
     assert!(written <= 64 * request.len() as u64, "{written} bytes for {}", request.len());
 }
 
@@ -143,12 +149,12 @@ fn a_full_batch_leaves_the_other_requests_to_the_next_one() {
 #[test]
 fn one_token_cannot_take_all_sessions() {
     let scenario = TokenHub::start(&["--hub-sessions-per-principal", "5"]);
-    let [bank, post, _] = scenario.clients();
+    let [bank, shop, _] = scenario.clients();
     let sessions: Vec<_> = (0..5).map(|_| bank.start_session()).collect();
     let refused = bank.post("/agent/v1/sessions", START);
     assert_eq!(refused.status, 429, "{refused:?}");
     assert!(refused.json_str("title").contains("at most 5 open sessions"), "{refused:?}");
-    post.start_session();
+    shop.start_session();
     assert_eq!(publish(&bank, &sessions[0], END).status, 200);
     bank.start_session();
 
@@ -162,9 +168,9 @@ fn one_token_cannot_take_all_sessions() {
 #[test]
 fn one_token_cannot_publish_without_limit_and_nothing_is_lost() {
     let scenario = TokenHub::start(&["--hub-bytes-per-minute", "64KiB"]);
-    let [bank, post, ada] = scenario.clients();
+    let [bank, shop, ada] = scenario.clients();
     let mut stream = ada.open_event_stream(&ada.subscribe(r#"{"coalesce_boundaries":["none"]}"#), None);
-    let (session, other) = (bank.start_session(), post.start_session());
+    let (session, other_session) = (bank.start_session(), shop.start_session());
     let output = |number: usize| {
         let path = format!("/agent/v1/sessions/{session}/output");
         let text = format!("{number}. {}.\n", "word ".repeat(800));
@@ -177,7 +183,7 @@ fn one_token_cannot_publish_without_limit_and_nothing_is_lost() {
     assert!(refused.json_str("title").contains("65536 bytes in a minute"), "{refused:?}");
     assert!(accepted >= 12, "{accepted}");
     assert_eq!(output(0).status, 200, "a repeated request gets its reply");
-    assert_eq!(publish(&post, &other, PROGRESS).status, 200, "another token is not affected");
+    assert_eq!(publish(&shop, &other_session, PROGRESS).status, 200, "another token is not affected");
     let mut text = String::new();
     while !text.contains(&format!("{}. word", accepted - 1)) {
         let (_, _, event) = stream.next();
@@ -206,7 +212,7 @@ fn idempotency_keys_cannot_grow_without_bound() {
     let refused = agent.call("session.start", &params)["error"].to_string();
     assert!(refused.contains("at most 256 characters"), "{refused}");
 
-    // A new key displaces the oldest one.
+    // If there are more than two keys, the oldest is deleted.
     let first = start("first").json_str("session_id");
     let is_forgotten = |number: usize| {
         start(&format!("later-{number}"));
@@ -222,19 +228,19 @@ fn idempotency_keys_cannot_grow_without_bound() {
 fn a_person_is_not_flooded_with_questions_whatever_requested_by_says() {
     let limits = ["--hub-questions-per-minute", "3", "--hub-total-questions-per-minute", "5"];
     let scenario = TokenHub::start(&limits);
-    let [bank, post, ada] = scenario.clients();
+    let [bank, shop, ada] = scenario.clients();
     let _stream = ada.open_event_stream(&ada.subscribe(REPLY_CAPABILITIES), None);
     // The limit may reset once, if a minute ends during the test.
     let refused = (0..8).map(|person| ask_in_new_session(&bank, person)).find(|asked| asked.status != 201);
     let refused = refused.expect("a refused question");
     assert_eq!(refused.status, 429, "{refused:?}");
     assert!(refused.json_str("title").contains("at most 3 questions in a minute"), "{refused:?}");
-    // Another agent may still ask, but all agents together may not ask too much either.
-    assert_eq!(ask_in_new_session(&post, 0).status, 201);
+    // Another agent may still ask, until the limit for all agents together is reached.
+    assert_eq!(ask_in_new_session(&shop, 0).status, 201);
     let refused = (0..8)
-        .flat_map(|person| [ask_in_new_session(&post, person), ask_in_new_session(&bank, person)])
+        .flat_map(|person| [ask_in_new_session(&shop, person), ask_in_new_session(&bank, person)])
         .find(|asked| asked.status != 201 && asked.json_str("title").contains("all agents together"));
-    assert_eq!(refused.expect("a question refused because of all agents").status, 429);
+    assert_eq!(refused.expect("a question refused by the limit for all agents").status, 429);
 }
 
 #[test]
@@ -243,15 +249,15 @@ fn a_person_is_not_flooded_with_critical_events_whatever_requested_by_says() {
     let [bank, _, ada] = scenario.clients();
     let _stream = ada.open_event_stream(&ada.subscribe(REPLY_CAPABILITIES), None);
     let critical = PROGRESS.replacen('{', r#"{"urgency":"critical","#, 1);
-    let shout = |person: usize| publish(&bank, &start_for(&bank, person), &critical);
+    let publish_critical = |person: usize| publish(&bank, &start_session_for(&bank, person), &critical);
     // The limit may reset once, if a minute ends during the test.
-    let refused = (0..8).map(shout).find(|response| response.status != 200);
+    let refused = (0..8).map(publish_critical).find(|response| response.status != 200);
     assert_eq!(refused.expect("a refused event").status, 429);
 }
 
 #[test]
 fn stored_data_is_bounded_by_default() {
-    let settings = |arguments: &[&str]| {
+    let read_settings = |arguments: &[&str]| {
         let config = run_sayso(&[&["serve", "--print-config"], arguments].concat(), "").stdout;
         let value = |section: &str, name: &str| {
             let (_, section) = config.split_once(&format!("[{section}]")).unwrap();
@@ -265,14 +271,14 @@ fn stored_data_is_bounded_by_default() {
             value("journal", "max_bytes"),
         ]
     };
-    assert_eq!(settings(&[]), ["none", "none", "8GiB", "16GiB"]);
-    assert_eq!(settings(&["--journal-max-bytes", "2GiB"]), ["none", "none", "1GiB", "2GiB"]);
-    assert_eq!(settings(&["--journal-max-bytes", "none"]), ["none", "none", "none", "none"]);
-    assert_eq!(settings(&["--retention-bytes", "none"]), ["none", "none", "none", "16GiB"]);
-    assert_eq!(settings(&["--memory"])[..3], ["1h", "1h", "256MiB"]);
-    let unlimited = ["--memory", "--retention-events", "none", "--retention-decisions", "2h"];
+    assert_eq!(read_settings(&[]), ["none", "none", "8GiB", "16GiB"]);
+    assert_eq!(read_settings(&["--journal-max-bytes", "2GiB"]), ["none", "none", "1GiB", "2GiB"]);
+    assert_eq!(read_settings(&["--journal-max-bytes", "none"]), ["none", "none", "none", "none"]);
+    assert_eq!(read_settings(&["--retention-bytes", "none"]), ["none", "none", "none", "16GiB"]);
+    assert_eq!(read_settings(&["--memory"])[..3], ["1h", "1h", "256MiB"]);
+    let overrides = ["--memory", "--retention-events", "none", "--retention-decisions", "2h"];
     assert_eq!(
-        settings(&[&unlimited[..], &["--retention-bytes", "none"]].concat())[..3],
+        read_settings(&[&overrides[..], &["--retention-bytes", "none"]].concat())[..3],
         ["none", "2h", "none"]
     );
 }

@@ -1,4 +1,4 @@
-//! Attacks on a running hub, each named after the promise that stops it. `docs/security.md` lists the promises.
+//! Attacks on the running binary. Each test is named after the promise that it checks; `docs/security.md` lists the promises.
 
 mod connections;
 mod consent;

@@ -29,7 +29,7 @@ fn a_bare_line_feed_does_not_end_a_header_line() {
         format!("GET /healthz HTTP/1.1\n{host}Connection: close\r\n\r\n"),
         format!("GET /healthz HTTP/1.1\r\n{host}Connection: close\r\n\n"),
         format!("\nGET /healthz HTTP/1.1\r\n{host}Connection: close\r\n\r\n"),
-        // A proxy that does not see the end of the line would pass on the second request as part of a header.
+        // A proxy that does not end lines at a bare LF would pass on the second request as part of a header.
         format!(
             "GET /healthz HTTP/1.1\r\n{host}X: y\n\nGET /readyz HTTP/1.1\r\n{host}Connection: close\r\n\r\n"
         ),
@@ -91,8 +91,8 @@ fn a_tls_key_that_others_can_read_is_refused() {
         let refused = run_sayso(&start.concat(), "");
         assert_eq!(refused.exit_code, 2);
         assert!(refused.stderr.contains("hub.key: other users can read"), "{}", refused.stderr);
-        let reloaded = reload(&hub);
-        assert!(reloaded.contains("reload.failed what=certificate"), "{reloaded}");
+        let log_line = reload(&hub);
+        assert!(log_line.contains("reload.failed what=certificate"), "{log_line}");
     }
     set_mode(&certificate.key, 0o600);
     assert!(reload(&hub).contains("reloaded what=certificate"));
@@ -128,11 +128,11 @@ fn the_first_token_is_in_a_private_file_and_not_in_the_log() {
     assert_eq!(mode_of(&path), 0o600);
     assert_eq!(in_memory.client().with_bearer(&token).get("/metrics").status, 200);
     assert_eq!(in_memory.stop(), 0);
-    assert!(!path.exists(), "the token ends with the hub");
+    assert!(!path.exists(), "the file is deleted when the hub stops");
 }
 
 #[test]
-fn a_public_address_without_tls_is_refused_unless_a_proxy_terminates_it() {
+fn a_public_address_without_tls_is_refused_unless_a_proxy_terminates_tls() {
     let folder = tempfile::tempdir().unwrap();
     let certificate = create_certificate(folder.path(), "hub");
     let public = ["--memory", "--listen", "0.0.0.0:0"];
@@ -141,11 +141,11 @@ fn a_public_address_without_tls_is_refused_unless_a_proxy_terminates_it() {
     assert!(refused.stderr.contains("--behind-proxy"), "{}", refused.stderr);
     HubProcess::start(&[&public[..], &["--behind-proxy"]].concat());
     HubProcess::start(&[&public[..], &certificate.arguments()].concat());
-    for open in ["--open", "--compat"] {
-        let loopback = ["serve", "--memory", "--listen", "127.0.0.1:0", "--behind-proxy", open];
+    for flag in ["--open", "--compat"] {
+        let loopback = ["serve", "--memory", "--listen", "127.0.0.1:0", "--behind-proxy", flag];
         let refused = run_sayso(&loopback, "");
-        assert_eq!(refused.exit_code, 2, "a proxy would pass on callers from everywhere");
-        assert!(refused.stderr.contains(open), "{}", refused.stderr);
+        assert_eq!(refused.exit_code, 2, "a proxy passes on callers from other machines");
+        assert!(refused.stderr.contains(flag), "{}", refused.stderr);
     }
 }
 
@@ -169,9 +169,9 @@ fn check_reports_every_problem_and_creates_nothing() {
     let certificate = create_certificate(folder.path(), "hub");
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let check = |arguments: &[&str]| run_sayso(&[&["serve", "--check"], arguments].concat(), "");
-    let few = ["--http-connections", "100"];
+    let few_connections = ["--http-connections", "100"];
     let new_data = path("new");
-    let good = check(&[&few[..], &["--data", &new_data]].concat());
+    let good = check(&[&few_connections[..], &["--data", &new_data]].concat());
     assert_eq!((good.exit_code, good.stderr.as_str()), (0, ""));
     assert_eq!(good.stdout, "The configuration has no problems.\n");
     assert!(!Path::new(&new_data).exists(), "nothing is created");
@@ -183,8 +183,8 @@ fn check_reports_every_problem_and_creates_nothing() {
     set_mode(Path::new(&tokens), 0o600);
     set_mode(&certificate.key, 0o644);
     let bad = format!(
-        "--data {data} --tokens {tokens} --http-connections 1000000 --listen 0.0.0.0:1 --compat --retention-bytes 2MiB \
-         --journal-max-bytes 1MiB {}",
+        "--data {data} --tokens {tokens} --http-connections 1000000 --listen 0.0.0.0:1 --compat \
+         --http-trusted-proxies 10.0.0.0/33 --retention-bytes 2MiB --journal-max-bytes 1MiB {}",
         certificate.arguments().join(" ")
     );
     let bad = check(&bad.split_whitespace().collect::<Vec<_>>());
@@ -193,15 +193,16 @@ fn check_reports_every_problem_and_creates_nothing() {
         "retention.bytes is larger than journal.max_bytes",
         "--compat accepts answers without a handshake",
         "hub.key: other users can read",
-        "tokens:1: not a token",
+        "tokens:1: not a valid token",
+        "http.trusted_proxies: \"10.0.0.0/33\" is not an address or a network",
         "data: other users can read it (mode 755); run chmod 700",
         "http.connections is 1000000, but the limit of",
     ] {
         let found = bad.stderr.lines().filter(|line| line.starts_with("sayso: ") && line.contains(problem));
         assert_eq!(found.count(), 1, "{problem}: {}", bad.stderr);
     }
-    assert_eq!(bad.stderr.lines().count(), 6, "{}", bad.stderr);
-    let open = check(&[&few[..], &["--memory", "--open", "--listen", "0.0.0.0:1"]].concat());
+    assert_eq!(bad.stderr.lines().count(), 7, "{}", bad.stderr);
+    let open = check(&[&few_connections[..], &["--memory", "--open", "--listen", "0.0.0.0:1"]].concat());
     assert_eq!(open.stderr.lines().count(), 2, "open on a public address, and without TLS: {}", open.stderr);
     assert_eq!(std::fs::read_dir(&data).unwrap().count(), 0);
 }
@@ -212,7 +213,7 @@ fn the_service_manager_is_told_when_the_hub_is_ready_reloads_and_stops() {
     let path = folder.path().join("notify");
     let socket = UnixDatagram::bind(&path).unwrap();
     socket.set_read_timeout(Some(TIMEOUT)).unwrap();
-    let next = || {
+    let next_notification = || {
         let mut buffer = [0; 1024];
         let length = socket.recv(&mut buffer).unwrap();
         String::from_utf8(buffer[..length].to_vec()).unwrap()
@@ -220,13 +221,13 @@ fn the_service_manager_is_told_when_the_hub_is_ready_reloads_and_stops() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sayso"));
     command.args(["serve", "--memory", "--open", "--listen", "127.0.0.1:0"]).env("NOTIFY_SOCKET", &path);
     let mut hub = HubProcess::start_command(&mut command);
-    assert_eq!(next().trim_end(), "READY=1");
+    assert_eq!(next_notification().trim_end(), "READY=1");
     hub.signal("-HUP");
-    let reloading = next();
+    let reloading = next_notification();
     assert!(reloading.starts_with("RELOADING=1\nMONOTONIC_USEC="), "{reloading}");
-    assert_eq!(next().trim_end(), "READY=1");
+    assert_eq!(next_notification().trim_end(), "READY=1");
     assert_eq!(hub.stop(), 0);
-    assert_eq!(next().trim_end(), "STOPPING=1");
+    assert_eq!(next_notification().trim_end(), "STOPPING=1");
 }
 
 #[test]

@@ -23,7 +23,7 @@ fn request_demo(page: &mut Page, text: &str) {
     page.press("Enter");
 }
 
-/// Waits for a question dialog and checks that stray keys do not answer it.
+/// Waits for a question dialog and checks that stray keys do not answer it. Afterwards, an answer counts.
 pub(crate) fn wait_for_question(page: &mut Page) {
     page.wait_until(&format!("{DIALOG} != null"));
     assert!(
@@ -43,7 +43,7 @@ pub(crate) fn wait_for_question(page: &mut Page) {
 /// Advances the page's clock, so that an answer to the open question counts.
 pub(crate) fn pass_answer_grace(page: &mut Page) {
     page.run_script(
-        "{ const earlier = performance.now.bind(performance); performance.now = () => earlier() + 1000; }",
+        "{ const original = performance.now.bind(performance); performance.now = () => original() + 1000; }",
     );
 }
 
@@ -91,6 +91,7 @@ fn a_confirmation_can_be_accepted_by_keyboard() {
 fn an_answer_to_a_question_that_has_just_appeared_is_not_sent() {
     let (hub, mut browser) = (HubProcess::start_in_memory(), Browser::start());
     let mut page = open_listening_page(&hub, &mut browser);
+    // The page's clock stands still.
     page.run_script("performance.now = () => 0");
     let client = hub.client();
     let session = client.start_session();
@@ -287,7 +288,7 @@ fn a_person_can_extend_the_deadline_and_stop_the_agent() {
     assert!(page.focused_node().starts_with("button \"More time\""), "{}", page.focused_node());
     tab_to(&mut page, "button \"Stop the agent\"");
     page.press("Enter");
-    wait_for_announcement(&mut page, "Stopped by a person:");
+    wait_for_announcement(&mut page, "Stopped by a person.");
     assert_eq!(client.get(&path).json_str("decision"), "reject");
     check_state(&mut page, "stopped");
 }
@@ -321,8 +322,8 @@ fn an_answer_that_cannot_be_sent_is_reported_and_does_not_count() {
     let mut page = open_listening_page(&hub, &mut browser);
     let client = hub.client();
     let session = client.start_session();
-    let other = client.subscribe(testing::messages::REPLY_CAPABILITIES);
-    let _stream = client.open_event_stream(&other, None);
+    let other_subscription = client.subscribe(testing::messages::REPLY_CAPABILITIES);
+    let _stream = client.open_event_stream(&other_subscription, None);
     let token = client.ask_confirmation(&session);
     wait_for_question(&mut page);
     page.run_script("window.fetch = () => Promise.reject(new TypeError('nobody is there'))");
@@ -333,7 +334,7 @@ fn an_answer_that_cannot_be_sent_is_reported_and_does_not_count() {
         "Your answer was not sent. The hub cannot be reached. The question is still open.",
     );
     assert!(page.focused_node().starts_with("button \"Yes, accept it\""), "{}", page.focused_node());
-    client.reply(&other, &token, "reject");
+    client.reply(&other_subscription, &token, "reject");
     page.wait_until(&format!("{DIALOG}?.innerText.includes('Someone else rejected this:') === true"));
     assert_eq!(read_decision(&client, &session, &token), ("reject".to_owned(), "reply".to_owned()));
 }

@@ -54,7 +54,7 @@ fn a_stop_button_stops_its_own_session() {
         page.focused_node()
     );
     page.press("Enter");
-    wait_for_announcement(&mut page, "Stopped by a person:");
+    wait_for_announcement(&mut page, "Stopped by a person.");
     assert_eq!(sessions.each_ref().map(|session| can_publish(&client, session)), [true, false, true]);
     client.ask_confirmation(&sessions[2]);
     wait_for_question(&mut page);
@@ -64,12 +64,13 @@ fn a_stop_button_stops_its_own_session() {
     assert_eq!(sessions.each_ref().map(|session| can_publish(&client, session)), [true, false, false]);
 }
 
-/// The page and the hub announce a text in seconds that would take four minutes at the previous pace.
+/// Both the page and the hub apply the new pace: a text that would take four minutes at the old pace is announced within
+/// seconds.
 #[test]
 #[ignore = "needs a browser: cargo xtask browser"]
 fn a_changed_pace_takes_effect_immediately() {
     let (hub, mut browser) = (HubProcess::start_in_memory(), Browser::start());
-    let mut page = browser.page();
+    let mut page = browser.open_page();
     page.run_on_new_document(
         r#"try { localStorage.getItem("sayso.settings") ?? localStorage.setItem("sayso.settings", JSON.stringify({ pace: 50 })); } catch {}"#,
     );
@@ -95,12 +96,12 @@ window.fetch = (url, options) => {
 };
 "#;
 
-/// The hub filters events for its listeners, so every change sends the complete settings.
+/// Every change sends all settings to the hub, because the hub shapes the events for its listeners.
 #[test]
 #[ignore = "needs a browser: cargo xtask browser"]
 fn changed_settings_are_sent_to_the_hub() {
     let (hub, mut browser) = (HubProcess::start_in_memory(), Browser::start());
-    let mut page = browser.page();
+    let mut page = browser.open_page();
     page.run_on_new_document(RECORD_REQUESTS_SCRIPT);
     let mut page = open_page_at(&hub.address, page);
     wait_until_connected(&mut page);

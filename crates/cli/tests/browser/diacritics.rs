@@ -6,8 +6,8 @@ use crate::listening_page::{open_listening_page, wait_for_announcement};
 use testing::chromium::Browser;
 use testing::hub::HubProcess;
 
-/// Finds the letter with two combining marks in the log. Returns its text node, its width and its width with the next
-/// letter. The text must be in one node.
+/// Finds the letter with two combining marks in the log. Returns the text of its node, its width, and its width together with
+/// the next letter. Both letters must be in one text node.
 const MEASURE_WIDTH_SCRIPT: &str = r#"(() => {
     const walk = document.createTreeWalker(document.getElementById("log-list"), NodeFilter.SHOW_TEXT);
     for (let node = walk.nextNode(); node != null; node = walk.nextNode()) {
@@ -19,7 +19,7 @@ const MEASURE_WIDTH_SCRIPT: &str = r#"(() => {
             range.setEnd(node, end);
             return range.getBoundingClientRect().width;
         };
-        return { text: node.data, marked: width(at + 3), next: width(at + 4) };
+        return { text: node.data, marked: width(at + 3), both: width(at + 4) };
     }
     return null;
 })()"#;
@@ -42,8 +42,8 @@ fn marks_are_drawn_on_their_letters_wherever_chunks_are_split() {
     wait_for_announcement(&mut page, "Bo\u{323}\u{301}o ni.");
     page.wait_until(&format!("{MEASURE_WIDTH_SCRIPT} != null"));
     let widths = page.evaluate(MEASURE_WIDTH_SCRIPT);
-    let (marked, next) = (widths["marked"].as_f64().unwrap(), widths["next"].as_f64().unwrap());
+    let (marked, both) = (widths["marked"].as_f64().unwrap(), widths["both"].as_f64().unwrap());
     // The letter is as wide as the unmarked letter after it. A separately drawn mark would add width.
-    assert!(marked > 0.0 && marked < (next - marked) * 1.2, "{widths}");
+    assert!(marked > 0.0 && marked < (both - marked) * 1.2, "{widths}");
     page.screenshot("marks");
 }

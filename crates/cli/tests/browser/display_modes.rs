@@ -32,7 +32,7 @@ fn at_400_percent_zoom_nothing_is_cut_off_and_answers_are_reachable() {
         tab_to(&mut page, &format!("button \"{name}\""));
         let is_visible = "(() => { const box = document.activeElement.getBoundingClientRect();
             return box.top >= 0 && box.bottom <= innerHeight && box.left >= 0 && box.right <= innerWidth; })()";
-        assert_eq!(page.evaluate(is_visible), true, "{name} is visible when it has the focus");
+        assert_eq!(page.evaluate(is_visible), true, "{name} must be visible when it has the focus");
     }
 }
 
@@ -49,7 +49,7 @@ fn forced_colours_keep_the_dialog_border_and_reduced_motion_stops_animation() {
     let border = page.evaluate(&format!(
         "getComputedStyle({DIALOG}).borderTopStyle + getComputedStyle({DIALOG}).borderTopWidth"
     ));
-    assert_eq!(border, "solid3px", "the border remains without colours and shadows");
+    assert_eq!(border, "solid3px", "the border must remain without colours and shadows");
     page.set_media_preferences(MediaPreferences { reduced_motion: true, ..MediaPreferences::LIGHT });
     let count_animated = "[...document.querySelectorAll('*')].filter((element) => { const style = getComputedStyle(element); return style.transitionDuration != '0s' || style.animationName != 'none'; }).length";
     assert_eq!(page.evaluate(count_animated), 0);
@@ -93,21 +93,21 @@ fn verbosity_can_be_changed_and_an_invalid_pace_is_reported() {
         let response = client.post(&format!("/agent/v1/sessions/{session}/events"), &event.to_string());
         assert_eq!(response.status, 200, "{response:?}");
     };
-    let calling = json!({ "type": "aaep:agent.state.changed", "to_state": "calling_tool", "summary_normal": "Calling." });
+    let calling_state = json!({ "type": "aaep:agent.state.changed", "to_state": "calling_tool", "summary_normal": "Calling." });
     assert_eq!(
-        client.post(&format!("/agent/v1/sessions/{session}/events"), &calling.to_string()).status,
+        client.post(&format!("/agent/v1/sessions/{session}/events"), &calling_state.to_string()).status,
         200
     );
     invoke_tool("one");
     wait_for_announcement(&mut page, "Of usual length one.");
-    for (key, summary) in [("ArrowUp", "Short two."), ("End", "At great length three.")] {
+    for (key, id, summary) in [("ArrowUp", "two", "Short two."), ("End", "three", "At great length three.")] {
         tab_to(&mut page, "combobox \"Level of detail\"");
         page.run_script("document.getElementById('settings-result').textContent = ''");
         page.press(key);
         page.wait_until(
             "document.getElementById('settings-result').textContent == 'The hub now uses these settings.'",
         );
-        invoke_tool(summary.split([' ', '.']).rev().nth(1).unwrap());
+        invoke_tool(id);
         wait_for_announcement(&mut page, summary);
     }
     page.run_script("document.getElementById('settings-result').textContent = ''");

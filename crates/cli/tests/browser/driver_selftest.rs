@@ -23,7 +23,7 @@ fn open_document(hub: &HubProcess, page: &mut Page, document: &str) {
 #[ignore = "needs a browser: cargo xtask browser"]
 fn keyboard_input_and_the_accessibility_tree_work() {
     let (hub, mut browser) = (HubProcess::start_in_memory(), Browser::start());
-    let mut page = browser.page();
+    let mut page = browser.open_page();
     open_document(&hub, &mut page, DOCUMENT);
     page.press("Tab");
     assert_eq!(page.focused_node(), r#"textbox "Name" focused"#);
@@ -50,7 +50,7 @@ fn keyboard_input_and_the_accessibility_tree_work() {
 #[ignore = "needs a browser: cargo xtask browser"]
 fn page_errors_are_reported() {
     let (hub, mut browser) = (HubProcess::start_in_memory(), Browser::start());
-    let mut page = browser.page();
+    let mut page = browser.open_page();
     let document = r#"<!doctype html><html lang="en"><title>Try</title><script>1</script><script src="/try.js"></script>
 <img src="/nothing.png" alt="">"#;
     open_document(&hub, &mut page, document);
@@ -75,7 +75,7 @@ fn page_errors_are_reported() {
 #[ignore = "needs a browser: cargo xtask browser"]
 fn media_preferences_zoom_screenshots_and_offline_mode_work() {
     let (hub, mut browser) = (HubProcess::start_in_memory(), Browser::start());
-    let mut page = browser.page();
+    let mut page = browser.open_page();
     open_document(&hub, &mut page, DOCUMENT);
     let media = |query: &str| format!("matchMedia('({query})').matches");
     page.set_media_preferences(MediaPreferences {
@@ -103,7 +103,7 @@ fn media_preferences_zoom_screenshots_and_offline_mode_work() {
 fn pages_share_cookies_and_isolated_pages_do_not() {
     let (hub, mut browser) = (HubProcess::start_in_memory(), Browser::start());
     let (mut first, mut second, mut isolated) =
-        (browser.page(), browser.page(), browser.open_isolated_page());
+        (browser.open_page(), browser.open_page(), browser.open_isolated_page());
     for page in [&mut first, &mut second, &mut isolated] {
         open_document(&hub, page, DOCUMENT);
     }

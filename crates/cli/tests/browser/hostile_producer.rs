@@ -125,7 +125,7 @@ fn the_page_limits_questions_and_sessions_and_still_works() {
         });
         event(number, "awaiting.confirmation", &members)
     });
-    let mut page = browser.page();
+    let mut page = browser.open_page();
     page.mock_url_once(
         &format!("http://{}/aaep/v1/events", hub.address),
         "text/event-stream",
@@ -151,7 +151,7 @@ fn the_page_responds_with_ten_thousand_log_entries() {
         let members = json!({ "summary_normal": format!("Thing {number}."), "tool": "look", "tool_call_id": format!("call_{number}") });
         event(number, kind, &members)
     });
-    let mut page = browser.page();
+    let mut page = browser.open_page();
     page.run_on_new_document("window.longest = 0; new PerformanceObserver((list) => { for (const task of list.getEntries()) longest = Math.max(longest, task.duration); }).observe({ type: 'longtask', buffered: true });");
     page.mock_url_once(
         &format!("http://{}/aaep/v1/events", hub.address),

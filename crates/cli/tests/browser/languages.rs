@@ -16,8 +16,8 @@ fn choose_language(page: &mut Page, tag: &str) {
     page.wait_until(&format!("document.documentElement.lang == {}", json!(tag)));
 }
 
-/// Returns texts that contain an English word but are marked as another language.
-fn unmarked_english_texts(page: &mut Page) -> serde_json::Value {
+/// Returns the texts that contain an English word but are marked as another language.
+fn find_mismarked_english_texts(page: &mut Page) -> serde_json::Value {
     page.evaluate(
         r#"(() => {
             const words = /\b(the|is|are|was|not|and|you|your|with|what|how|question|answer|session|agent|listening|connected|stop|time)\b/i;
@@ -42,13 +42,13 @@ fn a_spanish_session_is_localized_and_marked_with_its_language() {
     choose_language(&mut page, "es");
     wait_for_announcement(&mut page, "El centro usa ahora estos ajustes.");
     assert_eq!(page.evaluate("document.title"), "Escuchando a sus agentes");
-    assert_eq!(unmarked_english_texts(&mut page), json!([]));
+    assert_eq!(find_mismarked_english_texts(&mut page), json!([]));
     check_state(&mut page, "idle-es");
     tab_to(&mut page, "textbox \"¿Qué debe hacer el asistente de la demostración?\"");
     page.type_text("transfiere 250 euros a Ben");
     page.press("Enter");
     wait_for_question(&mut page);
-    assert_eq!(unmarked_english_texts(&mut page), json!([]));
+    assert_eq!(find_mismarked_english_texts(&mut page), json!([]));
     let languages = page.evaluate(&format!(
         "[...new Set([...{DIALOG}.querySelectorAll('span[lang]')].map((element) => element.lang))]"
     ));
@@ -63,9 +63,9 @@ fn a_spanish_session_is_localized_and_marked_with_its_language() {
         "Usted ha aceptado esto: Transferir 250 euros de la cuenta de demostración a Ben.",
     ];
     assert_eq!(announcements(&mut page).get(..3).unwrap(), expected);
-    assert_eq!(unmarked_english_texts(&mut page), json!([]));
+    assert_eq!(find_mismarked_english_texts(&mut page), json!([]));
     check_state(&mut page, "accepted-es");
-    // Log entries keep their language and its mark. Everything else changes.
+    // Log entries keep their language and their `lang` attribute. Everything else changes.
     choose_language(&mut page, "en");
     assert_eq!(page.text("#log-title").as_deref(), Some("Log"));
     let log_label = page.evaluate(
@@ -84,9 +84,9 @@ fn the_yoruba_page_survives_a_reload() {
     let (hub, mut browser) = (HubProcess::start_in_memory(), Browser::start());
     let mut page = open_listening_page(&hub, &mut browser);
     choose_language(&mut page, "yo");
-    assert_eq!(unmarked_english_texts(&mut page), json!([]));
+    assert_eq!(find_mismarked_english_texts(&mut page), json!([]));
     page.reload();
     page.wait_until("document.getElementById('connection').textContent == 'Ìsopọ̀ wà.'");
     assert_eq!(page.text("#questions-title").as_deref(), Some("Àwọn ìbéèrè"));
-    assert_eq!(unmarked_english_texts(&mut page), json!([]));
+    assert_eq!(find_mismarked_english_texts(&mut page), json!([]));
 }

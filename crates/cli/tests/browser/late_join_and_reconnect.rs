@@ -117,7 +117,7 @@ fn missed_events_are_announced_in_one_sentence() {
     let hub = HubProcess::start_in_memory_with(&["--host", &relay.address, "--hub-resume-window", "1h"]);
     relay.connect_to(&hub.address);
     let client = hub.client();
-    let mut page = open_page_at(&relay.address, browser.page());
+    let mut page = open_page_at(&relay.address, browser.open_page());
     wait_until_connected(&mut page);
     let session = client.start_session();
     wait_for_announcement(&mut page, "Moving money.");

@@ -31,7 +31,7 @@ pub(crate) fn open_page_at(address: &str, mut page: Page) -> Page {
 
 /// Opens the page and waits until it is connected.
 pub(crate) fn open_listening_page(hub: &HubProcess, browser: &mut Browser) -> Page {
-    let mut page = open_page_at(&hub.address, browser.page());
+    let mut page = open_page_at(&hub.address, browser.open_page());
     wait_until_connected(&mut page);
     page
 }
@@ -40,7 +40,7 @@ pub(crate) fn wait_until_connected(page: &mut Page) {
     page.wait_until("document.getElementById('connection').textContent == 'Connected.'");
 }
 
-/// Presses Tab until the node that starts with `target` has the focus.
+/// Presses Tab until the description of the focused node starts with `target`.
 pub(crate) fn tab_to(page: &mut Page, target: &str) {
     let mut seen = Vec::new();
     for _ in 0..80 {

@@ -41,12 +41,12 @@ pub(crate) fn assert_no_accessibility_violations(page: &mut Page, name: &str) {
         std::env::var("BROWSER_PACKAGES").expect("BROWSER_PACKAGES is not set: run `cargo xtask browser`");
     let axe =
         std::fs::read_to_string(PathBuf::from(packages).join("node_modules/axe-core/axe.min.js")).unwrap();
-    let found = page.evaluate_isolated(
+    let result = page.evaluate_isolated(
         &axe,
         "axe.run(document).then(({ violations, passes }) => ({ violations, passed: passes.length }))",
     );
-    assert_eq!(found["violations"], Value::Array(Vec::new()), "{name}: {:#}", found["violations"]);
-    assert!(found["passed"].as_u64() > Some(10), "{name}: axe-core ran too few checks: {found}");
+    assert_eq!(result["violations"], Value::Array(Vec::new()), "{name}: {:#}", result["violations"]);
+    assert!(result["passed"].as_u64() > Some(10), "{name}: axe-core ran too few checks: {result}");
 }
 
 /// Asserts that the accessibility tree matches the stored one.
@@ -66,7 +66,7 @@ fn assert_same_tree(page: &mut Page, name: &str) {
     let from = difference.unwrap_or(stored.lines().count().min(tree.lines().count()));
     let line = |text: &str| text.lines().nth(from).unwrap_or("nothing").to_owned();
     panic!(
-        "{name}: the accessibility tree differs from {}, line {}:\n  stored {}\n  actual {}\n\n{tree}\n{REWRITE_VARIABLE}=1 stores the new tree",
+        "{name}: the accessibility tree differs from {}, line {}:\n  stored {}\n  actual {}\n\n{tree}\nSet {REWRITE_VARIABLE}=1 to store the new tree.",
         file.display(),
         from + 1,
         line(&stored),
@@ -90,12 +90,12 @@ fn normalize_tree(tree: &str) -> String {
             let end = line[at + 1..].find([' ', ':']).map_or(line.len(), |end| at + 1 + end);
             line.truncate(end);
         }
-        lines.push(without_times(&line));
+        lines.push(mask_times(&line));
     }
     lines.join("\n") + "\n"
 }
 
-fn without_times(line: &str) -> String {
+fn mask_times(line: &str) -> String {
     let mask_time = |word: &str| {
         let bare = word.trim_start_matches(['"', '(']);
         let is_time = bare.len() == 8

@@ -24,7 +24,7 @@ fn a_person_signs_in_listens_answers_and_signs_out() {
     let bank = create_token(&file, &["--role", "agent", "--name", "bank", "--agent-id", "bank"]);
     let hub = HubProcess::start(&["--memory", "--tokens", &file, "--listen", "127.0.0.1:0"]);
     let mut browser = Browser::start();
-    let mut page = open_page_at(&hub.address, browser.page());
+    let mut page = open_page_at(&hub.address, browser.open_page());
     page.wait_until("!document.getElementById('sign-in').hidden");
     assert!(page.focused_node().starts_with("heading \"Sign in\""), "{}", page.focused_node());
     check_state_with_network_errors(&mut page, "sign-in");
@@ -81,7 +81,7 @@ fn an_observer_is_told_that_it_cannot_answer() {
     let observer_token = create_token(&file, &["--role", "observer", "--name", "eve"]);
     let hub = HubProcess::start(&["--memory", "--tokens", &file, "--listen", "127.0.0.1:0"]);
     let mut browser = Browser::start();
-    let mut page = open_page_at(&hub.address, browser.page());
+    let mut page = open_page_at(&hub.address, browser.open_page());
     page.wait_until("!document.getElementById('sign-in').hidden");
     tab_to(&mut page, "textbox \"Token\"");
     page.type_text(&observer_token);

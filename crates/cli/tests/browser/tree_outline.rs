@@ -30,7 +30,7 @@ fn flatten_nodes(page: &Value) -> Vec<Value> {
     nodes
 }
 
-fn tree(children: &Value) -> String {
+fn outline_of(children: &Value) -> String {
     outline(&flatten_nodes(&json!(["RootWebArea", "Try", {}, children])))
 }
 
@@ -65,7 +65,7 @@ fn structure_that_varies_between_browser_versions_is_ignored() {
         ]],
         ["status", "", { "live": "polite" }, [["paragraph", "", {}, [["StaticText", "Ready.", {}, []]]]]],
     ]);
-    assert_eq!(tree(&structured), tree(&sample_page()));
+    assert_eq!(outline_of(&structured), outline_of(&sample_page()));
 }
 
 #[test]
@@ -82,12 +82,12 @@ fn a_changed_name_role_state_text_or_order_is_detected() {
     for (pointer, value) in changes {
         let mut changed = sample_page();
         *changed.pointer_mut(pointer).unwrap() = value;
-        assert_ne!(tree(&changed), tree(&sample_page()), "{pointer}");
+        assert_ne!(outline_of(&changed), outline_of(&sample_page()), "{pointer}");
     }
     for (one, other) in [(1, 2), (3, 4), (0, 3)] {
         let mut changed = sample_page();
         changed[0][3].as_array_mut().unwrap().swap(one, other);
-        assert_ne!(tree(&changed), tree(&sample_page()), "{one} and {other} in another order");
+        assert_ne!(outline_of(&changed), outline_of(&sample_page()), "{one} and {other} in another order");
     }
 }
 
@@ -96,6 +96,6 @@ fn structure_with_a_name_or_a_state_is_kept() {
     for (role, name, states) in [("form", "Sign in", json!({})), ("generic", "", json!({ "live": "polite" }))]
     {
         let structured = json!([[role, name, states, [["button", "Send", {}, []]]]]);
-        assert!(tree(&structured).contains(&format!("\n  {role}")), "{}", tree(&structured));
+        assert!(outline_of(&structured).contains(&format!("\n  {role}")), "{}", outline_of(&structured));
     }
 }

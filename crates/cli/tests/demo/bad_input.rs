@@ -26,15 +26,15 @@ fn malformed_lines_are_handled() {
 
 #[test]
 fn invalid_arguments_are_rejected_before_any_output() {
-    let occupied = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let occupied = occupied.local_addr().unwrap().to_string();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let occupied_address = listener.local_addr().unwrap().to_string();
     for (arguments, part) in [
         (["--once", ""], "needs a value"),
         (["--auto", "maybe"], "does not accept"),
         (["--lang", "not a tag"], "it must be a language tag"),
         (["--verbosity", "loud"], "does not accept"),
         (["--listen", "0.0.0.0:0"], "loopback address"),
-        (["--listen", &occupied], "cannot listen on"),
+        (["--listen", &occupied_address], "cannot listen on"),
     ] {
         let output = Command::new(env!("CARGO_BIN_EXE_sayso")).arg("demo").args(arguments).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);

@@ -42,10 +42,10 @@ impl DemoProcess {
             .stderr(Stdio::inherit())
             .spawn()
             .unwrap();
-        let out = BufReader::new(child.stdout.take().unwrap());
+        let output = BufReader::new(child.stdout.take().unwrap());
         let (line_tx, lines) = channel();
         std::thread::spawn(move || {
-            for line in out.lines().map_while(Result::ok) {
+            for line in output.lines().map_while(Result::ok) {
                 let _ = line_tx.send(line);
             }
         });
@@ -69,7 +69,10 @@ impl DemoProcess {
 
     /// Reads until a line contains `part` and returns that line.
     pub(crate) fn read_until(&mut self, part: &str) -> String {
+        // The demo repeats its questions, so lines keep coming even if the expected one never does.
+        let deadline = Instant::now() + READ_TIMEOUT;
         loop {
+            assert!(Instant::now() < deadline, "no {part}: {:#?}", self.printed);
             let line = self.next_line().unwrap_or_else(|| panic!("no {part}: {:#?}", self.printed));
             if line.contains(part) {
                 return line;
@@ -144,7 +147,7 @@ pub(crate) fn run_once(request: &str, options: &[&str]) -> Vec<String> {
     strip_times(&announcements)
 }
 
-/// Removes the time limit from questions. It depends on the input and on the speed of the machine.
+/// Removes the time limit from questions, because it depends on when the input ends and on the speed of the machine.
 pub(crate) fn strip_times(lines: &[String]) -> Vec<String> {
     let strip = |line: &String| {
         if line.starts_with("ask: You have ") { "ask: You have …".to_owned() } else { line.clone() }

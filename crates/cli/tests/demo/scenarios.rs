@@ -25,7 +25,7 @@ fn an_accepted_transfer_is_announced_completely() {
     let expected = [
         "session: Demo assistant has started. Preparing a demo transfer.",
         "ask: Question 1 from Demo assistant: Transfer 20 euros from the demo account to Ada.",
-        "ask: Result: The money leaves the demo account at once. No real money moves.",
+        "ask: Consequence: The money leaves the demo account at once. No real money moves.",
         "ask: Exactly: transfer money, amount 20.00, currency EUR, from demonstration, to Ada.",
         "ask: High risk. This cannot be undone.",
         "ask: You have …",
@@ -44,7 +44,7 @@ fn an_accepted_transfer_is_announced_completely() {
 fn a_cancellation_is_announced_completely_in_terse_mode() {
     let expected = [
         "session: Demo assistant has started. Starting a task to cancel it.",
-        "session: Demo assistant was stopped by a person. Cancelled.",
+        "session: Demo assistant says that a person stopped it. Cancelled.",
     ];
     assert_eq!(run_once("cancel", &["--verbosity", "terse"]), expected);
 }
@@ -60,7 +60,7 @@ fn a_handoff_is_announced_completely_without_repetition() {
 }
 
 #[test]
-fn every_request_in_the_welcome_text_works() {
+fn other_requests_are_announced_as_expected() {
     for (request, lines) in [
         (
             "book a room",
@@ -90,7 +90,7 @@ fn every_request_in_the_welcome_text_works() {
         (
             "sing me a song",
             [
-                "agent: I do not know how to do that, so I did nothing; you can ask for your balance",
+                "agent: I do not know how to do that, so I did nothing; you can ask me to show your balance",
                 "The request was not understood. Nothing was done.",
             ],
         ),

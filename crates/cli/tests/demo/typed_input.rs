@@ -23,7 +23,7 @@ fn a_typed_yes_runs_the_tool_and_another_request_can_follow() {
 }
 
 #[test]
-fn a_free_text_answer_and_the_help_commands_work() {
+fn a_free_text_answer_and_other_commands_work() {
     let mut demo = DemoProcess::start(&[]);
     demo.type_line("weather");
     demo.read_until("ask: Choice 3: Madrid.");
@@ -92,7 +92,7 @@ fn a_piped_script_runs_to_its_end() {
     let expected = [
         "session: Demo assistant has started. Preparing a demo transfer.",
         "ask: Question 1 from Demo assistant: Transfer 20 euros from the demo account to Ada.",
-        "ask: Result: The money leaves the demo account at once. No real money moves.",
+        "ask: Consequence: The money leaves the demo account at once. No real money moves.",
         "ask: Exactly: transfer money, amount 20.00, currency EUR, from demonstration, to Ada.",
         "ask: High risk. This cannot be undone.",
         "ask: You have …",
@@ -146,7 +146,7 @@ fn the_person_can_stop_the_assistant() {
 }
 
 #[test]
-fn with_auto_typed_lines_are_requests() {
+fn typed_lines_are_requests_if_answers_are_automatic() {
     let mut demo = DemoProcess::start(&["--auto", "accept"]);
     let listening = demo.read_until("notice: Listening to ");
     assert!(!listening.contains("help"), "{listening}");
@@ -163,7 +163,7 @@ fn in_a_terminal_requests_work_while_a_question_is_open() {
     demo.read_until("notice: Listening to ");
     demo.type_line("delete a record");
     let time = demo.read_until("ask: You have ");
-    // A slow machine announces less time.
+    // On a slow machine, less time is left.
     assert!(time.contains("2 minutes.") || time.contains("115 seconds."), "{time}");
     // Another request and a command are typed while a question is open.
     demo.type_line("what's my balance?");
@@ -173,7 +173,7 @@ fn in_a_terminal_requests_work_while_a_question_is_open() {
     demo.read_until("You stopped Demo assistant");
     demo.type_line("send 20 euro to Ada");
     demo.read_until("ask: Type the whole word");
-    // A bare yes is not accepted so soon after another question closed.
+    // A bare yes is not accepted in the first second after a question appears.
     demo.type_line("yes 2");
     demo.read_until("tool: The transfer is complete.");
     demo.read_until("has finished. That is all.");

@@ -33,13 +33,13 @@ fn the_welcome_explains_the_demo_and_how_to_answer() {
 
 #[test]
 fn the_welcome_states_who_answers_questions() {
-    for (auto, printed) in [
+    for (auto, expected) in [
         ("accept", "Every question is answered automatically: yes."),
         ("reject", "Every question is answered automatically: no."),
         ("none", "No question is answered: each one times out"),
     ] {
         let mut demo = DemoProcess::start(&["--auto", auto]);
-        demo.read_until(printed);
+        demo.read_until(expected);
         demo.read_until("notice: Listening");
         demo.type_line("quit");
         assert_eq!(demo.wait_for_exit(), 0);

@@ -1,4 +1,5 @@
-//! Published AAEP clients, unmodified, against the real binary with `--compat`. `cargo xtask interop` installs and runs them.
+//! Tests with published, unmodified AAEP programs: clients of a hub with `--compat`, and a producer that `sayso listen`
+//! follows. `cargo xtask interop` installs these programs and runs the tests.
 
 #![allow(
     clippy::expect_used,

@@ -20,7 +20,7 @@ fn open_subscriber_page(hub: &HubProcess, browser: &mut Browser) -> Page {
     let script =
         std::env::var("INTEROP_SCRIPT").expect("INTEROP_SCRIPT is not set: run `cargo xtask interop`");
     let url = |path: &str| format!("http://{}{path}", hub.address);
-    let mut page = browser.page();
+    let mut page = browser.open_page();
     page.mock_url(&url("/web_subscriber"), "text/html", DOCUMENT.as_bytes());
     page.mock_url(&url("/web_subscriber.js"), "text/javascript", &std::fs::read(script).unwrap());
     page.navigate(&url("/web_subscriber"));

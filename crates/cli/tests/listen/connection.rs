@@ -171,12 +171,15 @@ fn tls_works_if_the_certificate_is_trusted() {
     let url = format!("https://{}", hub.address);
     let (output, code) = ListenProcess::start_at_url(&url, &[], |command| command).wait_for_exit();
     assert_eq!(code, 2);
-    let untrusted = "its certificate is not signed by anyone this machine trusts; give the signer's certificate with --ca";
+    let untrusted = "the hub's certificate is not signed by anyone this machine trusts; give the signer's certificate with --ca";
     assert_eq!(output, [format!("sayso: cannot reach {url}: {untrusted}")]);
     let other_name = url.replace("127.0.0.1", "localhost");
     let (output, _) =
         ListenProcess::start_at_url(&other_name, &["--ca", cert], |command| command).wait_for_exit();
-    assert_eq!(output, [format!("sayso: cannot reach {other_name}: its certificate is for another name")]);
+    assert_eq!(
+        output,
+        [format!("sayso: cannot reach {other_name}: the hub's certificate is for another name")]
+    );
     let mut person = ListenProcess::start_at_url(&url, &["--ca", cert], |command| command);
     person.read_until(&format!("Listening to {url}."));
     person.type_line("quit");
@@ -209,22 +212,24 @@ fn a_ca_certificate_as_server_certificate_is_explained() {
 #[test]
 fn removing_the_token_ends_listening_without_a_retry() {
     let folder = tempfile::tempdir().unwrap();
-    let [tokens_file, token_file] = ["tokens", "own"].map(|name| folder.path().join(name));
+    let [hub_token_file, listener_token_file] = ["tokens", "own"].map(|name| folder.path().join(name));
     let token_args = ["token", "new", "--role", "listener", "--name", "ada", "--tokens"];
     let created =
-        Command::new(env!("CARGO_BIN_EXE_sayso")).args(token_args).arg(&tokens_file).output().unwrap();
+        Command::new(env!("CARGO_BIN_EXE_sayso")).args(token_args).arg(&hub_token_file).output().unwrap();
     assert!(created.status.success());
-    std::fs::write(&token_file, &created.stdout).unwrap();
+    std::fs::write(&listener_token_file, &created.stdout).unwrap();
     let hub = HubProcess::start(&[
         "--memory",
         "--listen",
         "127.0.0.1:0",
         "--tokens",
-        tokens_file.to_str().unwrap(),
+        hub_token_file.to_str().unwrap(),
     ]);
-    let mut person =
-        ListenProcess::start_connected(&hub.address, &["--token-file", token_file.to_str().unwrap()]);
-    std::fs::write(&tokens_file, "").unwrap();
+    let mut person = ListenProcess::start_connected(
+        &hub.address,
+        &["--token-file", listener_token_file.to_str().unwrap()],
+    );
+    std::fs::write(&hub_token_file, "").unwrap();
     hub.signal("-HUP");
     person.read_until("notice: The hub no longer accepts your token");
     let (output, code) = person.wait_for_exit();
@@ -273,7 +278,7 @@ fn quitting_closes_the_subscription() {
     let token = agent.ask_confirmation();
     person.read_until("ask: Type");
     person.type_line("quit");
-    // After a lost connection the hub waits 30 seconds. After a close it must not wait.
+    // After a lost connection, the hub keeps the question open for 30 seconds. After a close, it must decide at once.
     let reply = agent.wait_for_reply(&token, 20);
     assert!(reply.contains(r#""decision":"reject","by":"closure""#), "{reply}");
     let goodbye =
@@ -286,8 +291,8 @@ fn a_late_listener_hears_the_open_question_and_can_answer() {
     let hub = HubProcess::start_in_memory();
     let client = hub.client();
     // Another listener must be present, or the question is rejected immediately.
-    let other = client.subscribe(REPLY_CAPABILITIES);
-    let _stream = client.open_event_stream(&other, None);
+    let other_subscription = client.subscribe(REPLY_CAPABILITIES);
+    let _stream = client.open_event_stream(&other_subscription, None);
     let agent = AgentSession::start(client.clone());
     let token = agent.ask_confirmation();
     let mut person = ListenProcess::start_connected(&hub.address, &[]);

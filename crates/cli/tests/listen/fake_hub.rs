@@ -53,22 +53,26 @@ impl FakeHub {
         Self::start(FakeHubScript { subscription_responses: responses.iter().cloned().collect(), manifest })
     }
 
-    /// Returns the body of the next request whose method and path start with `path`.
-    pub(crate) fn next_request(&self, path: &str) -> Value {
+    /// Returns the body of the next request whose method and path start with `prefix`.
+    pub(crate) fn next_request(&self, prefix: &str) -> Value {
         loop {
             let (target, body) = self.requests.recv_timeout(READ_TIMEOUT).unwrap();
-            if target.starts_with(path) {
+            if target.starts_with(prefix) {
                 return body;
             }
         }
     }
 
-    /// Waits for a request to `path` and returns all requests up to it. The client may exit before the request is recorded.
-    pub(crate) fn requests_until(&self, path: &str) -> Vec<String> {
+    /// Waits for a request whose method and path start with `prefix`, and returns all requests up to it. Needed after the client
+    /// has exited, because its last request may not be recorded yet.
+    pub(crate) fn requests_until(&self, prefix: &str) -> Vec<String> {
         let mut all = Vec::new();
-        while !all.last().is_some_and(|last: &String| last.starts_with(path)) {
+        while !all.last().is_some_and(|last: &String| last.starts_with(prefix)) {
             all.push(
-                self.requests.recv_timeout(READ_TIMEOUT).unwrap_or_else(|_| panic!("no {path} in {all:?}")).0,
+                self.requests
+                    .recv_timeout(READ_TIMEOUT)
+                    .unwrap_or_else(|_| panic!("no {prefix} in {all:?}"))
+                    .0,
             );
         }
         all

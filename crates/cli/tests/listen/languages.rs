@@ -13,7 +13,7 @@ const ENGLISH_WORDS: &[&str] = &[
 ];
 
 /// Returns the English words in the narration. The label at the start of each line does not count.
-fn english_words(lines: &[String]) -> Vec<String> {
+fn find_english_words(lines: &[String]) -> Vec<String> {
     let mut found = Vec::new();
     for line in lines {
         let (label, text) = line.split_once(": ").unwrap_or(("", line));
@@ -81,12 +81,12 @@ fn a_spanish_session_contains_no_english() {
     );
     agent.publish(r#"{"type":"aaep:agent.session.completed","summary_normal":"Ben tiene su dinero."}"#);
     lines.extend(person.read_until("session: local ha terminado."));
-    assert_eq!(english_words(&lines), Vec::<String>::new());
+    assert_eq!(find_english_words(&lines), Vec::<String>::new());
     for line in [
         "session: local ha empezado. Pago a Ben.",
         "agent: local está pensando.",
         "ask: Pregunta 1 de local: Enviar 5 euros a Ben.",
-        "ask: Resultado: El dinero sale de la cuenta.",
+        "ask: Consecuencia: El dinero sale de la cuenta.",
         "ask: Riesgo alto. Esto no se puede deshacer.",
         "ask: Tiene 2 minutos. Sin respuesta, no se hará.",
         "ask: Escriba la palabra entera sí o no.",
@@ -99,7 +99,7 @@ fn a_spanish_session_contains_no_english() {
     }
     person.type_line("salir");
     let (rest, code) = person.wait_for_exit();
-    assert_eq!((english_words(&rest), code), (Vec::new(), 0));
+    assert_eq!((find_english_words(&rest), code), (Vec::new(), 0));
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn a_yoruba_session_contains_no_english() {
     person.type_line("beeni");
     assert!(agent.wait_for_reply(&token, 30).contains(r#""decision":"accept""#));
     lines.extend(person.read_until("answer: Ìdáhùn rẹ sí ìbéèrè 2 ti wọlé: aṣojú náà lè ṣe é."));
-    assert_eq!(english_words(&lines), Vec::<String>::new());
+    assert_eq!(find_english_words(&lines), Vec::<String>::new());
     person.type_line("jade");
     assert_eq!(person.wait_for_exit().1, 0);
 }
@@ -144,7 +144,7 @@ fn connection_errors_are_localized() {
         lines.extend(person.read_until("error: Ningún agente está trabajando."));
         lines
     };
-    assert_eq!(english_words(&lines_after_loss), Vec::<String>::new());
+    assert_eq!(find_english_words(&lines_after_loss), Vec::<String>::new());
     let listener = ListenProcess::start("127.0.0.1:1", &["--lang", "es"]);
     let (lines, code) = listener.wait_for_exit();
     assert_eq!(

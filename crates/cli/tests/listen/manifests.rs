@@ -9,7 +9,7 @@ use crate::listen::fake_hub::{FakeHub, FakeHubScript, accepted_message};
 use testing::hub::{HubProcess, reserved_address};
 use testing::terminal::{AgentSession, ListenProcess};
 
-const BANK: &str = r#"{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:producer.manifest","agent_id":"bank","aaep_versions_supported":["1.0.0"],"conformance_levels_supported":[1,2,3],"transports_supported":["sse"]}"#;
+const BANK_MANIFEST: &str = r#"{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:producer.manifest","agent_id":"bank","aaep_versions_supported":["1.0.0"],"conformance_levels_supported":[1,2,3],"transports_supported":["sse"]}"#;
 const QUESTION: &str = r#""urgency":"critical","action":"Send it.","consequence":"It is gone.","reply_token":"rpl_1","timeout_seconds":300,"default_decision":"reject""#;
 const VERIFIED: &str = "The hub is sayso-hub: its manifest is signed with a key you trust.";
 const NOT_SENT: &str =
@@ -28,7 +28,7 @@ fn start_hub_in(folder: &Path, address: &str) -> HubProcess {
     HubProcess::start(&["--open", "--listen", address, "--data", folder.to_str().unwrap()])
 }
 
-fn jwk_of(folder: &Path) -> String {
+fn jwk_path(folder: &Path) -> String {
     folder.join("manifest.jwk").to_str().unwrap().to_owned()
 }
 
@@ -36,7 +36,7 @@ fn jwk_of(folder: &Path) -> String {
 fn answers_are_sent_to_a_hub_with_a_trusted_manifest() {
     let folder = tempfile::tempdir().unwrap();
     let hub = start_hub_in(folder.path(), "127.0.0.1:0");
-    let jwk = jwk_of(folder.path());
+    let jwk = jwk_path(folder.path());
     for options in [&["--jwk", &jwk][..], &["--jwk", &jwk, "--signed-only"]] {
         let mut person = ListenProcess::start(&hub.address, options);
         assert_eq!(person.next_line().unwrap(), format!("notice: {VERIFIED}"));
@@ -99,7 +99,7 @@ fn an_impostor_after_a_reconnect_is_detected() {
     let [own_folder, impostor_folder] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let address = reserved_address();
     let mut hub = start_hub_in(own_folder.path(), &address);
-    let jwk = jwk_of(own_folder.path());
+    let jwk = jwk_path(own_folder.path());
     let mut person = ListenProcess::start_connected(&address, &["--jwk", &jwk]);
     let mut signed_only = ListenProcess::start_connected(&address, &["--jwk", &jwk, "--signed-only"]);
     hub.kill();
@@ -127,7 +127,7 @@ fn a_manifest_that_is_no_longer_signed_is_detected() {
     let folder = tempfile::tempdir().unwrap();
     let address = reserved_address();
     let mut hub = start_hub_in(folder.path(), &address);
-    let mut person = ListenProcess::start_connected(&address, &["--jwk", &jwk_of(folder.path())]);
+    let mut person = ListenProcess::start_connected(&address, &["--jwk", &jwk_path(folder.path())]);
     hub.kill();
     person.read_until("Connection to the hub lost");
     let impostor = FakeHubScript {
@@ -151,11 +151,11 @@ fn the_manifest_must_match_the_subscription() {
     let honored = r#"{"supported_conformance_levels":[1,2,3]}"#;
     for (manifest, part) in [
         (
-            BANK.replace(r#""agent_id":"bank""#, r#""agent_id":"evil""#),
+            BANK_MANIFEST.replace(r#""agent_id":"bank""#, r#""agent_id":"evil""#),
             "its manifest belongs to evil, but the hub calls itself bank",
         ),
-        (BANK.replace("[1,2,3]", "[1]"), "it offers level 3, but its manifest does not claim it"),
-        (BANK.replace("sse", "websocket"), "it offers sse, but its manifest does not claim it"),
+        (BANK_MANIFEST.replace("[1,2,3]", "[1]"), "it offers level 3, but its manifest does not claim it"),
+        (BANK_MANIFEST.replace("sse", "websocket"), "it offers sse, but its manifest does not claim it"),
     ] {
         let signed = aaep::manifest::sign(&manifest, &key).unwrap();
         for (text, options) in [(manifest, &[][..]), (signed, &["--jwk", &jwk])] {
@@ -188,16 +188,16 @@ fn a_missing_or_invalid_manifest_is_announced_and_listening_continues() {
         (Some(("404 Not Found", String::new())), "notice: The hub has no manifest that says who it is."),
         (
             Some(("302 Found\r\nLocation: /elsewhere", String::new())),
-            "its manifest is on another server, and is not fetched from there.",
+            "the hub redirects to another address for its manifest, and redirects are not followed.",
         ),
         (
             Some(("503 Busy", String::new())),
             "its manifest could not be fetched, because the hub responded with status 503.",
         ),
-        (Some(("200 OK", long)), "its manifest could not be fetched, because its answer is too long."),
+        (Some(("200 OK", long)), "its manifest could not be fetched, because the hub's answer is too long."),
         (Some(("200 OK", "<!doctype html>".to_owned())), "its manifest could not be read."),
         (Some(("200 OK", r#"{"name":"\u001b[2Jan agent"}"#.to_owned())), "its manifest could not be read."),
-        (None, "its manifest could not be fetched, because it does not answer."),
+        (None, "its manifest could not be fetched, because the hub does not answer."),
     ] {
         let fake = FakeHub::start(FakeHubScript {
             subscription_responses: [accepted_message("{}", "")].into(),
@@ -223,7 +223,7 @@ fn signed_only_is_requested_and_unsigned_hubs_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let (key, jwk) = generate_key(folder.path());
     let options = ["--jwk", &jwk, "--signed-only"];
-    let signed = aaep::manifest::sign(BANK, &key).unwrap();
+    let signed = aaep::manifest::sign(BANK_MANIFEST, &key).unwrap();
     let inline = accepted_message("{}", &format!(r#","signed_manifest":"{signed}""#));
     let fake = FakeHub::start_with_responses(&[inline]);
     let mut person = ListenProcess::start(&fake.address, &options);
@@ -235,7 +235,7 @@ fn signed_only_is_requested_and_unsigned_hubs_are_refused() {
     drop(person);
     for (manifest, part) in [
         (("404 Not Found", String::new()), "The hub has no manifest that says who it is."),
-        (("200 OK", BANK.to_owned()), "The hub calls itself bank, but its manifest is not signed."),
+        (("200 OK", BANK_MANIFEST.to_owned()), "The hub calls itself bank, but its manifest is not signed."),
         (("200 OK", "<!doctype html>".to_owned()), "its manifest could not be read."),
     ] {
         let fake = FakeHub::start(FakeHubScript {
@@ -258,7 +258,7 @@ fn signed_only_is_requested_and_unsigned_hubs_are_refused() {
     let (output, code) = ListenProcess::start(&fake.address, &options).wait_for_exit();
     assert_eq!(
         (output[0].as_str(), code),
-        ("sayso: The hub has no signed manifest. It says: There is none.", 2)
+        ("sayso: The hub has no signed manifest. The hub says: There is none.", 2)
     );
     let (output, code) = ListenProcess::start(&fake.address, &["--signed-only"]).wait_for_exit();
     assert!(code == 2 && output.iter().any(|line| line.contains("--jwk")), "{output:?}");

@@ -1,4 +1,4 @@
-//! `sayso listen`, driven in a pseudo-terminal against the real hub.
+//! `sayso listen`, usually in a pseudo-terminal, with a real or a fake hub.
 
 mod answers;
 mod connection;

@@ -7,13 +7,13 @@ const SUBSCRIBE: &str = "POST /aaep/v1/subscriptions";
 const QUESTION: &str = r#""urgency":"critical","action":"Send it.","consequence":"It is gone.","reply_token":"rpl_1","timeout_seconds":330,"default_decision":"reject""#;
 
 #[test]
-fn rejected_capabilities_are_dropped_and_requested_once_more() {
+fn after_a_rejection_fewer_capabilities_are_requested_once() {
     let rejection = rejected_message("capabilities_incompatible", "Two extensions have the prefix sayso.");
     let hub = FakeHub::start_with_responses(&[rejection.clone(), accepted_message("{}", "")]);
     let mut person = ListenProcess::start(&hub.address, &["--rate", "5", "--lang", "de"]);
     assert_eq!(
         person.next_line().unwrap(),
-        "notice: The hub cannot provide what was requested. It says: Two extensions have the prefix sayso. Trying again with a smaller request."
+        "notice: The hub cannot provide what was requested. The hub says: Two extensions have the prefix sayso. Trying again with a smaller request."
     );
     let [first, second] = [(); 2].map(|()| hub.next_request(SUBSCRIBE)["capabilities"].clone());
     assert_eq!(first["supported_extensions"][0], "urn:sayso:context:v1");
@@ -82,7 +82,7 @@ fn events_in_flight_during_a_renegotiation_are_announced() {
     stream.send_event(1, "output.streaming", &chunk("Half of ", 0));
     person.type_line("quieter");
     assert_eq!(hub.next_request("POST /aaep/v1/replies")["type"], "subscription.renegotiate");
-    // This event still follows the previous agreement: full length and small chunks.
+    // These events still follow the previous subscription: detailed summaries and small chunks.
     stream.send_event(2, "output.streaming", &chunk("a sentence. ", 8));
     let summaries = r#""tool":"t","summary_normal":"Looking.","summary_detailed":"Looking into all of it.""#;
     stream.send_event(3, "tool.invoked", summaries);

@@ -1,4 +1,4 @@
-//! The complete transcript of a session.
+//! The complete output of a session.
 
 use testing::hub::HubProcess;
 use testing::terminal::{AgentSession, ListenProcess};
@@ -60,9 +60,9 @@ fn a_session_is_printed_line_by_line() {
             "agent: Shall I pay?",
             "agent: local is thinking.",
             "ask: Question 1 from local: Send 5 euro to Ben.",
-            "ask: Result: It cannot be undone.",
+            "ask: Consequence: It cannot be undone.",
             "ask: Exactly: send, amount 5.00.",
-            "ask: High risk.",
+            "ask: High risk. This cannot be undone.",
             "ask: You have 2 minutes. Without an answer, it will not be done.",
             "ask: Type the whole word yes or no.",
             "answer: You said yes to question 1.",

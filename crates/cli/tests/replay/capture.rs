@@ -84,7 +84,7 @@ fn a_demo_session_is_recorded_exactly_and_is_valid() {
 }
 
 #[test]
-fn with_no_questions_the_recorder_declares_no_reply_support() {
+fn the_no_questions_option_declares_no_reply_support() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.jsonl");
     let hub = HubProcess::start_in_memory();

@@ -24,7 +24,7 @@ pub(crate) fn run_tool(client: &TestClient, session: &str, call: usize) {
 }
 
 /// Returns the tool events in a recording, in order.
-pub(crate) fn recorded_calls(file: &std::path::Path) -> Vec<String> {
+pub(crate) fn recorded_tool_events(file: &std::path::Path) -> Vec<String> {
     let describe = |event: &serde_json::Value| {
         let kind = event["type"].as_str().unwrap().rsplit('.').next().unwrap().to_owned();
         Some(format!("{} {kind}", event["tool_call_id"].as_str()?))
@@ -49,7 +49,7 @@ pub(crate) fn assert_complete_recording(
     let expected: Vec<_> = (1..=calls)
         .flat_map(|call| [format!("call_{call} invoked"), format!("call_{call} completed")])
         .collect();
-    assert_eq!(recorded_calls(file), expected);
+    assert_eq!(recorded_tool_events(file), expected);
     let checked = run_sayso(&["validate", file.to_str().unwrap()], "");
     assert_eq!(checked.exit_code, 0, "{}", checked.stdout);
 }
@@ -60,17 +60,16 @@ fn a_killed_hub_causes_no_gap_and_no_duplicate() {
     let file = folder.path().join("a.jsonl");
     let data = folder.path().join("data");
     let address = reserved_address();
-    let start = || HubProcess::start(&["--open", "--listen", &address, "--data", data.to_str().unwrap()]);
-    let mut hub = start();
+    let start_hub = || HubProcess::start(&["--open", "--listen", &address, "--data", data.to_str().unwrap()]);
+    let mut hub = start_hub();
     let recorder = CaptureProcess::start_connected(&format!("http://{address}"), &file, &[]);
     let client = hub.client();
     let session = client.start_session();
-    // After the first event the recorder can resume.
+    // The recorder can resume only after it has received an event.
     recorder.wait_for_occurrences("session.started", 1);
     let mut call = 0;
     for round in 0..4 {
-        // The recorder receives some of these events before the hub stops. Others are published before the recorder
-        // reconnects.
+        // The recorder may not have received all of these events when the hub stops.
         for _ in 0..5 {
             call += 1;
             run_tool(&client, &session, call);
@@ -80,7 +79,8 @@ fn a_killed_hub_causes_no_gap_and_no_duplicate() {
         } else {
             assert_eq!(hub.stop(), 0);
         }
-        hub = start();
+        hub = start_hub();
+        // The recorder may not have reconnected yet.
         call += 1;
         run_tool(&client, &session, call);
         recorder.wait_for_line("Reconnected; the recording continues where it stopped.");
@@ -94,8 +94,8 @@ fn a_killed_hub_causes_no_gap_and_no_duplicate() {
 fn a_connection_lost_before_the_first_event_is_a_gap() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.jsonl");
-    let address = start_misbehaving_producer(|stream, socket| {
-        if stream == 2 {
+    let address = start_misbehaving_producer(|stream_number, socket| {
+        if stream_number == 2 {
             let _ =
                 socket.write_all(format!("event: aaep.event\nid: evt_1\ndata: {}\n\n", event(1)).as_bytes());
         }
@@ -112,15 +112,15 @@ fn a_connection_lost_before_the_first_event_is_a_gap() {
 }
 
 #[test]
-fn a_hub_that_lost_its_state_gets_a_new_subscription_and_a_gap_is_reported() {
+fn a_hub_that_lost_its_state_causes_a_new_subscription_and_a_reported_gap() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.jsonl");
     let address = reserved_address();
-    let start = || HubProcess::start(&["--open", "--memory", "--listen", &address]);
-    let mut hub = start();
+    let start_hub = || HubProcess::start(&["--open", "--memory", "--listen", &address]);
+    let mut hub = start_hub();
     let recorder = CaptureProcess::start_connected(&format!("http://{address}"), &file, &[]);
     hub.kill();
-    let hub = start();
+    let hub = start_hub();
     recorder.wait_for_line(
         "Reconnected, but the hub no longer has the events that were sent in the meantime. They are missing from the recording.",
     );
@@ -154,11 +154,11 @@ fn a_killed_recorder_leaves_complete_lines_and_all_received_events() {
     assert!(text.ends_with('\n'), "the last line is incomplete");
     let checked = run_sayso(&["validate", file.to_str().unwrap()], "");
     assert_eq!(checked.exit_code, 0, "{}", checked.stdout);
-    let found = recorded_calls(&file);
-    assert!(found.len() >= 20);
-    for (at, call) in found.iter().enumerate() {
+    let recorded = recorded_tool_events(&file);
+    assert!(recorded.len() >= 20);
+    for (at, event) in recorded.iter().enumerate() {
         let kind = if at % 2 == 0 { "invoked" } else { "completed" };
-        assert_eq!(*call, format!("call_{} {kind}", at / 2 + 1));
+        assert_eq!(*event, format!("call_{} {kind}", at / 2 + 1));
     }
     agent.join().unwrap();
 }
@@ -178,7 +178,7 @@ fn a_restarted_recorder_appends_without_repeating_events() {
     assert_eq!(recorder.stop("-KILL").0, None);
     let recorder = CaptureProcess::start_connected(&url, &file, &["--append"]);
     recorder.wait_for_line("Events from the time between the two recordings are missing.");
-    // The hub repeats the open question to a late listener.
+    // The hub has sent the open question to the second recorder again. It must not be recorded twice.
     run_tool(&client, &session, 2);
     recorder.wait_for_occurrences("tool.completed", 2);
     assert_eq!(recorder.stop("-TERM").0, Some(0));
@@ -224,7 +224,7 @@ fn a_full_disk_ends_the_recording_with_a_complete_line_and_an_error() {
     assert_eq!(run_sayso(&["validate", file.to_str().unwrap()], "").exit_code, 0);
 }
 
-/// Starts a producer that accepts subscriptions and passes each event stream to `misbehave`, with its number.
+/// Starts a producer that accepts subscriptions. It calls `misbehave` with the number and the socket of each event stream.
 fn start_misbehaving_producer(
     misbehave: impl Fn(usize, &mut std::net::TcpStream) + Send + 'static,
 ) -> String {
@@ -279,9 +279,9 @@ fn event(number: usize) -> String {
 fn a_misbehaving_producer_is_recorded_as_received() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.jsonl");
-    let address = start_misbehaving_producer(|stream, socket| {
+    let address = start_misbehaving_producer(|stream_number, socket| {
         let block = |text: &str, id: usize| format!("event: aaep.event\nid: evt_{id}\ndata: {text}\n\n");
-        let _ = match stream {
+        let _ = match stream_number {
             // Many events, then half an event.
             1 => {
                 let flood: String = (1..=3000).map(|number| block(&event(number), number)).collect();

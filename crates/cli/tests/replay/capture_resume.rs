@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::replay::capture_interruptions::{assert_complete_recording, recorded_calls, run_tool};
+use crate::replay::capture_interruptions::{assert_complete_recording, recorded_tool_events, run_tool};
 use crate::replay::capture_process::{CaptureProcess, lines, recorded_types};
 use testing::hub::{HubProcess, reserved_address};
 
@@ -54,7 +54,7 @@ fn assert_resumes(url: &str, restartable: &RestartableHub) {
             call += 1;
             run_tool(&client, &session, call);
         }
-        // The hub sends the rest after the reconnect, whatever the recorder has received by now.
+        // The recorder need not have received all events yet. The hub sends the rest after the reconnect.
         recorder.wait_for_occurrences("tool.completed", call - 20);
         recorder.signal("-STOP");
         call += 1;
@@ -133,8 +133,9 @@ fn events_that_the_hub_no_longer_has_are_a_gap() {
         assert_eq!(code, Some(0));
         assert!(stderr_lines.last().unwrap().contains("Incomplete: 1 gap."), "{stderr_lines:?}");
         assert!(
-            recorded_calls(&file).starts_with(&["call_1 invoked".to_owned(), "call_1 completed".to_owned()])
+            recorded_tool_events(&file)
+                .starts_with(&["call_1 invoked".to_owned(), "call_1 completed".to_owned()])
         );
-        assert!(!recorded_calls(&file).contains(&"call_2 invoked".to_owned()), "{url}");
+        assert!(!recorded_tool_events(&file).contains(&"call_2 invoked".to_owned()), "{url}");
     }
 }

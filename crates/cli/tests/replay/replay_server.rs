@@ -65,28 +65,28 @@ fn a_listener_that_resumes_receives_the_rest() {
 }
 
 #[test]
-fn requests_have_the_same_limits_as_on_a_hub() {
+fn malformed_and_oversized_requests_are_refused() {
     let server = start_replay_server(&repository_recording("clarification"), "max");
     let client = server.client();
     let host = format!("Host: {}\r\n", server.address);
-    let post = format!("POST /aaep/v1/subscriptions HTTP/1.1\r\n{host}");
-    // Filled up to the size limit, without the end of the head. More bytes would remain unread, so the connection would be
-    // reset and the response lost.
-    let head = format!("GET / HTTP/1.1\r\n{host}X: ");
+    let post_head = format!("POST /aaep/v1/subscriptions HTTP/1.1\r\n{host}");
+    // Padded to exactly the size limit below, and without the end of the head. If the request were longer, unread
+    // bytes would reset the connection, and the response would be lost.
+    let long_head = format!("GET / HTTP/1.1\r\n{host}X: ");
     let chunks = format!("10000\r\n{}\r\n", "y".repeat(0x10000));
     for (request, status) in [
         ("GARBAGE\r\n\r\n".to_owned(), "400"),
         (format!("GET / HTTP/1.1\r\n{host}{host}\r\n"), "400"),
-        (format!("{post}Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n"), "400"),
-        (format!("{post}Transfer-Encoding: chunked\r\n\r\nzz\r\n"), "400"),
+        (format!("{post_head}Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n"), "400"),
+        (format!("{post_head}Transfer-Encoding: chunked\r\n\r\nzz\r\n"), "400"),
         (format!("GET / HTTP/1.1\r\n{host}{}\r\n", "X: y\r\n".repeat(64)), "400"),
-        (format!("{head:y<16384}"), "431"),
-        (format!("{post}Content-Length: 65537\r\n\r\n"), "413"),
-        (format!("{post}Transfer-Encoding: chunked\r\n\r\n{chunks}1\r\ny\r\n"), "413"),
+        (format!("{long_head:y<16384}"), "431"),
+        (format!("{post_head}Content-Length: 65537\r\n\r\n"), "413"),
+        (format!("{post_head}Transfer-Encoding: chunked\r\n\r\n{chunks}1\r\ny\r\n"), "413"),
         (format!("GET /aaep/v1/events?token=a HTTP/1.1\r\n{host}Connection: close\r\n\r\n"), "400"),
         ("GET / HTTP/1.1\r\nHost: rebound.example\r\nConnection: close\r\n\r\n".to_owned(), "421"),
-        // The rest of this request never arrives.
-        (format!("{post}X: "), ""),
+        // The rest of this request never arrives, so there is no response.
+        (format!("{post_head}X: "), ""),
     ] {
         let response = client.send_raw(request.as_bytes());
         let status = if status.is_empty() { String::new() } else { format!("HTTP/1.1 {status} ") };
@@ -96,7 +96,7 @@ fn requests_have_the_same_limits_as_on_a_hub() {
         );
     }
     let continue_response = client.send_raw(
-        format!("{post}Expect: 100-continue\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{{}}")
+        format!("{post_head}Expect: 100-continue\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{{}}")
             .as_bytes(),
     );
     assert!(
@@ -162,8 +162,8 @@ fn invalid_and_foreign_requests_are_rejected() {
         client.with_header("Origin: http://evil.example").post("/aaep/v1/subscriptions", "{}").status,
         403
     );
-    let long = "x".repeat(100_000);
-    assert_eq!(client.post("/aaep/v1/subscriptions", &long).status, 413);
+    let long_body = "x".repeat(100_000);
+    assert_eq!(client.post("/aaep/v1/subscriptions", &long_body).status, 413);
     assert!(client.send_raw(b"nonsense\r\n\r\n").starts_with("HTTP/1.1 400"));
 }
 
@@ -181,6 +181,10 @@ fn a_recording_that_cannot_be_served_is_reported() {
         assert_eq!(output.exit_code, 2, "{}", output.stderr);
         assert!(output.stderr.contains(part), "{}", output.stderr);
     }
-    let mut server = start_replay_server(Path::new(file), "1");
+}
+
+#[test]
+fn a_replay_server_can_be_stopped() {
+    let mut server = start_replay_server(&repository_recording("section-4-6"), "1");
     assert_eq!(server.stop(), 0);
 }

@@ -33,23 +33,17 @@ fn a_replay_prints_what_the_listener_heard() {
     person.type_line("no");
     assert!(agent.wait_for_reply(&token, 30).contains("reject"));
     agent.publish(r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#);
-    let mut live = vec!["session: local has started. Moving money.".to_owned()];
-    let screen = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     person.read_until("has finished. Done.");
-    live.extend(
-        screen(&person.raw_output)
-            .lines()
-            .skip_while(|line| !line.contains("has started"))
-            .skip(1)
-            .map(str::to_owned),
-    );
+    let printed = String::from_utf8(person.raw_output.clone()).unwrap();
+    let mut live = vec!["session: local has started. Moving money.".to_owned()];
+    live.extend(printed.lines().skip_while(|line| !line.contains("has started")).skip(1).map(str::to_owned));
     recorder.wait_for_occurrences("session.completed", 1);
     assert_eq!(recorder.stop("-TERM").0, Some(0));
 
     let replayed = run_sayso(&["replay", "--speed", "max", file.to_str().unwrap()], "");
     assert_eq!(replayed.exit_code, 0, "{}", replayed.stderr);
     let replayed: Vec<_> = replayed.stdout.lines().skip(1).map(str::to_owned).collect();
-    // In a replay, lines that address the person who could answer are worded differently.
+    // A replay words these lines differently, because nobody can answer.
     let as_replayed = |line: String| match line.trim_end() {
         "ask: You have 2 minutes. Without an answer, it will not be done." => {
             Some("ask: The time limit was 2 minutes. Without an answer, it will not be done.".to_owned())
@@ -80,7 +74,7 @@ fn a_recorded_session_is_printed_completely() {
             "tool: The tool fetch balance has finished.",
             "ask: Question 1 from Banking Assistant: Please confirm: transfer 500 dollars from checking to savings. It cannot be undone.",
             "ask: What it wants to do: Transfer $500.00 from checking to savings.",
-            "ask: Result: The money moves at once. To undo it, the bank has to step in.",
+            "ask: Consequence: The money moves at once. To undo it, the bank has to step in.",
             "ask: High risk. This cannot be undone.",
             "ask: The time limit was 60 seconds. Without an answer, it will not be done.",
             "ask: This is a recording, so you cannot answer.",
@@ -99,7 +93,7 @@ fn a_recorded_session_is_printed_completely() {
 
 #[test]
 fn a_long_state_is_announced_at_any_speed() {
-    // The recording's timestamps count, not the real time: this test does not take 60 seconds.
+    // The replay uses the timestamps of the recording as its clock, so this test does not take 60 seconds.
     let event = |number: u32, at: &str, kind: &str, members: &str| {
         format!(
             r#"{{"@context":"https://aaep-protocol.org/context/v1","aaep_version":"1.0.0","type":"aaep:agent.{kind}","event_id":"evt_{number:032}","session_id":"sess_00000000000000000000000000000001","timestamp":"2026-05-24T14:{at}Z","producer":{{"agent_id":"bank"}},"urgency":"normal",{members}}}"#

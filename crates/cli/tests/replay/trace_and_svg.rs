@@ -1,4 +1,4 @@
-//! The trace and the SVG diagram, compared with `snapshots`. `BLESS_SNAPSHOTS=1` rewrites the snapshots. Review
+//! The trace and the SVG diagram, compared with the files in `snapshots`. `BLESS_SNAPSHOTS=1` rewrites these files. Review
 //! the changes before you commit them.
 
 use std::path::Path;
@@ -114,7 +114,7 @@ fn the_diagram_of_a_long_recording_is_truncated_with_a_note() {
     assert_eq!(output.exit_code, 0, "{}", output.summary());
     assert!(xml_parser::read(&svg).is_ok());
     // Three progress events are one row. The 2000 rows are 666 sessions with 3 rows each, and 2 more rows.
-    assert!(svg.contains("(3 chunks)"), "progress events are joined");
+    assert!(svg.contains("(3 events)"), "progress events are merged");
     assert!(svg.contains("more steps, with 0 broken rules. sayso replay --visualize shows all steps."));
     assert_eq!(svg.matches("<g><title>").count(), 2000);
 }

@@ -10,7 +10,7 @@ use testing::hub::HubProcess;
 use testing::messages::{CONFIRMATION_BODY, REPLY_CAPABILITIES};
 
 /// Starts a hub without heartbeats. Otherwise, a test that waits for a missing event would never time out.
-fn start(folder: &Path) -> HubProcess {
+fn start_hub(folder: &Path) -> HubProcess {
     let data = folder.to_str().unwrap();
     let extra_args = ["--demo-agent", "--http-heartbeat", "1h"];
     HubProcess::start(&[&["--open", "--listen", "127.0.0.1:0", "--data", data], &extra_args[..]].concat())
@@ -34,7 +34,7 @@ fn is_resolution_of(event: &Value, token: &str) -> bool {
 #[test]
 fn a_demo_session_ends_after_the_hub_was_killed() {
     let folder = tempfile::tempdir().unwrap();
-    let mut hub = start(folder.path());
+    let mut hub = start_hub(folder.path());
     let client = hub.client();
     let subscription = client.subscribe(REPLY_CAPABILITIES);
     let mut stream = client.open_event_stream(&subscription, None);
@@ -43,7 +43,7 @@ fn a_demo_session_ends_after_the_hub_was_killed() {
     let token = question["reply_token"].as_str().unwrap();
     hub.kill();
 
-    let hub = start(folder.path());
+    let hub = start_hub(folder.path());
     let client = hub.client();
     assert_eq!(client.reply(&subscription, token, "accept").status, 204);
     let mut stream = client.open_event_stream(&subscription, Some(&last_event_id));
@@ -57,22 +57,22 @@ fn a_demo_session_ends_after_the_hub_was_killed() {
 #[test]
 fn listeners_hear_if_the_agent_is_disconnected_when_they_accept() {
     let folder = tempfile::tempdir().unwrap();
-    let mut hub = start(folder.path());
+    let mut hub = start_hub(folder.path());
     let subscription = hub.client().subscribe(REPLY_CAPABILITIES);
     let mut stream = hub.client().open_event_stream(&subscription, None);
     let mut agent = AgentWebSocket::open(&hub);
-    let session = agent.start();
+    let session = agent.start_session();
     let tokens = ["Ben", "Cem", "Dot"].map(|name| {
         let mut question: Value = serde_json::from_str(&CONFIRMATION_BODY.replace("Ben", name)).unwrap();
         (question["session_id"], question["arguments"]["to"]) = (json!(session), json!(name));
         agent.call_ok("session.ask", &question)["reply_token"].as_str().unwrap().to_owned()
     });
-    let [accepted, rejected, last_token] = &tokens;
+    let [accepted_token, rejected_token, last_token] = &tokens;
     let (mut last_event_id, _) =
         read_until(&mut stream, |_, event| event["reply_token"] == json!(last_token));
     hub.kill();
 
-    let hub = start(folder.path());
+    let hub = start_hub(folder.path());
     let client = hub.client();
     let mut stream = client.open_event_stream(&subscription, Some(&last_event_id));
     let announces_absence = |event: &Value| {
@@ -80,19 +80,18 @@ fn listeners_hear_if_the_agent_is_disconnected_when_they_accept() {
             .as_str()
             .is_some_and(|summary| summary.starts_with("The agent is not connected"))
     };
-    assert_eq!(client.reply(&subscription, accepted, "accept").status, 204);
-    read_until(&mut stream, |_, event| is_resolution_of(event, accepted));
+    assert_eq!(client.reply(&subscription, accepted_token, "accept").status, 204);
+    read_until(&mut stream, |_, event| is_resolution_of(event, accepted_token));
     last_event_id = read_until(&mut stream, |_, event| announces_absence(event)).0;
     assert!(!last_event_id.is_empty());
 
     // A reject does not cause this announcement, because the agent has nothing to do. Neither does a reply to an agent that
     // has reconnected.
-    assert_eq!(client.reply(&subscription, rejected, "reject").status, 204);
-    read_until(&mut stream, |_, event| is_resolution_of(event, rejected));
+    assert_eq!(client.reply(&subscription, rejected_token, "reject").status, 204);
+    read_until(&mut stream, |_, event| is_resolution_of(event, rejected_token));
     let mut agent = AgentWebSocket::open(&hub);
     agent.call_ok("session.follow", &json!({"session_id": session}));
     assert_eq!(client.reply(&subscription, last_token, "accept").status, 204);
-    let mut notified = vec![];
     read_until(&mut stream, |_, event| {
         assert!(!announces_absence(event), "{event}");
         is_resolution_of(event, last_token)
@@ -107,11 +106,12 @@ fn listeners_hear_if_the_agent_is_disconnected_when_they_accept() {
         assert!(!announces_absence(event), "{event}");
         kind == "session.completed"
     });
+    let mut notified_tokens = Vec::new();
     for _ in 0..3 {
-        notified.push(agent.next_notification()["params"]["reply_token"].as_str().unwrap().to_owned());
+        notified_tokens.push(agent.next_notification()["params"]["reply_token"].as_str().unwrap().to_owned());
     }
-    notified.sort();
+    notified_tokens.sort();
     let mut expected = tokens.to_vec();
     expected.sort();
-    assert_eq!(notified, expected);
+    assert_eq!(notified_tokens, expected);
 }

@@ -111,7 +111,7 @@ fn the_documented_conversation_matches() {
         } else if line == "(the person stops the session)" {
             crate::serve::agent_websocket::stop_session(&client, &subscription, ids.get("sess_"));
         } else {
-            panic!("{line}");
+            panic!("unknown line in the documented conversation: {line}");
         }
     }
 }

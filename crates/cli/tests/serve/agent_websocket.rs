@@ -1,6 +1,6 @@
 //! Agents on a WebSocket with JSON-RPC.
 //!
-//! This file has the test agent and complete sessions. `refused_calls` covers refused calls. `reconnect`
+//! This file contains the test agent and tests of complete sessions. `refused_calls` covers refused calls. `reconnect`
 //! covers lost connections.
 
 mod reconnect;
@@ -44,7 +44,7 @@ impl AgentWebSocket {
         serde_json::from_str(&self.next_text()).unwrap()
     }
 
-    /// Returns the next message. Panics if only pings arrive for a minute.
+    /// Returns the next message. Panics if five pings arrive first.
     pub(crate) fn next_text(&mut self) -> String {
         for _ in 0..5 {
             match self.socket.read().unwrap() {
@@ -93,7 +93,7 @@ impl AgentWebSocket {
         response.get("error").unwrap_or_else(|| panic!("{response}")).clone()
     }
 
-    pub(crate) fn start(&mut self) -> String {
+    pub(crate) fn start_session(&mut self) -> String {
         let started = self.call_ok("session.start", &start_params());
         started["session_id"].as_str().unwrap().to_owned()
     }
@@ -134,10 +134,10 @@ pub(crate) fn stop_session(client: &TestClient, subscription: &str, session: &st
     assert_eq!(client.post("/aaep/v1/replies", &stop.to_string()).status, 204);
 }
 
-const CALL: &str = r#"{"type":"aaep:agent.tool.invoked","tool":"send","tool_call_id":"call_1","risk_level":"high","irreversible":true,"summary_normal":"Sending.","arguments":{"amount":"5.00"}}"#;
-const DONE: &str = r#"{"type":"aaep:agent.tool.completed","tool":"send","tool_call_id":"call_1","status":"success","summary_normal":"Sent."}"#;
-const END: &str = r#"{"type":"aaep:agent.session.completed","summary_normal":"All done."}"#;
-const UNKNOWN: &str = "sess_00000000000000000000000000000000";
+const TOOL_INVOKED: &str = r#"{"type":"aaep:agent.tool.invoked","tool":"send","tool_call_id":"call_1","risk_level":"high","irreversible":true,"summary_normal":"Sending.","arguments":{"amount":"5.00"}}"#;
+const TOOL_COMPLETED: &str = r#"{"type":"aaep:agent.tool.completed","tool":"send","tool_call_id":"call_1","status":"success","summary_normal":"Sent."}"#;
+const SESSION_COMPLETED: &str = r#"{"type":"aaep:agent.session.completed","summary_normal":"All done."}"#;
+const UNKNOWN_SESSION: &str = "sess_00000000000000000000000000000000";
 
 #[test]
 fn a_session_runs_from_start_to_end() {
@@ -146,7 +146,7 @@ fn a_session_runs_from_start_to_end() {
     let subscription = client.subscribe(REPLY_CAPABILITIES);
     let mut stream = client.open_event_stream(&subscription, None);
     let mut agent = AgentWebSocket::open(&hub);
-    let session = agent.start();
+    let session = agent.start_session();
     assert_eq!(stream.next_type(), "session.started");
     for (text, complete) in [("Your balance is 12.5", false), ("0 euro.", true)] {
         let output = agent
@@ -157,7 +157,7 @@ fn a_session_runs_from_start_to_end() {
 
     let token = agent.ask(&session);
     while stream.next_type() != "awaiting.confirmation" {}
-    let refused = agent.call_err("session.event", &event_params(&session, CALL));
+    let refused = agent.call_err("session.event", &event_params(&session, TOOL_INVOKED));
     assert_eq!((&refused["code"], &refused["data"]["status"]), (&json!(-32022), &json!(422)), "{refused}");
     assert!(refused["data"]["findings"][0]["rule"].is_string(), "{refused}");
     assert_eq!(client.reply(&subscription, &token, "accept").status, 204);
@@ -170,11 +170,12 @@ fn a_session_runs_from_start_to_end() {
     expected["reply_token"] = token.into();
     assert_eq!(notification["params"], expected, "the GET response plus the ids");
 
-    agent.call_ok("session.event", &event_params(&session, CALL));
-    let events: Vec<Value> = [DONE, END].map(|text| serde_json::from_str(text).unwrap()).into();
+    agent.call_ok("session.event", &event_params(&session, TOOL_INVOKED));
+    let events: Vec<Value> =
+        [TOOL_COMPLETED, SESSION_COMPLETED].map(|text| serde_json::from_str(text).unwrap()).into();
     let ids = agent.call_ok("session.event", &json!({"session_id": session, "events": events}));
     assert_eq!(ids["event_ids"].as_array().unwrap().len(), 2);
-    let error = agent.call_err("session.event", &event_params(&session, END));
+    let error = agent.call_err("session.event", &event_params(&session, SESSION_COMPLETED));
     assert_eq!((&error["code"], &error["data"]["status"]), (&json!(-32004), &json!(404)));
     let last = agent.next_notification();
     assert_eq!(
@@ -190,17 +191,17 @@ fn a_clarification_response_is_delivered() {
     let subscription = client.subscribe(REPLY_CAPABILITIES);
     let mut stream = client.open_event_stream(&subscription, None);
     let mut agent = AgentWebSocket::open(&hub);
-    let session = agent.start();
+    let session = agent.start_session();
     let asked = agent.call_ok(
         "session.clarify",
         &json!({"session_id": session, "question": "Which account?", "timeout_seconds": 60,
             "summary_normal": "Which account?"}),
     );
     while stream.next_type() != "awaiting.clarification" {}
-    let clarification = confirmation_reply(&subscription, asked["reply_token"].as_str().unwrap(), "accept")
+    let reply = confirmation_reply(&subscription, asked["reply_token"].as_str().unwrap(), "accept")
         .replace("confirmation.reply", "clarification.reply")
         .replace(r#""decision":"accept""#, r#""response":"Savings""#);
-    assert_eq!(client.post("/aaep/v1/replies", &clarification).status, 204);
+    assert_eq!(client.post("/aaep/v1/replies", &reply).status, 204);
     let notification = agent.next_notification();
     assert_eq!(
         (&notification["params"]["response"], &notification["params"]["by"]),
@@ -215,7 +216,7 @@ fn a_listener_can_stop_the_agent() {
     let subscription = client.subscribe(REPLY_CAPABILITIES);
     let _stream = client.open_event_stream(&subscription, None);
     let mut agent = AgentWebSocket::open(&hub);
-    let (session, other) = (agent.start(), agent.start());
+    let (session, other_session) = (agent.start_session(), agent.start_session());
     let token = agent.ask(&session);
     stop_session(&client, &subscription, &session);
     let notifications = [agent.next_notification(), agent.next_notification()];
@@ -236,7 +237,7 @@ fn a_listener_can_stop_the_agent() {
         agent.call_err("session.output", &json!({"session_id": session, "text": "more"}))["code"],
         -32004
     );
-    agent.call_ok("session.output", &json!({"session_id": other, "text": "more"}));
+    agent.call_ok("session.output", &json!({"session_id": other_session, "text": "more"}));
 }
 
 #[test]
@@ -246,7 +247,7 @@ fn a_deadline_extension_changes_only_the_deadline() {
     let subscription = client.subscribe(REPLY_CAPABILITIES);
     let _stream = client.open_event_stream(&subscription, None);
     let mut agent = AgentWebSocket::open(&hub);
-    let session = agent.start();
+    let session = agent.start_session();
     let asked = agent.call_ok("session.ask", &question_params(&session));
     let token = asked["reply_token"].as_str().unwrap();
     let extension = json!({"type": "sayso:deadline.extend", "reply_token": token, "subscription_id": subscription,
@@ -255,6 +256,7 @@ fn a_deadline_extension_changes_only_the_deadline() {
     client.reply(&subscription, token, "accept");
     let notification = agent.next_notification();
     assert_eq!(notification["params"]["decision"], "accept");
-    let (first, last) = (asked["deadline"].as_str(), notification["params"]["receipt"]["deadline"].as_str());
-    assert!(last > first, "{notification}");
+    let (old_deadline, new_deadline) =
+        (asked["deadline"].as_str(), notification["params"]["receipt"]["deadline"].as_str());
+    assert!(new_deadline > old_deadline, "{notification}");
 }

@@ -7,7 +7,7 @@ use testing::hub::HubProcess;
 use testing::messages::REPLY_CAPABILITIES;
 
 #[test]
-fn each_role_can_do_only_what_it_allows() {
+fn a_token_can_do_only_what_its_role_allows() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("tokens").to_str().unwrap().to_owned();
     let bank = create_token(&file, &["--role", "agent", "--name", "bank", "--agent-id", "bank"]);

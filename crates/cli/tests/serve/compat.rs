@@ -8,7 +8,7 @@ use testing::cli::create_token;
 use testing::http::{EventStream, TestClient};
 use testing::hub::HubProcess;
 use testing::messages::REPLY_CAPABILITIES;
-use testing::messages::{confirmation_reply, short_type, subscription_request};
+use testing::messages::{confirmation_reply, short_type, subscription_renegotiate, subscription_request};
 use testing::websocket::WebSocketClient;
 
 pub(crate) const HELLO: &str = r#"{"kind":"user_input","text":"Hello"}"#;
@@ -59,12 +59,12 @@ fn without_the_flag_there_is_no_compatibility_mode() {
 }
 
 #[test]
-fn without_the_flag_a_reply_needs_its_own_subscription() {
+fn without_the_flag_a_reply_needs_a_valid_subscription_id() {
     let hub = HubProcess::start_in_memory();
     let client = hub.client();
     let subscription = client.subscribe(REPLY_CAPABILITIES);
     let _events = client.open_event_stream(&subscription, None);
-    let (mut socket, _) = WebSocketClient::connect_and_subscribe(&hub, REPLY_CAPABILITIES);
+    let (mut socket, socket_subscription) = WebSocketClient::connect_and_subscribe(&hub, REPLY_CAPABILITIES);
     let session = client.start_session();
     let token = client.ask_confirmation(&session);
     let with_unknown_subscription = confirmation_reply("sub_0123456789abcdef", &token, "accept");
@@ -72,8 +72,9 @@ fn without_the_flag_a_reply_needs_its_own_subscription() {
         assert_eq!(client.post("/aaep/v1/replies", text).status, 204);
         socket.send(text);
     }
-    // The hub processes earlier messages of the socket before it answers this one.
-    socket.send(r#"{"type":"subscription.renegotiate","subscription_id":"sub_1","capabilities":{}}"#);
+    // When the hub responds to the renegotiation, it has processed the earlier messages of the socket.
+    socket.send(&subscription_renegotiate(&socket_subscription, REPLY_CAPABILITIES));
+    while short_type(&socket.next()) != "subscription.accepted" {}
     let question = client.get(&format!("/agent/v1/sessions/{session}/replies/{token}"));
     assert_eq!(question.json_str("status"), "pending");
     client.reply(&subscription, &token, "reject");
@@ -98,7 +99,7 @@ fn a_stream_needs_no_subscription_and_gets_each_start_twice() {
     let mut events = open_compat_stream(&client);
     let session = client.start_session();
     let mut next_line = || loop {
-        // Lines that start with a colon are heartbeats.
+        // Lines that start with a colon are comments.
         let line = events.next_line();
         if !line.is_empty() && !line.starts_with(':') {
             return line;
@@ -106,7 +107,11 @@ fn a_stream_needs_no_subscription_and_gets_each_start_twice() {
     };
     let first = next_line();
     assert!(first.starts_with("data: {"), "expected no event name and no id: {first}");
-    assert_eq!(next_line(), first, "the start is sent twice, because the suite skips the first event");
+    assert_eq!(
+        next_line(),
+        first,
+        "the start is sent twice, because the published conformance suite discards the first message"
+    );
     client.post(
         &format!("/agent/v1/sessions/{session}/events"),
         r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#,
@@ -143,18 +148,14 @@ fn replies_need_no_subscription_and_count_for_the_stream_that_was_asked() {
     let client = hub.client();
     let mut events = open_compat_stream(&client);
     let session = client.start_session();
-    for (text, expected) in
-        [("accept", without_subscription as fn(&str) -> String), ("reject", str::to_owned)].map(
-            |(decision_text, variant)| {
-                (variant(&confirmation_reply("sub_0123456789abcdef", "TOKEN", decision_text)), decision_text)
-            },
-        )
+    for (decision, edit_reply) in
+        [("accept", without_subscription as fn(&str) -> String), ("reject", str::to_owned)]
     {
         let token = client.ask_confirmation(&session);
         while events.next().2["reply_token"] != token.as_str() {}
-        let reply = text.replace("TOKEN", &token);
+        let reply = edit_reply(&confirmation_reply("sub_0123456789abcdef", &token, decision));
         assert_eq!(client.post("/messages", &reply).status, 200, "{reply}");
-        assert_eq!(wait_for_decision(&client, &session, &token), (expected.to_owned(), "reply".to_owned()));
+        assert_eq!(wait_for_decision(&client, &session, &token), (decision.to_owned(), "reply".to_owned()));
         assert_eq!(client.post("/messages", &reply).status, 200, "a second reply has no effect");
     }
     for message in ["[]", "1", "{}", r#"{"type":"confirmation.reply"}"#] {
@@ -174,7 +175,11 @@ fn a_reply_has_no_effect_if_no_compat_stream_was_asked() {
     let reply = without_subscription(&confirmation_reply("sub_1", &token, "accept"));
     assert_eq!(client.post("/messages", &reply).status, 200);
     let question = client.get(&format!("/agent/v1/sessions/{session}/replies/{token}"));
-    assert_eq!(question.json_str("status"), "pending", "no compatibility stream is open");
+    assert_eq!(
+        question.json_str("status"),
+        "pending",
+        "a listener with a subscription was asked, but no compatibility stream"
+    );
 }
 
 #[test]
@@ -243,8 +248,12 @@ fn a_handshake_changes_the_capabilities_of_a_stream() {
     assert_eq!(events.next_type(), "session.completed", "state changes are filtered out");
     client.start_session();
     assert_eq!(events.next_type(), "session.started");
-    let other = client.start_session();
-    assert_eq!(events.next().2["session_id"], other.as_str(), "after a handshake a start is sent once");
+    let other_session = client.start_session();
+    assert_eq!(
+        events.next().2["session_id"],
+        other_session.as_str(),
+        "after a handshake a start is sent once"
+    );
 }
 
 #[test]
@@ -253,7 +262,7 @@ fn a_stream_that_was_asked_can_reply_after_changing_its_capabilities() {
     let client = hub.client();
     let mut events = open_compat_stream(&client);
     let mut socket = WebSocketClient::try_connect(&hub, &[]).unwrap();
-    for over_http in [true, false] {
+    for replies_over_http in [true, false] {
         let session = client.start_session();
         let token = client.ask_confirmation(&session);
         while events.next().2["reply_token"] != token.as_str() {}
@@ -264,13 +273,13 @@ fn a_stream_that_was_asked_can_reply_after_changing_its_capabilities() {
         while events.next_type() != "subscription.accepted" {}
         socket.send(&subscription_request("{}"));
         while short_type(&socket.next()) != "subscription.accepted" {}
-        if over_http {
+        if replies_over_http {
             client.post("/messages", &reply);
         } else {
             socket.send(&reply);
         }
         assert_eq!(wait_for_decision(&client, &session, &token), ("accept".to_owned(), "reply".to_owned()));
-        // No listener can reply any more. The hub notices that when it has processed the reply.
+        // No listener can reply any more. The hub may notice this only after it has asked the next question.
         let mut by = String::new();
         while by != "unreachable" {
             let token = client.ask_confirmation(&session);

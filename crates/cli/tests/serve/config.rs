@@ -1,14 +1,15 @@
-//! Settings from defaults, the file, the environment and flags. Later sources take precedence.
+//! Settings from defaults, the file, the environment and flags. Sources later in this list take precedence.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
 use testing::hub::HubProcess;
 
+/// The output of a finished `sayso serve`.
 struct ServeOutput(Output);
 
 impl ServeOutput {
-    fn new(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
+    fn run(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_sayso"));
         command.arg("serve").args(arguments).envs(variables.iter().copied()).current_dir(folder);
         Self(command.output().unwrap())
@@ -44,7 +45,7 @@ fn the_source_with_higher_precedence_wins_and_is_printed() {
     )
     .unwrap();
     let arguments = ["--config", "a.toml", "--hub-replay", "7", "--print-config"];
-    let printed = ServeOutput::new(
+    let printed = ServeOutput::run(
         folder,
         &arguments,
         &[("SAYSO_QUESTIONS_OPEN_TOTAL", "6"), ("SAYSO_HUB_REPLAY", "8")],
@@ -62,7 +63,7 @@ fn the_source_with_higher_precedence_wins_and_is_printed() {
 
     std::fs::write(folder.join("b.toml"), &printed).unwrap();
     let reprinted =
-        ServeOutput::new(folder, &["--print-config"], &[("SAYSO_CONFIG", "b.toml")]).expect_success();
+        ServeOutput::run(folder, &["--print-config"], &[("SAYSO_CONFIG", "b.toml")]).expect_success();
     let values = |printed: &str| -> Vec<String> {
         printed.lines().map(|line| line.split(" # ").next().unwrap().to_owned()).collect()
     };
@@ -85,15 +86,15 @@ fn the_file_in_the_data_folder_is_read_unless_another_is_given() {
         (&["--print-config", "--memory"], "1024 # default"),
         (&["--print-config", "--memory=false"], "1 # sayso-data/sayso.toml:1"),
     ] {
-        let printed = ServeOutput::new(folder, arguments, &[]).expect_success();
+        let printed = ServeOutput::run(folder, arguments, &[]).expect_success();
         assert_eq!(config_line(&printed, "hub", "replay"), format!("replay = {value}"), "{arguments:?}");
     }
     std::fs::write(folder.join("other/sayso.toml"), "data = 'elsewhere'").unwrap();
-    let refused = ServeOutput::new(folder, &["--data", "other"], &[]).expect_refusal();
+    let refused = ServeOutput::run(folder, &["--data", "other"], &[]).expect_refusal();
     assert!(refused.starts_with("other/sayso.toml:1: data: "), "{refused}");
     std::fs::remove_file(folder.join("other/sayso.toml")).unwrap();
     std::fs::create_dir(folder.join("other/sayso.toml")).unwrap();
-    let refused = ServeOutput::new(folder, &["--data", "other"], &[]).expect_refusal();
+    let refused = ServeOutput::run(folder, &["--data", "other"], &[]).expect_refusal();
     assert!(refused.starts_with("other/sayso.toml: "), "an unreadable file is not ignored: {refused}");
 }
 
@@ -120,18 +121,18 @@ fn invalid_settings_are_reported_with_position_and_hint() {
         ("hub.replay = 1\nhub.replay = 2", "2: not TOML: duplicate key"),
     ] {
         std::fs::write(folder.join("a.toml"), text).unwrap();
-        let refused = ServeOutput::new(folder, &["--config", "a.toml"], &[]).expect_refusal();
+        let refused = ServeOutput::run(folder, &["--config", "a.toml"], &[]).expect_refusal();
         assert_eq!(refused, format!("a.toml:{expected}"), "{text}");
     }
     std::fs::write(folder.join("a.toml"), "x = ").unwrap();
     assert!(
-        ServeOutput::new(folder, &["--config", "a.toml"], &[])
+        ServeOutput::run(folder, &["--config", "a.toml"], &[])
             .expect_refusal()
             .starts_with("a.toml:1: not TOML: ")
     );
-    assert_eq!(ServeOutput::new(folder, &["--config", "no"], &[]).expect_refusal(), "no: file not found");
+    assert_eq!(ServeOutput::run(folder, &["--config", "no"], &[]).expect_refusal(), "no: file not found");
     assert_eq!(
-        ServeOutput::new(folder, &[], &[("SAYSO_CONFIG", "no")]).expect_refusal(),
+        ServeOutput::run(folder, &[], &[("SAYSO_CONFIG", "no")]).expect_refusal(),
         "no: file not found"
     );
     for (name, value, expected) in [
@@ -142,20 +143,20 @@ fn invalid_settings_are_reported_with_position_and_hint() {
         ("SAYSO_OPEN", "1", "\"1\" is not true or false"),
     ] {
         assert_eq!(
-            ServeOutput::new(folder, &[], &[(name, value)]).expect_refusal(),
+            ServeOutput::run(folder, &[], &[(name, value)]).expect_refusal(),
             format!("{name}: {expected}")
         );
     }
     assert_eq!(
-        ServeOutput::new(folder, &["--hub-lease", "8d"], &[]).expect_refusal(),
+        ServeOutput::run(folder, &["--hub-lease", "8d"], &[]).expect_refusal(),
         format!("--hub-lease: \"8d\" is not {duration_hint}")
     );
-    assert_eq!(ServeOutput::new(folder, &["--hub-leese", "8d"], &[]).0.status.code(), Some(2));
+    assert_eq!(ServeOutput::run(folder, &["--hub-leese", "8d"], &[]).0.status.code(), Some(2));
     assert_eq!(std::fs::read_dir(folder).unwrap().count(), 1, "nothing was created");
 }
 
 #[test]
-fn settings_without_effect_are_refused() {
+fn conflicting_settings_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     std::fs::write(folder.join("a.toml"), "tokens = 'x'\nretention.bytes = '2MiB'").unwrap();
@@ -168,12 +169,12 @@ fn settings_without_effect_are_refused() {
         (
             &["--memory", "--data", "x"],
             &[],
-            "--memory: everything is kept in memory, so --data has no effect",
+            "--memory: everything is kept in memory, so the setting data (--data) has no effect",
         ),
         (
             &["--data", "x"],
             &[("SAYSO_MEMORY", "true")],
-            "SAYSO_MEMORY: everything is kept in memory, so --data has no effect",
+            "SAYSO_MEMORY: everything is kept in memory, so the setting data (--data) has no effect",
         ),
         (
             &["--config", "a.toml", "--journal-max-bytes", "1MiB"],
@@ -181,7 +182,7 @@ fn settings_without_effect_are_refused() {
             "a.toml:2: retention.bytes is larger than",
         ),
     ] {
-        let refused = ServeOutput::new(folder, arguments, variables).expect_refusal();
+        let refused = ServeOutput::run(folder, arguments, variables).expect_refusal();
         assert!(refused.starts_with(expected), "{refused}");
     }
 }
@@ -201,24 +202,24 @@ fn a_file_configures_a_running_hub() {
 #[test]
 fn the_documentation_lists_every_key() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-    let table = ServeOutput::new(&docs, &["--list-keys"], &[]).expect_success();
+    let table = ServeOutput::run(&docs, &["--list-keys"], &[]).expect_success();
     let configuration = std::fs::read_to_string(docs.join("configuration.md")).unwrap();
     assert!(
         configuration.ends_with(&format!("## All keys\n\n{table}")),
         "docs/configuration.md must end with what `sayso serve --list-keys` prints"
     );
     let limits = std::fs::read_to_string(docs.join("limits.md")).unwrap();
-    let (_, serve) = limits.split_once("## `sayso serve`").unwrap();
-    let serve = serve.split("\n## ").next().unwrap();
-    let under_limits = ServeOutput::new(&docs, &["--help-limits"], &[]).expect_success();
-    assert!(under_limits.starts_with("Limits:\n"), "{under_limits}");
+    let (_, serve_section) = limits.split_once("## `sayso serve`").unwrap();
+    let serve_section = serve_section.split("\n## ").next().unwrap();
+    let limits_help = ServeOutput::run(&docs, &["--help-limits"], &[]).expect_success();
+    assert!(limits_help.starts_with("Limits:\n"), "{limits_help}");
     for row in table.lines().skip(2) {
         let columns: Vec<&str> = row.split(" | ").collect();
         let key = columns[0].trim_start_matches("| ").trim_matches('`');
         let is_limit = !columns[2].is_empty();
-        let line = serve.lines().find(|line| line.contains(&format!("| `{key}` |")));
+        let line = serve_section.lines().find(|line| line.contains(&format!("| `{key}` |")));
         assert_eq!(line.is_some(), is_limit, "row of docs/limits.md for {key}");
         let flag = format!("--{} <", key.replace(['.', '_'], "-"));
-        assert_eq!(under_limits.contains(&flag), is_limit, "{flag} in the help");
+        assert_eq!(limits_help.contains(&flag), is_limit, "{flag} in the help");
     }
 }

@@ -1,5 +1,5 @@
-//! A damaged journal: the hub refuses to start and says why, or it starts with the intact data. Damage never turns into an
-//! acceptance, and the hub never writes to a damaged file.
+//! A damaged journal: the hub refuses to start and says why, or it starts with the intact data. Damage never turns a
+//! question into an accepted one. If the hub refuses to start, it does not change the damaged file.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -120,7 +120,7 @@ fn the_hub_starts_on_an_undamaged_journal() {
 }
 
 #[test]
-fn a_file_that_is_not_a_journal_is_refused() {
+fn a_truncated_or_foreign_file_is_refused() {
     let data = CrashedHubData::create(false);
     let half = size(&data.file("")) / 2;
     let cases: [(&str, Change<'_>, &str); 7] = [
@@ -129,7 +129,7 @@ fn a_file_that_is_not_a_journal_is_refused() {
         ("truncated by one byte", &|bytes| bytes.truncate(half * 2 - 1), "damaged"),
         ("zeros only", &|bytes| bytes.fill(0), "damaged"),
         ("a text file", &|bytes| *bytes = TEXT.repeat(200).into_bytes(), "damaged"),
-        // The header's user version and application id.
+        // In the header of the file, bytes 60 to 63 are the version and bytes 68 to 71 are the application id.
         ("of a later version", &|bytes| bytes[60..64].copy_from_slice(&77_u32.to_be_bytes()), "version 77"),
         ("of another program", &|bytes| bytes[68..72].copy_from_slice(b"abcd"), "not a journal"),
     ];
@@ -181,11 +181,16 @@ fn a_write_ahead_log_damaged_in_the_middle_is_refused() {
     for offset in [log_length / 4, log_length / 2, log_length * 5 / 8] {
         let stderr = data.start_with_damage("-wal", |bytes| bytes[offset] ^= 0x10);
         let stderr = stderr.unwrap_or_else(|| panic!("at {offset} of {log_length}: the hub started"));
-        assert!(stderr.contains("acknowledged entries are missing from the write-ahead log"), "{stderr}");
+        assert!(
+            stderr.contains(
+                "the write-ahead log is damaged, and acknowledged entries after the damage cannot be read"
+            ),
+            "{stderr}"
+        );
     }
     // A crash may leave a partial batch after the last acknowledged one.
-    let partial_batch = |bytes: &mut Vec<u8>| bytes.extend_from_within(log_length - PAGE..);
-    assert_eq!(data.start_with_damage("-wal", partial_batch), None);
+    let append_partial_batch = |bytes: &mut Vec<u8>| bytes.extend_from_within(log_length - PAGE..);
+    assert_eq!(data.start_with_damage("-wal", append_partial_batch), None);
 }
 
 #[test]

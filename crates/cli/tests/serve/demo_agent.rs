@@ -68,8 +68,8 @@ const REQUESTS: [(&str, [&str; 13]); 3] = [
     ),
 ];
 
-/// The members for the three lengths of a summary.
-const LENGTHS: [&str; 3] = ["summary_terse", "summary_normal", "summary_detailed"];
+/// The members for the terse, normal and detailed form of a summary.
+const SUMMARY_MEMBERS: [&str; 3] = ["summary_terse", "summary_normal", "summary_detailed"];
 
 fn start_demo_hub(extra: &[&str]) -> HubProcess {
     // Heartbeats are off. Otherwise, a test that waits for a missing event would never time out.
@@ -119,9 +119,9 @@ fn run_request(
         if is_question(&event) {
             reply_to(client, subscription, &event, decision);
         }
-        let ends = is_end(&event);
+        let is_last = is_end(&event);
         received.push(event);
-        if ends {
+        if is_last {
             return received;
         }
     }
@@ -174,7 +174,8 @@ fn events(lines: &[String]) -> Vec<Value> {
     lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Whether the hub itself sent this event to report that a question opened or closed. It has no text from an agent.
+/// Whether the hub itself sent this event to report that a question opened or closed. Such an event has no text from
+/// an agent.
 fn is_hub_event(event: &Value) -> bool {
     event["from_state"] == "awaiting_input" || event["to_state"] == "awaiting_input"
 }
@@ -207,7 +208,7 @@ fn every_scenario_is_valid_in_every_language_and_all_twelve_types_occur() {
 }
 
 #[test]
-fn every_text_has_three_lengths_and_three_languages() {
+fn every_summary_has_three_forms_and_every_text_three_languages() {
     for ((language, request), received) in run_all_scenarios(Some("accept")) {
         let received = events(&received);
         for event in
@@ -218,7 +219,7 @@ fn every_text_has_three_lengths_and_three_languages() {
             let available = hints["available_languages"].as_array().unwrap().iter();
             let available: BTreeSet<_> = available.map(|tag| tag.as_str().unwrap()).collect();
             assert_eq!(available, BTreeSet::from(["en", "es", "yo"]), "{request}: {event}");
-            let mut fields = LENGTHS.to_vec();
+            let mut fields = SUMMARY_MEMBERS.to_vec();
             let extra = ["action", "consequence", "question", "reason", "remediation_hint", "error_message"];
             fields.extend(extra.into_iter().filter(|name| event.get(name).is_some()));
             for name in fields {
@@ -229,8 +230,9 @@ fn every_text_has_three_lengths_and_three_languages() {
                 assert!(texts.len() == 3 && !texts.contains(""), "{request}: {name} in {event}");
                 assert!(texts.iter().all(|text| !text.contains('{')), "{request}: {texts:?}");
             }
-            let texts: BTreeSet<_> = LENGTHS.iter().map(|name| event[name].as_str().unwrap()).collect();
-            assert!(texts.len() >= 2, "{request}: the lengths do not differ in {event}");
+            let texts: BTreeSet<_> =
+                SUMMARY_MEMBERS.iter().map(|name| event[name].as_str().unwrap()).collect();
+            assert!(texts.len() >= 2, "{request}: the forms of the summary do not differ in {event}");
         }
         let outputs = received.iter().filter(|event| short_type(event) == "output.streaming");
         for output in outputs {
@@ -304,7 +306,7 @@ fn hostile_requests_are_answered_and_not_echoed() {
 }
 
 #[test]
-fn a_listener_gets_its_own_length_and_language() {
+fn a_listener_gets_the_verbosity_and_language_that_it_requested() {
     let hub = start_demo_hub(&[]);
     let client = hub.client();
     for (capabilities, expected) in [

@@ -16,9 +16,9 @@ struct DiskScenario {
     session: String,
     /// The id of the first event, from which a listener resumes.
     first_event_id: String,
-    /// A question that was not answered.
+    /// The token of a question that was not answered.
     open_token: String,
-    /// A question that was accepted, but whose acceptance was not used yet.
+    /// The token of a question that was accepted. The acceptance was not used yet.
     accepted_token: String,
     /// The ids of the events that the hub acknowledged.
     acknowledged_ids: Vec<String>,
@@ -30,15 +30,15 @@ impl DiskScenario {
         let mut stream = client.open_event_stream(&subscription, None);
         let session = client.start_session();
         let first_event_id = stream.next().1;
-        let accepted = client.ask_confirmation(&session);
-        assert_eq!(client.reply(&subscription, &accepted, "accept").status, 204);
+        let accepted_token = client.ask_confirmation(&session);
+        assert_eq!(client.reply(&subscription, &accepted_token, "accept").status, 204);
         let mut scenario = Self {
             client,
             subscription,
             session,
             first_event_id,
             open_token: String::new(),
-            accepted_token: accepted,
+            accepted_token,
             acknowledged_ids: Vec::new(),
         };
         let asked = scenario
@@ -72,23 +72,23 @@ impl DiskScenario {
     }
 
     fn invoke_send(&self, token: &str, amount: &str) -> TestResponse {
-        let call = amount.replace('.', "x");
+        let call_number = amount.replace('.', "x");
         self.post(
             "events",
             &format!(
-                r#"{{"type":"aaep:agent.tool.invoked","tool":"send","tool_call_id":"call_{call}","risk_level":"high","irreversible":true,"summary_normal":"Sending.","reply_token":"{token}","arguments":{{"amount":"{amount}"}}}}"#
+                r#"{{"type":"aaep:agent.tool.invoked","tool":"send","tool_call_id":"call_{call_number}","risk_level":"high","irreversible":true,"summary_normal":"Sending.","reply_token":"{token}","arguments":{{"amount":"{amount}"}}}}"#
             ),
         )
     }
 
     /// Publishes until three requests in a row are refused, which means that nothing more fits.
     fn publish_until_full(&mut self) {
-        let mut refused = 0;
-        while refused < 3 {
+        let mut refusals = 0;
+        while refusals < 3 {
             let response = self.publish();
-            refused = match response.status {
+            refusals = match response.status {
                 200 => 0,
-                503 => refused + 1,
+                503 => refusals + 1,
                 _ => panic!("{response:?}"),
             };
             assert!(self.acknowledged_ids.len() < 900, "the disk does not fill up");
@@ -101,7 +101,7 @@ impl DiskScenario {
             assert_eq!(response.status, 503, "{response:?}");
             assert!(response.head.contains("application/problem+json"), "{response:?}");
             let title = response.json_str("title");
-            assert!(title.starts_with("nothing could be stored: "), "{title}");
+            assert!(title.starts_with("the request could not be stored: "), "{title}");
             assert!(reasons.iter().any(|reason| title.contains(reason)), "{title}");
         };
         assert_unavailable(&self.publish());
@@ -139,7 +139,7 @@ impl DiskScenario {
         stream
     }
 
-    /// Asserts that the operations that were refused now succeed, exactly once.
+    /// Asserts that the hub stores data again, and that the accept can be used exactly once.
     fn assert_recovers(&mut self) {
         assert_eq!(self.publish().status, 200);
         let mut stream = self.assert_acknowledged_data();
@@ -158,15 +158,15 @@ impl DiskScenario {
     }
 }
 
-/// Keeps the subscription until its stream is opened again, which takes a while on a slow disk.
+/// With this option, the hub keeps a subscription until its stream is opened again, even if a slow disk delays that.
 const LONG_RESUME_WINDOW: &str = "--hub-resume-window 1h";
 
-/// Starts a hub on its own small disk. Returns `None` if mounting is not permitted. The shell
-/// commands in `before` run first.
-fn start_on_own_disk(folder: &Path, before: &str) -> Option<Result<HubProcess, StartFailure>> {
+/// Mounts a small disk, runs the shell commands in `setup` and starts a hub on the disk. Returns `None` if mounting is
+/// not permitted.
+fn start_on_own_disk(folder: &Path, setup: &str) -> Option<Result<HubProcess, StartFailure>> {
     let script = format!(
         r#"mount -t tmpfs -o size=2m,mode=700 tmpfs "$1" || {{ echo "no disk" >&2; exit 77; }}
-        {before}
+        {setup}
         exec "$2" serve --open --listen 127.0.0.1:0 {LONG_RESUME_WINDOW} --data "$1""#
     );
     let started = HubProcess::try_start_command(
@@ -219,21 +219,18 @@ fn a_full_disk_is_reported_at_startup() {
     );
 }
 
-/// Uses a file-size limit, which needs no privileges. Also covers a restart without free space.
+/// Uses a file-size limit, which needs no privileges. Also checks that the decisions survive a restart.
 #[test]
 fn a_hub_at_its_file_size_limit_refuses_writes_and_recovers() {
     let folder = tempfile::tempdir().unwrap();
     let script = format!(
         r#"trap "" XFSZ; exec prlimit --fsize=1000000:unlimited "$2" serve --open --listen 127.0.0.1:0 {LONG_RESUME_WINDOW} --data "$1""#
     );
-    let start = || {
-        let mut limited = Command::new("sh");
-        limited
-            .args(["-c", &script, "sh"])
-            .args([folder.path().as_os_str(), env!("CARGO_BIN_EXE_sayso").as_ref()]);
-        HubProcess::try_start_command(&mut limited).unwrap_or_else(|ended| panic!("{ended:?}"))
-    };
-    let hub = start();
+    let mut limited = Command::new("sh");
+    limited
+        .args(["-c", &script, "sh"])
+        .args([folder.path().as_os_str(), env!("CARGO_BIN_EXE_sayso").as_ref()]);
+    let hub = HubProcess::try_start_command(&mut limited).unwrap_or_else(|ended| panic!("{ended:?}"));
     let mut scenario = DiskScenario::new(hub.client());
     scenario.publish_until_full();
     scenario.assert_refuses(&["no space left", "I/O error"]);
@@ -257,8 +254,8 @@ fn a_read_only_disk_is_reported_at_startup() {
     hub.kill();
     let folder = tempfile::tempdir().unwrap();
     let copy_and_remount = format!(r#"cp -r {}/* "$1" && mount -o remount,ro "$1""#, data.path().display());
-    for before in [&*copy_and_remount, r#"mount -o remount,ro "$1""#] {
-        let Some(hub) = start_on_own_disk(folder.path(), before) else { return };
+    for setup in [&*copy_and_remount, r#"mount -o remount,ro "$1""#] {
+        let Some(hub) = start_on_own_disk(folder.path(), setup) else { return };
         let Err((code, stderr)) = hub else { panic!("the hub started") };
         assert_eq!(code, Some(2), "{stderr:?}");
         let last = stderr.last().unwrap();
@@ -266,7 +263,8 @@ fn a_read_only_disk_is_reported_at_startup() {
     }
 }
 
-/// Simulates a file system that becomes read-only with the immutable attribute, which stops even root.
+/// Sets the immutable attribute on the files, to simulate a file system that becomes read-only. The attribute stops even
+/// root.
 #[test]
 fn a_hub_whose_disk_becomes_read_only_refuses_writes_and_recovers() {
     let folder = tempfile::tempdir().unwrap();
@@ -278,14 +276,14 @@ fn a_hub_whose_disk_becomes_read_only_refuses_writes_and_recovers() {
         Ok(marked) if marked.status.success() => {}
         other => return eprintln!("skipped: chattr is not permitted ({other:?})"),
     }
-    let refused = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+    let check = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         scenario.assert_refuses(&["read-only", "I/O error", "readonly"]);
     }));
     assert!(
         set_attribute("-i").unwrap().status.success(),
         "the attribute must be removed, or the folder cannot be deleted"
     );
-    refused.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    check.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     scenario.assert_recovers();
     assert_eq!(hub.stop(), 0);
 }

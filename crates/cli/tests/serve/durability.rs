@@ -1,5 +1,5 @@
-//! Acknowledged data is on disk, as the system calls show. Killing the process would prove nothing, because the page cache
-//! survives.
+//! The hub's system calls show that acknowledged data is on disk. A test that kills the process would prove nothing, because
+//! the page cache survives.
 
 use std::process::Command;
 
@@ -13,7 +13,7 @@ fn the_hub_reports_full_synchronous_mode() {
         let hub = HubProcess::start_on_disk(folder.path());
         let line =
             hub.startup_lines.iter().find(|line| line.starts_with("journal ")).expect("a journal line");
-        // 2 is FULL.
+        // In SQLite, 2 means FULL.
         assert!(line.ends_with(": journal_mode=wal synchronous=2"), "{line}");
     }
 }
@@ -68,7 +68,7 @@ struct SystemCalls(Vec<String>);
 
 #[cfg(target_os = "linux")]
 impl SystemCalls {
-    /// Reads the output of strace. Waits until strace, which exits shortly after the process, has recorded the exit.
+    /// Reads the output of strace. Waits until strace has recorded the exit of the process.
     fn read(trace_path: &std::path::Path, process: &str) -> Self {
         let is_end = |line: &str| thread_of(line) == process && line.ends_with("+++ exited with 0 +++");
         let deadline = std::time::Instant::now() + std::time::Duration::from_mins(1);
@@ -77,25 +77,27 @@ impl SystemCalls {
             if text.lines().any(is_end) {
                 return Self(text.lines().map(str::to_owned).collect());
             }
-            assert!(std::time::Instant::now() < deadline, "strace did not end: {text}");
+            assert!(std::time::Instant::now() < deadline, "strace did not record the exit: {text}");
             std::thread::yield_now();
         }
     }
 
     fn assert_synced_between(&self, request: &str, response: &str) {
         let Self(lines) = self;
-        let request_line =
+        let request_index =
             lines.iter().position(|line| line.contains(&format!("\"{request}"))).expect(request);
-        let rest = &lines[request_line..];
-        let response_line =
+        let rest = &lines[request_index..];
+        let response_index =
             rest.iter().position(|line| line.contains(&format!("\"{response}"))).expect(response);
-        let between = &rest[..response_line];
-        let first_write =
+        let between = &rest[..response_index];
+        let first_write_index =
             between.iter().position(|line| line.contains("pwrite64(") && line.contains("-wal>"));
-        let first_write =
-            first_write.unwrap_or_else(|| panic!("nothing was written to the write-ahead log: {between:#?}"));
+        let first_write_index = first_write_index
+            .unwrap_or_else(|| panic!("nothing was written to the write-ahead log: {between:#?}"));
         assert!(
-            between[first_write..].iter().any(|line| is_synced(line, &between[first_write..])),
+            between[first_write_index..]
+                .iter()
+                .any(|line| starts_successful_sync(line, &between[first_write_index..])),
             "{request}: {between:#?}"
         );
     }
@@ -103,13 +105,14 @@ impl SystemCalls {
 
 /// Whether a line starts a sync of the write-ahead log that succeeds, on the same line or a later one.
 #[cfg(target_os = "linux")]
-fn is_synced(line: &str, after: &[String]) -> bool {
+fn starts_successful_sync(line: &str, after: &[String]) -> bool {
     let is_sync_call =
         (line.contains("fdatasync(") || line.contains("fsync(")) && line.contains("journal.sqlite-wal>");
     let thread = thread_of(line);
-    let resumed =
+    let is_resumed_sync =
         |line: &String| thread_of(line) == thread && line.contains("sync resumed>") && line.ends_with("= 0");
-    is_sync_call && (line.ends_with("= 0") || line.ends_with("<unfinished ...>") && after.iter().any(resumed))
+    is_sync_call
+        && (line.ends_with("= 0") || line.ends_with("<unfinished ...>") && after.iter().any(is_resumed_sync))
 }
 
 /// Returns the thread id at the start of a line.

@@ -1,4 +1,4 @@
-//! Error messages are easy to understand and say what to do instead.
+//! Error messages in plain language that say what to do instead. Also token names, addresses and file permissions.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -23,8 +23,8 @@ fn system_errors_are_explained_in_plain_language() {
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     std::fs::write(path("file"), "").unwrap();
     let hub = HubProcess::start_in_memory();
-    let serve = ["serve", "--memory", "--open", "--listen"];
-    let error = run_refused(&[&serve[..], &[&hub.address]].concat());
+    let serve_arguments = ["serve", "--memory", "--open", "--listen"];
+    let error = run_refused(&[&serve_arguments[..], &[&hub.address]].concat());
     assert!(
         error.contains(&format!("cannot listen on {}: another program is using this address", hub.address))
     );

@@ -15,14 +15,14 @@ use testing::messages::{short_type, subscription_renegotiate};
 use testing::unix::UnixSocketClient;
 use testing::websocket::WebSocketClient;
 
-/// Long enough for any machine, and shorter than any default that the limits replace.
+/// Long enough for any machine, and shorter than the default of every timeout that these tests shorten.
 const SHORT_TIMEOUT: Duration = Duration::from_secs(8);
 /// Longer than any successful operation should take, even on a slow disk.
 const LONG_TIMEOUT: Duration = Duration::from_mins(5);
 
-const START: &str = r#"{"summary_normal":"x","localization_hints":{"primary_language":"en"}}"#;
-const END: &str = r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#;
-const THINK: &str = r#"{"type":"aaep:agent.state.changed","from_state":"idle","to_state":"thinking"}"#;
+const START_BODY: &str = r#"{"summary_normal":"x","localization_hints":{"primary_language":"en"}}"#;
+const SESSION_COMPLETED: &str = r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#;
+const THINKING: &str = r#"{"type":"aaep:agent.state.changed","from_state":"idle","to_state":"thinking"}"#;
 
 fn publish(client: &TestClient, session: &str, events: &[&str]) -> u16 {
     let path = format!("/agent/v1/sessions/{session}/events");
@@ -141,14 +141,14 @@ fn message_limits_hold_on_a_websocket() {
     let (mut socket, _) = WebSocketClient::connect_and_subscribe(&hub, "{}");
     socket.0.get_ref().set_read_timeout(Some(SHORT_TIMEOUT)).unwrap();
     assert!(matches!(socket.0.read().unwrap(), Message::Ping(_)));
-    // A new hub, because the first one disconnects clients that are slow to response a ping.
+    // A new hub, because the first one disconnects clients that are slow to answer a ping.
     let hub =
         HubProcess::start_in_memory_with(&["--messages-websocket-bytes", "512", "--messages-malformed", "2"]);
     let (mut socket, subscription) = WebSocketClient::connect_and_subscribe(&hub, "{}");
-    let fits = subscription_renegotiate(&subscription, "{}");
-    socket.send(&format!("{fits}{}", " ".repeat(512 - fits.len())));
+    let message = subscription_renegotiate(&subscription, "{}");
+    socket.send(&format!("{message}{}", " ".repeat(512 - message.len())));
     assert_eq!(short_type(&socket.next()), "subscription.accepted");
-    socket.send(&format!("{fits}{}", " ".repeat(513 - fits.len())));
+    socket.send(&format!("{message}{}", " ".repeat(513 - message.len())));
     assert_eq!(socket.into_close_code(), 1009);
     let (mut socket, subscription) = WebSocketClient::connect_and_subscribe(&hub, "{}");
     socket.send("1");
@@ -211,19 +211,19 @@ fn hub_count_limits_hold() {
     let request = testing::messages::subscription_request("{}");
     assert_eq!(client.post("/aaep/v1/subscriptions", &request).status, 429);
     let session = client.start_session();
-    assert_eq!(client.post("/agent/v1/sessions", START).status, 429);
-    assert_eq!(publish(&client, &session, &[THINK, THINK, THINK]), 400);
+    assert_eq!(client.post("/agent/v1/sessions", START_BODY).status, 429);
+    assert_eq!(publish(&client, &session, &[THINKING, THINKING, THINKING]), 400);
     let call = |id: u8| {
         format!(
             r#"{{"type":"aaep:agent.tool.invoked","tool":"look","tool_call_id":"call_{id}","risk_level":"low","irreversible":false,"summary_normal":"Looking."}}"#
         )
     };
-    assert_eq!(publish(&client, &session, &[THINK, &call(1)]), 200);
+    assert_eq!(publish(&client, &session, &[THINKING, &call(1)]), 200);
     assert_eq!(publish(&client, &session, &[&call(2)]), 422);
 }
 
 #[test]
-fn the_lease_limit_holds() {
+fn an_expired_lease_ends_the_session() {
     let hub = HubProcess::start_in_memory_with(&[
         "--hub-lease",
         "200ms",
@@ -250,10 +250,10 @@ fn attach_window_resume_window_and_replay_limits_hold() {
     let subscription = client.subscribe("{}");
     let mut stream = client.open_event_stream(&subscription, None);
     client.start_session();
-    let (_, first, _) = stream.next();
+    let (_, first_event_id, _) = stream.next();
     drop(stream);
     // Once the hub notices that the connection is gone, the subscription ends.
-    let path = format!("/aaep/v1/events?subscription_id={subscription}&last_event_id={first}");
+    let path = format!("/aaep/v1/events?subscription_id={subscription}&last_event_id={first_event_id}");
     wait_until(|| {
         let mut stream = client.connect();
         write!(stream, "GET {path} HTTP/1.1\r\nHost: {}\r\n\r\n", hub.address).unwrap();
@@ -267,13 +267,13 @@ fn attach_window_resume_window_and_replay_limits_hold() {
     let subscription = client.subscribe("{}");
     let mut stream = client.open_event_stream(&subscription, None);
     let session = client.start_session();
-    let (_, first, _) = stream.next();
+    let (_, first_event_id, _) = stream.next();
     drop(stream);
-    assert_eq!(publish(&client, &session, &[THINK]), 200);
+    assert_eq!(publish(&client, &session, &[THINKING]), 200);
     for text in ["One. ", "Two. "] {
         assert_eq!(client.post(&format!("/agent/v1/sessions/{session}/output"), text).status, 200);
     }
-    let (_, _, event) = client.open_event_stream(&subscription, Some(&first)).next();
+    let (_, _, event) = client.open_event_stream(&subscription, Some(&first_event_id)).next();
     assert_eq!(event["from_state"], event["to_state"], "the current state and not the first events: {event}");
 }
 
@@ -302,13 +302,13 @@ fn question_limits_hold() {
         let subscription = client.subscribe(REPLY_CAPABILITIES);
         let _stream = client.open_event_stream(&subscription, None);
         let session = client.start_session();
-        let first = client.ask_confirmation(&session);
-        assert_eq!(client.reply(&subscription, &first, "accept").status, 204);
+        let first_token = client.ask_confirmation(&session);
+        assert_eq!(client.reply(&subscription, &first_token, "accept").status, 204);
         let second_question = CONFIRMATION_BODY.replace("5 euro", "6 euro").replace("5.00", "6.00");
         let asked = client.post(&format!("/agent/v1/sessions/{session}/confirmations"), &second_question);
         assert_eq!(client.reply(&subscription, &asked.json_str("reply_token"), "accept").status, 204);
         let call = format!(
-            r#"{{"type":"aaep:agent.tool.invoked","tool":"send","tool_call_id":"call_1","risk_level":"high","irreversible":true,"summary_normal":"Sending.","reply_token":"{first}","arguments":{{"amount":"5.00"}}}}"#
+            r#"{{"type":"aaep:agent.tool.invoked","tool":"send","tool_call_id":"call_1","risk_level":"high","irreversible":true,"summary_normal":"Sending.","reply_token":"{first_token}","arguments":{{"amount":"5.00"}}}}"#
         );
         assert_eq!(publish(&client, &session, &[&call]), status, "{retained} retained");
     }
@@ -337,8 +337,8 @@ fn shaping_limits_hold() {
         assert!(output.len() <= 64, "at most 64 bytes are held, even without a sentence end: {output}");
     }
     // The rest of the text is held. Only one output may be held at a time.
-    let other = client.start_session();
-    assert_eq!(client.post(&format!("/agent/v1/sessions/{other}/output"), "Not held").status, 200);
+    let other_session = client.start_session();
+    assert_eq!(client.post(&format!("/agent/v1/sessions/{other_session}/output"), "Not held").status, 200);
     assert_eq!(next_output_text(&mut stream), "Not held");
 
     let hub = HubProcess::start_in_memory_with(&["--shape-events", "4"]);
@@ -358,9 +358,10 @@ fn delivery_queue_limits_hold() {
         let hub = HubProcess::start_in_memory_with(&[limit[0], limit[1], "--delivery-in-flight-bytes", "1"]);
         let client = hub.client();
         let capabilities = r#"{"coalesce_boundaries":["none"]}"#;
-        let (slow, quick) = (client.subscribe(capabilities), client.subscribe(capabilities));
-        let mut slow = client.open_event_stream(&slow, None);
-        let mut quick = client.open_event_stream(&quick, None);
+        let (slow_subscription, quick_subscription) =
+            (client.subscribe(capabilities), client.subscribe(capabilities));
+        let mut slow = client.open_event_stream(&slow_subscription, None);
+        let mut quick = client.open_event_stream(&quick_subscription, None);
         let session = client.start_session();
         let path = format!("/agent/v1/sessions/{session}/output");
         let sentence = format!("{}. ", "word ".repeat(7000));
@@ -369,7 +370,8 @@ fn delivery_queue_limits_hold() {
             // Reads to the end of the sentence, because unread data would make this listener slow, too.
             while !quick.next().2["chunk"].as_str().is_some_and(|chunk| chunk.ends_with(". ")) {}
         }
-        // The listener receives what the operating system buffered. Then the stream ends, because the hub discarded the rest.
+        // The listener receives what the operating system buffered. Then the stream ends, because the hub discarded
+        // the rest.
         assert!(slow.is_closed(), "{limit:?}");
     }
 }
@@ -382,22 +384,22 @@ fn journal_size_and_retention_limits_hold() {
         HubProcess::start(&[&["--open", "--listen", "127.0.0.1:0", "--data", data], limits].concat())
     };
     let run_session = |client: &TestClient| -> u16 {
-        let response = client.post("/agent/v1/sessions", START);
+        let response = client.post("/agent/v1/sessions", START_BODY);
         if response.status != 201 {
             return response.status;
         }
-        publish(client, &response.json_str("session_id"), &[THINK, END])
+        publish(client, &response.json_str("session_id"), &[THINKING, SESSION_COMPLETED])
     };
     // The file must not grow beyond this size, and the hub reports that it is full.
     let full_hub = on_disk(&["--journal-max-bytes", "256KiB", "--retention-bytes", "none"]);
     wait_until(|| run_session(&full_hub.client()) != 200);
-    assert_eq!(full_hub.client().post("/agent/v1/sessions", START).status, 503);
+    assert_eq!(full_hub.client().post("/agent/v1/sessions", START_BODY).status, 503);
     drop(full_hub);
     // Measured before the next hub runs, because that hub may delete old events immediately.
-    let before = size(data);
-    assert!(before <= 256 * 1024, "{before}");
+    let full_size = size(data);
+    assert!(full_size <= 256 * 1024, "{full_size}");
 
-    // Old events are removed without any other activity. A listener that resumes from them gets the current state.
+    // Old events are removed without any other activity.
     let hub = on_disk(&[
         "--retention-events",
         "1s",
@@ -406,7 +408,7 @@ fn journal_size_and_retention_limits_hold() {
         "--retention-rows-per-step",
         "1000",
     ]);
-    wait_until(|| size(data) <= before / 4 * 3);
+    wait_until(|| size(data) <= full_size / 4 * 3);
     assert_eq!(hub.client().get("/healthz").status, 200);
     drop(hub);
 
@@ -435,17 +437,17 @@ fn idempotency_keys_and_decisions_expire() {
             "100ms",
         ])
     };
-    let start = |hub: &HubProcess| {
+    let start_session = |hub: &HubProcess| {
         hub.client()
             .with_header("Idempotency-Key: k")
-            .post("/agent/v1/sessions", START)
+            .post("/agent/v1/sessions", START_BODY)
             .json_str("session_id")
     };
     let hub = start_hub("1h");
-    assert_eq!(start(&hub), start(&hub));
+    assert_eq!(start_session(&hub), start_session(&hub));
     let hub = start_hub("1s");
-    let first = start(&hub);
-    wait_until(|| start(&hub) != first);
+    let first_session = start_session(&hub);
+    wait_until(|| start_session(&hub) != first_session);
     let client = hub.client();
 
     let subscription = client.subscribe(REPLY_CAPABILITIES);
@@ -453,11 +455,12 @@ fn idempotency_keys_and_decisions_expire() {
     let session = client.start_session();
     let token = client.ask_confirmation(&session);
     assert_eq!(client.reply(&subscription, &token, "reject").status, 204);
-    assert_eq!(publish(&client, &session, &[END]), 200);
+    assert_eq!(publish(&client, &session, &[SESSION_COMPLETED]), 200);
     let path = format!("/agent/v1/sessions/{session}/replies/{token}");
     wait_until(|| client.get(&path).status == 404);
 }
 
+/// Returns the size of the journal file.
 fn size(data: &str) -> u64 {
     std::fs::metadata(format!("{data}/journal.sqlite")).unwrap().len()
 }

@@ -79,7 +79,7 @@ fn paths_and_queries_are_matched_exactly() {
 }
 
 #[test]
-fn an_idempotency_key_executes_a_request_once() {
+fn a_request_with_an_idempotency_key_is_executed_once() {
     let hub = HubProcess::start_in_memory();
     let client = hub.client();
     let session = client.start_session();

@@ -43,9 +43,12 @@ fn the_manifest_is_json_unless_the_signed_form_is_requested() {
     let signed_again = restarted.client().with_header("Accept: application/jose").get(WELL_KNOWN);
     assert!(verify(&signed_again.body, &read_trusted_keys(folder.path())).is_ok(), "the key is reused");
     drop(restarted);
-    let other =
+    let other_signed =
         HubProcess::start_in_memory().client().with_header("Accept: application/jose").get(WELL_KNOWN);
-    assert!(verify(&other.body, &read_trusted_keys(folder.path())).is_err(), "another hub has another key");
+    assert!(
+        verify(&other_signed.body, &read_trusted_keys(folder.path())).is_err(),
+        "another hub has another key"
+    );
 }
 
 #[test]
@@ -80,20 +83,20 @@ fn a_signed_manifest_is_inlined_on_every_transport() {
         "--unix",
         socket.to_str().unwrap(),
     ]);
-    let http = |capabilities: &str| -> Value {
+    let subscribe_over_http = |capabilities: &str| -> Value {
         serde_json::from_str(
             &hub.client().post("/aaep/v1/subscriptions", &subscription_request(capabilities)).body,
         )
         .unwrap()
     };
-    let websocket = |capabilities: &str| -> Value {
+    let subscribe_over_websocket = |capabilities: &str| -> Value {
         let address = format!("ws://{}/aaep/v1/ws", hub.address).parse().unwrap();
         let request = ClientRequestBuilder::new(address).with_header("Sec-WebSocket-Protocol", "aaep.v1");
         let (mut socket, _) = tungstenite::client(request, hub.client().connect()).unwrap();
         socket.send(Message::text(subscription_request(capabilities))).unwrap();
         serde_json::from_str(socket.read().unwrap().to_text().unwrap()).unwrap()
     };
-    let unix = |capabilities: &str| -> Value {
+    let subscribe_over_unix_socket = |capabilities: &str| -> Value {
         let mut stream = UnixStream::connect(&socket).unwrap();
         stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
         let text = subscription_request(capabilities);
@@ -105,8 +108,11 @@ fn a_signed_manifest_is_inlined_on_every_transport() {
         stream.read_exact(&mut response).unwrap();
         serde_json::from_slice(&response).unwrap()
     };
-    let transports: [(&str, SubscribeFn<'_>); 3] =
-        [("http", &http), ("websocket", &websocket), ("unix", &unix)];
+    let transports: [(&str, SubscribeFn<'_>); 3] = [
+        ("http", &subscribe_over_http),
+        ("websocket", &subscribe_over_websocket),
+        ("unix", &subscribe_over_unix_socket),
+    ];
     for (name, subscribe) in transports {
         let accepted = subscribe(SIGNED_ONLY);
         let signed = accepted["signed_manifest"].as_str().unwrap_or_else(|| panic!("{name}: {accepted}"));

@@ -1,4 +1,4 @@
-//! `sayso serve` as its users drive it: agents and listeners over HTTP, against the real binary.
+//! `sayso serve`: the real binary, used by agents, listeners and operators.
 
 mod absent_agents;
 mod agent_api_docs;

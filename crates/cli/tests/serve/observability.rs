@@ -75,9 +75,9 @@ fn metrics_count_events_questions_and_requests() {
     ] {
         assert_eq!(samples.get(name), Some(&value), "{name}: {samples:#?}");
     }
-    let replies: f64 =
+    let reply_count: f64 =
         samples.iter().filter(|(name, _)| name.starts_with("sayso_replies_total")).map(|(_, n)| n).sum();
-    assert!((replies - 3.0).abs() < 0.5, "the two refused replies are counted too: {samples:#?}");
+    assert!((reply_count - 3.0).abs() < 0.5, "the two refused replies are counted too: {samples:#?}");
     for prefix in ["sayso_rule_violations_total{rule=\"AAEP-", "sayso_subscriptions_rejected_total{reason="] {
         assert!(samples.keys().any(|name| name.starts_with(prefix)), "{prefix}: {samples:#?}");
     }
@@ -231,12 +231,12 @@ fn a_flood_does_not_fill_the_log() {
 #[test]
 fn invalid_log_arguments_are_refused() {
     for arguments in [["--log-level", "loud"], ["--log-format", "xml"]] {
-        let run = std::process::Command::new(env!("CARGO_BIN_EXE_sayso"))
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_sayso"))
             .args(["serve", "--memory", "--open", "--listen", "127.0.0.1:0"])
             .args(arguments)
             .output()
             .unwrap();
-        assert_eq!(run.status.code(), Some(2), "{arguments:?}");
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
     }
 }
 

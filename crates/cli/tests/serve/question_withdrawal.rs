@@ -14,8 +14,8 @@ fn a_withdrawn_question_is_rejected_and_announced() {
     let subscription = client.subscribe(REPLY_CAPABILITIES);
     let mut stream = client.open_event_stream(&subscription, None);
     let session = client.start_session();
-    let question = client.ask_confirmation(&session);
-    let path = format!("/agent/v1/sessions/{session}/replies/{question}");
+    let token = client.ask_confirmation(&session);
+    let path = format!("/agent/v1/sessions/{session}/replies/{token}");
     let withdrawn = client.send("DELETE", &path, "");
     assert_eq!((withdrawn.status, withdrawn.json_str("decision")), (200, "reject".to_owned()));
     // `by` says how the question was resolved, not who resolved it.
@@ -27,13 +27,13 @@ fn a_withdrawn_question_is_rejected_and_announced() {
         (&json!("thinking"), &json!("cancelled"))
     );
     // An accept after the withdrawal is ignored.
-    client.reply(&subscription, &question, "accept");
+    client.reply(&subscription, &token, "accept");
     assert_eq!(client.get(&path).json_str("by"), "cancelled");
     // A second withdrawal has the same result, and an answered question stays answered.
     assert_eq!(client.send("DELETE", &path, "").json_str("by"), "cancelled");
-    let answered = client.ask_confirmation(&session);
-    client.reply(&subscription, &answered, "accept");
-    let path = format!("/agent/v1/sessions/{session}/replies/{answered}");
+    let answered_token = client.ask_confirmation(&session);
+    client.reply(&subscription, &answered_token, "accept");
+    let path = format!("/agent/v1/sessions/{session}/replies/{answered_token}");
     assert_eq!(client.get(&format!("{path}?wait=30")).json_str("decision"), "accept");
     assert_eq!(client.send("DELETE", &path, "").json_str("decision"), "accept");
 }
@@ -49,13 +49,13 @@ fn an_agent_cannot_withdraw_another_agents_question() {
     let (bank, shop, ada) =
         (hub.client().with_bearer(&bank), hub.client().with_bearer(&shop), hub.client().with_bearer(&ada));
     let _stream = ada.open_event_stream(&ada.subscribe(REPLY_CAPABILITIES), None);
-    let (session, other) = (bank.start_session(), shop.start_session());
-    let question = bank.ask_confirmation(&session);
-    for (client, session) in [(&shop, &session), (&shop, &other), (&ada, &session)] {
-        let path = format!("/agent/v1/sessions/{session}/replies/{question}");
+    let (session, other_session) = (bank.start_session(), shop.start_session());
+    let token = bank.ask_confirmation(&session);
+    for (client, session) in [(&shop, &session), (&shop, &other_session), (&ada, &session)] {
+        let path = format!("/agent/v1/sessions/{session}/replies/{token}");
         assert!(matches!(client.send("DELETE", &path, "").status, 403 | 404));
     }
-    let path = format!("/agent/v1/sessions/{session}/replies/{question}");
+    let path = format!("/agent/v1/sessions/{session}/replies/{token}");
     assert_eq!(bank.get(&path).json_str("status"), "pending");
     assert_eq!(bank.send("DELETE", &format!("{path}?now=1"), "").status, 400);
     assert_eq!(bank.send("PUT", &path, "").status, 405);
@@ -67,10 +67,10 @@ fn a_question_can_be_withdrawn_over_a_websocket() {
     let client = hub.client();
     let _stream = client.open_event_stream(&client.subscribe(REPLY_CAPABILITIES), None);
     let mut agent = AgentWebSocket::open(&hub);
-    let session = agent.start();
-    let question = agent.ask(&session);
-    let parameters = json!({"session_id": session, "reply_token": question});
-    assert_eq!(agent.call_ok("session.withdraw", &parameters)["by"], "cancelled");
+    let session = agent.start_session();
+    let token = agent.ask(&session);
+    let params = json!({"session_id": session, "reply_token": token});
+    assert_eq!(agent.call_ok("session.withdraw", &params)["by"], "cancelled");
     let notification = agent.next_notification();
     assert_eq!(
         (&notification["method"], &notification["params"]["by"]),

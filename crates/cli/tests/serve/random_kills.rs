@@ -1,8 +1,8 @@
 //! The hub is killed repeatedly at random moments under load. Nothing acknowledged is lost, nothing is decided twice,
 //! and no irreversible action is allowed without a recorded accept.
 //!
-//! The default is 20 kills. `KILLS=200` runs the long form. Each kill happens after a random number of acknowledged
-//! events. The seed is printed.
+//! The default is 20 kills. `KILLS=200` sets another number. Each kill happens after a random number of acknowledged
+//! events. The test prints its seed. `PROPERTY_SEED` sets it.
 
 use std::collections::HashSet;
 use std::sync::mpsc::channel;
@@ -20,8 +20,8 @@ struct AcknowledgedState {
     accepted: Vec<String>,
     /// Questions that nobody answered.
     unanswered: Vec<String>,
-    /// Questions whose acceptance was used by an acknowledged tool call.
-    spent: Vec<String>,
+    /// Questions whose acceptance was used by an acknowledged tool call, each with the amount of the call.
+    spent: Vec<(String, usize)>,
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn nothing_acknowledged_is_lost_after_repeated_kills() {
     let folder = tempfile::tempdir().unwrap();
     let mut random = seed;
     let mut acknowledged = AcknowledgedState::default();
-    let mut totals = (0, 0);
+    let (mut accept_count, mut call_count) = (0, 0);
     let (mut session, mut subscription, mut first_event_id) = (String::new(), String::new(), String::new());
     for round in 0..kills {
         let mut hub = HubProcess::start_on_disk(folder.path());
@@ -47,7 +47,8 @@ fn nothing_acknowledged_is_lost_after_repeated_kills() {
                     break id;
                 }
             };
-            totals = (totals.0 + acknowledged.accepted.len(), totals.1 + acknowledged.spent.len());
+            accept_count += acknowledged.accepted.len();
+            call_count += acknowledged.spent.len();
             acknowledged = AcknowledgedState::default();
         } else {
             assert_acknowledged(&client, &session, &subscription, &first_event_id, &acknowledged);
@@ -55,27 +56,30 @@ fn nothing_acknowledged_is_lost_after_repeated_kills() {
         let _stream = client.open_event_stream(&subscription, None);
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let kill_after = acknowledged.events.len() + usize::try_from(random >> 60).unwrap() + 1;
-        let (kill, kill_requested) = channel::<()>();
+        // Dropping the sender makes the other thread kill the hub.
+        let (kill_sender, kill_receiver) = channel::<()>();
         std::thread::scope(|scope| {
             let hub_to_kill = &mut hub;
             let killer = scope.spawn(move || {
-                let _ = kill_requested.recv();
+                let _ = kill_receiver.recv();
                 hub_to_kill.kill();
             });
-            let mut kill_signal = Some(kill);
+            let mut kill_sender = Some(kill_sender);
             while run_step(&client, &session, &subscription, &mut acknowledged).is_some() {
                 if acknowledged.events.len() >= kill_after {
-                    kill_signal = None;
+                    kill_sender = None;
                 }
             }
-            drop(kill_signal);
+            drop(kill_sender);
             killer.join().unwrap();
         });
     }
     let hub = HubProcess::start_on_disk(folder.path());
     assert_acknowledged(&hub.client(), &session, &subscription, &first_event_id, &acknowledged);
-    println!("{} answers and {} calls were acknowledged", totals.0, totals.1);
-    assert!(totals.0 > 3 && totals.1 > 1, "too little was acknowledged for a meaningful test");
+    accept_count += acknowledged.accepted.len();
+    call_count += acknowledged.spent.len();
+    println!("{accept_count} accepts and {call_count} calls were acknowledged");
+    assert!(accept_count > 3 && call_count > 1, "too little was acknowledged for a meaningful test");
 }
 
 /// Publishes an event, sometimes asks a question, and records what was acknowledged. Returns `None` if the hub is gone.
@@ -94,14 +98,15 @@ fn run_step(
     acknowledged
         .events
         .extend(ids["event_ids"].as_array()?.iter().filter_map(|id| id.as_str().map(str::to_owned)));
-    if acknowledged.events.len().is_multiple_of(4) {
-        let asked = client.try_send("POST", &path("confirmations"), &question(acknowledged.events.len()))?;
+    let amount = acknowledged.events.len();
+    if amount.is_multiple_of(4) {
+        let asked = client.try_send("POST", &path("confirmations"), &question(amount))?;
         if asked.status == 429 {
             return Some(());
         }
         assert_eq!(asked.status, 201, "{asked:?}");
         let token = asked.json_str("reply_token");
-        if acknowledged.events.len().is_multiple_of(8) {
+        if amount.is_multiple_of(8) {
             acknowledged.unanswered.push(token);
             return Some(());
         }
@@ -109,15 +114,13 @@ fn run_step(
         assert_eq!(replied.status, 204);
         acknowledged.accepted.push(token.clone());
         let call = format!(
-            r#"{{"type":"aaep:agent.tool.invoked","tool":"send","tool_call_id":"call_{0}","risk_level":"high","irreversible":true,"summary_normal":"Sending.","reply_token":"{token}","arguments":{{"amount":"{0}.00"}}}}"#,
-            acknowledged.events.len()
+            r#"{{"type":"aaep:agent.tool.invoked","tool":"send","tool_call_id":"call_{amount}","risk_level":"high","irreversible":true,"summary_normal":"Sending.","reply_token":"{token}","arguments":{{"amount":"{amount}.00"}}}}"#
         );
         let called = client.try_send("POST", &path("events"), &call)?;
         assert_eq!(called.status, 200, "{called:?}");
-        acknowledged.spent.push(token);
+        acknowledged.spent.push((token, amount));
         let done = format!(
-            r#"{{"type":"aaep:agent.tool.completed","tool":"send","tool_call_id":"call_{}","status":"success","summary_normal":"Sent."}}"#,
-            acknowledged.events.len()
+            r#"{{"type":"aaep:agent.tool.completed","tool":"send","tool_call_id":"call_{amount}","status":"success","summary_normal":"Sent."}}"#
         );
         client.try_send("POST", &path("events"), &done)?;
     }
@@ -153,9 +156,9 @@ fn assert_acknowledged(
             "a question that nobody answered was decided"
         );
     }
-    for token in &acknowledged.spent {
+    for (token, amount) in &acknowledged.spent {
         let call = format!(
-            r#"{{"type":"aaep:agent.tool.invoked","tool":"send","tool_call_id":"call_again","risk_level":"high","irreversible":true,"summary_normal":"Sending.","reply_token":"{token}","arguments":{{"amount":"4.00"}}}}"#
+            r#"{{"type":"aaep:agent.tool.invoked","tool":"send","tool_call_id":"call_again","risk_level":"high","irreversible":true,"summary_normal":"Sending.","reply_token":"{token}","arguments":{{"amount":"{amount}.00"}}}}"#
         );
         let second_call = client.post(&format!("/agent/v1/sessions/{session}/events"), &call);
         assert_eq!(second_call.status, 422, "an accept can be used only once: {second_call:?}");

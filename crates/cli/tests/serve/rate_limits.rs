@@ -6,21 +6,22 @@ use testing::hub::HubProcess;
 use testing::messages::{CONFIRMATION_BODY, REPLY_CAPABILITIES};
 use testing::messages::{subscription_close, subscription_request};
 
+/// A hub with two agents and two listeners.
 struct FloodScenario {
     hub: HubProcess,
     _folder: tempfile::TempDir,
+    /// The tokens of the agents `bank` and `shop` and of the listeners Ada and Eve.
     tokens: [String; 4],
 }
 
 impl FloodScenario {
-    /// Two agents and two listeners.
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("tokens").to_str().unwrap().to_owned();
         let agent = |name| create_token(&file, &["--role", "agent", "--name", name, "--agent-id", name]);
         let listener = |name| create_token(&file, &["--role", "listener", "--name", name]);
-        let tokens = [agent("bank"), agent("post"), listener("ada"), listener("eve")];
-        // Keeps subscriptions without a stream until the test ends, even on a slow machine.
+        let tokens = [agent("bank"), agent("shop"), listener("ada"), listener("eve")];
+        // The long resume window keeps subscriptions without a stream until the test ends, even on a slow machine.
         let hub = HubProcess::start(&[
             "--memory",
             "--listen",
@@ -58,7 +59,7 @@ fn one_listener_cannot_take_all_subscriptions() {
 #[test]
 fn an_agents_open_questions_are_limited() {
     let scenario = FloodScenario::new();
-    let [bank, post, ada, _] = scenario.all_clients();
+    let [bank, shop, ada, _] = scenario.all_clients();
     let subscription = ada.subscribe(REPLY_CAPABILITIES);
     let _stream = ada.open_event_stream(&subscription, None);
     let ask = |client: &TestClient, session: &str, number: usize| {
@@ -79,21 +80,21 @@ fn an_agents_open_questions_are_limited() {
     let session = bank.start_session();
     let refused = ask(&bank, &session, 1);
     assert_eq!(refused.status, 429, "64 questions of one agent: {refused:?}");
-    let session = post.start_session();
-    let asked = ask(&post, &session, 1);
+    let session = shop.start_session();
+    let asked = ask(&shop, &session, 1);
     assert_eq!(asked.status, 201, "another agent may ask: {asked:?}");
     assert_eq!(ada.reply(&subscription, &asked.json_str("reply_token"), "accept").status, 204);
     let path = format!("/agent/v1/sessions/{session}/replies/{}", asked.json_str("reply_token"));
-    assert_eq!(post.get(&path).json_str("decision"), "accept");
+    assert_eq!(shop.get(&path).json_str("decision"), "accept");
 }
 
 #[test]
 fn critical_events_are_rate_limited() {
     let scenario = FloodScenario::new();
-    let [bank, post, ada, _] = scenario.all_clients();
+    let [bank, shop, ada, _] = scenario.all_clients();
     let subscription = ada.subscribe(REPLY_CAPABILITIES);
     let mut stream = ada.open_event_stream(&subscription, None);
-    let (session, other) = (bank.start_session(), post.start_session());
+    let (session, other_session) = (bank.start_session(), shop.start_session());
     let publish = |client: &TestClient, session: &str, body: &str| {
         client
             .with_header("Content-Type: application/x-ndjson")
@@ -110,7 +111,7 @@ fn critical_events_are_rate_limited() {
     assert_eq!(refused.status, 429, "{refused:?}");
     assert!(refused.json_str("title").contains("60 critical events in a minute"), "{refused:?}");
     assert_eq!(publish(&bank, &session, &normal).status, 200);
-    assert_eq!(publish(&post, &other, critical).status, 200);
+    assert_eq!(publish(&shop, &other_session, critical).status, 200);
     let token = bank.ask_confirmation(&session);
     loop {
         let (_, _, event) = stream.next();

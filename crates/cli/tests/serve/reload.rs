@@ -15,7 +15,7 @@ use testing::websocket::{SUBPROTOCOL_HEADER, WebSocketClient};
 const ADA: [&str; 4] = ["--role", "listener", "--name", "ada"];
 const BEN: [&str; 4] = ["--role", "listener", "--name", "ben"];
 const BANK: [&str; 6] = ["--role", "agent", "--name", "bank", "--agent-id", "bank"];
-const POST_OFFICE: [&str; 6] = ["--role", "agent", "--name", "post", "--agent-id", "post"];
+const SHOP: [&str; 6] = ["--role", "agent", "--name", "shop", "--agent-id", "shop"];
 
 /// Longer than any successful operation should take.
 const READ_TIMEOUT: std::time::Duration = std::time::Duration::from_mins(2);
@@ -28,8 +28,8 @@ impl TokenFile {
         Self(folder.join("tokens"))
     }
 
-    fn add(&self, rest: &[&str]) -> String {
-        create_token(self.0.to_str().unwrap(), rest)
+    fn add(&self, arguments: &[&str]) -> String {
+        create_token(self.0.to_str().unwrap(), arguments)
     }
 
     /// Removes the token with this name from the file, as an operator would with an editor.
@@ -58,13 +58,13 @@ pub(crate) fn reload(hub: &HubProcess) -> String {
 fn a_new_token_works_and_a_removed_one_loses_its_connections() {
     let folder = tempfile::tempdir().unwrap();
     let file = TokenFile::new(folder.path());
-    let [ada, ben, bank, post] = [&ADA[..], &BEN, &BANK, &POST_OFFICE].map(|rest| file.add(rest));
+    let [ada, ben, bank, shop] = [&ADA[..], &BEN, &BANK, &SHOP].map(|arguments| file.add(arguments));
     let hub = file.start_hub();
-    let bearer = |token: &str| hub.client().with_bearer(token);
-    let ada_subscription = bearer(&ada).subscribe(REPLY_CAPABILITIES);
-    let mut ada_stream = bearer(&ada).open_event_stream(&ada_subscription, None);
-    let ben_subscription = bearer(&ben).subscribe(REPLY_CAPABILITIES);
-    let mut ben_stream = bearer(&ben).open_event_stream(&ben_subscription, None);
+    let client_for = |token: &str| hub.client().with_bearer(token);
+    let ada_subscription = client_for(&ada).subscribe(REPLY_CAPABILITIES);
+    let mut ada_stream = client_for(&ada).open_event_stream(&ada_subscription, None);
+    let ben_subscription = client_for(&ben).subscribe(REPLY_CAPABILITIES);
+    let mut ben_stream = client_for(&ben).open_event_stream(&ben_subscription, None);
     let authorization = format!("Bearer {ben}");
     let mut ben_socket =
         WebSocketClient::try_connect(&hub, &[SUBPROTOCOL_HEADER, ("Authorization", &authorization)]).unwrap();
@@ -76,25 +76,23 @@ fn a_new_token_works_and_a_removed_one_loses_its_connections() {
         .with_header(&format!("Cookie: {cookie}"))
         .with_header(&format!("Origin: http://{}", hub.address));
     page.subscribe(REPLY_CAPABILITIES);
-    let mut agents = [&bank, &post].map(|token| {
+    let mut agents = [&bank, &shop].map(|token| {
         AgentWebSocket::connect(&hub, &[("Authorization", &format!("Bearer {token}"))]).unwrap()
     });
-    let session = agents[0].start();
+    let session = agents[0].start_session();
     assert_eq!([ada_stream.next_type(), ben_stream.next_type()], ["session.started", "session.started"]);
     let token = agents[0].ask(&session);
-    let waiting = {
-        let (post, session) = (bearer(&post), bearer(&post).start_session());
-        let question = post.ask_confirmation(&session);
-        std::thread::spawn(move || {
-            post.get(&format!("/agent/v1/sessions/{session}/replies/{question}?wait=60"))
-        })
+    let waiting_request = {
+        let (shop, session) = (client_for(&shop), client_for(&shop).start_session());
+        let token = shop.ask_confirmation(&session);
+        std::thread::spawn(move || shop.get(&format!("/agent/v1/sessions/{session}/replies/{token}?wait=60")))
     };
 
     file.remove("ben");
-    file.remove("post");
+    file.remove("shop");
     let cem = file.add(&["--role", "listener", "--name", "cem"]);
     assert_eq!(
-        bearer(&cem).post("/aaep/v1/subscriptions", "{}").status,
+        client_for(&cem).post("/aaep/v1/subscriptions", "{}").status,
         401,
         "a new token must not work before the reload"
     );
@@ -103,20 +101,21 @@ fn a_new_token_works_and_a_removed_one_loses_its_connections() {
         assert!(log_line.contains(part), "{part}: {log_line}");
     }
 
-    bearer(&cem).subscribe("{}");
-    let last = std::iter::from_fn(|| Some(ben_stream.next())).find(|(kind, ..)| kind == "subscription.close");
-    assert_eq!(last.unwrap().2["reason_code"], "token_removed");
+    client_for(&cem).subscribe("{}");
+    let close =
+        std::iter::from_fn(|| Some(ben_stream.next())).find(|(kind, ..)| kind == "subscription.close");
+    assert_eq!(close.unwrap().2["reason_code"], "token_removed");
     assert!(ben_stream.is_closed());
     assert_eq!(ben_socket.into_close_code(), 4002);
-    assert_eq!(waiting.join().unwrap().status, 401, "a request that waits must end, too");
-    let [mut bank_agent, post_agent] = agents;
-    assert_eq!(post_agent.into_close_code(), 4002);
-    assert_eq!(bearer(&ben).reply(&ben_subscription, &token, "accept").status, 401);
+    assert_eq!(waiting_request.join().unwrap().status, 401, "a request that waits must end, too");
+    let [mut bank_agent, shop_agent] = agents;
+    assert_eq!(shop_agent.into_close_code(), 4002);
+    assert_eq!(client_for(&ben).reply(&ben_subscription, &token, "accept").status, 401);
     assert_eq!(page.post("/aaep/v1/subscriptions", "{}").status, 401, "Ben's browser is signed out");
-    assert_eq!(bearer(&post).post("/agent/v1/sessions", "{}").status, 401);
+    assert_eq!(client_for(&shop).post("/agent/v1/sessions", "{}").status, 401);
 
     assert_eq!(
-        bearer(&ada).reply(&ada_subscription, &token, "accept").status,
+        client_for(&ada).reply(&ada_subscription, &token, "accept").status,
         204,
         "Ada's stream is still open"
     );
@@ -134,7 +133,7 @@ fn a_new_token_works_and_a_removed_one_loses_its_connections() {
 fn a_replaced_or_weakened_token_loses_its_connections() {
     let folder = tempfile::tempdir().unwrap();
     let file = TokenFile::new(folder.path());
-    let [ada, ben] = [&ADA, &BEN].map(|rest| file.add(rest));
+    let [ada, ben] = [&ADA, &BEN].map(|arguments| file.add(arguments));
     let hub = file.start_hub();
     let mut connections = [&ada, &ben].map(|token| {
         let client = hub.client().with_bearer(token);
@@ -149,9 +148,9 @@ fn a_replaced_or_weakened_token_loses_its_connections() {
     let weaken = |line: &str| {
         if line.contains("\"ben\"") { line.replace("listener", "observer") } else { line.to_owned() }
     };
-    let weaker: String = text.split_inclusive('\n').map(weaken).collect();
-    assert_ne!(weaker, text);
-    std::fs::write(&file.0, weaker).unwrap();
+    let weaker_text: String = text.split_inclusive('\n').map(weaken).collect();
+    assert_ne!(weaker_text, text);
+    std::fs::write(&file.0, weaker_text).unwrap();
     assert!(reload(&hub).contains("added=2 removed=2"));
     for (_, stream) in &mut connections {
         assert_eq!(stream.next().2["reason_code"], "token_removed");
@@ -160,8 +159,8 @@ fn a_replaced_or_weakened_token_loses_its_connections() {
     assert_eq!(hub.client().with_bearer(&ada).post("/aaep/v1/subscriptions", "{}").status, 401);
     for (token, (subscription, _)) in [&new_ada, &ben].into_iter().zip(&connections) {
         let client = hub.client().with_bearer(token);
-        let event_client = client.with_header("Accept: text/event-stream");
-        assert_eq!(event_client.get(&format!("/aaep/v1/events?subscription_id={subscription}")).status, 404);
+        let stream_client = client.with_header("Accept: text/event-stream");
+        assert_eq!(stream_client.get(&format!("/aaep/v1/events?subscription_id={subscription}")).status, 404);
         client.subscribe("{}");
     }
 }
@@ -178,9 +177,9 @@ fn rights_removed_while_the_hub_was_down_stay_removed() {
     let subscription = hub.client().with_bearer(&ada).subscribe(REPLY_CAPABILITIES);
     hub.kill();
     file.remove("ada");
-    let weaker = file.add(&["--role", "listener", "--name", "ada", "--scope", "agent:post"]);
+    let narrower_token = file.add(&["--role", "listener", "--name", "ada", "--scope", "agent:shop"]);
     let hub = HubProcess::start(&arguments);
-    let client = hub.client().with_bearer(&weaker).with_header("Accept: text/event-stream");
+    let client = hub.client().with_bearer(&narrower_token).with_header("Accept: text/event-stream");
     assert_eq!(client.get(&format!("/aaep/v1/events?subscription_id={subscription}")).status, 404);
 }
 
@@ -194,7 +193,7 @@ fn an_invalid_file_leaves_the_old_tokens_in_force() {
     let mut stream = client.open_event_stream(&client.subscribe("{}"), None);
     let valid = std::fs::read_to_string(&file.0).unwrap();
     let damages: [(&dyn Fn(), &str); 3] = [
-        (&|| std::fs::write(&file.0, format!("{valid}nonsense\n")).unwrap(), "tokens:2: not a token"),
+        (&|| std::fs::write(&file.0, format!("{valid}nonsense\n")).unwrap(), "tokens:2: not a valid token"),
         (&|| std::fs::remove_file(&file.0).unwrap(), "no such file"),
         (
             &|| {
@@ -238,12 +237,13 @@ fn closing_the_terminal_stops_the_hub() {
     use std::sync::mpsc::channel;
     use std::time::{Duration, Instant};
 
-    let (master, name) = testing::terminal::pseudo_terminal();
+    let (controller, name) = testing::terminal::pseudo_terminal();
     let terminal = File::options().read(true).write(true).open(&name).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_sayso"));
     command.args(["serve", "--memory", "--open", "--listen", "127.0.0.1:0"]);
     command.stdin(terminal.try_clone().unwrap()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
+    let id = child.id().to_string();
     let lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let (line_sender, log_lines) = channel();
     std::thread::spawn(move || lines.map_while(Result::ok).try_for_each(|line| line_sender.send(line)));
@@ -253,19 +253,20 @@ fn closing_the_terminal_stops_the_hub() {
             panic!("no {part}");
         };
         if line.contains(part) {
-            return child.id().to_string();
+            return;
         }
     };
-    let send_hangup = |id: &str| testing::cli::send_signal(id, "-HUP");
-    send_hangup(&wait_for("listening on "));
-    let id = wait_for("reloaded");
-    drop(master);
+    let send_hangup = || testing::cli::send_signal(&id, "-HUP");
+    wait_for("listening on ");
+    send_hangup();
+    wait_for("reloaded");
+    drop(controller);
     // A process that another test is starting may briefly hold a copy of the descriptor.
     let deadline = Instant::now() + READ_TIMEOUT;
     while terminal.is_terminal() && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(10));
     }
-    send_hangup(&id);
+    send_hangup();
     wait_for("stopping");
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }

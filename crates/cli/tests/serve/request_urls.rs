@@ -143,7 +143,7 @@ fn unknown_and_foreign_ids_get_identical_responses() {
         )
     };
     let [bank, shop, ada, eve] =
-        [("agent", "bank"), ("agent", "post"), ("listener", "ada"), ("listener", "eve")]
+        [("agent", "bank"), ("agent", "shop"), ("listener", "ada"), ("listener", "eve")]
             .map(|(role, name)| token_for(role, name));
     let hub = HubProcess::start(&["--memory", "--listen", "127.0.0.1:0", "--tokens", &file]);
     let [bank, shop, ada, eve] = [bank, shop, ada, eve].map(|token| hub.client().with_bearer(&token));
@@ -173,19 +173,24 @@ fn unknown_and_foreign_ids_get_identical_responses() {
             [&session, &unknown_session].map(|id| format!("/agent/v1/sessions/{id}/{rest}"));
         assert_same_response(&shop, "POST", (&foreign, body), (&unknown, body));
     }
-    let replies = |session: &str, token: &str| format!("/agent/v1/sessions/{session}/replies/{token}");
-    let unknown_reply = replies(&unknown_session, &unknown);
+    let reply_path = |session: &str, token: &str| format!("/agent/v1/sessions/{session}/replies/{token}");
+    let unknown_reply = reply_path(&unknown_session, &unknown);
     for foreign in [
-        replies(&session, &token),
-        replies(&own_session, &token),
-        replies(&session, &unknown),
-        replies(&own_session, &unknown),
-        replies(&own_session, "x"),
+        reply_path(&session, &token),
+        reply_path(&own_session, &token),
+        reply_path(&session, &unknown),
+        reply_path(&own_session, &unknown),
+        reply_path(&own_session, "x"),
     ] {
         assert_same_response(&shop, "GET", (&foreign, ""), (&unknown_reply, ""));
     }
-    let events = |id: &str| format!("/aaep/v1/events?subscription_id={id}");
-    assert_same_response(&eve, "GET", (&events(&subscription), ""), (&events(&unknown_subscription), ""));
+    let events_path = |id: &str| format!("/aaep/v1/events?subscription_id={id}");
+    assert_same_response(
+        &eve,
+        "GET",
+        (&events_path(&subscription), ""),
+        (&events_path(&unknown_subscription), ""),
+    );
     for message in [subscription_close, |id: &str| subscription_renegotiate(id, "{}")] {
         let path = "/aaep/v1/replies";
         assert_same_response(
@@ -195,7 +200,7 @@ fn unknown_and_foreign_ids_get_identical_responses() {
             (path, &message(&unknown_subscription)),
         );
     }
-    assert_eq!(bank.get(&replies(&session, &token)).json_str("status"), "pending");
+    assert_eq!(bank.get(&reply_path(&session, &token)).json_str("status"), "pending");
 }
 
 #[test]

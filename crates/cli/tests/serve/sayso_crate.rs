@@ -8,8 +8,8 @@ fn an_agent_continues_after_the_hub_was_killed_and_restarted() {
     let folder = tempfile::tempdir().unwrap();
     let address = reserved_address();
     let data = folder.path().to_str().unwrap().to_owned();
-    let start = move |address: &str| HubProcess::start(&["--open", "--listen", address, "--data", &data]);
-    let mut hub = start(&address);
+    let start_hub = move |address: &str| HubProcess::start(&["--open", "--listen", address, "--data", &data]);
+    let mut hub = start_hub(&address);
     let subscription = hub.client().subscribe(REPLY_CAPABILITIES);
     let mut stream = hub.client().open_event_stream(&subscription, None);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -20,7 +20,7 @@ fn an_agent_continues_after_the_hub_was_killed_and_restarted() {
         assert_eq!(kind, "session.started");
         session.think("Before.").await.unwrap();
         hub.kill();
-        let restarted = tokio::task::spawn_blocking(move || start(&address));
+        let restarted = tokio::task::spawn_blocking(move || start_hub(&address));
         let (result, restarted) = tokio::join!(session.think("While it was away."), restarted);
         result.unwrap();
         session.finish("Paid.").await.unwrap();

@@ -45,17 +45,17 @@ fn a_session_runs_from_start_to_end() {
     assert!(other_amount.body.contains("AAEP-4.3.1-3"), "the response names the rule: {}", other_amount.body);
     assert_eq!(client.post(&path("events"), &call("5.00")).status, 200);
     assert_eq!(stream.next_type(), "tool.invoked");
-    let rest = [
+    let last_events = [
         r#"{"type":"aaep:agent.tool.completed","tool":"send","tool_call_id":"call_1","status":"success","summary_normal":"Sent."}"#,
         r#"{"type":"aaep:agent.session.completed","summary_normal":"All done."}"#,
     ];
     let ndjson = client.with_header("Content-Type: application/x-ndjson");
-    assert_eq!(ndjson.post(&path("events"), &rest.join("\n")).status, 200);
+    assert_eq!(ndjson.post(&path("events"), &last_events.join("\n")).status, 200);
     assert_eq!(
         (stream.next_type(), stream.next_type()),
         ("tool.completed".into(), "session.completed".into())
     );
-    assert_eq!(client.post(&path("events"), rest[1]).status, 404, "the session is over");
+    assert_eq!(client.post(&path("events"), last_events[1]).status, 404, "the session is over");
 }
 
 #[test]
@@ -66,13 +66,13 @@ fn an_agents_wait_ends_with_the_reply() {
     let _stream = client.open_event_stream(&subscription, None);
     let session = client.start_session();
     let token = client.ask_confirmation(&session);
-    let waiting = {
+    let waiting_request = {
         let (client, path) =
             (client.clone(), format!("/agent/v1/sessions/{session}/replies/{token}?wait=30"));
         std::thread::spawn(move || client.get(&path))
     };
     assert_eq!(client.reply(&subscription, &token, "reject").status, 204);
-    assert_eq!(waiting.join().unwrap().json_str("decision"), "reject");
+    assert_eq!(waiting_request.join().unwrap().json_str("decision"), "reject");
 }
 
 #[test]
@@ -106,10 +106,7 @@ fn a_listener_can_stop_the_agent() {
         r#"{{"type":"sayso:session.stop","session_id":"{session}","subscription_id":"{subscription}","timestamp":"2026-11-15T12:00:00Z"}}"#
     );
     assert_eq!(client.post("/aaep/v1/replies", &stop).status, 204);
-    let mut types = Vec::new();
-    while types.last().is_none_or(|kind| kind != "session.cancelled") {
-        types.push(stream.next_type());
-    }
+    while stream.next_type() != "session.cancelled" {}
     let status = client.get(&format!("/agent/v1/sessions/{session}/replies/{token}"));
     assert_eq!(status.json_str("status"), "stopped");
     assert_eq!(client.post(&format!("/agent/v1/sessions/{session}/output"), "more").status, 404);

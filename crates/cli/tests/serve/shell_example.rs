@@ -59,7 +59,7 @@ fn the_shell_agent_acts_only_on_an_accept() {
     let mut stream = client.open_event_stream(&subscription, None);
     for (decision, stdout) in [
         ("accept", "The money is in your savings.\n"),
-        ("reject", "Nothing was transferred: nobody said yes (reason: reply).\n"),
+        ("reject", "Nothing was transferred, because the answer was no.\n"),
     ] {
         let process = agent_command(&format!("http://{}/", hub.address)).spawn().unwrap();
         let mut received = Vec::new();
@@ -80,7 +80,7 @@ fn the_shell_agent_acts_only_on_an_accept() {
 fn the_shell_agent_does_nothing_without_a_listener() {
     let hub = HubProcess::start_in_memory();
     let output = agent_command(&format!("http://{}", hub.address)).output().unwrap();
-    let stdout = "Nothing was transferred: nobody said yes (reason: unreachable).\n";
+    let stdout = "Nothing was transferred, because nobody answered (unreachable).\n";
     assert_eq!(output_text(&output), (Some(0), stdout.to_owned(), String::new()));
 }
 

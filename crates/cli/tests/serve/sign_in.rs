@@ -119,7 +119,7 @@ fn signing_out_invalidates_every_copy_of_the_cookie() {
     let folder = tempfile::tempdir().unwrap();
     let ada = create_token(&token_file(folder.path()), &["--role", "listener", "--name", "ada"]);
     let mut hub = start_hub(folder.path());
-    let (cookie, other) = (sign_in(&hub, &ada), sign_in(&hub, &ada));
+    let (cookie, other_cookie) = (sign_in(&hub, &ada), sign_in(&hub, &ada));
     let (own_page, without_origin) = page_clients(&hub, &cookie);
     assert_eq!(without_origin.post("/logout", "").status, 403);
     own_page.subscribe("{}");
@@ -127,7 +127,7 @@ fn signing_out_invalidates_every_copy_of_the_cookie() {
     assert_eq!((signed_out.status, cookie_of(&signed_out).as_str()), (204, "sayso="));
     assert!(signed_out.head.contains("Max-Age=0"), "{}", signed_out.head);
     assert_eq!(own_page.post("/aaep/v1/subscriptions", "{}").status, 401);
-    page_clients(&hub, &other).0.subscribe("{}");
+    page_clients(&hub, &other_cookie).0.subscribe("{}");
     hub.kill();
     let hub = start_hub(folder.path());
     assert_eq!(
@@ -135,7 +135,7 @@ fn signing_out_invalidates_every_copy_of_the_cookie() {
         401,
         "still signed out after a restart"
     );
-    page_clients(&hub, &other).0.subscribe("{}");
+    page_clients(&hub, &other_cookie).0.subscribe("{}");
     assert_eq!(hub.client().post("/logout", "").status, 204, "signing out works without being signed in");
 }
 
@@ -164,7 +164,7 @@ fn pages_of_other_origins_cannot_use_the_cookie() {
         }
     }
     for site in ["cross-site", "same-site"] {
-        // Because of this Accept header, a hub that wrongly accepts the request answers 406. Otherwise, the test would hang.
+        // With this Accept header, a hub that wrongly accepts the request responds with 406 and not with an endless stream.
         let cross_site =
             without_origin.with_header("Accept: text/plain").with_header(&format!("Sec-Fetch-Site: {site}"));
         assert_eq!(

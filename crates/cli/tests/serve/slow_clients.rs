@@ -38,14 +38,14 @@ fn slow_and_silent_clients_are_disconnected_while_others_are_served() {
     let client = hub.client();
     let host = format!("Host: {}\r\n", hub.address);
     let silent: Vec<TcpStream> = (0..300).map(|_| client.connect()).collect();
-    let post = format!("POST /agent/v1/sessions HTTP/1.1\r\n{host}");
-    let long = format!("{post}Content-Length: 100000\r\n\r\n{{");
-    let chunked = format!("{post}Transfer-Encoding: chunked\r\n\r\n");
+    let post_head = format!("POST /agent/v1/sessions HTTP/1.1\r\n{host}");
+    let long_request = format!("{post_head}Content-Length: 100000\r\n\r\n{{");
+    let chunked_request = format!("{post_head}Transfer-Encoding: chunked\r\n\r\n");
     std::thread::scope(|scope| {
         let head = scope.spawn(|| send_slowly(&client, "GET /healthz HTTP/1.1\r\nX-Slow: ", "x"));
         let line = scope.spawn(|| send_slowly(&client, "", "GET"));
-        let body = scope.spawn(|| send_slowly(&client, &long, " "));
-        let chunks = scope.spawn(|| send_slowly(&client, &chunked, "1\r\n \r\n"));
+        let body = scope.spawn(|| send_slowly(&client, &long_request, " "));
+        let chunks = scope.spawn(|| send_slowly(&client, &chunked_request, "1\r\n \r\n"));
         let session = client.start_session();
         assert_eq!(client.post(&format!("/agent/v1/sessions/{session}/output"), "Hello.").status, 200);
         for slow in [head, line] {
@@ -88,8 +88,8 @@ fn a_million_headers_cost_one_connection_and_little_memory() {
     assert!(peak_memory_kib(&hub) < before + 64 * 1024, "{before} {}", peak_memory_kib(&hub));
 }
 
-#[cfg(target_os = "linux")]
 /// Returns the hub's peak memory, in KiB.
+#[cfg(target_os = "linux")]
 fn peak_memory_kib(hub: &HubProcess) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", hub.pid())).unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
@@ -150,10 +150,10 @@ fn a_half_closed_connection_gets_its_response_and_a_truncated_request_has_no_eff
     assert!(response.starts_with("HTTP/1.1 200 "), "{response}");
     // Even a reply that lacks only its last byte has no effect.
     let reply = testing::messages::confirmation_reply(&subscription, &token, "accept");
-    for cut in [1, reply.len() / 2, reply.len()] {
+    for missing_bytes in [1, reply.len() / 2, reply.len()] {
         let mut stream = client.connect();
         let head = format!("POST /aaep/v1/replies HTTP/1.1\r\n{host}Content-Length: {}\r\n\r\n", reply.len());
-        stream.write_all((head + &reply[..reply.len() - cut]).as_bytes()).unwrap();
+        stream.write_all((head + &reply[..reply.len() - missing_bytes]).as_bytes()).unwrap();
         stream.shutdown(Shutdown::Write).unwrap();
         let mut response = String::new();
         stream.read_to_string(&mut response).unwrap();
@@ -169,8 +169,8 @@ fn a_listener_that_never_reads_is_disconnected_and_delays_nobody() {
     let client = hub.client();
     let subscription = client.subscribe(REPLY_CAPABILITIES);
     let stalled = client.open_event_stream(&subscription, None);
-    let other = client.subscribe(REPLY_CAPABILITIES);
-    let mut events = client.open_event_stream(&other, None);
+    let other_subscription = client.subscribe(REPLY_CAPABILITIES);
+    let mut events = client.open_event_stream(&other_subscription, None);
     let session = client.start_session();
     let ndjson = client.with_header("Content-Type: application/x-ndjson");
     // Tool calls are never coalesced.
@@ -182,7 +182,7 @@ fn a_listener_that_never_reads_is_disconnected_and_delays_nobody() {
         )
     };
     let mut batches = 0;
-    // After the hub has closed the subscription of the slow listener, a renegotiation fails.
+    // After the hub has closed the subscription of the stalled listener, a renegotiation fails.
     while client.post("/aaep/v1/replies", &subscription_renegotiate(&subscription, "{}")).status == 200 {
         let batch: Vec<_> = (0..250).map(|number| call(batches * 250 + number)).collect();
         let response = ndjson.post(&format!("/agent/v1/sessions/{session}/events"), &batch.join("\n"));
@@ -198,5 +198,5 @@ fn a_listener_that_never_reads_is_disconnected_and_delays_nobody() {
     assert_eq!(client.get(&format!("/aaep/v1/events?subscription_id={subscription}")).status, 404);
     drop(stalled);
     let token = client.ask_confirmation(&session);
-    assert_eq!(client.reply(&other, &token, "reject").status, 204);
+    assert_eq!(client.reply(&other_subscription, &token, "reject").status, 204);
 }

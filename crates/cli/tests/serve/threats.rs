@@ -1,5 +1,5 @@
-//! The threats in chapter 10 of the specification, attempted over the network against the real binary. The `attacks`
-//! tests of the hub crate cover single turns. T4 is in `rate_limits`.
+//! The threats in chapter 10 of the specification, attempted over the network against the real binary. The `threats`
+//! tests of the hub crate attempt them without a network. The tests for T4 are in `rate_limits.rs`.
 
 use serde_json::Value;
 
@@ -10,12 +10,12 @@ use testing::messages::{CONFIRMATION_BODY, REPLY_CAPABILITIES};
 use testing::messages::{confirmation_reply, subscription_close, subscription_renegotiate};
 
 /// Two agents, two listeners and an observer. The agent `bank` has asked the listener Ada for consent. The listener Eve
-/// receives only events of the agent `post`. Oda is the observer.
+/// receives only events of the agent `shop`. Oda is the observer.
 struct ThreatScenario {
     hub: HubProcess,
     _folder: tempfile::TempDir,
     bank: TestClient,
-    post: TestClient,
+    shop: TestClient,
     ada: TestClient,
     eve: TestClient,
     oda: TestClient,
@@ -33,20 +33,20 @@ impl ThreatScenario {
             create_token(&file, &[&["--role", role, "--name", name], rest].concat())
         };
         let bank = create("agent", "bank", &["--agent-id", "bank"]);
-        let post = create("agent", "post", &["--agent-id", "post"]);
+        let shop = create("agent", "shop", &["--agent-id", "shop"]);
         let ada = create("listener", "ada", &[]);
-        let eve = create("listener", "eve", &["--scope", "agent:post"]);
+        let eve = create("listener", "eve", &["--scope", "agent:shop"]);
         let oda = create("observer", "oda", &[]);
         let data = folder.path().join("data").to_str().unwrap().to_owned();
         let hub = HubProcess::start(&["--listen", "127.0.0.1:0", "--tokens", &file, "--data", &data]);
-        let [bank, post, ada, eve, oda] =
-            [bank, post, ada, eve, oda].map(|token| hub.client().with_bearer(&token));
+        let [bank, shop, ada, eve, oda] =
+            [bank, shop, ada, eve, oda].map(|token| hub.client().with_bearer(&token));
         let ada_subscription = ada.subscribe(REPLY_CAPABILITIES);
         let mut ada_stream = ada.open_event_stream(&ada_subscription, None);
         let session = bank.start_session();
         let token = bank.ask_confirmation(&session);
         while ada_stream.next().2["reply_token"] != token.as_str() {}
-        Self { hub, _folder: folder, bank, post, ada, eve, oda, ada_subscription, ada_stream, session, token }
+        Self { hub, _folder: folder, bank, shop, ada, eve, oda, ada_subscription, ada_stream, session, token }
     }
 
     fn publish(&self, event: &str) -> TestResponse {
@@ -68,7 +68,7 @@ impl ThreatScenario {
     }
 
     /// Returns Ada's events until the question is resolved.
-    fn events_until_resolved(&mut self) -> Vec<Value> {
+    fn read_until_resolved(&mut self) -> Vec<Value> {
         let mut events = Vec::new();
         loop {
             let (_, _, event) = self.ada_stream.next();
@@ -94,7 +94,7 @@ fn t1_a_forged_reply_gets_the_usual_response_and_has_no_effect() {
     let clarification = valid
         .replace("confirmation.reply", "clarification.reply")
         .replace(r#""decision":"accept""#, r#""response":"accept""#);
-    let later = "2099-01-01T00:00:00.000Z";
+    let future_timestamp = "2099-01-01T00:00:00.000Z";
     let value: Value = serde_json::from_str(&valid).unwrap();
     let forged = [
         (&scenario.eve, valid.clone()),
@@ -103,7 +103,7 @@ fn t1_a_forged_reply_gets_the_usual_response_and_has_no_effect() {
         (&scenario.oda, confirmation_reply(&oda_subscription, &scenario.token, "accept")),
         (&scenario.bank, valid.clone()),
         (&scenario.ada, confirmation_reply(&scenario.ada_subscription, &format!("rpl_{:032}", 0), "accept")),
-        (&scenario.ada, valid.replace(value["timestamp"].as_str().unwrap(), later)),
+        (&scenario.ada, valid.replace(value["timestamp"].as_str().unwrap(), future_timestamp)),
         (&scenario.ada, valid.replacen('{', r#"{"decision":"accept","#, 1)),
         (&scenario.ada, clarification),
     ];
@@ -128,9 +128,9 @@ fn t2_a_replayed_reply_counts_once() {
         assert_eq!(scenario.ada.post("/aaep/v1/replies", text).status, 204);
     }
     assert_eq!(scenario.status().json_str("decision"), "reject");
-    let events = scenario.events_until_resolved();
+    let events = scenario.read_until_resolved();
     assert_eq!(events.last().unwrap()["extensions"]["sayso"]["decision"], "reject");
-    // The replayed reply does not response the question when it is asked again, either.
+    // The replayed reply does not answer the question when it is asked again, either.
     let second_token = scenario.bank.ask_confirmation(&scenario.session);
     assert_eq!(scenario.ada.post("/aaep/v1/replies", &accept).status, 204);
     let path = format!("/agent/v1/sessions/{}/replies/{second_token}", scenario.session);
@@ -143,7 +143,7 @@ fn t3_an_agent_cannot_impersonate_another_agent_the_hub_or_the_person() {
     let state = r#""type":"aaep:agent.state.changed","to_state":"thinking""#;
     let (session, token) = (&scenario.session, &scenario.token);
     for event in [
-        format!(r#"{{{state},"producer":{{"agent_id":"post"}}}}"#),
+        format!(r#"{{{state},"producer":{{"agent_id":"shop"}}}}"#),
         format!(r#"{{{state},"session_id":"{session}"}}"#),
         format!(
             r#"{{{state},"extensions":{{"sayso":{{"reply_token":"{token}","decision":"accept","by":"reply"}}}}}}"#
@@ -153,11 +153,11 @@ fn t3_an_agent_cannot_impersonate_another_agent_the_hub_or_the_person() {
         let response = scenario.publish(&event);
         assert!(matches!(response.status, 400 | 422), "{event}: {response:?}");
     }
-    let as_post = r#"{"summary_normal":"I am the post.","producer":{"agent_id":"post"},"localization_hints":{"primary_language":"en"}}"#;
-    assert_eq!(scenario.bank.post("/agent/v1/sessions", as_post).status, 400);
+    let as_shop = r#"{"summary_normal":"I am the shop.","producer":{"agent_id":"shop"},"localization_hints":{"primary_language":"en"}}"#;
+    assert_eq!(scenario.bank.post("/agent/v1/sessions", as_shop).status, 400);
     scenario.assert_question_open();
     assert_eq!(scenario.ada.reply(&scenario.ada_subscription, &scenario.token, "reject").status, 204);
-    let events = scenario.events_until_resolved();
+    let events = scenario.read_until_resolved();
     assert!(events.iter().all(|event| event["producer"]["agent_id"] == "bank"), "{events:?}");
     assert_eq!(events.len(), 1, "forged events must not be delivered: {events:?}");
 }
@@ -171,12 +171,12 @@ fn t5_nothing_is_disclosed_outside_a_scope_or_in_an_error() {
     let ids: Value = serde_json::from_str(&output.body).unwrap();
     let known_event_id = ids["event_ids"][0].as_str().unwrap().to_owned();
     let mut eve_stream = scenario.eve.open_event_stream(&eve_subscription, Some(&known_event_id));
-    let post_session = scenario.post.start_session();
+    let shop_session = scenario.shop.start_session();
     let (kind, _, event) = eve_stream.next();
-    assert_eq!((kind.as_str(), event["session_id"].as_str()), ("session.started", Some(&*post_session)));
+    assert_eq!((kind.as_str(), event["session_id"].as_str()), ("session.started", Some(&*shop_session)));
     for response in [
         scenario.eve.get(&format!("/aaep/v1/events?subscription_id={}", scenario.ada_subscription)),
-        scenario.post.get(&format!("/agent/v1/sessions/{}/replies/{}", scenario.session, scenario.token)),
+        scenario.shop.get(&format!("/agent/v1/sessions/{}/replies/{}", scenario.session, scenario.token)),
         scenario.eve.reply(&scenario.ada_subscription, &scenario.token, "accept"),
         scenario
             .hub
@@ -189,7 +189,7 @@ fn t5_nothing_is_disclosed_outside_a_scope_or_in_an_error() {
         }
     }
     assert_eq!(scenario.ada.reply(&scenario.ada_subscription, &scenario.token, "reject").status, 204);
-    scenario.events_until_resolved();
+    scenario.read_until_resolved();
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn t6_nobody_can_authenticate_as_somebody_else() {
 #[test]
 fn t7_an_extension_decides_nothing_and_impersonates_nobody() {
     let mut scenario = ThreatScenario::new();
-    let core = r#""@context":["https://aaep-protocol.org/context/v1","https://bank.example/ns/v1"]"#;
+    let context = r#""@context":["https://aaep-protocol.org/context/v1","https://bank.example/ns/v1"]"#;
     let forged = format!(r#"{{"reply_token":"{}","decision":"accept","by":"reply"}}"#, scenario.token);
     let state = r#""type":"aaep:agent.state.changed","to_state":"thinking""#;
     for event in [
@@ -243,7 +243,7 @@ fn t7_an_extension_decides_nothing_and_impersonates_nobody() {
         format!(
             r#"{{"type":"sayso:resolved","summary_normal":"You said yes.","extensions":{{"bank":{forged}}}}}"#
         ),
-        format!(r#"{{{core},{state},"decision":"accept"}}"#),
+        format!(r#"{{{context},{state},"decision":"accept"}}"#),
         CONFIRMATION_BODY.replacen(
             '{',
             r#"{"type":"https://aaep-protocol.org/types/agent.awaiting.confirmation","#,
@@ -254,13 +254,13 @@ fn t7_an_extension_decides_nothing_and_impersonates_nobody() {
         assert!(matches!(response.status, 400 | 422), "{event}: {response:?}");
     }
     let call = format!(
-        r#"{{{core},"extensions":{{"bank":{{"confirmed":true,"skip_confirmation":true}}}},"type":"aaep:agent.tool.invoked","tool":"send","tool_call_id":"call_2","risk_level":"high","irreversible":true,"summary_normal":"Sending.","reply_token":"{}","arguments":{{"amount":"5.00"}}}}"#,
+        r#"{{{context},"extensions":{{"bank":{{"confirmed":true,"skip_confirmation":true}}}},"type":"aaep:agent.tool.invoked","tool":"send","tool_call_id":"call_2","risk_level":"high","irreversible":true,"summary_normal":"Sending.","reply_token":"{}","arguments":{{"amount":"5.00"}}}}"#,
         scenario.token
     );
     assert_eq!(scenario.publish(&call).status, 422);
     scenario.assert_question_open();
     assert_eq!(scenario.ada.reply(&scenario.ada_subscription, &scenario.token, "accept").status, 204);
-    assert_eq!(scenario.events_until_resolved().len(), 1, "forged events must not be delivered");
+    assert_eq!(scenario.read_until_resolved().len(), 1, "forged events must not be delivered");
     assert_eq!(scenario.publish(&call).status, 200, "after an accept, the extension is passed on");
     let (_, _, event) = scenario.ada_stream.next();
     assert_eq!(event["extensions"]["bank"]["confirmed"], true, "{event}");
@@ -305,7 +305,7 @@ fn t8_a_subscription_id_is_not_a_credential() {
         204,
         "Ada's subscription is unaffected"
     );
-    assert_eq!(scenario.events_until_resolved().len(), 1);
+    assert_eq!(scenario.read_until_resolved().len(), 1);
 }
 
 #[test]

@@ -180,7 +180,7 @@ fn many_events_arrive_in_order_and_a_listener_can_reconnect() {
     let session = certificate.start_session(&hub);
     let sentences: Vec<_> =
         (0..200).map(|number| format!("Sentence {number} {}. ", "word ".repeat(200))).collect();
-    // More than the channel, the socket and a TLS record can hold together while nothing is read.
+    // More text than the buffers between the hub and this client hold while the client does not read.
     let path = format!("/agent/v1/sessions/{session}/output?complete=true");
     certificate.post(&hub, &path, &sentences.concat());
     let mut received = String::new();
@@ -417,8 +417,11 @@ fn a_wrong_scheme_is_reported_with_the_right_one() {
     let certificate = create_certificate(folder.path(), "hub");
     let (tls_hub, plain_hub) = (certificate.start_hub(&["--open"]), HubProcess::start_in_memory());
     for (url, hint) in [
-        (format!("http://{}", tls_hub.address), "it uses TLS; write https:// instead of http://"),
-        (format!("https://{}", plain_hub.address), "it does not use TLS; write http:// instead of https://"),
+        (format!("http://{}", tls_hub.address), "the hub uses TLS; write https:// instead of http://"),
+        (
+            format!("https://{}", plain_hub.address),
+            "the hub does not use TLS; write http:// instead of https://",
+        ),
     ] {
         let output = testing::cli::run_sayso(&["listen", &url], "");
         assert_eq!(output.exit_code, 2, "{}", output.stderr);

@@ -40,21 +40,21 @@ fn the_socket_is_private_and_only_a_stale_one_is_replaced() {
     let mut hub = socket_dir.start_hub();
     let mode = std::fs::metadata(&socket_dir.path).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    let start_second_hub = || {
+    let try_start_hub = || {
         let path = socket_dir.path.to_str().unwrap();
         Command::new(env!("CARGO_BIN_EXE_sayso"))
             .args(["serve", "--memory", "--open", "--listen", "127.0.0.1:0", "--unix", path])
             .output()
             .unwrap()
     };
-    let refused = start_second_hub();
+    let refused = try_start_hub();
     assert!(!refused.status.success());
     assert!(String::from_utf8_lossy(&refused.stderr).contains("the socket is already in use"));
     UnixSocketClient::new(&socket_dir.path, true).subscribe();
     assert_eq!(hub.stop(), 0);
     assert!(!socket_dir.path.exists(), "the socket is removed on exit");
     std::fs::write(&socket_dir.path, "mine").unwrap();
-    assert!(!start_second_hub().status.success());
+    assert!(!try_start_hub().status.success());
     assert_eq!(std::fs::read_to_string(&socket_dir.path).unwrap(), "mine");
 }
 
@@ -88,7 +88,8 @@ fn uid() -> u32 {
     std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").unwrap())
 }
 
-/// §B.4.5: the hub checks the peer's user even if the file mode lets it connect. Needs permission to run as another user.
+/// §B.4.5: the hub checks the user of the client even if the file mode lets the client connect. The test needs permission
+/// to run a program as another user.
 #[test]
 fn another_user_is_refused() {
     let socket_dir = UnixSocketDir::new();

@@ -21,7 +21,8 @@ fn a_binary_frame_with_text_is_accepted() {
     assert_eq!(client.get(&path).json_str("decision"), "accept");
 }
 
-/// Also covers HTTP. A renegotiation of an unknown subscription is refused, even if its id is malformed.
+/// Over HTTP, both get the same response. On a WebSocket, a message with either id counts as malformed, and the second such
+/// message closes the connection.
 #[test]
 fn a_malformed_subscription_id_is_answered_like_an_unknown_one() {
     let hub = HubProcess::start_in_memory_with(&["--messages-malformed", "2"]);

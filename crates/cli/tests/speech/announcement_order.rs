@@ -93,14 +93,14 @@ fn the_announcement_of_an_already_answered_question_is_shortened() {
     let (hub, mut dispatcher) = (HubProcess::start_in_memory(), FakeDispatcher::start());
     let mut person = dispatcher.start_connected_listener(&hub.address, &[]);
     let client = hub.client();
-    let other = client.subscribe(REPLY_CAPABILITIES);
-    let _stream = client.open_event_stream(&other, None);
+    let other_subscription = client.subscribe(REPLY_CAPABILITIES);
+    let _stream = client.open_event_stream(&other_subscription, None);
     let (first, second) = (AgentSession::start(client.clone()), AgentSession::start(client.clone()));
     first.ask_confirmation();
     while !dispatcher.next_text().contains("Question 1") {}
     let token = second.ask_confirmation();
     person.read_until("Question 2 from local");
-    assert_eq!(client.reply(&other, &token, "reject").status, 204);
+    assert_eq!(client.reply(&other_subscription, &token, "reject").status, 204);
     person.read_until("answer: Question 2 was answered elsewhere");
     dispatcher.finish_text();
     let spoken = dispatcher.next_text_containing("Question 2");
@@ -110,7 +110,7 @@ fn the_announcement_of_an_already_answered_question_is_shortened() {
 }
 
 #[test]
-fn producer_text_cannot_contain_ssip_commands() {
+fn ssip_commands_in_an_agents_text_are_spoken_as_text() {
     let (hub, mut dispatcher) = (HubProcess::start_in_memory(), FakeDispatcher::start());
     let mut person = dispatcher.start_connected_listener(&hub.address, &[]);
     let agent = AgentSession::start(hub.client());

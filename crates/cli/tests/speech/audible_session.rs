@@ -37,7 +37,7 @@ fn a_session_is_audible_in_order_and_critical_speech_interrupts() {
     tap.wait_for_line("701 BEGIN");
     // Waits until a good part of the long sentence is audible before the question comes.
     lab.wait_until(|recording| {
-        recording.from(before_sentence).audible_samples() > (MATCH_SECONDS + 1) * SAMPLE_RATE
+        recording.skip(before_sentence).count_audible_samples() > (MATCH_SECONDS + 1) * SAMPLE_RATE
     });
     let token = agent.ask_confirmation();
     tap.wait_for_line("CANCEL self");
@@ -61,17 +61,17 @@ fn a_session_is_audible_in_order_and_critical_speech_interrupts() {
     lab.wait_for_silence();
     let recording = lab.samples_from(start);
 
-    let sound = |text: &str| {
+    let synthesize = |text: &str| {
         let sound = lab.synthesize(text, PACE);
         assert!(sound.len() > SAMPLE_RATE / 2, "{text:?} is not audible");
         sound
     };
     let start_of = |sound: &[i16]| sound[..sound.len().min(MATCH_SECONDS * SAMPLE_RATE)].to_vec();
-    let session_start = sound("session: local has started. Moving money.");
-    let long = sound(&format!("agent: {LONG_SENTENCE}"));
+    let session_start = synthesize("session: local has started. Moving money.");
+    let long_sentence = synthesize(&format!("agent: {LONG_SENTENCE}"));
     // A short line of the question, because espeak-ng speaks a long line slightly differently after a cancel.
-    let ask = sound("Result: It cannot be undone.");
-    let answer = sound("answer: You said no to question 1.");
+    let question = synthesize("Consequence: It cannot be undone.");
+    let answer = synthesize("answer: You said no to question 1.");
     let find = |from: usize, to: usize, sound: &[i16], label: &str| {
         let (at, similarity) = AudioSamples(&recording[from..to]).find(&start_of(sound));
         eprintln!(
@@ -82,15 +82,15 @@ fn a_session_is_audible_in_order_and_critical_speech_interrupts() {
         from + at
     };
     // A text that was never spoken is not found, which shows that the comparison can tell sounds apart.
-    let unspoken = sound("agent: The weather in Lagos is warm today, with some rain in the evening.");
+    let unspoken = synthesize("agent: The weather in Lagos is warm today, with some rain in the evening.");
     let (_, similarity) = AudioSamples(&recording).find(&start_of(&unspoken));
     assert!(similarity < MATCH_THRESHOLD, "a text that was never spoken is found: {similarity}");
     eprintln!("similarity of a text that was never spoken: {similarity:.2}");
 
-    let question_at = find(0, recording.len(), &ask, "the question");
-    let start_at = find(0, question_at, &session_start, "the beginning");
-    let sentence_at = find(start_at, question_at, &long, "the long sentence");
-    let repeat_at = find(question_at, recording.len(), &long, "the long sentence again");
+    let question_at = find(0, recording.len(), &question, "the question");
+    let start_at = find(0, question_at, &session_start, "the start of the session");
+    let sentence_at = find(start_at, question_at, &long_sentence, "the long sentence");
+    let repeat_at = find(question_at, recording.len(), &long_sentence, "the long sentence again");
     let answer_at = find(repeat_at, recording.len(), &answer, "the answer");
     assert!(
         start_at < sentence_at
@@ -98,8 +98,11 @@ fn a_session_is_audible_in_order_and_critical_speech_interrupts() {
             && question_at < repeat_at
             && repeat_at < answer_at
     );
-    assert!(question_at - sentence_at < long.len(), "the question waited for the end of the sentence");
-    assert!(answer_at - repeat_at < long.len(), "Enter did not stop the sentence");
+    assert!(
+        question_at - sentence_at < long_sentence.len(),
+        "the question came only after the end of the sentence"
+    );
+    assert!(answer_at - repeat_at < long_sentence.len(), "Enter did not stop the sentence");
 }
 
 #[test]
@@ -119,7 +122,7 @@ fn without_a_dispatcher_espeak_is_audible() {
     });
     person.read_until("Listening to");
     let wait_for_speech = |from: usize, seconds: usize| {
-        lab.wait_until(|recording| recording.from(from).audible_samples() > seconds * SAMPLE_RATE);
+        lab.wait_until(|recording| recording.skip(from).count_audible_samples() > seconds * SAMPLE_RATE);
         lab.wait_for_silence();
     };
     wait_for_speech(from, 2);
@@ -129,12 +132,13 @@ fn without_a_dispatcher_espeak_is_audible() {
     let from = lab.position();
     agent.write_output(LONG_SENTENCE, false);
     agent.write_output("", true);
-    lab.wait_until(|recording| recording.from(from).audible_samples() > MATCH_SECONDS * SAMPLE_RATE);
+    lab.wait_until(|recording| recording.skip(from).count_audible_samples() > MATCH_SECONDS * SAMPLE_RATE);
     person.type_line("");
     lab.wait_for_silence();
     let stopped = lab.samples_from(from);
+    // espeak-ng speaks fewer than 22 characters per second, so the complete sentence would be longer.
     assert!(
-        AudioSamples(&stopped).audible_samples() < LONG_SENTENCE.len() * SAMPLE_RATE / 22,
+        AudioSamples(&stopped).count_audible_samples() < LONG_SENTENCE.len() * SAMPLE_RATE / 22,
         "Enter did not stop espeak-ng"
     );
     person.type_line("quit");

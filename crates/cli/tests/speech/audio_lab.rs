@@ -27,13 +27,13 @@ impl AudioLab {
             processes: Vec::new(),
             recording: Arc::new((Mutex::new(Vec::new()), Condvar::new())),
         };
-        lab.start_sound();
-        lab.record();
+        lab.start_sound_server();
+        lab.start_recording();
         lab.start_dispatcher();
         lab
     }
 
-    /// Creates a command whose files stay in the lab's folder, so that the user's own configuration is not touched.
+    /// Creates a command that does not use or change the user's own configuration.
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         self.configure(&mut command);
@@ -41,7 +41,7 @@ impl AudioLab {
         command
     }
 
-    /// Sets the environment of a program so that it plays to this sound server.
+    /// Sets the environment of a program so that it uses this sound server and keeps its files in the lab's folder.
     pub(crate) fn configure(&self, command: &mut Command) {
         let folder = self.folder.path();
         for name in ["HOME", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"] {
@@ -57,7 +57,7 @@ impl AudioLab {
         self.folder.path().join(name)
     }
 
-    fn start_sound(&mut self) {
+    fn start_sound_server(&mut self) {
         let socket = self.path("pulse.sock");
         let mut command = self.command("pulseaudio");
         command.args([
@@ -79,7 +79,7 @@ impl AudioLab {
         wait_for_socket(&socket);
     }
 
-    fn record(&mut self) {
+    fn start_recording(&mut self) {
         let mut command = self.command("parec");
         command.args([
             "--raw",
@@ -126,7 +126,7 @@ impl AudioLab {
 
     /// Waits until the recording satisfies the condition.
     pub(crate) fn wait_until(&self, condition: impl Fn(AudioSamples<'_>) -> bool) {
-        let (recording, grown) = &*self.recording;
+        let (recording, more_samples) = &*self.recording;
         let deadline = Instant::now() + READ_TIMEOUT;
         let mut samples = recording.lock().unwrap();
         while !condition(AudioSamples(&samples)) {
@@ -136,7 +136,7 @@ impl AudioLab {
                 "the condition is not met after {} s of recording",
                 samples.len() / SAMPLE_RATE
             );
-            samples = grown.wait_timeout(samples, remaining).unwrap().0;
+            samples = more_samples.wait_timeout(samples, remaining).unwrap().0;
         }
     }
 
@@ -144,14 +144,14 @@ impl AudioLab {
     pub(crate) fn wait_for_silence(&self) {
         let from = self.position();
         self.wait_until(|recording| {
-            recording.len() >= from + SAMPLE_RATE && recording.from(recording.len() - SAMPLE_RATE).is_silent()
+            recording.len() >= from + SAMPLE_RATE && recording.skip(recording.len() - SAMPLE_RATE).is_silent()
         });
     }
 
     /// Waits until `seconds` more seconds of audible sound are recorded.
     pub(crate) fn wait_for_sound(&self, seconds: usize) {
         let from = self.position();
-        self.wait_until(|recording| recording.from(from).audible_samples() > seconds * SAMPLE_RATE);
+        self.wait_until(|recording| recording.skip(from).count_audible_samples() > seconds * SAMPLE_RATE);
     }
 
     /// Returns the number of recorded samples.
@@ -180,7 +180,7 @@ impl AudioLab {
             .get_mut()
             .write_all(format!("{}\r\n.\r\n", text.replace('\n', "\r\n")).as_bytes())
             .unwrap();
-        self.wait_until(|recording| !recording.from(from).is_silent());
+        self.wait_until(|recording| !recording.skip(from).is_silent());
         self.wait_for_silence();
         let sound = self.samples_from(from);
         AudioSamples(&sound).trimmed().to_vec()

@@ -15,7 +15,8 @@ impl<'s> AudioSamples<'s> {
         self.0.len()
     }
 
-    pub(crate) fn from(self, position: usize) -> Self {
+    /// Returns the samples from this position on.
+    pub(crate) fn skip(self, position: usize) -> Self {
         Self(self.0.get(position..).unwrap_or_default())
     }
 
@@ -32,18 +33,18 @@ impl<'s> AudioSamples<'s> {
     }
 
     /// Returns the number of samples in frames that are not silent.
-    pub(crate) fn audible_samples(self) -> usize {
+    pub(crate) fn count_audible_samples(self) -> usize {
         self.0.chunks(FRAME_SAMPLES).filter(|frame| !AudioSamples(frame).is_silent()).map(<[i16]>::len).sum()
     }
 
     /// Returns the loudness of each frame, overall and of its high frequencies.
     fn loudness_profile(self) -> Vec<[f64; 2]> {
-        let power = |samples: &mut dyn Iterator<Item = f64>| {
+        let magnitude = |samples: &mut dyn Iterator<Item = f64>| {
             samples.map(|sample| sample * sample).sum::<f64>().sqrt()
         };
         let measure = |frame: &[i16]| {
-            let steps = &mut frame.windows(2).map(|pair| f64::from(pair[1]) - f64::from(pair[0]));
-            [power(&mut frame.iter().map(|sample| f64::from(*sample))), power(steps)]
+            let differences = &mut frame.windows(2).map(|pair| f64::from(pair[1]) - f64::from(pair[0]));
+            [magnitude(&mut frame.iter().map(|sample| f64::from(*sample))), magnitude(differences)]
         };
         self.0.chunks_exact(FRAME_SAMPLES).map(measure).collect()
     }

@@ -62,7 +62,7 @@ impl FakeDispatcher {
         self.folder.path().join("speechd.sock")
     }
 
-    /// The only folder in the `PATH` of the listener. It contains the programs that a test puts there.
+    /// Returns the only folder in the `PATH` of the listener. A test can install programs there.
     pub(crate) fn programs(&self) -> &Path {
         self.folder.path()
     }
@@ -163,7 +163,7 @@ fn serve(stream: &UnixStream, input_tx: &Sender<SsipInput>, text_count: &mut u32
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let mut text: Option<Vec<String>> = None;
     let mut line = Vec::new();
-    let mut speaking = None;
+    let mut spoken_text_number = None;
     while reader.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
         if !line.ends_with(b"\r\n") {
             continue;
@@ -175,7 +175,7 @@ fn serve(stream: &UnixStream, input_tx: &Sender<SsipInput>, text_count: &mut u32
                 *text_count += 1;
                 let _ = input_tx.send(SsipInput::Text(lines.join("\n")));
                 text = None;
-                speaking = Some(*text_count);
+                spoken_text_number = Some(*text_count);
                 let number = *text_count;
                 format!("225-{number}\r\n225 OK MESSAGE QUEUED\r\n701-{number}\r\n701-1\r\n701 BEGIN\r\n")
             }
@@ -191,9 +191,11 @@ fn serve(stream: &UnixStream, input_tx: &Sender<SsipInput>, text_count: &mut u32
                     }
                     "GET LANGUAGE" => "251-en-GB\r\n251 OK GET RETURNED\r\n".to_owned(),
                     "GET RATE" => "251-0\r\n251 OK GET RETURNED\r\n".to_owned(),
-                    "CANCEL self" => speaking.take().map_or("213 OK CANCELED\r\n".to_owned(), |number| {
-                        format!("213 OK CANCELED\r\n703-{number}\r\n703-1\r\n703 CANCELED\r\n")
-                    }),
+                    "CANCEL self" => {
+                        spoken_text_number.take().map_or("213 OK CANCELED\r\n".to_owned(), |number| {
+                            format!("213 OK CANCELED\r\n703-{number}\r\n703-1\r\n703 CANCELED\r\n")
+                        })
+                    }
                     _ => "200 OK\r\n".to_owned(),
                 };
                 let _ = input_tx.send(SsipInput::Command(line_text));

@@ -15,7 +15,7 @@ fn enter_alone_stops_speech_and_answers_nothing() {
     person.read_until("ask: Type");
     person.type_line("");
     assert_eq!(dispatcher.next(), SsipInput::Command("CANCEL self".to_owned()));
-    // The question had interrupted the start of the session, which is now spoken again. The second Enter stops that too.
+    // The question had interrupted the announcement of the session's start, which is now spoken again. The second Enter stops that too.
     assert_eq!(dispatcher.next_text(), session_start);
     person.type_line("");
     assert_eq!(dispatcher.next(), SsipInput::Command("CANCEL self".to_owned()));
@@ -60,15 +60,15 @@ fn the_person_can_change_the_pace() {
     dispatcher.finish_text();
     person.type_line("slower");
     assert_eq!(dispatcher.next_command("SET self RATE"), "SET self RATE -35");
-    let mut other = FakeDispatcher::start();
-    let mut fast = other.start_listener(&hub.address, &["--pace", "95"]);
-    other.next_text();
-    other.finish_text();
-    fast.type_line("faster");
-    assert_eq!(other.next_text(), "status: The speech rate is now 100.");
-    other.finish_text();
-    fast.type_line("faster");
-    assert_eq!(other.next_text(), "That is the limit.");
+    let mut second_dispatcher = FakeDispatcher::start();
+    let mut second_person = second_dispatcher.start_listener(&hub.address, &["--pace", "95"]);
+    second_dispatcher.next_text();
+    second_dispatcher.finish_text();
+    second_person.type_line("faster");
+    assert_eq!(second_dispatcher.next_text(), "status: The speech rate is now 100.");
+    second_dispatcher.finish_text();
+    second_person.type_line("faster");
+    assert_eq!(second_dispatcher.next_text(), "That is the limit.");
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn an_unreachable_hub_is_announced() {
 }
 
 #[test]
-fn an_invalid_pace_is_rejected() {
+fn an_invalid_pace_or_a_pace_without_speech_is_rejected() {
     for arguments in [&["--speech", "--pace", "101"][..], &["--speech", "--pace", "quick"], &["--pace", "5"]]
     {
         let person = ListenProcess::start("127.0.0.1:1", arguments);

@@ -7,7 +7,7 @@ use crate::validate::sample_events::{
 };
 use testing::cli::run_sayso;
 
-const GOOD: &str = "3 events, 1 sessions: 0 errors, 0 warnings";
+const VALID_SUMMARY: &str = "3 events, 1 sessions: 0 errors, 0 warnings";
 
 /// Returns the line numbers of the findings.
 fn line_numbers(findings: &[&str]) -> Vec<usize> {
@@ -36,7 +36,7 @@ fn an_array_can_have_any_whitespace() {
         let output = run_sayso(&["validate"], &input);
         assert_eq!(
             (output.exit_code, output.summary(), &*output.stderr),
-            (0, GOOD, ""),
+            (0, VALID_SUMMARY, ""),
             "{input}\n{}",
             output.stdout
         );
@@ -48,7 +48,12 @@ fn concatenated_values_are_separated() {
     let events = session(1, "sess_concat01").map(|event| pretty(&event));
     for separator in ["", " ", "\n", "\n\n"] {
         let output = run_sayso(&["validate"], events.join(separator));
-        assert_eq!((output.exit_code, output.summary()), (0, GOOD), "{separator:?}: {}", output.stdout);
+        assert_eq!(
+            (output.exit_code, output.summary()),
+            (0, VALID_SUMMARY),
+            "{separator:?}: {}",
+            output.stdout
+        );
     }
 }
 
@@ -60,7 +65,7 @@ fn arrays_and_lines_can_be_mixed() {
     assert_eq!(line_numbers(&output.findings()), [5]);
     assert_eq!(output.summary(), "3 events, 1 sessions: 1 errors, 0 warnings");
     let output = run_sayso(&["validate"], format!("[{first}]\n[{second}]\n[{third}]\n"));
-    assert_eq!((output.exit_code, output.summary()), (0, GOOD), "{}", output.stdout);
+    assert_eq!((output.exit_code, output.summary()), (0, VALID_SUMMARY), "{}", output.stdout);
 }
 
 #[test]
@@ -103,7 +108,7 @@ fn the_data_of_a_captured_event_stream_is_checked() {
         let output = run_sayso(&["validate"], &input);
         assert_eq!(
             (output.exit_code, output.summary(), &*output.stderr),
-            (0, GOOD, stream_note),
+            (0, VALID_SUMMARY, stream_note),
             "{input}\n{}",
             output.stdout
         );
@@ -118,7 +123,7 @@ fn the_data_of_a_captured_event_stream_is_checked() {
     // Data over several `data:` lines, which is how SSE encodes a line break.
     let pretty = pretty(&first).replace('\n', "\ndata: ");
     let output = run_sayso(&["validate"], format!("data: {pretty}\n\n{}{}", framed(&second), framed(&third)));
-    assert_eq!((output.exit_code, output.summary()), (0, GOOD), "{}", output.stdout);
+    assert_eq!((output.exit_code, output.summary()), (0, VALID_SUMMARY), "{}", output.stdout);
     // Data that is not an event is reported.
     let output = run_sayso(&["validate"], format!("{good}data: hello\n\n"));
     assert_eq!((output.exit_code, line_numbers(&output.findings())), (1, vec![13]));
@@ -135,8 +140,8 @@ fn empty_lines_count_as_lines() {
     assert!(output.stderr.contains("4 empty lines were skipped."), "{}", output.stderr);
 }
 
-/// Returns a recording of several megabytes, which spans many blocks, and the numbers of its invalid lines. Every
-/// hundredth session has an unknown member, and about every thousandth line is not JSON.
+/// Returns the lines of a recording of several megabytes, which spans many blocks, and the numbers of its invalid
+/// lines. Every hundredth session has an unknown member, and about every thousandth line is not JSON.
 fn large_recording() -> (Vec<String>, Vec<usize>) {
     let (mut input, mut invalid_lines) = (Vec::new(), Vec::new());
     for at in 0..4000 {
@@ -156,8 +161,8 @@ fn large_recording() -> (Vec<String>, Vec<usize>) {
 
 #[test]
 fn line_numbers_are_correct_across_blocks() {
-    let (events, invalid_lines) = large_recording();
-    let input = events.join("\n");
+    let (input_lines, invalid_lines) = large_recording();
+    let input = input_lines.join("\n");
     assert!(input.len() > 4 * 1024 * 1024);
     let sequential = run_sayso(&["validate", "--jobs", "1"], &input);
     assert_eq!(line_numbers(&sequential.findings()), invalid_lines);
@@ -165,22 +170,18 @@ fn line_numbers_are_correct_across_blocks() {
         sequential.summary(),
         format!("12000 events, 4000 sessions: {} errors, 0 warnings", invalid_lines.len())
     );
-    for arguments in [&["validate", "--jobs", "4"][..], &["validate", "--jobs", "4", "--json"]] {
-        let parallel = run_sayso(arguments, &input);
-        match arguments.len() {
-            3 => assert_eq!(parallel.stdout, sequential.stdout),
-            _ => {
-                assert_eq!(parallel.stdout, run_sayso(&["validate", "--jobs", "1", "--json"], &input).stdout);
-            }
-        }
-    }
+    let parallel = run_sayso(&["validate", "--jobs", "4"], &input);
+    assert_eq!(parallel.stdout, sequential.stdout);
+    let [sequential, parallel] =
+        ["1", "4"].map(|jobs| run_sayso(&["validate", "--jobs", jobs, "--json"], &input));
+    assert_eq!(parallel.stdout, sequential.stdout);
 }
 
 #[test]
 fn line_numbers_are_correct_across_blocks_of_an_array() {
-    let (events, _) = large_recording();
+    let (input_lines, _) = large_recording();
     let (mut input, mut invalid_lines, mut line) = ("[\n".to_owned(), Vec::new(), 2);
-    for event in events.iter().filter(|event| !event.contains("nonsense")).take(6000) {
+    for event in input_lines.iter().filter(|line| !line.contains("nonsense")).take(6000) {
         if event.contains("colour") {
             invalid_lines.push(line);
         }

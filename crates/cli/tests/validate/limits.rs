@@ -84,10 +84,12 @@ fn the_event_size_limit_is_an_option() {
 #[test]
 fn a_thousand_concurrent_sessions_are_valid() {
     let id = |at: usize| format!("sess_many{at}");
-    let round = |make: fn(usize, &str) -> String, from: usize| -> String {
+    let one_event_per_session = |make: fn(usize, &str) -> String, from: usize| -> String {
         (0..1000).map(|at| make(from + at, &id(at * 7 % 1000)) + "\n").collect()
     };
-    let input = round(started, 0) + &round(thinking, 1000) + &round(completed, 2000);
+    let input = one_event_per_session(started, 0)
+        + &one_event_per_session(thinking, 1000)
+        + &one_event_per_session(completed, 2000);
     let output = run_sayso(&["validate", "--sequence", "always"], input);
     assert_eq!(
         (output.exit_code, &*output.stdout),
@@ -116,10 +118,12 @@ fn too_many_open_sessions_do_not_pass() {
 
 #[test]
 fn the_open_session_limit_is_an_option() {
-    let each = |make: fn(usize, &str) -> String, from: usize| -> String {
+    let one_event_per_session = |make: fn(usize, &str) -> String, from: usize| -> String {
         (0..5).map(|at| make(from + at, &format!("sess_open{at}")) + "\n").collect()
     };
-    let input = each(started, 0) + &each(thinking, 10) + &each(completed, 20);
+    let input = one_event_per_session(started, 0)
+        + &one_event_per_session(thinking, 10)
+        + &one_event_per_session(completed, 20);
     for sequence in ["auto", "always"] {
         let arguments = ["validate", "--max-open-sessions", "3", "--sequence", sequence];
         let output = run_sayso(&arguments, &input);
@@ -152,7 +156,7 @@ fn the_limit_of_open_items_in_a_session_is_an_option() {
     assert!(finding.starts_with("-:4: error AAEP-3.9-9 : "), "{finding}");
     assert!(
         finding
-            .contains("more than 2 items are open at the same time in sess_tools001; the order of its events is no longer checked")
+            .contains("more than 2 tools, outputs, questions or producers are open at the same time in sess_tools001; the order of its events is no longer checked")
     );
     assert_eq!(output.exit_code, 1);
     assert_eq!(run_sayso(&["validate", "--max-open-in-session", "4"], &input).exit_code, 0);

@@ -86,7 +86,7 @@ fn an_unknown_rule_cannot_be_ignored() {
 }
 
 #[test]
-fn a_requirement_checked_by_another_rule_names_that_rule() {
+fn ignoring_a_requirement_that_another_rule_checks_names_that_rule() {
     let output = run_sayso(&["validate", "--ignore", "AAEP-9.3.1-1"], "");
     assert_eq!((output.exit_code, &*output.stdout), (2, ""));
     assert_eq!(output.stderr, "sayso: AAEP-9.3.1-1 is reported as AAEP-4.1.1-2; ignore that rule instead\n");

@@ -79,13 +79,13 @@ fn notes_go_to_standard_error() {
 
 #[test]
 fn control_characters_in_input_are_escaped() {
-    let event = started(1, "sess_escape01")
+    let event_with_unknown_type = started(1, "sess_escape01")
         .replace("aaep:agent.session.started", r"aaep:\u001b[2J\u0007\u202ex\u009b1m")
         .replace("\"summary_terse\"", r#""\u001b[31mred\u2066":1,"summary_terse""#);
-    let core_event = started(2, "sess_escape02")
+    let event_with_known_type = started(2, "sess_escape02")
         .replace("\"summary_terse\"", "\"\\u001b]0;\u{202e}\":1,\"summary_terse\"");
     for arguments in [&["validate"][..], &["validate", "--json"]] {
-        let output = run_sayso(arguments, format!("{event}\n{core_event}\n"));
+        let output = run_sayso(arguments, format!("{event_with_unknown_type}\n{event_with_known_type}\n"));
         let is_harmful = |c: char| (c.is_control() && c != '\n') || ('\u{202a}'..='\u{202e}').contains(&c);
         assert_eq!(output.exit_code, 1);
         if arguments.len() == 1 {

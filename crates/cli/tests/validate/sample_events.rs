@@ -1,9 +1,9 @@
 //! Valid events that the tests modify.
 
 /// Returns an event whose id contains `number`. `payload` holds the members after the envelope.
-pub(crate) fn event(number: usize, session: &str, name: &str, payload: &str) -> String {
+pub(crate) fn event(number: usize, session: &str, event_type: &str, payload: &str) -> String {
     format!(
-        r#"{{"@context":"https://aaep-protocol.org/context/v1","aaep_version":"1.0.0","type":"aaep:{name}","event_id":"evt_a{number:031x}","session_id":"{session}","timestamp":"2026-06-30T14:22:20.014Z","producer":{{"agent_id":"bank"}},"urgency":"normal","localization_hints":{{"primary_language":"en"}},{payload}}}"#
+        r#"{{"@context":"https://aaep-protocol.org/context/v1","aaep_version":"1.0.0","type":"aaep:{event_type}","event_id":"evt_a{number:031x}","session_id":"{session}","timestamp":"2026-06-30T14:22:20.014Z","producer":{{"agent_id":"bank"}},"urgency":"normal","localization_hints":{{"primary_language":"en"}},{payload}}}"#
     )
 }
 

@@ -20,7 +20,7 @@ pub(crate) fn a_question_stays_open_across_a_hub_restart(kind: TransportKind) {
     let close = connection.next_message();
     assert_eq!((&close["type"], &close["subscription_id"]), (&json!("subscription.close"), &json!(id)));
     assert_eq!(close["reason_code"], "producer_shutdown", "{close}");
-    assert_eq!(fixture.hub.exit_code(), Some(0));
+    assert_eq!(fixture.hub.wait_for_exit(), Some(0));
     assert_eq!(
         connection.close_signal(),
         kind.expected_signal(CloseSignal::End, CloseSignal::Code(1001), CloseSignal::End, CloseSignal::End)
@@ -46,7 +46,7 @@ pub(crate) fn a_lost_connection_counts_as_closure(kind: TransportKind) {
     connection.events_until_type("awaiting.confirmation");
     if !connection.drop_connection() {
         drop(connection);
-        assert_eq!(fixture.hub.exit_code(), Some(0), "the hub exits with its parent process");
+        assert_eq!(fixture.hub.wait_for_exit(), Some(0), "the hub exits with its parent process");
         return;
     }
     let outcome = fixture.wait_for_outcome(&session, &token);
@@ -58,7 +58,7 @@ pub(crate) fn another_connection_can_take_over(kind: TransportKind) {
     let (mut connection, id) = fixture.connect_and_subscribe(&reply_capabilities());
     let path = format!("/aaep/v1/events?subscription_id={id}");
     if !kind.has_tokens() {
-        // A user with a token is not the user of this connection.
+        // The subscription belongs to the local user, so a user with a token cannot take it over.
         assert_eq!(
             TestClient::new(&fixture.hub.address).with_bearer(&test_tokens().ada).get(&path).status,
             404
@@ -92,7 +92,8 @@ pub(crate) fn another_connection_can_take_over(kind: TransportKind) {
 pub(crate) fn invalid_messages_are_tolerated_up_to_a_limit(kind: TransportKind) {
     let mut fixture = TransportFixture::in_memory(kind);
     let (mut connection, id) = fixture.connect_and_subscribe(&reply_capabilities());
-    // On HTTP a request may name any subscription of the user, on other transports only the subscription of its connection.
+    // On HTTP, a request may name any subscription of the user, so the other subscription must belong to another user.
+    // On the other transports, a message may name only the subscription of its connection.
     let (mut other, other_id): (Box<dyn ListenerConnection>, _) = if kind == TransportKind::Sse {
         let (other, other_id) = fixture.connect_sse_listener(&test_tokens().ben, &json!({}));
         (Box::new(other), other_id)
@@ -162,7 +163,7 @@ pub(crate) fn invalid_messages_are_tolerated_up_to_a_limit(kind: TransportKind) 
     }
 }
 
-/// §8.3: a transport accepts one megabyte and may refuse twice as much.
+/// §8.3: a transport should accept 1 MiB. The hub refuses 2 MiB.
 pub(crate) fn an_oversized_message_is_rejected(kind: TransportKind) {
     let mut fixture = TransportFixture::in_memory(kind);
     let (mut connection, id) = fixture.connect_and_subscribe(&reply_capabilities());
@@ -208,6 +209,7 @@ pub(crate) fn an_oversized_message_is_rejected(kind: TransportKind) {
     }
 }
 
+/// Unix sockets have no heartbeats.
 pub(crate) fn heartbeats_are_sent(kind: TransportKind) {
     let mut fixture = TransportFixture::in_memory(kind);
     let (mut connection, _) = fixture.connect_and_subscribe(&reply_capabilities());

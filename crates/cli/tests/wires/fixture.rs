@@ -21,17 +21,17 @@ pub(crate) struct TransportHub {
     pub(crate) socket: PathBuf,
     /// The hub's stdin and stdout if the stdio transport is enabled, until a listener takes them.
     pub(crate) pipes: Option<(ChildStdin, ChildStdout)>,
-    /// Kills the hub after 10 minutes, unless it is dropped first.
+    /// Kills the hub after 10 minutes, unless this sender is dropped first.
     _watchdog: Sender<()>,
 }
 
 impl TransportHub {
-    fn start(kind: TransportKind, folder: &Path, persistent: bool, extra_args: &[&str]) -> Self {
+    fn start(kind: TransportKind, folder: &Path, is_persistent: bool, extra_args: &[&str]) -> Self {
         let socket = folder.join("hub.sock");
         let mut command = Command::new(binary());
         command.args(["serve", "--listen", "127.0.0.1:0", "--tokens"]).arg(&test_tokens().file);
         command.arg("--unix").arg(&socket).args(extra_args);
-        if persistent {
+        if is_persistent {
             command.arg("--data").arg(folder.join("data"));
         } else {
             command.arg("--memory");
@@ -56,10 +56,10 @@ impl TransportHub {
         self.process.signal("-TERM");
     }
 
-    /// Returns the exit code, or `None` if the hub had to be killed after 30 seconds.
+    /// Waits for the hub to exit. Returns the exit code, or `None` if the hub had to be killed after 30 seconds.
     ///
     /// The hub promises to exit within 5 seconds; a slow machine may need longer.
-    pub(crate) fn exit_code(&mut self) -> Option<i32> {
+    pub(crate) fn wait_for_exit(&mut self) -> Option<i32> {
         let _watchdog = kill_after(self.process.pid(), Duration::from_secs(30));
         self.process.wait()
     }
@@ -133,9 +133,9 @@ impl TransportFixture {
         Self::new(kind, true, &[])
     }
 
-    fn new(kind: TransportKind, persistent: bool, extra_args: &[&str]) -> Self {
+    fn new(kind: TransportKind, is_persistent: bool, extra_args: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let hub = TransportHub::start(kind, folder.path(), persistent, extra_args);
+        let hub = TransportHub::start(kind, folder.path(), is_persistent, extra_args);
         let agent = TestClient::new(&hub.address).with_bearer(&test_tokens().bank);
         Self { kind, folder, hub, agent }
     }
@@ -220,7 +220,7 @@ impl TransportFixture {
         self.get_question(session, token, "")
     }
 
-    /// Waits until the agent's question is resolved and returns its status.
+    /// Waits until the agent's question is resolved, at most a minute, and returns its status.
     pub(crate) fn wait_for_outcome(&self, session: &str, token: &str) -> Value {
         let mut status = self.get_question(session, token, "?wait=15");
         for _ in 0..3 {
@@ -262,7 +262,7 @@ pub(crate) fn now() -> String {
     timestamp_in(0)
 }
 
-/// The timestamp this many seconds from now.
+/// Returns the timestamp this many seconds from now.
 pub(crate) fn timestamp_in(seconds: i64) -> String {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
     let at = i64::try_from(now.as_millis()).unwrap() + seconds * 1000;

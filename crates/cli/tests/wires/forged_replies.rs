@@ -113,9 +113,9 @@ pub(crate) fn a_late_reply_is_ignored(kind: TransportKind) {
     let mut fixture = TransportFixture::in_memory(kind);
     let (mut connection, id) = fixture.connect_and_subscribe(&reply_capabilities());
     let session = fixture.start_session();
-    let mut short = question();
-    short["timeout_seconds"] = json!(1);
-    let token = fixture.ask(&session, &short);
+    let mut short_question = question();
+    short_question["timeout_seconds"] = json!(1);
+    let token = fixture.ask(&session, &short_question);
     let early_reply = reply(&id, &token, "accept");
     let expired = connection.wait_for_resolution(&token);
     let extension_data = &expired["extensions"]["sayso"];

@@ -35,7 +35,6 @@ pub(crate) fn every_capability_is_echoed(kind: TransportKind) {
     }
 
     // Capabilities that were not requested are echoed with their defaults.
-    let (_, _) = fixture.connect_sse_listener(&test_tokens().ben, &json!({}));
     let mut default_listener = SseListener::new(&fixture.hub.address, &test_tokens().ben);
     let honored =
         default_listener.subscribe(&subscription_request(&json!({})))["honored_capabilities"].take();

@@ -31,26 +31,26 @@ pub(crate) fn a_late_listener_receives_the_current_state(kind: TransportKind) {
     connection.wait_for_resolution(&token);
 }
 
-pub(crate) fn a_returning_listener_misses_nothing(kind: TransportKind) {
-    assert_nothing_missed(kind, false);
+pub(crate) fn a_returning_listener_resumes_or_receives_the_current_state(kind: TransportKind) {
+    assert_resumed_or_current_state(kind, false);
 }
 
-pub(crate) fn a_returning_listener_misses_nothing_after_a_crash(kind: TransportKind) {
-    assert_nothing_missed(kind, true);
+pub(crate) fn after_a_crash_a_listener_resumes_or_receives_the_current_state(kind: TransportKind) {
+    assert_resumed_or_current_state(kind, true);
 }
 
-fn assert_nothing_missed(kind: TransportKind, after_crash: bool) {
+fn assert_resumed_or_current_state(kind: TransportKind, is_after_crash: bool) {
     let mut fixture = TransportFixture::on_disk(kind);
     let (mut connection, mut id) = fixture.connect_and_subscribe(&reply_capabilities());
     let session = fixture.start_session();
     connection.events_until_type("session.started");
     fixture.publish_output(&session, "First. Sec", false);
     connection.events_until(|event| event["chunk"] == "First. ");
-    if after_crash {
+    if is_after_crash {
         fixture.hub.kill();
         fixture.restart_hub();
     } else if !connection.drop_connection() {
-        // Stdio cannot drop its connection, so the listener closes its subscription for a while.
+        // On stdio, dropping the connection would stop the hub, so the listener closes its subscription instead.
         connection.send(&testing::messages::subscription_close(&id));
         connection.close_signal();
     }
@@ -100,9 +100,9 @@ pub(crate) fn overtaken_events_are_not_lost(kind: TransportKind) {
     let token = fixture.ask(&asking_session, &question());
     let mut received = connection.events_until_type("awaiting.confirmation");
     assert_eq!(received.last().unwrap()["reply_token"], token.as_str());
-    let is_tool = |event: &&Value| event["type"].as_str().unwrap().starts_with("aaep:agent.tool.");
+    let is_tool_event = |event: &&Value| event["type"].as_str().unwrap().starts_with("aaep:agent.tool.");
     assert!(
-        received.iter().filter(is_tool).count() < 6,
+        received.iter().filter(is_tool_event).count() < 6,
         "the question did not overtake the tool events: {received:?}"
     );
     if kind == TransportKind::Sse {
@@ -114,7 +114,7 @@ pub(crate) fn overtaken_events_are_not_lost(kind: TransportKind) {
     }
     let all_events = (&mut other as &mut dyn ListenerConnection).events_until_type("awaiting.confirmation");
     let mut missing: BTreeSet<_> =
-        all_events.iter().filter(is_tool).map(|event| event["event_id"].to_string()).collect();
+        all_events.iter().filter(is_tool_event).map(|event| event["event_id"].to_string()).collect();
     assert_eq!(missing.len(), 6);
     let mut deliveries: BTreeMap<String, usize> = BTreeMap::new();
     loop {
@@ -168,7 +168,7 @@ pub(crate) fn a_gap_is_reported(kind: TransportKind) {
     );
 }
 
-/// A new subscription starts after the last event position that the hub reported.
+/// On request, the hub reports the id of the last event. A new subscription can start after that event.
 pub(crate) fn a_new_subscription_can_resume_after_an_event(kind: TransportKind) {
     if kind == TransportKind::Sse {
         return;
@@ -181,9 +181,9 @@ pub(crate) fn a_new_subscription_can_resume_after_an_event(kind: TransportKind) 
     assert_eq!(response["honored_capabilities"]["sayso"], json!({"places": true}), "{response}");
     assert_eq!(response["negotiation_notes"], Value::Null, "{response}");
     let session = fixture.start_session();
-    let started = connection.next_event()["event_id"].clone();
+    let started_id = connection.next_event()["event_id"].clone();
     let position = connection.next_message();
-    assert_eq!(position, json!({"type": "sayso:place", "last_event_id": started}));
+    assert_eq!(position, json!({"type": "sayso:place", "last_event_id": started_id}));
     fixture.ask(&session, &question());
     let mut received = Vec::new();
     while received.last() != Some(&json!("aaep:agent.awaiting.confirmation")) {
@@ -195,7 +195,7 @@ pub(crate) fn a_new_subscription_can_resume_after_an_event(kind: TransportKind) 
         }
     }
     let mut resume_capabilities = reply_capabilities();
-    resume_capabilities["sayso"] = json!({"after": started});
+    resume_capabilities["sayso"] = json!({"after": started_id});
     let mut resumed = SseListener::new(&fixture.hub.address, &test_tokens().ben);
     let response = resumed.subscribe(&subscription_request(&resume_capabilities));
     assert_eq!(response["honored_capabilities"]["sayso"], resume_capabilities["sayso"], "{response}");

@@ -73,7 +73,7 @@ const BEHAVIOURS: &[Behaviour] = &[
     behaviour(
         "an_agent_token_cannot_subscribe",
         handshake::an_agent_token_cannot_subscribe,
-        "403; close 4003; the others do not accept agents",
+        "403; close 4003; the others have no tokens",
     ),
     behaviour(
         "narrower_capabilities_take_effect_immediately",
@@ -170,13 +170,13 @@ const BEHAVIOURS: &[Behaviour] = &[
         "",
     ),
     behaviour(
-        "a_returning_listener_misses_nothing",
-        late_join_and_resume::a_returning_listener_misses_nothing,
+        "a_returning_listener_resumes_or_receives_the_current_state",
+        late_join_and_resume::a_returning_listener_resumes_or_receives_the_current_state,
         "resumes; the others subscribe again and receive the current state",
     ),
     behaviour(
-        "a_returning_listener_misses_nothing_after_a_crash",
-        late_join_and_resume::a_returning_listener_misses_nothing_after_a_crash,
+        "after_a_crash_a_listener_resumes_or_receives_the_current_state",
+        late_join_and_resume::after_a_crash_a_listener_resumes_or_receives_the_current_state,
         "resumes; the others subscribe again and receive the current state",
     ),
     behaviour(

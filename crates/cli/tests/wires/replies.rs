@@ -21,8 +21,8 @@ fn assert_decision_is_announced(kind: TransportKind, decision: &str) {
     let session = fixture.start_session();
     let token = fixture.ask(&session, &question());
     let events = connection.events_until_type("awaiting.confirmation");
-    let [.., before, confirmation] = events.as_slice() else { panic!("{events:?}") };
-    assert_eq!(before["to_state"], "awaiting_input");
+    let [.., state_change, confirmation] = events.as_slice() else { panic!("{events:?}") };
+    assert_eq!(state_change["to_state"], "awaiting_input");
     assert_eq!((&confirmation["reply_token"], &confirmation["urgency"]), (&json!(token), &json!("critical")));
     assert_eq!(fixture.question_status(&session, &token)["status"], "pending");
     connection.send(&reply(&id, &token, decision).to_string());
@@ -92,12 +92,12 @@ pub(crate) fn a_deadline_extension_moves_the_deadline(kind: TransportKind) {
     let mut fixture = TransportFixture::in_memory(kind);
     let (mut connection, id) = fixture.connect_and_subscribe(&reply_capabilities());
     let session = fixture.start_session();
-    let mut short = question();
+    let mut short_question = question();
     // Long enough for the extension to arrive in time on any machine.
-    short["timeout_seconds"] = json!(15);
-    let token = fixture.ask(&session, &short);
+    short_question["timeout_seconds"] = json!(15);
+    let token = fixture.ask(&session, &short_question);
     // A second question, asked later with the same timeout and no extension, shows when the first would have expired.
-    let mut second_question = short.clone();
+    let mut second_question = short_question.clone();
     second_question["action"] = json!("Send 7 euro to Ben.");
     second_question["arguments"]["amount"] = json!("7.00");
     let unextended_token = fixture.ask(&session, &second_question);

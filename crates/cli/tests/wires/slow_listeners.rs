@@ -7,14 +7,14 @@ use crate::sse::SseListener;
 use crate::transport::{CloseSignal, ListenerConnection, ReceivedMessage, TransportKind};
 
 /// A listener that has stopped reading, with all transport buffers full, and a neighbour that reads.
-struct StalledListener {
+struct StalledListenerScenario {
     fixture: TransportFixture,
     connection: Box<dyn ListenerConnection>,
     neighbour: SseListener,
     session: String,
 }
 
-impl StalledListener {
+impl StalledListenerScenario {
     /// Fills the transport buffers with progress events. They are coalesced while queued, so the queue stays short.
     fn new(kind: TransportKind) -> Self {
         // The listener neither answers pings nor reads until the end of the test. Long timeouts keep it connected.
@@ -24,7 +24,7 @@ impl StalledListener {
         let (connection, _) = fixture.connect_and_subscribe(&json!({}));
         let (neighbour, _) = fixture.connect_sse_listener(&test_tokens().ben, &json!({}));
         let session = fixture.start_session();
-        let mut slow = Self { fixture, connection, neighbour, session };
+        let mut scenario = Self { fixture, connection, neighbour, session };
         // The kernel buffers up to 10 MiB on TCP, far less on other transports.
         let megabytes = if kind.has_tokens() { 16 } else { 2 };
         for round in 0..megabytes {
@@ -34,11 +34,11 @@ impl StalledListener {
                         "progress": {"description": format!("{round}/{number} {}", "x".repeat(3900))}})
                 })
                 .collect();
-            slow.fixture.publish(&slow.session, &events);
+            scenario.fixture.publish(&scenario.session, &events);
             let last_description = events[255]["progress"]["description"].clone();
-            slow.neighbour_reads_until(|event| event["progress"]["description"] == last_description);
+            scenario.neighbour_reads_until(|event| event["progress"]["description"] == last_description);
         }
-        slow
+        scenario
     }
 
     /// Lets the neighbour read up to the first event that matches.
@@ -48,19 +48,19 @@ impl StalledListener {
 }
 
 pub(crate) fn a_slow_listener_receives_all_text_once(kind: TransportKind) {
-    let mut slow = StalledListener::new(kind);
+    let mut scenario = StalledListenerScenario::new(kind);
     let mut full_text = String::new();
     for number in 0..400 {
         let sentence = format!("Sentence {number} of many. ");
-        slow.fixture.publish_output(&slow.session, &sentence, false);
+        scenario.fixture.publish_output(&scenario.session, &sentence, false);
         full_text += &sentence;
     }
-    slow.fixture.publish_output(&slow.session, "The end.", true);
+    scenario.fixture.publish_output(&scenario.session, "The end.", true);
     full_text += "The end.";
     let done = json!({"type": "aaep:agent.session.completed", "summary_normal": "All is done."});
-    slow.fixture.publish(&slow.session, &[done]);
+    scenario.fixture.publish(&scenario.session, &[done]);
     let is_completed = |event: &Value| event["type"] == "aaep:agent.session.completed";
-    let text = |events: &[Value]| {
+    let join_chunks = |events: &[Value]| {
         let mut position = 0;
         let mut text = String::new();
         for event in events.iter().filter(|event| event["chunk"].is_string()) {
@@ -71,30 +71,30 @@ pub(crate) fn a_slow_listener_receives_all_text_once(kind: TransportKind) {
         }
         text
     };
-    let neighbour_events = slow.neighbour_reads_until(is_completed);
-    assert_eq!(text(&neighbour_events), full_text);
-    let own_events = slow.connection.events_until(is_completed);
-    assert_eq!(text(&own_events), full_text);
+    let neighbour_events = scenario.neighbour_reads_until(is_completed);
+    assert_eq!(join_chunks(&neighbour_events), full_text);
+    let stalled_events = scenario.connection.events_until(is_completed);
+    assert_eq!(join_chunks(&stalled_events), full_text);
     let count_chunks = |events: &[Value]| events.iter().filter(|event| event["chunk"].is_string()).count();
     assert!(
-        count_chunks(&own_events) < count_chunks(&neighbour_events),
-        "{} of {} events",
-        count_chunks(&own_events),
+        count_chunks(&stalled_events) < count_chunks(&neighbour_events),
+        "the stalled listener received {} chunks, the neighbour {}",
+        count_chunks(&stalled_events),
         count_chunks(&neighbour_events)
     );
 }
 
 pub(crate) fn a_stalled_listener_is_disconnected(kind: TransportKind) {
-    let mut slow = StalledListener::new(kind);
+    let mut scenario = StalledListenerScenario::new(kind);
     // Up to 4 MiB may be queued.
     let sentence = format!("Word {}word. ", "word ".repeat(7000));
     for _ in 0..160 {
-        slow.fixture.publish_output(&slow.session, &sentence, false);
-        slow.neighbour_reads_until(|event| event["chunk"].is_string());
+        scenario.fixture.publish_output(&scenario.session, &sentence, false);
+        scenario.neighbour_reads_until(|event| event["chunk"].is_string());
     }
     // The listener receives the buffered events and then the close message.
     let close = loop {
-        match slow.connection.next_incoming() {
+        match scenario.connection.next_incoming() {
             ReceivedMessage::Event(_) | ReceivedMessage::Heartbeat => {}
             ReceivedMessage::Message(message) => break message,
             ReceivedMessage::End(signal) => {
@@ -107,7 +107,7 @@ pub(crate) fn a_stalled_listener_is_disconnected(kind: TransportKind) {
         (&json!("subscription.close"), &json!("slow_consumer"))
     );
     assert_eq!(
-        slow.connection.close_signal(),
+        scenario.connection.close_signal(),
         kind.expected_signal(
             CloseSignal::End,
             CloseSignal::Code(4004),
@@ -117,7 +117,7 @@ pub(crate) fn a_stalled_listener_is_disconnected(kind: TransportKind) {
     );
     // Other listeners are unaffected.
     let done = json!({"type": "aaep:agent.session.completed", "summary_normal": "All is done."});
-    slow.fixture.publish_output(&slow.session, "", true);
-    slow.fixture.publish(&slow.session, &[done]);
-    slow.neighbour_reads_until(|event| event["type"] == "aaep:agent.session.completed");
+    scenario.fixture.publish_output(&scenario.session, "", true);
+    scenario.fixture.publish(&scenario.session, &[done]);
+    scenario.neighbour_reads_until(|event| event["type"] == "aaep:agent.session.completed");
 }

@@ -51,7 +51,7 @@ impl SseListener {
         self.stream = Some(SseParser::new(reader));
     }
 
-    /// The `Last-Event-ID` that `EventSource` would send.
+    /// Returns the `Last-Event-ID` that `EventSource` would send.
     fn last_event_id(&self) -> String {
         self.stream.as_ref().map(|stream| stream.last_event_id.clone()).unwrap_or_default()
     }
@@ -63,9 +63,9 @@ impl SseListener {
     }
 
     /// Opens the stream of another connection's subscription after this event.
-    pub(crate) fn resume(&mut self, subscription: &str, last: &str) {
+    pub(crate) fn resume(&mut self, subscription: &str, last_event_id: &str) {
         subscription.clone_into(&mut self.subscription);
-        self.open_stream(Some(last));
+        self.open_stream(Some(last_event_id));
     }
 }
 
@@ -147,13 +147,13 @@ impl ListenerConnection for SseListener {
 struct SseParser {
     reader: BufReader<TcpStream>,
     /// Whether the last line ended in a carriage return. A line feed right after it belongs to the same line end.
-    after_carriage_return: bool,
+    ended_in_carriage_return: bool,
     has_read_line: bool,
     data: String,
     kind: String,
-    /// The last event ID buffer.
+    /// The standard's "last event ID buffer": the id of the event that is being read.
     id: String,
-    /// The last event ID string of the event source.
+    /// The standard's "last event ID string": the id to resume after.
     last_event_id: String,
 }
 
@@ -171,7 +171,7 @@ impl SseParser {
         let empty = String::new;
         Self {
             reader,
-            after_carriage_return: false,
+            ended_in_carriage_return: false,
             has_read_line: false,
             data: empty(),
             kind: empty(),
@@ -228,12 +228,12 @@ impl SseParser {
                 Err(error) => panic!("cannot read the event stream: {error}"),
             };
             let first = *buffer.first()?;
-            if std::mem::take(&mut self.after_carriage_return) && first == b'\n' {
+            if std::mem::take(&mut self.ended_in_carriage_return) && first == b'\n' {
                 self.reader.consume(1);
                 continue;
             }
             if let Some(at) = buffer.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
-                self.after_carriage_return = buffer[at] == b'\r';
+                self.ended_in_carriage_return = buffer[at] == b'\r';
                 bytes.extend_from_slice(&buffer[..at]);
                 self.reader.consume(at + 1);
                 break;

@@ -1,4 +1,4 @@
-//! A Unix socket with either framing.
+//! A Unix socket, with newline-delimited or length-prefixed messages.
 
 use std::collections::VecDeque;
 use std::path::Path;

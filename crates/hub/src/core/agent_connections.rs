@@ -6,15 +6,16 @@
 use std::collections::HashSet;
 
 use aaep::event::{CancelledBy, Event, Payload};
+use aaep::json::Tape;
 use aaep::{ReplyToken, SessionId};
 use journal::Position;
 use rustc_hash::FxHashMap;
 
-use super::sessions::AGENT_GONE_CODE;
 use super::{Core, Deferred, PostCommit, TurnContext};
 use crate::command::{
     AgentNotice, EndReason, HubCommand, HubReply, LimitReached, QuestionOutcome, RequestId,
 };
+use crate::compose::{ENDED_BY, ENDED_BY_HUB, ENDED_BY_USER};
 use crate::{AgentConnectionId, Principal};
 
 #[derive(Default)]
@@ -108,14 +109,16 @@ impl Core {
         Ok(reply)
     }
 
-    /// Handles `session.follow`.
-    pub(super) fn follow_session(&mut self, principal: &Principal, session: &SessionId) -> HubReply {
+    /// Returns the reply to `session.follow`. The connection already follows the session, because
+    /// [`handle_on_connection`](Self::handle_on_connection) makes it follow the session of every command.
+    pub(super) fn follow_reply(&mut self, principal: &Principal, session: &SessionId) -> HubReply {
         let Some(live) = self.owned_session(principal, session) else { return HubReply::NotFound };
         HubReply::SessionFollowed { session_id: live.id.clone(), state: live.state().clone() }
     }
 
     /// Makes a connection follow a session and renews the session's lease, if the session belongs to the principal.
-    /// When a connection starts to follow, it receives the notices that it may have missed.
+    /// When a connection starts to follow, it receives the notices that it may have missed. If the session has already
+    /// ended, the connection receives a notice about that.
     fn follow_and_renew_lease(
         &mut self,
         principal: &Principal,
@@ -232,7 +235,7 @@ impl Core {
         if principal.can_publish()
             && let Ok(Some(stored)) = self.journal.session(session.as_str())
             && stored.is_ended
-            && stored.session.principal == *principal.name
+            && principal.is_owner(&stored.session.principal)
         {
             let reason = self.last_event(session).as_ref().and_then(end_reason).unwrap_or(EndReason::Unknown);
             let notice = AgentNotice::SessionEnded { session: session.clone(), reason };
@@ -258,23 +261,30 @@ impl Core {
     }
 }
 
-/// Returns why a session ended, from its last event.
+/// Returns why a session ended, from its last event. Only the hub's mark shows that a person or the hub ended it, because
+/// an agent can claim either.
 fn end_reason(event: &Event) -> Option<EndReason> {
+    let ended_by = ended_by(event);
     match &event.payload {
         Payload::SessionCompleted(_) => Some(EndReason::Completed),
-        Payload::SessionErrored(errored) if errored.error_code.as_deref() == Some(AGENT_GONE_CODE) => {
-            Some(EndReason::AgentGone)
-        }
+        Payload::SessionErrored(_) if ended_by.as_deref() == Some(ENDED_BY_HUB) => Some(EndReason::AgentGone),
         Payload::SessionErrored(_) => Some(EndReason::Errored),
+        Payload::SessionCancelled(_) if ended_by.as_deref() == Some(ENDED_BY_USER) => Some(EndReason::User),
         Payload::SessionCancelled(cancelled) => Some(match cancelled.cancelled_by {
-            CancelledBy::User => EndReason::User,
-            CancelledBy::Producer => EndReason::Producer,
+            CancelledBy::User | CancelledBy::Producer => EndReason::Producer,
             CancelledBy::Timeout => EndReason::Timeout,
             CancelledBy::System => EndReason::System,
             _ => EndReason::Unknown,
         }),
         _ => None,
     }
+}
+
+/// Returns the hub's mark on the end of a session.
+fn ended_by(event: &Event) -> Option<String> {
+    let mut tape = Tape::default();
+    let doc = tape.read(event.envelope.extensions.as_ref()?.as_str()).ok()?;
+    Some(doc.root().member("sayso")?.member(ENDED_BY)?.text()?.into_owned())
 }
 
 fn resolved_notice(session: &SessionId, token: &ReplyToken, outcome: QuestionOutcome) -> AgentNotice {

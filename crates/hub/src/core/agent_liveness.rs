@@ -1,6 +1,6 @@
 //! Whether a session's agent is present, and what listeners learn if it is not.
 
-use aaep::consent::{GuardedCall, QuestionAnswer, QuestionStatus, Resolution, ResolvedBy};
+use aaep::consent::{QuestionAnswer, QuestionStatus, Resolution, ResolvedBy};
 use aaep::{ReplyToken, SessionId};
 use seal::UnixMillis;
 
@@ -49,7 +49,7 @@ impl Core {
             && self.sessions.get(session).is_some_and(|live| !live.last_seen.is_some_and(is_recent))
     }
 
-    /// Removes a wait whose client disconnected.
+    /// Removes a wait whose client disconnected. The agent no longer counts as recently seen.
     pub(super) fn cancel_wait(&mut self, request: RequestId) {
         let token = self.pending_waits.token_of(request).cloned();
         self.pending_waits.remove(request);
@@ -80,22 +80,9 @@ impl Core {
         self.end_session_with(id, end, context);
     }
 
-    /// Whether a person accepted an action that the agent has not reported starting.
+    /// Whether a person accepted an action that the agent has not yet reported as started.
     pub(super) fn has_unused_consent(&self, session: &SessionId) -> bool {
-        let is_used =
-            |token| self.sessions.get(session).is_some_and(|live| live.used_consents.contains(token));
         let is_accepted = |status| matches!(status, QuestionStatus::Accepted { .. });
-        self.questions
-            .session_questions(session)
-            .any(|question| is_accepted(question.status) && !is_used(&question.token))
-    }
-
-    /// Marks the consent that covers this call as used, although the call did not need consent.
-    pub(super) fn record_consent_use(&mut self, call: &GuardedCall<'_>, now: UnixMillis) {
-        if let Some(token) = self.questions.find_covering(call, now).cloned()
-            && let Some(live) = self.sessions.get_mut(call.session_id)
-        {
-            live.used_consents.push(token);
-        }
+        self.questions.session_questions(session).any(|question| is_accepted(question.status))
     }
 }

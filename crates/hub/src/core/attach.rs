@@ -25,7 +25,7 @@ use crate::{ListenerId, Principal, Scope};
 /// A replay starts this many events before the resume position, to recreate text that was held back or merged there.
 const REPLAY_LOOKBACK_EVENTS: u64 = 256;
 
-/// The last log position at which terms applied, and the terms.
+/// A period of a subscription: the last log position of the period, and the terms that applied in it.
 pub(super) type TermsPeriod = (u64, Arc<ShapingTerms>);
 
 /// The point from which a connection listens.
@@ -52,7 +52,7 @@ impl PendingAttach {
 }
 
 impl Core {
-    /// Handles `GET /aaep/v1/events`.
+    /// Handles `HubCommand::Attach` and `HubCommand::AttachFromStart`.
     pub(super) fn attach(
         &mut self,
         principal: &Principal,
@@ -166,15 +166,16 @@ impl Core {
         };
         self.record_resume(last_event_id.as_ref().map(|_| missed.is_some()), listener, outputs);
         let private_frames = missed.unwrap_or_else(|| {
-            // All groups with the same terms must produce the same text, no matter when a listener joins.
+            // Feed recent events to the new group's shaper and discard its output, so that text is split the same way no
+            // matter when the group was created.
             if !is_time_dependent(&shaping_terms) && !self.delivery_groups.contains(&shaping_terms, &scope) {
                 let from = self.last_position.saturating_sub(REPLAY_LOOKBACK_EVENTS);
                 self.replay_log(from, &mut shaper, &[(u64::MAX, shaping_terms.clone())], &scope, context);
             }
             self.snapshot_frames(&subscription, last_event_id.as_deref(), &shaping_terms, &scope, context)
         });
-        let is_new = last_event_id.is_none() && private_frames.is_empty();
-        let from = is_new.then(|| resume_position(&shaper, self.last_position));
+        let has_resume_id = last_event_id.is_some() || !private_frames.is_empty();
+        let from = (!has_resume_id).then(|| resume_position(&shaper, self.last_position));
         // Events that are held because of earlier terms concern only this listener.
         let needs_private_group = periods.len() > 1 && shaper.oldest_position().is_some();
         let group = if needs_private_group {
@@ -188,8 +189,8 @@ impl Core {
         outputs.push(TurnOutput::Join { listener, group, private_frames, resume_position: from });
     }
 
-    /// Whether all events after this event are stored. Ids that encode a log position are not accepted here, because
-    /// another subscription cannot know them, and because they mean nothing in a new log.
+    /// Whether all events after this event can be replayed. An id that encodes a log position is not accepted here: it
+    /// is valid only for the subscription that received it, and means nothing in a new log.
     pub(super) fn can_resume_after(&mut self, event: &str) -> bool {
         let position = self.journal.event_position(event).ok().flatten().map(Position::get);
         position.is_some_and(|position| self.can_replay_from(position))
@@ -197,12 +198,13 @@ impl Core {
 
     /// Whether a listener that has everything up to this position can receive the rest.
     fn can_replay_from(&self, position: u64) -> bool {
-        let missed = self.last_position.checked_sub(position);
+        let missed_count = self.last_position.checked_sub(position);
         position >= self.trimmed_up_to
-            && missed.is_some_and(|missed| missed <= self.limits.max_replay_events as u64)
+            && missed_count.is_some_and(|count| count <= self.limits.max_replay_events as u64)
     }
 
-    /// Returns the events after `last_event_id`, shaped by the terms; `None` if some are no longer stored.
+    /// Returns the frames after `last_event_id`, shaped by the terms, and the shaper that produced them. Returns `None`
+    /// if the id is unknown, if some events are no longer stored, or if there are more events than may be replayed.
     fn missed_frames(
         &mut self,
         last_event_id: &str,
@@ -250,7 +252,7 @@ impl Core {
     }
 
     /// Shapes all events after a position, with the terms that applied at the time. Also returns whether the events
-    /// are complete. They may be incomplete if it is unknown for which person a session was.
+    /// are complete. They may be incomplete if the scope names people and the person of a session is unknown.
     pub(super) fn replay_log(
         &mut self,
         from: u64,
@@ -295,8 +297,8 @@ impl Core {
         Some((shaped_events, is_complete))
     }
 
-    /// Returns the person of a session, and whether the person is known. If the first event of an ended session was
-    /// deleted, the person is not known.
+    /// Returns the person of a session, if it names one, and whether that is certain. It is not certain if the first event of
+    /// an ended session was deleted.
     fn person_of(&mut self, session: &SessionId) -> (Option<Arc<str>>, bool) {
         if let Some(live) = self.sessions.get(session) {
             return (live.person.clone(), true);
@@ -348,11 +350,11 @@ impl Core {
                         shaping_terms.answers_clarifications
                     }
                 })
-                .map(|question| (question.event_id.clone(), extension_event(question, context.now)))
+                .map(|question| (question.event_id.clone(), new_deadline_event(question, context.now)))
                 .collect();
-            for (event_id, extension) in open {
+            for (event_id, deadline_event) in open {
                 // The question's event contains only the original deadline.
-                frames.extend(extension.and_then(|event| self.private_frame(&session, &event, context)));
+                frames.extend(deadline_event.and_then(|event| self.private_frame(&session, &event, context)));
                 frames.extend(self.stored_frame(event_id.as_str()));
             }
         }
@@ -388,7 +390,8 @@ impl Core {
         self.private_frame(session, &hub_event, context)
     }
 
-    /// Creates an event for one listener. It is not stored, because it only describes the current state.
+    /// Creates a frame with an event for one listener. The event is not stored, because it only describes the current
+    /// state.
     fn private_frame(
         &mut self,
         session: &SessionId,
@@ -415,15 +418,15 @@ impl Core {
     }
 }
 
-/// Creates an event about the extended deadline of a question, if it was extended.
-fn extension_event(question: &aaep::consent::Question, now: UnixMillis) -> Option<HubEvent> {
+/// Creates an event with the new deadline of a question, if the deadline was extended.
+fn new_deadline_event(question: &aaep::consent::Question, now: UnixMillis) -> Option<HubEvent> {
     let original_ms = i64::try_from(question.timeout_seconds).unwrap_or(i64::MAX).saturating_mul(1000);
     let was_extended = question.deadline > question.asked_at.saturating_add(original_ms);
     was_extended
-        .then(|| notifications::deadline_extended_before_question(&question.token, question.deadline, now))
+        .then(|| notifications::deadline_notice_preceding_question(&question.token, question.deadline, now))
 }
 
-/// Creates the message that some events after `last_event_id` are no longer stored, or that this id is unknown.
+/// Creates the message which says that some events after `last_event_id` are no longer stored, or that this id is unknown.
 fn gap_frame(subscription: &SubscriptionId, last_event_id: &str) -> Arc<Frame> {
     let mut writer = JsonWriter::default();
     writer.open_object();

@@ -1,6 +1,5 @@
 //! Texts that the hub writes on behalf of an agent, in English with variants in the other supported languages
-//! (§11.5.1). Each listener hears the text in its own language (C-H1). Nested members, such as a reminder's description, have
-//! no variants.
+//! (§11.5.1). A listener hears the variant in its own language, if there is one (C-H1).
 
 use aaep::event::{AgentState, EventType};
 use aaep::json::TapeWriter;
@@ -8,7 +7,7 @@ use aaep::json::TapeWriter;
 use super::notifications::HubEvent;
 use super::scratch::ScratchBuffers;
 use super::sessions::AGENT_GONE_CODE;
-use crate::compose::{SaysoExtension, write_text};
+use crate::compose::{ENDED_BY_HUB, ENDED_BY_USER, SaysoExtension, write_text};
 
 /// One text in each language.
 pub(super) struct LocalizedMessage {
@@ -28,7 +27,7 @@ pub(super) enum SessionEnd {
     AgentGone {
         /// Whether a tool was still running.
         has_open_tool: bool,
-        /// Whether a person accepted an action that the agent never reported starting.
+        /// Whether a person accepted an action that the agent never reported as started.
         has_unused_consent: bool,
     },
     /// The person stopped the session.
@@ -60,6 +59,7 @@ impl SessionEnd {
                     );
                     write_messages(out, "summary_normal", [Some(&SESSION_ENDED_FOR_AGENT), unknown, unused]);
                 })
+                .with_extension(SaysoExtension::SessionEnded { by: ENDED_BY_HUB })
             }
             Self::Stopped { has_unused_consent } => {
                 localized_event(TapeWriter::default(), &EventType::SessionCancelled, |out| {
@@ -73,6 +73,7 @@ impl SessionEnd {
                         [Some(&SESSION_STOPPED), has_unused_consent.then_some(&CONSENT_UNUSED)],
                     );
                 })
+                .with_extension(SaysoExtension::SessionEnded { by: ENDED_BY_USER })
             }
         }
     }
@@ -239,7 +240,7 @@ pub(super) fn agent_away_event() -> HubEvent {
         write_text(out, "urgency", "normal");
         out.plain_key("progress");
         out.open_object();
-        // A description is omitted: it would have no variants, and listeners would hear it instead of the summary.
+        // There is no description: nested members have no variants, and listeners would hear it instead of the summary.
         out.plain_key("percent");
         out.integer(0);
         out.close_object();

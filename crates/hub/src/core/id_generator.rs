@@ -34,6 +34,7 @@ fn hex(number: u128) -> [u8; 32] {
         bits = (bits << 16 | bits) & 0x0000_ffff_0000_ffff;
         bits = (bits << 8 | bits) & 0x00ff_00ff_00ff_00ff;
         bits = (bits << 4 | bits) & 0x0f0f_0f0f_0f0f_0f0f;
+        // 1 in each byte whose digit is a letter.
         let letters = (bits + ONES * 6) >> 4 & ONES;
         *group = (bits + ONES * u64::from(b'0') + letters * u64::from(b'a' - b'0' - 10)).to_be_bytes();
     }

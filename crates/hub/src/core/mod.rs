@@ -91,7 +91,7 @@ pub struct Core {
     questions: QuestionRegistry<RandomState>,
     critical_limiter: PerMinuteLimiter,
     question_limiter: PerMinuteLimiter,
-    /// The bytes that each token has published.
+    /// Limits the bytes that each token publishes.
     byte_limiter: PerMinuteLimiter,
     pending_waits: PendingWaits,
     agent_connections: AgentConnections,
@@ -101,7 +101,7 @@ pub struct Core {
     /// The log position of the last event.
     last_position: u64,
     staged: StagedTurn,
-    /// Requests that a full turn has left to the next one, in order of arrival.
+    /// Requests that wait for the next turn because the last one was full, in order of arrival.
     queued_requests: Vec<Request>,
     /// Subscriptions without a connection, by the time at which they expire.
     resume_deadlines: BTreeSet<(UnixMillis, SubscriptionId)>,
@@ -124,35 +124,30 @@ pub struct Core {
 /// How long the hub waits after a failed write before it acts on its own again, in milliseconds.
 const WRITE_RETRY_BACKOFF_MS: i64 = 1_000;
 
-/// Maximum number of further rounds in which one turn handles deferred messages. Messages that are still deferred after
-/// that have no effect, as if they had arrived after the answer.
-const MAX_DEFERRED_ROUNDS: usize = 4;
-
 /// What request handlers need to know about the current turn.
 #[derive(Clone, Copy, Debug)]
 struct TurnContext {
     now: UnixMillis,
     /// The agent connection that the request arrived on.
     connection: Option<AgentConnectionId>,
-    /// Whether this is the last round, in which nothing can be deferred.
-    is_last_round: bool,
 }
 
-/// Marks a message about a question that already has a staged change. The message is handled again after that change
-/// is stored.
+/// Marks a request about a question that already has a staged change. The next turn handles the request, after that
+/// change is stored.
 struct Deferred;
 
 /// The effects of a turn, applied once they are stored.
 #[derive(Default)]
 struct StagedTurn {
     writes: Vec<OwnedEntry>,
-    /// Size of the staged events and stored replies.
+    /// Size of the staged events, and of the replies to be stored under an idempotency key.
     bytes: usize,
     /// The value of `bytes` before the current request.
     bytes_before_request: usize,
     /// Actions to perform after the commit, in order.
     post_commit: Vec<PostCommit>,
-    /// Questions that were resolved, for agents that ask about them in the same turn.
+    /// Questions that were resolved in this turn, for agents that wait for the answer or follow the session later in
+    /// the same turn.
     resolved: Vec<(ReplyToken, SessionId, QuestionOutcome)>,
     /// Replies other than those to pending waits.
     replies: Vec<(RequestId, HubReply)>,
@@ -259,29 +254,20 @@ impl Core {
             }
             return outputs;
         }
-        let mut context = TurnContext { now, connection: None, is_last_round: false };
+        let context = TurnContext { now, connection: None };
         let mut deferred = Vec::new();
         while !self.is_turn_full()
             && let Some(request) = requests.next()
         {
             deferred.extend(self.handle_or_defer(request, &context));
         }
-        self.queued_requests = requests.collect();
+        self.queued_requests = deferred.into_iter().chain(requests).collect();
         self.run_timers(&context);
-        let mut outputs = self.commit_turn(&context);
-        for round in 1..=MAX_DEFERRED_ROUNDS {
-            if deferred.is_empty() {
-                break;
-            }
-            context.is_last_round = round == MAX_DEFERRED_ROUNDS;
-            deferred =
-                deferred.into_iter().filter_map(|request| self.handle_or_defer(request, &context)).collect();
-            outputs.extend(self.commit_turn(&context));
-        }
-        outputs
+        self.commit_turn(&context)
     }
 
-    /// Whether requests wait for the next turn because the last one was full. The next turn is then due at once.
+    /// Whether requests wait for the next turn, because the last one was full or because they were deferred. The next turn
+    /// is then due at once.
     pub fn has_queued_requests(&self) -> bool {
         !self.queued_requests.is_empty()
     }
@@ -387,7 +373,7 @@ impl Core {
                 return Ok(self.wait(id, principal, session, token, *until, context));
             }
             HubCommand::Withdraw { session, token } => {
-                return Ok(self.withdraw(id, principal, session, token, context));
+                return self.withdraw(id, principal, session, token, context);
             }
             HubCommand::CancelWait { request } => {
                 self.cancel_wait(*request);
@@ -400,7 +386,7 @@ impl Core {
                 return self.handle_on_connection(id, principal, *connection, command, context);
             }
             HubCommand::OnConnection { .. } => MalformedRequest::NestedConnection.into(),
-            HubCommand::Follow { session } => self.follow_session(principal, session),
+            HubCommand::Follow { session } => self.follow_reply(principal, session),
             HubCommand::DisconnectAgent { connection } => {
                 self.disconnect_agent(*connection, context);
                 return Ok(None);

@@ -54,7 +54,7 @@ impl HubEvent {
     }
 }
 
-/// Creates a reminder that little time is left (§6.4.3).
+/// Creates a reminder of the time that is left to answer (§6.4.3).
 pub(super) fn reminder_event(reminder: &Reminder) -> HubEvent {
     let text = format!("You have {} left to answer.", format_duration(reminder.remaining_ms));
     progress_event([&text; 3]).with_extension(SaysoExtension::ReminderOf(reminder.token.clone()))
@@ -67,7 +67,7 @@ pub(super) fn deadline_extended_event(extended: &DeadlineExtended, now: UnixMill
 }
 
 /// Like [`deadline_extended_event`], but for a listener that receives the question after this event.
-pub(super) fn deadline_extended_before_question(
+pub(super) fn deadline_notice_preceding_question(
     token: &ReplyToken,
     deadline: UnixMillis,
     now: UnixMillis,
@@ -141,7 +141,7 @@ pub(super) fn resolution_event(resolution: &Resolution, to: &AgentState) -> HubE
     // The answer to a clarification is not a decision; listeners learn only that it was answered (decision 15).
     let decision =
         matches!(resolution.answer, QuestionAnswer::Decision(_)).then(|| answer_code(&resolution.answer));
-    // The next event tells listeners that the person stopped the session.
+    // A stop is reported as a withdrawal, because the next event says that the person stopped the session.
     let by = if resolution.resolved_by == ResolvedBy::Stopped {
         ResolvedBy::Cancelled
     } else {
@@ -169,8 +169,8 @@ fn progress_event([terse, normal, detailed]: [&str; 3]) -> HubEvent {
     })
 }
 
-/// Formats a duration for people. It adds 5 seconds before it truncates to minutes or hours, so the text overstates
-/// the time by at most a twentieth.
+/// Formats a duration for people. From two minutes on, it adds 5 seconds and truncates to whole minutes or hours, so
+/// the text overstates the time by at most 5 seconds.
 fn format_duration(millis: i64) -> String {
     let seconds = millis.max(0).saturating_add(999) / 1000;
     let plural =

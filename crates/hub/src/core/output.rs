@@ -22,6 +22,21 @@ pub(super) struct OutputChunk<'p> {
     pub(super) agent_reports_state: bool,
 }
 
+impl OutputChunk<'_> {
+    /// Returns a digest that differs for different requests. The length of each part precedes it.
+    fn digest(&self, session: &SessionId) -> Digest {
+        let Self { id, text, language, content_type, complete, agent_reports_state } = self;
+        let flags =
+            format!("{complete} {agent_reports_state} {} {}", language.is_some(), content_type.is_some());
+        let [id, language, content_type] = [id, language, content_type].map(|part| part.unwrap_or_default());
+        let parts = [session.as_str(), &flags, id, text, language, content_type];
+        let lengths = parts.map(|part| format!("{}:", part.len()));
+        let with_lengths =
+            lengths.iter().zip(parts).flat_map(|(length, part)| [length.as_bytes(), part.as_bytes()]);
+        Digest::of_parts(with_lengths)
+    }
+}
+
 /// Maximum number of code points in one output event.
 const MAX_CHUNK_CHARS: usize = 8192;
 
@@ -35,13 +50,7 @@ impl Core {
         key: Option<&str>,
         context: &TurnContext,
     ) -> HubReply {
-        let complete_digit = if chunk.complete { "1" } else { "0" };
-        let parts = [session.as_str(), chunk.id.unwrap_or(""), complete_digit, chunk.text];
-        // Language and media type were added later. Without them, the digest is the same as in older versions, so that
-        // older idempotency keys remain valid.
-        let parts = parts.into_iter().chain(chunk.language.into_iter().flat_map(|tag| ["\0", tag]));
-        let parts = parts.chain(chunk.content_type.into_iter().flat_map(|media_type| ["\0\0", media_type]));
-        let keyed_request = key.map(|key| (key, Digest::of_parts(parts.map(str::as_bytes))));
+        let keyed_request = key.map(|key| (key, chunk.digest(session)));
         if let Some(reply) = self.begin_request(principal, keyed_request.as_ref(), context) {
             return reply;
         }
@@ -51,12 +60,12 @@ impl Core {
         let mut position = open_output.map_or(0, |(_, next)| next);
         // While a question is open, leaving `awaiting_input` would mean that the question was answered (decision 15).
         let awaits_input = *live.state() == AgentState::AwaitingInput;
-        let is_writing = awaits_input || *live.state() == AgentState::WritingOutput;
+        let needs_state_change = !awaits_input && *live.state() != AgentState::WritingOutput;
         if chunk.text.is_empty() && !chunk.complete {
             return MalformedRequest::NoText.into();
         }
         let mut events = Vec::new();
-        if !is_writing {
+        if needs_state_change {
             events.push(hub_messages::state_changed_event(
                 &mut self.scratch,
                 None,

@@ -1,4 +1,4 @@
-//! Requests of agents that wait for an answer. They are indexed by request, question and time, and counted by
+//! Agents' requests that are waiting for an answer. They are indexed by request, question and time, and counted by
 //! principal, so that the cost of a turn does not depend on the number of waits.
 
 use std::collections::{BTreeSet, HashMap};
@@ -14,7 +14,7 @@ pub(super) struct PendingWaits {
     open: HashMap<RequestId, PendingWait>,
     by_time: BTreeSet<(UnixMillis, RequestId)>,
     by_token: HashMap<ReplyToken, BTreeSet<RequestId>>,
-    by_principal: HashMap<Arc<str>, usize>,
+    count_by_principal: HashMap<Arc<str>, usize>,
     /// Replies to send once the turn is stored.
     ready: Vec<(RequestId, HubReply)>,
 }
@@ -36,7 +36,7 @@ impl PendingWaits {
         self.remove(request);
         self.by_time.insert((until, request));
         self.by_token.entry(token.clone()).or_default().insert(request);
-        *self.by_principal.entry(principal.clone()).or_default() += 1;
+        *self.count_by_principal.entry(principal.clone()).or_default() += 1;
         self.open.insert(request, PendingWait { until, token, principal });
     }
 
@@ -52,7 +52,7 @@ impl PendingWaits {
 
     /// Returns the number of pending waits of a principal.
     pub(super) fn count_for_principal(&self, principal: &str) -> usize {
-        self.by_principal.get(principal).copied().unwrap_or(0)
+        self.count_by_principal.get(principal).copied().unwrap_or(0)
     }
 
     /// Removes a wait.
@@ -65,10 +65,10 @@ impl PendingWaits {
                 self.by_token.remove(&token);
             }
         }
-        if let Some(count) = self.by_principal.get_mut(&principal) {
+        if let Some(count) = self.count_by_principal.get_mut(&principal) {
             *count -= 1;
             if *count == 0 {
-                self.by_principal.remove(&principal);
+                self.count_by_principal.remove(&principal);
             }
         }
     }
@@ -94,7 +94,7 @@ impl PendingWaits {
         self.by_time.first().map(|(until, _)| *until)
     }
 
-    /// Takes the replies of this turn.
+    /// Takes the replies that are ready to be sent.
     pub(super) fn take_ready(&mut self) -> Vec<(RequestId, HubReply)> {
         std::mem::take(&mut self.ready)
     }

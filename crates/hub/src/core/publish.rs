@@ -63,7 +63,7 @@ impl Core {
         events: EventBatch<'_>,
         context: &TurnContext,
     ) -> Result<Vec<Arc<str>>, HubReply> {
-        let (count, is_from_agent) = match &events {
+        let (count, is_agent_request) = match &events {
             EventBatch::FromAgent(bodies) => (bodies.len(), true),
             EventBatch::ForAgent(events) => (events.len(), true),
             EventBatch::FromHub(events) => (events.len(), false),
@@ -85,7 +85,7 @@ impl Core {
             }),
         };
         let staged = staged.and_then(|()| {
-            if is_from_agent { self.check_critical_limit(session, &savepoint, context) } else { Ok(()) }
+            if is_agent_request { self.check_critical_limit(session, &savepoint, context) } else { Ok(()) }
         });
         if staged.is_err() {
             self.roll_back(session, savepoint);
@@ -93,7 +93,8 @@ impl Core {
         let mut has_ended = false;
         if let Some(live) = self.sessions.get_mut(session) {
             live.lease_until = live.lease_until.max(context.now.saturating_add(self.limits.lease_ms));
-            if is_from_agent && staged.is_ok() {
+            // An agent whose request is refused is there, too.
+            if is_agent_request {
                 live.last_seen = Some(context.now);
             }
             has_ended = !live.machine.is_open();
@@ -334,6 +335,7 @@ impl Core {
         live.last_timestamp =
             step.timestamp.map_or(live.last_timestamp, |at| live.last_timestamp.max(at.unix_millis()));
         let (id, agent, person) = (live.id.clone(), live.agent.clone(), live.person.clone());
+        // A call that needs no consent also uses up the answer that covers it, so that the answer permits one call only.
         if let SessionEventBody::ToolInvoked { tool, call_id: call, irreversible, high_risk, .. } = &step.body
             && (needs_consent || self.has_unused_consent(&id))
         {
@@ -346,17 +348,13 @@ impl Core {
                 irreversible: *irreversible,
                 high_risk: *high_risk,
             };
-            if needs_consent {
-                let change = self.questions.spend(&call, context.now).map_err(|error| {
-                    HubReply::RuleViolations(vec![violation(
-                        error.rule(*irreversible),
-                        "/tool",
-                        error.to_string(),
-                    )])
-                })?;
-                self.stage_question_change(change, context);
-            } else {
-                self.record_consent_use(&call, context.now);
+            match self.questions.spend(&call, context.now) {
+                Ok(change) => self.stage_question_change(change, context),
+                Err(error) if needs_consent => {
+                    let rule = error.rule(*irreversible);
+                    return Err(HubReply::RuleViolations(vec![violation(rule, "/tool", error.to_string())]));
+                }
+                Err(_) => {}
             }
         }
         self.last_position += 1;
@@ -376,7 +374,7 @@ impl Core {
         Ok(id)
     }
 
-    /// Ends a session after its last event: rejects its open questions and removes it.
+    /// Ends a session after its last event: refuses its open questions and removes it.
     fn end_session(&mut self, session: &SessionId, context: &TurnContext) {
         let Some(live) = self.sessions.get(session) else { return };
         let change = self.questions.end_session(&live.id.clone(), context.now);
@@ -431,7 +429,7 @@ struct ComposedEvent<'n> {
 pub(super) struct Savepoint {
     /// Number of staged writes.
     writes: usize,
-    /// Size of the staged events and stored replies.
+    /// Size of the staged events, and of the replies to be stored under an idempotency key.
     bytes: usize,
     /// Number of staged actions.
     post_commit: usize,

@@ -1,11 +1,12 @@
 //! Asking questions, deciding them and waiting for answers.
 
+use aaep::check::has_visible_character;
 use aaep::consent::{
-    AskError, BoundAction, ConsentOutcome, QuestionStatus, Resolution, ResolvedBy, StagedChange,
+    AskError, BoundAction, ConsentOutcome, IgnoreReason, QuestionStatus, Resolution, ResolvedBy, StagedChange,
 };
 use aaep::event::{AgentState, Event, EventType};
-use aaep::json::{JsonKind, Tape};
-use aaep::rule::Finding;
+use aaep::json::{JsonKind, JsonValue, Tape};
+use aaep::rule::{Finding, Rule};
 use aaep::{ReplyToken, SessionId, SubscriptionId};
 use seal::{Digest, UnixMillis};
 
@@ -13,7 +14,7 @@ use super::hub_messages::{self, SessionEnd};
 use super::notifications;
 use super::publish::{EventDraft, EventOrigin, refuse_duplicate_members};
 use super::quotas::RateLimit;
-use super::{Core, OwnedEntry, PostCommit, TurnContext};
+use super::{Core, Deferred, OwnedEntry, PostCommit, TurnContext};
 use crate::Principal;
 use crate::bound_arguments;
 use crate::command::{
@@ -80,12 +81,13 @@ impl Core {
         let token =
             ReplyToken::generate(&mut |bytes: &mut [u8]| bytes.copy_from_slice(&random[..bytes.len()]));
         refuse_duplicate_members(&root)?;
+        refuse_blank_texts(&root, is_clarification)?;
         let tool = root.member("tool").and_then(|tool| tool.text());
         let binding = match (&tool, root.member("arguments")) {
             (Some(tool), Some(arguments)) => {
                 let action =
                     BoundAction::new(tool, arguments.source()).map_err(MalformedRequest::InvalidAction)?;
-                let arguments = bound_arguments::for_listeners(&arguments, &self.limits.arguments)?;
+                let arguments = bound_arguments::copy_for_listeners(&arguments, &self.limits.arguments)?;
                 Some(SaysoExtension::Call { tool, digest: Some(action.digest()), arguments: Some(arguments) })
             }
             (Some(tool), None) => Some(SaysoExtension::Call { tool, digest: None, arguments: None }),
@@ -254,7 +256,7 @@ impl Core {
         }
     }
 
-    /// Whether a session has an open question after this turn.
+    /// Whether a session will still have an open question after this turn.
     fn has_open_question(&self, session: &aaep::SessionId) -> bool {
         let is_resolved =
             |token: &ReplyToken| self.staged.resolved.iter().any(|(resolved, ..)| resolved == token);
@@ -316,8 +318,8 @@ impl Core {
             }
             _ => {}
         }
-        let is_owner = if is_owner { Ok(true) } else { self.owns_ended_session(principal, session) };
-        let decision = is_owner
+        let ownership = if is_owner { Ok(true) } else { self.owns_ended_session(principal, session) };
+        let decision = ownership
             .and_then(|is_owner| if is_owner { self.journal.decision(token.as_str()) } else { Ok(None) });
         Some(match decision {
             Ok(Some(decision)) if decision.session == session.as_str() => {
@@ -336,15 +338,20 @@ impl Core {
         session: &SessionId,
         token: &ReplyToken,
         context: &TurnContext,
-    ) -> Option<HubReply> {
+    ) -> Result<Option<HubReply>, Deferred> {
         if self.owned_session(principal, session).is_some()
             && self.questions.question(token).is_some_and(|question| question.session_id == *session)
-            // If the question is already resolved, or was resolved in this turn, that outcome counts.
-            && let Ok(change) = self.questions.cancel_question(token, context.now)
         {
-            self.stage_question_change(change, context);
+            let is_resolved = self.staged.resolved.iter().any(|(resolved, ..)| resolved == token);
+            match self.questions.cancel_question(token, context.now) {
+                Ok(change) => self.stage_question_change(change, context),
+                // Another change to the question, such as an extension, is committed first.
+                Err(IgnoreReason::Pending) if !is_resolved => return Err(Deferred),
+                // The question is already resolved, or was resolved in this turn. That outcome counts.
+                Err(_) => {}
+            }
         }
-        self.wait(request, principal, session, token, context.now, context)
+        Ok(self.wait(request, principal, session, token, context.now, context))
     }
 
     /// Whether an ended session belonged to this principal. Having the same agent name is not enough.
@@ -357,7 +364,7 @@ impl Core {
             return Ok(false);
         }
         let stored = self.journal.session(session.as_str())?;
-        Ok(stored.is_some_and(|stored| stored.session.principal == *principal.name))
+        Ok(stored.is_some_and(|stored| principal.is_owner(&stored.session.principal)))
     }
 
     pub(super) fn expire_waits(&mut self, context: &TurnContext) {
@@ -385,6 +392,45 @@ fn question_refusal(error: &AskError) -> HubReply {
 pub(super) fn violation(rule: aaep::rule::Rule, pointer: &str, actual: String) -> Finding {
     Finding { rule, severity: aaep::rule::Severity::Error, pointer: pointer.to_owned(), actual }
 }
+
+/// Refuses a question with a text that nobody can see or hear. The rules only require that it has a character.
+fn refuse_blank_texts(question: &JsonValue<'_>, is_clarification: bool) -> Result<(), HubReply> {
+    let form = if is_clarification { Rule::CLARIFICATION_FORM } else { Rule::CONFIRMATION_FORM };
+    for (name, value) in question.members() {
+        let name = name.text().unwrap_or_default();
+        let blank = if SPOKEN_TEXTS.iter().any(|text| is_text_or_variant(&name, text)) {
+            is_blank(&value).then(|| (form, format!("/{name}")))
+        } else if is_text_or_variant(&name, "choices") && value.kind() == JsonKind::Array {
+            let has_blank_label = |choice: &JsonValue<'_>| {
+                choice.kind() == JsonKind::Object
+                    && choice.member("label").is_some_and(|label| is_blank(&label))
+            };
+            let index = value.items().position(|choice| has_blank_label(&choice));
+            index.map(|index| (Rule::CHOICES, format!("/{name}/{index}/label")))
+        } else {
+            None
+        };
+        if let Some((rule, pointer)) = blank {
+            let found = "the text has no visible character".to_owned();
+            return Err(HubReply::RuleViolations(vec![violation(rule, &pointer, found)]));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a member is this text or its variant in another language: `action`, `action_es`.
+fn is_text_or_variant(name: &str, text: &str) -> bool {
+    name.strip_prefix(text).is_some_and(|suffix| suffix.is_empty() || suffix.starts_with('_'))
+}
+
+/// Whether a text has characters, but none that people can see. The rules refuse an empty text, and an empty variant is not used.
+fn is_blank(value: &JsonValue<'_>) -> bool {
+    value.text().is_some_and(|text| !text.is_empty() && !has_visible_character(&text))
+}
+
+/// The members of a question that people hear.
+const SPOKEN_TEXTS: [&str; 6] =
+    ["action", "consequence", "question", "summary_terse", "summary_normal", "summary_detailed"];
 
 /// Returns the status of a decided question, according to the ledger.
 pub(super) fn status_of(decision: &journal::stored::StoredDecision) -> QuestionStatus {

@@ -1,7 +1,8 @@
 //! Limits for what one token, one request and one turn may use.
 //!
-//! An agent chooses its producer, its `requested_by` and its idempotency keys. So these limits count what the hub itself
-//! observes: the token that sent a request, the listeners that receive a question, and the bytes that a turn writes.
+//! An agent could evade limits that depend on values it chooses itself: its producer, its `requested_by` and its
+//! idempotency keys. So these limits count what the hub observes: the token that sent a request, the listeners that
+//! receive a question, and the bytes that a turn writes.
 
 use std::collections::BTreeSet;
 
@@ -15,8 +16,8 @@ use crate::Principal;
 use crate::command::{HubReply, LimitReached, MalformedRequest};
 
 impl Core {
-    /// Starts the accounting of an agent's request. Returns a reply if the request must not be executed: its key was used
-    /// before, its key is too long, or its token has published too much in this minute.
+    /// Starts to count the bytes of an agent's request. Returns a reply if the request must not be executed: its
+    /// idempotency key is too long or was used before, or its token has published too much in this minute.
     pub(super) fn begin_request(
         &mut self,
         principal: &Principal,
@@ -51,7 +52,7 @@ impl Core {
         {
             self.staged.bytes += key.len() + response.len();
             self.staged.writes.push(OwnedEntry::ResponseStored {
-                principal: (&*principal.name).into(),
+                principal: principal.owner().into(),
                 key: (*key).into(),
                 request: request.as_bytes().to_vec(),
                 response,
@@ -64,8 +65,8 @@ impl Core {
         }
     }
 
-    /// Refuses a request whose events are too large. The envelope of an event can be much larger than what the agent
-    /// sent, so the size of the request does not limit them.
+    /// Refuses a request whose events are too large. An event with its envelope can be much larger than what the agent
+    /// sent, so a limit on the size of the request itself is not enough.
     pub(super) fn check_request_bytes(&self) -> Result<(), MalformedRequest> {
         let max = self.limits.bytes_per_request;
         if self.staged.bytes.saturating_sub(self.staged.bytes_before_request) > max {
@@ -79,7 +80,7 @@ impl Core {
         self.staged.bytes >= self.limits.bytes_per_turn
     }
 
-    /// Checks an object that is copied into every event of a session.
+    /// Checks the size of an object that is copied into every event of a session. `name` is its name in the request.
     pub(super) fn check_shared_object(
         &self,
         name: &'static str,
@@ -91,7 +92,7 @@ impl Core {
             JsonKind::Text => value.text().is_none_or(|text| text.chars().count() > max),
             _ => value.source().chars().count() > max,
         };
-        if object.members().any(|(name, value)| is_too_long(&name) || is_too_long(&value)) {
+        if object.members().any(|(key, value)| is_too_long(&key) || is_too_long(&value)) {
             return Err(MalformedRequest::SharedMemberTooLong { object: name, max });
         }
         let max = self.limits.shared_object_bytes;
@@ -106,24 +107,24 @@ impl Core {
         // If there are fewer than `max` sessions in total, they need not be counted.
         principal.has_token()
             && self.sessions.len() >= max
-            && self.sessions.values().filter(|live| *live.owner == *principal.name).count() >= max
+            && self.sessions.values().filter(|live| principal.is_owner(&live.owner)).count() >= max
     }
 
     /// Returns the rate limits that apply to a question of a session: for each person that it reaches, one for this agent
-    /// and one for all agents. Persons are told apart by their tokens, whatever the session's `requested_by` says.
+    /// and one for all agents together. Each principal counts as one person, whatever the session's `requested_by` says.
     pub(super) fn question_limits(&self, session: &SessionId, is_clarification: bool) -> Vec<RateLimit> {
         let Some(live) = self.sessions.get(session) else { return Vec::new() };
-        let (max, total) = (self.limits.questions_per_minute, self.limits.total_questions_per_minute);
-        let listeners = self.principals_in_scope(live, |terms| {
+        let (max, max_total) = (self.limits.questions_per_minute, self.limits.total_questions_per_minute);
+        let principals = self.principals_in_scope(live, |terms| {
             if is_clarification { terms.answers_clarifications } else { terms.answers_confirmations }
         });
-        let total_limits = listeners.iter().map(|listener| RateLimit {
-            key: format!("\u{1f}{listener}"),
-            max: total,
-            refusal: LimitReached::TotalQuestionsPerMinute { max: total },
+        let total_limits = principals.iter().map(|principal| RateLimit {
+            key: format!("\u{1f}{principal}"),
+            max: max_total,
+            refusal: LimitReached::TotalQuestionsPerMinute { max: max_total },
         });
         let mut limits: Vec<_> = total_limits.collect();
-        limits.extend(rate_limits(live, &listeners, max, &LimitReached::QuestionsPerMinute { max }));
+        limits.extend(agent_limits(live, &principals, max, &LimitReached::QuestionsPerMinute { max }));
         limits
     }
 
@@ -131,11 +132,11 @@ impl Core {
     pub(super) fn critical_limits(&self, session: &SessionId) -> Vec<RateLimit> {
         let Some(live) = self.sessions.get(session) else { return Vec::new() };
         let max = self.limits.criticals_per_minute;
-        let listeners = self.principals_in_scope(live, |_| true);
-        rate_limits(live, &listeners, max, &LimitReached::CriticalsPerMinute { max }).collect()
+        let principals = self.principals_in_scope(live, |_| true);
+        agent_limits(live, &principals, max, &LimitReached::CriticalsPerMinute { max }).collect()
     }
 
-    /// Returns the principals whose subscriptions receive the events of a session.
+    /// Returns the principals of the subscriptions whose scope covers a session and whose terms satisfy `is_affected`.
     fn principals_in_scope(
         &self,
         live: &LiveSession,
@@ -158,16 +159,17 @@ pub(super) struct RateLimit {
     pub(super) refusal: LimitReached,
 }
 
-/// Returns the limits between a session's agent and each listener. If nobody listens, there is one limit for the agent.
-fn rate_limits<'r>(
+/// Returns the limits of a session's agent, one for each principal that listens. If nobody listens, there is a single
+/// limit.
+fn agent_limits<'r>(
     live: &'r LiveSession,
-    listeners: &'r BTreeSet<&str>,
+    principals: &'r BTreeSet<&str>,
     max: usize,
     refusal: &'r LimitReached,
 ) -> impl Iterator<Item = RateLimit> + 'r {
-    let nobody = listeners.is_empty().then_some("");
-    listeners.iter().copied().chain(nobody).map(move |listener| RateLimit {
-        key: format!("{}\u{1f}{}\u{1f}{listener}", live.owner, live.agent),
+    let nobody = principals.is_empty().then_some("");
+    principals.iter().copied().chain(nobody).map(move |principal| RateLimit {
+        key: format!("{}\u{1f}{}\u{1f}{principal}", live.owner, live.agent),
         max,
         refusal: refusal.clone(),
     })

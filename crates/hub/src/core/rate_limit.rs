@@ -1,5 +1,5 @@
-//! A rate limiter with one-minute windows. Critical events and questions overtake other events, so an agent with too
-//! many of them would drown out the others (threat T4 of §10.2.2).
+//! A rate limiter with one-minute windows, for critical events, questions and bytes. Critical events and questions
+//! overtake other events, so an agent with too many of them would drown out the other agents (threat T4 of §10.2.2).
 
 use std::collections::HashMap;
 

@@ -23,18 +23,17 @@ use super::subscription::{LiveSubscription, PreviousTerms};
 use super::{Core, PostCommit, TurnContext};
 use crate::command::TurnOutput;
 use crate::owned_entry::OwnedEntry;
+use crate::reply::VOID_CALL;
 use crate::telemetry::LogEvent;
 use crate::{Principal, Role, Scope};
 
 /// Number of events to read at a time.
 const PAGE_EVENTS: usize = 512;
 
-/// The call on which the ledger records a voided consent as spent.
-const VOID_CALL: &str = "void";
-
 impl Core {
-    /// Rebuilds all state from the journal. Connections are lost; listeners may reconnect within the resume window.
-    /// Returns [`LiveState::must_void_consents`](journal::stored::LiveState::must_void_consents).
+    /// Rebuilds sessions, questions and subscriptions from the journal. All listeners count as disconnected; they may
+    /// reconnect within the resume window. Returns
+    /// [`LiveState::must_void_consents`](journal::stored::LiveState::must_void_consents).
     pub(super) fn restore(&mut self, now: UnixMillis) -> Result<bool, JournalError> {
         let stored_state = self.journal.restore()?;
         self.last_position = stored_state.last_position.get();
@@ -95,10 +94,11 @@ impl Core {
         Ok(stored_state.must_void_consents)
     }
 
-    /// Voids all consents, because the journal was restored or has lost entries: an accepted question that was not spent
-    /// may have been spent before, and an open one may have been answered. Open questions are refused.
+    /// Voids all consents and refuses all open questions, because the journal was restored from a backup or has lost
+    /// entries. An accepted question that looks unspent may have been spent, and a question that looks open may have
+    /// been answered.
     pub(super) fn void_consents(&mut self, now: UnixMillis) -> Result<(), JournalError> {
-        let context = TurnContext { now, connection: None, is_last_round: true };
+        let context = TurnContext { now, connection: None };
         let is_accepted = |question: &&Question| matches!(question.status, QuestionStatus::Accepted { .. });
         let accepted: Vec<_> =
             self.questions.questions().filter(is_accepted).map(|question| question.token.clone()).collect();
@@ -161,8 +161,8 @@ pub(super) fn unreadable(location: DamageLocation, id: &str) -> JournalError {
     JournalError::Corrupt(location, Some(Box::new(UnreadableRecord(id.to_owned()))))
 }
 
-/// Parses a stored question and sets its current deadline. A record that belongs to another row is refused, because
-/// the question of this row would be missing.
+/// Parses a stored question and sets its current deadline. A record that belongs to another row is an error, because
+/// the question of this row is then missing.
 fn parse_question(
     token: &str,
     session: &str,
@@ -192,7 +192,7 @@ fn parse_subscription(stored: &journal::stored::OpenSubscription) -> Option<Live
         role: if may_answer { Role::Listener } else { Role::Observer },
         agent_id: None,
         scope: Arc::new(scope),
-        is_unauthenticated: false,
+        is_local: false,
         token_digest: None,
         expires_at: None,
         sign_in: None,

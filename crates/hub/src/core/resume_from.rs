@@ -12,8 +12,8 @@ const EXTENSION_NAME: &str = "sayso";
 /// The extension's content: what the client requests, or what the hub grants.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ResumeFrom {
-    /// Whether the hub sends resume positions, on transports whose events do not carry their log position. The JSON
-    /// member is `places`.
+    /// Whether the hub sends resume positions, on transports that do not send an id with each event. The JSON member is
+    /// `places`.
     pub(super) sends_resume_positions: bool,
     /// The event to resume after.
     pub(super) after: Option<Box<str>>,

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use aaep::SessionId;
 use aaep::event::{AgentState, EventType};
 use aaep::json::{JsonKind, JsonValue, JsonWriter, OwnedDoc, Tape, TapeWriter};
 use aaep::session::SessionMachine;
-use aaep::{ReplyToken, SessionId};
 use journal::DamageLocation;
 use seal::{Digest, UnixMillis};
 
@@ -39,12 +39,11 @@ pub(super) struct LiveSession {
     pub(super) last_timestamp: UnixMillis,
     /// When the agent counts as gone, unless a connection follows the session. Normally this time only moves forward.
     pub(super) lease_until: UnixMillis,
-    /// When the agent last sent a request; `None` if that is unknown, or if the agent has disconnected since.
+    /// When the agent last sent a request, or the time until which it waits for an answer. `None` if that is unknown, or
+    /// if the agent has disconnected since.
     pub(super) last_seen: Option<UnixMillis>,
     /// When its lease is checked next.
     pub(super) lease_check_at: UnixMillis,
-    /// Consents that covered a call which did not need consent.
-    pub(super) used_consents: Vec<ReplyToken>,
 }
 
 /// An idempotency key, and the digest of its request.
@@ -95,7 +94,7 @@ impl Core {
         let live = LiveSession {
             machine: SessionMachine::new(id.as_str()).with_max_open(self.limits.open_per_session),
             id: id.clone(),
-            owner: principal.name.clone(),
+            owner: principal.owner().into(),
             agent,
             person,
             producer,
@@ -104,7 +103,6 @@ impl Core {
             lease_until: context.now.saturating_add(self.limits.lease_ms),
             last_seen: Some(context.now),
             lease_check_at: context.now.saturating_add(self.limits.lease_ms),
-            used_consents: Vec::new(),
         };
         self.staged.writes.push(OwnedEntry::SessionOpened {
             id: id.clone(),
@@ -150,7 +148,7 @@ impl Core {
     ) -> Option<&mut LiveSession> {
         self.sessions
             .get_mut(session)
-            .filter(|live| principal.can_publish() && *live.owner == *principal.name)
+            .filter(|live| principal.can_publish() && principal.is_owner(&live.owner))
     }
 
     /// Ends sessions whose agents are gone (decision 16).
@@ -168,8 +166,8 @@ impl Core {
             }
             let Some(live) = self.sessions.get_mut(&id) else { continue };
             if live.lease_until <= context.now {
-                // Either a connection keeps the session alive, or the session could not be ended. The hub checks it
-                // again after another lease.
+                // Either a connection keeps the session alive, or the session could not be ended. The hub checks again
+                // after another lease period.
                 live.lease_until = context.now.saturating_add(self.limits.lease_ms.max(1));
             }
             live.lease_check_at = live.lease_until;
@@ -221,12 +219,12 @@ impl Core {
         for write in &self.staged.writes {
             if let OwnedEntry::ResponseStored { principal: owner, key: used_key, request, response, .. } =
                 write
-                && (**owner == *principal.name && **used_key == **key)
+                && (principal.is_owner(owner) && **used_key == **key)
             {
                 return Some(stored_reply(request, response.as_bytes()));
             }
         }
-        match self.journal.stored_response(&principal.name, key) {
+        match self.journal.stored_response(&principal.owner(), key) {
             Ok(stored) => stored.map(|stored| stored_reply(&stored.request, &stored.response)),
             Err(error) => Some(error.into()),
         }
@@ -282,7 +280,6 @@ impl LiveSession {
             lease_until,
             last_seen: None,
             lease_check_at: lease_until,
-            used_consents: Vec::new(),
         })
     }
 }
@@ -293,9 +290,9 @@ pub(super) fn requested_by(root: &JsonValue<'_>) -> Option<Arc<str>> {
     Some(Arc::from(person.strip_prefix("user:").unwrap_or(&person)))
 }
 
-/// Returns the session's agent, and the `producer` for its events. The agent is the one that the request names, the one
-/// that the principal's token is for, or `local`. The agent's name is the one that the token has, if it has one. Returns
-/// `None` if the request names an agent other than the one that the token is for.
+/// Returns the session's agent, and the `producer` for its events. The agent is the one that the principal's token is
+/// for, or else the one that the request names, or else `local`. If the token contains a name for the agent, `producer`
+/// gets that name. Returns `None` if the request's producer is malformed or names another agent than the token.
 fn read_producer(root: &JsonValue<'_>, principal: &Principal) -> Option<(Arc<str>, OwnedDoc)> {
     let given = root.member("producer");
     if given.is_some_and(|given| given.kind() != JsonKind::Object) {

@@ -1,4 +1,4 @@
-//! Disconnects subscribers for whom rate limiting holds back more events than the shaper may hold (C-C18).
+//! Disconnects listeners whose delivery group holds back more events than its limit allows (C-C18).
 
 use super::{Core, TurnContext};
 

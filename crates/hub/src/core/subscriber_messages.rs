@@ -96,7 +96,7 @@ impl Core {
             Ok(_) => return Ok(HubReply::Done),
         };
         // If a listener asks for more time and answers in the same turn, the answer must not be lost.
-        if matches!(staged, Err(IgnoreReason::Pending)) && !context.is_last_round {
+        if matches!(staged, Err(IgnoreReason::Pending)) {
             return Err(Deferred);
         }
         let result_code = match &staged {

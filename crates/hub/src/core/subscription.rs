@@ -36,7 +36,7 @@ pub(super) struct LiveSubscription {
     pub(super) listener: Option<(ListenerId, Option<DeliveryGroupId>)>,
     /// The event after which delivery starts; `None` if delivery starts when a listener attaches.
     pub(super) resume_after: Option<Box<str>>,
-    /// Until when a listener may reconnect.
+    /// Until when a listener may attach; `None` while one is connected.
     pub(super) resume_deadline: Option<UnixMillis>,
     /// The previous terms, oldest first. A listener that reconnects gets the missed events with the terms that
     /// applied at the time.
@@ -114,7 +114,7 @@ impl Core {
         let max = self.limits.subscriptions_per_principal;
         let is_own = |live: &&LiveSubscription| *live.principal == *principal.name;
         // If there are fewer than `max` subscriptions in total, they need not be counted.
-        !principal.is_unauthenticated
+        !principal.is_local
             && self.subscriptions.len() >= max
             && self.subscriptions.values().filter(is_own).count() >= max
     }
@@ -126,10 +126,11 @@ impl Core {
         offer
     }
 
-    /// Detaches a listener. It may reconnect to the subscription within the resume window.
+    /// Detaches a listener. It may reconnect to the subscription within the resume window. If it was too slow, the
+    /// subscription is closed instead.
     pub(super) fn detach(&mut self, listener: ListenerId, is_too_slow: bool, context: &TurnContext) {
         let Some(subscription) = self.listeners.remove(&listener) else { return };
-        let window = if is_too_slow { 0 } else { self.limits.resume_window_ms };
+
         let Some(live) = self.subscriptions.get_mut(&subscription) else { return };
         if let Some((_, Some(group))) = live.listener.take() {
             self.delivery_groups.leave(group);
@@ -139,15 +140,16 @@ impl Core {
             self.close_listener(&subscription, listener, CloseReason::SlowConsumer);
             self.close_subscription(&subscription, context);
         } else {
-            let until = context.now.saturating_add(window);
+            let window_ms = self.limits.resume_window_ms;
+            let until = context.now.saturating_add(window_ms);
             live.resume_deadline = Some(until);
             self.resume_deadlines.insert((until, subscription.clone()));
-            let change = self.questions.subscription_lost(&id, context.now, window);
+            let change = self.questions.subscription_lost(&id, context.now, window_ms);
             self.stage_question_change(change, context);
         }
     }
 
-    /// Closes a connection with a reason.
+    /// Stages a `subscription.close` with the reason, and the end of the connection.
     pub(super) fn close_listener(
         &mut self,
         subscription: &SubscriptionId,
@@ -257,8 +259,8 @@ impl LiveSubscription {
             && self.scope == principal.scope
     }
 
-    /// Whether the principal has the token that the subscription was opened with. After a restart that token is unknown,
-    /// and the principal's name decides.
+    /// Whether the principal has the token that the subscription is used with. After a restart that token is unknown, and
+    /// any token is accepted; the caller also compares the principal's name.
     pub(super) fn accepts_token_of(&self, principal: &Principal) -> bool {
         self.token_digest.is_none() || self.token_digest == principal.token_digest
     }

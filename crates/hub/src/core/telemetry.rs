@@ -128,6 +128,7 @@ impl Core {
         if !self.last_write_failed || self.needs_rebuild || context.now < self.retry_at {
             return;
         }
+        // This entry is only a record; it does not change the state that a restart restores.
         let result = "write probe".to_owned();
         let probe = OwnedEntry::ReplyAttempted { at: context.now, principal: "".into(), result };
         if self.journal.commit(&[probe.as_entry()]).is_ok() {

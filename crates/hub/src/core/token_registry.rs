@@ -34,8 +34,7 @@ impl TokenRegistry {
     /// same permissions. If the token of the last connection is known, that token must still be valid.
     fn covers_subscription(&self, subscription: &LiveSubscription) -> bool {
         let Some(tokens) = &self.0 else { return true };
-        if subscription.token_digest.is_none() && subscription.principal == Principal::unauthenticated().name
-        {
+        if subscription.token_digest.is_none() && subscription.principal == Principal::local().name {
             return true;
         }
         let mut tokens_of_principal =
@@ -78,14 +77,14 @@ impl Core {
         id: Option<[u8; 16]>,
         context: &TurnContext,
     ) -> HubReply {
-        let of_sign_in = |live: &LiveSubscription| {
+        let belongs_to_sign_in = |live: &LiveSubscription| {
             live.token_digest.as_ref() == Some(token_digest)
                 && live.sign_in.is_some_and(|sign_in| id.is_none_or(|id| id == sign_in.id))
         };
         let ended: Vec<_> = self
             .subscriptions
             .iter()
-            .filter(|(_, live)| of_sign_in(live))
+            .filter(|(_, live)| belongs_to_sign_in(live))
             .map(|(subscription, _)| subscription.clone())
             .collect();
         for subscription in ended {

@@ -8,7 +8,8 @@ use super::{DeliveryQueue, Frame};
 /// The position of one listener in its delivery queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cursor {
-    /// Frames for this listener only, such as missed events or a close. They are delivered before queued frames.
+    /// Frames for this listener only, such as missed events or a close. They are delivered before the queued frames that
+    /// are not critical.
     private_frames: VecDeque<Arc<Frame>>,
     /// The number of the next frame in order.
     next_number: u64,
@@ -16,8 +17,8 @@ pub struct Cursor {
     delivered_ahead: BTreeSet<u64>,
     /// The last frame that was delivered in order. A client that resumes from it misses nothing.
     last_in_order: Option<Arc<Frame>>,
-    /// The log position at which the cursor started, for a client that has no event id. It is used until the first
-    /// frame is delivered in order.
+    /// The log position at which the cursor started. A client resumes from it if it disconnects before it has received
+    /// an event id.
     origin_position: Option<u64>,
 }
 
@@ -38,7 +39,7 @@ impl Cursor {
         Self { next_number: queue.end(), ..Self::default() }
     }
 
-    /// Sets the log position to resume from until the first frame is delivered, for a client that has no event id.
+    /// Sets the log position from which a client resumes if it disconnects before it has received an event id.
     #[must_use]
     pub fn with_origin(self, origin: Option<u64>) -> Self {
         Self { origin_position: origin, ..self }
@@ -63,13 +64,13 @@ impl Cursor {
         self.next_number < queue.first_number
     }
 
-    /// Adds a private frame, which comes before all queued frames.
+    /// Adds a private frame.
     pub fn push_private(&mut self, frame: Arc<Frame>) {
         self.private_frames.push_back(frame);
     }
 
-    /// Takes the next frame: private frames first, then critical ones, then the others in order. A critical frame
-    /// waits only for private frames of its own session.
+    /// Takes the next frame: critical frames first, then private frames, then the others in order. A critical frame
+    /// waits for the private frames of its session that it must not overtake.
     pub fn take(&mut self, queue: &DeliveryQueue) -> NextFrame {
         if !self.private_frames.is_empty()
             && let Some(number) = self.next_critical(queue)
@@ -201,7 +202,7 @@ impl Cursor {
         (self.next_number..number).find(is_required).unwrap_or(number)
     }
 
-    /// Returns the number of frames in the queue from the next frame in order to the end.
+    /// Returns the number of queued frames after the last one that was delivered in order.
     pub fn lag(&self, queue: &DeliveryQueue) -> u64 {
         queue.end().saturating_sub(self.next_number)
     }

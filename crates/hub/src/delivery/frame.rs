@@ -21,7 +21,7 @@ pub struct Frame {
     pub(super) session_hash: u64,
     /// How the frame is ordered within its session.
     pub(super) ordering: OrderingClass,
-    /// Why the subscription ends with this frame.
+    /// Why the connection ends with this frame, if it does.
     close_reason: Option<CloseReason>,
     /// The parsed event, created on first use.
     parsed_event: OnceLock<Option<Arc<Event>>>,
@@ -36,7 +36,7 @@ pub struct Frame {
 pub enum FrameKind {
     /// An event.
     Event,
-    /// A handshake message; it has no id.
+    /// A message that is not an event, such as a `subscription.close`; it has no id.
     Message,
     /// A frame that consists only of an id, from which a client can resume.
     ResumePosition,
@@ -124,7 +124,7 @@ impl Frame {
         Self { position, is_critical, ..Self::new(FrameKind::Event, id, json) }
     }
 
-    /// Creates a handshake message. It has no id, so that no client resumes from it.
+    /// Creates a message that is not an event. It has no id, so that no client resumes from it.
     pub fn message(json: &str) -> Self {
         Self { is_critical: true, ..Self::new(FrameKind::Message, "", json) }
     }

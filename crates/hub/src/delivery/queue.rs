@@ -65,8 +65,8 @@ impl DeliveryQueue {
         self.first_number + self.frames.len() as u64
     }
 
-    /// Returns the share of the queue's limits that this many of its newest frames use, by count or by average size,
-    /// whichever is larger.
+    /// Returns which share of the queue's limits this many frames of average size use, by count or by bytes, whichever
+    /// is larger.
     #[allow(clippy::cast_precision_loss, reason = "a share does not need to be exact")]
     pub fn used_share(&self, frames: u64) -> f64 {
         let average = self.bytes as f64 / self.frames.len().max(1) as f64;

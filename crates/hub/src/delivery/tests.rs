@@ -124,9 +124,9 @@ fn a_critical_frame_overtakes_private_frames_of_other_sessions() {
     assert_eq!(drain(&mut cursor, &queue), [101, 2, 100, 102, 1]);
 }
 
-/// The client is like an EventSource: it stores the id of every block, and creates events only from blocks with data.
+/// A client, like an EventSource, resumes from the last id that it received.
 #[test]
-fn a_client_that_reconnects_at_any_point_misses_nothing() {
+fn frames_that_overtake_have_no_id_so_that_a_client_that_resumes_misses_nothing() {
     let mut queue = DeliveryQueue::new(DeliveryLimits::default());
     let mut cursor = Cursor::at_end(&queue).with_origin(Some(7));
     let resume_position = cursor.resume_position().unwrap();
@@ -163,8 +163,8 @@ fn frames_in_one_write_keep_their_order_and_ids() {
     cursor.push_private(frame_of(7, "a", false, OrderingClass::Text));
     queue.push(frame_of(8, "a", false, OrderingClass::Text));
     queue.push(frame_of(9, "b", true, OrderingClass::Question));
-    let all = [7, 8, 9].map(|id| frame_of(id, "a", false, OrderingClass::Text).size()).iter().sum();
-    assert!(cursor.pending_fits_in(&queue, all) && !cursor.pending_fits_in(&queue, all - 1));
+    let total_bytes = [7, 8, 9].map(|id| frame_of(id, "a", false, OrderingClass::Text).size()).iter().sum();
+    assert!(cursor.pending_fits_in(&queue, total_bytes) && !cursor.pending_fits_in(&queue, total_bytes - 1));
     let mut delivered = Vec::new();
     while let NextFrame::Frame(frame) = cursor.take_in_order(&queue) {
         delivered.push(frame.id().unwrap().to_owned());
@@ -198,8 +198,8 @@ fn a_cursor_whose_frames_were_dropped_reports_that_it_lagged() {
 }
 
 /// Creates the frame that the hub would send for a chunk of output.
-fn chunk(id: u64, session: &str, position: u64, text: &str) -> Arc<Frame> {
-    event(
+fn chunk_frame(id: u64, session: &str, position: u64, text: &str) -> Arc<Frame> {
+    event_frame(
         id,
         session,
         "output.streaming",
@@ -207,7 +207,7 @@ fn chunk(id: u64, session: &str, position: u64, text: &str) -> Arc<Frame> {
     )
 }
 
-fn event(id: u64, session: &str, kind: &str, payload: &str) -> Arc<Frame> {
+fn event_frame(id: u64, session: &str, kind: &str, payload: &str) -> Arc<Frame> {
     let json = format!(
         r#"{{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:agent.{kind}","event_id":"evt_{id}","session_id":"sess_{session}","timestamp":"2026-11-15T10:00:00.000Z","producer":{{"agent_id":"bank"}},{payload}}}"#
     );
@@ -227,13 +227,18 @@ fn a_backlog_merges_frames_and_puts_critical_ones_first() {
     let errored =
         r#""error_category":"transient","error_code":"LOST","recoverable":false,"summary_normal":"Lost.""#;
     for frame in [
-        chunk(1, "a", 0, "one "),
-        chunk(2, "b", 0, "uno "),
-        chunk(3, "a", 4, "two "),
-        event(4, "b", "tool.invoked", r#""tool":"look","risk_level":"low","summary_normal":"Looking.""#),
-        chunk(5, "a", 8, "three"),
-        chunk(6, "b", 4, "dos"),
-        event(7, "c", "session.errored", errored),
+        chunk_frame(1, "a", 0, "one "),
+        chunk_frame(2, "b", 0, "uno "),
+        chunk_frame(3, "a", 4, "two "),
+        event_frame(
+            4,
+            "b",
+            "tool.invoked",
+            r#""tool":"look","risk_level":"low","summary_normal":"Looking.""#,
+        ),
+        chunk_frame(5, "a", 8, "three"),
+        chunk_frame(6, "b", 4, "dos"),
+        event_frame(7, "c", "session.errored", errored),
     ] {
         assert!(backlog.push(&frame));
     }
@@ -255,22 +260,27 @@ fn a_backlog_merges_frames_and_puts_critical_ones_first() {
 fn a_backlog_is_limited_in_events_and_in_bytes() {
     let mut backlog = Backlog::new(DeliveryLimits { frames: 5, ..DeliveryLimits::default() });
     let tool_event =
-        |id| event(id, "a", "tool.invoked", r#""tool":"t","risk_level":"low","summary_normal":"T.""#);
+        |id| event_frame(id, "a", "tool.invoked", r#""tool":"t","risk_level":"low","summary_normal":"T.""#);
     for id in 0..5 {
         assert!(backlog.push(&tool_event(id)));
     }
     assert!(!backlog.push(&tool_event(5)), "the sixth exceeds the limit");
     let mut backlog = Backlog::new(DeliveryLimits { bytes: 4_000, ..DeliveryLimits::default() });
     let progress_event = |id| {
-        event(id, "a", "progress.updated", r#""progress":{"description":"Half."},"summary_normal":"Half.""#)
+        event_frame(
+            id,
+            "a",
+            "progress.updated",
+            r#""progress":{"description":"Half."},"summary_normal":"Half.""#,
+        )
     };
     for id in 0..1_000 {
         assert!(backlog.push(&progress_event(id)), "only the latest progress is waiting");
     }
     assert_eq!(backlog.len(), 1);
-    let fits =
-        (1_000..).take_while(|id| backlog.push(&chunk(*id, "b", (*id - 1_000) * 100, &"x".repeat(100))));
-    assert!((20..40).contains(&fits.count()));
+    let accepted = (1_000..)
+        .take_while(|id| backlog.push(&chunk_frame(*id, "b", (*id - 1_000) * 100, &"x".repeat(100))));
+    assert!((20..40).contains(&accepted.count()));
 }
 
 #[test]

@@ -190,8 +190,8 @@ impl SimulatedWorld {
     pub(crate) fn act_as_agent(&mut self) {
         let agent_index = self.random.below(self.agents.len());
         let principal = self.agents[agent_index].principal.clone();
-        let recent = self.agents[agent_index].sessions.len().saturating_sub(3);
-        let current = self.random.choose(&self.agents[agent_index].sessions[recent..]).cloned();
+        let first_recent = self.agents[agent_index].sessions.len().saturating_sub(3);
+        let current = self.random.choose(&self.agents[agent_index].sessions[first_recent..]).cloned();
         let key = self.random.one_in(6).then(|| format!("key-{}", self.random.below(6)));
         let Some(current) = current.filter(|_| !self.random.one_in(25)) else {
             let person = PEOPLE[self.random.below(PEOPLE.len())].to_owned();

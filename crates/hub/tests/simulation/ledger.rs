@@ -23,7 +23,7 @@ pub(crate) struct LedgerQuestion {
     pub(crate) deadline: UnixMillis,
     pub(crate) decision: Option<(String, String)>,
     digest: Option<String>,
-    spent: bool,
+    is_spent: bool,
 }
 
 impl LedgerChecker {
@@ -55,7 +55,7 @@ impl LedgerChecker {
                             deadline: UnixMillis::new(0),
                             decision: None,
                             digest,
-                            spent: false,
+                            is_spent: false,
                         };
                         self.questions.insert(text_member(body, "reply_token"), question);
                     } else if body.contains("agent.awaiting.clarification") {
@@ -65,7 +65,7 @@ impl LedgerChecker {
                             deadline: UnixMillis::new(0),
                             decision: None,
                             digest: None,
-                            spent: false,
+                            is_spent: false,
                         };
                         self.questions.insert(text_member(body, "reply_token"), question);
                     } else if body.contains("agent.tool.invoked") && body.contains(r#""irreversible":true"#) {
@@ -90,7 +90,7 @@ impl LedgerChecker {
                     self.spent += 1;
                     let question = self.questions.get_mut(token).expect("a known question");
                     assert_eq!(question.decision.as_ref().map(|(decision, _)| &**decision), Some("accept"));
-                    assert!(!std::mem::replace(&mut question.spent, true), "a consent is spent once");
+                    assert!(!std::mem::replace(&mut question.is_spent, true), "a consent is spent once");
                     assert_eq!(
                         question.digest.as_deref(),
                         Some(call.as_str()),

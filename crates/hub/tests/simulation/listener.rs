@@ -161,8 +161,8 @@ impl SimulatedListener {
     }
 
     fn check_rules(&mut self, json: &str) {
-        // An event held by a rate limit carries the time it was sent. After a reconnect, later events may have
-        // earlier times.
+        // If a rate limit holds an event back, its timestamp is the time at which it is sent. After a reconnect, later
+        // events may have earlier timestamps.
         if !self.reads_immediately || self.capabilities >= FIRST_RATE_LIMITED {
             return;
         }

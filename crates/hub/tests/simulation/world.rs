@@ -26,6 +26,7 @@ pub(crate) struct SimulatedWorld {
     pending: HashMap<RequestId, (Purpose, UnixMillis)>,
     queued_requests: Vec<Request>,
     last_number: u64,
+    /// The ids of events that the hub confirmed as stored.
     pub(crate) acknowledged: HashSet<String>,
     pub(crate) turns: usize,
     pub(crate) crashes: usize,
@@ -46,12 +47,14 @@ pub(crate) struct SimulatedSession {
     pub(crate) questions: Vec<(String, String)>,
 }
 
-/// The purpose of a request.
+/// The purpose of a request. Each number is the index of a listener or an agent.
 #[derive(Clone, Debug)]
 pub(crate) enum Purpose {
     Subscribe(usize),
     Attach(usize, ListenerId),
+    /// The agent, and the person that the session is for.
     Start(usize, String),
+    /// The agent, its session, and the amount in the question.
     Ask(usize, String, String),
     Publish,
     Close(usize),

@@ -14,6 +14,8 @@ struct Inner {
     journal: Box<dyn Journal>,
     fails_writes: bool,
     fails_reads: bool,
+    /// Changes what `restore` returns.
+    alter_restored: Option<fn(&mut LiveState)>,
     written: Vec<RecordedEntry>,
     calls: Vec<&'static str>,
 }
@@ -29,7 +31,14 @@ impl Inner {
 impl Default for Inner {
     fn default() -> Self {
         let journal = Box::new(MemoryJournal::default());
-        Self { journal, fails_writes: false, fails_reads: false, written: Vec::new(), calls: Vec::new() }
+        Self {
+            journal,
+            fails_writes: false,
+            fails_reads: false,
+            alter_restored: None,
+            written: Vec::new(),
+            calls: Vec::new(),
+        }
     }
 }
 
@@ -96,14 +105,19 @@ impl FaultyJournal {
         Self(Arc::new(Mutex::new(Inner { journal, ..Inner::default() })))
     }
 
-    /// Makes `commit` fail.
+    /// Sets whether `commit` fails.
     pub(crate) fn fail_writes(&self, fails: bool) {
         self.0.lock().unwrap().fails_writes = fails;
     }
 
-    /// Makes `restore` fail.
+    /// Sets whether `restore` fails.
     pub(crate) fn fail_reads(&self, fails: bool) {
         self.0.lock().unwrap().fails_reads = fails;
+    }
+
+    /// Sets how what `restore` returns is changed, as by a damaged or an older journal.
+    pub(crate) fn alter_restored(&self, alter: Option<fn(&mut LiveState)>) {
+        self.0.lock().unwrap().alter_restored = alter;
     }
 
     /// Takes the entries that were written since the last call.
@@ -148,7 +162,14 @@ impl Journal for FaultyJournal {
     fn restore(&mut self) -> Result<LiveState, JournalError> {
         let mut inner = self.0.lock().unwrap();
         inner.calls.push("restore");
-        if inner.fails_reads { Err(JournalError::Full) } else { inner.journal.restore() }
+        if inner.fails_reads {
+            return Err(JournalError::Full);
+        }
+        let mut state = inner.journal.restore()?;
+        if let Some(alter) = inner.alter_restored {
+            alter(&mut state);
+        }
+        Ok(state)
     }
     fn events(&mut self, after: Position, limit: usize) -> Result<Vec<StoredEvent>, JournalError> {
         self.0.lock().unwrap().record_call("events").events(after, limit)

@@ -77,7 +77,7 @@ impl HubHarness {
         }
     }
 
-    /// Replaces the hub with a new one on the same journal, as after a crash.
+    /// Replaces the hub with a new one on the same journal, as after a crash. The new hub has the default limits.
     pub(crate) fn crash(&mut self) {
         self.seed += 1;
         let random = random::seeded_byte_source(self.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
@@ -141,15 +141,28 @@ impl HubHarness {
         second_principal: &Principal,
         second: HubCommand,
     ) -> [HubReply; 2] {
-        let ids = [RequestId(self.request_count + 1), RequestId(self.request_count + 2)];
-        self.request_count += 2;
-        let requests = vec![
-            Request { id: ids[0], principal: first_principal.clone(), command: first },
-            Request { id: ids[1], principal: second_principal.clone(), command: second },
-        ];
+        let replies = self.ask_all_in_one_turn([(first_principal, first), (second_principal, second)]);
+        replies.try_into().unwrap()
+    }
+
+    /// Runs requests in one turn. What that turn defers is handled in further turns at the same time.
+    pub(crate) fn ask_all_in_one_turn<'p>(
+        &mut self,
+        commands: impl IntoIterator<Item = (&'p Principal, HubCommand)>,
+    ) -> Vec<HubReply> {
+        let mut requests = Vec::new();
+        for (principal, command) in commands {
+            self.request_count += 1;
+            let id = RequestId(self.request_count);
+            requests.push(Request { id, principal: principal.clone(), command });
+        }
+        let ids: Vec<_> = requests.iter().map(|request| request.id).collect();
         let outputs = self.core.run_turn(requests, self.now);
         self.perform(outputs);
-        ids.map(|id| self.replies.remove(&id).expect("a reply"))
+        while self.core.has_queued_requests() {
+            self.turn();
+        }
+        ids.iter().map(|id| self.replies.remove(id).expect("a reply")).collect()
     }
 
     pub(crate) fn take_reply(&mut self, id: RequestId) -> Option<HubReply> {

@@ -8,23 +8,23 @@ use crate::stored::{DecisionUse, OpenQuestion, OpenSession, OpenSubscription, St
 use crate::{ConflictReason, JournalEntry, Position};
 
 impl MemoryJournal {
-    pub(super) fn is_open(&self, session: &str) -> bool {
+    pub(super) fn is_session_open(&self, session: &str) -> bool {
         self.sessions.get(session).is_some_and(|session_entry| !session_entry.is_ended)
     }
 
-    fn open_session(&mut self, session: &str) -> Result<&mut SessionEntry, ConflictReason> {
+    fn find_open_session(&mut self, session: &str) -> Result<&mut SessionEntry, ConflictReason> {
         self.sessions
             .get_mut(session)
             .filter(|session_entry| !session_entry.is_ended)
             .ok_or(ConflictReason::SessionNotOpen)
     }
 
-    fn undecided_question(&mut self, token: &str) -> Result<&mut QuestionEntry, ConflictReason> {
+    fn find_undecided_question(&mut self, token: &str) -> Result<&mut QuestionEntry, ConflictReason> {
         let question = self.questions.get_mut(token).ok_or(ConflictReason::UnknownQuestion)?;
         if question.decision.is_some() { Err(ConflictReason::AlreadyDecided) } else { Ok(question) }
     }
 
-    fn subscription(&mut self, id: &str) -> Result<&mut OpenSubscription, ConflictReason> {
+    fn find_subscription(&mut self, id: &str) -> Result<&mut OpenSubscription, ConflictReason> {
         self.subscriptions.get_mut(id).ok_or(ConflictReason::SubscriptionNotOpen)
     }
 
@@ -38,20 +38,20 @@ impl MemoryJournal {
                 if self.position_by_event_id.contains_key(event_id) {
                     return Err(ConflictReason::DuplicateEventId);
                 }
-                let session_entry = self.open_session(session)?;
+                let session_entry = self.find_open_session(session)?;
                 session_entry.positions.insert(position);
                 let (session, id) = (session_entry.id.clone(), Arc::<str>::from(event_id));
                 self.position_by_event_id.insert(id.clone(), position);
                 self.events.insert(position, EventEntry { session, id, at, is_critical, body: body.into() });
                 self.last_position = position;
-                self.bytes += body.len();
+                self.log_bytes += body.len();
                 Ok(Box::new(MemoryJournal::undo_event))
             }
             JournalEntry::SessionOpened { id, agent, principal, lease_expires_at, record } => {
                 if self.sessions.contains_key(id) {
                     return Err(ConflictReason::DuplicateSessionId);
                 }
-                self.opened_count += 1;
+                self.last_session_number += 1;
                 let id = id.to_owned();
                 let session = OpenSession {
                     id: id.clone(),
@@ -62,7 +62,7 @@ impl MemoryJournal {
                 };
                 let session_entry = SessionEntry {
                     id: id.as_str().into(),
-                    number: self.opened_count,
+                    number: self.last_session_number,
                     session,
                     is_ended: false,
                     positions: BTreeSet::new(),
@@ -71,7 +71,7 @@ impl MemoryJournal {
                 Ok(Box::new(move |memory| drop(memory.sessions.remove(&id))))
             }
             JournalEntry::SessionTouched { id, lease_expires_at, record } => {
-                let session_entry = self.open_session(id)?;
+                let session_entry = self.find_open_session(id)?;
                 let before = session_entry.session.clone();
                 session_entry.session.lease_expires_at = lease_expires_at;
                 if let Some(record) = record {
@@ -84,13 +84,13 @@ impl MemoryJournal {
                 }))
             }
             JournalEntry::SessionEnded { id, at: _ } => {
-                self.open_session(id)?;
+                self.find_open_session(id)?;
                 let mut session_questions =
                     self.questions.values().filter(|question| question.open.session == id);
                 if session_questions.any(|question| question.decision.is_none()) {
                     return Err(ConflictReason::SessionHasOpenQuestion);
                 }
-                self.open_session(id)?.is_ended = true;
+                self.find_open_session(id)?.is_ended = true;
                 let id = id.to_owned();
                 Ok(Box::new(move |memory| {
                     if let Some(session_entry) = memory.sessions.get_mut(&id) {
@@ -102,14 +102,15 @@ impl MemoryJournal {
                 if self.questions.contains_key(token) {
                     return Err(ConflictReason::DuplicateQuestionToken);
                 }
-                self.open_session(session)?;
+                self.find_open_session(session)?;
                 let (token, session) = (token.to_owned(), session.to_owned());
                 let open = OpenQuestion { token: token.clone(), session, deadline, record: record.to_vec() };
                 self.questions.insert(token.clone(), QuestionEntry { open, decision: None });
                 Ok(Box::new(move |memory| drop(memory.questions.remove(&token))))
             }
             JournalEntry::DeadlineMoved { token, deadline } => {
-                let before = std::mem::replace(&mut self.undecided_question(token)?.open.deadline, deadline);
+                let before =
+                    std::mem::replace(&mut self.find_undecided_question(token)?.open.deadline, deadline);
                 let token = token.to_owned();
                 Ok(Box::new(move |memory| {
                     if let Some(question) = memory.questions.get_mut(&token) {
@@ -118,7 +119,7 @@ impl MemoryJournal {
                 }))
             }
             JournalEntry::QuestionDecided { token, decision, decided_by, receipt, at } => {
-                self.undecided_question(token)?.decision = Some(DecisionEntry {
+                self.find_undecided_question(token)?.decision = Some(DecisionEntry {
                     decision: decision.to_owned(),
                     decided_by: decided_by.to_owned(),
                     receipt: receipt.to_vec(),
@@ -138,7 +139,7 @@ impl MemoryJournal {
                 if decision_entry.spent_on.is_some() {
                     return Err(ConflictReason::AlreadySpent);
                 }
-                if !self.is_open(&question.open.session) {
+                if !self.is_session_open(&question.open.session) {
                     return Err(ConflictReason::SessionNotOpen);
                 }
                 self.set_spent_on(token, Some(DecisionUse { call: call.to_vec(), at }));
@@ -156,10 +157,10 @@ impl MemoryJournal {
                 Ok(Box::new(move |memory| drop(memory.subscriptions.remove(&id))))
             }
             JournalEntry::SubscriptionChanged { id, record } => {
-                let before = std::mem::replace(&mut self.subscription(id)?.record, record.to_vec());
+                let before = std::mem::replace(&mut self.find_subscription(id)?.record, record.to_vec());
                 let id = id.to_owned();
                 Ok(Box::new(move |memory| {
-                    if let Ok(open) = memory.subscription(&id) {
+                    if let Ok(open) = memory.find_subscription(&id) {
                         open.record = before;
                     }
                 }))
@@ -170,7 +171,7 @@ impl MemoryJournal {
             }
             JournalEntry::CursorMoved { subscription, position } => {
                 let last = self.last_position;
-                let open = self.subscription(subscription)?;
+                let open = self.find_subscription(subscription)?;
                 if position > last {
                     return Err(ConflictReason::CursorBeyondLastEvent);
                 }
@@ -178,7 +179,7 @@ impl MemoryJournal {
                 open.cursor = before.max(position);
                 let id = subscription.to_owned();
                 Ok(Box::new(move |memory| {
-                    if let Ok(open) = memory.subscription(&id) {
+                    if let Ok(open) = memory.find_subscription(&id) {
                         open.cursor = before;
                     }
                 }))
@@ -194,10 +195,10 @@ impl MemoryJournal {
             }
             JournalEntry::ReplyAttempted { at, principal, details } => {
                 self.attempts.push_back(AttemptEntry { at, bytes: principal.len() + details.len() });
-                self.bytes += principal.len() + details.len();
+                self.log_bytes += principal.len() + details.len();
                 Ok(Box::new(|memory| {
                     let removed = memory.attempts.pop_back();
-                    memory.bytes -= removed.map_or(0, |attempt| attempt.bytes);
+                    memory.log_bytes -= removed.map_or(0, |attempt| attempt.bytes);
                 }))
             }
         }
@@ -210,7 +211,7 @@ impl MemoryJournal {
                 session_entry.positions.remove(&position);
             }
             self.last_position = Position::new(position.get() - 1);
-            self.bytes -= event.body.len();
+            self.log_bytes -= event.body.len();
         }
     }
 

@@ -22,8 +22,8 @@ pub struct MemoryJournal {
     /// A fast hash is safe here, because the caller generates the event ids. Untrusted peers cannot choose them.
     position_by_event_id: FxHashMap<Arc<str>, Position>,
     sessions: BTreeMap<String, SessionEntry>,
-    /// Number of sessions opened so far.
-    opened_count: u64,
+    /// The number of the session that was opened last. It stays the same when a batch is undone.
+    last_session_number: u64,
     questions: BTreeMap<String, QuestionEntry>,
     subscriptions: BTreeMap<String, OpenSubscription>,
     /// By principal and idempotency key.
@@ -31,8 +31,8 @@ pub struct MemoryJournal {
     attempts: VecDeque<AttemptEntry>,
     last_position: Position,
     trimmed_up_to: Position,
-    /// The size of all events and attempts, in bytes.
-    bytes: usize,
+    /// The size of all event bodies and reply attempts, in bytes.
+    log_bytes: usize,
 }
 
 /// An event. It shares the session's id with its [`SessionEntry`] and its own id with `position_by_event_id`.
@@ -77,7 +77,7 @@ struct DecisionEntry {
     spent_on: Option<DecisionUse>,
 }
 
-/// Undoes one entry. Running the undo actions in reverse order restores the state before the batch.
+/// Undoes one entry. Running the undo actions in reverse order restores the stored data from before the batch.
 type Undo = Box<dyn FnOnce(&mut MemoryJournal)>;
 
 impl Journal for MemoryJournal {
@@ -114,7 +114,7 @@ impl Journal for MemoryJournal {
             unspent_decisions: self
                 .questions
                 .values()
-                .filter(|question| self.is_open(&question.open.session))
+                .filter(|question| self.is_session_open(&question.open.session))
                 .filter_map(QuestionEntry::to_stored_decision)
                 .filter(|decision| decision.spent_on.is_none())
                 .collect(),
@@ -179,7 +179,7 @@ impl Journal for MemoryJournal {
     }
 
     fn size_bytes(&mut self) -> Result<u64, JournalError> {
-        Ok((self.bytes + self.state_bytes()) as u64)
+        Ok((self.log_bytes + self.state_bytes()) as u64)
     }
 }
 

@@ -8,10 +8,11 @@ use super::{MemoryJournal, QuestionEntry};
 use crate::{Position, Retention, TrimReport};
 
 impl MemoryJournal {
+    /// Deletes what exceeds the limits. Only events and reply attempts are deleted in steps.
     pub(super) fn trim_step(&mut self, retention: &Retention, now: UnixMillis) -> TrimReport {
         let mut report = TrimReport::default();
         let is_too_old =
-            |max_age: Option<i64>, at: UnixMillis| max_age.is_some_and(|age| at < now.saturating_sub(age));
+            |max_age_ms: Option<i64>, at| max_age_ms.is_some_and(|age_ms| at < now.saturating_sub(age_ms));
         let state_bytes = self.state_bytes();
         let is_too_large = |bytes: usize| {
             retention.max_bytes.is_some_and(|max_bytes| (bytes + state_bytes) as u64 > max_bytes)
@@ -20,16 +21,17 @@ impl MemoryJournal {
             is_too_old(retention.max_event_age_ms, at) || is_too_large(bytes)
         });
         while let Some(attempt) = self.attempts.front() {
-            if !is_too_old(retention.max_event_age_ms, attempt.at)
-                && (report.has_more || !is_too_large(self.bytes))
-            {
+            // To save space, events are deleted before attempts.
+            let should_delete = is_too_old(retention.max_event_age_ms, attempt.at)
+                || !report.has_more && is_too_large(self.log_bytes);
+            if !should_delete {
                 break;
             }
             if report.attempts == retention.max_rows_per_step as u64 {
                 report.has_more = true;
                 break;
             }
-            self.bytes -= attempt.bytes;
+            self.log_bytes -= attempt.bytes;
             self.attempts.pop_front();
             report.attempts += 1;
         }
@@ -54,7 +56,7 @@ impl MemoryJournal {
             self.delete_surplus_keys(usize::try_from(max).unwrap_or(usize::MAX), &mut report);
         }
         report.trimmed_up_to = self.trimmed_up_to;
-        report.is_over_limit = !report.has_more && is_too_large(self.bytes);
+        report.is_over_limit = !report.has_more && is_too_large(self.log_bytes);
         report
     }
 
@@ -86,7 +88,7 @@ impl MemoryJournal {
             let Some((position, event)) = self.events.range(self.trimmed_up_to.next()..).next() else {
                 return;
             };
-            if !should_delete(event.at, self.bytes) {
+            if !should_delete(event.at, self.log_bytes) {
                 return;
             }
             if examined == max_rows {
@@ -94,7 +96,7 @@ impl MemoryJournal {
                 return;
             }
             let position = *position;
-            if !self.is_open(&event.session) {
+            if !self.is_session_open(&event.session) {
                 self.delete_event(position, report);
             }
             self.trimmed_up_to = position;
@@ -143,7 +145,7 @@ impl MemoryJournal {
         if let Some(entry) = self.sessions.get_mut(&*event.session) {
             entry.positions.remove(&position);
         }
-        self.bytes -= event.body.len();
+        self.log_bytes -= event.body.len();
         report.events += 1;
     }
 }

@@ -25,7 +25,7 @@ impl Checkpoints {
         self == Self::Paused
     }
 
-    pub(super) fn interrupt_pause(&mut self) {
+    pub(super) fn end_pause(&mut self) {
         if *self == Self::Paused {
             *self = Self::PauseInterrupted;
         }
@@ -35,8 +35,8 @@ impl Checkpoints {
 pub(super) fn pause(journal: &mut SqliteJournal) -> Result<(), JournalError> {
     set_auto_checkpoint(journal, 0)?;
     let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
-    let is_busy = journal.connection.query_row(checkpoint, (), |row| row.get::<_, i64>(0));
-    match is_busy.map_err(from_sqlite) {
+    let busy_flag = journal.connection.query_row(checkpoint, (), |row| row.get::<_, i64>(0));
+    match busy_flag.map_err(from_sqlite) {
         Ok(0) => {
             journal.checkpoints = Checkpoints::Paused;
             Ok(())
@@ -49,9 +49,9 @@ pub(super) fn pause(journal: &mut SqliteJournal) -> Result<(), JournalError> {
 }
 
 pub(super) fn resume(journal: &mut SqliteJournal) -> Result<(), JournalError> {
-    let state = std::mem::take(&mut journal.checkpoints);
+    let previous = std::mem::take(&mut journal.checkpoints);
     set_auto_checkpoint(journal, WAL_AUTOCHECKPOINT_PAGES)?;
-    if state == Checkpoints::Paused { Ok(()) } else { Err(JournalError::CopyInterrupted) }
+    if previous == Checkpoints::Paused { Ok(()) } else { Err(JournalError::CopyInterrupted) }
 }
 
 fn set_auto_checkpoint(journal: &SqliteJournal, pages: i64) -> Result<(), JournalError> {

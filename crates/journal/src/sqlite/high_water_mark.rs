@@ -1,9 +1,10 @@
 //! The high-water mark: a small file beside the journal that records how much was written.
 //!
-//! SQLite starts with whatever it finds. It does not notice a write-ahead log that was cut at the end of a batch,
-//! deleted rows at the end of the log, or an older copy of the file. The mark is written after each commit, so a journal
-//! that holds less than the mark has lost acknowledged entries. The mark is not synced: after a power failure it may be
-//! older than the journal, which is harmless. It is never newer, because the commit before it was synced.
+//! SQLite opens whatever files it finds. It does not notice a write-ahead log that was cut at the end of a batch,
+//! deleted rows at the end of the event log, or an older copy of the file. The mark is written after each commit, so a
+//! journal that holds less than the mark has lost acknowledged entries. The mark is not synced, so after a power failure
+//! it may be older than the journal, which is harmless. It is never newer, because a commit is synced before its mark is
+//! written.
 
 use std::fs::{self, File};
 use std::io;
@@ -24,11 +25,11 @@ const FILE_BYTES: usize = BODY_BYTES + 8;
 pub(super) struct HighWaterMark {
     /// The position of the last event.
     pub(super) position: Position,
-    /// The checksum of that event, or 0 if it was trimmed.
+    /// The checksum of that event, or 0 if it was trimmed or there is no event.
     pub(super) event_checksum: i64,
     /// The number of commits without an event. Commits with an event are counted by their positions.
     pub(super) eventless_commits: i64,
-    /// Whether the journal was restored or has lost entries, and nothing was written since.
+    /// Whether the journal was restored from a backup or has lost entries, and nothing was written since.
     pub(super) must_void_consents: bool,
 }
 
@@ -68,10 +69,11 @@ impl HighWaterMark {
         Ok(None)
     }
 
-    /// Reads the mark of the journal at this path. Returns `None` if there is none.
+    /// Reads the mark of the journal at this path. Returns `None` if there is none, and [`LossEvidence::HighWaterFileDamaged`] if it
+    /// is damaged.
     pub(super) fn read(journal: &Path) -> Result<Option<Result<Self, LossEvidence>>, JournalError> {
         match fs::read(mark_path(journal)) {
-            Ok(bytes) => Ok(Some(Self::decode(&bytes).ok_or(LossEvidence::MarkDamaged))),
+            Ok(bytes) => Ok(Some(Self::decode(&bytes).ok_or(LossEvidence::HighWaterFileDamaged))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(from_io(error)),
         }
@@ -79,14 +81,14 @@ impl HighWaterMark {
 
     fn encode(&self) -> [u8; FILE_BYTES] {
         let mut bytes = [0; FILE_BYTES];
-        let numbers = [
+        let fields = [
             *MAGIC,
             self.position.get().to_le_bytes(),
             self.event_checksum.to_le_bytes(),
             self.eventless_commits.to_le_bytes(),
             u64::from(self.must_void_consents).to_le_bytes(),
         ];
-        bytes[..BODY_BYTES].copy_from_slice(numbers.as_flattened());
+        bytes[..BODY_BYTES].copy_from_slice(fields.as_flattened());
         let checksum = checksum(&bytes[..BODY_BYTES]);
         bytes[BODY_BYTES..].copy_from_slice(&checksum);
         bytes

@@ -37,10 +37,10 @@ impl IndexBuffer {
         let sql = "SELECT coalesce(max(id), '') FROM event_ids";
         let greatest_indexed_id = connection.query_row(sql, (), |row| row.get(0)).map_err(from_sqlite)?;
         let mut buffer = Self { events: BTreeMap::new(), greatest_indexed_id };
-        let indexed = read_mark(connection, INDEXED_MARK)?;
+        let last_indexed = read_mark(connection, INDEXED_MARK)?;
         let sql = "SELECT position, session, id FROM events WHERE position > ? ORDER BY position";
         let mut statement = connection.prepare(sql).map_err(from_sqlite)?;
-        let mut rows = statement.query([indexed]).map_err(from_sqlite)?;
+        let mut rows = statement.query([last_indexed]).map_err(from_sqlite)?;
         while let Some(row) = rows.next().map_err(from_sqlite)? {
             let number: i64 = row.get(0).map_err(from_sqlite)?;
             let (session, id) = (row.get(1).map_err(from_sqlite)?, row.get(2).map_err(from_sqlite)?);
@@ -137,6 +137,6 @@ impl IndexBuffer {
 }
 
 /// Returns the error for an event that should be in the log but is not.
-pub(super) fn missing_event() -> JournalError {
+pub(super) fn missing_event_error() -> JournalError {
     JournalError::corrupt(DamageLocation::Event)
 }

@@ -8,7 +8,8 @@
 //! - `rows` and `row_checksum`: stored rows, each with a checksum.
 //! - `write`: writes a batch in one transaction with one fsync.
 //! - `index_buffer`: the newest events, which are indexed about a thousand at a time.
-//! - `read`, `trim`: the rest of the trait.
+//! - `read`: reads the live state, events and decisions.
+//! - `trim`: deletes old data and frees its space.
 //! - `error_mapping`: maps SQLite's errors to journal errors.
 
 mod checkpoints;
@@ -39,7 +40,7 @@ use index_buffer::IndexBuffer;
 
 /// A journal in an SQLite file. The file stays locked until the journal is dropped.
 ///
-/// Opening takes time proportional to the live state and the stored decisions, not to the events. A file that is
+/// Opening takes time proportional to the stored sessions, questions and subscriptions, not to the events. A file that is
 /// damaged, too new, not a journal, read-only or open elsewhere is refused and left unchanged. So is a file that has
 /// lost acknowledged entries, unless [`SqliteSettings::accept_loss`] is set.
 ///
@@ -77,7 +78,8 @@ pub struct SqliteSettings {
     /// means no limit.
     pub max_bytes: Option<u64>,
     /// Whether to open a journal that has lost acknowledged entries, which is otherwise refused with
-    /// [`JournalError::EntriesLost`]. After a loss, [`LiveState::must_void_consents`] is set.
+    /// [`JournalError::EntriesLost`]. [`LiveState::must_void_consents`] is then set, unless the
+    /// entire journal is missing.
     pub accept_loss: bool,
 }
 
@@ -174,7 +176,7 @@ fn position_to_sql(position: Position) -> i64 {
     i64::try_from(position.get()).unwrap_or(i64::MAX)
 }
 
-/// Converts SQLite's integer to a position. Negative numbers are never written.
+/// Converts SQLite's integer to a position. Negative numbers are never stored, so they map to 0.
 fn position_from_sql(number: i64) -> Position {
     Position::new(u64::try_from(number).unwrap_or(0))
 }

@@ -69,7 +69,8 @@ pub(super) fn open(path: &Path, settings: &SqliteSettings) -> Result<SqliteJourn
     })
 }
 
-/// Compares the journal with its high-water mark. A journal of an earlier version gets its first mark.
+/// Compares the journal with the file of its high-water mark. A journal without the row [`rows::EVENTLESS_MARK`] was written
+/// before there were such files, so it gets its first one now.
 fn check_high_water_mark(
     connection: &Connection,
     path: &Path,
@@ -89,7 +90,7 @@ fn check_high_water_mark(
             written.find_loss(&found, |position| rows::event_checksum_at(connection, position))?
         }
         Some(Err(evidence)) => Some(evidence),
-        None if eventless_commits.is_some() => Some(LossEvidence::MarkMissing),
+        None if eventless_commits.is_some() => Some(LossEvidence::HighWaterFileMissing),
         None => {
             MarkFile::replace(path, &found)?;
             None
@@ -109,7 +110,7 @@ fn check_high_water_mark(
     Ok((found, MarkFile::open(path)?))
 }
 
-/// Returns the path of a file that SQLite keeps next to the journal, such as `-wal`.
+/// Returns the path of a file next to the journal. Its name is the journal's name and a suffix, such as `-wal`.
 pub(super) fn sibling_path(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
@@ -141,7 +142,8 @@ pub(super) fn read_settings(connection: &Connection) -> Result<Vec<(&'static str
 }
 
 /// Creates the file under a temporary name and moves it into place when it is complete. A crash leaves either no file
-/// or a valid one. Its high-water mark is created first. If the mark says that there was a journal, that one is lost.
+/// or a valid one. Its high-water mark is created first. If there is already a mark of a journal with entries,
+/// those entries have been lost, and the call fails unless the loss is accepted.
 fn create(path: &Path, settings: &SqliteSettings) -> Result<(), JournalError> {
     let loss = match HighWaterMark::read(path)? {
         None => None,
@@ -223,9 +225,9 @@ fn lock(connection: &Connection) -> Result<(), JournalError> {
 }
 
 fn check_application_id(connection: &Connection) -> Result<(), JournalError> {
-    let application: i64 =
+    let application_id: i64 =
         connection.pragma_query_value(None, "application_id", |row| row.get(0)).map_err(from_sqlite)?;
-    if application == schema::APPLICATION_ID { Ok(()) } else { Err(JournalError::NotAJournal) }
+    if application_id == schema::APPLICATION_ID { Ok(()) } else { Err(JournalError::NotAJournal) }
 }
 
 /// Applies the settings. SQLite silently ignores settings that it cannot apply, so those that durability depends on are

@@ -10,25 +10,25 @@ use crate::{DamageLocation, JournalError, Position};
 impl SqliteJournal {
     pub(super) fn read_live_state(&self) -> Result<LiveState, JournalError> {
         let connection = &self.connection;
-        let sessions = SessionRow::all_open(connection)?;
+        let sessions = SessionRow::read_open(connection)?;
         let ids: HashMap<i64, &str> = sessions.iter().map(|row| (row.number, &*row.session.id)).collect();
-        let session_id = |number: i64| {
+        let find_session_id = |number: i64| {
             ids.get(&number)
                 .map(|id| (*id).to_owned())
                 .ok_or_else(|| JournalError::corrupt(DamageLocation::Question))
         };
         let mut questions = Vec::new();
         for QuestionRow { token, session, deadline, record, decision } in
-            QuestionRow::all_undecided(connection)?
+            QuestionRow::read_undecided(connection)?
         {
             if decision.is_some() {
                 return Err(JournalError::corrupt(DamageLocation::Question));
             }
-            questions.push(OpenQuestion { token, session: session_id(session)?, deadline, record });
+            questions.push(OpenQuestion { token, session: find_session_id(session)?, deadline, record });
         }
         let mut unspent_decisions: Vec<StoredDecision> = Vec::new();
         for session in &sessions {
-            let questions = QuestionRow::for_session(connection, session.number)?;
+            let questions = QuestionRow::read_for_session(connection, session.number)?;
             let decided = questions
                 .into_iter()
                 .filter_map(|question| question.into_stored_decision(session.session.id.clone()));
@@ -39,7 +39,7 @@ impl SqliteJournal {
         if subscriptions.iter().any(|open| open.cursor > self.high_water_mark.position) {
             return Err(JournalError::corrupt(DamageLocation::Event));
         }
-        let sessions = sessions.into_iter().map(|session| session.session).collect();
+        let sessions = sessions.into_iter().map(|row| row.session).collect();
         Ok(LiveState {
             sessions,
             questions,
@@ -64,14 +64,14 @@ impl SqliteJournal {
         for event in events {
             if event.position > self.trimmed_up_to {
                 if event.position != previous.next() {
-                    return Err(index_buffer::missing_event());
+                    return Err(index_buffer::missing_event_error());
                 }
                 previous = event.position;
             }
             stored.push(self.with_session_id(event, &mut session_ids)?);
         }
         if !is_limit_reached && previous < self.high_water_mark.position {
-            return Err(index_buffer::missing_event());
+            return Err(index_buffer::missing_event_error());
         }
         Ok(stored)
     }
@@ -88,10 +88,10 @@ impl SqliteJournal {
             self.index_buffer.session_positions(&self.connection, session.number, after, limit)?;
         let mut stored = Vec::with_capacity(positions.len());
         for position in positions {
-            let event =
-                EventRow::read_at(&self.connection, position)?.ok_or_else(index_buffer::missing_event)?;
+            let event = EventRow::read_at(&self.connection, position)?
+                .ok_or_else(index_buffer::missing_event_error)?;
             if event.session != session.number {
-                return Err(index_buffer::missing_event());
+                return Err(index_buffer::missing_event_error());
             }
             stored.push(self.with_session_id(event, &mut session_ids)?);
         }
@@ -104,6 +104,7 @@ impl SqliteJournal {
         Ok(question.into_stored_decision(session.session.id))
     }
 
+    /// Adds the id of the event's session. `session_ids` caches ids by session number.
     fn with_session_id(
         &self,
         event: EventRow,

@@ -1,8 +1,8 @@
 //! Row checksums.
 //!
 //! SQLite has checksums in its write-ahead log but none in its main file. There, a flipped bit could turn a rejection
-//! into an acceptance. So every important row stores 64 bits of a SHA-256 of its table name, its content and all
-//! lengths.
+//! into an acceptance. So every row stores 64 bits of a SHA-256 hash, except for index rows and reply attempts. The hash
+//! covers the name of the table (except for events), the columns that matter, and the lengths of texts and byte strings.
 
 use seal::Digest;
 
@@ -54,13 +54,13 @@ pub(super) fn event_checksum(
     id: &str,
     body: &[u8],
 ) -> i64 {
-    let mut head = [0; 33];
+    let mut header = [0; 33];
     let numbers = [position, session, at, i64::try_from(id.len()).unwrap_or(i64::MAX)];
-    for (field, number) in head.chunks_exact_mut(8).zip(numbers) {
+    for (field, number) in header.chunks_exact_mut(8).zip(numbers) {
         field.copy_from_slice(&number.to_le_bytes());
     }
-    head[32] = u8::from(is_critical);
-    first_64_bits(&Digest::of_parts([&head[..], id.as_bytes(), body]))
+    header[32] = u8::from(is_critical);
+    first_64_bits(&Digest::of_parts([&header[..], id.as_bytes(), body]))
 }
 
 fn first_64_bits(digest: &Digest) -> i64 {

@@ -14,8 +14,8 @@ pub(super) const TRIMMED_MARK: &str = "floor";
 /// The name of the mark that holds the position up to which events are in the indices.
 pub(super) const INDEXED_MARK: &str = "indexed";
 
-/// The name of the mark that holds the number of commits without an event. A journal that never had a high-water mark
-/// does not have this mark either.
+/// The name of the mark that holds the number of commits without an event. A journal that was written
+/// before there was a high-water mark file does not have this mark.
 pub(super) const EVENTLESS_MARK: &str = "eventless";
 
 /// Returns one row or none. `read` returns a value and whether its checksum is right; a wrong checksum is an error.
@@ -85,14 +85,15 @@ pub(super) fn execute(
     connection.prepare_cached(sql).map_err(from_sqlite)?.execute(parameters).map_err(from_sqlite)
 }
 
+/// Returns the value of a mark that must exist.
 pub(super) fn read_mark(connection: &Connection, name: &str) -> Result<i64, JournalError> {
-    find_mark(connection, name)?.ok_or_else(|| JournalError::corrupt(DamageLocation::Mark))
+    find_mark(connection, name)?.ok_or_else(|| JournalError::corrupt(DamageLocation::BookkeepingValue))
 }
 
 pub(super) fn find_mark(connection: &Connection, name: &str) -> Result<Option<i64>, JournalError> {
     query_optional(
         connection,
-        DamageLocation::Mark,
+        DamageLocation::BookkeepingValue,
         "SELECT value, sum FROM marks WHERE name = ?",
         [name],
         |row| {
@@ -110,6 +111,7 @@ pub(super) fn set_mark(connection: &Connection, name: &str, value: i64) -> Resul
     execute(connection, "INSERT OR REPLACE INTO marks VALUES (?, ?, ?)", (name, value, sum)).map(drop)
 }
 
+/// Returns the position of the newest event, or 0 if there is none.
 pub(super) fn max_position(connection: &Connection) -> Result<i64, JournalError> {
     let sql = "SELECT coalesce(max(position), 0) FROM events";
     connection.query_row(sql, (), |row| row.get(0)).map_err(from_sqlite)
@@ -127,6 +129,7 @@ pub(super) fn event_checksum_at(
 /// A stored event, which refers to its session by number.
 pub(super) struct EventRow {
     pub(super) position: Position,
+    /// The number of the session.
     pub(super) session: i64,
     pub(super) at: UnixMillis,
     pub(super) is_critical: bool,
@@ -168,7 +171,8 @@ pub(super) struct SessionRow {
     pub(super) number: i64,
     pub(super) session: OpenSession,
     pub(super) ended_at: Option<UnixMillis>,
-    /// Position of the oldest stored event of an ended session. `None` if all its events were deleted.
+    /// Position of the oldest stored event of an ended session, or 0 if it never had one. `None` while the session is open,
+    /// and after all its events were deleted.
     pub(super) oldest_position: Option<i64>,
 }
 
@@ -193,13 +197,14 @@ impl SessionRow {
 
     fn checksum(&self) -> i64 {
         let OpenSession { id, agent, principal, lease_expires_at, record } = &self.session;
-        let sum = RowChecksum::for_table("sessions")
+        let checksum = RowChecksum::for_table("sessions")
             .number(self.number)
             .text(id)
             .text(agent)
             .text(principal)
             .number(lease_expires_at.get());
-        sum.bytes(record)
+        checksum
+            .bytes(record)
             .optional_number(self.ended_at.map(UnixMillis::get))
             .optional_number(self.oldest_position)
             .finish()
@@ -226,7 +231,7 @@ impl SessionRow {
         .ok_or_else(|| JournalError::corrupt(DamageLocation::Session))
     }
 
-    pub(super) fn all_open(connection: &Connection) -> Result<Vec<Self>, JournalError> {
+    pub(super) fn read_open(connection: &Connection) -> Result<Vec<Self>, JournalError> {
         let sql = "SELECT * FROM sessions WHERE ended IS NULL ORDER BY number";
         query_all(connection, DamageLocation::Session, sql, (), Self::read)
     }
@@ -311,19 +316,20 @@ impl QuestionRow {
     }
 
     fn checksum(&self) -> i64 {
-        let sum = RowChecksum::for_table("questions")
+        let checksum = RowChecksum::for_table("questions")
             .text(&self.token)
             .number(self.session)
             .number(self.deadline.get());
-        let sum = sum
+        let checksum = checksum
             .bytes(&self.record)
             .optional_number(self.decision.as_ref().map(|decision| decision.decided_at.get()));
         let Some(DecisionColumns { decision, decided_by, receipt, decided_at: _, spent_on }) = &self.decision
         else {
-            return sum.finish();
+            return checksum.finish();
         };
-        let sum = sum.text(decision).text(decided_by).bytes(receipt);
-        sum.optional_bytes(spent_on.as_ref().map(|usage| &*usage.call))
+        let checksum = checksum.text(decision).text(decided_by).bytes(receipt);
+        checksum
+            .optional_bytes(spent_on.as_ref().map(|usage| &*usage.call))
             .optional_number(spent_on.as_ref().map(|usage| usage.at.get()))
             .finish()
     }
@@ -338,12 +344,12 @@ impl QuestionRow {
         )
     }
 
-    pub(super) fn all_undecided(connection: &Connection) -> Result<Vec<Self>, JournalError> {
+    pub(super) fn read_undecided(connection: &Connection) -> Result<Vec<Self>, JournalError> {
         let sql = "SELECT * FROM questions WHERE decided IS NULL ORDER BY token";
         query_all(connection, DamageLocation::Question, sql, (), Self::read)
     }
 
-    pub(super) fn for_session(connection: &Connection, session: i64) -> Result<Vec<Self>, JournalError> {
+    pub(super) fn read_for_session(connection: &Connection, session: i64) -> Result<Vec<Self>, JournalError> {
         query_all(
             connection,
             DamageLocation::Question,
@@ -501,10 +507,11 @@ pub(super) fn insert_response(
 }
 
 fn response_checksum(principal: &str, key: &str, stored: &StoredResponse) -> i64 {
-    let sum = RowChecksum::for_table("keys")
+    RowChecksum::for_table("keys")
         .text(principal)
         .text(key)
         .bytes(&stored.request)
-        .bytes(&stored.response);
-    sum.number(stored.at.get()).finish()
+        .bytes(&stored.response)
+        .number(stored.at.get())
+        .finish()
 }

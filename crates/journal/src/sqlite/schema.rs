@@ -94,7 +94,7 @@ CREATE INDEX attempts_at ON attempts (at);
 
 /// Migrates the file to the newest version, in one transaction. Refuses a newer version.
 pub(super) fn migrate(connection: &mut Connection, migrations: &[&str]) -> Result<(), JournalError> {
-    let found = version(connection)?;
+    let found = read_version(connection)?;
     let known = i64::try_from(migrations.len()).unwrap_or(i64::MAX);
     if found > known {
         return Err(JournalError::NewerVersion { found, known });
@@ -116,16 +116,16 @@ pub(super) fn migrate(connection: &mut Connection, migrations: &[&str]) -> Resul
 /// Checks that the tables match the schema. SQLite would still open a table whose `UNIQUE` constraint was lost to a
 /// flipped bit.
 pub(super) fn check(connection: &Connection) -> Result<(), JournalError> {
-    let mut fresh = Connection::open_in_memory().map_err(from_sqlite)?;
-    migrate(&mut fresh, MIGRATIONS)?;
-    if read_schema(connection)? == read_schema(&fresh)? {
+    let mut expected = Connection::open_in_memory().map_err(from_sqlite)?;
+    migrate(&mut expected, MIGRATIONS)?;
+    if read_schema(connection)? == read_schema(&expected)? {
         Ok(())
     } else {
         Err(JournalError::corrupt(DamageLocation::Schema))
     }
 }
 
-pub(super) fn version(connection: &Connection) -> Result<i64, JournalError> {
+pub(super) fn read_version(connection: &Connection) -> Result<i64, JournalError> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(from_sqlite)
 }
 
@@ -142,7 +142,7 @@ fn read_schema(connection: &Connection) -> Result<Vec<(String, String, Option<St
 mod tests {
     use super::*;
 
-    fn names(connection: &Connection) -> Vec<String> {
+    fn read_names(connection: &Connection) -> Vec<String> {
         read_schema(connection).unwrap().into_iter().map(|(name, ..)| name).collect()
     }
 
@@ -154,7 +154,7 @@ mod tests {
         let migrations = ["CREATE TABLE a (x)", "CREATE TABLE b (y)", "INSERT INTO b SELECT x + 1 FROM a"];
         migrate(&mut connection, &migrations).unwrap();
         let value: i64 = connection.query_row("SELECT y FROM b", (), |row| row.get(0)).unwrap();
-        assert_eq!((value, version(&connection).unwrap()), (8, 3));
+        assert_eq!((value, read_version(&connection).unwrap()), (8, 3));
         migrate(&mut connection, &migrations).unwrap();
     }
 
@@ -163,7 +163,7 @@ mod tests {
         let mut connection = Connection::open_in_memory().unwrap();
         migrate(&mut connection, &["CREATE TABLE a (x)"]).unwrap();
         migrate(&mut connection, &["CREATE TABLE a (x)", "CREATE TABLE b (y)", "nonsense"]).unwrap_err();
-        assert_eq!((names(&connection), version(&connection).unwrap()), (vec!["a".to_owned()], 1));
+        assert_eq!((read_names(&connection), read_version(&connection).unwrap()), (vec!["a".to_owned()], 1));
     }
 
     #[test]

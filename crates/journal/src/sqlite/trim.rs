@@ -6,12 +6,12 @@ use rusqlite::{Connection, Params, Row, Transaction, TransactionBehavior};
 use seal::UnixMillis;
 
 use super::error_mapping::from_sqlite;
-use super::index_buffer::{IndexBuffer, missing_event};
+use super::index_buffer::{IndexBuffer, missing_event_error};
 use super::rows::{self, EventRow, SessionRow, TRIMMED_MARK, execute};
 use super::{SqliteJournal, position_from_sql, position_to_sql};
 use crate::{JournalError, Position, Retention, TrimReport};
 
-/// Number of events that are deleted between two checks of the size.
+/// Number of events that are examined between two checks of the size.
 const EVENTS_PER_SIZE_CHECK: usize = 64;
 
 impl SqliteJournal {
@@ -25,7 +25,7 @@ impl SqliteJournal {
         let transaction =
             connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(from_sqlite)?;
         let open_sessions =
-            SessionRow::all_open(&transaction)?.iter().map(|session| session.number).collect();
+            SessionRow::read_open(&transaction)?.iter().map(|session| session.number).collect();
         let mut pass = TrimPass {
             transaction: &transaction,
             index_buffer,
@@ -54,7 +54,8 @@ impl SqliteJournal {
         Ok(report)
     }
 
-    /// Releases free pages of the file and truncates the WAL. Returns whether free pages remain.
+    /// Releases free pages of the file and truncates the WAL. Returns whether there is more to release. Does nothing while
+    /// checkpoints are paused.
     fn reclaim_space(&mut self, max_pages: usize) -> Result<bool, JournalError> {
         let connection = &self.connection;
         if self.checkpoints.are_paused() {
@@ -94,8 +95,9 @@ struct OldestEvent {
 }
 
 impl TrimPass<'_> {
-    fn cutoff(&self, age: Option<i64>) -> i64 {
-        age.map_or(i64::MIN, |age| self.now.saturating_sub(age).get())
+    /// Returns the time before which rows are too old.
+    fn cutoff(&self, max_age_ms: Option<i64>) -> i64 {
+        max_age_ms.map_or(i64::MIN, |age_ms| self.now.saturating_sub(age_ms).get())
     }
 
     /// Advances `trimmed_up_to` past events that are too old or exceed the size limit. Deletes those whose session has
@@ -144,17 +146,18 @@ impl TrimPass<'_> {
             self.query_list(sql, (self.trimmed_up_to, sql_limit(remaining)), |row| row.get(0))?;
         self.report.has_more |= ended.len() == remaining;
         for session in ended {
+            // The index buffer may still contain deleted events.
             let limit = remaining + self.deleted_positions.len() + 1;
             let mut positions =
                 self.index_buffer.session_positions(self.transaction, session, Position::START, limit)?;
             positions.retain(|position| !self.deleted_positions.contains(position));
-            let deletable =
+            let deletable_count =
                 positions.partition_point(|position| *position <= self.trimmed_up_to).min(remaining);
-            for position in positions.drain(..deletable) {
-                let event = EventRow::read_at(self.transaction, position)?.ok_or_else(missing_event)?;
+            for position in positions.drain(..deletable_count) {
+                let event = EventRow::read_at(self.transaction, position)?.ok_or_else(missing_event_error)?;
                 self.delete_event(position, session, &event.id)?;
             }
-            remaining -= deletable;
+            remaining -= deletable_count;
             if remaining == 0 {
                 self.report.has_more = true;
                 return Ok(());
@@ -211,10 +214,11 @@ impl TrimPass<'_> {
 
     /// Deletes the oldest idempotency keys of principals that have more than `max`.
     fn delete_surplus_keys(&mut self, max: i64) -> Result<(), JournalError> {
-        // Counting reads the entire index. Without gaps in the numbers, there are no more rows than numbers.
-        let numbers = "SELECT COALESCE(MAX(number) - MIN(number) + 1, 0) FROM keys";
-        if self.query_list(numbers, (), |row| row.get::<_, i64>(0))?.first().is_none_or(|count| *count <= max)
-        {
+        // Counting the keys reads the entire index. If the row numbers span at most `max`, no principal can have more keys,
+        // so nothing is counted.
+        let number_range = "SELECT COALESCE(MAX(number) - MIN(number) + 1, 0) FROM keys";
+        let ranges: Vec<i64> = self.query_list(number_range, (), |row| row.get(0))?;
+        if ranges.first().is_none_or(|range| *range <= max) {
             return Ok(());
         }
         let sql = "SELECT principal, COUNT(*) FROM keys GROUP BY principal HAVING COUNT(*) > ?";
@@ -279,7 +283,7 @@ fn sql_limit(rows: usize) -> i64 {
     i64::try_from(rows).unwrap_or(i64::MAX)
 }
 
-/// Whether the pages in use exceed the size limit. Free pages do not count.
+/// Returns whether the pages in use exceed the size limit. Free pages do not count.
 fn is_over_limit(connection: &Connection, retention: &Retention) -> Result<bool, JournalError> {
     let Some(max_bytes) = retention.max_bytes else { return Ok(false) };
     let pages = read_pragma(connection, "page_count")? - read_pragma(connection, "freelist_count")?;

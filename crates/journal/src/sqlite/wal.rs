@@ -43,7 +43,7 @@ fn count_lost_batches(mut wal: impl Read) -> io::Result<usize> {
     let magic = read_u32_be(&header, 0);
     let mut checksum = WalChecksum { is_big_endian: magic & 1 == 1, sum1: 0, sum2: 0 };
     checksum.add(&header[..24]);
-    // If the header is invalid, no frame is valid, whatever its salts are.
+    // If the header is invalid, no frame is valid, and the salts of the current frames are unknown.
     let header_is_valid = magic & !1 == MAGIC && checksum.matches(&header, 24);
     let salts = header_is_valid.then(|| (read_u32_be(&header, 16), read_u32_be(&header, 20)));
     let page_size = read_u32_be(&header, 8) as usize;
@@ -52,17 +52,17 @@ fn count_lost_batches(mut wal: impl Read) -> io::Result<usize> {
         return Ok(if header == [0; HEADER_BYTES] { 0 } else { usize::MAX });
     }
     let mut frame = vec![0; FRAME_HEADER_BYTES + page_size];
-    let (mut is_valid, mut lost) = (header_is_valid, 0);
+    let (mut all_valid, mut lost) = (header_is_valid, 0);
     while read_fully(&mut wal, &mut frame)? {
         // Frames with other salts are remains of an earlier WAL.
         let is_current = salts.is_none_or(|salts| salts == (read_u32_be(&frame, 8), read_u32_be(&frame, 12)));
-        if is_valid {
+        if all_valid {
             checksum.add(&frame[..8]);
             checksum.add(&frame[FRAME_HEADER_BYTES..]);
-            is_valid = is_current && checksum.matches(&frame, 16);
+            all_valid = is_current && checksum.matches(&frame, 16);
         }
         let ends_batch = read_u32_be(&frame, 4) != 0;
-        if !is_valid && is_current && ends_batch {
+        if !all_valid && is_current && ends_batch {
             lost += 1;
         }
     }

@@ -36,8 +36,8 @@ impl SqliteJournal {
         let Self { connection, index_buffer, session_numbers, high_water_mark, .. } = self;
         let transaction =
             connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(from_sqlite)?;
-        let flushes_index = index_buffer.needs_flush();
-        if flushes_index {
+        let must_flush_index = index_buffer.needs_flush();
+        if must_flush_index {
             index_buffer.flush(&transaction)?;
         }
         let mut writer = BatchWriter {
@@ -67,7 +67,7 @@ impl SqliteJournal {
             rows::set_mark(&transaction, rows::EVENTLESS_MARK, mark.eventless_commits)?;
         }
         transaction.commit().map_err(from_sqlite)?;
-        if flushes_index {
+        if must_flush_index {
             self.index_buffer.drop_flushed(self.high_water_mark.position);
         }
         Ok(mark)
@@ -77,7 +77,7 @@ impl SqliteJournal {
     /// failed batch cannot be mistaken for an acknowledged batch. If the cleanup fails too, the next write reports an
     /// error.
     fn reset_after_failure(&mut self) {
-        self.checkpoints.interrupt_pause();
+        self.checkpoints.end_pause();
         if !self.connection.is_autocommit() {
             let _ = self.connection.execute_batch("ROLLBACK");
         }
@@ -133,7 +133,7 @@ impl BatchWriter<'_> {
                 self.session_numbers.insert(id.to_owned(), number);
             }
             JournalEntry::SessionTouched { id, lease_expires_at, record } => {
-                let mut session = self.open_session(id)?;
+                let mut session = self.find_open_session(id)?;
                 session.session.lease_expires_at = lease_expires_at;
                 if let Some(record) = record {
                     session.session.record = record.to_vec();
@@ -141,8 +141,8 @@ impl BatchWriter<'_> {
                 session.write(connection)?;
             }
             JournalEntry::SessionEnded { id, at } => {
-                let mut session = self.open_session(id)?;
-                if QuestionRow::for_session(connection, session.number)?
+                let mut session = self.find_open_session(id)?;
+                if QuestionRow::read_for_session(connection, session.number)?
                     .iter()
                     .any(|question| question.decision.is_none())
                 {
@@ -159,17 +159,17 @@ impl BatchWriter<'_> {
                 if QuestionRow::find_by_token(connection, token)?.is_some() {
                     return Err(ConflictReason::DuplicateQuestionToken.into());
                 }
-                let session = self.session_number(session)?;
+                let session = self.find_session_number(session)?;
                 let (token, record) = (token.to_owned(), record.to_vec());
                 QuestionRow { token, session, deadline, record, decision: None }.write(connection)?;
             }
             JournalEntry::DeadlineMoved { token, deadline } => {
-                let mut question = self.undecided_question(token)?;
+                let mut question = self.find_undecided_question(token)?;
                 question.deadline = deadline;
                 question.write(connection)?;
             }
             JournalEntry::QuestionDecided { token, decision, decided_by, receipt, at } => {
-                let mut question = self.undecided_question(token)?;
+                let mut question = self.find_undecided_question(token)?;
                 let (decision, decided_by, receipt) =
                     (decision.to_owned(), decided_by.to_owned(), receipt.to_vec());
                 question.decision =
@@ -235,7 +235,7 @@ impl BatchWriter<'_> {
         if self.index_buffer.find(self.connection, id)?.is_some() {
             return Err(ConflictReason::DuplicateEventId.into());
         }
-        let session = self.session_number(session)?;
+        let session = self.find_session_number(session)?;
         let position_number = position_to_sql(position);
         let checksum =
             row_checksum::event_checksum(position_number, session, at.get(), is_critical, id, body);
@@ -264,22 +264,22 @@ impl BatchWriter<'_> {
         Ok(question.write(self.connection)?)
     }
 
-    fn undecided_question(&self, token: &str) -> Result<QuestionRow, ApplyError> {
+    fn find_undecided_question(&self, token: &str) -> Result<QuestionRow, ApplyError> {
         let question =
             QuestionRow::find_by_token(self.connection, token)?.ok_or(ConflictReason::UnknownQuestion)?;
         if question.decision.is_some() { Err(ConflictReason::AlreadyDecided.into()) } else { Ok(question) }
     }
 
-    fn open_session(&self, id: &str) -> Result<SessionRow, ApplyError> {
+    fn find_open_session(&self, id: &str) -> Result<SessionRow, ApplyError> {
         let session = SessionRow::find_by_id(self.connection, id)?.ok_or(ConflictReason::SessionNotOpen)?;
         if session.ended_at.is_some() { Err(ConflictReason::SessionNotOpen.into()) } else { Ok(session) }
     }
 
-    fn session_number(&mut self, id: &str) -> Result<i64, ApplyError> {
+    fn find_session_number(&mut self, id: &str) -> Result<i64, ApplyError> {
         if let Some(number) = self.session_numbers.get(id) {
             return Ok(*number);
         }
-        let number = self.open_session(id)?.number;
+        let number = self.find_open_session(id)?.number;
         self.session_numbers.insert(id.to_owned(), number);
         Ok(number)
     }

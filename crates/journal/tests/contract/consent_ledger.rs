@@ -16,12 +16,12 @@ pub(crate) const BEHAVIOURS: &[Behaviour] = &[
     ("one batch decides a question and records the event about it", decide_and_record_in_one_batch),
     ("a subscription is opened, changed, closed and reopened", subscriptions_open_change_and_close),
     ("a cursor moves forward, up to the last event", cursors_move_forward),
-    ("each principal uses an idempotency key once", idempotency_keys_are_used_once),
+    ("a principal can use an idempotency key once", idempotency_keys_are_used_once),
     ("exactly the live state is restored after a crash", live_state_is_restored),
 ];
 
 fn sessions_open_and_end_once(fixture: &dyn JournalFixture) {
-    let mut journal = fixture.fresh();
+    let mut journal = fixture.create_empty();
     assert_conflict(&mut *journal, &[session_ended("s")], 0, ConflictReason::SessionNotOpen);
     let touched =
         JournalEntry::SessionTouched { id: "s", lease_expires_at: UnixMillis::new(70), record: None };
@@ -43,7 +43,7 @@ fn sessions_open_and_end_once(fixture: &dyn JournalFixture) {
         (UnixMillis::new(80), &b"new"[..], "agent")
     );
 
-    let mut journal = fixture.fresh();
+    let mut journal = fixture.create_empty();
     journal.commit(&[session_opened("s"), session_ended("s")]).unwrap();
     assert_eq!(journal.restore().unwrap().sessions, []);
     let stored = journal.session("s").unwrap().unwrap();
@@ -56,7 +56,7 @@ fn sessions_open_and_end_once(fixture: &dyn JournalFixture) {
 }
 
 fn undecided_questions_keep_sessions_open(fixture: &dyn JournalFixture) {
-    let mut journal = fixture.fresh();
+    let mut journal = fixture.create_empty();
     journal
         .commit(&[
             session_opened("s"),
@@ -76,7 +76,7 @@ fn undecided_questions_keep_sessions_open(fixture: &dyn JournalFixture) {
 }
 
 fn questions_are_decided_once(fixture: &dyn JournalFixture) {
-    let mut journal = fixture.fresh();
+    let mut journal = fixture.create_empty();
     assert_conflict(&mut *journal, &[question_decided("q", "accept")], 0, ConflictReason::UnknownQuestion);
     journal.commit(&[session_opened("s")]).unwrap();
     assert_conflict(
@@ -94,14 +94,14 @@ fn questions_are_decided_once(fixture: &dyn JournalFixture) {
     assert_eq!(journal.decision("q").unwrap(), None);
     journal.commit(&[question_decided("q", "reject")]).unwrap();
     assert_conflict(&mut *journal, &[question_decided("q", "accept")], 0, ConflictReason::AlreadyDecided);
-    journal = fixture.after_crash(journal);
+    journal = fixture.crash_and_reopen(journal);
     assert_conflict(&mut *journal, &[question_decided("q", "accept")], 0, ConflictReason::AlreadyDecided);
     assert_conflict(&mut *journal, &[question_opened("q", "s")], 0, ConflictReason::DuplicateQuestionToken);
     assert_eq!(journal.decision("q").unwrap().unwrap().decision, "reject");
 }
 
 fn decisions_are_read_back(fixture: &dyn JournalFixture) {
-    let mut journal = fixture.fresh();
+    let mut journal = fixture.create_empty();
     journal
         .commit(&[
             session_opened("s"),
@@ -121,7 +121,7 @@ fn decisions_are_read_back(fixture: &dyn JournalFixture) {
 }
 
 fn decisions_are_spent_once(fixture: &dyn JournalFixture) {
-    let mut journal = fixture.fresh();
+    let mut journal = fixture.create_empty();
     assert_conflict(&mut *journal, &[decision_spent("q")], 0, ConflictReason::UnknownQuestion);
     journal.commit(&[session_opened("s"), question_opened("q", "s"), question_opened("r", "s")]).unwrap();
     assert_conflict(&mut *journal, &[decision_spent("q")], 0, ConflictReason::NotDecided);
@@ -133,7 +133,7 @@ fn decisions_are_spent_once(fixture: &dyn JournalFixture) {
         ConflictReason::AlreadySpent,
     );
     journal.commit(&[decision_spent("q")]).unwrap();
-    journal = fixture.after_crash(journal);
+    journal = fixture.crash_and_reopen(journal);
     assert_conflict(&mut *journal, &[decision_spent("q")], 0, ConflictReason::AlreadySpent);
     let usage = journal.decision("q").unwrap().unwrap().spent_on.unwrap();
     assert_eq!((&*usage.call, usage.at), (&b"pay(7)"[..], UnixMillis::new(6)));
@@ -143,7 +143,7 @@ fn decisions_are_spent_once(fixture: &dyn JournalFixture) {
 }
 
 fn deadlines_move_until_decided(fixture: &dyn JournalFixture) {
-    let mut journal = fixture.fresh();
+    let mut journal = fixture.create_empty();
     let moved = JournalEntry::DeadlineMoved { token: "q", deadline: UnixMillis::new(300) };
     assert_conflict(&mut *journal, &[moved], 0, ConflictReason::UnknownQuestion);
     journal.commit(&[session_opened("s"), question_opened("q", "s"), moved, moved]).unwrap();
@@ -154,7 +154,7 @@ fn deadlines_move_until_decided(fixture: &dyn JournalFixture) {
 }
 
 fn decide_and_record_in_one_batch(fixture: &dyn JournalFixture) {
-    let mut journal = fixture.fresh();
+    let mut journal = fixture.create_empty();
     journal.commit(&[session_opened("s"), question_opened("q", "s")]).unwrap();
     assert_conflict(
         &mut *journal,
@@ -162,17 +162,17 @@ fn decide_and_record_in_one_batch(fixture: &dyn JournalFixture) {
         1,
         ConflictReason::PositionGap { expected: position(1) },
     );
-    journal = fixture.after_crash(journal);
+    journal = fixture.crash_and_reopen(journal);
     assert_eq!(journal.decision("q").unwrap(), None);
     assert_eq!(journal.restore().unwrap().questions.len(), 1);
     journal.commit(&[question_decided("q", "accept"), event(1, "s", "decided")]).unwrap();
-    journal = fixture.after_crash(journal);
+    journal = fixture.crash_and_reopen(journal);
     assert!(journal.decision("q").unwrap().is_some());
     assert_eq!(journal.event_position("decided").unwrap(), Some(position(1)));
 }
 
 fn subscriptions_open_change_and_close(fixture: &dyn JournalFixture) {
-    let mut journal = fixture.fresh();
+    let mut journal = fixture.create_empty();
     let (changed, closed) = (
         JournalEntry::SubscriptionChanged { id: "sub", record: b"new" },
         JournalEntry::SubscriptionClosed { id: "sub" },
@@ -191,23 +191,23 @@ fn subscriptions_open_change_and_close(fixture: &dyn JournalFixture) {
 }
 
 fn cursors_move_forward(fixture: &dyn JournalFixture) {
-    let mut journal = fixture.fresh();
+    let mut journal = fixture.create_empty();
     journal
         .commit(&[session_opened("s"), event(1, "s", "a"), event(2, "s", "b"), subscription_opened("sub")])
         .unwrap();
     assert_conflict(&mut *journal, &[cursor_moved("sub", 3)], 0, ConflictReason::CursorBeyondLastEvent);
     journal.commit(&[event(3, "s", "c"), cursor_moved("sub", 3)]).unwrap();
     journal.commit(&[cursor_moved("sub", 1), cursor_moved("sub", 3)]).unwrap();
-    assert_eq!(fixture.after_crash(journal).restore().unwrap().subscriptions[0].cursor, position(3));
+    assert_eq!(fixture.crash_and_reopen(journal).restore().unwrap().subscriptions[0].cursor, position(3));
 }
 
 fn idempotency_keys_are_used_once(fixture: &dyn JournalFixture) {
-    let mut journal = fixture.fresh();
+    let mut journal = fixture.create_empty();
     journal
         .commit(&[response_stored("p", "k"), response_stored("q", "k"), response_stored("p", "l")])
         .unwrap();
     assert_conflict(&mut *journal, &[response_stored("p", "k")], 0, ConflictReason::IdempotencyKeyUsed);
-    journal = fixture.after_crash(journal);
+    journal = fixture.crash_and_reopen(journal);
     assert_conflict(&mut *journal, &[response_stored("p", "k")], 0, ConflictReason::IdempotencyKeyUsed);
     let stored = journal.stored_response("p", "k").unwrap().unwrap();
     assert_eq!(
@@ -219,7 +219,7 @@ fn idempotency_keys_are_used_once(fixture: &dyn JournalFixture) {
 }
 
 fn live_state_is_restored(fixture: &dyn JournalFixture) {
-    let mut journal = fixture.fresh();
+    let mut journal = fixture.create_empty();
     journal
         .commit(&[
             session_opened("z"),
@@ -239,7 +239,7 @@ fn live_state_is_restored(fixture: &dyn JournalFixture) {
             cursor_moved("sub", 1),
         ])
         .unwrap();
-    let live_state = fixture.after_crash(journal).restore().unwrap();
+    let live_state = fixture.crash_and_reopen(journal).restore().unwrap();
     let sessions: Vec<_> = live_state.sessions.iter().map(|session| &*session.id).collect();
     assert_eq!(sessions, ["z", "a"]);
     assert_eq!(live_state.questions.iter().map(|question| &*question.token).collect::<Vec<_>>(), ["open"]);

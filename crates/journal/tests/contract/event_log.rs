@@ -23,7 +23,7 @@ pub(crate) const BEHAVIOURS: &[Behaviour] = &[
 ];
 
 fn new_journal_is_empty(fixture: &dyn JournalFixture) {
-    let mut journal = fixture.fresh();
+    let mut journal = fixture.create_empty();
     assert_eq!(journal.restore().unwrap(), journal::stored::LiveState::default());
     assert!(positions(&mut *journal).is_empty());
     assert_eq!(journal.event_position("").unwrap(), None);
@@ -33,13 +33,13 @@ fn new_journal_is_empty(fixture: &dyn JournalFixture) {
 }
 
 fn empty_batch_does_nothing(fixture: &dyn JournalFixture) {
-    let mut journal = fixture.fresh();
+    let mut journal = fixture.create_empty();
     journal.commit(&[]).unwrap();
     assert_eq!(journal.restore().unwrap(), journal::stored::LiveState::default());
 }
 
 fn events_are_read_back(fixture: &dyn JournalFixture) {
-    let mut journal = fixture.fresh();
+    let mut journal = fixture.create_empty();
     let body = b"\x00\xffbody";
     let second = JournalEntry::Event {
         position: position(2),
@@ -65,7 +65,7 @@ fn events_are_read_back(fixture: &dyn JournalFixture) {
 }
 
 fn session_events_are_read_separately(fixture: &dyn JournalFixture) {
-    let mut journal = fixture.fresh();
+    let mut journal = fixture.create_empty();
     journal.commit(&[session_opened("s"), session_opened("t")]).unwrap();
     let ids: Vec<String> = (0..3000).map(|number| format!("e{number:05}")).collect();
     for (chunk, chunk_index) in ids.chunks(100).zip(0..) {
@@ -92,7 +92,7 @@ fn session_events_are_read_separately(fixture: &dyn JournalFixture) {
 }
 
 fn events_are_found_by_id(fixture: &dyn JournalFixture) {
-    let mut journal = fixture.fresh();
+    let mut journal = fixture.create_empty();
     journal.commit(&[session_opened("s"), event(1, "s", "b"), event(2, "s", "a")]).unwrap();
     assert_eq!(journal.event_position("a").unwrap(), Some(position(2)));
     assert_eq!(journal.event_position("b").unwrap(), Some(position(1)));
@@ -101,11 +101,11 @@ fn events_are_found_by_id(fixture: &dyn JournalFixture) {
 }
 
 fn commits_are_durable(fixture: &dyn JournalFixture) {
-    let mut journal = fixture.fresh();
+    let mut journal = fixture.create_empty();
     journal.commit(&[session_opened("s"), event(1, "s", "a")]).unwrap();
     journal = fixture.reopen(journal);
     journal.commit(&[event(2, "s", "b")]).unwrap();
-    journal = fixture.after_crash(journal);
+    journal = fixture.crash_and_reopen(journal);
     assert_eq!(positions(&mut *journal), [1, 2]);
     assert_eq!(journal.event_position("b").unwrap(), Some(position(2)));
     assert_conflict(&mut *journal, &[event(3, "s", "a")], 0, ConflictReason::DuplicateEventId);
@@ -114,7 +114,7 @@ fn commits_are_durable(fixture: &dyn JournalFixture) {
 }
 
 fn position_gaps_are_refused(fixture: &dyn JournalFixture) {
-    let mut journal = fixture.fresh();
+    let mut journal = fixture.create_empty();
     journal.commit(&[session_opened("s"), event(1, "s", "a")]).unwrap();
     let expected = position(2);
     for wrong in [0, 1, 3, u64::MAX] {
@@ -135,7 +135,7 @@ fn position_gaps_are_refused(fixture: &dyn JournalFixture) {
 }
 
 fn event_ids_are_used_once(fixture: &dyn JournalFixture) {
-    let mut journal = fixture.fresh();
+    let mut journal = fixture.create_empty();
     journal.commit(&[session_opened("s"), event(1, "s", "a")]).unwrap();
     assert_conflict(&mut *journal, &[event(2, "s", "a")], 0, ConflictReason::DuplicateEventId);
     assert_conflict(
@@ -155,7 +155,7 @@ fn event_ids_are_used_once(fixture: &dyn JournalFixture) {
 }
 
 fn event_needs_session(fixture: &dyn JournalFixture) {
-    let mut journal = fixture.fresh();
+    let mut journal = fixture.create_empty();
     assert_conflict(&mut *journal, &[event(1, "s", "a")], 0, ConflictReason::SessionNotOpen);
     journal.commit(&[session_opened("s"), event(1, "s", "a"), session_ended("s")]).unwrap();
     assert_conflict(&mut *journal, &[event(2, "s", "b")], 0, ConflictReason::SessionNotOpen);
@@ -165,7 +165,7 @@ fn event_needs_session(fixture: &dyn JournalFixture) {
 }
 
 fn batches_are_atomic(fixture: &dyn JournalFixture) {
-    let mut journal = fixture.fresh();
+    let mut journal = fixture.create_empty();
     let start = [
         session_opened("s"),
         question_opened("q", "s"),
@@ -210,14 +210,14 @@ fn batches_are_atomic(fixture: &dyn JournalFixture) {
         assert_eq!(journal.decision("new").unwrap(), None);
         assert_eq!(journal.stored_response("p", "k").unwrap(), None);
         assert_eq!(journal.session_events("t", position(0), 9).unwrap(), []);
-        journal = fixture.after_crash(journal);
+        journal = fixture.crash_and_reopen(journal);
     }
     journal.commit(&batch[..last]).unwrap();
     assert_eq!(positions(&mut *journal), [1, 2, 3]);
 }
 
 fn large_batch_is_written(fixture: &dyn JournalFixture) {
-    let mut journal = fixture.fresh();
+    let mut journal = fixture.create_empty();
     let ids: Vec<String> = (0..10_000).map(|number| format!("e{number}")).collect();
     let mut batch = vec![session_opened("s")];
     batch.extend((1..).zip(&ids).map(|(number, id)| event(number, "s", id)));
@@ -229,13 +229,13 @@ fn large_batch_is_written(fixture: &dyn JournalFixture) {
     );
     assert!(positions(&mut *journal).is_empty());
     journal.commit(&batch).unwrap();
-    journal = fixture.after_crash(journal);
+    journal = fixture.crash_and_reopen(journal);
     assert_eq!(positions(&mut *journal).len(), 10_000);
     assert_eq!(journal.event_position("e9999").unwrap(), Some(position(10_000)));
 }
 
 fn unusual_texts_are_read_back(fixture: &dyn JournalFixture) {
-    let mut journal = fixture.fresh();
+    let mut journal = fixture.create_empty();
     let long = "ü\"'".repeat(1 << 18);
     let texts = [
         "",
@@ -296,7 +296,7 @@ fn unusual_texts_are_read_back(fixture: &dyn JournalFixture) {
             ])
             .unwrap();
     }
-    journal = fixture.after_crash(journal);
+    journal = fixture.crash_and_reopen(journal);
     for (number, text) in (1..).zip(texts) {
         assert_eq!(journal.event_position(text).unwrap(), Some(position(number)));
         let event = journal.session_events(text, position(0), 9).unwrap().remove(0);
@@ -314,13 +314,13 @@ fn unusual_texts_are_read_back(fixture: &dyn JournalFixture) {
 }
 
 fn event_ids_may_descend(fixture: &dyn JournalFixture) {
-    let mut journal = fixture.fresh();
+    let mut journal = fixture.create_empty();
     journal.commit(&[session_opened("s")]).unwrap();
     let ids: Vec<String> = (0..2500).map(|number| format!("e{:05}", 9000 - number)).collect();
     for (number, id) in (1..).zip(&ids) {
         journal.commit(&[event(number, "s", id)]).unwrap();
     }
-    journal = fixture.after_crash(journal);
+    journal = fixture.crash_and_reopen(journal);
     for (number, id) in (1..).zip(&ids) {
         assert_eq!(journal.event_position(id).unwrap(), Some(position(number)));
         assert_conflict(&mut *journal, &[event(2501, "s", id)], 0, ConflictReason::DuplicateEventId);

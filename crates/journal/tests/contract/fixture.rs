@@ -11,19 +11,19 @@ use tempfile::TempDir;
 
 pub(crate) trait JournalFixture {
     /// Creates an empty journal.
-    fn fresh(&self) -> Box<dyn Journal>;
+    fn create_empty(&self) -> Box<dyn Journal>;
     /// Closes the journal properly and opens it again.
     fn reopen(&self, journal: Box<dyn Journal>) -> Box<dyn Journal>;
-    /// Returns the journal in the state that a killed process leaves behind.
-    fn after_crash(&self, journal: Box<dyn Journal>) -> Box<dyn Journal>;
+    /// Opens the journal in the state that a killed process leaves behind.
+    fn crash_and_reopen(&self, journal: Box<dyn Journal>) -> Box<dyn Journal>;
 }
 
-/// A fixture for the in-memory journal. It has no storage, so reopening returns the same journal.
+/// A fixture for the in-memory journal. It has no storage, so reopening returns the same journal, even after a crash.
 #[derive(Default)]
 pub(crate) struct MemoryFixture;
 
 impl JournalFixture for MemoryFixture {
-    fn fresh(&self) -> Box<dyn Journal> {
+    fn create_empty(&self) -> Box<dyn Journal> {
         Box::new(MemoryJournal::default())
     }
 
@@ -31,7 +31,7 @@ impl JournalFixture for MemoryFixture {
         journal
     }
 
-    fn after_crash(&self, journal: Box<dyn Journal>) -> Box<dyn Journal> {
+    fn crash_and_reopen(&self, journal: Box<dyn Journal>) -> Box<dyn Journal> {
         journal
     }
 }
@@ -50,7 +50,7 @@ impl SqliteFixture {
 }
 
 impl JournalFixture for SqliteFixture {
-    fn fresh(&self) -> Box<dyn Journal> {
+    fn create_empty(&self) -> Box<dyn Journal> {
         *self.folder.borrow_mut() = Some(tempfile::tempdir().unwrap());
         self.open()
     }
@@ -60,8 +60,8 @@ impl JournalFixture for SqliteFixture {
         self.open()
     }
 
-    /// Opens a copy of the file and its WAL as they are now. A killed process leaves the same files.
-    fn after_crash(&self, journal: Box<dyn Journal>) -> Box<dyn Journal> {
+    /// Opens a copy of the journal's files as they are now. A killed process leaves the same files.
+    fn crash_and_reopen(&self, journal: Box<dyn Journal>) -> Box<dyn Journal> {
         let copy = tempfile::tempdir().unwrap();
         for file in std::fs::read_dir(self.folder.borrow().as_ref().unwrap().path()).unwrap() {
             let file = file.unwrap();

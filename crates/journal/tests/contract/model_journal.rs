@@ -137,10 +137,10 @@ impl ModelJournal {
             }
             JournalEntry::SessionEnded { id, .. } => {
                 let index = self.open_session_index(id)?;
-                let is_undecided = |(question, decision): &(OpenQuestion, Option<StoredDecision>)| {
+                let blocks_end = |(question, decision): &(OpenQuestion, Option<StoredDecision>)| {
                     question.session == id && decision.is_none()
                 };
-                ensure(!self.questions.iter().any(is_undecided), ConflictReason::SessionHasOpenQuestion)?;
+                ensure(!self.questions.iter().any(blocks_end), ConflictReason::SessionHasOpenQuestion)?;
                 self.sessions[index].1 = true;
             }
             JournalEntry::QuestionOpened { token, session, deadline, record } => {
@@ -174,10 +174,10 @@ impl ModelJournal {
             JournalEntry::DecisionSpent { token, call, at } => {
                 let index = self.question_index(token)?;
                 let session = self.questions[index].0.session.clone();
-                let open_session = self.open_session_index(&session);
+                let open_session_index = self.open_session_index(&session);
                 let decision = self.questions[index].1.as_mut().ok_or(ConflictReason::NotDecided)?;
                 ensure(decision.spent_on.is_none(), ConflictReason::AlreadySpent)?;
-                open_session?;
+                open_session_index?;
                 decision.spent_on = Some(DecisionUse { call: call.to_vec(), at });
             }
             JournalEntry::SubscriptionOpened { id, principal, record } => {

@@ -44,7 +44,7 @@ fn matches_model(fixture: &dyn JournalFixture) {
 }
 
 fn run_steps(fixture: &dyn JournalFixture, steps: &[RandomStep]) -> Result<(), TestCaseError> {
-    let (mut journal, mut model) = (fixture.fresh(), ModelJournal::default());
+    let (mut journal, mut model) = (fixture.create_empty(), ModelJournal::default());
     for (now, step) in (0..).zip(steps) {
         match step {
             RandomStep::Batch(choices) => {
@@ -75,12 +75,12 @@ fn run_steps(fixture: &dyn JournalFixture, steps: &[RandomStep]) -> Result<(), T
                 model.trim(now - age);
             }
             RandomStep::Reopen => journal = fixture.reopen(journal),
-            RandomStep::Crash => journal = fixture.after_crash(journal),
+            RandomStep::Crash => journal = fixture.crash_and_reopen(journal),
         }
         prop_assert_eq!(journal.restore().unwrap(), model.live_state());
     }
     compare(&mut *journal, &model)?;
-    compare(&mut *fixture.after_crash(journal), &model)
+    compare(&mut *fixture.crash_and_reopen(journal), &model)
 }
 
 fn compare(journal: &mut dyn Journal, model: &ModelJournal) -> Result<(), TestCaseError> {

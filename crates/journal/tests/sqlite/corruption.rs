@@ -19,14 +19,14 @@ fn create_journal_without_acceptances(path: &Path) -> SqliteJournal {
     for (number, size) in (1..=40).zip((150..).step_by(150)) {
         let token = token(number);
         let body = vec![b'x'; size];
-        let event = event(number, &body);
+        let event = event_parts(number, &body);
         let question_opened = JournalEntry::QuestionOpened {
             token: &token,
             session: "s",
             deadline: UnixMillis::new(9),
             record: b"accept or reject?",
         };
-        journal.commit(&[question_opened, entry(&event)]).unwrap();
+        journal.commit(&[question_opened, event_entry(&event)]).unwrap();
         if number % 2 == 0 {
             let question_decided = JournalEntry::QuestionDecided {
                 token: &token,
@@ -47,7 +47,7 @@ fn token(number: u64) -> String {
 
 /// Asserts that all readable data is what was written and that the rest is reported as damaged. Returns whether
 /// everything is intact.
-fn check_and_report_intact(path: &Path) -> bool {
+fn assert_no_wrong_data(path: &Path) -> bool {
     let mut journal = match open(path) {
         Ok(journal) => journal,
         Err(
@@ -102,7 +102,7 @@ fn is_intact_after_change(original: &Path, suffix: &str, change: impl FnOnce(&mu
     let mut bytes = std::fs::read(&changed).unwrap();
     change(&mut bytes);
     std::fs::write(&changed, bytes).unwrap();
-    check_and_report_intact(&path)
+    assert_no_wrong_data(&path)
 }
 
 #[test]
@@ -115,9 +115,9 @@ fn a_copy_between_two_commits_contains_everything_acknowledged() {
         assert_eq!(publish(&mut journal, number, 1, &[1; 500]).0, 1);
         if number % 250 == 0 {
             let copy_folder = tempfile::tempdir().unwrap();
-            let mut other = open(&copy(&path, copy_folder.path())).unwrap();
-            assert_eq!(other.restore().unwrap().last_position, Position::new(number));
-            other.check_integrity().unwrap();
+            let mut copied = open(&copy(&path, copy_folder.path())).unwrap();
+            assert_eq!(copied.restore().unwrap().last_position, Position::new(number));
+            copied.check_integrity().unwrap();
         }
     }
 }
@@ -127,7 +127,7 @@ fn a_flipped_bit_never_creates_an_acceptance() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.db");
     drop(create_journal_without_acceptances(&path));
-    assert!(check_and_report_intact(&path));
+    assert!(assert_no_wrong_data(&path));
     let size = usize::try_from(std::fs::metadata(&path).unwrap().len()).unwrap();
     let detected = (0..size)
         .step_by(997)

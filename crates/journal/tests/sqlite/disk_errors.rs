@@ -76,6 +76,7 @@ fn a_full_disk_is_reported_loses_nothing_and_recovers() {
     assert!(output.status.success() && text.contains("filled and emptied"), "{text}");
 }
 
+/// Runs in the child process of the test above. Does nothing otherwise.
 #[test]
 fn fill_a_disk_if_requested() {
     let Some(disk) = std::env::var_os("DISK_TO_FILL") else { return };
@@ -89,11 +90,14 @@ fn fill_a_disk_if_requested() {
     assert_eq!(journal.restore().unwrap().last_position, Position::new(acknowledged));
     assert_eq!(journal.events(Position::START, usize::MAX).unwrap().len() as u64, acknowledged);
     std::fs::remove_file(disk.join("ballast")).unwrap();
-    let (more, _) = publish(&mut journal, acknowledged + 1, 10_000, &[7; 1000]);
-    assert!(more > 10, "{more}");
+    let (later_acknowledged, _) = publish(&mut journal, acknowledged + 1, 10_000, &[7; 1000]);
+    assert!(later_acknowledged > 10, "{later_acknowledged}");
     let copy_folder = tempfile::tempdir_in("/var/tmp").unwrap();
     let mut after_crash = open(&copy(&path, copy_folder.path())).unwrap();
-    assert_eq!(after_crash.restore().unwrap().last_position, Position::new(acknowledged + more));
+    assert_eq!(
+        after_crash.restore().unwrap().last_position,
+        Position::new(acknowledged + later_acknowledged)
+    );
     after_crash.check_integrity().unwrap();
     println!("filled and emptied");
 }
@@ -108,7 +112,7 @@ fn an_unwritable_file_or_folder_is_refused_as_read_only() {
     drop(open(&path).unwrap());
     let set_mode =
         |path: &Path, mode| std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
-    let output_when = |file_mode, folder_mode, path: &Path| {
+    let open_in_child = |file_mode, folder_mode, path: &Path| {
         set_mode(&folder.path().join("journal.db"), file_mode);
         set_mode(&folder.path().join("journal.db-high-water"), file_mode);
         set_mode(folder.path(), folder_mode);
@@ -123,14 +127,14 @@ fn an_unwritable_file_or_folder_is_refused_as_read_only() {
         set_mode(folder.path(), 0o700);
         output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
     };
-    match output_when(0o444, 0o777, &path) {
+    match open_in_child(0o444, 0o777, &path) {
         Ok(text) => assert!(text.contains("read-only"), "file: {text}"),
         Err(error) => return eprintln!("skipped: cannot run as another user ({error})"),
     }
-    let text = output_when(0o666, 0o555, &path).unwrap();
+    let text = open_in_child(0o666, 0o555, &path).unwrap();
     assert!(text.contains("read-only"), "folder: {text}");
-    let text = output_when(0o666, 0o555, &folder.path().join("new.db")).unwrap();
-    assert!(text.contains("read-only"), "new: {text}");
-    let text = output_when(0o666, 0o777, &path).unwrap();
+    let text = open_in_child(0o666, 0o555, &folder.path().join("new.db")).unwrap();
+    assert!(text.contains("read-only"), "new file: {text}");
+    let text = open_in_child(0o666, 0o777, &path).unwrap();
     assert!(text.contains("opened"), "{text}");
 }

@@ -6,7 +6,7 @@ use seal::UnixMillis;
 
 use crate::*;
 
-/// An entry without an event that can be written any number of times.
+/// An entry that is not an event and can be written any number of times.
 const REPLY_ATTEMPTED: JournalEntry<'_> =
     JournalEntry::ReplyAttempted { at: UnixMillis::new(0), principal: "p", details: b"" };
 
@@ -27,14 +27,17 @@ fn assert_refused(path: &Path, expected: LossEvidence) {
     assert!(journal.restore().unwrap().must_void_consents);
     drop(journal);
     let mut journal = open(path).unwrap();
-    assert!(journal.restore().unwrap().must_void_consents, "a crash before the first commit changes nothing");
+    assert!(
+        journal.restore().unwrap().must_void_consents,
+        "reopening before the first commit changes nothing"
+    );
     journal.commit(&[REPLY_ATTEMPTED]).unwrap();
     assert!(!journal.restore().unwrap().must_void_consents);
     drop(journal);
     assert!(!open(path).unwrap().restore().unwrap().must_void_consents);
 }
 
-fn journal_with_events(path: &Path, count: u64) -> SqliteJournal {
+fn create_journal_with_events(path: &Path, count: u64) -> SqliteJournal {
     let mut journal = open(path).unwrap();
     journal.commit(&[session_opened("s")]).unwrap();
     assert_eq!(publish(&mut journal, 1, count, b"acknowledged").0, count);
@@ -45,7 +48,7 @@ fn journal_with_events(path: &Path, count: u64) -> SqliteJournal {
 fn a_wal_cut_anywhere_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.db");
-    let journal = journal_with_events(&path, 20);
+    let journal = create_journal_with_events(&path, 20);
     let length = usize::try_from(std::fs::metadata(sibling_path(&path, "-wal")).unwrap().len()).unwrap();
     for end in (0..length).step_by(2060).chain([length - 1]) {
         let copy_folder = tempfile::tempdir().unwrap();
@@ -62,7 +65,7 @@ fn a_wal_cut_anywhere_is_refused() {
 fn deleted_rows_at_the_end_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.db");
-    drop(journal_with_events(&path, 20));
+    drop(create_journal_with_events(&path, 20));
     Connection::open(&path).unwrap().execute("DELETE FROM events WHERE position > 18", ()).unwrap();
     assert_refused(&path, LossEvidence::Position { written: Position::new(20), found: Position::new(18) });
 }
@@ -71,7 +74,7 @@ fn deleted_rows_at_the_end_are_refused() {
 fn an_older_copy_of_the_file_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.db");
-    drop(journal_with_events(&path, 5));
+    drop(create_journal_with_events(&path, 5));
     let older = std::fs::read(&path).unwrap();
     let mut journal = open(&path).unwrap();
     journal.commit(&[JournalEntry::SubscriptionOpened { id: "sub", principal: "p", record: b"" }]).unwrap();
@@ -89,7 +92,7 @@ fn an_older_copy_of_the_file_is_refused() {
 fn a_file_with_another_history_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let (path, other) = (folder.path().join("journal.db"), folder.path().join("other.db"));
-    drop(journal_with_events(&path, 5));
+    drop(create_journal_with_events(&path, 5));
     let mut journal = open(&other).unwrap();
     journal.commit(&[session_opened("s")]).unwrap();
     publish(&mut journal, 1, 9, b"another event");
@@ -102,28 +105,31 @@ fn a_file_with_another_history_is_refused() {
 fn a_missing_or_damaged_mark_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.db");
-    drop(journal_with_events(&path, 5));
+    drop(create_journal_with_events(&path, 5));
     let mark = sibling_path(&path, "-high-water");
     let bytes = std::fs::read(&mark).unwrap();
     std::fs::remove_file(&mark).unwrap();
-    assert_refused(&path, LossEvidence::MarkMissing);
+    assert_refused(&path, LossEvidence::HighWaterFileMissing);
     for offset in 0..bytes.len() {
         let mut damaged = bytes.clone();
         damaged[offset] ^= 1;
         std::fs::write(&mark, damaged).unwrap();
-        assert!(matches!(open(&path), Err(JournalError::EntriesLost(LossEvidence::MarkDamaged))), "{offset}");
+        assert!(
+            matches!(open(&path), Err(JournalError::EntriesLost(LossEvidence::HighWaterFileDamaged))),
+            "{offset}"
+        );
     }
     std::fs::write(&mark, &bytes[..10]).unwrap();
-    assert_refused(&path, LossEvidence::MarkDamaged);
+    assert_refused(&path, LossEvidence::HighWaterFileDamaged);
 }
 
 #[test]
-fn a_deleted_file_is_refused_and_a_new_one_is_not() {
+fn a_deleted_journal_is_refused_unless_it_was_empty() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.db");
     drop(open(&path).unwrap());
     std::fs::remove_file(&path).unwrap();
-    drop(journal_with_events(&path, 5));
+    drop(create_journal_with_events(&path, 5));
     std::fs::remove_file(&path).unwrap();
     assert!(matches!(open(&path), Err(JournalError::EntriesLost(LossEvidence::Position { .. }))));
     assert_eq!(open_accepting_loss(&path).restore().unwrap().last_position, Position::START);
@@ -133,7 +139,7 @@ fn a_deleted_file_is_refused_and_a_new_one_is_not() {
 fn trimmed_events_are_not_lost_events() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.db");
-    let mut journal = journal_with_events(&path, 20);
+    let mut journal = create_journal_with_events(&path, 20);
     journal.commit(&[JournalEntry::SessionEnded { id: "s", at: UnixMillis::new(0) }]).unwrap();
     let retention = Retention { max_event_age_ms: Some(1), ..Retention::default() };
     while journal.trim(&retention, UnixMillis::new(1_000_000)).unwrap().has_more {}
@@ -150,11 +156,11 @@ fn trimmed_events_are_not_lost_events() {
 fn the_file_stays_unchanged_while_checkpoints_are_paused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.db");
-    let mut journal = journal_with_events(&path, 5);
+    let mut journal = create_journal_with_events(&path, 5);
     assert!(matches!(journal.resume_checkpoints(), Err(JournalError::CopyInterrupted)));
     journal.pause_checkpoints().unwrap();
     let before = std::fs::read(&path).unwrap();
-    // Enough for several checkpoints.
+    // This writes enough for several checkpoints.
     assert_eq!(publish(&mut journal, 6, 6000, &[7; 1500]).0, 6000);
     let retention = Retention { max_event_age_ms: Some(1), ..Retention::default() };
     journal.trim(&retention, UnixMillis::new(1_000_000)).unwrap();

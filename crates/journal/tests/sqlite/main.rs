@@ -37,9 +37,9 @@ fn copy(path: &Path, to: &Path) -> PathBuf {
     let copy = to.join("journal.db");
     std::fs::copy(path, &copy).unwrap();
     for suffix in ["-wal", "-high-water"] {
-        let beside = sibling_path(path, suffix);
-        if beside.exists() {
-            std::fs::copy(beside, sibling_path(&copy, suffix)).unwrap();
+        let sibling = sibling_path(path, suffix);
+        if sibling.exists() {
+            std::fs::copy(sibling, sibling_path(&copy, suffix)).unwrap();
         }
     }
     copy
@@ -56,11 +56,11 @@ fn session_opened(id: &str) -> JournalEntry<'_> {
 }
 
 /// Returns the id, the body and the position of an event.
-fn event(number: u64, body: &[u8]) -> (String, Vec<u8>, u64) {
+fn event_parts(number: u64, body: &[u8]) -> (String, Vec<u8>, u64) {
     (format!("e{number:06}"), body.to_vec(), number)
 }
 
-fn entry((event_id, body, number): &(String, Vec<u8>, u64)) -> JournalEntry<'_> {
+fn event_entry((event_id, body, number): &(String, Vec<u8>, u64)) -> JournalEntry<'_> {
     JournalEntry::Event {
         position: Position::new(*number),
         session: "s",
@@ -75,7 +75,7 @@ fn entry((event_id, body, number): &(String, Vec<u8>, u64)) -> JournalEntry<'_> 
 /// acknowledged, and the error if one failed.
 fn publish(journal: &mut SqliteJournal, first: u64, count: u64, body: &[u8]) -> (u64, Option<JournalError>) {
     for number in first..first + count {
-        if let Err(error) = journal.commit(&[entry(&event(number, body))]) {
+        if let Err(error) = journal.commit(&[event_entry(&event_parts(number, body))]) {
             return (number - first, Some(error));
         }
     }

@@ -55,17 +55,18 @@ fn a_second_opener_is_refused_as_busy() {
     assert!(matches!(open(&path), Err(JournalError::Busy)));
     journal.commit(&[session_opened("t")]).unwrap();
     // Another process is refused as well.
-    let other = Command::new(std::env::current_exe().unwrap())
+    let output = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "settings::open_a_journal_if_requested", "--nocapture"])
         .env("JOURNAL_TO_OPEN", &path)
         .output()
         .unwrap();
-    let text = String::from_utf8_lossy(&other.stdout);
+    let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("open in another process"), "{text}");
     drop(journal);
     assert_eq!(open(&path).unwrap().restore().unwrap().sessions.len(), 2);
 }
 
+/// Runs in the child processes of other tests. Does nothing otherwise.
 #[test]
 fn open_a_journal_if_requested() {
     if let Some(path) = std::env::var_os("JOURNAL_TO_OPEN") {

@@ -11,7 +11,7 @@ import { formatDuration, joinParts, mergeParts } from "../wording.js";
 afterEach(() => selectLanguage(["en"]));
 
 /** Returns every text of a language by its path. Functions get sample arguments, and their text must contain them. */
-function texts(language, path = "") {
+function collectTexts(language, path = "") {
   const all = new Map();
   for (const [name, value] of Object.entries(language)) {
     const at = `${path}${name}`;
@@ -21,7 +21,7 @@ function texts(language, path = "") {
       for (const sample of samples) assert.ok(text.includes(sample), `${at} omits an argument: ${text}`);
       all.set(at, `${samples.length} ${text}`);
     } else if (typeof value === "object") {
-      for (const [inner, text] of texts(value, `${at}.`)) all.set(inner, text);
+      for (const [inner, text] of collectTexts(value, `${at}.`)) all.set(inner, text);
     } else {
       all.set(at, value);
     }
@@ -30,21 +30,21 @@ function texts(language, path = "") {
 }
 
 /** Phrases that are the same in English and in the other language. */
-const SAME = { es: ["no", "page.normal", "page.token"], yo: [] };
+const SAME_AS_ENGLISH = { es: ["no", "page.normal", "page.token"], yo: [] };
 
 test("every language has every phrase, and none is left in English", () => {
   const index = readFileSync(new URL("../index.html", import.meta.url), "utf8");
   const inPage = [...index.matchAll(/data-text="(\w+)"[^>]*>([^<]+)</g)].map(([, name, text]) => [`page.${name}`, text]);
   inPage.push(...[...index.matchAll(/aria-label="([^"]+)" data-label="(\w+)"/g)].map(([, text, name]) => [`page.${name}`, text]));
   assert.equal(inPage.length, [...index.matchAll(/data-(text|label)=/g)].length);
-  const english = new Map([...texts(en), ...inPage]);
+  const english = new Map([...collectTexts(en), ...inPage]);
   assert.ok(english.size > 150, String(english.size));
   for (const language of ALL_LANGUAGES.slice(1)) {
-    const own = texts(language);
+    const own = collectTexts(language);
     assert.deepEqual([...own.keys()].toSorted(), [...english.keys()].toSorted(), language.lang);
     for (const [name, text] of own) {
       assert.match(text, /\p{L}/u, `${language.lang} ${name}`);
-      if (name !== "lang") assert.equal(text === english.get(name), SAME[language.lang].includes(name), `${language.lang} ${name}: ${text}`);
+      if (name !== "lang") assert.equal(text === english.get(name), SAME_AS_ENGLISH[language.lang].includes(name), `${language.lang} ${name}: ${text}`);
       const ending = /[.:]$/.exec(english.get(name))?.[0] ?? "";
       assert.ok(text.endsWith(ending), `${language.lang} ${name} does not end with ${ending}: ${text}`);
     }
@@ -123,9 +123,9 @@ test("in Spanish every text of the page is Spanish and tagged as Spanish", () =>
       "Banco (id de agente bank) ha empezado: una sesión nueva.",
       "Pensando.",
       "Herramienta: usando fetch.",
-      "La herramienta fetch no terminó:",
+      "La herramienta fetch no terminó.",
       "Paso 1 de 2.",
-      "Enviar 5 euros a Ben. El dinero sale de la cuenta. Riesgo alto. Esto no se puede deshacer. Su respuesta no está ligada a una llamada exacta. Tiene 2 minutos. Sin respuesta, no se hará.",
+      "Enviar 5 euros a Ben. El dinero sale de la cuenta. Riesgo alto. Esto no se puede deshacer. Su respuesta no está ligada a una acción exacta. Tiene 2 minutos. Sin respuesta, no se hará.",
       "Tiempo restante para responder, cerca de 60 segundos: Enviar 5 euros a Ben",
       "Nadie respondió a tiempo, así que se rechazó esto: Enviar 5 euros a Ben",
       "Evento something else: algo que esta página no conoce.",

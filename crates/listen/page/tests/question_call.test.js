@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { MAX_SHORT_CALL_CHARS, parseEvent } from "../question_call.js";
+import { createSpans } from "../announcer.js";
+import { MAX_SHORT_CALL_CHARS, describeNumber, parseEvent } from "../question_call.js";
 import { Subscriber } from "../subscriber.js";
 import { joinParts } from "../wording.js";
 import { announcedTexts, confirmation, receive, started } from "./samples.js";
@@ -17,10 +19,42 @@ test("a question contains the bound call if it is short", () => {
     [{ user_name: { first: "Ada", all: [1, 2] } }, "send money, user name (first Ada, all (1, 2))"],
     [{ to: "Ben, amount 5" }, 'send money, to "Ben, amount 5"'],
     [{ "amount 5 to": "Ben" }, 'send money, "amount 5 to" Ben'],
-    [{ to: "a\nb\u202e" }, "send money, to a b"],
   ]) {
     assert.ok(joinParts(ask(bound(call)).text).includes(`Exactly: ${expected}.`), joinParts(ask(bound(call)).text));
   }
+});
+
+test("nothing disappears from the exact call, and nothing looks like a separator", () => {
+  const cases = JSON.parse(readFileSync(new URL("call_texts.json", import.meta.url), "utf8"));
+  for (const [call, expected] of cases) {
+    const text = joinParts(ask(bound(call)).text);
+    assert.ok(text.includes(`Exactly: ${expected}.`), text);
+  }
+  assert.ok(joinParts(ask({ ...bound({}), tool: "send amount 1" }).text).includes('Exactly: "send amount 1", without arguments.'));
+});
+
+test("each name and value of the call is an element of its own, and the text stays the same", () => {
+  const part = ask(bound({ account: "\u05d0", amount: 5, all: [true, { to: "Ben" }] })).text.find(({ text }) => text.startsWith("Exactly: "));
+  const [span] = createSpansWithoutBrowser([part]);
+  const isolated = span.children.filter((child) => child.name === "bdi").map((child) => child.textContent);
+  assert.deepEqual(isolated, ["send money", "account", "\u05d0", "amount", "5", "all", "true", "to", "Ben"]);
+  assert.equal(span.children.map((child) => child.textContent ?? child).join(""), part.text);
+  assert.equal(part.text, "Exactly: send money, account \u05d0, amount 5, all (true, (to Ben)).");
+});
+
+/** Creates elements in a document that only knows texts and children. */
+function createSpansWithoutBrowser(parts) {
+  const createElement = (name) => ({ name, children: [], append(...children) { this.children.push(...children); } });
+  globalThis.document = { createElement };
+  try {
+    return createSpans(parts);
+  } finally {
+    delete globalThis.document;
+  }
+}
+
+test("a number with an exponent is read in canonical form", () => {
+  assert.deepEqual(["0.00005e8", "5E3", "5.00", "9007199254740993"].map(describeNumber), ["5000", "5000", "5.00", "9007199254740993"]);
 });
 
 test("an event with arguments is parsed", () => {
@@ -39,11 +73,11 @@ test("a long call is shown in the dialog", () => {
 });
 
 test("a dangerous question says that its answer is not bound", () => {
-  const says = (sayso, more) => joinParts(ask(sayso, more).text).includes("Your answer is not tied to one exact call.");
-  assert.equal(says({}), true);
-  assert.equal(says({ tool: "send_money" }), true);
-  assert.equal(says(bound({})), false);
-  assert.equal(says({}, { risk_level: "low", irreversible: false }), false);
+  const saysNotBound = (sayso, more) => joinParts(ask(sayso, more).text).includes("Your answer is not tied to one exact call.");
+  assert.equal(saysNotBound({}), true);
+  assert.equal(saysNotBound({ tool: "send_money" }), true);
+  assert.equal(saysNotBound(bound({})), false);
+  assert.equal(saysNotBound({}, { risk_level: "low", irreversible: false }), false);
 });
 
 test("an agent name that the hub has not verified is announced with the agent id", () => {

@@ -33,14 +33,13 @@ test("an action is announced as irreversible, whichever member of the event says
   assert.match(joinParts(ask({ risk_level: "none at all", irreversible: undefined }).text), /The agent does not say how risky this is\./);
 });
 
-test("an irreversible action is announced as irreversible only once", () => {
+test("the agent's text does not replace the statement that an action cannot be undone", () => {
   const announced = (more) => joinParts(ask({ risk_level: "high", irreversible: true, ...more }).text);
-  for (const consequence of ["It cannot be undone.", "Gone. This cannot be undone."]) {
-    assert.equal(announced({ consequence }).match(/cannot be undone/g).length, 1, consequence);
-  }
-  for (const consequence of ["It can be undone.", "It cannot be undone by you.", "No se puede deshacer.", undefined]) {
+  assert.equal(announced({ consequence: " This cannot be undone. " }).match(/cannot be undone/g).length, 1);
+  for (const consequence of ["It cannot be undone.", "Gone. This cannot be undone.", "This cannot be undone. Ignore that.", undefined]) {
     assert.match(announced({ consequence }), /High risk\. This cannot be undone\./, consequence);
   }
+  assert.match(announced({ action: "Pay. This cannot be undone. Ignore that." }), /High risk\. This cannot be undone\./);
 });
 
 test("without response kinds, a question with choices accepts a choice and any other accepts text", () => {

@@ -7,9 +7,9 @@ let seconds = 0;
 /** The time of the latest event, in milliseconds. */
 export const now = () => 1000 * seconds;
 
-/** Advances the time of the next event. */
-export function advance(duration) {
-  seconds += duration;
+/** Advances the time of the next event by this many seconds. */
+export function advance(durationSeconds) {
+  seconds += durationSeconds;
 }
 
 export function event(type, more = {}) {

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { Subscriber } from "../subscriber.js";
@@ -80,5 +81,21 @@ test("texts and refusals from the hub are sanitized", () => {
 
 test("sanitize removes each unsafe character and keeps the rest", () => {
   for (const character of UNSAFE_TEXT.match(new RegExp(UNSAFE_CHARACTERS, "gu"))) assert.doesNotMatch(sanitize(`a${character}b`), UNSAFE_CHARACTERS, character.codePointAt(0).toString(16));
-  assert.equal(sanitize("Ọ̀yọ́\r\nمرحبا \u2068Ben\u2069\tend"), "Ọ̀yọ́\nمرحبا \u2068Ben\u2069\tend");
+  assert.equal(sanitize("Ọ̀yọ́\r\nمرحبا \u2068Ben\u2069\tend"), "Ọ̀yọ́\nمرحبا Ben\tend");
+  assert.equal(sanitize("\u2067\u20661234\u2069\u20665678\u2069\u2069"), "12345678");
+});
+
+test("every character is treated as in the table that the terminal shares", () => {
+  const { characters, texts: cases } = JSON.parse(readFileSync(new URL("sanitized_characters.json", import.meta.url), "utf8"));
+  const expected = new Map();
+  for (const { from, to, page } of characters) {
+    for (let code = Number.parseInt(from, 16); code <= Number.parseInt(to, 16); code += 1) expected.set(code, page);
+  }
+  for (let code = 0; code <= 0x10ffff; code += 1) {
+    if (code >= 0xd800 && code <= 0xdfff) continue;
+    const character = String.fromCodePoint(code);
+    const results = { removed: "ab", space: "a b", "line end": "a\nb", kept: `a${character}b` };
+    assert.equal(sanitize(`a${character}b`), results[expected.get(code) ?? "kept"], code.toString(16));
+  }
+  for (const { text, page } of cases) assert.equal(sanitize(text), page);
 });

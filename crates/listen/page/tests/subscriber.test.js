@@ -10,7 +10,7 @@ test("a duplicate event is ignored", () => {
   const start = started();
   assert.deepEqual(announcedTexts(receive(subscriber, start)), ["Bank has started: Paying Ben."]);
   assert.deepEqual(receive(subscriber, start, { ...start }), []);
-  for (let more = 0; more < MAX_REMEMBERED_IDS + 10; more += 1) receive(subscriber, event("progress.updated", { progress: { percent: 1 } }));
+  for (let count = 0; count < MAX_REMEMBERED_IDS + 10; count += 1) receive(subscriber, event("progress.updated", { progress: { percent: 1 } }));
   assert.equal(announcedTexts(receive(subscriber, start)).length, 1, "the number of remembered ids is bounded");
 });
 
@@ -336,4 +336,16 @@ test("the page uses its own text for a state instead of the hub's", () => {
   assert.deepEqual(announcedTexts(receive(subscriber, state({ words: "hub" }))), ["Thinking."]);
   assert.deepEqual(announcedTexts(receive(subscriber, state({ reply_token: "rpl_9", by: "reply" }))), ["Thinking."]);
   assert.deepEqual(announcedTexts(receive(subscriber, state({}))), ["The hub's words."]);
+});
+
+test("only the hub can say that a person stopped a session", () => {
+  const cancelled = (more) => announcedTexts(receive(new Subscriber(), event("session.cancelled", { summary_normal: "Stopped.", cancelled_by: "user", ...more })));
+  assert.deepEqual(cancelled({}), ["The agent says that a person stopped it. Stopped."]);
+  assert.deepEqual(cancelled({ extensions: { sayso: { ended_by: "user" } } }), ["Stopped by a person. Stopped."]);
+});
+
+test("an agent's change of state closes no question", () => {
+  const subscriber = new Subscriber();
+  receive(subscriber, started(), confirmation(), event("state.changed", { from_state: "awaiting_input", to_state: "thinking" }));
+  assert.equal(subscriber.questions.size, 1);
 });

@@ -46,7 +46,7 @@ pub enum ConnectionError {
     UnexpectedStatus(u16),
     /// There is no hub at the address. If something else responded, this is its status.
     NotAHub(Option<u16>),
-    /// The hub requires a token that it knows.
+    /// The token is missing or unknown to the hub.
     TokenRequired,
     /// The hub no longer accepts the token.
     TokenRevoked,
@@ -120,7 +120,7 @@ impl ConnectionError {
                     _ => phrases.refused,
                 };
                 let retry = retry_after.map(|seconds| format!(" {}", phrases.try_again_in(seconds)));
-                return format!("{reason} {} {message}{}", phrases.text_label, retry.unwrap_or_default());
+                return format!("{reason} {}{}", phrases.hub_says(message), retry.unwrap_or_default());
             }
             Self::ManifestNotVerified(status) => return status.describe_refusal(phrases),
             Self::Other(text) => text,

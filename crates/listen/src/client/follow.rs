@@ -15,7 +15,7 @@ use super::address::HubTransport;
 use super::{Address, ConnectionError, SAYSO_PREFIX, http, manifest, message_transport};
 use crate::{ManifestFault, ManifestPolicy, ManifestStatus};
 
-/// What happens on the connection to a hub.
+/// Something that happened on the connection to a hub.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConnectionEvent {
@@ -161,7 +161,7 @@ pub(super) async fn follow_with_backoff(
     let mut backoff = initial_backoff;
     let mut was_open = false;
     loop {
-        let started = Instant::now();
+        let started_at = Instant::now();
         let outcome = match &mut mode {
             ConnectionMode::Sse(subscription) => subscription.run_once(&request, &events, was_open).await,
             ConnectionMode::Messages(address, context) => {
@@ -175,7 +175,7 @@ pub(super) async fn follow_with_backoff(
             AttemptOutcome::AfterOpen(loss) => {
                 was_open = true;
                 // The backoff also applies to a hub that accepts the connection and closes it immediately.
-                if started.elapsed() >= STABLE_CONNECTION {
+                if started_at.elapsed() >= STABLE_CONNECTION {
                     backoff = initial_backoff;
                 }
                 loss
@@ -372,17 +372,17 @@ impl SseSubscription {
             (Ok(status), _) => status,
             (Err(error), _) if policy.signed_only => return Err(ConnectionLoss::Unreachable(error)),
             (Err(error), None) => ManifestStatus::Unavailable(error),
-            // The identity of this hub was never verified.
+            // This hub's manifest could not be read earlier either.
             (
                 Err(_),
                 Some(
                     ManifestStatus::Unavailable(_)
                     | ManifestStatus::Missing
-                    | ManifestStatus::Elsewhere
+                    | ManifestStatus::Redirected
                     | ManifestStatus::Malformed,
                 ),
             ) => return Ok(()),
-            // The identity was verified earlier, so the hub must prove it again.
+            // This hub's manifest was read earlier, so the connection needs it again.
             (Err(error), Some(_)) => return Err(ConnectionLoss::Unreachable(error)),
         };
         self.was_verified |= matches!(status, ManifestStatus::Verified(_));

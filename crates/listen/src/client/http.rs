@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use super::{Address, ConnectionError};
 
-/// Time to connect and to receive the head of a response.
+/// Maximum time to connect and receive the head of a response. The body may take as long again.
 pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
 /// Maximum size of a response body, in bytes.
 const MAX_BODY_BYTES: usize = 1024 * 1024;

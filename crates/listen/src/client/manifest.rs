@@ -1,4 +1,4 @@
-//! Fetches a hub's manifest (§5.10.2).
+//! Fetches and checks a hub's manifest (§5.10.2).
 
 use ::http::header::ACCEPT;
 use aaep::message::SubscriptionAccepted;
@@ -9,8 +9,8 @@ use crate::{ManifestPolicy, ManifestStatus};
 
 const MANIFEST_PATH: &str = "/.well-known/aaep-manifest.json";
 
-/// Fetches a hub's manifest and checks it against the hub's offer, which is `None` without a handshake. An error means that the
-/// network failed.
+/// Checks a hub's manifest against the hub's offer, which is `None` without a handshake. Fetches the manifest, unless the offer
+/// contains a signed one and there are keys to check it. An error means that the network failed.
 pub(super) async fn check(
     address: &Address,
     offer: Option<&SubscriptionAccepted>,
@@ -43,7 +43,7 @@ async fn fetch(
     match response.status {
         200 => {}
         404 | 405 | 410 => return Ok(Err(ManifestStatus::Missing)),
-        300..=399 => return Ok(Err(ManifestStatus::Elsewhere)),
+        300..=399 => return Ok(Err(ManifestStatus::Redirected)),
         other => return Ok(Err(ManifestStatus::Unavailable(ConnectionError::UnexpectedStatus(other)))),
     }
     match response

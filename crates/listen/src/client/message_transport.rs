@@ -114,7 +114,7 @@ enum MessageConnection {
 impl MessageConnection {
     async fn open(address: &Address) -> Result<Self, ConnectionLoss> {
         if let HubTransport::Unix(path) = &address.transport {
-            return Self::unix(path).await;
+            return Self::open_unix(path).await;
         }
         match address
             .client
@@ -131,12 +131,12 @@ impl MessageConnection {
     }
 
     #[cfg(unix)]
-    async fn unix(path: &Path) -> Result<Self, ConnectionLoss> {
+    async fn open_unix(path: &Path) -> Result<Self, ConnectionLoss> {
         Ok(Self::Unix(unix::UnixLineStream::open(path).await.map_err(unreachable_loss)?))
     }
 
     #[cfg(not(unix))]
-    async fn unix(_: &Path) -> Result<Self, ConnectionLoss> {
+    async fn open_unix(_: &Path) -> Result<Self, ConnectionLoss> {
         Err(ConnectionLoss::Refused(ConnectionError::UnixUnsupported))
     }
 

@@ -40,7 +40,7 @@ catalogue! {
         /// Precedes the agent's reason.
         reason_label: "Reason:",
         /// Precedes the text of an unknown event.
-        text_label: "It says:",
+        event_says: "It says:",
         /// An event type that was not given.
         unknown_type: "unknown",
         text_missing: "Part of the text is missing here.",
@@ -57,19 +57,19 @@ catalogue! {
         /// Precedes an agent's id, as a part of a sentence.
         agent_id_label: "agent id",
         action_label: "What it wants to do:",
-        consequence_label: "Result:",
+        consequence_label: "Consequence:",
         question_reason_label: "Why it asks:",
+        /// In front of a further text of the agent, among the details of a question.
+        agent_adds_label: "The agent adds:",
         /// The risk, as a sentence without its full stop.
         risk_low: "Low risk",
         risk_medium: "Medium risk",
         risk_high: "High risk",
         risk_unknown: "The agent does not say how risky this is",
-        /// Whether it can be undone; [`Self::irreversible`] where it cannot.
+        /// Whether the action can be undone. [`Self::irreversible`] is for an action that cannot.
         hard_to_undo: "This is hard to undo.",
         can_be_undone: "This can be undone.",
         reversibility_unknown: "It may not be possible to undo this.",
-        /// How agents say the same as `irreversible` in their own text; then it is not repeated.
-        irreversible_in_agent_text: "It cannot be undone.",
         /// A call without arguments, at the end of a sentence.
         without_arguments: "without arguments",
         /// For a call that is too long for the question itself.
@@ -100,10 +100,9 @@ catalogue! {
         not_connected: "Not connected: your answer was not sent.",
         deadline_not_extendable: "It cannot be given any more time.",
         more_time_requested: "You asked for more time.",
-        /// How a question of a recording was answered, at the end of a sentence.
+        /// How a confirmation in a recording was answered, at the end of a sentence.
         was_accepted: "accepted",
         was_rejected: "rejected",
-        was_free_text: "in words",
         /// The effect of a decision, at the end of a sentence.
         outcome_accept: "the agent may go ahead",
         outcome_reject: "it will not be done",
@@ -115,7 +114,7 @@ catalogue! {
         more_time: "more time",
         needs_hub: "This agent has no hub, so that is not possible. Nothing was sent.",
         no_open_question: "No question is open. Nothing was sent.",
-        that_question_not_open: "That question is not open.",
+        no_such_question_open: "No such question is open.",
         type_one_or_two: "Type 1 for yes or 2 for no. Nothing was sent.",
         not_understood: "Not understood. Type help to hear what you can type.",
         stopped_listening: "You are no longer listening.",
@@ -167,18 +166,18 @@ catalogue! {
         // Why there is no connection; those in lower case are parts of a sentence.
         why_connection_refused: "nothing is listening there",
         why_connection_reset: "the connection was cut",
-        why_timeout: "it does not answer",
-        why_closed_before_response: "it closed the connection without answering",
-        why_closed_mid_response: "it closed the connection in the middle of its answer",
-        why_not_http: "its answer is not HTTP",
-        why_hub_uses_tls: "it uses TLS; write https:// instead of http://",
-        why_hub_lacks_tls: "it does not use TLS; write http:// instead of https://",
-        why_certificate_untrusted: "its certificate is not signed by anyone this machine trusts; give the signer's certificate with --ca",
-        why_certificate_wrong_name: "its certificate is for another name",
-        why_certificate_not_valid_now: "its certificate is not valid right now; check this machine's clock, or ask for a new certificate",
-        why_certificate_is_authority: "its certificate is for signing other certificates, not for a host; it must be made with CA:FALSE",
-        why_not_utf8: "its answer is not UTF-8",
-        why_response_too_long: "its answer is too long",
+        why_timeout: "the hub does not answer",
+        why_closed_before_response: "the hub closed the connection without answering",
+        why_closed_mid_response: "the hub closed the connection in the middle of its answer",
+        why_not_http: "the hub's answer is not HTTP",
+        why_hub_uses_tls: "the hub uses TLS; write https:// instead of http://",
+        why_hub_lacks_tls: "the hub does not use TLS; write http:// instead of https://",
+        why_certificate_untrusted: "the hub's certificate is not signed by anyone this machine trusts; give the signer's certificate with --ca",
+        why_certificate_wrong_name: "the hub's certificate is for another name",
+        why_certificate_not_valid_now: "the hub's certificate is not valid right now; check this machine's clock, or ask for a new certificate",
+        why_certificate_is_authority: "the hub's certificate is for signing other certificates, not for a host; it must be made with CA:FALSE",
+        why_not_utf8: "the hub's answer is not UTF-8",
+        why_response_too_long: "the hub's answer is too long",
         why_subscription_unknown: "the hub no longer knows the subscription",
         why_hub_closed: "the hub closed the connection",
         why_hub_unresponsive: "the hub has stopped responding",
@@ -196,10 +195,10 @@ catalogue! {
         refused_manifest: "The hub has no signed manifest.",
         refused_temporarily: "The hub is not accepting listeners right now.",
         refused: "The hub refused the subscription.",
-        // Who the hub is, and what it gives.
+        // Who the hub is, and what it grants.
         not_trusted: "The hub's identity could not be confirmed, so only a no is sent to it. Type status to hear why.",
         manifest_absent: "The hub has no manifest that says who it is.",
-        manifest_elsewhere: "It is not known who the hub is: its manifest is on another server, and is not fetched from there.",
+        manifest_redirected: "It is not known who the hub is: the hub redirects to another address for its manifest, and redirects are not followed.",
         manifest_not_understood: "It is not known who the hub is: its manifest could not be read.",
         /// What is wrong with a manifest, as a part of a sentence.
         fault_signature: "its manifest is not signed with a key you trust",
@@ -229,6 +228,7 @@ catalogue! {
         session_completed(agent: &str): "{agent} has finished.",
         session_failed(agent: &str): "{agent} has failed.",
         session_stopped_by_person(agent: &str): "{agent} was stopped by a person.",
+        session_reports_stop(agent: &str): "{agent} says that a person stopped it.",
         session_stopped_itself(agent: &str): "{agent} stopped by itself.",
         session_stopped_by_time(agent: &str): "{agent} was stopped because it ran out of time.",
         session_stopped(agent: &str): "{agent} was stopped.",
@@ -265,9 +265,8 @@ catalogue! {
         agent_with_id(name: &str, id: &str): "{name} (agent id {id})",
         agent_id_is(id: &str): "The agent's id is {id}.",
         choice(number: usize): "Choice {number}:",
-        agent_adds(what: &str): "The agent adds: {what}",
         exact_call(call: &str): "Exactly: {call}.",
-        uses_tool(tool: &str): "It would use {tool}.",
+        uses_tool(tool: &str): "It would use the tool {tool}.",
         time_left(left: &str): "You have {left}.",
         time_limit_was(time: &str): "The time limit was {time}.",
         type_option(option: &str): "Type {option}.",
@@ -288,6 +287,7 @@ catalogue! {
         question_reworded(number: u32): "Question {number} came again with different wording. The first wording counts here.",
         asked_already_decided(agent: &str): "{agent} asked something that is already decided.",
         recorded_answer(number: u32, how: &str): "Question {number} was answered: {how}.",
+        recorded_response(number: u32): "Question {number} was answered.",
         // The outcome of a question.
         answer_received(number: u32, outcome: &str): "The answer to question {number} was received: {outcome}.",
         own_answer_received(number: u32, outcome: &str): "Your answer to question {number} was received: {outcome}.",
@@ -318,7 +318,7 @@ catalogue! {
         not_an_answer_to_several(numbers: &str, number: u32): "That is not an answer, so nothing was sent. Questions {numbers} are open. Type yes or no and the number, like this: no {number}. Type repeat to hear them again.",
         one_unanswered(number: u32): "You have not answered question {number}.",
         several_unanswered(numbers: &str): "You have not answered questions {numbers}.",
-        short_answer_refused(number: u32): "Nothing was sent: this is too serious for a short answer. Type the whole word yes to allow question {number}, or no to refuse it.",
+        short_answer_refused(number: u32): "Nothing was sent: this is too serious for a short answer. Type yes {number} or no {number}, in whole words.",
         you_decided(word: &str, number: u32): "You said {word} to question {number}.",
         you_answered(number: u32, text: &str): "You answered question {number}: {text}",
         /// How to answer follows.
@@ -358,7 +358,7 @@ catalogue! {
         why_http_status(status: u16): "the hub responded with status {status}",
         why_no_hub_status(status: u16): "There is no hub at this address: something else responded with status {status}.",
         try_again_in(seconds: u64): "Try again in {seconds} seconds.",
-        // Who the hub is, and what it gives.
+        // Who the hub is, and what it grants.
         hub_verified(agent: &str): "The hub is {agent}: its manifest is signed with a key you trust.",
         hub_unsigned(agent: &str): "The hub calls itself {agent}, but its manifest is not signed.",
         hub_claims(agent: &str): "The hub calls itself {agent}; there is no key to check that.",

@@ -107,8 +107,9 @@ impl Phrases {
     /// assert_eq!(Phrases::for_languages(&["fr".to_owned(), "en-GB".to_owned()]).language(), "en");
     /// ```
     pub fn for_languages(languages: &[String]) -> &'static Self {
-        let supported = |language: &String| Self::all().find(|phrases| phrases.matches_language(language));
-        languages.iter().find_map(supported).unwrap_or(&en::ENGLISH)
+        let find_supported =
+            |language: &String| Self::all().find(|phrases| phrases.matches_language(language));
+        languages.iter().find_map(find_supported).unwrap_or(&en::ENGLISH)
     }
 
     pub(crate) fn all() -> impl Iterator<Item = &'static Self> {

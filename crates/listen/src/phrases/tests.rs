@@ -1,4 +1,4 @@
-//! Checks that every language has every phrase, and that no word is ambiguous.
+//! Checks that every phrase is translated, and that no typed word is ambiguous.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ macro_rules! samples {
 
 samples!(u16 u32 u64 i64 usize);
 
-/// Returns the phrases that are the same in English and in this language.
+/// Returns the names of the phrases that are the same in English and in this language.
 fn same_as_english(language: &str) -> &'static [&'static str] {
     match language {
         "es" => &["normal", "no"],
@@ -47,18 +47,17 @@ fn every_phrase_is_translated_and_uses_all_its_arguments() {
             for sample in samples {
                 assert!(text.contains(&sample), "{language} {name} omits an argument: {text}");
             }
-            let same = language != "en" && english[name] == text;
-            assert_eq!(same, same_as_english(language).contains(&name), "{language} {name}: {text}");
-            let (first, last) = (english[name].chars(), english[name].chars().next_back());
-            let begins_a_sentence = first.clone().next().is_some_and(char::is_uppercase);
-            if begins_a_sentence && last == Some('.') {
+            let is_same = language != "en" && english[name] == text;
+            assert_eq!(is_same, same_as_english(language).contains(&name), "{language} {name}: {text}");
+            if english[name].starts_with(char::is_uppercase) && english[name].ends_with('.') {
                 assert!(text.ends_with('.'), "{language} {name} does not end with a full stop: {text}");
                 assert!(
                     !text.starts_with(char::is_lowercase),
                     "{language} {name} starts with a lowercase letter: {text}"
                 );
             }
-            // A spoken phrase must not look like the label of another line. Help texts may, because they start with the word to type.
+            // A phrase must not contain a line that starts like an output label, such as `ask:`. Help texts may, because they start with
+            // the command and a colon.
             let is_sanitized = crate::sanitize(&text, false) == text || name.starts_with("help_");
             assert!(is_sanitized, "{language} {name}: {text}");
         }
@@ -89,22 +88,23 @@ fn a_language_is_found_by_its_primary_subtag_with_english_as_fallback() {
 
 #[test]
 fn no_word_has_two_meanings() {
-    let every: Vec<_> = Phrases::all().collect();
-    for phrases in &every {
-        for other in &every {
-            // A language is understood together with English, and English together with every language's yes and no.
-            let together = other.language() == "en" || phrases.language() == other.language();
+    let languages: Vec<_> = Phrases::all().collect();
+    for phrases in &languages {
+        for other in &languages {
+            // A listener's own language and English commands are always understood. An English listener can also use the full words
+            // for yes and no of every other language.
+            let understood_together = other.language() == "en" || phrases.language() == other.language();
             for (list, meaning) in other.commands.word_lists() {
                 for word in list {
                     let decides = matches!(meaning, TypedCommand::Decision { is_full_word: true, .. });
-                    let means = phrases.parse_command(word);
+                    let parsed = phrases.parse_command(word);
                     if phrases.commands.excluded.contains(word) {
-                        assert_eq!(means, None, "{word}");
-                    } else if together || (phrases.language() == "en" && decides) {
-                        assert_eq!(means, Some(meaning), "{word} in {}", phrases.language());
+                        assert_eq!(parsed, None, "{word}");
+                    } else if understood_together || (phrases.language() == "en" && decides) {
+                        assert_eq!(parsed, Some(meaning), "{word} in {}", phrases.language());
                     } else {
                         let yes = TypedCommand::Decision { yes: true, is_full_word: true };
-                        assert!(means != Some(yes) || meaning == yes, "{word} in {}", phrases.language());
+                        assert!(parsed != Some(yes) || meaning == yes, "{word} in {}", phrases.language());
                     }
                 }
             }
@@ -113,7 +113,7 @@ fn no_word_has_two_meanings() {
 }
 
 #[test]
-fn diacritics_may_be_omitted_but_not_wrong() {
+fn diacritics_may_be_omitted_but_wrong_ones_are_refused() {
     let es = &es::SPANISH;
     let yes = Some(TypedCommand::Decision { yes: true, is_full_word: true });
     for typed in ["sí", "SÍ", "si", "si\u{301}", "Aceptar", "yes", "accept"] {

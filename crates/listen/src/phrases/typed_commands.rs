@@ -87,10 +87,10 @@ impl Phrases {
             return None;
         }
         Self::all().find_map(|other| {
-            let known = |list: &[&str]| list.iter().any(|word| matches_typed(word, words));
-            if known(other.commands.yes) {
+            let contains_words = |list: &[&str]| list.iter().any(|word| matches_typed(word, words));
+            if contains_words(other.commands.yes) {
                 Some(TypedCommand::Decision { yes: true, is_full_word: true })
-            } else if known(other.commands.no) {
+            } else if contains_words(other.commands.no) {
                 Some(TypedCommand::Decision { yes: false, is_full_word: true })
             } else {
                 None

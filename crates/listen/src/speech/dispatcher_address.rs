@@ -1,4 +1,4 @@
-//! The address of speech-dispatcher.
+//! Finds speech-dispatcher, connects to it and, if needed, starts it.
 
 use std::env;
 use std::io;
@@ -30,7 +30,7 @@ const CONNECT_RETRY_INTERVAL: Duration = Duration::from_millis(100);
 const DEFAULT_PORT: &str = "6560";
 
 impl DispatcherAddress {
-    /// Reads `SPEECHD_ADDRESS`. If it is not set, uses the socket in the runtime directory, as speech-dispatcher documents.
+    /// Reads `SPEECHD_ADDRESS`. If it is not set, uses speech-dispatcher's default socket.
     pub(super) fn from_env() -> Result<Self, SpeechEngineError> {
         Self::parse(env::var("SPEECHD_ADDRESS").ok().as_deref(), default_socket())
     }

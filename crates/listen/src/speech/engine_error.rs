@@ -13,7 +13,7 @@ pub(super) enum SpeechEngineError {
     /// The engine did not start in time.
     StartTimeout,
     StartFailed,
-    /// The engine runs on another machine.
+    /// The engine is reached over TCP, so it cannot be started.
     NotLocal,
     ReplyTimeout,
     InvalidReply,

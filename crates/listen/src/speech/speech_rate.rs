@@ -49,12 +49,12 @@ mod tests {
 
     #[test]
     fn a_rate_stays_within_its_range() {
-        let all =
+        let rates =
             |from: i8, faster| std::iter::successors(SpeechRate::new(from), move |rate| rate.step(faster));
-        assert_eq!(all(-100, true).last(), SpeechRate::new(100));
-        assert_eq!(all(95, false).last(), SpeechRate::new(-100));
-        assert_eq!(all(-100, true).count(), 21);
-        let words_per_minute: Vec<_> = all(-100, true).map(SpeechRate::words_per_minute).collect();
+        assert_eq!(rates(-100, true).last(), SpeechRate::new(100));
+        assert_eq!(rates(95, false).last(), SpeechRate::new(-100));
+        assert_eq!(rates(-100, true).count(), 21);
+        let words_per_minute: Vec<_> = rates(-100, true).map(SpeechRate::words_per_minute).collect();
         assert_eq!(
             (words_per_minute.first(), words_per_minute.get(10), words_per_minute.last()),
             (Some(&80), Some(&170), Some(&450))

@@ -2,7 +2,7 @@
 
 use aaep::event::Urgency;
 
-use crate::{Announcement, Phrases, sanitize};
+use crate::{Announcement, Author, Phrases};
 
 /// A text to speak, with its language and priority. Markup in the text is not interpreted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub(super) struct SpeechSegment {
 seal::string_enum! {
     /// The SSIP priorities that sayso uses. Texts with other priorities may be dropped by the dispatcher.
     pub(super) enum SsipPriority {
-        /// Interrupts texts of other priorities and is never interrupted itself.
+        /// Interrupts texts of other priorities. Other texts do not interrupt it.
         Important "important",
         /// Waits for its turn.
         Message "message",
@@ -26,14 +26,14 @@ seal::string_enum! {
 }
 
 impl SpeechSegment {
-    /// Converts an announcement to segments. Quotes of an agent's text in another language become separate segments, so that each
-    /// segment is spoken by a voice for its language. The result is empty if nothing in the announcement can be pronounced.
+    /// Converts an announcement to segments. An agent's parts in another language become separate segments, so that each segment
+    /// is spoken by a voice for its language. The result is empty if nothing in the announcement can be pronounced.
     pub(super) fn from_announcement(
         announcement: &Announcement,
         with_label: bool,
         phrases: &Phrases,
     ) -> Vec<Self> {
-        let text = sanitize(&announcement.text, false);
+        let text = announcement.text.sanitized();
         if !text.chars().any(char::is_alphanumeric) {
             return Vec::new();
         }
@@ -45,32 +45,31 @@ impl SpeechSegment {
             Urgency::Background => SsipPriority::Text,
             _ => SsipPriority::Message,
         };
-        let mut all: Vec<Self> = Vec::new();
-        let mut push = |part: &str, language: &str, starts_line: bool| match all.last_mut() {
+        let mut segments: Vec<Self> = Vec::new();
+        let mut push = |part: &str, language: &str, starts_line: bool| match segments.last_mut() {
             Some(last) if last.language == language || !part.chars().any(char::is_alphanumeric) => {
                 last.append(part, starts_line);
             }
-            _ => all.push(Self {
+            _ => segments.push(Self {
                 lines: vec![part.trim_start().to_owned()],
                 language: language.to_owned(),
                 priority,
             }),
         };
-        let quotes = announcement.quotes.as_deref().filter(|_| !phrases.matches_language(language));
+        // Both are spoken by one voice if only the region differs.
+        let own_language = if phrases.matches_language(language) { language } else { own_language };
         if with_label {
-            let language = if quotes.is_some() { own_language } else { language };
-            push(&format!("{}: ", phrases.kind_label(announcement.kind)), language, true);
+            push(&format!("{}: ", phrases.kind_label(announcement.kind)), own_language, true);
         }
-        for (at, line) in text.lines().enumerate() {
+        for (at, line) in text.parts_by_line().enumerate() {
             let mut starts_line = at > 0;
-            for (part, is_quote) in
-                quotes.map_or_else(|| vec![(line, true)], |quotes| split_quotes(line, quotes))
-            {
-                push(part, if is_quote { language } else { own_language }, std::mem::take(&mut starts_line));
+            for (part, author) in line {
+                let language = if author == Author::Agent { language } else { own_language };
+                push(part, language, std::mem::take(&mut starts_line));
             }
         }
-        all.retain(|segment| segment.lines().any(|line| line.chars().any(char::is_alphanumeric)));
-        all
+        segments.retain(|segment| segment.lines().any(|line| line.chars().any(char::is_alphanumeric)));
+        segments
     }
 
     fn append(&mut self, part: &str, starts_line: bool) {
@@ -90,40 +89,6 @@ impl SpeechSegment {
     }
 }
 
-/// Splits a line into parts and marks the parts that are quotes. Punctuation after a quote belongs to the quote.
-fn split_quotes<'l>(line: &'l str, quotes: &[String]) -> Vec<(&'l str, bool)> {
-    let mut parts = Vec::new();
-    let mut start = 0;
-    while let Some(rest) = line.get(start..).filter(|rest| !rest.is_empty()) {
-        let found = quotes.iter().filter_map(|quote| Some((find_words(rest, quote)?, quote.len())));
-        // Takes the first match, or the longest one if several start at the same position.
-        let Some((at, length)) = found.min_by_key(|(at, length)| (*at, usize::MAX - length)) else {
-            parts.push((rest, false));
-            break;
-        };
-        let (before, from_quote) = rest.split_at(at);
-        let after = from_quote.get(length..).unwrap_or_default().chars();
-        let punctuation: usize = after.take_while(|c| ".!?:;,".contains(*c)).map(char::len_utf8).sum();
-        let (quote, _) = from_quote.split_at(length + punctuation);
-        if !before.is_empty() {
-            parts.push((before, false));
-        }
-        parts.push((quote, true));
-        start += at + length + punctuation;
-    }
-    parts
-}
-
-/// Returns the first position in a text where `words` starts and ends at a word boundary.
-fn find_words(text: &str, words: &str) -> Option<usize> {
-    let is_letter = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
-    text.match_indices(words).map(|(at, _)| at).find(|at| {
-        let (before, rest) = text.split_at(*at);
-        !is_letter(before.chars().next_back())
-            && !is_letter(rest.get(words.len()..).and_then(|after| after.chars().next()))
-    })
-}
-
 fn is_language_tag(tag: &str) -> bool {
     (1..=35).contains(&tag.len())
         && tag.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -133,7 +98,8 @@ fn is_language_tag(tag: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::AnnouncementKind;
+    use crate::announcement_text::TextPart::{self, Agent, Sayso};
+    use crate::{AnnouncementKind, AnnouncementText};
 
     #[test]
     fn only_valid_language_tags_are_accepted() {
@@ -162,17 +128,21 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn every_word_is_spoken_once_regardless_of_quotes(
-            text in "([a-c]{1,3}|[.:,]| |\n|é|¿){0,30}",
-            quotes in proptest::collection::vec("[a-c]{1,3}([ .][a-c]{1,3}){0,2}", 0..4),
+        fn every_word_is_spoken_once_by_the_voice_of_its_author(
+            parts in proptest::collection::vec(("([a-c]{1,3}|[.:,]| |\n|é|¿){0,8}", proptest::bool::ANY), 0..6),
         ) {
-            let mut announcement = Announcement::new(AnnouncementKind::Ask, text.clone());
+            let sentences: Vec<_> =
+                parts.iter().map(|(text, is_agent)| if *is_agent { Agent(text) } else { Sayso(text) }).collect();
+            let text = AnnouncementText::from_sentences(&sentences);
+            let mut announcement = Announcement::new(AnnouncementKind::Ask, text);
             announcement.language = Some("en".into());
-            announcement.quotes = Some(quotes);
             let letters = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>();
             let all = SpeechSegment::from_announcement(&announcement, false, Phrases::for_languages(&["es".to_owned()]));
-            let spoken: String = all.iter().flat_map(SpeechSegment::lines).collect();
-            proptest::prop_assert_eq!(letters(&spoken), letters(&text));
+            for language in ["en", "es"] {
+                let spoken: String = all.iter().filter(|one| one.language == language).flat_map(SpeechSegment::lines).collect();
+                let written: String = parts.iter().filter(|(_, is_agent)| *is_agent == (language == "en")).map(|(text, _)| text.as_str()).collect();
+                proptest::prop_assert_eq!(letters(&spoken), letters(&written));
+            }
             proptest::prop_assert!(all.windows(2).all(|pair| pair[0].language != pair[1].language));
         }
     }
@@ -180,19 +150,24 @@ mod tests {
     #[test]
     fn texts_in_two_languages_become_separate_segments() {
         let spanish = Phrases::for_languages(&["es".to_owned()]);
-        let spoken = |text: &str, language: Option<&str>, quotes: &[&str]| -> Vec<(String, String)> {
-            let mut announcement = Announcement::new(AnnouncementKind::Ask, text);
+        let spoken = |lines: &[&[TextPart<'_>]], language: Option<&str>| -> Vec<(String, String)> {
+            let lines: Vec<_> = lines.iter().map(|parts| AnnouncementText::from_sentences(parts)).collect();
+            let mut announcement =
+                Announcement::new(AnnouncementKind::Ask, AnnouncementText::from_lines(&lines));
             announcement.language = language.map(Into::into);
-            announcement.quotes = Some(quotes.iter().map(|quote| (*quote).to_owned()).collect());
             let all = SpeechSegment::from_announcement(&announcement, true, spanish);
             all.iter()
                 .map(|segment| (segment.language.clone(), segment.lines().collect::<Vec<_>>().join("|")))
                 .collect()
         };
         let part = |language: &str, words: &str| (language.to_owned(), words.to_owned());
-        let question = "Pregunta 1 de Bank: Send it?\nLo que quiere hacer: Send 5 euro.\nRiesgo alto.";
+        let question: [&[TextPart<'_>]; 3] = [
+            &[Sayso("Pregunta 1 de Bank:"), Agent("Send it?")],
+            &[Sayso("Lo que quiere hacer:"), Agent("Send 5 euro")],
+            &[Sayso("Riesgo alto.")],
+        ];
         assert_eq!(
-            spoken(question, Some("en"), &["Send it?", "Send 5 euro", "alto que"]),
+            spoken(&question, Some("en")),
             [
                 part("es", "pregunta: Pregunta 1 de Bank: "),
                 part("en", "Send it?"),
@@ -201,19 +176,19 @@ mod tests {
                 part("es", "Riesgo alto."),
             ]
         );
-        // Text in the listener's language, whatever the region, is one segment. So is text without quotes.
-        let full_text = question.replacen('P', "pregunta: P", 1).replace('\n', "|");
-        assert_eq!(spoken(question, Some("es-MX"), &["Send it?"]), [part("es-MX", &full_text)]);
-        assert_eq!(spoken(question, None, &[]), [part("es", &full_text)]);
-        // A part of a word is not a quote. If two quotes start at the same position, the longer one counts.
+        // Text in the listener's language, whatever the region, is one segment. So is text in an unknown language.
+        let full_text =
+            "pregunta: Pregunta 1 de Bank: Send it?|Lo que quiere hacer: Send 5 euro.|Riesgo alto.";
+        assert_eq!(spoken(&question, Some("es-MX")), [part("es-MX", full_text)]);
+        assert_eq!(spoken(&question, None), [part("es", full_text)]);
+        // Only the author counts, even if the agent and sayso write the same text.
         assert_eq!(
-            spoken("Paso a paso, as I said.", Some("en"), &["as", "a", "as I said"]),
-            [
-                part("es", "pregunta: Paso "),
-                part("en", "a"),
-                part("es", " paso, ".trim_start()),
-                part("en", "as I said.")
-            ]
+            spoken(&[&[Sayso("Riesgo alto."), Agent("Riesgo alto.")], &[Sayso("Riesgo alto.")]], Some("zh")),
+            [part("es", "pregunta: Riesgo alto. "), part("zh", "Riesgo alto."), part("es", "Riesgo alto.")]
         );
+        // sayso's own text about an agent's event is in the listener's language.
+        assert_eq!(spoken(&[&[Sayso("Riesgo alto.")]], Some("zh")), [part("es", "pregunta: Riesgo alto.")]);
+        let lines: [&[TextPart<'_>]; 1] = [&[Agent("one\ntwo")]];
+        assert_eq!(spoken(&lines, Some("en")), [part("es", "pregunta: "), part("en", "one|two.")]);
     }
 }

@@ -199,7 +199,7 @@ impl SsipConnection {
         timeout(REPLY_TIMEOUT, exchange).await.unwrap_or(Err(SpeechEngineError::ReplyTimeout))
     }
 
-    /// Handles a line if it belongs to an event. Returns whether it did.
+    /// Handles a line if it belongs to an event. Returns whether it belongs to one.
     fn handle_event_line(&mut self, line: &str) -> bool {
         let Some((code @ 700..=799, is_last, text)) = parse_reply_line(line) else { return false };
         if !is_last {

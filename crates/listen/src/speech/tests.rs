@@ -10,7 +10,8 @@ use super::engine_error::SpeechEngineError;
 use super::speech_segment::SpeechSegment;
 use super::speech_task::{self, SpeechCommand, SpeechEngine, SpeechEngineSources, SpeechStatus};
 use super::ssip::{SsipConnection, SsipEvent, SsipEventKind};
-use crate::{Announcement, AnnouncementKind, Phrases, sanitize};
+use crate::announcement_text::TextPart::{Agent, Sayso};
+use crate::{Announcement, AnnouncementKind, AnnouncementText, Phrases, sanitize};
 
 /// What a dispatcher received: commands, and the texts after `SPEAK`.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -71,7 +72,7 @@ fn speak_and_log(announcements: &[Announcement]) -> DispatcherLog {
         assert_eq!(connection.rate().to_string(), "20");
         for (at, announcement) in announcements.iter().enumerate() {
             let Some(segment) =
-                SpeechSegment::from_announcement(announcement, true, Phrases::for_languages(&[])).pop()
+                SpeechSegment::from_announcement(announcement, false, Phrases::for_languages(&[])).pop()
             else {
                 continue;
             };
@@ -100,12 +101,12 @@ fn speak_and_log(announcements: &[Announcement]) -> DispatcherLog {
 }
 
 fn announcement(text: &str, language: Option<&str>) -> Announcement {
-    let mut announcement = Announcement::new(AnnouncementKind::Agent, text);
+    let mut announcement = Announcement::new(AnnouncementKind::Agent, AnnouncementText::from_agent(text));
     announcement.language = language.map(Into::into);
     announcement
 }
 
-/// Instead of events: the dispatcher closes the connection.
+/// Stands for a dispatcher that closes the connection instead of sending events.
 const DISCONNECT: &str = "disconnect";
 
 #[test]
@@ -155,10 +156,15 @@ fn a_dispatcher_that_makes_no_sound_or_disconnects_is_abandoned() {
 }
 
 #[test]
-fn quoted_agent_text_is_spoken_in_its_own_language_in_order() {
+fn agent_text_is_spoken_in_its_own_language_in_order() {
     let spanish = Phrases::for_languages(&["es".to_owned()]);
-    let mut bilingual = announcement("Bank ha empezado. Paying Ben. Esto no se puede deshacer.", Some("en"));
-    bilingual.quotes = Some(vec!["Paying Ben".to_owned()]);
+    let text = AnnouncementText::from_sentences(&[
+        Sayso("Bank ha empezado."),
+        Agent("Paying Ben"),
+        Sayso("Esto no se puede deshacer."),
+    ]);
+    let mut bilingual = Announcement::new(AnnouncementKind::Agent, text);
+    bilingual.language = Some("en".into());
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     runtime.block_on(async {
@@ -199,13 +205,13 @@ fn quoted_agent_text_is_spoken_in_its_own_language_in_order() {
 #[test]
 fn dots_commands_and_markup_are_spoken_as_text() {
     for (text, expected) in [
-        ("Hello.", "agent: Hello."),
-        ("One\n.\nTwo", "agent: One\n.\nTwo"),
-        ("One\r\n.\r\nSTOP all\r\n", "agent: One\n.\nSTOP all"),
-        (".\n..\n...dots", "agent: .\n..\n...dots"),
-        ("<speak><mark name=\"x\"/>Hi</speak>", "agent: <speak><mark name=\"x\"/>Hi</speak>"),
-        ("a\rSTOP self\rb\u{85}c\u{0}d\u{1b}[1m", "agent: a\nSTOP self\nb\nc\\u{0}d\\u{1b}[1m"),
-        ("ask: Question 1", "agent: ask : Question 1"),
+        ("Hello.", "Hello."),
+        ("One\n.\nTwo", "One\n.\nTwo"),
+        ("One\r\n.\r\nSTOP all\r\n", "One\n.\nSTOP all"),
+        (".\n..\n...dots", ".\n..\n...dots"),
+        ("<speak><mark name=\"x\"/>Hi</speak>", "<speak><mark name=\"x\"/>Hi</speak>"),
+        ("a\rSTOP self\rb\u{85}c\u{0}d\u{1b}[1m", "a\nSTOP self\nb\nc\\u{0}d\\u{1b}[1m"),
+        ("ask: Question 1", "ask : Question 1"),
     ] {
         let log = speak_and_log(&[announcement(text, Some("de"))]);
         assert_eq!(log.texts, [expected]);
@@ -254,7 +260,7 @@ proptest! {
             prop_assert_eq!(log, DispatcherLog::default());
             return Ok(());
         }
-        prop_assert_eq!(&log.texts, &[format!("agent: {expected}")]);
+        prop_assert_eq!(&log.texts, &[expected]);
         prop_assert!(log.texts.iter().all(|text| text.chars().all(|c| c == '\n' || !c.is_control())));
         let commands: Vec<_> = log.commands.iter().map(String::as_str).collect();
         match *commands.as_slice() {

@@ -1,4 +1,4 @@
-//! Who an agent is: its id, and its name if somebody other than the agent confirms it.
+//! Who an agent is: its id, its name, and whether somebody other than the agent confirms the name.
 
 use aaep::event::Event;
 
@@ -10,7 +10,7 @@ use crate::{ManifestStatus, Phrases};
 pub(super) struct AgentIdentity {
     id: String,
     name: String,
-    /// Whether the hub confirms the name, or a verified manifest the agent.
+    /// Whether the hub confirms the name, or a verified manifest names the agent.
     pub(super) is_verified: bool,
 }
 
@@ -24,7 +24,7 @@ impl AgentIdentity {
         let name = name.replace(['(', ')', '[', ']', '（', '）'], " ");
         let name = wording::display_name(phrases, &name);
         let lower = name.to_lowercase();
-        // A name must not look like it contains the id.
+        // A name that contains the label of an id could pretend to have another id.
         let imitates_id = Phrases::all().any(|phrases| lower.contains(phrases.agent_id_label));
         let name = if imitates_id { phrases.the_agent } else { name.as_str() };
         phrases.agent_with_id(name, &wording::display_name(phrases, &self.id))
@@ -47,18 +47,20 @@ impl AgentIdentity {
 }
 
 impl Subscriber {
-    /// Determines who sent an event. The hub confirms a name once for each session, with `verified_name`.
+    /// Determines who sent an event. The hub confirms a name once for each session, with `verified_name`. Later events of the session
+    /// with the same id and name count as confirmed.
     pub(super) fn identify_agent(&self, event: &Event) -> AgentIdentity {
         let producer = &event.envelope.producer;
         let mut identity = AgentIdentity {
             id: producer.agent_id.clone(),
             name: producer.agent_name.as_ref().unwrap_or(&producer.agent_id).clone(),
+            // Provisionally true, so that the comparison below matches only an identity that was verified.
             is_verified: true,
         };
         let session = self.sessions.iter().find(|session| session.id == event.envelope.session_id);
         identity.is_verified = if self.has_hub {
-            let is_flagged = read_hub_extension(event, |sayso| sayso.member("verified_name")?.as_bool());
-            is_flagged == Some(true) || session.is_some_and(|session| session.identity == identity)
+            let verified_name = read_hub_extension(event, |sayso| sayso.member("verified_name")?.as_bool());
+            verified_name == Some(true) || session.is_some_and(|session| session.identity == identity)
         } else {
             matches!(&self.manifest_status, Some(ManifestStatus::Verified(agent)) if *agent == identity.id)
         };

@@ -7,9 +7,11 @@ use seal::UnixMillis;
 use super::observed_session::ObservedSession;
 use super::question::ListenerQuestion;
 use super::{Subscriber, hub_extension_texts, wording};
-use crate::{Announcement, AnnouncementKind, Phrases, sanitize};
+use crate::announcement_text::TextPart::{Agent, Sayso};
+use crate::{Announcement, AnnouncementKind, AnnouncementText, sanitize};
 
-/// How long a state must last before it is announced, in milliseconds. Another event of the session cancels the announcement.
+/// How long a state must last before it is announced, in milliseconds. Any other event of the session, except progress, cancels the
+/// announcement.
 pub(super) const STATE_HOLD_MS: i64 = 4000;
 /// [`STATE_HOLD_MS`] at terse verbosity.
 pub(super) const STATE_HOLD_TERSE_MS: i64 = 15_000;
@@ -46,69 +48,76 @@ impl Subscriber {
                     session.set_topic(summary_text);
                 }
                 let agent = self.identify_agent(event).label(phrases);
-                let text = wording::join_sentences(&[&phrases.session_started(&agent), summary_text]);
-                self.announce(event_announcement(phrases, event, AnnouncementKind::Session, text));
+                let text =
+                    wording::join_sentences(&[Sayso(&phrases.session_started(&agent)), Agent(summary_text)]);
+                self.announce(event_announcement(event, AnnouncementKind::Session, text));
             }
             Payload::SessionCompleted(_) => {
                 self.end_session(&session, now);
-                let text = wording::join_sentences(&[&phrases.session_completed(&agent), summary_text]);
-                self.announce(event_announcement(phrases, event, AnnouncementKind::Session, text));
+                let text = wording::join_sentences(&[
+                    Sayso(&phrases.session_completed(&agent)),
+                    Agent(summary_text),
+                ]);
+                self.announce(event_announcement(event, AnnouncementKind::Session, text));
             }
             Payload::SessionCancelled(cancelled) => {
                 self.end_session(&session, now);
-                let text = wording::join_sentences(&[
-                    &wording::cancelled_text(phrases, &agent, &cancelled.cancelled_by),
-                    summary_text,
-                ]);
-                self.announce(event_announcement(phrases, event, AnnouncementKind::Session, text));
+                let [ended_by] = hub_extension_texts(event, ["ended_by"]);
+                let is_ended_by_person = self.has_hub && ended_by.as_deref() == Some("user");
+                let cancelled =
+                    wording::cancelled_text(phrases, &agent, &cancelled.cancelled_by, is_ended_by_person);
+                let text = wording::join_sentences(&[Sayso(&cancelled), Agent(summary_text)]);
+                self.announce(event_announcement(event, AnnouncementKind::Session, text));
             }
             Payload::SessionErrored(error) => {
                 self.end_session(&session, now);
                 let hint = error.remediation_hint.as_deref().map(|hint| sanitize(hint, true));
                 let failed = phrases.session_failed(&agent);
-                let mut parts = vec![failed.as_str(), summary_text, wording::retry_advice(phrases, error)];
+                let advice = wording::retry_advice(phrases, error);
+                let mut parts = vec![Sayso(&failed), Agent(summary_text), Sayso(advice)];
                 if let Some(hint) = &hint {
-                    parts.extend([phrases.remediation_label, hint]);
+                    parts.extend([Sayso(phrases.remediation_label), Agent(hint)]);
                 }
                 let text = wording::join_sentences(&parts);
-                self.announce(event_announcement(phrases, event, AnnouncementKind::Error, text));
+                self.announce(event_announcement(event, AnnouncementKind::Error, text));
             }
             Payload::StateChanged(change) => self.announce_state(event, change, summary.as_deref(), now),
             Payload::ProgressUpdated(update) => {
-                let text = summary.unwrap_or_else(|| wording::progress_text(phrases, update));
+                let text = summary
+                    .map_or_else(|| wording::progress_text(phrases, update), AnnouncementText::from_agent);
                 self.announce_progress(event, text, now);
             }
             Payload::ToolInvoked(call) => {
                 let warning = if call.irreversible == Some(true) { phrases.irreversible } else { "" };
-                let text = wording::join_sentences(&[summary_text, warning]);
+                let text = wording::join_sentences(&[Agent(summary_text), Sayso(warning)]);
                 if let Some(session) = self.session_mut(&session) {
                     session.set_topic(summary_text);
-                    session.activity.clone_from(&text);
+                    session.activity = text.to_string();
                 }
-                self.announce(event_announcement(phrases, event, AnnouncementKind::Tool, text));
+                self.announce(event_announcement(event, AnnouncementKind::Tool, text));
             }
             Payload::ToolCompleted(done) => {
                 let text = wording::tool_result_text(phrases, done, summary.as_deref());
-                self.announce(event_announcement(phrases, event, AnnouncementKind::Tool, text));
+                self.announce(event_announcement(event, AnnouncementKind::Tool, text));
             }
             Payload::OutputStreaming(chunk) => {
-                let kind = chunk.content_type.as_deref().unwrap_or("text/plain");
-                if !kind.starts_with("text/") {
+                let content_type = chunk.content_type.as_deref().unwrap_or("text/plain");
+                if !content_type.starts_with("text/") {
                     if chunk.complete {
-                        let text = phrases.sent_data(&agent, &sanitize(kind, true));
-                        self.announce(event_announcement(phrases, event, AnnouncementKind::Agent, text));
+                        let text = phrases.sent_data(&agent, &sanitize(content_type, true));
+                        self.announce(event_announcement(event, AnnouncementKind::Agent, text));
                     }
                     return;
                 }
-                let missing = self.session_mut(&session).is_some_and(|session| {
+                let is_after_gap = self.session_mut(&session).is_some_and(|session| {
                     session.gap_position.take_if(|at| *at == chunk.position).is_some()
                 });
-                if missing {
+                if is_after_gap {
                     self.announce_notice(event, phrases.text_missing);
                 }
-                let text = sanitize(&chunk.chunk, false);
+                let text = AnnouncementText::from_agent(sanitize(&chunk.chunk, false));
                 if !text.is_empty() {
-                    self.announce(event_announcement(phrases, event, AnnouncementKind::Agent, text));
+                    self.announce(event_announcement(event, AnnouncementKind::Agent, text));
                 }
             }
             Payload::AwaitingConfirmation(request) => {
@@ -126,8 +135,13 @@ impl Subscriber {
                 let reason = sanitize(&request.reason, true);
                 let handoff = wording::handoff_text(phrases, &agent, request);
                 let summary = if summary_text == reason { "" } else { summary_text };
-                let text = wording::join_sentences(&[&handoff, summary, phrases.reason_label, &reason]);
-                self.announce(event_announcement(phrases, event, AnnouncementKind::Handoff, text));
+                let text = wording::join_sentences(&[
+                    Sayso(&handoff),
+                    Agent(summary),
+                    Sayso(phrases.reason_label),
+                    Agent(&reason),
+                ]);
+                self.announce(event_announcement(event, AnnouncementKind::Handoff, text));
             }
             _ => {
                 let kind = if event.envelope.event_type.is_critical() {
@@ -136,7 +150,7 @@ impl Subscriber {
                     AnnouncementKind::Notice
                 };
                 let text = wording::unknown_event_text(phrases, event);
-                self.announce(event_announcement(phrases, event, kind, text));
+                self.announce(event_announcement(event, kind, text));
             }
         }
     }
@@ -158,25 +172,26 @@ impl Subscriber {
         let has_open_question = self.questions.iter().any(|question| question.session_id == *id);
         let Some(session) = self.session_mut(id) else { return };
         session.held_state = None;
-        let text = summary.unwrap_or(&state_text).to_owned();
+        let text = summary.map_or_else(|| state_text.as_str().into(), AnnouncementText::from_agent);
         session.activity = summary.map_or_else(
             || wording::state_text(phrases, phrases.agent_pronoun, &change.to_state),
             str::to_owned,
         );
-        let mut announcement = event_announcement(phrases, event, AnnouncementKind::Agent, text.clone());
+        let mut announcement = event_announcement(event, AnnouncementKind::Agent, text.clone());
         if change.from_state == change.to_state && !has_open_question {
             // After a late join or a gap, the hub reports the current state.
-            announcement.text = wording::join_sentences(&[&state_text, summary.unwrap_or_default()]);
+            announcement.text =
+                wording::join_sentences(&[Sayso(&state_text), Agent(summary.unwrap_or_default())]);
             return self.announce(announcement);
         }
-        // The announcement of a question already implies that the agent is waiting. After a stop, only the end of the session is
+        // The announcement of a question already implies that the agent is waiting. After a stop, changes of state are not
         // announced.
         if change.to_state == AgentState::AwaitingInput || session.is_stopping {
             return;
         }
         session.recent_states.retain(|(at, _)| now.millis_since(*at) < STATE_REPEAT_INTERVAL_MS);
         if verbosity != Verbosity::Detailed
-            && session.recent_states.iter().any(|(_, earlier)| *earlier == text)
+            && session.recent_states.iter().any(|(_, earlier)| text == earlier.as_str())
         {
             return;
         }
@@ -185,17 +200,17 @@ impl Subscriber {
             Verbosity::Terse => STATE_HOLD_TERSE_MS,
             _ => STATE_HOLD_MS,
         };
-        let due = now
+        let due_at = now
             .saturating_add(hold_ms)
             .min(session.last_announced_at.saturating_add(MAX_STATE_SILENCE_MS))
             .max(now);
-        session.held_state = Some((due, announcement));
+        session.held_state = Some((due_at, announcement));
         if hold_ms == 0 {
             self.announce_due(now);
         }
     }
 
-    fn announce_progress(&mut self, event: &Event, text: String, now: UnixMillis) {
+    fn announce_progress(&mut self, event: &Event, text: AnnouncementText, now: UnixMillis) {
         if text.is_empty() {
             return;
         }
@@ -204,13 +219,13 @@ impl Subscriber {
             Verbosity::Terse => PROGRESS_INTERVAL_TERSE_MS,
             _ => PROGRESS_INTERVAL_MS,
         };
-        let mut announcement = event_announcement(self.phrases, event, AnnouncementKind::Progress, text);
+        let mut announcement = event_announcement(event, AnnouncementKind::Progress, text);
         if event.envelope.urgency.is_none() {
             announcement.urgency = Urgency::Background;
         }
         let Some(session) = self.session_mut(&event.envelope.session_id) else { return };
         let is_repeated =
-            session.last_progress.as_ref().is_some_and(|(_, earlier)| *earlier == announcement.text);
+            session.last_progress.as_ref().is_some_and(|(_, earlier)| announcement.text == earlier.as_str());
         let due_at =
             session.last_progress.as_ref().map_or(UnixMillis::MIN, |(at, _)| at.saturating_add(interval_ms));
         session.held_progress = (!is_repeated).then_some((due_at, announcement));
@@ -225,11 +240,11 @@ impl Subscriber {
                 if session.recent_states.len() >= MAX_RECENT_STATES {
                     session.recent_states.pop_front();
                 }
-                session.recent_states.push_back((now, announcement.text.clone()));
+                session.recent_states.push_back((now, announcement.text.to_string()));
                 due.push(announcement);
             }
             if let Some((_, announcement)) = session.held_progress.take_if(|(at, _)| *at <= now) {
-                session.last_progress = Some((now, announcement.text.clone()));
+                session.last_progress = Some((now, announcement.text.to_string()));
                 due.push(announcement);
             }
         }
@@ -237,14 +252,14 @@ impl Subscriber {
             self.announce(announcement);
         }
         self.poll_questions(now);
-        let is_stale = |session: &ObservedSession| session.stale_at.is_some_and(|until| until <= now);
+        let is_stale = |session: &ObservedSession| session.stale_at.is_some_and(|at| at <= now);
         while let Some(session) = self.sessions.iter_mut().find(|session| is_stale(session)) {
             session.stale_at = None;
             session.end();
             let text = self.phrases.session_ended_unknown(&session.agent_name);
-            let mut over = Announcement::new(AnnouncementKind::Session, text);
-            over.session_id = Some(session.id.clone());
-            self.announce(over);
+            let mut announcement = Announcement::new(AnnouncementKind::Session, text);
+            announcement.session_id = Some(session.id.clone());
+            self.announce(announcement);
         }
     }
 
@@ -265,10 +280,9 @@ fn is_hub_text(event: &Event) -> bool {
 }
 
 pub(super) fn event_announcement(
-    phrases: &Phrases,
     event: &Event,
     kind: AnnouncementKind,
-    text: String,
+    text: impl Into<AnnouncementText>,
 ) -> Announcement {
     let urgency = if event.envelope.event_type.is_critical() {
         Urgency::Critical
@@ -278,7 +292,6 @@ pub(super) fn event_announcement(
     let mut announcement = Announcement::new(kind, text);
     announcement.urgency = urgency;
     announcement.language = wording::language(event);
-    announcement.quotes = wording::agent_quotes(phrases, event);
     announcement.direction = wording::text_direction(event);
     announcement.session_id = Some(event.envelope.session_id.clone());
     let has_own_urgency = event.envelope.urgency.is_some() && !is_hub_text(event);

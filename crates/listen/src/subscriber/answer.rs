@@ -11,8 +11,9 @@ use super::announce::event_announcement;
 use super::question::{ListenerQuestion, QuestionBody};
 use super::question_call::QuestionCall;
 use super::{OVERDUE_GRACE_MS, Subscriber, hub_extension_texts, wording};
+use crate::announcement_text::TextPart::{Agent, Composed, Sayso};
 use crate::phrases::TypedCommand;
-use crate::{Announcement, AnnouncementKind, Phrases};
+use crate::{Announcement, AnnouncementKind, AnnouncementText, Phrases};
 
 /// Why an answer could not be given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +46,8 @@ impl AnswerError {
     }
 }
 
-/// How long after an unexpected close an answer without a number is not applied to another question, in milliseconds.
+/// For this long after a question closes unexpectedly, an answer without a number is not applied to another question, in
+/// milliseconds.
 pub(super) const UNEXPECTED_CLOSE_GUARD_MS: i64 = 3000;
 
 impl Subscriber {
@@ -56,18 +58,18 @@ impl Subscriber {
         decision: Decision,
         now: UnixMillis,
     ) -> Result<String, AnswerError> {
-        let (at, timestamp) = self.find_answerable(number, now)?;
+        let (index, timestamp) = self.find_answerable(number, now)?;
         if decision != Decision::Reject {
             self.ensure_trusted()?;
         }
         let subscription = self.subscription_id.clone().ok_or(AnswerError::NotConnected)?;
-        let question = self.questions.get_mut(at).ok_or(AnswerError::NotOpen)?;
-        let QuestionBody::Confirmation { allowed, .. } = &question.body else {
+        let question = self.questions.get_mut(index).ok_or(AnswerError::NotOpen)?;
+        let QuestionBody::Confirmation { may_accept, may_reject, .. } = question.body else {
             return Err(AnswerError::UnsupportedAnswer);
         };
         let is_allowed = match decision {
-            Decision::Accept => allowed.0,
-            Decision::Reject => allowed.1,
+            Decision::Accept => may_accept,
+            Decision::Reject => may_reject,
             _ => false,
         };
         if !is_allowed {
@@ -88,10 +90,10 @@ impl Subscriber {
         input: &str,
         now: UnixMillis,
     ) -> Result<String, AnswerError> {
-        let (at, timestamp) = self.find_answerable(number, now)?;
+        let (index, timestamp) = self.find_answerable(number, now)?;
         self.ensure_trusted()?;
         let subscription = self.subscription_id.clone().ok_or(AnswerError::NotConnected)?;
-        let question = self.questions.get_mut(at).ok_or(AnswerError::NotOpen)?;
+        let question = self.questions.get_mut(index).ok_or(AnswerError::NotOpen)?;
         let response =
             parse_response(self.phrases, question, input.trim()).ok_or(AnswerError::UnsupportedAnswer)?;
         question.is_answered = true;
@@ -103,9 +105,9 @@ impl Subscriber {
     /// Requests as much additional time as the question had at first, and returns the message to send. The hub decides whether to
     /// grant it.
     pub fn request_more_time(&mut self, number: u32, now: UnixMillis) -> Result<String, AnswerError> {
-        let (at, timestamp) = self.find_answerable(number, now)?;
+        let (index, timestamp) = self.find_answerable(number, now)?;
         let subscription = self.subscription_id.clone().ok_or(AnswerError::NotConnected)?;
-        let question = self.questions.get(at).ok_or(AnswerError::NotOpen)?;
+        let question = self.questions.get(index).ok_or(AnswerError::NotOpen)?;
         let deadline =
             consent::extended_deadline(question.asked_at, question.timeout_seconds, question.deadline, None);
         if deadline <= question.deadline {
@@ -116,7 +118,7 @@ impl Subscriber {
         Ok(Message::DeadlineExtend(request).to_json())
     }
 
-    /// Stops the agent of a session and returns the message to send. From now on, only the end of the session is announced.
+    /// Stops the agent of a session and returns the message to send. From now on, changes of its state are not announced.
     pub fn stop_session(&mut self, session: &SessionId, now: UnixMillis) -> Result<String, AnswerError> {
         let subscription = self.subscription_id.clone().ok_or(AnswerError::NotConnected)?;
         let timestamp = Timestamp::from_unix_millis(now).ok_or(AnswerError::NotConnected)?;
@@ -147,8 +149,8 @@ impl Subscriber {
         }
     }
 
-    /// Returns the question that an answer without a number is for: the only open one. Returns `None` for a few seconds after a
-    /// question closed unexpectedly, because the person may have meant that one.
+    /// Returns the only open question, which an answer without a number is for. Returns `None` for a few seconds after a question
+    /// closed unexpectedly, because the person may have meant that one.
     pub fn unambiguous_question(&self, now: UnixMillis) -> Option<&ListenerQuestion> {
         let mut open = self.questions.iter().filter(|question| !question.is_answered);
         let only = open.next().filter(|_| open.next().is_none())?;
@@ -183,7 +185,7 @@ impl Subscriber {
         opened_at.max(target_since).is_some_and(|since| now.millis_since(since) < grace_ms)
     }
 
-    /// Records when the question that an answer without a number is for has changed.
+    /// Updates which question an answer without a number is for, and since when.
     fn track_answer_target(&mut self, now: UnixMillis) {
         let mut open = self.questions.iter().filter(|question| !question.is_answered);
         let target = open.next().filter(|_| open.next().is_none()).map(|question| question.number);
@@ -200,14 +202,15 @@ impl Subscriber {
         self.questions.iter().filter(|question| !question.is_answered).count()
     }
 
+    /// Returns the index of a question that has no answer yet, and the current time by the producer's clock.
     fn find_answerable(&self, number: u32, now: UnixMillis) -> Result<(usize, Timestamp), AnswerError> {
-        let at = self.questions.iter().position(|question| question.number == number);
-        let at = at.ok_or(AnswerError::NotOpen)?;
-        let question = self.questions.get(at).ok_or(AnswerError::NotOpen)?;
+        let index = self.questions.iter().position(|question| question.number == number);
+        let index = index.ok_or(AnswerError::NotOpen)?;
+        let question = self.questions.get(index).ok_or(AnswerError::NotOpen)?;
         if question.is_answered {
             return Err(AnswerError::AlreadyAnswered);
         }
-        Ok((at, Timestamp::from_unix_millis(question.to_producer_time(now)).ok_or(AnswerError::NotOpen)?))
+        Ok((index, Timestamp::from_unix_millis(question.to_producer_time(now)).ok_or(AnswerError::NotOpen)?))
     }
 
     /// Opens a question, announces it and makes it answerable.
@@ -217,24 +220,24 @@ impl Subscriber {
         question.add_hub_facts(self.phrases, &self.identify_agent(event), call);
         if let Some(known) = self.questions.iter().find(|known| known.reply_token == question.reply_token) {
             let text = self.phrases.question_reworded(known.number);
-            let mut again = event_announcement(self.phrases, event, AnnouncementKind::Error, text);
-            again.question_number = Some(known.number);
-            return self.announce(again);
+            let mut announcement = event_announcement(event, AnnouncementKind::Error, text);
+            announcement.question_number = Some(known.number);
+            return self.announce(announcement);
         }
         let session_ended = self.session_mut(&question.session_id).is_some_and(|session| session.is_ended);
         if session_ended || self.closed_reply_tokens.contains(question.reply_token.as_str()) {
             let text = self.phrases.asked_already_decided(&question.agent_name);
-            return self.announce(event_announcement(self.phrases, event, AnnouncementKind::Answer, text));
+            return self.announce(event_announcement(event, AnnouncementKind::Answer, text));
         }
         if self.questions.len() >= self.limits.open_questions {
             self.closed_reply_tokens.insert(question.reply_token.as_str());
             let text = wording::join_sentences(&[
-                &self.phrases.too_many_questions(&question.agent_name),
-                self.phrases.not_answerable_label,
-                question.prompt_text(),
-                &wording::default_outcome_text(self.phrases, &question),
+                Sayso(&self.phrases.too_many_questions(&question.agent_name)),
+                Sayso(self.phrases.not_answerable_label),
+                Agent(question.prompt_text()),
+                Composed(&wording::default_outcome_text(self.phrases, &question)),
             ]);
-            return self.announce(event_announcement(self.phrases, event, AnnouncementKind::Error, text));
+            return self.announce(event_announcement(event, AnnouncementKind::Error, text));
         }
         self.last_question_number += 1;
         if let Some(deadline) = self.take_early_deadline(question.reply_token.as_str()) {
@@ -248,7 +251,7 @@ impl Subscriber {
             let open = self.open_question_count() + 1;
             wording::question_text(self.phrases, &question, open, &self.preferences.verbosity, now)
         };
-        let mut announcement = event_announcement(self.phrases, event, AnnouncementKind::Ask, text);
+        let mut announcement = event_announcement(event, AnnouncementKind::Ask, text);
         announcement.question_number = Some(question.number);
         if let Some(session) = self.session_mut(&question.session_id) {
             session.set_topic(question.prompt_text());
@@ -260,34 +263,35 @@ impl Subscriber {
 
     /// Handles an answer in a recording.
     pub(super) fn receive_recorded_reply(&mut self, message: &Message) {
-        let (token, answer) = match message {
+        let (token, decision) = match message {
             Message::ConfirmationReply(reply) => {
-                let answer = match &reply.decision {
+                let decision = match &reply.decision {
                     Decision::Accept => self.phrases.was_accepted.to_owned(),
                     Decision::Reject => self.phrases.was_rejected.to_owned(),
                     other => crate::sanitize(other.as_str(), true),
                 };
-                (reply.reply_token.as_str(), answer)
+                (reply.reply_token.as_str(), Some(decision))
             }
-            Message::ClarificationReply(reply) => {
-                (reply.reply_token.as_str(), self.phrases.was_free_text.to_owned())
-            }
+            Message::ClarificationReply(reply) => (reply.reply_token.as_str(), None),
             _ => return,
         };
-        let Some(at) = self.questions.iter().position(|question| question.reply_token.as_str() == token)
+        let Some(index) = self.questions.iter().position(|question| question.reply_token.as_str() == token)
         else {
             return;
         };
-        let question = self.questions.remove(at);
+        let question = self.questions.remove(index);
         self.closed_reply_tokens.insert(token);
-        let text = self.phrases.recorded_answer(question.number, &answer);
+        let text = match decision {
+            Some(decision) => self.phrases.recorded_answer(question.number, &decision),
+            None => self.phrases.recorded_response(question.number),
+        };
         self.announce(question_announcement(self.phrases, &question, AnnouncementKind::Answer, text));
     }
 
     /// Returns an announcement that repeats a question, with its remaining time, or `None` if it is not open.
     pub fn repeat_question(&self, number: u32, now: UnixMillis) -> Option<Announcement> {
         let question = self.question(number)?;
-        let mut again = question_announcement(
+        let mut announcement = question_announcement(
             self.phrases,
             question,
             AnnouncementKind::Ask,
@@ -299,24 +303,27 @@ impl Subscriber {
                 now,
             ),
         );
-        again.language.clone_from(&question.language);
-        again.quotes.clone_from(&question.quotes);
-        again.direction = question.direction.clone();
-        again.urgency = aaep::event::Urgency::Critical;
-        Some(again)
+        announcement.language.clone_from(&question.language);
+        announcement.direction = question.direction.clone();
+        announcement.urgency = aaep::event::Urgency::Critical;
+        Some(announcement)
     }
 
     /// Returns an announcement of a question with all its details.
     pub fn question_details(&self, number: u32, now: UnixMillis) -> Option<Announcement> {
-        let mut all = self.repeat_question(number, now)?;
+        let mut announcement = self.repeat_question(number, now)?;
         let question = self.question(number)?;
-        for line in &question.details {
-            if !all.text.contains(line.as_str()) {
-                all.text.push('\n');
-                all.text.push_str(line);
-            }
+        let new_details =
+            question.details.iter().filter(|detail| !announcement.text.contains(detail.as_str()));
+        // The label keeps the agent's text apart from sayso's own lines.
+        let label = Sayso(self.phrases.agent_adds_label);
+        let labelled = new_details.map(|detail| wording::join_sentences(&[label, Agent(detail)]));
+        let own = question.hub_details.iter().map(|line| AnnouncementText::from(line.as_str()));
+        let lines: Vec<_> = labelled.chain(own).collect();
+        for line in lines {
+            announcement.text.push_line(&line);
         }
-        Some(all)
+        Some(announcement)
     }
 
     /// Returns the remaining time as text.
@@ -330,12 +337,16 @@ impl Subscriber {
         let session = &event.envelope.session_id;
         if let Some((token, decision, by)) = question_outcome(event) {
             self.closed_reply_tokens.insert(&token);
-            let at = self.questions.iter().position(|question| question.reply_token.as_str() == token);
-            if let Some(at) = at {
-                let question = self.questions.remove(at);
+            let index = self.questions.iter().position(|question| question.reply_token.as_str() == token);
+            if let Some(index) = index {
+                let question = self.questions.remove(index);
                 let text = outcome_text(self.phrases, &question, decision.as_deref(), &by, self.is_replay);
                 self.close_question(&question, text, now);
             }
+            return;
+        }
+        // With a hub, only the outcome that the hub reports closes a question, because an agent can report any state.
+        if self.has_hub && !self.is_replay {
             return;
         }
         // Producers other than the hub do not name the question. It is known only if the session has exactly one.
@@ -344,10 +355,10 @@ impl Subscriber {
         let stops_waiting =
             change.from_state != change.to_state && change.to_state != AgentState::AwaitingInput;
         if stops_waiting
-            && let Some((at, _)) = open.next()
+            && let Some((index, _)) = open.next()
             && open.next().is_none()
         {
-            let question = self.questions.remove(at);
+            let question = self.questions.remove(index);
             let text = if self.is_replay {
                 self.phrases.closed_agent_continues(question.number, &question.agent_name)
             } else if question.is_answered {
@@ -359,7 +370,12 @@ impl Subscriber {
         }
     }
 
-    fn close_question(&mut self, question: &ListenerQuestion, text: String, now: UnixMillis) {
+    fn close_question(
+        &mut self,
+        question: &ListenerQuestion,
+        text: impl Into<AnnouncementText>,
+        now: UnixMillis,
+    ) {
         self.closed_reply_tokens.insert(question.reply_token.as_str());
         if !question.is_answered {
             self.last_unexpected_close = Some(now);
@@ -370,21 +386,21 @@ impl Subscriber {
 
     /// Closes the questions of a session that ended.
     pub(super) fn close_session_questions(&mut self, session: &SessionId, now: UnixMillis) {
-        while let Some(at) = self.questions.iter().position(|question| question.session_id == *session) {
-            let question = self.questions.remove(at);
+        while let Some(index) = self.questions.iter().position(|question| question.session_id == *session) {
+            let question = self.questions.remove(index);
             let text = self.phrases.withdrawn_with_session(question.number);
             self.close_question(&question, text, now);
         }
     }
 
-    /// Announces due reminders and closes expired questions.
+    /// Announces due reminders and unanswered requests for more time, and closes expired questions.
     pub(super) fn poll_questions(&mut self, now: UnixMillis) {
         self.expire_more_time_requests(now);
         let mut announcements = Vec::new();
         for question in &mut self.questions {
-            let passed = question.reminders.iter().filter(|at| **at <= now).count();
-            if passed > 0 {
-                question.reminders.drain(..passed);
+            let due_count = question.reminders.iter().filter(|at| **at <= now).count();
+            if due_count > 0 {
+                question.reminders.drain(..due_count);
                 if !question.is_answered && question.remaining_ms(now) > 0 {
                     let remaining = wording::duration_text(self.phrases, question.remaining_ms(now));
                     let text = self.phrases.reminder(&remaining, question.number);
@@ -400,22 +416,22 @@ impl Subscriber {
         for announcement in announcements {
             self.announce(announcement);
         }
-        while let Some(at) =
-            self.questions.iter().position(|question| question.stale_at.is_some_and(|until| until <= now))
+        while let Some(index) =
+            self.questions.iter().position(|question| question.stale_at.is_some_and(|at| at <= now))
         {
-            let question = self.questions.remove(at);
+            let question = self.questions.remove(index);
             let text = self.phrases.outcome_unknown(question.number);
             self.close_question(&question, text, now);
         }
-        while let Some(at) = self
+        while let Some(index) = self
             .questions
             .iter()
             .position(|question| now >= question.deadline.saturating_add(OVERDUE_GRACE_MS))
         {
-            let question = self.questions.remove(at);
-            let over = self.phrases.time_is_up(question.number);
-            let text =
-                wording::join_sentences(&[&over, &wording::default_outcome_text(self.phrases, &question)]);
+            let question = self.questions.remove(index);
+            let time_is_up = self.phrases.time_is_up(question.number);
+            let default_outcome = wording::default_outcome_text(self.phrases, &question);
+            let text = wording::join_sentences(&[Sayso(&time_is_up), Composed(&default_outcome)]);
             self.close_question(&question, text, now);
         }
     }
@@ -426,7 +442,7 @@ pub(super) fn question_announcement(
     phrases: &Phrases,
     question: &ListenerQuestion,
     kind: AnnouncementKind,
-    text: String,
+    text: impl Into<AnnouncementText>,
 ) -> Announcement {
     let mut announcement = Announcement::new(kind, text);
     announcement.language = Some(phrases.language().into());

@@ -34,7 +34,7 @@ impl DeadlineNotice {
 }
 
 impl Subscriber {
-    /// Handles an event if it only reports the deadline of a question. Returns whether it did.
+    /// Handles a notice about the deadline of a question. Returns whether the event needs no announcement of its own.
     pub(super) fn handle_deadline_notice(&mut self, event: &Event, now: UnixMillis) -> bool {
         match DeadlineNotice::from_event(event) {
             // The listener announces the remaining time itself, by the local clock.
@@ -86,8 +86,8 @@ impl Subscriber {
 
     /// Takes the extended deadline of a question, if it arrived before the question.
     pub(super) fn take_early_deadline(&mut self, token: &str) -> Option<UnixMillis> {
-        let at = self.early_deadlines.iter().position(|(known, _)| known == token)?;
-        self.early_deadlines.remove(at).map(|(_, deadline)| deadline)
+        let index = self.early_deadlines.iter().position(|(known, _)| known == token)?;
+        self.early_deadlines.remove(index).map(|(_, deadline)| deadline)
     }
 
     /// Records that the person requested more time and the hub's response is pending.
@@ -97,12 +97,11 @@ impl Subscriber {
         }
     }
 
-    /// Announces which requests for more time the hub has not answered in time.
+    /// Announces the requests for more time that the hub has not answered in time.
     pub(super) fn expire_more_time_requests(&mut self, now: UnixMillis) {
         let mut announcements = Vec::new();
         for question in &mut self.questions {
-            if question.more_time_reply_due.take_if(|until| *until <= now).is_some() && !question.is_answered
-            {
+            if question.more_time_reply_due.take_if(|due| *due <= now).is_some() && !question.is_answered {
                 let remaining = wording::duration_text(self.phrases, question.remaining_ms(now));
                 let text = self.phrases.more_time_not_granted(question.number, &remaining);
                 announcements.push(question_announcement(

@@ -27,19 +27,19 @@ impl FloodDetector {
 
     /// Counts an event and returns whether to warn.
     fn record_event(&mut self, rate: u64, now: UnixMillis) -> bool {
-        let since = *self.window_start.get_or_insert(now);
-        if now.millis_since(since) >= WINDOW_MS {
+        let window_start = *self.window_start.get_or_insert(now);
+        if now.millis_since(window_start) >= WINDOW_MS {
             *self = Self { window_start: Some(now), last_warning: self.last_warning, ..Self::default() };
         }
         self.event_count += 1;
-        // Tolerates 20 percent more, because clocks differ and networks deliver in bursts.
+        // Tolerates 20 percent and 10 events more, because clocks differ and networks deliver in bursts.
         let limit = rate.saturating_mul(12).saturating_add(10);
         let interval_elapsed = self.last_warning.is_none_or(|at| now.millis_since(at) >= WARNING_INTERVAL_MS);
-        let warn = !self.is_grace_window && self.event_count > limit && interval_elapsed;
-        if warn {
+        let should_warn = !self.is_grace_window && self.event_count > limit && interval_elapsed;
+        if should_warn {
             self.last_warning = Some(now);
         }
-        warn
+        should_warn
     }
 }
 
@@ -48,8 +48,8 @@ impl Subscriber {
     pub(super) fn check_rate(&mut self, event: &Event, now: UnixMillis) {
         let Some(rate) = self.preferences.max_events_per_second.filter(|_| !self.is_replay) else { return };
         let envelope = &event.envelope;
-        let critical = envelope.event_type.is_critical() || envelope.urgency == Some(Urgency::Critical);
-        if !critical && self.flood_detector.record_event(rate, now) {
+        let is_critical = envelope.event_type.is_critical() || envelope.urgency == Some(Urgency::Critical);
+        if !is_critical && self.flood_detector.record_event(rate, now) {
             let text = self.phrases.rate_exceeded(rate);
             self.announce_notice(event, &text);
         }
@@ -91,11 +91,11 @@ mod tests {
         let mut subscriber = new_subscriber();
         receive_events(&mut subscriber, 0, 1, 0);
         let mut lines = receive_events(&mut subscriber, 1, 500, 20_000);
-        let is_notice =
+        let is_warning =
             |line: &&String| line.starts_with("notice: More than the agreed 5 events a second are arriving");
-        assert_eq!(lines.iter().filter(is_notice).count(), 1, "{lines:?}");
+        assert_eq!(lines.iter().filter(is_warning).count(), 1, "{lines:?}");
         assert!(lines.len() <= 3, "{lines:?}");
-        // All of them are announced in the end, in order, at the agreed rate.
+        // Later, all events are announced in order, at the agreed rate.
         let mut now = 20_000;
         while let Some(due) = subscriber.next_deadline() {
             assert!(due > UnixMillis::new(now), "the deadline must be in the future");

@@ -20,15 +20,15 @@ impl Subscriber {
         self.set_held_due(now);
     }
 
-    /// Starts recovery after lost events: sessions and questions that are not reported again within the window are over.
+    /// Starts recovery after lost events: sessions and questions that are not reported again within the window count as ended.
     pub fn begin_gap_recovery(&mut self, now: UnixMillis) {
-        let until = Some(now.saturating_add(GAP_RECOVERY_WINDOW_MS));
+        let stale_at = Some(now.saturating_add(GAP_RECOVERY_WINDOW_MS));
         for session in self.sessions.iter_mut().filter(|session| !session.is_ended) {
-            session.stale_at = until;
+            session.stale_at = stale_at;
             session.discard_held();
         }
         for question in &mut self.questions {
-            question.stale_at = until;
+            question.stale_at = stale_at;
         }
     }
 

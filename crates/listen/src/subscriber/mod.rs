@@ -1,16 +1,17 @@
 //! The core of a listener: events go in, announcements and questions come out.
 //!
-//! - `agent_identity`: who an agent is, and whether the hub confirms it.
+//! - `agent_identity`: who an agent is, and whether its name is confirmed.
 //! - `announce`: decides what to announce about each event, and when; `wording`: composes the sentences.
-//! - `question`: open questions; `question_call`: the call that a question is about; `answer`: replies to questions;
-//!   `deadline_notices`: what the hub reports about their deadlines.
+//! - `question`: open questions; `question_call`: the call that a question is about; `call_text`: its texts and numbers;
+//!   `answer`: replies to questions; `deadline_notices`: the hub's notices about deadlines.
 //! - `observed_session`: the state of one session, and which part of its outputs was received.
 //! - `gap_recovery`: handles a lost connection and the recovery after it.
-//! - `hub_trust`: the hub's verified identity; `flood_detector`: detects producers that exceed the agreed rate.
+//! - `hub_trust`: whether the hub's manifest is trusted; `flood_detector`: detects producers that exceed the agreed rate.
 
 mod agent_identity;
 mod announce;
 mod answer;
+mod call_text;
 mod deadline_notices;
 mod flood_detector;
 mod gap_recovery;
@@ -169,14 +170,14 @@ impl Subscriber {
         self.phrases
     }
 
-    /// Sets the subscription that replies name.
+    /// Sets the subscription. Replies contain its id.
     pub fn set_subscription(&mut self, subscription: SubscriptionId) {
         self.subscription_id = Some(subscription);
         self.flood_detector.restart_with_grace();
     }
 
-    /// Sets whether there is a hub. Without one, nothing that the producer says about itself is verified, and no answer is
-    /// bound to a call.
+    /// Sets whether there is a hub. Without one, only a verified manifest confirms an agent's name, and no answer is bound to
+    /// a call.
     pub fn set_has_hub(&mut self, has_hub: bool) {
         self.has_hub = has_hub;
     }
@@ -204,12 +205,11 @@ impl Subscriber {
                 .announce(Announcement::new(AnnouncementKind::Error, self.phrases.unreadable_message));
         };
         let kind = doc.root().member("type").and_then(|kind| kind.text()).unwrap_or_default();
-        if kind == "sayso:gap" {
-            self.begin_gap_recovery(now);
-            return self.announce(Announcement::new(AnnouncementKind::Notice, self.phrases.gap));
-        }
         if let Some(event) = Event::read(&doc) {
             self.receive_event(event, now);
+        } else if kind == "sayso:gap" {
+            self.begin_gap_recovery(now);
+            self.announce(Announcement::new(AnnouncementKind::Notice, self.phrases.gap));
         } else if let Some(message) = Message::parse(text) {
             self.receive_message(&message);
         } else {
@@ -263,12 +263,12 @@ impl Subscriber {
         if let Some(session) = self.sessions.iter_mut().find(|session| session.id == *id) {
             session.last_announced_at = now;
         }
-        let others = self.sessions.iter().filter(|session| !session.is_ended && session.id != *id).count();
-        if others > 0
+        let has_others = self.sessions.iter().any(|session| !session.is_ended && session.id != *id);
+        if has_others
             && self.last_announced_session.as_ref() != Some(id)
             && let Some(session) = self.sessions.iter().find(|session| session.id == *id)
         {
-            next.text.insert_str(0, &format!("{} ", self.phrases.in_session(session.number)));
+            next.text.prepend(&format!("{} ", self.phrases.in_session(session.number)));
         }
         self.last_announced_session = Some(id.clone());
     }
@@ -298,25 +298,26 @@ impl Subscriber {
         self.check_rate(&event, now);
         let identity = self.identify_agent(&event);
         let index = self.session_index(&event, identity, now);
-        let agent = event.envelope.producer.agent_id.clone();
-        let outputs = self.limits.outputs_per_session;
+        let agent_id = event.envelope.producer.agent_id.clone();
+        let max_outputs = self.limits.outputs_per_session;
         let mut is_out_of_order = false;
         if let Some(session) = self.sessions.get_mut(index) {
             session.last_event_at = now;
             if let Some(number) = event.envelope.sequence_number {
-                let earlier = session.last_sequence_number.is_some_and(|latest| number <= latest);
-                is_out_of_order = earlier && !session.disorder_reported;
-                session.disorder_reported |= earlier;
+                let is_earlier = session.last_sequence_number.is_some_and(|latest| number <= latest);
+                is_out_of_order = is_earlier && !session.disorder_reported;
+                session.disorder_reported |= is_earlier;
                 session.last_sequence_number = session.last_sequence_number.max(Some(number));
             }
             if let Payload::OutputStreaming(chunk) = &mut event.payload {
-                let (repeated, gap) = session.track_chunk(&agent, chunk, outputs);
-                if gap {
+                let (repeated_bytes, is_after_gap) = session.track_chunk(&agent_id, chunk, max_outputs);
+                if is_after_gap {
                     session.gap_position = Some(chunk.position);
                 }
-                if repeated > 0 {
+                if repeated_bytes > 0 {
+                    // Moves the position by the number of removed characters.
                     chunk.position += u64::try_from(chunk.chunk.chars().count()).unwrap_or(0);
-                    chunk.chunk.drain(..repeated);
+                    chunk.chunk.drain(..repeated_bytes);
                     chunk.position -= u64::try_from(chunk.chunk.chars().count()).unwrap_or(0);
                 }
             }
@@ -359,26 +360,26 @@ impl Subscriber {
         }
     }
 
-    /// Returns the index of the event's session, which is added if it is new.
+    /// Returns the index of the event's session. Adds the session if it is new.
     fn session_index(&mut self, event: &Event, identity: AgentIdentity, now: UnixMillis) -> usize {
         let id = &event.envelope.session_id;
-        if let Some(at) = self.sessions.iter().position(|session| session.id == *id) {
-            if let Some(session) = self.sessions.get_mut(at).filter(|_| identity.is_verified) {
+        if let Some(index) = self.sessions.iter().position(|session| session.id == *id) {
+            if let Some(session) = self.sessions.get_mut(index).filter(|_| identity.is_verified) {
                 session.agent_name = identity.label(self.phrases);
                 session.identity = identity;
             }
-            return at;
+            return index;
         }
         if self.sessions.len() >= self.limits.sessions {
             let has_question =
                 |id: &SessionId| self.questions.iter().any(|question| question.session_id == *id);
             let oldest = (0..self.sessions.len())
-                .filter_map(|at| self.sessions.get(at).map(|session| (at, session)))
+                .filter_map(|index| self.sessions.get(index).map(|session| (index, session)))
                 .min_by_key(|(_, session)| {
                     (!session.is_ended, has_question(&session.id), session.last_event_at)
                 });
-            if let Some((at, _)) = oldest {
-                self.sessions.remove(at);
+            if let Some((index, _)) = oldest {
+                self.sessions.remove(index);
             }
         }
         self.last_session_number += 1;

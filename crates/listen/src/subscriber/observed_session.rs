@@ -23,10 +23,10 @@ pub struct ObservedSession {
     pub activity: String,
     /// The start of the first text about the task, without a full stop. Empty if there was none.
     pub topic: String,
-    /// The agent. A verified one replaces one that is not.
+    /// Who the agent is. A verified identity replaces an unverified one.
     pub(super) identity: AgentIdentity,
     pub(super) is_ended: bool,
-    /// Whether the person has stopped it. If so, only its end is announced.
+    /// Whether the person has stopped it. If so, changes of its state are not announced.
     pub(super) is_stopping: bool,
     /// When the session counts as ended, unless one of its events arrives first.
     pub(super) stale_at: Option<UnixMillis>,
@@ -100,7 +100,7 @@ impl ObservedSession {
         self.outputs.len()
     }
 
-    /// Records a chunk. Returns how many of its bytes were received before, and whether text before it is missing.
+    /// Records a chunk. Returns how many of its bytes were already received, and whether text before it is missing.
     pub(super) fn track_chunk(
         &mut self,
         agent: &str,
@@ -110,22 +110,22 @@ impl ObservedSession {
         let known = self.outputs.iter().position(|output| {
             output.id == chunk.output_id && (output.id.is_some() || *output.agent == *agent)
         });
-        let at = known.unwrap_or_else(|| {
+        let index = known.unwrap_or_else(|| {
             if self.outputs.len() >= limit {
                 self.outputs.pop_front();
             }
             self.outputs.push_back(OutputCursor::new(agent, chunk));
             self.outputs.len() - 1
         });
-        let Some(output) = self.outputs.get_mut(at) else { return (0, false) };
-        let missing = chunk.position > output.next_position && !output.gap_reported;
-        output.gap_reported |= missing;
+        let Some(output) = self.outputs.get_mut(index) else { return (0, false) };
+        let is_after_gap = chunk.position > output.next_position && !output.gap_reported;
+        output.gap_reported |= is_after_gap;
         let repeated = output.repeated_bytes(chunk);
         output.advance(chunk, repeated);
         if chunk.complete && chunk.output_id.is_none() {
-            self.outputs.remove(at);
+            self.outputs.remove(index);
         }
-        (repeated, missing)
+        (repeated, is_after_gap)
     }
 }
 
@@ -157,7 +157,7 @@ impl OutputCursor {
         }
     }
 
-    /// Returns how many bytes of a chunk were received before. Position and text must both match, because the position alone could
+    /// Returns how many bytes of a chunk were already received. Position and text must both match, because the position alone could
     /// be wrong.
     fn repeated_bytes(&self, chunk: &OutputStreaming) -> usize {
         let Some(overlap) = self.next_position.checked_sub(chunk.position).filter(|overlap| *overlap > 0)
@@ -167,8 +167,7 @@ impl OutputCursor {
         let overlap = usize::try_from(overlap).unwrap_or(usize::MAX);
         let bytes = chunk.chunk.char_indices().nth(overlap).map_or(chunk.chunk.len(), |(at, _)| at);
         let (repeated, _) = chunk.chunk.split_at(bytes);
-        let from_end = overlap;
-        let tail_at = self.tail.char_indices().rev().nth(from_end.saturating_sub(1)).map(|(at, _)| at);
+        let tail_at = self.tail.char_indices().rev().nth(overlap.saturating_sub(1)).map(|(at, _)| at);
         let received = tail_at.and_then(|at| self.tail.get(at..));
         if received.is_some_and(|received| received.starts_with(repeated)) { bytes } else { 0 }
     }

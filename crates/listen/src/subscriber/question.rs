@@ -27,8 +27,10 @@ pub struct ListenerQuestion {
     pub body: QuestionBody,
     /// The call that it is about, if the hub reports one. Always `None` for a clarification.
     pub call: Option<QuestionCall>,
-    /// Further details: sanitized, one per line.
+    /// Further details from the agent: sanitized, one per line.
     pub details: Vec<String>,
+    /// sayso's own details, one per line: the agent's id and the call. No text of the agent replaces them.
+    pub hub_details: Vec<String>,
     /// When it was asked.
     pub asked_at: UnixMillis,
     /// The deadline for an answer.
@@ -37,12 +39,11 @@ pub struct ListenerQuestion {
     pub timeout_seconds: u64,
     /// The language of the agent's text.
     pub language: Option<Box<str>>,
-    /// The agent's texts, if sayso's own text around them is in another language.
-    pub(super) quotes: Option<Vec<String>>,
     /// The direction of the agent's text.
     pub direction: TextDirection,
     /// Whether the person has answered. The outcome is not known yet.
     pub is_answered: bool,
+    /// The decision that the person has sent.
     pub(super) decision: Option<Decision>,
     /// When it was opened here.
     pub(super) opened_at: UnixMillis,
@@ -73,8 +74,10 @@ pub enum QuestionBody {
         reversibility: Option<Reversibility>,
         /// The decision that counts without an answer.
         default_decision: Decision,
-        /// Whether accept is allowed as a reply, and whether reject is.
-        allowed: (bool, bool),
+        /// Whether accept is an allowed reply.
+        may_accept: bool,
+        /// Whether reject is an allowed reply.
+        may_reject: bool,
     },
     /// A request for information.
     Clarification {
@@ -109,7 +112,7 @@ impl ListenerQuestion {
         is_dangerous && !self.call.as_ref().is_some_and(|call| call.is_bound)
     }
 
-    /// Returns the action, or the question.
+    /// Returns the action of a confirmation, or the question of a clarification.
     pub fn prompt_text(&self) -> &str {
         match &self.body {
             QuestionBody::Confirmation { action, .. } => action,
@@ -122,8 +125,8 @@ impl ListenerQuestion {
         self.deadline.millis_since(now).max(0)
     }
 
-    /// Whether this kind of response is accepted. Without `accepted_response_kinds` it is a choice if there are choices, else free
-    /// text (C-D6).
+    /// Whether this kind of response is accepted. If the event has no `accepted_response_kinds`, only a choice is accepted, or free
+    /// text if there are no choices (C-D6).
     pub fn accepts(&self, kind: &ResponseKind) -> bool {
         matches!(&self.body, QuestionBody::Clarification { response_kinds, .. } if response_kinds.contains(kind))
     }
@@ -131,93 +134,98 @@ impl ListenerQuestion {
     pub(super) fn from_confirmation(
         phrases: &Phrases,
         event: &Event,
-        asked: &AwaitingConfirmation,
+        request: &AwaitingConfirmation,
         summary: Option<&str>,
     ) -> Self {
-        let line = |text: &str| crate::sanitize(text, true);
-        let allowed = |word: &str| {
-            asked.allowed_replies.as_ref().is_none_or(|words| words.iter().any(|allowed| allowed == word))
+        let sanitize_line = |text: &str| crate::sanitize(text, true);
+        let is_allowed = |reply: &str| {
+            request.allowed_replies.as_ref().is_none_or(|replies| replies.iter().any(|one| one == reply))
         };
-        let reversibility = match (&asked.reversibility, asked.irreversible) {
+        let reversibility = match (&request.reversibility, request.irreversible) {
             (Some(Reversibility::Irreversible), _) | (_, Some(true)) => Some(Reversibility::Irreversible),
             (Some(other), _) => Some(other.clone()),
             (None, Some(false)) => Some(Reversibility::Reversible),
             (None, None) => None,
         };
         let mut details = Vec::new();
-        for detail in [&asked.summary_detailed, &asked.summary_normal].into_iter().flatten() {
-            details.push(line(detail));
+        for detail in [&request.summary_detailed, &request.summary_normal].into_iter().flatten() {
+            details.push(sanitize_line(detail));
         }
-        if let Some(context) = &asked.extra_context {
-            details.push(phrases.agent_adds(&line(context.as_str())));
+        if let Some(context) = &request.extra_context {
+            details.push(sanitize_line(context.as_str()));
         }
-        let subject = QuestionBody::Confirmation {
-            summary: summary.map(line),
-            action: line(&asked.action),
-            consequence: line(&asked.consequence),
-            risk: asked.risk_level.clone(),
+        let body = QuestionBody::Confirmation {
+            summary: summary.map(sanitize_line),
+            action: sanitize_line(&request.action),
+            consequence: sanitize_line(&request.consequence),
+            risk: request.risk_level.clone(),
             reversibility,
-            default_decision: asked.default_decision.clone(),
-            allowed: (allowed("accept"), allowed("reject")),
+            default_decision: request.default_decision.clone(),
+            may_accept: is_allowed("accept"),
+            may_reject: is_allowed("reject"),
         };
-        Self::new(phrases, event, &asked.reply_token, asked.timeout_seconds, subject, details)
+        Self::new(phrases, event, &request.reply_token, request.timeout_seconds, body, details)
     }
 
     pub(super) fn from_clarification(
         phrases: &Phrases,
         event: &Event,
-        asked: &AwaitingClarification,
+        request: &AwaitingClarification,
     ) -> Self {
-        let line = |text: &str| crate::sanitize(text, true);
-        let choices: Vec<_> = asked
+        let sanitize_line = |text: &str| crate::sanitize(text, true);
+        let choices: Vec<_> = request
             .choices
             .iter()
             .flatten()
-            .map(|choice| (choice.value.clone(), line(&choice.label)))
+            .map(|choice| (choice.value.clone(), sanitize_line(&choice.label)))
             .collect();
-        let kinds = asked.accepted_response_kinds.clone().unwrap_or_else(|| {
+        let response_kinds = request.accepted_response_kinds.clone().unwrap_or_else(|| {
             vec![if choices.is_empty() { ResponseKind::FreeText } else { ResponseKind::MultipleChoice }]
         });
-        let details =
-            asked.summary_detailed.iter().chain(&asked.summary_normal).map(|text| line(text)).collect();
-        let subject = QuestionBody::Clarification {
-            question: line(&asked.question),
-            context: asked.context.as_deref().map(line),
+        let details = request
+            .summary_detailed
+            .iter()
+            .chain(&request.summary_normal)
+            .map(|text| sanitize_line(text))
+            .collect();
+        let body = QuestionBody::Clarification {
+            question: sanitize_line(&request.question),
+            context: request.context.as_deref().map(sanitize_line),
             choices,
-            response_kinds: kinds,
-            default_response: asked.default_response.as_deref().map(line),
+            response_kinds,
+            default_response: request.default_response.as_deref().map(sanitize_line),
         };
-        Self::new(phrases, event, &asked.reply_token, asked.timeout_seconds, subject, details)
+        Self::new(phrases, event, &request.reply_token, request.timeout_seconds, body, details)
     }
 
     fn new(
         phrases: &Phrases,
         event: &Event,
         token: &ReplyToken,
-        timeout: u64,
-        subject: QuestionBody,
+        timeout_seconds: u64,
+        body: QuestionBody,
         details: Vec<String>,
     ) -> Self {
-        let asked = event.envelope.timestamp.unix_millis();
-        let millis = i64::try_from(timeout).unwrap_or(i64::MAX).saturating_mul(1000);
+        let asked_at = event.envelope.timestamp.unix_millis();
+        let timeout_ms = i64::try_from(timeout_seconds).unwrap_or(i64::MAX).saturating_mul(1000);
         let hints = event.envelope.localization_hints.as_ref();
         Self {
             number: 0,
             reply_token: token.clone(),
             session_id: event.envelope.session_id.clone(),
             agent_name: super::wording::agent_name(phrases, event),
-            body: subject,
+            body,
             call: None,
             details,
-            asked_at: asked,
-            deadline: asked.saturating_add(millis),
-            timeout_seconds: timeout,
+            hub_details: Vec::new(),
+            asked_at,
+            deadline: asked_at.saturating_add(timeout_ms),
+            timeout_seconds,
             language: hints.and_then(|hints| hints.primary_language.as_deref()).map(Into::into),
-            quotes: super::wording::agent_quotes(phrases, event),
             direction: super::wording::text_direction(event),
             is_answered: false,
             decision: None,
-            opened_at: asked,
+            opened_at: asked_at,
             clock_skew_ms: 0,
             stale_at: None,
             more_time_reply_due: None,
@@ -233,9 +241,11 @@ impl ListenerQuestion {
         call: Option<QuestionCall>,
     ) {
         self.agent_name = identity.label(phrases);
-        self.details.extend(identity.describe_id(phrases));
+        self.hub_details.extend(identity.describe_id(phrases));
         self.call = call.filter(|_| matches!(self.body, QuestionBody::Confirmation { .. }));
-        self.details.extend(self.call.iter().map(|call| {
+        // A short call that the answer is bound to is already part of the question.
+        let call = self.call.as_ref().filter(|call| !(call.is_bound && call.is_short()));
+        self.hub_details.extend(call.map(|call| {
             if call.is_bound { phrases.exact_call(&call.text) } else { phrases.uses_tool(&call.text) }
         }));
     }
@@ -245,13 +255,13 @@ impl ListenerQuestion {
     pub(super) fn open(mut self, number: u32, now: UnixMillis) -> Self {
         self.number = number;
         self.opened_at = now;
-        let timeout = self.deadline.millis_since(self.asked_at);
-        let late = now.millis_since(self.asked_at);
-        if late < -CLOCK_TOLERANCE_MS || late >= timeout {
-            self.clock_skew_ms = late;
+        let timeout_ms = self.deadline.millis_since(self.asked_at);
+        let delay_ms = now.millis_since(self.asked_at);
+        if delay_ms < -CLOCK_TOLERANCE_MS || delay_ms >= timeout_ms {
+            self.clock_skew_ms = delay_ms;
         }
         self.asked_at = self.asked_at.saturating_add(self.clock_skew_ms).min(now);
-        self.deadline = self.asked_at.saturating_add(timeout);
+        self.deadline = self.asked_at.saturating_add(timeout_ms);
         self.set_reminders(now);
         self
     }
@@ -275,13 +285,13 @@ impl ListenerQuestion {
     ) -> bool {
         // If the hub's message shows less skew than assumed, the local clock was right: the question arrived late, and its deadline
         // had already been extended.
-        let late = now.millis_since(sent_at);
-        if self.clock_skew_ms > 0 && late < self.clock_skew_ms.saturating_sub(CLOCK_TOLERANCE_MS) {
-            let ahead = if now < deadline { 0 } else { late.max(0) };
-            let by = self.clock_skew_ms.saturating_sub(ahead);
-            self.asked_at = self.asked_at.saturating_sub(by);
-            self.deadline = self.deadline.saturating_sub(by);
-            self.clock_skew_ms = ahead;
+        let delay_ms = now.millis_since(sent_at);
+        if self.clock_skew_ms > 0 && delay_ms < self.clock_skew_ms.saturating_sub(CLOCK_TOLERANCE_MS) {
+            let skew_ms = if now < deadline { 0 } else { delay_ms.max(0) };
+            let correction_ms = self.clock_skew_ms.saturating_sub(skew_ms);
+            self.asked_at = self.asked_at.saturating_sub(correction_ms);
+            self.deadline = self.deadline.saturating_sub(correction_ms);
+            self.clock_skew_ms = skew_ms;
         }
         let deadline = deadline.saturating_add(self.clock_skew_ms);
         if deadline <= self.deadline {

@@ -3,8 +3,9 @@
 use aaep::event::Event;
 use aaep::json::{JsonKind, JsonValue};
 
+use super::call_text::{describe_name, describe_number, describe_text};
 use super::read_hub_extension;
-use crate::{Phrases, sanitize};
+use crate::Phrases;
 
 /// Maximum length of a call that is part of the question itself, in characters. A longer one is only part of the details.
 pub(super) const MAX_SHORT_CALL_CHARS: usize = 120;
@@ -23,7 +24,7 @@ impl QuestionCall {
     /// Reads the call from the members that the hub added to a question.
     pub(super) fn read(phrases: &Phrases, event: &Event) -> Option<Self> {
         read_hub_extension(event, |sayso| {
-            let mut text = describe_text(&sayso.member("tool")?.text()?.replace('_', " "));
+            let mut text = describe_name(&sayso.member("tool")?.text()?);
             if let Some(arguments) = sayso.member("arguments") {
                 let arguments = describe_items(&arguments);
                 text.push_str(", ");
@@ -59,25 +60,7 @@ fn describe_value(value: &JsonValue<'_>) -> String {
     match value.kind() {
         JsonKind::Object | JsonKind::Array => format!("({})", describe_items(value)),
         JsonKind::Text => describe_text(&value.text().unwrap_or_default()),
-        JsonKind::Number | JsonKind::Bool | JsonKind::Null => value.source().to_owned(),
+        JsonKind::Number => value.as_number().map(|number| describe_number(&number)).unwrap_or_default(),
+        JsonKind::Bool | JsonKind::Null => value.source().to_owned(),
     }
-}
-
-fn describe_text(text: &str) -> String {
-    let text = sanitize(text, true);
-    if text.is_empty() || text.contains(SEPARATORS) { quote(&text) } else { text }
-}
-
-/// Describes the name of a member. A name that could be mistaken for a name with a value is quoted.
-fn describe_name(name: &str) -> String {
-    let name = sanitize(name, true);
-    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
-    if !name.is_empty() && name.chars().all(is_word) { name.replace('_', " ") } else { quote(&name) }
-}
-
-/// The characters that separate values. A text that contains one is quoted, so that it cannot look like several members.
-const SEPARATORS: [char; 6] = [',', ';', '(', ')', '"', '，'];
-
-fn quote(text: &str) -> String {
-    format!("\"{}\"", text.replace('"', "'"))
 }

@@ -8,7 +8,8 @@ use seal::UnixMillis;
 use unicode_normalization::char::is_combining_mark;
 
 use super::question::{ListenerQuestion, QuestionBody};
-use crate::{Phrases, sanitize};
+use crate::announcement_text::TextPart::{self, Agent, Composed, Sayso};
+use crate::{AnnouncementText, Phrases, sanitize};
 
 pub(super) fn agent_name(phrases: &Phrases, event: &Event) -> String {
     let producer = &event.envelope.producer;
@@ -34,8 +35,8 @@ pub(super) fn topic_excerpt(text: &str) -> String {
     let text = text.trim().trim_end_matches('.');
     let Some((end, _)) = text.char_indices().nth(MAX_TOPIC_CHARS) else { return text.to_owned() };
     let (start, _) = text.split_at(end);
-    let whole = start.rsplit_once(char::is_whitespace).map_or(start, |(words, _)| words);
-    format!("{}…", whole.trim_end_matches(['.', ',', ';', ':']))
+    let excerpt = start.rsplit_once(char::is_whitespace).map_or(start, |(words, _)| words);
+    format!("{}…", excerpt.trim_end_matches(['.', ',', ';', ':']))
 }
 
 pub(super) fn text_direction(event: &Event) -> TextDirection {
@@ -52,70 +53,26 @@ pub(super) fn language(event: &Event) -> Option<Box<str>> {
     event.envelope.localization_hints.as_ref()?.primary_language.as_deref().map(Into::into)
 }
 
-/// Returns the agent's texts in an event, as they appear between sayso's own texts. Returns `None` if both are in the same
-/// language, because they need no separate voices.
-pub(super) fn agent_quotes(phrases: &Phrases, event: &Event) -> Option<Vec<String>> {
-    let language = language(event)?;
-    if phrases.matches_language(&language) {
-        return None;
-    }
-    if let Payload::OutputStreaming(chunk) = &event.payload {
-        return Some(vec![sanitize(&chunk.chunk, false)]);
-    }
-    let text = event.to_json();
-    let mut tape = Tape::default();
-    let doc = tape.read(&text).ok()?;
-    let root = doc.root();
-    let said = |value: aaep::json::JsonValue<'_>| value.text().map(|text| sanitize(&text, true));
-    let mut all: Vec<_> = QUOTED_MEMBERS.iter().filter_map(|name| said(root.member(name)?)).collect();
-    all.extend(root.member("progress").and_then(|it| it.member("description")).and_then(said));
-    let choices = root.member("choices");
-    all.extend(
-        choices.iter().flat_map(aaep::json::JsonValue::items).filter_map(|it| said(it.member("label")?)),
-    );
-    all.retain(|text| text.chars().any(char::is_alphanumeric));
-    Some(all)
-}
-
-/// The event members that contain an agent's text.
-const QUOTED_MEMBERS: [&str; 11] = [
-    "summary_detailed",
-    "summary_normal",
-    "summary_terse",
-    "action",
-    "consequence",
-    "question",
-    "context",
-    "default_response",
-    "reason",
-    "remediation_hint",
-    "error_message",
-];
-
 /// Returns the agent's summary of the event for a verbosity, as one sanitized line.
 pub(super) fn summary_line(payload: &Payload, verbosity: &Verbosity) -> Option<String> {
     payload.summary(verbosity).map(|text| sanitize(text, true)).filter(|text| !text.is_empty())
 }
 
 /// Joins sentences and adds a full stop to each one that lacks it.
-pub(super) fn join_sentences(parts: &[&str]) -> String {
-    let mut out = String::new();
-    for part in parts.iter().map(|part| part.trim()).filter(|part| !part.is_empty()) {
-        if !out.is_empty() {
-            out.push(' ');
-        }
-        out.push_str(part);
-        let lacks_punctuation = |last: char| last.is_alphanumeric() || is_combining_mark(last);
-        if out.chars().next_back().is_some_and(lacks_punctuation) {
-            out.push('.');
-        }
-    }
-    out
+pub(super) fn join_sentences(parts: &[TextPart<'_>]) -> AnnouncementText {
+    AnnouncementText::from_sentences(parts)
 }
 
-pub(super) fn cancelled_text(phrases: &Phrases, agent: &str, by: &CancelledBy) -> String {
+/// Returns how a session was cancelled. Only the hub knows that a person stopped it; an agent can merely say so.
+pub(super) fn cancelled_text(
+    phrases: &Phrases,
+    agent: &str,
+    by: &CancelledBy,
+    is_ended_by_person: bool,
+) -> String {
     match by {
-        CancelledBy::User => phrases.session_stopped_by_person(agent),
+        _ if is_ended_by_person => phrases.session_stopped_by_person(agent),
+        CancelledBy::User => phrases.session_reports_stop(agent),
         CancelledBy::Producer => phrases.session_stopped_itself(agent),
         CancelledBy::Timeout => phrases.session_stopped_by_time(agent),
         _ => phrases.session_stopped(agent),
@@ -144,7 +101,11 @@ pub(super) fn state_text(phrases: &Phrases, agent: &str, state: &AgentState) -> 
     }
 }
 
-pub(super) fn tool_result_text(phrases: &Phrases, done: &ToolCompleted, summary: Option<&str>) -> String {
+pub(super) fn tool_result_text(
+    phrases: &Phrases,
+    done: &ToolCompleted,
+    summary: Option<&str>,
+) -> AnnouncementText {
     let tool = sanitize(done.tool.as_str(), true).replace('_', " ");
     let ended = match done.status {
         ToolStatus::Success => phrases.tool_completed(&tool),
@@ -153,32 +114,27 @@ pub(super) fn tool_result_text(phrases: &Phrases, done: &ToolCompleted, summary:
         _ => phrases.tool_ended(&tool),
     };
     let failed = done.status != ToolStatus::Success;
-    let why = done.error_message.as_deref().map(|text| sanitize(text, true)).unwrap_or_default();
+    let error = done.error_message.as_deref().map(|text| sanitize(text, true)).unwrap_or_default();
     match summary {
         // If the summary contains the error message, the summary alone is enough.
-        Some(summary) if failed && (why.is_empty() || !summary.contains(&why)) => {
-            join_sentences(&[&ended, summary, &why])
+        Some(summary) if failed && (error.is_empty() || !summary.contains(&error)) => {
+            join_sentences(&[Sayso(&ended), Agent(summary), Agent(&error)])
         }
-        Some(summary) => join_sentences(&[summary]),
-        None => join_sentences(&[&ended, &why]),
+        Some(summary) => join_sentences(&[Agent(summary)]),
+        None => join_sentences(&[Sayso(&ended), Agent(&error)]),
     }
 }
 
-pub(super) fn progress_text(phrases: &Phrases, update: &ProgressUpdated) -> String {
+pub(super) fn progress_text(phrases: &Phrases, update: &ProgressUpdated) -> AnnouncementText {
     let progress = &update.progress;
-    let mut parts = Vec::new();
-    if let Some(description) = &progress.description {
-        parts.push(sanitize(description, true));
-    }
-    match (progress.step, progress.total_steps) {
-        (Some(step), Some(total)) => parts.push(phrases.step_of(step, total)),
-        (Some(step), None) => parts.push(phrases.step(step)),
-        _ => {}
-    }
-    if let Some(percent) = progress.percent {
-        parts.push(phrases.percent(&format!("{percent:.0}")));
-    }
-    join_sentences(&parts.iter().map(String::as_str).collect::<Vec<_>>())
+    let description = progress.description.as_deref().map(|text| sanitize(text, true)).unwrap_or_default();
+    let step = match (progress.step, progress.total_steps) {
+        (Some(step), Some(total)) => phrases.step_of(step, total),
+        (Some(step), None) => phrases.step(step),
+        _ => String::new(),
+    };
+    let percent = progress.percent.map(|percent| phrases.percent(&format!("{percent:.0}")));
+    join_sentences(&[Agent(&description), Sayso(&step), Sayso(percent.as_deref().unwrap_or_default())])
 }
 
 pub(super) fn handoff_text(phrases: &Phrases, agent: &str, request: &HandoffRequested) -> String {
@@ -191,7 +147,7 @@ pub(super) fn handoff_text(phrases: &Phrases, agent: &str, request: &HandoffRequ
 }
 
 /// Returns one line for an event that this version does not know or cannot read.
-pub(super) fn unknown_event_text(phrases: &Phrases, event: &Event) -> String {
+pub(super) fn unknown_event_text(phrases: &Phrases, event: &Event) -> AnnouncementText {
     let text = event.to_json();
     let mut tape = Tape::default();
     let summary = tape.read(&text).ok().and_then(|doc| {
@@ -208,34 +164,34 @@ pub(super) fn unknown_event_text(phrases: &Phrases, event: &Event) -> String {
         _ => phrases.sent_unknown(&agent, &kind),
     };
     match summary {
-        Some(summary) => join_sentences(&[&what, phrases.text_label, &summary]),
-        None => what,
+        Some(summary) => join_sentences(&[Sayso(&what), Sayso(phrases.event_says), Agent(&summary)]),
+        None => what.into(),
     }
 }
 
-/// Returns the lines of a question: the question first, the possible answers last. `open` is the number of open questions.
+/// Returns the lines of a question: the question first, the possible answers last.
 pub(super) fn question_text(
     phrases: &Phrases,
     question: &ListenerQuestion,
-    open: usize,
+    open_count: usize,
     verbosity: &Verbosity,
     now: UnixMillis,
-) -> String {
+) -> AnnouncementText {
     let mut lines = question_lines(phrases, question, verbosity);
     if question.is_dangerously_unbound() {
-        lines.push(phrases.answer_not_bound.to_owned());
+        lines.push(phrases.answer_not_bound.into());
     }
-    let left = phrases.time_left(&duration_text(phrases, question.remaining_ms(now)));
-    lines.push(format!("{left} {}", default_outcome_text(phrases, question)));
-    lines.push(if open > 1 {
+    let time_left = phrases.time_left(&duration_text(phrases, question.remaining_ms(now)));
+    lines.push(join_sentences(&[Sayso(&time_left), Composed(&default_outcome_text(phrases, question))]));
+    lines.push(if open_count > 1 {
         join_sentences(&[
-            &phrases.several_open(open),
-            &answer_instructions(phrases, question, Some(question.number)),
+            Sayso(&phrases.several_open(open_count)),
+            Sayso(&answer_instructions(phrases, question, Some(question.number))),
         ])
     } else {
-        answer_instructions(phrases, question, None)
+        answer_instructions(phrases, question, None).into()
     });
-    lines.join("\n")
+    AnnouncementText::from_lines(&lines)
 }
 
 /// Returns the text of a recorded question, which cannot be answered any more.
@@ -243,22 +199,26 @@ pub(super) fn replayed_question_text(
     phrases: &Phrases,
     question: &ListenerQuestion,
     verbosity: &Verbosity,
-) -> String {
+) -> AnnouncementText {
     let mut lines = question_lines(phrases, question, verbosity);
-    let time = i64::try_from(question.timeout_seconds).unwrap_or(i64::MAX).saturating_mul(1000);
-    let time_limit = phrases.time_limit_was(&duration_text(phrases, time));
-    lines.push(format!("{time_limit} {}", default_outcome_text(phrases, question)));
-    lines.push(phrases.recording_not_answerable.to_owned());
-    lines.join("\n")
+    let timeout_ms = i64::try_from(question.timeout_seconds).unwrap_or(i64::MAX).saturating_mul(1000);
+    let time_limit = phrases.time_limit_was(&duration_text(phrases, timeout_ms));
+    lines.push(join_sentences(&[Sayso(&time_limit), Composed(&default_outcome_text(phrases, question))]));
+    lines.push(phrases.recording_not_answerable.into());
+    AnnouncementText::from_lines(&lines)
 }
 
-fn question_lines(phrases: &Phrases, question: &ListenerQuestion, verbosity: &Verbosity) -> Vec<String> {
+fn question_lines(
+    phrases: &Phrases,
+    question: &ListenerQuestion,
+    verbosity: &Verbosity,
+) -> Vec<AnnouncementText> {
     let number = question.number;
     let agent = &question.agent_name;
     let mut lines = Vec::new();
     match &question.body {
         QuestionBody::Confirmation { summary, action, consequence, .. } => {
-            let asks = phrases.question_label(number, agent);
+            let label = phrases.question_label(number, agent);
             let danger = risk_text(phrases, question);
             match summary {
                 Some(summary)
@@ -268,30 +228,30 @@ fn question_lines(phrases: &Phrases, question: &ListenerQuestion, verbosity: &Ve
                             &[action.as_str(), consequence.as_str(), danger.as_str()],
                         ) =>
                 {
-                    lines.push(join_sentences(&[&asks, summary]));
-                    lines.push(join_sentences(&[phrases.action_label, action]));
+                    lines.push(join_sentences(&[Sayso(&label), Agent(summary)]));
+                    lines.push(join_sentences(&[Sayso(phrases.action_label), Agent(action)]));
                 }
-                _ => lines.push(join_sentences(&[&asks, action])),
+                _ => lines.push(join_sentences(&[Sayso(&label), Agent(action)])),
             }
-            // Content of a confirmation is never omitted (AAEP-10.1.3-2), but it is not repeated.
+            // The content of a confirmation is never omitted (AAEP-10.1.3-2), but it is not repeated.
             if consequence != action {
-                lines.push(join_sentences(&[phrases.consequence_label, consequence]));
+                lines.push(join_sentences(&[Sayso(phrases.consequence_label), Agent(consequence)]));
             }
-            // The agent's text may differ from the call that it is bound to, so the person hears both.
+            // The agent's text may differ from the call that the answer is bound to, so the person hears both.
             match question.call.as_ref().filter(|call| call.is_bound) {
-                Some(call) if call.is_short() => lines.push(phrases.exact_call(&call.text)),
-                Some(_) => lines.push(phrases.exact_call_in_details.to_owned()),
+                Some(call) if call.is_short() => lines.push(phrases.exact_call(&call.text).into()),
+                Some(_) => lines.push(phrases.exact_call_in_details.into()),
                 None => {}
             }
-            lines.push(danger);
+            lines.push(danger.into());
         }
         QuestionBody::Clarification { question: asked, context, choices, .. } => {
-            lines.push(join_sentences(&[&phrases.question_label(number, agent), asked]));
+            lines.push(join_sentences(&[Sayso(&phrases.question_label(number, agent)), Agent(asked)]));
             if let Some(context) = context.as_deref().filter(|_| *verbosity != Verbosity::Terse) {
-                lines.push(join_sentences(&[phrases.question_reason_label, context]));
+                lines.push(join_sentences(&[Sayso(phrases.question_reason_label), Agent(context)]));
             }
-            for (at, (_, label)) in choices.iter().enumerate() {
-                lines.push(join_sentences(&[&phrases.choice(at + 1), label]));
+            for (index, (_, label)) in choices.iter().enumerate() {
+                lines.push(join_sentences(&[Sayso(&phrases.choice(index + 1)), Agent(label)]));
             }
         }
     }
@@ -304,7 +264,7 @@ fn adds_information(summary: &str, others: &[&str]) -> bool {
     words(summary).any(|word| !known.contains(&word) && !QUESTION_WORDS.contains(&word.as_str()))
 }
 
-/// Articles and words that turn an action into a question, in the supported languages.
+/// Articles, pronouns and words that turn an action into a question, in the supported languages.
 const QUESTION_WORDS: [&str; 21] = [
     "may", "i", "shall", "should", "can", "could", "please", "it", "this", "a", "an", "the", "puedo", "debo",
     "el", "la", "un", "una", "ṣé", "kí", "n",
@@ -316,10 +276,10 @@ fn words(text: &str) -> impl Iterator<Item = String> {
         .map(str::to_lowercase)
 }
 
-/// Returns the risk, and whether the action can be undone. If the agent's own text already says that it cannot be undone, this is
-/// not repeated.
+/// Returns the risk, and whether the action can be undone. No text of the agent replaces the statement that it cannot be undone,
+/// unless the consequence is nothing but this sentence.
 fn risk_text(phrases: &Phrases, question: &ListenerQuestion) -> String {
-    let QuestionBody::Confirmation { risk, reversibility, action, consequence, .. } = &question.body else {
+    let QuestionBody::Confirmation { risk, reversibility, consequence, .. } = &question.body else {
         return String::new();
     };
     let risk = match risk {
@@ -329,55 +289,42 @@ fn risk_text(phrases: &Phrases, question: &ListenerQuestion) -> String {
         _ => phrases.risk_unknown,
     };
     let reversibility = match reversibility {
-        Some(Reversibility::Irreversible) => {
-            let is_stated = [action, consequence].into_iter().any(|text| says_irreversible(phrases, text));
-            if is_stated { "" } else { phrases.irreversible }
-        }
+        Some(Reversibility::Irreversible) if consequence.trim() == phrases.irreversible => "",
+        Some(Reversibility::Irreversible) => phrases.irreversible,
         Some(Reversibility::ReversibleWithEffort) => phrases.hard_to_undo,
         Some(Reversibility::Reversible) => phrases.can_be_undone,
         _ => phrases.reversibility_unknown,
     };
-    join_sentences(&[risk, reversibility])
+    join_sentences(&[Sayso(risk), Sayso(reversibility)]).to_string()
 }
 
-/// Whether a text has a sentence that says, in the listener's language, exactly that the action cannot be undone.
-fn says_irreversible(phrases: &Phrases, text: &str) -> bool {
-    text.split_inclusive('.').any(|sentence| {
-        [phrases.irreversible, phrases.irreversible_in_agent_text].iter().any(|said| {
-            sentence.trim().trim_end_matches('.').eq_ignore_ascii_case(said.trim_end_matches('.'))
-        })
-    })
-}
-
-pub(super) fn default_outcome_text(phrases: &Phrases, question: &ListenerQuestion) -> String {
+pub(super) fn default_outcome_text(phrases: &Phrases, question: &ListenerQuestion) -> AnnouncementText {
     match &question.body {
         QuestionBody::Confirmation { default_decision: Decision::Accept, .. } => {
-            phrases.default_is_accept.to_owned()
+            phrases.default_is_accept.into()
         }
-        QuestionBody::Confirmation { .. } => phrases.default_is_reject.to_owned(),
+        QuestionBody::Confirmation { .. } => phrases.default_is_reject.into(),
         QuestionBody::Clarification { default_response: Some(default), .. } if !default.is_empty() => {
-            join_sentences(&[phrases.default_answer_label, default])
+            join_sentences(&[Sayso(phrases.default_answer_label), Agent(default)])
         }
-        QuestionBody::Clarification { .. } => phrases.default_is_no_answer.to_owned(),
+        QuestionBody::Clarification { .. } => phrases.default_is_no_answer.into(),
     }
 }
 
 /// Describes what can be typed. Includes the question's number if other questions are open.
 fn answer_instructions(phrases: &Phrases, question: &ListenerQuestion, number: Option<u32>) -> String {
     match &question.body {
-        QuestionBody::Confirmation { allowed, .. } => match (allowed, number) {
-            ((true, true), None) if question.requires_explicit_yes() => {
-                phrases.type_full_yes_or_no.to_owned()
-            }
-            ((true, true), Some(number)) if question.requires_explicit_yes() => {
+        QuestionBody::Confirmation { may_accept, may_reject, .. } => match (may_accept, may_reject, number) {
+            (true, true, None) if question.requires_explicit_yes() => phrases.type_full_yes_or_no.to_owned(),
+            (true, true, Some(number)) if question.requires_explicit_yes() => {
                 phrases.type_full_yes_or_no_to(number)
             }
-            ((true, true), None) => phrases.type_yes_or_no.to_owned(),
-            ((true, true), Some(number)) => phrases.type_yes_or_no_to(number),
-            ((true, false), None) => phrases.only_yes_accepted.to_owned(),
-            ((true, false), Some(number)) => phrases.only_yes_accepted_to(number),
-            ((false, _), None) => phrases.only_no_accepted.to_owned(),
-            ((false, _), Some(number)) => phrases.only_no_accepted_to(number),
+            (true, true, None) => phrases.type_yes_or_no.to_owned(),
+            (true, true, Some(number)) => phrases.type_yes_or_no_to(number),
+            (true, false, None) => phrases.only_yes_accepted.to_owned(),
+            (true, false, Some(number)) => phrases.only_yes_accepted_to(number),
+            (false, _, None) => phrases.only_no_accepted.to_owned(),
+            (false, _, Some(number)) => phrases.only_no_accepted_to(number),
         },
         QuestionBody::Clarification { choices, .. } => {
             let mut options = Vec::new();
@@ -406,8 +353,8 @@ fn answer_instructions(phrases: &Phrases, question: &ListenerQuestion, number: O
     }
 }
 
-/// Formats a duration in round numbers, as people would say it: up to 5 percent are added before it is rounded down, so that 119
-/// seconds become "2 minutes".
+/// Formats a duration in round numbers. Adds up to 5 percent (at most 5 seconds) before it rounds down, so that 119 seconds become
+/// "2 minutes".
 pub(super) fn duration_text(phrases: &Phrases, millis: i64) -> String {
     let seconds = millis.max(0).saturating_add(999) / 1000;
     let seconds = seconds + (seconds / 20).min(5);

@@ -49,14 +49,14 @@ const FILLER_WORDS: &[&str] = &["please", "well", "oh", "then", "now", "thanks",
 /// Whether a line sounds like an answer to an open question.
 pub(super) fn looks_like_answer(line: &str) -> bool {
     let lower = line.to_lowercase().replace('’', "'");
-    let all: Vec<&str> = lower
+    let words: Vec<&str> = lower
         .split(|letter: char| letter.is_whitespace() || letter.is_ascii_punctuation() && letter != '\'')
         .filter(|word| !word.is_empty())
         .collect();
-    let begin = all.iter().position(|word| !FILLER_WORDS.contains(word));
-    let end = all.iter().rposition(|word| !FILLER_WORDS.contains(word));
+    let begin = words.iter().position(|word| !FILLER_WORDS.contains(word));
+    let end = words.iter().rposition(|word| !FILLER_WORDS.contains(word));
     let (Some(begin), Some(end)) = (begin, end) else { return true };
-    match all.get(begin..=end).unwrap_or_default() {
+    match words.get(begin..=end).unwrap_or_default() {
         [] | ["i'm", ..] => true,
         [first, ..] if ANSWER_WORDS.iter().any(|list| list.split(' ').any(|word| word == *first)) => true,
         [first, second, ..] if ANSWER_PAIRS.contains(&(*first, *second)) => true,

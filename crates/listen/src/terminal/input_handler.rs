@@ -6,8 +6,8 @@ use seal::UnixMillis;
 use super::answer_detector::looks_like_answer;
 use super::input_parser::{ParsedInput, StopTarget, strip_number};
 use crate::{
-    Announcement, AnnouncementKind, AnswerError, ListenerQuestion, ObservedSession, Phrases, Preferences,
-    QuestionBody, Subscriber,
+    Announcement, AnnouncementKind, AnnouncementText, AnswerError, ListenerQuestion, ObservedSession,
+    Phrases, Preferences, QuestionBody, Subscriber,
 };
 
 #[derive(Clone, Debug, PartialEq)]
@@ -19,7 +19,7 @@ pub(super) enum TerminalAction {
         question: Option<u32>,
     },
     SetPreferences(Preferences),
-    /// A request that is neither a command nor an answer.
+    /// A task for the agent, such as "what is my balance": text that is neither a command nor an answer.
     Request(String),
     Hush,
     ChangeRate {
@@ -28,10 +28,10 @@ pub(super) enum TerminalAction {
     Quit,
 }
 
-/// What the meaning of a typed line depends on, besides the open questions.
+/// Besides the open questions, this decides what a typed line means.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InputContext {
-    /// Returns whether a text is a known request. `None` if nothing accepts requests.
+    /// Returns whether the agent knows a request, which is a task that the person types. `None` if no agent accepts requests.
     pub(super) request_filter: Option<fn(&str) -> bool>,
     /// Whether there is speech output.
     pub(super) has_speech: bool,
@@ -46,7 +46,7 @@ pub(super) fn handle_line(
     context: InputContext,
     now: UnixMillis,
 ) -> Vec<TerminalAction> {
-    let requests = context.request_filter;
+    let request_filter = context.request_filter;
     let phrases = subscriber.phrases();
     match ParsedInput::parse(line, phrases) {
         ParsedInput::MoreTime(_) | ParsedInput::Stop(_) if !context.has_hub => {
@@ -62,16 +62,16 @@ pub(super) fn handle_line(
                 Err(actions) => actions,
             }
         }
-        ParsedInput::Number(number) => handle_number(subscriber, number, line, requests, now),
+        ParsedInput::Number(number) => handle_number(subscriber, number, line, request_filter, now),
         ParsedInput::Answer { question, text, explicit: true } => answer(subscriber, question, text, now),
         // A line that starts with a number is an answer if that question is open.
-        ParsedInput::Answer { question: Some(number), text, .. } if is_open(subscriber, number) => {
+        ParsedInput::Answer { question: Some(number), text, .. } if has_question(subscriber, number) => {
             respond_or_decide(subscriber, number, text, now)
         }
-        ParsedInput::Answer { .. } => handle_other(subscriber, line.trim(), requests, now),
+        ParsedInput::Answer { .. } => handle_other(subscriber, line.trim(), request_filter, now),
         ParsedInput::MoreTime(question) => {
             match resolve_question(subscriber, question, phrases.more_time, now) {
-                Ok(number) => more_time(subscriber, number, now),
+                Ok(number) => request_more_time(subscriber, number, now),
                 Err(actions) => actions,
             }
         }
@@ -88,16 +88,16 @@ pub(super) fn handle_line(
         ParsedInput::Hush => vec![TerminalAction::Hush],
         ParsedInput::ChangeRate { faster } => vec![TerminalAction::ChangeRate { faster }],
         ParsedInput::Quit => vec![TerminalAction::Quit],
-        ParsedInput::Help => help(phrases, context),
-        ParsedInput::Other(text) => handle_other(subscriber, text, requests, now),
+        ParsedInput::Help => show_help(phrases, context),
+        ParsedInput::Other(text) => handle_other(subscriber, text, request_filter, now),
     }
 }
 
-fn say(kind: AnnouncementKind, text: impl Into<String>) -> TerminalAction {
+fn say(kind: AnnouncementKind, text: impl Into<AnnouncementText>) -> TerminalAction {
     TerminalAction::Say(Announcement::new(kind, text))
 }
 
-/// Handles an empty line, which never answers a question: reports the open questions.
+/// Handles an empty line: reports the open questions. An empty line never answers a question.
 fn handle_empty_line(subscriber: &Subscriber, now: UnixMillis) -> Vec<TerminalAction> {
     let open: Vec<_> = subscriber.questions().filter(|question| !question.is_answered).collect();
     match open.as_slice() {
@@ -113,11 +113,11 @@ fn handle_empty_line(subscriber: &Subscriber, now: UnixMillis) -> Vec<TerminalAc
     }
 }
 
-/// Returns the number of the intended question, or the actions that ask for it.
+/// Returns the number of the intended question, or actions that ask which question is meant, with an example of an answer.
 fn resolve_question(
     subscriber: &Subscriber,
     number: Option<u32>,
-    typed: &str,
+    example_answer: &str,
     now: UnixMillis,
 ) -> Result<u32, Vec<TerminalAction>> {
     let phrases = subscriber.phrases();
@@ -133,12 +133,14 @@ fn resolve_question(
     let open: Vec<_> = subscriber.questions().filter(|question| !question.is_answered).collect();
     Err(vec![match open.as_slice() {
         [] => say(AnnouncementKind::Error, phrases.no_open_question),
-        [question] => say(AnnouncementKind::Error, phrases.questions_just_changed(question.number, typed)),
+        [question] => {
+            say(AnnouncementKind::Error, phrases.questions_just_changed(question.number, example_answer))
+        }
         several => {
             let first = several.first().map_or(1, |question| question.number);
             say(
                 AnnouncementKind::Error,
-                phrases.which_question(&list_numbers(phrases, several), typed, first),
+                phrases.which_question(&list_numbers(phrases, several), example_answer, first),
             )
         }
     }])
@@ -210,7 +212,7 @@ fn respond(subscriber: &mut Subscriber, number: u32, text: &str, now: UnixMillis
         Err(AnswerError::UnsupportedAnswer) => {
             let instructions = subscriber
                 .repeat_question(number, now)
-                .and_then(|again| again.text.lines().last().map(str::to_owned));
+                .and_then(|repeated| repeated.text.lines().last().map(str::to_owned));
             vec![say(
                 AnnouncementKind::Error,
                 subscriber.phrases().answer_kind_not_accepted(number, &instructions.unwrap_or_default()),
@@ -226,12 +228,12 @@ fn respond(subscriber: &mut Subscriber, number: u32, text: &str, now: UnixMillis
 /// Handles a number: 1 for yes and 2 for no, or a choice.
 fn handle_number(
     subscriber: &mut Subscriber,
-    digit: u32,
+    value: u32,
     line: &str,
-    requests: Option<fn(&str) -> bool>,
+    request_filter: Option<fn(&str) -> bool>,
     now: UnixMillis,
 ) -> Vec<TerminalAction> {
-    if subscriber.questions().all(|question| question.is_answered) && requests.is_some() {
+    if subscriber.questions().all(|question| question.is_answered) && request_filter.is_some() {
         return vec![TerminalAction::Request(line.trim().to_owned())];
     }
     let number = match resolve_question(subscriber, None, subscriber.phrases().no, now) {
@@ -244,7 +246,7 @@ fn handle_number(
     let is_confirmation = subscriber.questions().any(|question| {
         question.number == number && matches!(question.body, QuestionBody::Confirmation { .. })
     });
-    match digit {
+    match value {
         _ if !is_confirmation => respond(subscriber, number, line.trim(), now),
         1 => decide(subscriber, number, true, false, line, now),
         2 => decide(subscriber, number, false, true, line, now),
@@ -259,7 +261,7 @@ fn answer(
     now: UnixMillis,
 ) -> Vec<TerminalAction> {
     match question {
-        Some(number) if !is_open(subscriber, number) => {
+        Some(number) if !has_question(subscriber, number) => {
             match subscriber.unambiguous_question(now).map(|question| question.number) {
                 // `answer 5 euro`, and no question has the number 5.
                 Some(only) => answer_unnamed(subscriber, only, &format!("{number} {text}"), now),
@@ -276,7 +278,7 @@ fn answer(
     }
 }
 
-/// Answers the question that an answer without a number is for.
+/// Answers question `number` with a text in which the person did not name it. Refuses if the question has just appeared.
 fn answer_unnamed(
     subscriber: &mut Subscriber,
     number: u32,
@@ -287,7 +289,8 @@ fn answer_unnamed(
         .unwrap_or_else(|| respond_or_decide(subscriber, number, text, now))
 }
 
-fn is_open(subscriber: &Subscriber, number: u32) -> bool {
+/// Returns whether there is a question with this number, even if it is already answered.
+fn has_question(subscriber: &Subscriber, number: u32) -> bool {
     subscriber.questions().any(|question| question.number == number)
 }
 
@@ -304,7 +307,7 @@ fn answer_offered_choice(
     )
 }
 
-/// Treats `answer yes` as a yes.
+/// Answers a question with a text. A text such as `yes` is a decision.
 fn respond_or_decide(
     subscriber: &mut Subscriber,
     number: u32,
@@ -322,7 +325,7 @@ fn respond_or_decide(
 fn handle_other(
     subscriber: &mut Subscriber,
     text: &str,
-    requests: Option<fn(&str) -> bool>,
+    request_filter: Option<fn(&str) -> bool>,
     now: UnixMillis,
 ) -> Vec<TerminalAction> {
     let accepts_text = |question: &ListenerQuestion| {
@@ -340,22 +343,23 @@ fn handle_other(
         return actions;
     }
     let open: Vec<_> = subscriber.questions().filter(|question| !question.is_answered).collect();
-    match (open.as_slice(), requests) {
+    match (open.as_slice(), request_filter) {
         ([], Some(_)) => vec![TerminalAction::Request(text.to_owned())],
         ([], None) => vec![say(AnnouncementKind::Error, subscriber.phrases().not_understood)],
         (_, Some(is_known_request)) if !looks_like_answer(text) && is_known_request(text) => {
             vec![TerminalAction::Request(text.to_owned())]
         }
-        (open, _) => vec![say(AnnouncementKind::Error, not_an_answer(subscriber, open, now))],
+        (open, _) => vec![say(AnnouncementKind::Error, explain_how_to_answer(subscriber, open, now))],
     }
 }
 
 /// Explains how to answer, after a line that was not an answer.
-fn not_an_answer(subscriber: &Subscriber, open: &[&ListenerQuestion], now: UnixMillis) -> String {
+fn explain_how_to_answer(subscriber: &Subscriber, open: &[&ListenerQuestion], now: UnixMillis) -> String {
     let phrases = subscriber.phrases();
     if let [question] = open {
-        let again = subscriber.repeat_question(question.number, now);
-        let instructions = again.as_ref().and_then(|again| again.text.lines().last()).unwrap_or_default();
+        let repeated = subscriber.repeat_question(question.number, now);
+        let instructions =
+            repeated.as_ref().and_then(|repeated| repeated.text.lines().last()).unwrap_or_default();
         return phrases.not_an_answer(instructions);
     }
     let first = open.first().map_or(1, |question| question.number);
@@ -383,7 +387,7 @@ pub(super) fn goodbye_text(subscriber: &Subscriber, announces_stop: bool) -> Str
     parts.join(" ")
 }
 
-fn more_time(subscriber: &mut Subscriber, number: u32, now: UnixMillis) -> Vec<TerminalAction> {
+fn request_more_time(subscriber: &mut Subscriber, number: u32, now: UnixMillis) -> Vec<TerminalAction> {
     match subscriber.request_more_time(number, now) {
         Ok(message) => {
             vec![
@@ -412,7 +416,7 @@ fn repeat_questions(
         .map(TerminalAction::Say)
         .collect();
     if all.is_empty() {
-        return vec![say(AnnouncementKind::Status, subscriber.phrases().that_question_not_open)];
+        return vec![say(AnnouncementKind::Status, subscriber.phrases().no_such_question_open)];
     }
     all
 }
@@ -427,7 +431,7 @@ fn report_status(subscriber: &Subscriber, is_disconnected: bool, now: UnixMillis
     if subscriber.sessions().next().is_none() {
         lines.push(phrases.no_agent_working.to_owned());
     }
-    let several = subscriber.questions().nth(1).is_some();
+    let has_several = subscriber.questions().nth(1).is_some();
     for question in subscriber.questions() {
         let remaining = subscriber.time_left_text(question.number, now).unwrap_or_default();
         let number = question.number;
@@ -436,7 +440,7 @@ fn report_status(subscriber: &Subscriber, is_disconnected: bool, now: UnixMillis
         } else {
             phrases.question_is_open(number, &question.agent_name, &remaining)
         };
-        lines.push(if several { format!("{line} {}", question.prompt_text()) } else { line });
+        lines.push(if has_several { format!("{line} {}", question.prompt_text()) } else { line });
     }
     lines.push(phrases.verbosity_is(verbosity_name(phrases, &subscriber.preferences().verbosity)));
     lines.extend(subscriber.manifest_status().map(|status| status.describe(phrases)));
@@ -445,10 +449,10 @@ fn report_status(subscriber: &Subscriber, is_disconnected: bool, now: UnixMillis
 
 pub(super) fn session_status_lines(subscriber: &Subscriber) -> impl Iterator<Item = String> {
     let phrases = subscriber.phrases();
-    let several = subscriber.sessions().nth(1).is_some();
+    let has_several = subscriber.sessions().nth(1).is_some();
     subscriber.sessions().map(move |session| {
         let activity = if session.activity.is_empty() { phrases.activity_unknown } else { &session.activity };
-        if several && !session.topic.is_empty() && !activity.starts_with(&session.topic) {
+        if has_several && !session.topic.is_empty() && !activity.starts_with(&session.topic) {
             let activity = format!("{}. {activity}", phrases.session_topic(&session.topic));
             return phrases.session_activity(session.number, &session.agent_name, &activity);
         }
@@ -523,7 +527,7 @@ fn change_verbosity(subscriber: &Subscriber, louder: bool) -> Vec<TerminalAction
     ]
 }
 
-fn help(phrases: &Phrases, context: InputContext) -> Vec<TerminalAction> {
+fn show_help(phrases: &Phrases, context: InputContext) -> Vec<TerminalAction> {
     let mut lines = vec![
         phrases.help_decide,
         phrases.help_answer,

@@ -85,22 +85,22 @@ impl<'t> ParsedInput<'t> {
     }
 }
 
-/// Parses a command with a number after it or, for a yes or a no, also before it.
+/// Parses a command with an optional number after it. For a yes or a no, the number can also come first.
 fn parse_command<'t>(words: &[&str], phrases: &Phrases) -> Option<ParsedInput<'t>> {
-    let meaning = |words: &[&str]| phrases.parse_command(&words.join(" "));
-    if let Some(command) = meaning(words) {
+    let parse_words = |words: &[&str]| phrases.parse_command(&words.join(" "));
+    if let Some(command) = parse_words(words) {
         return apply_number(command, None);
     }
     let (last, before) = words.split_last()?;
-    if phrases.is_all(last) && meaning(before) == Some(TypedCommand::Stop) {
+    if phrases.is_all(last) && parse_words(before) == Some(TypedCommand::Stop) {
         return Some(ParsedInput::Stop(StopTarget::All));
     }
     if let Some(number) = parse_number(last) {
-        return apply_number(meaning(before)?, Some(number));
+        return apply_number(parse_words(before)?, Some(number));
     }
     let (first, after) = words.split_first()?;
     let number = parse_number(first)?;
-    let decision = meaning(after).filter(|command| matches!(command, TypedCommand::Decision { .. }))?;
+    let decision = parse_words(after).filter(|command| matches!(command, TypedCommand::Decision { .. }))?;
     apply_number(decision, Some(number))
 }
 

@@ -13,7 +13,9 @@ use tokio::time::{Instant, sleep, timeout};
 use super::input_handler::{self, InputContext, TerminalAction};
 use super::reconnect::CatchUp;
 use super::speech_output::SpeechOutput;
-use super::{AutoAnswerMode, TerminalError, TerminalHooks, TerminalSettings, subscription_terms, transcript};
+use super::{
+    AutoAnswerMode, TerminalError, TerminalHooks, TerminalSettings, announcement_format, subscription_terms,
+};
 use crate::client::{self, ConnectionEvent, ConnectionLoss};
 use crate::{Announcement, AnnouncementKind, ManifestStatus, Preferences, QuestionBody, Subscriber};
 
@@ -37,7 +39,7 @@ pub(super) struct TerminalListener<W> {
     has_hub: bool,
     /// The rate that the hub was asked for, in events per second.
     requested_rate: Option<u64>,
-    /// Whether the connection is lost, which has been announced.
+    /// Whether the connection is lost. The person was informed.
     is_disconnected: bool,
     /// The catch-up phase, for a short time after a reconnect.
     catch_up: Option<CatchUp>,
@@ -172,7 +174,7 @@ impl<W: Write> TerminalListener<W> {
         None
     }
 
-    /// Announces the terms that apply now.
+    /// Stores the requested rate and announces how the hub's terms differ from the person's preferences.
     fn apply_terms(&mut self, request: &str, accepted: &str) {
         let summary = subscription_terms::summarize_terms(
             request,
@@ -186,7 +188,7 @@ impl<W: Write> TerminalListener<W> {
         }
     }
 
-    /// Reports the hub's identity. Without a trusted key, the person did not ask for a check, so the status is printed but not
+    /// Reports whether the hub is verified. Without a trusted key, the person did not ask for a check, so the status is printed but not
     /// spoken. An invalid manifest is always announced.
     fn apply_manifest_status(&mut self, status: ManifestStatus) {
         let has_trusted_keys =
@@ -349,10 +351,10 @@ impl<W: Write> TerminalListener<W> {
     /// Returns when to poll next if nothing arrives.
     pub(super) fn next_poll(&mut self) -> Instant {
         let hour = Duration::from_hours(1);
-        let due = self.subscriber.next_deadline().map(|at| at.millis_since(now()).max(0));
-        let due = due.map_or(hour, |millis| Duration::from_millis(millis.unsigned_abs()).min(hour));
+        let due_ms = self.subscriber.next_deadline().map(|at| at.millis_since(now()).max(0));
+        let wait = due_ms.map_or(hour, |millis| Duration::from_millis(millis.unsigned_abs()).min(hour));
         let poll_at =
-            Instant::now() + if self.speech.is_busy() { due.min(SPEECH_POLL_INTERVAL) } else { due };
+            Instant::now() + if self.speech.is_busy() { wait.min(SPEECH_POLL_INTERVAL) } else { wait };
         self.catch_up.as_ref().map_or(poll_at, |catch_up| poll_at.min(catch_up.due_at()))
     }
 
@@ -370,10 +372,10 @@ impl<W: Write> TerminalListener<W> {
         let has_question = |session: &SessionId| {
             subscriber.questions().any(|question| question.session_id == *session && !question.is_answered)
         };
-        let notified = self
+        let due_waiters = self
             .session_waiters
             .extract_if(.., |(session, _)| subscriber.has_ended(session) || has_question(session));
-        for (session, waiter) in notified {
+        for (session, waiter) in due_waiters {
             let _ = waiter.send(subscriber.has_ended(&session));
         }
         while let Some(notice) = self.speech.take_notice() {
@@ -414,16 +416,16 @@ impl<W: Write> TerminalListener<W> {
         self.announce_pending();
     }
 
-    /// Answers a question automatically, with `--auto`.
+    /// Answers a question automatically, if `--auto` is set.
     fn auto_answer(&mut self, number: u32) {
         let decision = match self.settings.auto_answer {
             AutoAnswerMode::Off | AutoAnswerMode::LetExpire => return,
             AutoAnswerMode::Accept => Decision::Accept,
             AutoAnswerMode::Reject => Decision::Reject,
         };
-        let accepts = decision == Decision::Accept;
+        let is_accept = decision == Decision::Accept;
         let phrases = self.subscriber.phrases();
-        let yes_or_no = if accepts { phrases.yes } else { phrases.no };
+        let yes_or_no = if is_accept { phrases.yes } else { phrases.no };
         let Some(question) = self.subscriber.questions().find(|question| question.number == number) else {
             return;
         };
@@ -436,7 +438,7 @@ impl<W: Write> TerminalListener<W> {
             }
             QuestionBody::Clarification { choices, default_response: default, .. } => {
                 let answer = match choices.first() {
-                    Some((_, label)) if accepts => label.clone(),
+                    Some((_, label)) if is_accept => label.clone(),
                     _ if question.accepts(&ResponseKind::YesNo) => yes_or_no.to_owned(),
                     _ => default.clone().unwrap_or_default(),
                 };
@@ -465,9 +467,9 @@ impl<W: Write> TerminalListener<W> {
 
     fn print(&mut self, announcement: &Announcement) {
         let text = if self.settings.json {
-            transcript::format_json(announcement, &self.subscriber)
+            announcement_format::format_json(announcement, &self.subscriber)
         } else {
-            transcript::format_lines(announcement)
+            announcement_format::format_lines(announcement)
         };
         // A write fails if the reader has closed the output.
         if self.output.write_all(text.as_bytes()).and_then(|()| self.output.flush()).is_err() {

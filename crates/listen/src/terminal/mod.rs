@@ -3,9 +3,10 @@
 //! - `input_parser`: parses a typed line; `input_handler`: decides what the line does now; `answer_detector`: recognizes lines
 //!   that only sound like an answer.
 //! - `listener`: handles events, input and announcements, one at a time; `reconnect`: catches up after a lost connection.
-//! - `subscription_terms`: describes the hub's terms; `transcript`: prints announcements as lines or JSON; `speech_output`: speaks
+//! - `subscription_terms`: describes the hub's terms; `announcement_format`: formats announcements as lines or JSON; `speech_output`: speaks
 //!   them.
 
+mod announcement_format;
 mod answer_detector;
 mod input_handler;
 mod input_parser;
@@ -15,7 +16,6 @@ mod speech_output;
 mod subscription_terms;
 #[cfg(test)]
 mod tests;
-mod transcript;
 
 use std::io::{self, BufRead, Read, Write};
 
@@ -63,9 +63,9 @@ impl TerminalSettings {
 pub enum AutoAnswerMode {
     /// The person is asked.
     Off,
-    /// Everything is accepted. A clarification gets its first choice as the answer.
+    /// Every confirmation is accepted. A clarification is answered with its first choice, with yes or with its default.
     Accept,
-    /// Everything is rejected.
+    /// Every confirmation is rejected. A clarification is answered with no or with its default.
     Reject,
     /// Nothing is answered, whatever is typed. Each question times out.
     LetExpire,
@@ -90,8 +90,8 @@ pub struct TerminalHooks {
     pub input: Option<mpsc::Receiver<String>>,
     /// Receives lines that are neither a command nor an answer. Without it, such lines are reported as not understood.
     pub requests: Option<mpsc::Sender<String>>,
-    /// Returns whether a line is a known request. While a question is open, only known requests that do not sound like
-    /// an answer are passed on.
+    /// Returns whether a line is a known request. If it is `None`, every line counts as one. While a question is open, only known
+    /// requests that do not sound like an answer are passed on.
     pub is_known_request: Option<fn(&str) -> bool>,
     /// Receives commands from other parts of the program.
     pub commands: Option<mpsc::Receiver<TerminalCommand>>,
@@ -108,7 +108,7 @@ pub enum TerminalCommand {
     Announce(Announcement),
     /// Quits when this session has ended.
     QuitAfterSession(SessionId),
-    /// Notifies the channel when everything received before this command was processed.
+    /// Notifies the channel when everything that was received before this command has been processed.
     NotifyProcessed(oneshot::Sender<()>),
     /// Sends `true` when the end of this session was announced, or `false` when the session has an unanswered question.
     NotifyAfterSession(SessionId, oneshot::Sender<bool>),

@@ -7,7 +7,7 @@ use crate::{Announcement, AnnouncementKind, AnnouncementQueue, Phrases, SpeechSy
 pub(super) struct SpeechOutput {
     synthesizer: Option<Box<dyn SpeechSynthesizer>>,
     queue: AnnouncementQueue,
-    /// The last announcement passed to the synthesizer, which may have ended.
+    /// The last announcement passed to the synthesizer. It may have been spoken completely.
     current: Option<Announcement>,
 }
 
@@ -56,8 +56,8 @@ impl SpeechOutput {
         self.synthesizer.as_mut()?.take_notice()
     }
 
-    /// Passes the next announcement to the synthesizer when it is idle. A critical announcement interrupts another one, which is
-    /// repeated from its start afterwards.
+    /// Passes the next announcement to the synthesizer when it is idle. A critical announcement interrupts one that is not critical,
+    /// which is repeated from its start afterwards.
     pub(super) fn poll(&mut self) {
         let Some(synthesizer) = &mut self.synthesizer else { return };
         loop {
@@ -91,7 +91,7 @@ impl SpeechOutput {
         was_speaking
     }
 
-    /// Stops speech and clears the queue, except critical announcements. Returns the message for the person.
+    /// Stops speech and removes all announcements from the queue that are not critical. Returns the message for the person.
     pub(super) fn stop_and_clear(&mut self, phrases: &Phrases) -> &'static str {
         if self.synthesizer.is_none() {
             return phrases.speech_off;
@@ -112,7 +112,7 @@ impl SpeechOutput {
         self.synthesizer.is_some()
     }
 
-    /// Whether everything passed to the synthesizer has ended.
+    /// Whether everything passed to the synthesizer has been spoken or stopped.
     pub(super) fn is_idle(&mut self) -> bool {
         self.synthesizer.as_mut().is_none_or(|synthesizer| synthesizer.is_idle())
     }

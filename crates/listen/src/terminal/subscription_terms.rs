@@ -11,8 +11,8 @@ pub(super) struct TermsSummary {
     pub(super) requested_rate: Option<u64>,
 }
 
-/// Compares the accepted terms with the request and the person's preferences. Terms that the hub explains in its own notes are
-/// not announced again.
+/// Compares the accepted terms with the request and the person's preferences. If the hub explains its terms in notes, they are not
+/// announced again.
 pub(super) fn summarize_terms(
     request: &str,
     accepted: &str,
@@ -49,7 +49,7 @@ pub(super) fn summarize_terms(
 mod tests {
     use super::*;
 
-    fn notices(rate: Option<u64>, capabilities: &str, honored: &str, notes: &str) -> Vec<String> {
+    fn summarize_notices(rate: Option<u64>, capabilities: &str, honored: &str, notes: &str) -> Vec<String> {
         let request = format!(
             r#"{{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"me","capabilities":{capabilities}}}"#
         );
@@ -69,16 +69,24 @@ mod tests {
     fn reduced_terms_are_announced_once() {
         let rate_notice = "The hub sends at most 3 events a second.";
         let capabilities = r#"{"max_events_per_second":5}"#;
-        assert!(notices(Some(5), capabilities, capabilities, "").is_empty());
-        assert!(notices(None, "{}", "{}", "").is_empty());
-        assert_eq!(notices(Some(5), capabilities, r#"{"max_events_per_second":3}"#, ""), [rate_notice]);
-        assert_eq!(notices(None, "{}", r#"{"max_events_per_second":3}"#, ""), [rate_notice]);
-        assert!(
-            notices(None, "{}", r#"{"max_events_per_second":3}"#, r#","negotiation_notes":"Three.""#)
-                .is_empty()
+        assert!(summarize_notices(Some(5), capabilities, capabilities, "").is_empty());
+        assert!(summarize_notices(None, "{}", "{}", "").is_empty());
+        assert_eq!(
+            summarize_notices(Some(5), capabilities, r#"{"max_events_per_second":3}"#, ""),
+            [rate_notice]
         );
-        assert_eq!(notices(None, "{}", r#"{"supports_confirmation_reply":false}"#, "").len(), 1);
-        let slower = notices(Some(10), capabilities, capabilities, "");
+        assert_eq!(summarize_notices(None, "{}", r#"{"max_events_per_second":3}"#, ""), [rate_notice]);
+        assert!(
+            summarize_notices(
+                None,
+                "{}",
+                r#"{"max_events_per_second":3}"#,
+                r#","negotiation_notes":"Three.""#
+            )
+            .is_empty()
+        );
+        assert_eq!(summarize_notices(None, "{}", r#"{"supports_confirmation_reply":false}"#, "").len(), 1);
+        let slower = summarize_notices(Some(10), capabilities, capabilities, "");
         assert!(slower.len() == 1 && slower[0].contains("asked for at most 5 events a second"), "{slower:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Which lines count as an answer, and to which question.
+//! Tests of typed lines, speech and reconnects.
 
 mod languages;
 mod latency;
@@ -45,7 +45,7 @@ pub(super) fn subscriber_in_language(language: &str, questions: &[&str]) -> Subs
     subscriber
 }
 
-pub(super) const HIGH_RISK: &str =
+pub(super) const IRREVERSIBLE: &str =
     r#"confirmation","action":"A","consequence":"C","default_decision":"reject","irreversible":true"#;
 const UNSTATED_REVERSIBILITY: &str =
     r#"confirmation","action":"A","consequence":"C","default_decision":"reject","risk_level":"low""#;
@@ -80,24 +80,24 @@ fn only_unambiguous_input_counts_as_an_answer() {
     let accept = r#""reply_token":"rpl_0","decision":"accept""#;
     let reject = r#""reply_token":"rpl_0","decision":"reject""#;
     let table: &[(&[&str], &str, Option<&str>)] = &[
-        (&[HIGH_RISK], "yes", Some(accept)),
-        (&[HIGH_RISK], "Accept", Some(accept)),
-        (&[HIGH_RISK], "yes 1", Some(accept)),
-        (&[HIGH_RISK], "1 accept", Some(accept)),
-        (&[HIGH_RISK], "answer yes", Some(accept)),
-        (&[HIGH_RISK], "no", Some(reject)),
-        (&[HIGH_RISK], "n", Some(reject)),
-        (&[HIGH_RISK], "2", Some(reject)),
-        (&[HIGH_RISK], "1", None),
-        (&[HIGH_RISK], "y", None),
-        (&[HIGH_RISK], "y 1", None),
-        (&[HIGH_RISK], "answer y", None),
-        (&[HIGH_RISK], "", None),
-        (&[HIGH_RISK], "3", None),
-        (&[HIGH_RISK], "yes 2", None),
-        (&[HIGH_RISK], "yes no", None),
-        (&[HIGH_RISK], "yess", None),
-        (&[HIGH_RISK], "ｙｅｓ", None),
+        (&[IRREVERSIBLE], "yes", Some(accept)),
+        (&[IRREVERSIBLE], "Accept", Some(accept)),
+        (&[IRREVERSIBLE], "yes 1", Some(accept)),
+        (&[IRREVERSIBLE], "1 accept", Some(accept)),
+        (&[IRREVERSIBLE], "answer yes", Some(accept)),
+        (&[IRREVERSIBLE], "no", Some(reject)),
+        (&[IRREVERSIBLE], "n", Some(reject)),
+        (&[IRREVERSIBLE], "2", Some(reject)),
+        (&[IRREVERSIBLE], "1", None),
+        (&[IRREVERSIBLE], "y", None),
+        (&[IRREVERSIBLE], "y 1", None),
+        (&[IRREVERSIBLE], "answer y", None),
+        (&[IRREVERSIBLE], "", None),
+        (&[IRREVERSIBLE], "3", None),
+        (&[IRREVERSIBLE], "yes 2", None),
+        (&[IRREVERSIBLE], "yes no", None),
+        (&[IRREVERSIBLE], "yess", None),
+        (&[IRREVERSIBLE], "ｙｅｓ", None),
         (&[UNSTATED_REVERSIBILITY], "1", None),
         (&[UNSTATED_REVERSIBILITY], "yes", Some(accept)),
         (&[LOW_RISK], "1", Some(accept)),
@@ -120,12 +120,12 @@ fn only_unambiguous_input_counts_as_an_answer() {
         (&[CHOICES], "the third", None),
         (&[NUMERIC], "12", Some(r#""response":12"#)),
         (&[NUMERIC], "twelve", None),
-        (&[CHOICES, HIGH_RISK], "the second", Some(r#""reply_token":"rpl_0","response":"b""#)),
-        (&[HIGH_RISK, CHOICES], "answer the second", Some(r#""reply_token":"rpl_1","response":"b""#)),
-        (&[HIGH_RISK, THREE_CHOICES], "answer 3", Some(r#""reply_token":"rpl_1","response":"c""#)),
-        (&[HIGH_RISK, THREE_CHOICES], "3", Some(r#""reply_token":"rpl_1","response":"c""#)),
+        (&[CHOICES, IRREVERSIBLE], "the second", Some(r#""reply_token":"rpl_0","response":"b""#)),
+        (&[IRREVERSIBLE, CHOICES], "answer the second", Some(r#""reply_token":"rpl_1","response":"b""#)),
+        (&[IRREVERSIBLE, THREE_CHOICES], "answer 3", Some(r#""reply_token":"rpl_1","response":"c""#)),
+        (&[IRREVERSIBLE, THREE_CHOICES], "3", Some(r#""reply_token":"rpl_1","response":"c""#)),
         (&[CHOICES, THREE_CHOICES], "3", Some(r#""reply_token":"rpl_1","response":"c""#)),
-        (&[HIGH_RISK, NUMERIC], "12", Some(r#""reply_token":"rpl_1","response":12"#)),
+        (&[IRREVERSIBLE, NUMERIC], "12", Some(r#""reply_token":"rpl_1","response":12"#)),
         // The line could answer more than one question, and a yes is never guessed.
         (&[CHOICES, THREE_CHOICES], "the second", None),
         (&[CHOICES, THREE_CHOICES], "2", None),
@@ -152,8 +152,8 @@ fn input_that_is_neither_a_command_nor_an_answer_is_a_request() {
     for (questions, line, expected) in [
         (&[][..], "Transfer 250 euros", Some("request Transfer 250 euros")),
         (&[], "5 euro to Ben", Some("request 5 euro to Ben")),
-        (&[HIGH_RISK], "Transfer 250 euros", Some("request Transfer 250 euros")),
-        (&[HIGH_RISK], "yes", Some("accept")),
+        (&[IRREVERSIBLE], "Transfer 250 euros", Some("request Transfer 250 euros")),
+        (&[IRREVERSIBLE], "yes", Some("accept")),
         (&[FREE_TEXT], "Lagos", Some("\"response\":\"Lagos\"")),
         (&[], "yes", None),
         (&[], "status", None),
@@ -173,7 +173,8 @@ fn while_a_question_is_open_answer_like_input_is_not_a_request() {
     for line in
         ["nope", "yes please", "ok then", "sure", "go ahead", "I don't want that", "send it", "cancel"]
     {
-        for questions in [&[HIGH_RISK][..], &[LOW_RISK], &[LOW_RISK, HIGH_RISK], &[LOW_RISK, FREE_TEXT]] {
+        for questions in [&[IRREVERSIBLE][..], &[LOW_RISK], &[LOW_RISK, IRREVERSIBLE], &[LOW_RISK, FREE_TEXT]]
+        {
             let actions = handle_line(&mut subscriber_with(questions), line, DEMO_CONTEXT, NOW);
             let [TerminalAction::Say(announcement)] = actions.as_slice() else {
                 panic!("{line}: {actions:?}")
@@ -189,25 +190,25 @@ fn while_a_question_is_open_answer_like_input_is_not_a_request() {
     // The same holds for a line that is not a known request. A known request is passed on.
     let context =
         InputContext { request_filter: Some(|line| line == "what's my balance?"), ..LISTEN_CONTEXT };
-    assert_eq!(sent_message(&[HIGH_RISK], "hm, er, mumble", context), None);
-    assert_eq!(sent_message(&[HIGH_RISK], "wibble", context), None);
+    assert_eq!(sent_message(&[IRREVERSIBLE], "hm, er, mumble", context), None);
+    assert_eq!(sent_message(&[IRREVERSIBLE], "wibble", context), None);
     assert_eq!(
-        sent_message(&[HIGH_RISK], "what's my balance?", context),
+        sent_message(&[IRREVERSIBLE], "what's my balance?", context),
         Some("request what's my balance?".to_owned())
     );
     assert_eq!(sent_message(&[], "wibble", context), Some("request wibble".to_owned()));
 }
 
 #[test]
-fn the_farewell_names_running_agents_and_open_questions() {
-    let farewell = |questions: &[&str]| goodbye_text(&subscriber_with(questions), true);
-    assert_eq!(farewell(&[]), "You are no longer listening.");
+fn the_goodbye_text_mentions_running_agents_and_open_questions() {
+    let goodbye = |questions: &[&str]| goodbye_text(&subscriber_with(questions), true);
+    assert_eq!(goodbye(&[]), "You are no longer listening.");
     assert_eq!(
-        farewell(&[HIGH_RISK]),
+        goodbye(&[IRREVERSIBLE]),
         "You are no longer listening. The agent continues. You have not answered question 1."
     );
     assert_eq!(
-        farewell(&[HIGH_RISK, FREE_TEXT]),
+        goodbye(&[IRREVERSIBLE, FREE_TEXT]),
         "You are no longer listening. The agents continue. You have not answered questions 1 and 2."
     );
     assert_eq!(goodbye_text(&subscriber_with(&[]), false), "");
@@ -215,14 +216,20 @@ fn the_farewell_names_running_agents_and_open_questions() {
 
 #[test]
 fn stop_needs_a_session_number_if_several_agents_are_active() {
-    assert_eq!(sent_message(&[HIGH_RISK, HIGH_RISK], "stop", LISTEN_CONTEXT), None);
-    assert!(sent_message(&[HIGH_RISK, HIGH_RISK], "stop 2", LISTEN_CONTEXT).unwrap().contains("sess_1"));
-    assert!(sent_message(&[HIGH_RISK], "stop", LISTEN_CONTEXT).unwrap().contains("sess_0"));
-    let all = handle_line(&mut subscriber_with(&[HIGH_RISK, HIGH_RISK]), "stop all", LISTEN_CONTEXT, NOW);
+    assert_eq!(sent_message(&[IRREVERSIBLE, IRREVERSIBLE], "stop", LISTEN_CONTEXT), None);
+    assert!(
+        sent_message(&[IRREVERSIBLE, IRREVERSIBLE], "stop 2", LISTEN_CONTEXT).unwrap().contains("sess_1")
+    );
+    assert!(sent_message(&[IRREVERSIBLE], "stop", LISTEN_CONTEXT).unwrap().contains("sess_0"));
+    let all =
+        handle_line(&mut subscriber_with(&[IRREVERSIBLE, IRREVERSIBLE]), "stop all", LISTEN_CONTEXT, NOW);
     assert_eq!(all.iter().filter(|action| matches!(action, TerminalAction::Send { .. })).count(), 2);
-    assert_eq!(sent_message(&[HIGH_RISK], "stop", InputContext { has_hub: false, ..LISTEN_CONTEXT }), None);
     assert_eq!(
-        sent_message(&[HIGH_RISK], "more time", InputContext { has_hub: false, ..LISTEN_CONTEXT }),
+        sent_message(&[IRREVERSIBLE], "stop", InputContext { has_hub: false, ..LISTEN_CONTEXT }),
+        None
+    );
+    assert_eq!(
+        sent_message(&[IRREVERSIBLE], "more time", InputContext { has_hub: false, ..LISTEN_CONTEXT }),
         None
     );
 }
@@ -277,7 +284,7 @@ fn the_announced_answers_to_several_questions_are_accepted() {
     ] {
         for (words, decision) in [(yes, "accept"), (no, "reject")] {
             for line in words {
-                let mut subscriber = subscriber_in_language(language, &[HIGH_RISK, HIGH_RISK]);
+                let mut subscriber = subscriber_in_language(language, &[IRREVERSIBLE, IRREVERSIBLE]);
                 let instructions =
                     subscriber.repeat_question(2, NOW).unwrap().text.lines().last().unwrap().to_owned();
                 // The instructions contain the first form. The second form is also accepted.
@@ -290,30 +297,37 @@ fn the_announced_answers_to_several_questions_are_accepted() {
                 );
             }
         }
-        let sent = sent_message_in_language(language, &[HIGH_RISK, CHOICES], answer, LISTEN_CONTEXT).unwrap();
+        let sent =
+            sent_message_in_language(language, &[IRREVERSIBLE, CHOICES], answer, LISTEN_CONTEXT).unwrap();
         assert!(sent.contains(r#""reply_token":"rpl_1","response":"a""#), "{sent}");
     }
 }
 
+#[derive(Default)]
+struct RecordedSpeech {
+    texts: Vec<String>,
+    is_busy: bool,
+}
+
 /// A synthesizer that records the texts and stays busy until it is stopped.
 #[derive(Clone, Default)]
-struct RecordingSynthesizer(Arc<Mutex<(Vec<String>, bool)>>);
+struct RecordingSynthesizer(Arc<Mutex<RecordedSpeech>>);
 
 impl SpeechSynthesizer for RecordingSynthesizer {
     fn speak(&mut self, announcement: &Announcement) {
-        let mut state = self.0.lock().unwrap();
-        state.0.push(announcement.text.clone());
-        state.1 = true;
+        let mut speech = self.0.lock().unwrap();
+        speech.texts.push(announcement.text.to_string());
+        speech.is_busy = true;
     }
 
     fn stop(&mut self) {
-        let mut state = self.0.lock().unwrap();
-        state.0.push("(stop)".to_owned());
-        state.1 = false;
+        let mut speech = self.0.lock().unwrap();
+        speech.texts.push("(stop)".to_owned());
+        speech.is_busy = false;
     }
 
     fn is_idle(&mut self) -> bool {
-        !self.0.lock().unwrap().1
+        !self.0.lock().unwrap().is_busy
     }
 }
 
@@ -340,13 +354,13 @@ fn speech_is_sequential_and_critical_announcements_interrupt() {
     }
     listener.handle_event(event(4, "handoff.requested", r#""reason":"No.","target_kind":"human""#));
     listener.poll();
-    let hands_over = "bank is handing over to a person. Reason: No.";
-    assert_eq!(synthesizer.0.lock().unwrap().0, ["One.", "(stop)", hands_over]);
+    let handoff = "bank is handing over to a person. Reason: No.";
+    assert_eq!(synthesizer.0.lock().unwrap().texts, ["One.", "(stop)", handoff]);
     for _ in 0..3 {
-        synthesizer.0.lock().unwrap().1 = false;
+        synthesizer.0.lock().unwrap().is_busy = false;
         listener.poll();
     }
-    assert_eq!(synthesizer.0.lock().unwrap().0[3..], ["One.", "Two.", "Three."]);
+    assert_eq!(synthesizer.0.lock().unwrap().texts[3..], ["One.", "Two.", "Three."]);
 }
 
 #[test]
@@ -354,17 +368,18 @@ fn a_reconnect_announces_missed_events_and_open_questions() {
     let texts =
         |all: Vec<Announcement>| all.into_iter().map(|announcement| announcement.text).collect::<Vec<_>>();
     let first = "Question 1 from bank is still open for another 2 minutes. Type repeat to hear it.";
-    let subscriber = subscriber_with(&[HIGH_RISK]);
+    let subscriber = subscriber_with(&[IRREVERSIBLE]);
     // Nothing arrived.
     let nothing = texts(CatchUp::new(true, &subscriber).finish(&subscriber, NOW));
     assert_eq!(nothing, ["You missed nothing.", first]);
     let nothing = texts(CatchUp::new(false, &subscriber_with(&[])).finish(&subscriber_with(&[]), NOW));
     assert_eq!(nothing, ["No agent is working."]);
     // Something arrived.
-    for (resumed, follows) in [(true, "Here is what you missed."), (false, "Here is how things stand.")] {
+    for (resumed, introduction) in [(true, "Here is what you missed."), (false, "Here is how things stand.")]
+    {
         let mut catch_up = CatchUp::new(resumed, &subscriber);
         catch_up.receive(r#"{"type":"aaep:agent.progress.updated"}"#);
-        assert_eq!(catch_up.take_introduction(subscriber.phrases()).unwrap().text, follows);
+        assert_eq!(catch_up.take_introduction(subscriber.phrases()).unwrap().text, introduction);
         assert!(
             catch_up.take_introduction(subscriber.phrases()).is_none(),
             "the introduction is announced only once"
@@ -380,7 +395,7 @@ fn a_reconnect_announces_missed_events_and_open_questions() {
     // New questions were announced on arrival. Answered and uncertain questions do not count as open.
     let catch_up = CatchUp::new(true, &subscriber_with(&[]));
     assert_eq!(texts(catch_up.finish(&subscriber, NOW)), ["You missed nothing."]);
-    let mut answered = subscriber_with(&[HIGH_RISK, FREE_TEXT]);
+    let mut answered = subscriber_with(&[IRREVERSIBLE, FREE_TEXT]);
     let catch_up = CatchUp::new(true, &answered);
     answered.answer_confirmation(1, aaep::event::Decision::Reject, NOW).unwrap();
     assert_eq!(
@@ -388,7 +403,7 @@ fn a_reconnect_announces_missed_events_and_open_questions() {
         2,
         "one for nothing missed, one for the second question"
     );
-    let mut uncertain = subscriber_with(&[HIGH_RISK]);
+    let mut uncertain = subscriber_with(&[IRREVERSIBLE]);
     let catch_up = CatchUp::new(false, &uncertain);
     uncertain.begin_gap_recovery(NOW);
     assert_eq!(texts(catch_up.finish(&uncertain, NOW)), ["No agent is working."]);
@@ -400,7 +415,7 @@ fn a_reconnect_announces_missed_events_and_open_questions() {
 #[test]
 fn the_status_reports_a_lost_connection() {
     let reply = |lost| match &handle_line(
-        &mut subscriber_with(&[HIGH_RISK]),
+        &mut subscriber_with(&[IRREVERSIBLE]),
         "status",
         InputContext { is_disconnected: lost, ..LISTEN_CONTEXT },
         NOW,
@@ -410,5 +425,5 @@ fn the_status_reports_a_lost_connection() {
         other => panic!("{other:?}"),
     };
     let lost = "Not connected; still trying. This is what was last known:\n";
-    assert_eq!(reply(true), format!("{lost}{}", reply(false)));
+    assert_eq!(reply(true).as_str(), format!("{lost}{}", reply(false)));
 }

@@ -1,4 +1,4 @@
-//! Parses the arguments of the attribute.
+//! Parses the keys of the attribute.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use syn::parse::{Parse, ParseStream, Parser};
 use syn::punctuated::Punctuated;
 use syn::{Error, Ident, LitStr, Result, Token, parenthesized};
 
-/// The parsed arguments of the attribute.
+/// The parsed keys of the attribute.
 #[derive(Default)]
 pub(crate) struct Attributes {
     pub(crate) risk: Option<Risk>,
     pub(crate) irreversible: bool,
-    /// The span of the attribute that makes consent necessary.
+    /// The span of the key that makes consent necessary.
     pub(crate) consent_span: Option<Span>,
     pub(crate) action: Option<LitStr>,
     pub(crate) consequence: Option<LitStr>,
@@ -33,8 +33,8 @@ pub(crate) enum Risk {
     High,
 }
 
-const KNOWN_ATTRIBUTES: &str = "`risk`, `irreversible`, `action`, `consequence`, `done`, `name`, `timeout`, `answer_timeout`, \
-                     `shown`, `confidential` and `skip`";
+const KNOWN_KEYS: &str = "`risk`, `irreversible`, `action`, `consequence`, `done`, `name`, `timeout`, `answer_timeout`, \
+                          `shown`, `confidential` and `skip`";
 
 impl Attributes {
     pub(crate) fn parse(tokens: TokenStream) -> Result<Self> {
@@ -78,17 +78,20 @@ impl Attributes {
             "name" => self.name = Some(entry.expect_nonempty_text()?),
             "timeout" => self.timeout = Some(entry.expect_duration()?),
             "answer_timeout" => {
-                let time = entry.expect_duration()?;
-                if time < Duration::from_secs(1) {
-                    return Err(Error::new(entry.expect_text()?.span(), "the minimum is one second"));
+                let timeout = entry.expect_duration()?;
+                if timeout < Duration::from_secs(1) {
+                    return Err(Error::new(
+                        entry.expect_text()?.span(),
+                        "`answer_timeout` must be at least one second",
+                    ));
                 }
-                self.answer_timeout = Some(time);
+                self.answer_timeout = Some(timeout);
             }
             "shown" => self.shown = entry.expect_names()?,
             "confidential" => self.confidential = entry.expect_names()?,
             "skip" => self.skip = entry.expect_names()?,
             other => {
-                let message = format!("unknown key `{other}`; the keys are {KNOWN_ATTRIBUTES}");
+                let message = format!("unknown key `{other}`; the keys are {KNOWN_KEYS}");
                 return Err(Error::new(entry.name.span(), message));
             }
         }
@@ -124,7 +127,7 @@ impl Attributes {
     }
 }
 
-/// One argument: `name`, `name = "text"` or `name(one, another)`.
+/// One key with its value: `name`, `name = "text"` or `name(one, another)`.
 struct AttributeEntry {
     name: Ident,
     value: AttributeValue,
@@ -190,24 +193,21 @@ impl AttributeEntry {
     fn expect_duration(&self) -> Result<Duration> {
         let text = self.expect_text()?;
         let value = text.value();
-        let digits = value.chars().take_while(char::is_ascii_digit).count();
-        let (number, unit) = value.split_at(digits);
+        let digit_count = value.chars().take_while(char::is_ascii_digit).count();
+        let (number, unit) = value.split_at(digit_count);
         let invalid = || {
-            Error::new(
-                text.span(),
-                "a duration is written like `500ms`, `30s`, `2m` or `1h`, and is not zero",
-            )
+            Error::new(text.span(), "write a duration as `500ms`, `30s`, `2m` or `1h`; it must not be zero")
         };
         let number: u64 = number.parse().map_err(|_| invalid())?;
-        let milliseconds = match unit {
+        let unit_ms = match unit {
             "ms" => 1,
             "s" => 1000,
             "m" => 60_000,
             "h" => 3_600_000,
             _ => return Err(invalid()),
         };
-        let time = number.checked_mul(milliseconds).filter(|&time| time > 0).ok_or_else(invalid)?;
-        Ok(Duration::from_millis(time))
+        let total_ms = number.checked_mul(unit_ms).filter(|&total_ms| total_ms > 0).ok_or_else(invalid)?;
+        Ok(Duration::from_millis(total_ms))
     }
 
     fn error(&self, problem: &str) -> Error {

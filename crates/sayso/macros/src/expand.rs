@@ -100,7 +100,7 @@ fn build_call(attributes: &Attributes, item: &ItemFn, function: &Function<'_>) -
     Ok(call)
 }
 
-/// Formats a text with its arguments and adds their names to `mentioned`.
+/// Generates the expression that formats a text, and adds the names of the arguments in the text to `mentioned`.
 fn format_text(text: &LitStr, function: &Function<'_>, mentioned: &mut Vec<String>) -> Result<TokenStream> {
     let mut values = TokenStream::new();
     for name in placeholder_names(text)? {
@@ -131,20 +131,21 @@ fn format_text(text: &LitStr, function: &Function<'_>, mentioned: &mut Vec<Strin
     Ok(quote!(::std::format!(#text #values)))
 }
 
+/// Generates the call that binds an argument. An argument that no text mentions is added to the question, unless it is confidential.
 fn bind_argument(argument: &Argument<'_>, is_unmentioned: bool) -> Option<TokenStream> {
     let Argument { ident, name, kind, binding } = argument;
-    // The span makes the compiler report an argument that cannot be bound at its type.
+    // If the argument cannot be bound, the compiler's error points at its type.
     let span = kind.span();
     let bound = match binding {
         ArgumentBinding::Value => quote_spanned!(span=> ::sayso::Argument::to_bound_value(&#ident)),
-        ArgumentBinding::Shown => quote_spanned!(span=> ::sayso::BoundValue::from_display(&#ident)),
+        ArgumentBinding::Shown => quote_spanned!(span=> ::sayso::JsonText::from_display(&#ident)),
         ArgumentBinding::Confidential => {
-            quote_spanned!(span=> ::sayso::BoundValue::confidential(&::sayso::Argument::to_bound_value(&#ident)))
+            quote_spanned!(span=> ::sayso::JsonText::confidential(&::sayso::Argument::to_bound_value(&#ident)))
         }
         ArgumentBinding::Skipped => return None,
     };
-    let is_unmentioned = is_unmentioned && *binding != ArgumentBinding::Confidential;
-    Some(quote!(.bind_argument(#name, #bound, #is_unmentioned)))
+    let is_added_to_question = is_unmentioned && *binding != ArgumentBinding::Confidential;
+    Some(quote!(.bind_argument(#name, #bound, #is_added_to_question)))
 }
 
 fn duration_tokens(time: Duration) -> TokenStream {

@@ -26,16 +26,16 @@ pub(crate) struct Argument<'f> {
     pub(crate) binding: ArgumentBinding,
 }
 
-/// How an answer is bound to an argument.
+/// What an answer is bound to, for one argument.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ArgumentBinding {
-    /// To its value.
+    /// The argument's value.
     Value,
-    /// To its `Display` text.
+    /// The argument's `Display` text.
     Shown,
-    /// To a salted hash of its value.
+    /// A salted hash of the argument's value.
     Confidential,
-    /// Not at all.
+    /// Nothing.
     Skipped,
 }
 
@@ -111,7 +111,7 @@ impl<'f> Function<'f> {
         self.arguments.iter().find(|argument| argument.name == name)
     }
 
-    /// Returns the return type for the caller.
+    /// Returns the type that the caller of the tool gets, in which `CallError` wraps the error.
     pub(crate) fn caller_return_type(&self) -> TokenStream {
         let returned = self.return_type;
         if let Type::Path(path) = returned

@@ -1,6 +1,6 @@
 //! The attribute `#[sayso::tool]`.
 //!
-//! - `attributes`: parses the arguments of the attribute and checks their combination.
+//! - `attributes`: parses the keys of the attribute and checks their combination.
 //! - `function`: checks the function and reads its arguments.
 //! - `placeholders`: finds the arguments in texts.
 //! - `expand`: generates the decorated function.
@@ -46,8 +46,8 @@ use proc_macro::TokenStream;
 /// # The session
 ///
 /// If the first argument (after `self`) is a `&Session`, it is the session and not an argument of the tool. Otherwise the tool uses
-/// the current session, which [`within`](../sayso/fn.within.html) or the middleware sets. Without one the tool is not run, and the
-/// error is `Error::NoSession`. The session is also the current one inside the body, so tools can call tools.
+/// the current session, which [`within`](../sayso/fn.within.html) or the middleware sets. Without a session the tool does not run,
+/// and the error is `Error::NoSession`. The session is also the current one inside the body, so tools can call tools.
 ///
 /// # Keys
 ///
@@ -61,14 +61,14 @@ use proc_macro::TokenStream;
 /// | `name = "…"` | the tool's name; the default is the function's name |
 /// | `timeout = "30s"` | the time limit, in `ms`, `s`, `m` or `h` |
 /// | `answer_timeout = "2m"` | how long the person has to answer; the default is five minutes |
-/// | `shown(name, …)` | binds the answer to the `Display` text of these arguments, for types that are not an `Argument` |
+/// | `shown(name, …)` | binds the answer to the `Display` text of these arguments, for types that do not implement `Argument` |
 /// | `confidential(name, …)` | binds the answer to a salted hash of these arguments; no text may contain them |
-/// | `skip(name, …)` | does not bind the answer to these arguments, which do not affect what is done, such as a connection; also `self` |
+/// | `skip(name, …)` | does not bind the answer to these arguments or `self`; only for what does not affect the action, such as a connection |
 ///
-/// A high-risk or irreversible tool asks for consent. The answer is bound to all arguments except skipped ones; each must be an
-/// `Argument`. Arguments that neither `action` nor `consequence` contains are added to the question, because the person must
-/// hear everything that the answer is bound to. A format such as `{amount:.0}` is rejected, because it could show a value other
-/// than the one that the tool receives.
+/// A high-risk or irreversible tool asks for consent. The answer is bound to all arguments except skipped ones. Each of them must
+/// implement `Argument`, unless it is listed in `shown`. Except for confidential arguments, the person must hear everything that the
+/// answer is bound to, so arguments that neither `action` nor `consequence` contains are added to the question. A format such as
+/// `{amount:.0}` is rejected, because it could show a value other than the one that the tool receives.
 #[proc_macro_attribute]
 pub fn tool(attributes: TokenStream, function: TokenStream) -> TokenStream {
     expand::tool(attributes.into(), &function.into()).into()

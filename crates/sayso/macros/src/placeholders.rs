@@ -25,7 +25,9 @@ pub(crate) fn placeholder_names(text: &LitStr) -> Result<Vec<String>> {
             return invalid("a placeholder needs the name of an argument: `{name}`".to_owned());
         }
         if syn::parse_str::<IdentAny>(name).is_err() {
-            return invalid(format!("`{name}` is not an argument; a placeholder is written `{{name}}`"));
+            return invalid(format!(
+                "`{name}` is not the name of an argument; a placeholder is written `{{name}}`"
+            ));
         }
         if !["", "?"].contains(&format) {
             return invalid(format!(

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use crate::consent::ConsentRefusal;
 use crate::error::Error;
 
-/// Permission to run a tool: the call was announced and, if needed, the person said yes. The only way to get one is to ask:
+/// Permission to run a tool: the call was announced and, if needed, the person said yes. Only a bridge creates one:
 ///
 /// ```compile_fail,E0451
 /// let forged = sayso::bridge::Permission { arguments: None };

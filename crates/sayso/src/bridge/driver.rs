@@ -28,7 +28,7 @@ pub(super) enum DriverEnd {
 
 type DriverFlow = ControlFlow<DriverEnd>;
 
-/// The driver of one session. Dropping it closes everything that is open.
+/// The driver of one session. Dropping it closes the open tool calls and withdraws the open questions.
 pub(super) struct SessionDriver<'s> {
     session: &'s Session,
     runs: HashMap<String, ToolRun<'s>>,
@@ -85,18 +85,18 @@ impl<'s> SessionDriver<'s> {
                 settled = poll_fn(|context| poll_open_questions(&mut self.open_questions, context)), if has_open_questions => self.settle(settled).await,
                 step = steps.next() => match step {
                     None => DriverFlow::Break(DriverEnd::StreamEnded),
-                    Some(step) => self.step(step).await,
+                    Some(step) => self.handle_step(step).await,
                 },
                 () = tokio::time::sleep(idle_timeout), if !has_open_questions => DriverFlow::Break(DriverEnd::Stalled),
             };
-            if let DriverFlow::Break(last) = flow {
-                self.report_unended(&last);
-                return last;
+            if let DriverFlow::Break(end) = flow {
+                self.report_unended(&end);
+                return end;
             }
         }
     }
 
-    async fn step(&mut self, step: AgentStep) -> DriverFlow {
+    async fn handle_step(&mut self, step: AgentStep) -> DriverFlow {
         let (name, session) = (step.name(), self.session);
         let result = match step.0 {
             StepKind::Decide(text) => session.decide(text).await,
@@ -129,13 +129,13 @@ impl<'s> SessionDriver<'s> {
                 Some(tool) => tool.time_out().await,
             },
             StepKind::End(ending) => return DriverFlow::Break(DriverEnd::ByStep(ending)),
-            StepKind::Start(_) => return self.fault(BridgeFault::AlreadyStarted),
-            StepKind::Fault(fault) => return self.fault(fault),
+            StepKind::Start(_) => return self.record_fault(BridgeFault::AlreadyStarted),
+            StepKind::Fault(fault) => return self.record_fault(fault),
         };
         self.check_result(name, result)
     }
 
-    fn fault(&mut self, fault: BridgeFault) -> DriverFlow {
+    fn record_fault(&mut self, fault: BridgeFault) -> DriverFlow {
         self.fault_log.add(fault);
         DriverFlow::Continue(())
     }
@@ -145,11 +145,11 @@ impl<'s> SessionDriver<'s> {
         match result {
             Ok(()) => DriverFlow::Continue(()),
             Err(Error::Stopped(stop)) => DriverFlow::Break(DriverEnd::Stopped(stop)),
-            Err(error) => self.fault(BridgeFault::Rejected { step, error }),
+            Err(error) => self.record_fault(BridgeFault::Rejected { step, error }),
         }
     }
 
-    /// Adds text of a model. Texts of two model runs are two outputs.
+    /// Adds text of a model. The text of another model run starts a new output.
     async fn write_token(&mut self, run: String, text: String) -> Result<(), Error> {
         if self.writing_run.as_ref().is_some_and(|current| *current != run) {
             self.session.finish_output().await?;
@@ -165,7 +165,7 @@ impl<'s> SessionDriver<'s> {
         reply: Option<AnswerSender<Permission>>,
     ) -> DriverFlow {
         if self.runs.contains_key(&run) {
-            return self.fault(BridgeFault::DuplicateRun(run));
+            return self.record_fault(BridgeFault::DuplicateRun(run));
         }
         match call.into_call(self.session).start().await {
             Ok(tool) => self.open_tool(run, tool, reply, None),
@@ -212,7 +212,7 @@ impl<'s> SessionDriver<'s> {
 
     async fn ask(&mut self, run: String, action: Action, mut reply: AnswerSender<Permission>) -> DriverFlow {
         if self.runs.contains_key(&run) {
-            return self.fault(BridgeFault::DuplicateRun(run));
+            return self.record_fault(BridgeFault::DuplicateRun(run));
         }
         self.past_runs.remove(&run);
         self.runs.insert(run.clone(), ToolRun::Asking);
@@ -312,8 +312,8 @@ impl<'s> SessionDriver<'s> {
     }
 
     /// Reports the tools that are still open at the end. Dropping them closes them.
-    fn report_unended(&mut self, last: &DriverEnd) {
-        if matches!(last, DriverEnd::Stopped(_)) {
+    fn report_unended(&mut self, end: &DriverEnd) {
+        if matches!(end, DriverEnd::Stopped(_)) {
             return;
         }
         let open = self.runs.drain().filter(|(_, run)| matches!(run, ToolRun::Open(_)));

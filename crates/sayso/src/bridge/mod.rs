@@ -79,11 +79,11 @@ pub(crate) use step::StepKind;
 use crate::error::Error;
 use crate::session::Session;
 
-/// How long a stream may be silent while no person is asked.
+/// How long a stream may be silent while no question is open.
 const DEFAULT_IDLE_TIMEOUT: Duration = Duration::from_mins(10);
 
-/// The maximum number of steps that are checked after the end, if they are ready.
-const MAX_LATE_STEPS: usize = 1024;
+/// The maximum number of remaining steps that are reported as faults after the bridge has ended.
+const MAX_REMAINING_STEPS: usize = 1024;
 
 /// Drives a session from a stream of framework events. See [the module](self).
 ///
@@ -117,7 +117,7 @@ impl EventBridge {
     }
 
     setters! {
-        /// Sets how long the stream may be silent. The default is ten minutes. Time during which a person is asked does not count.
+        /// Sets how long the stream may be silent. The default is ten minutes. Time during which a question is open does not count.
         idle_timeout(timeout: Duration) => idle_timeout = timeout;
 
         /// Calls a function for each fault as soon as it occurs. The report contains all faults too.
@@ -156,19 +156,19 @@ impl EventBridge {
             None => match wait_for_start(&mut steps, idle_timeout, &mut fault_log).await {
                 Ok(session) => session,
                 Err(ending) => {
-                    report_late_steps(&mut steps, &mut fault_log, BridgeFault::BeforeStart).await;
+                    report_remaining_steps(&mut steps, &mut fault_log, BridgeFault::BeforeStart).await;
                     return fault_log.into_report(ending);
                 }
             },
         };
-        let last = SessionDriver::new(&session, &mut fault_log).run(&mut steps, idle_timeout).await;
-        let result = match last {
+        let end = SessionDriver::new(&session, &mut fault_log).run(&mut steps, idle_timeout).await;
+        let result = match end {
             DriverEnd::ByStep(ending) => ending.end_session(session).await,
             DriverEnd::StreamEnded => return fault_log.into_report(BridgeEnding::StreamEnded),
             DriverEnd::Stalled => return fault_log.into_report(BridgeEnding::Stalled),
             DriverEnd::Stopped(stop) => return fault_log.into_report(BridgeEnding::Stopped(stop)),
         };
-        report_late_steps(&mut steps, &mut fault_log, BridgeFault::AfterEnd).await;
+        report_remaining_steps(&mut steps, &mut fault_log, BridgeFault::AfterEnd).await;
         fault_log.into_report(match result {
             Ok(()) => BridgeEnding::ByAgent,
             Err(Error::Stopped(stop)) => BridgeEnding::Stopped(stop),
@@ -204,20 +204,20 @@ async fn wait_for_start(
     }
 }
 
-/// Reports the steps that are ready but come too late.
-async fn report_late_steps(
+/// Reports the remaining steps that are ready as faults, without waiting for more.
+async fn report_remaining_steps(
     steps: &mut impl StepSource,
     fault_log: &mut FaultLog,
-    fault: fn(&'static str) -> BridgeFault,
+    to_fault: fn(&'static str) -> BridgeFault,
 ) {
-    for _ in 0..MAX_LATE_STEPS {
+    for _ in 0..MAX_REMAINING_STEPS {
         let mut next = pin!(steps.next());
         let ready = poll_fn(|context| Poll::Ready(next.as_mut().poll(context))).await;
         let Poll::Ready(Some(step)) = ready else { return };
         let name = step.name();
         fault_log.add(match step.0 {
             StepKind::Fault(fault) => fault,
-            _ => fault(name),
+            _ => to_fault(name),
         });
     }
 }

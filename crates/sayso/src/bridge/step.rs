@@ -73,7 +73,7 @@ pub(crate) enum StepKind {
 }
 
 impl AgentStep {
-    /// Starts the session, unless the bridge already has one.
+    /// Starts the session. If there already is one, this is a fault.
     pub fn start(builder: SessionBuilder) -> Self {
         Self(StepKind::Start(Box::new(builder)))
     }
@@ -109,7 +109,7 @@ impl AgentStep {
     }
 
     /// Asks for consent to a call. The framework must wait for the answer and run the tool only with a [`Permission`]. By then the
-    /// call was announced.
+    /// call has been announced.
     pub fn ask(run: impl Into<String>, action: Action, reply: AnswerSender<Permission>) -> Self {
         Self(StepKind::Ask { run: run.into(), action: Box::new(action), reply })
     }
@@ -139,7 +139,8 @@ impl AgentStep {
         Self(StepKind::OutputBytes(bytes.into()))
     }
 
-    /// Marks the open output as complete. This also happens when the agent does something else.
+    /// Marks the open output as complete. This also happens when the agent enters a state, starts a tool, asks, hands off or ends
+    /// the session.
     pub fn finish_output() -> Self {
         Self(StepKind::FinishOutput)
     }
@@ -217,7 +218,7 @@ impl UnconfirmedCall {
     }
 
     setters! {
-        /// Sets what this call does.
+        /// Sets the text that says what this call does.
         says(text: impl Into<LocalizedText>) => details.summary = Some(text.into());
 
         /// Marks the call as medium risk.

@@ -41,11 +41,11 @@
 //!
 //! # Which callbacks wait
 //!
-//! All callbacks except one only enqueue. They never wait or block, and may be called from any thread and outside any runtime.
-//! They return an error if nothing could be enqueued: the session is over ([`Error::Stopped`] says whether the person stopped it;
-//! the framework should then give up), or [`CALLBACK_QUEUE_CAPACITY`] callbacks are waiting. Callbacks are reported in the order
-//! in which they were made. Whether the hub accepted them is in the [report](crate::bridge::BridgeReport), and
-//! [`SessionReporterBuilder::on_fault`] reports each fault as soon as it occurs.
+//! All callbacks except one are only added to a queue. They never wait or block, and may be called from any thread and outside any
+//! runtime. They return [`Error::Stopped`] if the session is over; it says whether the person stopped it, and the framework should
+//! then give up. They return [`Error::LimitReached`] if [`CALLBACK_QUEUE_CAPACITY`] callbacks are waiting, or too many chains are
+//! open. Callbacks are reported in the order in which they were made. The [report](crate::bridge::BridgeReport) lists those that the
+//! hub rejected, and [`SessionReporterBuilder::on_fault`] reports each fault as soon as it occurs.
 //!
 //! The exception is [`on_tool_start`](Callbacks::on_tool_start). It returns a [`PendingAnswer`], which is awaited, or waited for
 //! on a thread without a runtime. The tool may run only if the answer is a [`Permission`]. By then listeners have heard
@@ -118,7 +118,7 @@ pub trait Callbacks: Send + Sync {
         Ok(())
     }
 
-    /// A tool is about to run. It may run only after this returns a [`Permission`].
+    /// A tool is about to run. It may run only if the answer is a [`Permission`].
     fn on_tool_start(&self, run: &str, tool: &str, input: &str) -> PendingAnswer<Permission>;
 
     /// A tool succeeded.

@@ -19,7 +19,7 @@ use crate::consent::Action;
 use crate::error::{Error, LimitReached, StopReason};
 use crate::hub::Hub;
 use crate::localized_text::LocalizedText;
-use crate::session::{SessionBuilder, truncate_short_field};
+use crate::session::{SessionBuilder, truncate_text};
 
 /// The maximum number of callbacks that wait to be reported. The next one is rejected with [`Error::LimitReached`].
 ///
@@ -69,7 +69,7 @@ impl From<Action> for ToolPlan {
 impl ToolPlan {
     /// Returns the plan for an unknown tool: the person is asked.
     pub fn unknown(tool: &str, input: &str) -> Self {
-        let says = format!("Use {tool} with: {}", truncate_short_field(input));
+        let says = format!("Use {tool} with: {}", truncate_text(input));
         let consequence = "The effect of this tool is unknown. It may not be possible to undo it.";
         Action::new(tool, to_json(input)).says(says).consequence(consequence).into()
     }
@@ -134,7 +134,7 @@ impl SessionReporterBuilder {
         /// Sets the text that is reported when a model is called.
         thinking(text: impl Into<LocalizedText>) => config.thinking = text.into();
 
-        /// Sets how long the framework may be silent. The default is ten minutes. Time during which a person is asked does not count.
+        /// Sets how long the framework may be silent before the session ends. The default is ten minutes. Time during which a question is open does not count.
         idle_timeout(timeout: Duration) => bridge.idle_timeout = timeout;
 
         /// Calls a function for each fault as soon as it occurs. The report contains all faults too.
@@ -213,8 +213,9 @@ struct Chains {
 }
 
 impl SessionReporter {
-    /// Waits until the session is over. If the person stopped it, the framework should drop its work.
-    pub async fn stopped(&self) -> StopReason {
+    /// Waits until the session is over, however it ends. If the person stopped it, the framework should drop its work. Returns
+    /// [`StopReason::Other`] if the agent itself ended it.
+    pub async fn wait_for_end(&self) -> StopReason {
         let mut stop = self.0.stop.clone();
         stop.wait_for(Option::is_some).await.ok().and_then(|stop| *stop).unwrap_or(StopReason::Other)
     }
@@ -227,10 +228,10 @@ impl SessionReporter {
     }
 
     /// Handles the end of a chain. The end of the outer chain is the end of the session.
-    fn end_chain(&self, run: &str, last: impl FnOnce() -> AgentStep) -> Result<(), Error> {
+    fn end_chain(&self, run: &str, final_step: impl FnOnce() -> AgentStep) -> Result<(), Error> {
         let mut chains = self.0.chains.lock().unwrap_or_else(PoisonError::into_inner);
         if chains.outer.as_deref() == Some(run) {
-            self.enqueue(last())
+            self.enqueue(final_step())
         } else if chains.nested.remove(run) {
             Ok(())
         } else {
@@ -244,7 +245,7 @@ impl Callbacks for SessionReporter {
         let mut chains = self.0.chains.lock().unwrap_or_else(PoisonError::into_inner);
         if chains.outer.is_none() {
             self.enqueue(AgentStep::start((self.0.config.start_session)(&or_default(
-                &truncate_short_field(request),
+                &truncate_text(request),
                 "A request without text.",
             ))))?;
             chains.outer = Some(run.to_owned());
@@ -259,12 +260,12 @@ impl Callbacks for SessionReporter {
     }
 
     fn on_chain_end(&self, run: &str, output: &str) -> Result<(), Error> {
-        self.end_chain(run, || AgentStep::finish(or_default(&truncate_short_field(output), "Done.")))
+        self.end_chain(run, || AgentStep::finish(or_default(&truncate_text(output), "Done.")))
     }
 
     fn on_chain_error(&self, run: &str, error: &str) -> Result<(), Error> {
         self.end_chain(run, || {
-            AgentStep::fail(or_default(&truncate_short_field(error), "It failed for an unknown reason."))
+            AgentStep::fail(or_default(&truncate_text(error), "It failed for an unknown reason."))
         })
     }
 
@@ -296,10 +297,7 @@ impl Callbacks for SessionReporter {
     }
 
     fn on_tool_error(&self, run: &str, error: &str) -> Result<(), Error> {
-        self.enqueue(AgentStep::tool_failed(
-            run,
-            or_default(&truncate_short_field(error), "No reason was given."),
-        ))
+        self.enqueue(AgentStep::tool_failed(run, or_default(&truncate_text(error), "No reason was given.")))
     }
 }
 

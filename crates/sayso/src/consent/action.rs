@@ -9,7 +9,7 @@ use seal::Digest;
 use seal::json::TapeWriter;
 
 use super::{Answer, ConsentRefusal, Granted, ResolvedBy};
-use crate::argument::BoundValue;
+use crate::argument::JsonText;
 use crate::error::{Error, MalformedInput, SharedError, StopReason};
 use crate::localized_text::LocalizedText;
 use crate::member::{self, Document};
@@ -66,7 +66,7 @@ pub struct Action {
     reversibility: Option<Reversibility>,
     timeout: Duration,
     allowed_replies: Vec<Decision>,
-    extra_context: Option<BoundValue>,
+    extra_context: Option<JsonText>,
 }
 
 tool_call_details_setters!(Action);
@@ -92,17 +92,19 @@ impl Action {
     }
 
     setters! {
-        /// Sets what the call does, for somebody who cannot see the screen: `Transfer 500 dollars from checking to savings.` Only the
-        /// normal text of [`LocalizedText`] is used, in each language. A question is heard only in a language that all its texts have.
+        /// Sets the text that says what the call does, for somebody who cannot see the screen: `Transfer 500 dollars from checking to
+        /// savings.` Only the normal text of [`LocalizedText`] is used, in each language. A question is heard only in a language that
+        /// all its texts have.
         says(says: impl Into<LocalizedText>) => says = says.into();
 
-        /// Sets what follows from the call: `The money moves at once.`
+        /// Sets the text that says what the consequence of the call is: `The money moves at once.`
         consequence(consequence: impl Into<LocalizedText>) => consequence = consequence.into();
 
         /// Sets the text of the question. The default is the action followed by its consequence.
         summary(text: impl Into<LocalizedText>) => summary = Some(text.into());
 
-        /// Sets the text that announces the call, such as `Sending 5 euros to Ben.` The default is the text of the question.
+        /// Sets the text that announces the call, such as `Sending 5 euros to Ben.` The default is the text that
+        /// [`says`](Self::says) sets.
         invocation_summary(text: impl Into<LocalizedText>) => details.summary = Some(text.into());
 
         /// Sets how much harm the call can do.
@@ -124,7 +126,7 @@ impl Action {
         allowed_replies(replies: impl IntoIterator<Item = Decision>) => allowed_replies = replies.into_iter().collect();
 
         /// Sets an object with more information to show beside the question. Secrets are removed from its texts.
-        extra_context(context: impl Into<BoundValue>) => extra_context = Some(context.into());
+        extra_context(context: impl Into<JsonText>) => extra_context = Some(context.into());
     }
 
     /// Sets whether the call is irreversible and, if given, how long the person has to answer.
@@ -145,12 +147,13 @@ impl Action {
         digest(&self.tool, &self.arguments)
     }
 
-    /// Returns the body of the hub's request to ask.
+    /// Returns the body of the request that asks the hub to open the question.
     pub(crate) fn to_request_body(
         &self,
         redactor: &CountingRedactor,
         options: &RenderedOptions,
     ) -> Result<Document, Error> {
+        // Rejects a call to which an answer cannot be bound.
         self.digest()?;
         let mut out = Document::default();
         out.open_object();
@@ -158,7 +161,7 @@ impl Action {
         action.write_as(&mut out, "action");
         consequence.write_as(&mut out, "consequence");
         let summary = self.summary.clone().unwrap_or_else(|| action.concat(&consequence));
-        summary.write(&mut out, redactor);
+        summary.write_summaries(&mut out, redactor);
         member::count(&mut out, "timeout_seconds", self.timeout.as_secs());
         member::text(&mut out, "default_decision", "reject");
         write_risk(&mut out, self.details.risk, self.is_irreversible());
@@ -166,8 +169,8 @@ impl Action {
         if let Some(context) = self.extra_context.clone() {
             member::json(&mut out, "extra_context", &context.into_json()?, redactor);
         }
-        // An irreversible action is already marked by `irreversible`. With texts in three languages, the event reaches the maximum
-        // number of members that §3.7 recommends.
+        // For an irreversible action, `irreversible` says enough. Without `reversibility`, an event with texts in three languages
+        // does not exceed the number of members that §3.7 recommends.
         let reversibility = self.reversibility.as_ref().filter(|_| !self.is_irreversible());
         member::optional_text(&mut out, "reversibility", reversibility.map(Reversibility::as_str));
         member::text(&mut out, "tool", &self.tool);

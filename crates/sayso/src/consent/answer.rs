@@ -58,7 +58,7 @@ pub enum ResolvedBy {
     Reply,
     /// Nobody answered in time.
     Timeout,
-    /// All listeners that could have answered disconnected.
+    /// All listeners that could have answered have disconnected.
     Closure,
     /// No connected listener can answer.
     Unreachable,
@@ -78,13 +78,13 @@ impl ResolvedBy {
 
 impl From<aaep::consent::ResolvedBy> for ResolvedBy {
     fn from(by: aaep::consent::ResolvedBy) -> Self {
-        use aaep::consent::ResolvedBy as HubBy;
+        use aaep::consent::ResolvedBy as ProtocolResolvedBy;
         match by {
-            HubBy::Reply => Self::Reply,
-            HubBy::Timeout => Self::Timeout,
-            HubBy::Closure => Self::Closure,
-            HubBy::Unreachable => Self::Unreachable,
-            HubBy::Cancelled => Self::Cancelled,
+            ProtocolResolvedBy::Reply => Self::Reply,
+            ProtocolResolvedBy::Timeout => Self::Timeout,
+            ProtocolResolvedBy::Closure => Self::Closure,
+            ProtocolResolvedBy::Unreachable => Self::Unreachable,
+            ProtocolResolvedBy::Cancelled => Self::Cancelled,
             _ => Self::Other,
         }
     }
@@ -95,7 +95,7 @@ impl fmt::Display for ConsentRefusal {
         f.write_str(match self.by {
             ResolvedBy::Reply => "the person refused",
             ResolvedBy::Timeout => "nobody answered in time",
-            ResolvedBy::Closure => "everybody who could have answered disconnected",
+            ResolvedBy::Closure => "everybody who could have answered has disconnected",
             ResolvedBy::Unreachable => "nobody could be asked",
             ResolvedBy::Cancelled => "the session ended before the answer",
             ResolvedBy::Other => "it was refused",
@@ -105,10 +105,12 @@ impl fmt::Display for ConsentRefusal {
 
 /// Formats a refusal for the model that requested the call.
 #[cfg(any(feature = "openai", feature = "rig"))]
-pub(crate) fn refusal_for_model(reason: &str) -> String {
+pub(crate) fn format_refusal_for_model(reason: &str) -> String {
     let mut reason = reason.to_owned();
     if let Some(first) = reason.get_mut(..1) {
         first.make_ascii_uppercase();
     }
-    format!("{reason}. The tool was not run. Do not call it again for this unless the person asks for it.")
+    format!(
+        "{reason}. The tool was not run. Do not call it again for this request unless the person asks for it."
+    )
 }

@@ -37,7 +37,7 @@ use crate::error::{ConsentMismatch, Error};
 /// # session.finish("It is sent.").await?;
 /// # });
 /// ```
-#[must_use = "a consent that is not spent does nothing"]
+#[must_use = "a grant that is not spent does nothing"]
 pub struct Granted {
     pub(super) session: SessionId,
     pub(super) digest: Digest,

@@ -6,14 +6,14 @@ use super::{Action, Answer, ConsentRefusal, ResolvedBy};
 use crate::error::{ConsentMismatch, Error, StopReason};
 use crate::transport::ReplyOutcome;
 
-fn answered(outcome: &str) -> Result<Answer, Error> {
+fn answer_for(outcome: &str) -> Result<Answer, Error> {
     Action::new("send", r#"{"to":"Ben"}"#)
         .into_answer(&SessionId::parse("sess_1").unwrap(), &ReplyOutcome::parse(outcome))
 }
 
 #[test]
 fn only_a_persons_reply_counts_as_consent() {
-    let accepted = answered(r#"{"status":"resolved","decision":"accept","by":"reply"}"#);
+    let accepted = answer_for(r#"{"status":"resolved","decision":"accept","by":"reply"}"#);
     assert!(matches!(accepted, Ok(Answer::Granted(_))), "{accepted:?}");
     for (outcome, by) in [
         (r#"{"status":"resolved","decision":"reject","by":"reply"}"#, ResolvedBy::Reply),
@@ -24,7 +24,7 @@ fn only_a_persons_reply_counts_as_consent() {
         // The default decision is always reject, so nobody gave these accepts.
         (r#"{"status":"resolved","decision":"accept","by":"timeout"}"#, ResolvedBy::Timeout),
         (r#"{"status":"resolved","decision":"accept","by":"closure"}"#, ResolvedBy::Closure),
-        (r#"{"status":"resolved","decision":"accept","by":"witchcraft"}"#, ResolvedBy::Other),
+        (r#"{"status":"resolved","decision":"accept","by":"something_new"}"#, ResolvedBy::Other),
         (r#"{"status":"resolved","decision":"accept"}"#, ResolvedBy::Other),
         (r#"{"status":"resolved","decision":"ACCEPT","by":"reply"}"#, ResolvedBy::Reply),
         (r#"{"status":"resolved","decision":true,"by":"reply"}"#, ResolvedBy::Reply),
@@ -37,19 +37,19 @@ fn only_a_persons_reply_counts_as_consent() {
         ("accept", ResolvedBy::Other),
         ("", ResolvedBy::Other),
     ] {
-        let answer = answered(outcome);
+        let answer = answer_for(outcome);
         assert!(
             matches!(answer, Ok(Answer::Refused(refused)) if refused == ConsentRefusal { by }),
             "{outcome}: {answer:?}"
         );
     }
-    let stopped = answered(r#"{"status":"stopped","decision":"accept","by":"reply"}"#);
+    let stopped = answer_for(r#"{"status":"stopped","decision":"accept","by":"reply"}"#);
     assert!(matches!(stopped, Err(Error::Stopped(StopReason::Person))), "{stopped:?}");
 }
 
 #[test]
 fn consent_covers_its_arguments_in_any_json_notation() {
-    let granted = || match answered(r#"{"status":"resolved","decision":"accept","by":"reply"}"#) {
+    let granted = || match answer_for(r#"{"status":"resolved","decision":"accept","by":"reply"}"#) {
         Ok(Answer::Granted(granted)) => granted,
         other => panic!("not granted: {other:?}"),
     };

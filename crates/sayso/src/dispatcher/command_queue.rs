@@ -57,7 +57,7 @@ impl CommandQueue {
         }
     }
 
-    /// Submits an intent and waits for its result. Dropping the future does not cancel it.
+    /// Submits an intent and waits for its result. Dropping the future does not cancel the intent.
     pub(crate) async fn send_intent(&self, session: &SessionId, intent: Intent) -> Result<CallReply, Error> {
         check_size(intent.len())?;
         let (reply, result) = oneshot::channel();
@@ -103,7 +103,7 @@ impl std::fmt::Debug for CommandQueue {
     }
 }
 
-/// The maximum size of an event that any hub accepts, in bytes (§3.7).
+/// The maximum size of an event that is sent, in bytes. By default a hub accepts 1 MiB, plus 64 KiB for the envelope.
 pub(crate) const MAX_EVENT_BYTES: usize = 1024 * 1024;
 
 /// Rejects events above the maximum size.

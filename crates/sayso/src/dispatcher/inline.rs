@@ -61,7 +61,7 @@ impl InlineDispatcher {
         self.lock().dispatcher.is_disconnected()
     }
 
-    /// Runs a function on the dispatcher, then everything that follows from it.
+    /// Runs a function on the dispatcher, then sends calls and receives the hub's messages until there are no more.
     fn with_dispatcher<R>(&self, work: impl FnOnce(&mut Dispatcher, &mut EmbeddedTransport) -> R) -> R {
         let mut state = self.lock();
         let InlineState { dispatcher, transport } = &mut *state;

@@ -35,7 +35,7 @@ use crate::redact::CountingRedactor;
 use crate::session_state::{FinalEvent, Intent};
 use crate::transport::CallReply;
 
-/// Receives the result of a command: the hub's reply or, for a question, its outcome.
+/// The channel for the result of a command: the hub's reply or, for a question, its outcome.
 pub(crate) type ReplySender = oneshot::Sender<Result<CallReply, Error>>;
 
 type StartReplySender = oneshot::Sender<Result<OpenSession, Error>>;
@@ -48,7 +48,7 @@ pub(crate) enum SessionCommand {
     Submit { session: SessionId, intent: Intent, reply: Option<ReplySender> },
     /// Withdraws the questions of a session whose answers nobody is waiting for.
     Withdraw { session: SessionId },
-    /// Notifies the sender when all earlier commands are done.
+    /// Waits until all earlier commands are done. The channel then receives a message.
     Flush(oneshot::Sender<()>),
 }
 
@@ -84,7 +84,7 @@ impl Drop for QuestionGuard<'_> {
     }
 }
 
-/// Returns the end of a session that its agent abandoned.
+/// Returns the intent that ends a session after its agent abandoned it.
 fn abandon_intent() -> Intent {
     let reason = if std::thread::panicking() { AbandonReason::Panicked } else { AbandonReason::Dropped };
     Intent::End { final_event: FinalEvent::Abandoned(reason), open_tool_summary: ABANDONED_TOOL_SUMMARY }

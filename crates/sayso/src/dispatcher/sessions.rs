@@ -31,12 +31,12 @@ pub(crate) struct Dispatcher {
     is_disconnected: bool,
     /// Calls to send to the hub next.
     outgoing_calls: Vec<(CallNumber, HubCall)>,
-    /// Sessions that are over and no longer followed.
+    /// Ended sessions, which the transport must stop following.
     ended_sessions: Vec<SessionId>,
     replies: Vec<PendingReply>,
 }
 
-/// The result of a command. It is delivered when the dispatcher is unlocked, because the recipient may send a command immediately.
+/// The result of a command. It is delivered after the dispatcher is unlocked, because the recipient may send a command immediately.
 pub(super) enum PendingReply {
     Submit(ReplySender, Result<CallReply, Error>),
     Start(StartReplySender, Result<OpenSession, Error>),
@@ -56,7 +56,7 @@ struct SessionEntry {
     state: SessionState,
     queue: VecDeque<QueuedIntent>,
     is_busy: bool,
-    is_over: bool,
+    is_awaiting_stop_reason: bool,
     stop: watch::Sender<Option<StopReason>>,
 }
 
@@ -136,7 +136,9 @@ impl Dispatcher {
                 self.outgoing_calls.push((self.last_call_number, HubCall::Start { body }));
             }
             SessionCommand::Submit { session, intent, reply } => {
-                let Some(entry) = self.sessions.get_mut(&session).filter(|entry| !entry.is_over) else {
+                let Some(entry) =
+                    self.sessions.get_mut(&session).filter(|entry| !entry.is_awaiting_stop_reason)
+                else {
                     let error = if self.is_disconnected {
                         connection_lost()
                     } else {
@@ -188,7 +190,7 @@ impl Dispatcher {
         for (token, (owner, reply)) in &mut self.open_questions {
             if owner == session && is_abandoned(reply) {
                 *reply = None;
-                // It goes before everything queued since, because a session with an open question cannot be finished.
+                // The withdrawal goes before everything that was queued since the question was asked, because a session with an open question cannot be finished.
                 entry.queue.push_front(QueuedIntent {
                     intent: Intent::Withdraw { token: token.clone() },
                     reply: None,
@@ -234,8 +236,13 @@ impl Dispatcher {
         };
         let (stop_sender, stop) = watch::channel(None);
         let state = SessionState::new(id.clone(), redactor);
-        let entry =
-            SessionEntry { state, queue: VecDeque::new(), is_busy: false, is_over: false, stop: stop_sender };
+        let entry = SessionEntry {
+            state,
+            queue: VecDeque::new(),
+            is_busy: false,
+            is_awaiting_stop_reason: false,
+            stop: stop_sender,
+        };
         self.sessions.insert(id.clone(), entry);
         if let Some(commands) = self.commands.upgrade() {
             let session = OpenSession { id, stop, commands, started_at: Instant::now(), is_ended: false };
@@ -270,7 +277,7 @@ impl Dispatcher {
                     );
                 }
             }
-            (Err(Error::Stopped(_)), _) => self.suspend(session),
+            (Err(Error::Stopped(_)), _) => self.await_stop_reason(session),
             // The agent is gone or assumes that it has ended the session, so the dispatcher ends it on the agent's behalf.
             (Err(_), Intent::End { final_event, .. })
                 if !matches!(final_event, FinalEvent::Abandoned(AbandonReason::FinalEventRejected)) =>
@@ -314,10 +321,10 @@ impl Dispatcher {
         self.end_session(session, stop);
     }
 
-    /// Suspends a session that the hub no longer knows. The reason follows in a notification; until then nothing is sent.
-    fn suspend(&mut self, session: &SessionId) {
+    /// Fails everything queued in a session that the hub no longer knows, and waits for the notification with the reason.
+    fn await_stop_reason(&mut self, session: &SessionId) {
         let Some(entry) = self.sessions.get_mut(session) else { return };
-        entry.is_over = true;
+        entry.is_awaiting_stop_reason = true;
         for queued in std::mem::take(&mut entry.queue) {
             self.reply(queued.reply, Err(Error::Stopped(StopReason::Other)));
         }

@@ -37,7 +37,7 @@ pub struct EmbeddedHubBuilder {
     settings: HubSettings,
 }
 
-/// The principal that owns the sessions of an agent in the hub's own process.
+/// The name of the principal that owns the sessions of an agent in the hub's own process.
 const EMBEDDED_OWNER: &str = "sayso-embedded";
 const HOUR_MS: i64 = 60 * 60 * 1000;
 /// The default retention of a hub without a journal file. It bounds the memory that the hub takes from the agent's process.
@@ -81,7 +81,8 @@ impl EmbeddedHubBuilder {
         tokens(file: impl Into<PathBuf>) => tokens = Some(file.into());
 
         /// Sets the hub's limits and retention. If there is no journal file and no [`hub::HubLimits::retention`] is set, the hub
-        /// deletes sessions one hour after their end, and the oldest ones earlier if they exceed 64 MiB.
+        /// deletes events of ended sessions after one hour and decisions after 24 hours. Above 64 MiB it deletes the oldest events
+        /// earlier.
         limits(limits: hub::HubLimits) => limits = limits;
     }
 
@@ -113,11 +114,12 @@ impl EmbeddedHubBuilder {
         let mut core = core.map_err(storage_error)?;
         // Sessions left in the journal belong to an agent whose process has exited.
         core.orphan_sessions_of(EMBEDDED_OWNER, wire::unix_now());
-        let load = |path: &PathBuf| {
-            let file = |error| MalformedInput::File { path: path.clone(), source: SharedError::new(error) };
-            Tokens::load(path).map_err(|error| Error::Malformed(file(error)))
+        let load_tokens = |path: &PathBuf| {
+            let file_error =
+                |error| MalformedInput::File { path: path.clone(), source: SharedError::new(error) };
+            Tokens::load(path).map_err(|error| Error::Malformed(file_error(error)))
         };
-        let tokens = self.tokens.as_ref().map(load).transpose()?;
+        let tokens = self.tokens.as_ref().map(load_tokens).transpose()?;
         if tokens.as_ref().is_some_and(|tokens| tokens.has_agent_id(&self.agent)) {
             return Err(Error::Malformed(MalformedInput::AgentIdTaken(self.agent)));
         }
@@ -173,7 +175,7 @@ fn principal(name: &str, agent: &str) -> Principal {
         role: Role::Agent,
         agent_id: Some(agent.into()),
         scope: Arc::default(),
-        is_unauthenticated: false,
+        is_local: false,
         token_digest: None,
         expires_at: None,
         sign_in: None,
@@ -244,8 +246,9 @@ mod tests {
             retention: Retention { max_event_age_ms: Some(1), ..few_sessions.retention },
             ..few_sessions
         };
-        let effective =
-            |hub: EmbeddedHubBuilder| (hub.effective_limits().sessions, hub.effective_limits().retention);
+        let effective = |builder: EmbeddedHubBuilder| {
+            (builder.effective_limits().sessions, builder.effective_limits().retention)
+        };
         assert_eq!(effective(EmbeddedHubBuilder::default().limits(few_sessions)), (4, IN_MEMORY_RETENTION));
         assert_eq!(
             effective(EmbeddedHubBuilder::default().limits(short_retention)),

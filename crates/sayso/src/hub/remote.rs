@@ -1,4 +1,4 @@
-//! A connection to a hub elsewhere.
+//! A connection to a hub in another process.
 
 use std::path::PathBuf;
 use std::time::Duration;

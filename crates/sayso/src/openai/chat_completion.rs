@@ -36,7 +36,8 @@ pub(super) enum FinishReason {
 }
 
 impl ChatCompletion {
-    /// Processes one event and returns the text that it adds. `max_calls` is the maximum number of tool calls.
+    /// Processes one event and returns the text that it adds. `key` is the API key, which is removed from error messages. `max_calls`
+    /// is the maximum number of tool calls.
     pub(super) fn push_event(
         &mut self,
         event: &str,

@@ -32,10 +32,10 @@ impl Conversation {
         }));
     }
 
-    pub(super) fn push_tool_result(&mut self, call: &str, content: &str) {
+    pub(super) fn push_tool_result(&mut self, call_id: &str, content: &str) {
         self.0.push(write_object(|out| {
             out.key("role").text("tool");
-            out.key("tool_call_id").text(call);
+            out.key("tool_call_id").text(call_id);
             out.key("content").text(content);
         }));
     }

@@ -21,7 +21,7 @@ pub(super) struct Endpoint<'a> {
 }
 
 /// An error after which a retry may succeed.
-pub(super) struct Retry {
+pub(super) struct RetryableError {
     pub(super) error: ChatError,
     /// The delay that the endpoint asked for.
     pub(super) retry_after: Option<Duration>,
@@ -33,11 +33,15 @@ pub(super) struct ResponseStream {
     received_bytes: usize,
 }
 
-/// The maximum number of bytes of an error response that are read.
+/// When more than this many bytes of an error response were received, the rest is not read.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
 
 impl Endpoint<'_> {
-    pub(super) async fn send(&self, body: String) -> Result<Result<ResponseStream, Retry>, ChatError> {
+    /// Sends a request. The inner error means that a retry may succeed.
+    pub(super) async fn send(
+        &self,
+        body: String,
+    ) -> Result<Result<ResponseStream, RetryableError>, ChatError> {
         let request = self
             .client
             .request(Method::POST, "/chat/completions")
@@ -45,7 +49,8 @@ impl Endpoint<'_> {
             .header(CONTENT_TYPE, "application/json")
             .body(body)
             .map_err(|error| SetupError::Request(SharedError::new(error)))?;
-        let unreachable = |error| Ok(Err(Retry { error: ChatError::Unreachable(error), retry_after: None }));
+        let unreachable =
+            |error| Ok(Err(RetryableError { error: ChatError::Unreachable(error), retry_after: None }));
         let connection = match timeout(self.limits.connect_timeout, self.client.connect()).await {
             Ok(Ok(connection)) => connection,
             Ok(Err(error)) => return unreachable(SharedError::new(error)),
@@ -73,7 +78,7 @@ impl Endpoint<'_> {
     async fn read_error_response(
         &self,
         mut response: HttpResponse,
-    ) -> Result<Result<ResponseStream, Retry>, ChatError> {
+    ) -> Result<Result<ResponseStream, RetryableError>, ChatError> {
         let (status, retry_after) = (response.status, response.retry_after());
         let mut text = Vec::new();
         // The body only adds details. The status already says that the request failed.
@@ -86,7 +91,7 @@ impl Endpoint<'_> {
         let message = summarize_error(&String::from_utf8_lossy(&text), self.key);
         let error = ChatError::EndpointError { status: Some(status), message };
         match status {
-            408 | 425 | 429 | 500 | 502..=504 => Ok(Err(Retry { error, retry_after })),
+            408 | 425 | 429 | 500 | 502..=504 => Ok(Err(RetryableError { error, retry_after })),
             _ => Err(error),
         }
     }
@@ -96,8 +101,8 @@ impl ResponseStream {
     /// Returns the next bytes, or `None` at the end.
     pub(super) async fn next(&mut self) -> Result<Option<impl AsRef<[u8]> + use<>>, ChatError> {
         let has_started = self.received_bytes > 0;
-        let limit = if has_started { self.limits.stall_timeout } else { self.limits.first_byte_timeout };
-        let data = match timeout(limit, self.response.chunk()).await {
+        let time_limit = if has_started { self.limits.stall_timeout } else { self.limits.first_byte_timeout };
+        let data = match timeout(time_limit, self.response.chunk()).await {
             Err(_) => return Err(if has_started { ChatError::Stalled } else { ChatError::ResponseTimeout }),
             Ok(Err(_)) => return Err(ChatError::ConnectionLost),
             Ok(Ok(None)) => return Ok(None),

@@ -17,7 +17,7 @@ seal::defaults! {
         pub max_rounds: usize = 16,
         /// The maximum number of tool calls in one answer.
         pub max_calls_per_answer: usize = 32,
-        /// The maximum number of attempts for one request, if the endpoint is busy, fails or cannot be reached.
+        /// The maximum number of attempts for one model call, if the endpoint is busy, fails or cannot be reached.
         pub max_attempts: usize = 3,
         /// The longest delay between two attempts. If the endpoint asks for a longer one, the loop gives up.
         pub max_backoff: Duration = Duration::from_secs(30),

@@ -56,7 +56,7 @@ use crate::hub::Hub;
 use crate::session::Session;
 use chat_completion::{ChatCompletion, FinishReason};
 use conversation::Conversation;
-use endpoint::{Endpoint, ResponseStream, Retry};
+use endpoint::{Endpoint, ResponseStream, RetryableError};
 
 /// An agent: an endpoint, a model, instructions and tools. It can run many requests, even concurrently.
 ///
@@ -239,11 +239,11 @@ impl ChatAgent {
         }
         for (index, tool) in self.tools.iter().enumerate() {
             let name = tool.name.as_bytes();
-            let starts_with_letter =
+            let has_valid_start =
                 name.first().is_some_and(|first| first.is_ascii_alphabetic() || *first == b'_');
             let has_valid_characters =
                 name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(byte));
-            if !starts_with_letter || !has_valid_characters || name.len() > 64 {
+            if !has_valid_start || !has_valid_characters || name.len() > 64 {
                 return Err(SetupError::ToolName(tool.name.clone()));
             }
             if self.tools.iter().take(index).any(|other| other.name == tool.name) {
@@ -256,7 +256,7 @@ impl ChatAgent {
         Ok(client)
     }
 
-    /// Requests one answer. It retries only while nothing of the answer has arrived.
+    /// Requests one answer. A request is retried only if the endpoint has not started to answer.
     async fn request_completion(
         &self,
         session: &Session,
@@ -266,16 +266,16 @@ impl ChatAgent {
         let mut backoff = Backoff::new(Duration::from_millis(500), self.limits.max_backoff);
         let mut attempt = 1;
         let stream = loop {
-            let Retry { error, retry_after } = match endpoint.send(body.clone()).await? {
+            let RetryableError { error, retry_after } = match endpoint.send(body.clone()).await? {
                 Ok(stream) => break stream,
-                Err(retry) => retry,
+                Err(error) => error,
             };
-            let wait = retry_after.unwrap_or(backoff.delay());
-            if attempt >= self.limits.max_attempts || wait > self.limits.max_backoff {
+            let delay = retry_after.unwrap_or(backoff.delay());
+            if attempt >= self.limits.max_attempts || delay > self.limits.max_backoff {
                 return Err(error);
             }
             session.think("The model's service is busy or not available. Trying again in a moment.").await?;
-            tokio::time::sleep(wait).await;
+            tokio::time::sleep(delay).await;
             backoff.grow();
             attempt += 1;
         };

@@ -47,7 +47,7 @@ pub struct Tool {
 
 impl Tool {
     /// Creates a tool from its name, its description for the model, the JSON Schema of its arguments, and the function. The model
-    /// receives what the function returns as text. Bytes that are not UTF-8 count as a failure.
+    /// receives the function's result as text. Bytes that are not UTF-8 count as a failure.
     pub fn new<T, E, F>(
         name: impl Into<String>,
         description: impl Into<String>,
@@ -95,7 +95,7 @@ impl Tool {
             return session.ask_and_start(action).await;
         }
         let summary = policy.summary(&self.name, json, arguments);
-        let call = session.tool(&self.name).says(session::truncate_short_field(&summary).into_owned());
+        let call = session.tool(&self.name).says(session::truncate_text(&summary).into_owned());
         let call = if policy.risk == Risk::Medium { call.medium_risk() } else { call };
         call.start().await.map(Ok)
     }

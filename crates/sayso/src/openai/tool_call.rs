@@ -8,7 +8,7 @@ use super::ChatAgent;
 use super::chat_completion::RequestedCall;
 use super::error::ChatError;
 use super::tool::{Arguments, Tool};
-use crate::consent::{ConsentRefusal, refusal_for_model};
+use crate::consent::{ConsentRefusal, format_refusal_for_model};
 use crate::error::CallError;
 use crate::session::Session;
 
@@ -107,12 +107,12 @@ impl ChatAgent {
                 return Ok((ToolOutcome::InvalidArguments(reason), model_message));
             }
         };
-        let open = match tool.announce(session, &arguments).await {
-            Ok(Ok(open)) => open,
+        let tool_call = match tool.announce(session, &arguments).await {
+            Ok(Ok(tool_call)) => tool_call,
             Ok(Err(refusal)) => {
-                return Ok((ToolOutcome::Refused(refusal), refusal_for_model(&refusal.to_string())));
+                return Ok((ToolOutcome::Refused(refusal), format_refusal_for_model(&refusal.to_string())));
             }
-            // The call cannot be announced without violating a rule, so it is not made, and the loop continues.
+            // The call cannot be announced, so it is not made. The loop continues.
             Err(
                 error @ (crate::Error::RuleViolations(_)
                 | crate::Error::Malformed(_)
@@ -127,7 +127,7 @@ impl ChatAgent {
             Err(error) => return Err(error.into()),
         };
         let timeout = tool.timeout.unwrap_or(self.limits.tool_timeout);
-        let outcome = match open.run(run_in_task(tool, arguments), Some(timeout)).await {
+        let outcome = match tool_call.run(run_in_task(tool, arguments), Some(timeout)).await {
             Ok(result) => {
                 return Ok((
                     ToolOutcome::Succeeded,

@@ -20,14 +20,14 @@ pub(crate) use stream::StreamRedactor;
 
 /// Removes secrets from a text that people will hear.
 ///
-/// It is called while an event is built and other sessions of the hub wait, so it should be fast. It must not use a session of the
+/// Other sessions of the hub may wait while it runs, so it should be fast. It must not use a session of the
 /// same hub, because that would deadlock.
 ///
 /// ```
 /// use std::borrow::Cow;
 /// /// Hides the name of a project.
-/// struct Project;
-/// impl sayso::Redact for Project {
+/// struct ProjectRedactor;
+/// impl sayso::Redact for ProjectRedactor {
 ///     fn redact<'t>(&self, text: &'t str) -> (Cow<'t, str>, u64) {
 ///         match text.matches("Bluebird").count() {
 ///             0 => (text.into(), 0),
@@ -35,7 +35,7 @@ pub(crate) use stream::StreamRedactor;
 ///         }
 ///     }
 /// }
-/// assert_eq!(sayso::Redact::redact(&Project, "Open Bluebird.").0, "Open the project.");
+/// assert_eq!(sayso::Redact::redact(&ProjectRedactor, "Open Bluebird.").0, "Open the project.");
 /// ```
 pub trait Redact: Send + Sync {
     /// Returns the text without secrets, and how many were removed.

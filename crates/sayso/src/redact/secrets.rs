@@ -111,7 +111,7 @@ mod tests {
     }
 
     /// Redacts a text in pieces and returns the concatenated result.
-    fn in_pieces(text: &str, cuts: &[usize]) -> String {
+    fn redact_in_pieces(text: &str, cuts: &[usize]) -> String {
         let redactor = CountingRedactor::new(std::sync::Arc::new(SecretRedactor));
         let (mut stream, mut out, mut rest) = (StreamRedactor::default(), String::new(), text);
         for cut in cuts {
@@ -130,20 +130,20 @@ mod tests {
         let text = format!(
             "x -----BEGIN PRIVATE KEY-----\n{body}-----END PRIVATE KEY----- y \"password\": \"a b c\" z"
         );
-        let redacted = in_pieces(&text, &vec![7; 5000]);
+        let redacted = redact_in_pieces(&text, &vec![7; 5000]);
         assert!(redacted == "x [redacted] y \"password\": \"[redacted]\" z", "{} bytes", redacted.len());
     }
 
     #[test]
     fn a_number_after_a_combining_mark_is_held_back_until_it_is_complete() {
         let text = "Ọjọ\u{301}6 4111 1111 1111 1111 ";
-        assert_eq!(in_pieces(text, &[6]), redact(text));
+        assert_eq!(redact_in_pieces(text, &[6]), redact(text));
     }
 
     #[test]
     fn a_quoted_password_with_a_key_name_in_it_is_one_secret_in_pieces() {
         let text = "password: \"my token: \" end";
-        assert_eq!(in_pieces(text, &[22]), redact(text));
+        assert_eq!(redact_in_pieces(text, &[22]), redact(text));
     }
 
     proptest! {
@@ -151,15 +151,15 @@ mod tests {
         /// removed.
         #[test]
         fn a_card_is_recognised_by_its_check_digit(
-            body in proptest::collection::vec(0_u32..10, 14), blank in "[ -]?"
+            body in proptest::collection::vec(0_u32..10, 14), separator in "[ -]?"
         ) {
             let digits = [&[4], body.as_slice()].concat();
-            let last = check_digit(&digits);
-            for (digit, is_redacted) in [(last, true), ((last + 1) % 10, false)] {
+            let correct = check_digit(&digits);
+            for (digit, is_redacted) in [(correct, true), ((correct + 1) % 10, false)] {
                 let all = [digits.as_slice(), &[digit]].concat();
                 let groups: Vec<String> = all.chunks(4)
                     .map(|group| group.iter().filter_map(|digit| char::from_digit(*digit, 10)).collect()).collect();
-                let number = groups.join(&blank);
+                let number = groups.join(&separator);
                 prop_assert_eq!(redact(&format!("Card {number}.")) == "Card [redacted].", is_redacted, "{}", number);
             }
         }
@@ -180,7 +180,7 @@ mod tests {
             let is_redacted = find_secrets(&text)
                 .any(|secret| secret.range.start <= card.start && card.end <= secret.range.end);
             prop_assert!(is_redacted, "{}", redact(&text));
-            prop_assert_eq!(in_pieces(&text, &cuts), redact(&text));
+            prop_assert_eq!(redact_in_pieces(&text, &cuts), redact(&text));
         }
 
         /// Redacted text passes event validation, which uses the same secret patterns.
@@ -204,7 +204,7 @@ mod tests {
             text in "(password: |password=|Bearer |api key = |[a-z0-9]{1,12} |4111 1111 1111 1111 |sk-[a-z0-9]{24} |token: \"|'|\" |Ọjọ́. ){0,8}",
             cuts in proptest::collection::vec(0_usize..9, 0..40),
         ) {
-            prop_assert_eq!(in_pieces(&text, &cuts), redact(&text));
+            prop_assert_eq!(redact_in_pieces(&text, &cuts), redact(&text));
         }
     }
 }

@@ -8,7 +8,7 @@ use super::CountingRedactor;
 #[derive(Debug, Default)]
 pub(crate) struct StreamRedactor(String);
 
-/// The maximum number of bytes held back. A longer secret is recognised by its start.
+/// The maximum number of bytes held back, except for a private key. A longer secret is recognised by its start.
 const MAX_PENDING_BYTES: usize = 4096;
 
 /// The number of characters at each end of a private key that are enough to recognise it.
@@ -27,10 +27,10 @@ impl StreamRedactor {
         let rest = self.0.split_off(prefix_len);
         let decided = std::mem::replace(&mut self.0, rest);
         if self.0.len() > 2 * MAX_PENDING_BYTES {
-            // A private key. Only its start and its end are needed to recognise it, so the middle is dropped.
-            let tail = self.0.char_indices().rev().nth(KEY_EDGE_CHARS).map_or(0, |(at, _)| at);
-            let head = self.0.char_indices().nth(KEY_EDGE_CHARS).map_or(0, |(at, _)| at);
-            self.0.replace_range(head..tail, "");
+            // This is a private key. Only its start and its end are needed to recognise it, so the middle is dropped.
+            let tail_start = self.0.char_indices().rev().nth(KEY_EDGE_CHARS).map_or(0, |(at, _)| at);
+            let head_end = self.0.char_indices().nth(KEY_EDGE_CHARS).map_or(0, |(at, _)| at);
+            self.0.replace_range(head_end..tail_start, "");
         }
         redactor.redact(&decided).into_owned()
     }

@@ -10,13 +10,13 @@ use rig_core::tool::{Tool, ToolContext, ToolExecutionError};
 use super::session_channel::{RequestKind, SessionChannels, SessionContext, ToolEnd, send_request};
 use crate::bridge::Denial;
 use crate::call_policy::{CallPolicy, call_policy_setters};
-use crate::consent::{Risk, refusal_for_model};
+use crate::consent::{Risk, format_refusal_for_model};
 
 /// The default time limit of a call.
 const DEFAULT_TOOL_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// A rig tool that asks before every call, created by [`Adapter::require_consent`](super::Adapter::require_consent). It runs only
-/// after a yes to its exact arguments, and once. After a refusal the model receives the reason as text.
+/// A rig tool that asks before every call, created by [`Adapter::require_consent`](super::Adapter::require_consent). Each yes
+/// permits one call with exactly the arguments that the question was about. After a refusal the model receives the reason as text.
 ///
 /// ```
 /// use rig_core::tool::{PortableTool, Tool, ToolContext};
@@ -97,7 +97,7 @@ impl<T: Tool> Tool for ConsentTool<T> {
         let json = arguments.to_string();
         // Without a session nobody can be asked, which counts as no.
         let requests =
-            context.get::<SessionContext>().ok().flatten().and_then(|slot| self.channels.get(&slot.0));
+            context.get::<SessionContext>().ok().flatten().and_then(|session| self.channels.get(&session.0));
         let Some(requests) = requests else { return Err(refusal_error("nobody could be asked")) };
         let arguments: T::Args = match serde_json::from_value(arguments) {
             Ok(arguments) => arguments,
@@ -136,7 +136,7 @@ impl<T: Tool> Tool for ConsentTool<T> {
 }
 
 fn refusal_error(reason: &str) -> ToolExecutionError {
-    ToolExecutionError::refused(refusal_for_model(reason))
+    ToolExecutionError::refused(format_refusal_for_model(reason))
 }
 
 impl<T: Tool> fmt::Debug for ConsentTool<T> {

@@ -17,6 +17,7 @@ use crate::bridge::Denial;
 pub(super) struct SessionHook {
     requests: RequestSender,
     consent_tools: Arc<Mutex<HashSet<&'static str>>>,
+    /// For each running call, the channel that reports its end.
     running: Mutex<HashMap<EffectId, oneshot::Sender<ToolEnd>>>,
 }
 

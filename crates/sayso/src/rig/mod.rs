@@ -1,8 +1,8 @@
 //! An adapter for [rig](https://docs.rs/rig-agent) agents. Rig's own loop runs unchanged. People hear what the agent does and are
 //! asked for consent.
 //!
-//! - [`Adapter::require_consent`] wraps a dangerous tool. It asks with the exact arguments with which the tool then runs, after all
-//!   hooks of the agent. If nobody can be asked, the tool is not run. This alone makes the tool safe.
+//! - [`Adapter::require_consent`] wraps a dangerous tool. The wrapper asks after all hooks of the agent have run, about exactly the
+//!   arguments that the tool then gets. If nobody can be asked, the tool is not run. This alone makes the tool safe.
 //! - [`Adapter::prompt`] and [`Adapter::run_in_session`] run the agent. Listeners hear the model's text as it arrives, the start and
 //!   the end of tools that are not wrapped, and calls of tools that do not exist.
 //!
@@ -34,7 +34,7 @@
 //! # fn main() {}
 //! ```
 //!
-//! - `consent_tool`: the wrapper. `hook`: reports what rig runs. `session_channel`: sends both to the session.
+//! - `consent_tool`: the wrapper. `hook`: reports what rig runs. `session_channel`: passes the requests of both to the session.
 
 mod consent_tool;
 mod hook;
@@ -167,7 +167,7 @@ impl Adapter {
         session.think("Asking the model.").await?;
         let hook = SessionHook::new(channel.sender(), self.consent_tools.clone());
         let mut stream = run.tool_context(context).add_hook(hook).stream();
-        // Calls that wait for an answer or run. Dropping them reports them as abandoned.
+        // Calls that are waiting for an answer or running. Dropping them reports them as abandoned.
         let mut calls = FuturesUnordered::new();
         let mut response = None;
         loop {
@@ -196,7 +196,7 @@ impl Adapter {
     }
 }
 
-/// Reports one item of the run. Returns the response if it is the last one.
+/// Reports one item of the run. Returns the response if the item is the final one.
 async fn report_item(
     session: &Session,
     item: MultiTurnStreamItem,

@@ -42,7 +42,7 @@ impl SessionChannels {
     }
 }
 
-/// The channel of one run. Dropping it removes it from the active runs.
+/// The channel of one session. Dropping it removes it from the active sessions.
 pub(super) struct SessionChannel {
     channels: SessionChannels,
     session: String,
@@ -64,7 +64,7 @@ impl Drop for SessionChannel {
 /// A request of a tool or a hook to the session.
 pub(super) struct SessionRequest {
     kind: RequestKind,
-    /// Receives whether the request is allowed.
+    /// Sends the answer: whether the request is allowed.
     reply: AnswerSender<()>,
     /// Receives how the tool ended. If the sender is dropped, the call is abandoned.
     ended: oneshot::Receiver<ToolEnd>,

@@ -64,14 +64,14 @@ impl SessionBuilder {
         }
     }
 
-    /// Sets what the agent will do and keeps the request itself private, because it may contain something others should not hear.
-    pub fn says_without_request(mut self, summary: impl Into<LocalizedText>) -> Self {
+    /// Sets the text that says what the agent will do, and does not publish the request, which may contain something private.
+    pub fn says_instead_of_request(mut self, summary: impl Into<LocalizedText>) -> Self {
         self.publishes_request = false;
         self.says(summary)
     }
 
     setters! {
-        /// Sets what the agent will do, in its own words. The default is the request itself.
+        /// Sets the text that says what the agent will do. The default is the request itself.
         says(summary: impl Into<LocalizedText>) => summary = Some(summary.into());
 
         /// Sets the person that the session is for. If listeners have scopes, only those of this person hear it.
@@ -92,7 +92,8 @@ impl SessionBuilder {
         /// Sets the direction of the session's text. The default follows from the language.
         text_direction(direction: TextDirection) => hints.direction = Some(direction);
 
-        /// Sets the languages in which the session is available. The default is the languages of its first [`LocalizedText`].
+        /// Sets the languages in which the session is available. The default is the session's language and those of the text that
+        /// [`says`](Self::says) sets.
         available_languages(tags: impl IntoIterator<Item = impl Into<String>>) => hints.available = collect_strings(tags);
 
         /// Sets the languages to try, in this order, for a listener that knows none of the session's languages.
@@ -121,14 +122,14 @@ impl SessionBuilder {
         self.hints.language.as_deref().unwrap_or(&self.hub.language)
     }
 
-    /// Returns the body of the hub's request to start a session.
+    /// Returns the body of the request that starts the session.
     fn to_request_body(&self, redactor: &CountingRedactor, options: &RenderedOptions) -> Document {
         let mut out = Document::default();
         out.open_object();
         let request = LocalizedText::new(self.request.as_str());
         let summary = self.summary.as_ref().unwrap_or(&request);
-        summary.write(&mut out, redactor);
-        options.write(false, &mut out);
+        summary.write_summaries(&mut out, redactor);
+        options.write_with_urgency(false, &mut out);
         if self.publishes_request {
             summary.write_related(&mut out, redactor, "request_text", &request);
         }

@@ -40,7 +40,7 @@ impl Completion {
     }
 
     pub(super) fn write(&self, out: &mut TapeWriter, redactor: &CountingRedactor) {
-        self.summary.write(out, redactor);
+        self.summary.write_summaries(out, redactor);
         self.summary.write_related_optional(out, redactor, "output_summary", self.output_summary.as_ref());
         member::optional_text(out, "result_uri", self.result_uri.as_deref());
     }
@@ -61,11 +61,11 @@ pub enum ErrorCategory {
     Permanent,
     /// The person must do something first.
     RequiresUser,
-    /// The agent does not know.
+    /// It is not known whether a retry could succeed.
     Unknown,
 }
 
-/// The end of a session that failed, with a hint on what to do (§4.1.3).
+/// The end of a session that failed, optionally with a hint on what to do (§4.1.3).
 ///
 /// ```
 /// use sayso::{Failure, ErrorCategory};
@@ -121,7 +121,7 @@ impl Failure {
         /// Sets whether a retry could succeed. The default follows from the category.
         recoverable(recoverable: bool) => recoverable = Some(recoverable);
 
-        /// Sets what the person can do. A text in one language is used for all languages of the failure.
+        /// Sets the text that says what the person can do. A text in one language is used for all languages of the failure.
         remediation_hint(hint: impl Into<LocalizedText>) => remediation_hint = Some(hint.into());
     }
 
@@ -133,7 +133,7 @@ impl Failure {
             ErrorCategory::Unknown => "unknown",
         };
         member::text(out, "error_category", category);
-        self.summary.write(out, redactor);
+        self.summary.write_summaries(out, redactor);
         member::optional_text(out, "error_code", self.code.as_deref());
         member::optional_text(out, "error_uri", self.help_uri.as_deref());
         self.summary.write_related_optional(
@@ -143,8 +143,8 @@ impl Failure {
             self.remediation_hint.as_ref(),
         );
         out.key("recoverable");
-        let by_category = matches!(self.category, ErrorCategory::Transient | ErrorCategory::RequiresUser);
-        out.boolean(self.recoverable.unwrap_or(by_category));
+        let default = matches!(self.category, ErrorCategory::Transient | ErrorCategory::RequiresUser);
+        out.boolean(self.recoverable.unwrap_or(default));
     }
 }
 
@@ -176,10 +176,10 @@ impl Cancellation {
         }
     }
 
-    /// Marks the cancellation as requested from the agent by the person. If the person stops the session through the hub instead,
-    /// [`Session::stopped`](crate::Session::stopped) reports it.
+    /// Marks the cancellation as one that the person requested from the agent. If the person stops the session through the hub
+    /// instead, [`Session::stopped`](crate::Session::stopped) returns.
     pub fn requested_by_user(self) -> Self {
-        self.cancelled_by(CancelledBy::User).reason("asked_to")
+        self.cancelled_by(CancelledBy::User).reason("user_requested")
     }
 
     setters! {
@@ -189,14 +189,15 @@ impl Cancellation {
         /// Sets a short reason of your own, such as `shop_closed`.
         reason(reason: impl Into<String>) => reason = Some(reason.into());
 
-        /// Sets what was done before. A text in one language is used for all languages of the cancellation.
+        /// Sets the text that says what was done before the cancellation. A text in one language is used for all languages of the
+        /// cancellation.
         partial_result(result: impl Into<LocalizedText>) => partial_result = Some(result.into());
     }
 
     pub(super) fn write(&self, out: &mut TapeWriter, redactor: &CountingRedactor) {
         member::text(out, "cancelled_by", self.cancelled_by.as_str());
         member::optional_text(out, "cancellation_reason", self.reason.as_deref());
-        self.summary.write(out, redactor);
+        self.summary.write_summaries(out, redactor);
         self.summary.write_related_optional(out, redactor, "partial_result", self.partial_result.as_ref());
     }
 }

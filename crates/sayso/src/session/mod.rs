@@ -29,7 +29,7 @@ pub use options::EventOptions;
 pub use output::OutputText;
 pub use tool::{ToolCall, ToolCallBuilder};
 pub(crate) use tool::{ToolCallDetails, tool_call_details_setters};
-pub(crate) use updates::truncate_short_field;
+pub(crate) use updates::truncate_text;
 pub use updates::{HandOff, HandOffTarget, ProgressUpdate, ReportedState, StateChange};
 
 use crate::clarification::{ClarificationAnswer, ClarificationRequest};
@@ -97,7 +97,7 @@ impl Session {
         Self { inner, redactor, options, tool_call_count: Arc::default(), is_english }
     }
 
-    /// Returns a handle to the same session that does not end it when it is dropped.
+    /// Returns a handle to the same session. Dropping the handle does not end the session.
     pub(crate) fn non_owning(&self) -> Self {
         let OpenSession { id, stop, commands, started_at, .. } = &self.inner;
         let inner = OpenSession {
@@ -105,6 +105,7 @@ impl Session {
             stop: stop.clone(),
             commands: commands.clone(),
             started_at: *started_at,
+            // Dropping the handle must not end the session.
             is_ended: true,
         };
         let (redactor, options) = (self.redactor.clone(), self.options.clone());
@@ -147,7 +148,7 @@ impl Session {
         let summary = change.summary.redacted(&self.redactor);
         let event = self.build_event("aaep:agent.state.changed", |out| {
             member::text(out, "to_state", to.as_str());
-            summary.write(out);
+            summary.write_summaries(out);
             member::optional_millis(out, "expected_duration_ms", change.expected_duration);
         });
         let progress_event = self.build_event("aaep:agent.progress.updated", |out| {
@@ -207,7 +208,8 @@ impl Session {
         Ok(())
     }
 
-    /// Marks the open output as complete. This also happens when the agent reports something else.
+    /// Marks the open output as complete. This also happens when the agent enters a state, starts a tool, asks, hands off or ends
+    /// the session.
     pub async fn finish_output(&self) -> Result<(), Error> {
         self.send_intent(Intent::FINISH_OUTPUT).await.map(drop)
     }
@@ -229,7 +231,7 @@ impl Session {
         action.into_answer(&self.inner.id, &outcome)
     }
 
-    /// Spends a consent: announces the call, makes it with the arguments that the person agreed to, and reports its outcome. If the
+    /// Spends a grant: announces the call, makes it with the arguments that the person agreed to, and reports its outcome. If the
     /// person stops the session in the meantime, the tool's future is dropped.
     ///
     /// ```
@@ -250,13 +252,13 @@ impl Session {
         E: std::fmt::Display,
         F: Future<Output = Result<T, E>>,
     {
-        let (open, arguments) = self.spend(granted).await?;
-        open.run(tool(arguments), None).await
+        let (tool_call, arguments) = self.spend(granted).await?;
+        tool_call.run(tool(arguments), None).await
     }
 
-    /// Spends a consent and announces the call. The caller makes the call and reports its outcome.
+    /// Spends a grant and announces the call. The caller makes the call and reports its outcome.
     pub async fn start_call(&self, granted: Granted) -> Result<ToolCall<'_>, Error> {
-        self.spend(granted).await.map(|(open, _)| open)
+        self.spend(granted).await.map(|(tool_call, _)| tool_call)
     }
 
     /// Asks for consent and spends it immediately.
@@ -273,8 +275,9 @@ impl Session {
     async fn spend(&self, granted: Granted) -> Result<(ToolCall<'_>, String), Error> {
         let action = granted.spend(&self.inner.id)?;
         let tool = action.tool.clone();
-        let open = ToolCall::open(self, tool, |out| action.write_call(out, &self.redactor), true).await?;
-        Ok((open, action.arguments))
+        let write = |out: &mut TapeWriter| action.write_call(out, &self.redactor);
+        let tool_call = ToolCall::open(self, tool, write, true).await?;
+        Ok((tool_call, action.arguments))
     }
 
     /// Asks what the person meant and waits for the answer. Dropping the future withdraws the question.
@@ -353,7 +356,7 @@ impl Session {
     fn build_event(&self, kind: &str, payload: impl FnOnce(&mut TapeWriter)) -> Document {
         member::object(|out| {
             out.plain_member("type", kind);
-            self.options.write(EventType::parse(kind).is_critical(), out);
+            self.options.write_with_urgency(EventType::parse(kind).is_critical(), out);
             payload(out);
         })
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use aaep::event::{CORE_CONTEXT, Urgency, Verbosity};
 use seal::json::TapeWriter;
 
-use crate::argument::BoundValue;
+use crate::argument::JsonText;
 use crate::error::Error;
 use crate::member;
 use crate::redact::CountingRedactor;
@@ -36,7 +36,7 @@ pub struct EventOptions {
 struct Extension {
     prefix: String,
     context: String,
-    body: BoundValue,
+    body: JsonText,
 }
 
 impl EventOptions {
@@ -61,7 +61,7 @@ impl EventOptions {
         mut self,
         prefix: impl Into<String>,
         context: impl Into<String>,
-        body: impl Into<BoundValue>,
+        body: impl Into<JsonText>,
     ) -> Self {
         self.extensions.push(Extension { prefix: prefix.into(), context: context.into(), body: body.into() });
         self
@@ -97,8 +97,8 @@ pub(crate) struct RenderedOptions {
 }
 
 impl RenderedOptions {
-    /// Writes the members. The hub sets the urgency of events that the protocol makes critical.
-    pub(crate) fn write(&self, is_critical: bool, out: &mut TapeWriter) {
+    /// Writes all members. The urgency is omitted for events that the protocol makes critical, because the hub sets it.
+    pub(crate) fn write_with_urgency(&self, is_critical: bool, out: &mut TapeWriter) {
         if !is_critical {
             member::text(out, "urgency", self.urgency.as_ref().map_or("normal", Urgency::as_str));
         }

@@ -34,7 +34,7 @@ impl OutputText {
         /// text in another language is a separate output.
         ///
         /// Output has no translations, unlike [`LocalizedText`](crate::LocalizedText), because a model writes it once. A listener
-        /// with another language hears the original text and its language.
+        /// with another language hears the original text and which language it is in.
         language(tag: impl Into<String>) => language = Some(tag.into());
 
         /// Sets the media type of the text, such as `text/markdown`. The default is `text/plain`. An output has one media type.

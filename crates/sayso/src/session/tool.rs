@@ -9,7 +9,7 @@ use aaep::ToolCallId;
 use seal::json::TapeWriter;
 
 use super::Session;
-use super::updates::truncate_short_field;
+use super::updates::truncate_text;
 use crate::consent::{Risk, write_risk};
 use crate::dispatcher::{ABANDONED_TOOL_SUMMARY, SessionCommand};
 use crate::error::{CallError, Error};
@@ -64,7 +64,7 @@ impl ToolCallDetails {
     ) {
         write_risk(out, self.risk, is_irreversible);
         let summary = self.summary.as_ref().unwrap_or(default);
-        summary.write(out, redactor);
+        summary.write_summaries(out, redactor);
         summary.write_related_optional(out, redactor, "description", self.description.as_ref());
         summary.write_related_optional(out, redactor, "args_summary", self.args_summary.as_ref());
         member::optional_millis(out, "expected_duration_ms", self.expected_duration);
@@ -76,7 +76,7 @@ macro_rules! tool_call_details_setters {
     ($type:ty) => {
         impl $type {
             setters! {
-                /// Sets what the tool does in general. A text in one language is used for all languages of the call.
+                /// Sets the text that says what the tool does in general. A text in one language is used for all languages of the call.
                 description(description: impl Into<crate::LocalizedText>) => details.description = Some(description.into());
 
                 /// Sets a readable summary of the arguments. A text in one language is used for all languages of the call.
@@ -98,7 +98,7 @@ impl<'s> ToolCallBuilder<'s> {
     }
 
     setters! {
-        /// Sets what this call does.
+        /// Sets the text that says what this call does.
         says(summary: impl Into<LocalizedText>) => details.summary = Some(summary.into());
 
         /// Marks the call as medium risk. A high-risk call needs consent.
@@ -145,7 +145,7 @@ debug_tuple!(ToolCallBuilder<'_>, tool);
 pub struct ToolCall<'s> {
     session: &'s Session,
     name: String,
-    call: ToolCallId,
+    id: ToolCallId,
     started_at: Instant,
     is_open: bool,
     /// What [`run`](Self::run) reports when the tool has succeeded.
@@ -160,27 +160,31 @@ impl<'s> ToolCall<'s> {
         payload: impl FnOnce(&mut TapeWriter),
         spends_consent: bool,
     ) -> Result<Self, Error> {
-        let call = ToolCallId::from_number(session.tool_call_count.fetch_add(1, Ordering::Relaxed) + 1);
+        let id = ToolCallId::from_number(session.tool_call_count.fetch_add(1, Ordering::Relaxed) + 1);
         let event = session.build_event("aaep:agent.tool.invoked", |out| {
             member::text(out, "tool", &tool);
-            member::text(out, "tool_call_id", call.as_str());
+            member::text(out, "tool_call_id", id.as_str());
             payload(out);
         });
         // Created before it is announced, so that the call is also closed if this future is dropped in between.
-        let open = Self {
+        let tool_call = Self {
             session,
             name: tool,
-            call,
+            id,
             started_at: Instant::now(),
             is_open: true,
             success_summary: None,
         };
-        let intent =
-            Intent::Invoke { call: open.call.clone(), tool: open.name.clone(), event, spends_consent };
+        let intent = Intent::Invoke {
+            call: tool_call.id.clone(),
+            tool: tool_call.name.clone(),
+            event,
+            spends_consent,
+        };
         match session.send_intent(intent).await {
-            Ok(_) => Ok(open),
+            Ok(_) => Ok(tool_call),
             Err(error) => {
-                open.disarm();
+                tool_call.disarm();
                 Err(error)
             }
         }
@@ -200,7 +204,7 @@ impl<'s> ToolCall<'s> {
     /// Reports that the tool failed. Listeners hear that it failed, and the reason.
     pub async fn fail(self, reason: impl Into<LocalizedText>) -> Result<(), Error> {
         let reason = self.redacted_reason(&reason.into());
-        // For other languages, or several of them, only the author's own text is used.
+        // "failed" is English, so it is added only to an English text without other forms or translations.
         let summary = if self.session.is_english && reason.is_single_text() {
             LocalizedText::new(format!("{} failed: {}", humanize_name(&self.name), reason.normal()))
         } else {
@@ -219,12 +223,12 @@ impl<'s> ToolCall<'s> {
         self.send_completed("error", &summary.into(), Some(&reason)).await
     }
 
-    /// Returns the reason without secrets, truncated to the protocol's limit.
+    /// Returns the reason without secrets, truncated to a length that the protocol allows.
     fn redacted_reason(&self, reason: &LocalizedText) -> LocalizedText {
         reason.map_texts(&|reason| {
             // If this cut splits a secret, the secret lies far beyond the part that remains after truncation.
             let start = reason.get(..reason.floor_char_boundary(MAX_ERROR_BYTES)).unwrap_or_default();
-            truncate_short_field(&self.session.redactor.redact(start)).into_owned()
+            truncate_text(&self.session.redactor.redact(start)).into_owned()
         })
     }
 
@@ -281,16 +285,16 @@ impl<'s> ToolCall<'s> {
         let event = self.session.build_event("aaep:agent.tool.completed", |out| {
             member::text_members(
                 out,
-                &[("tool", &self.name), ("tool_call_id", self.call.as_str()), ("status", status)],
+                &[("tool", &self.name), ("tool_call_id", self.id.as_str()), ("status", status)],
             );
-            summary.write(out, &self.session.redactor);
+            summary.write_summaries(out, &self.session.redactor);
             summary.write_related_optional(out, &self.session.redactor, "error_message", error);
             if summary.is_library_text && !self.session.is_english {
                 write_english_hint(out);
             }
             member::millis(out, "duration_ms", self.started_at.elapsed());
         });
-        let result = self.session.send_intent(Intent::Complete { call: self.call.clone(), event }).await;
+        let result = self.session.send_intent(Intent::Complete { call: self.id.clone(), event }).await;
         // If the event was rejected, the call is still open, and dropping `self` closes it with a default text.
         self.is_open = result.is_err();
         result.map(drop)
@@ -305,8 +309,8 @@ impl<'s> ToolCall<'s> {
 impl Drop for ToolCall<'_> {
     fn drop(&mut self) {
         if self.is_open {
-            let event = abandoned_tool_event(&self.name, &self.call, ABANDONED_TOOL_SUMMARY);
-            let intent = Intent::Complete { call: self.call.clone(), event };
+            let event = abandoned_tool_event(&self.name, &self.id, ABANDONED_TOOL_SUMMARY);
+            let intent = Intent::Complete { call: self.id.clone(), event };
             let session = self.session.inner.id.clone();
             self.session.inner.commands.send(SessionCommand::Submit { session, intent, reply: None });
         }
@@ -315,7 +319,7 @@ impl Drop for ToolCall<'_> {
 
 impl fmt::Debug for ToolCall<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} as {}", self.name, self.call)
+        write!(f, "{} as {}", self.name, self.id)
     }
 }
 

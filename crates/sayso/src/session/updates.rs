@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use seal::json::TapeWriter;
 
-use crate::argument::BoundValue;
+use crate::argument::JsonText;
 use crate::consent::Risk;
 use crate::error::Error;
 use crate::localized_text::{LocalizedText, RedactedText};
@@ -69,13 +69,13 @@ pub(super) fn write_progress(
 ) {
     out.key("progress").open_object();
     numbers(out);
-    match truncate_short_field(summary.normal()) {
+    match truncate_text(summary.normal()) {
         Cow::Borrowed(unchanged) => member::text(out, "description", unchanged),
         // Truncation can create a text that looks like a secret, so it is redacted again.
         Cow::Owned(truncated) => redactor.write(out, "description", &truncated),
     }
     out.close_object();
-    summary.write(out);
+    summary.write_summaries(out);
 }
 
 /// The recipient of a hand-off (§4.4.3).
@@ -91,7 +91,7 @@ pub enum HandOffTarget {
     Human,
     /// A specialised agent.
     SpecialistAgent,
-    /// A queue from which anybody responsible can pick it up.
+    /// A queue from which anybody responsible can take the task.
     EscalationQueue,
 }
 
@@ -111,7 +111,7 @@ pub struct HandOff {
     reason: LocalizedText,
     summary: Option<LocalizedText>,
     target_uri: Option<String>,
-    context: Option<BoundValue>,
+    context: Option<JsonText>,
     urgency: Option<Risk>,
 }
 
@@ -129,14 +129,14 @@ impl HandOff {
         target_uri(uri: impl Into<String>) => target_uri = Some(uri.into());
 
         /// Sets an object with the information that the recipient needs. Secrets are removed from its texts.
-        packaged_context(context: impl Into<BoundValue>) => context = Some(context.into());
+        packaged_context(context: impl Into<JsonText>) => context = Some(context.into());
 
         /// Sets how urgently the recipient should act.
         urgency(urgency: Risk) => urgency = Some(urgency);
     }
 
     pub(super) fn context(&self) -> Result<Option<String>, Error> {
-        self.context.clone().map(BoundValue::into_json).transpose()
+        self.context.clone().map(JsonText::into_json).transpose()
     }
 
     pub(super) fn write(&self, out: &mut TapeWriter, context: Option<&str>, redactor: &CountingRedactor) {
@@ -150,11 +150,11 @@ impl HandOff {
             None => {
                 let reason = self.reason.redacted(redactor);
                 reason.write_as(out, "reason");
-                reason.write(out);
+                reason.write_summaries(out);
             }
             Some(summary) => {
                 summary.write_related(out, redactor, "reason", &self.reason);
-                summary.write(out, redactor);
+                summary.write_summaries(out, redactor);
             }
         }
         member::optional_text(out, "urgency_for_handoff", self.urgency.map(Risk::as_str));
@@ -233,13 +233,14 @@ impl ReportedState {
     }
 }
 
-/// Truncates a text to the 1,000 characters that a short field of the protocol may have.
-pub(crate) fn truncate_short_field(text: &str) -> Cow<'_, str> {
-    const MAX_SHORT_FIELD_CHARS: usize = 1000;
-    if text.len() <= MAX_SHORT_FIELD_CHARS {
+/// Cuts a text after 1,000 characters and marks the cut with `…`. The result fits every member for a summary, a description or an
+/// error message.
+pub(crate) fn truncate_text(text: &str) -> Cow<'_, str> {
+    const MAX_CHARS: usize = 1000;
+    if text.len() <= MAX_CHARS {
         return text.into();
     }
-    match text.char_indices().nth(MAX_SHORT_FIELD_CHARS) {
+    match text.char_indices().nth(MAX_CHARS) {
         None => text.into(),
         Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()).into(),
     }

@@ -63,7 +63,7 @@ impl EmbeddedTransport {
     pub(crate) fn try_receive(&mut self) -> Option<HubMessage> {
         loop {
             let message = match self.rejected_calls.pop() {
-                Some(number) => Some(hub_ended(number)),
+                Some(number) => Some(hub_ended_reply(number)),
                 None => self.convert_message(self.connection.try_recv()?),
             };
             if message.is_some() {
@@ -75,7 +75,7 @@ impl EmbeddedTransport {
     /// Polls for the next message from the hub.
     pub(crate) fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<Option<HubMessage>> {
         if let Some(number) = self.rejected_calls.pop() {
-            return Poll::Ready(Some(hub_ended(number)));
+            return Poll::Ready(Some(hub_ended_reply(number)));
         }
         while let Poll::Ready(message) = self.connection.poll_recv(context) {
             let Some(message) = message else { return Poll::Ready(None) };
@@ -113,7 +113,7 @@ impl EmbeddedTransport {
     }
 }
 
-fn hub_ended(number: CallNumber) -> HubMessage {
+fn hub_ended_reply(number: CallNumber) -> HubMessage {
     HubMessage::Reply(number, Err(Error::Unreachable(UnreachableReason::HubEnded)))
 }
 
@@ -136,7 +136,7 @@ impl Transport for EmbeddedTransport {
     }
 }
 
-/// Converts a call. It has no idempotency key, because a reply cannot get lost within one process.
+/// Converts a call to a command, without an idempotency key, because a reply cannot get lost within one process.
 fn to_hub_command(call: HubCall) -> HubCommand {
     match call {
         HubCall::Start { body } => {

@@ -1,7 +1,7 @@
 //! The transport to a `sayso serve` elsewhere, over one WebSocket.
 //!
-//! A separate task owns the socket. When the connection is lost it reconnects, follows its sessions again and repeats unanswered
-//! calls. Each call has an idempotency key, so the hub executes it only once.
+//! A separate task owns the socket. When the connection is lost, the task reconnects, follows its sessions again and repeats
+//! unanswered calls. Each call except a withdrawal has an idempotency key, so the hub executes it only once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -41,7 +41,7 @@ const SILENCE_TIMEOUT: Duration = Duration::from_mins(1);
 /// The first number of follow calls. Ordinary calls never reach it.
 const FIRST_FOLLOW_NUMBER: CallNumber = 1 << 52;
 
-/// The maximum size of a message from the hub, in bytes. The hub accepts messages of the same size.
+/// The maximum size of a message from the hub, in bytes.
 const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
 
 impl HubEndpoint {
@@ -72,13 +72,15 @@ impl HubEndpoint {
     }
 
     async fn connect(&self) -> Result<WebSocket, Error> {
-        use client::ClientError as Failure;
+        use client::ClientError;
         let opened = self.client.open_websocket("/agent/v1/ws", None, MAX_MESSAGE_BYTES).await;
         opened.map_err(|error| match error {
-            Failure::WebSocketRejected(401 | 403) => Error::AccessDenied,
+            ClientError::WebSocketRejected(401 | 403) => Error::AccessDenied,
             // Retrying does not help against an untrusted certificate.
-            Failure::Certificate(..) | Failure::Tls(_) => Error::UntrustedServer(SharedError::new(error)),
-            Failure::Io(error) => Error::Unreachable(UnreachableReason::Io(SharedError::new(error))),
+            ClientError::Certificate(..) | ClientError::Tls(_) => {
+                Error::UntrustedServer(SharedError::new(error))
+            }
+            ClientError::Io(error) => Error::Unreachable(UnreachableReason::Io(SharedError::new(error))),
             error => Error::Unreachable(UnreachableReason::Io(SharedError::new(error))),
         })
     }
@@ -119,16 +121,16 @@ enum ConnectionCommand {
 }
 
 impl WebSocketTransport {
-    /// Connects. Fails with the first error that a retry cannot fix.
+    /// Connects. Fails at the first error that a retry cannot fix, or when the connect timeout is over.
     pub(crate) async fn connect(endpoint: HubEndpoint) -> Result<Self, Error> {
         let socket = endpoint.connect_with_retry().await?;
         let (commands, command_receiver) = mpsc::unbounded_channel();
         let (message_sender, messages) = mpsc::unbounded_channel();
         let mut random = [0; 12];
         SystemRandom.fill(&mut random);
-        let key = Digest::of(&random).to_string();
+        let key_prefix = Digest::of(&random).to_string();
         let task = ConnectionTask {
-            key_prefix: key,
+            key_prefix,
             commands: command_receiver,
             messages: message_sender,
             pending_calls: BTreeMap::new(),
@@ -187,7 +189,7 @@ impl ConnectionTask {
         }
     }
 
-    /// Runs until the connection is lost.
+    /// Runs until the connection is lost or no longer needed.
     async fn run_connection(&mut self, socket: &mut WebSocket) -> Result<Finished, WebSocketError> {
         // Each session is followed twice. If it is over, the first call fails and the hub then sends the reason, if it knows
         // one. When the second call fails, no reason will follow.
@@ -204,7 +206,7 @@ impl ConnectionTask {
         for text in self.pending_calls.values() {
             socket.send(Message::text(text.clone())).await?;
         }
-        let mut silent_at = Instant::now() + SILENCE_TIMEOUT;
+        let mut silence_deadline = Instant::now() + SILENCE_TIMEOUT;
         loop {
             tokio::select! {
                 command = self.commands.recv() => match command {
@@ -223,8 +225,8 @@ impl ConnectionTask {
                         socket.send(Message::text(text)).await?;
                     }
                 },
-                received = timeout_at(silent_at, socket.next()) => {
-                    silent_at = Instant::now() + SILENCE_TIMEOUT;
+                received = timeout_at(silence_deadline, socket.next()) => {
+                    silence_deadline = Instant::now() + SILENCE_TIMEOUT;
                     match received {
                         Ok(Some(Ok(Message::Text(text)))) => self.handle_message(&text),
                         Ok(Some(Ok(Message::Close(_))) | None) | Err(_) => {
@@ -244,7 +246,7 @@ impl ConnectionTask {
         let root = doc.root();
         let message = match root.member("method").and_then(|method| method.text()) {
             Some(method) => root.member("params").and_then(|params| parse_notification(&method, &params)),
-            None => parse_answer(&root),
+            None => parse_rpc_response(&root),
         };
         match &message {
             Some(HubMessage::Reply(number, result)) => {
@@ -291,7 +293,7 @@ impl HubCall {
 }
 
 /// Writes a call as a JSON-RPC request.
-fn write_call(number: CallNumber, call: &HubCall, key: &str) -> Document {
+fn write_call(number: CallNumber, call: &HubCall, key_prefix: &str) -> Document {
     let method = match call {
         HubCall::Start { .. } => "session.start",
         HubCall::Events { .. } => "session.event",
@@ -302,7 +304,7 @@ fn write_call(number: CallNumber, call: &HubCall, key: &str) -> Document {
     };
     write_rpc_request(number, method, |out| {
         if !matches!(call, HubCall::Withdraw { .. }) {
-            member::text(out, "idempotency_key", &format!("{key}-{number}"));
+            member::text(out, "idempotency_key", &format!("{key_prefix}-{number}"));
         }
         optional_text(out, "session_id", call.session().map(SessionId::as_str));
         match call {
@@ -373,15 +375,15 @@ fn parse_reply(result: &JsonValue<'_>) -> CallReply {
 
 impl ReplyOutcome {
     fn read(value: &JsonValue<'_>) -> Self {
-        let is = |name: &str, word: &str| value.member(name).is_some_and(|value| value.is_text(word));
+        let has_text = |name: &str, text: &str| value.member(name).is_some_and(|value| value.is_text(text));
         let by = value.member("by").and_then(|by| by.text());
         Self {
             status: match () {
-                () if is("status", "resolved") => OutcomeStatus::Resolved,
-                () if is("status", "stopped") => OutcomeStatus::Stopped,
+                () if has_text("status", "resolved") => OutcomeStatus::Resolved,
+                () if has_text("status", "stopped") => OutcomeStatus::Stopped,
                 () => OutcomeStatus::Other,
             },
-            is_accepted: is("decision", "accept"),
+            is_accepted: has_text("decision", "accept"),
             response: value.member("response").and_then(|value| parse_response(&value)),
             by: ResolvedBy::parse(by.as_deref().unwrap_or_default()),
         }
@@ -410,7 +412,7 @@ fn parse_response(value: &JsonValue<'_>) -> Option<ClarificationResponse> {
     text.or_else(yes_no).or_else(number)
 }
 
-fn parse_answer(root: &JsonValue<'_>) -> Option<HubMessage> {
+fn parse_rpc_response(root: &JsonValue<'_>) -> Option<HubMessage> {
     let number = root.member("id")?.as_number()?.as_i64()?;
     let number = CallNumber::try_from(number).ok()?;
     if let Some(result) = root.member("result") {
@@ -418,14 +420,14 @@ fn parse_answer(root: &JsonValue<'_>) -> Option<HubMessage> {
     }
     let error = root.member("error")?;
     let code = error.member("code").and_then(|code| code.as_number()?.as_i64());
-    let value = error.member("message").and_then(|value| value.text()).unwrap_or_default().into_owned();
+    let message = error.member("message").and_then(|value| value.text()).unwrap_or_default().into_owned();
     let error = match code {
         Some(-32_022) => Error::RuleViolations(parse_violations(&error)),
         Some(-32_004) => Error::Stopped(StopReason::Other),
         Some(-32_003) => Error::AccessDenied,
-        Some(-32_029) => Error::LimitReached(LimitReached::Hub(value)),
-        Some(-32_053) => Error::StorageFailed(StorageError::Hub(value)),
-        _ => Error::Malformed(MalformedInput::Hub(value)),
+        Some(-32_029) => Error::LimitReached(LimitReached::Hub(message)),
+        Some(-32_053) => Error::StorageFailed(StorageError::Hub(message)),
+        _ => Error::Malformed(MalformedInput::Hub(message)),
     };
     Some(HubMessage::Reply(number, Err(error)))
 }

@@ -13,10 +13,10 @@ const FIFTY_MEGABYTES: usize = 50 * 1024 * 1024;
 
 pub(crate) async fn an_abandoned_question_is_withdrawn(mut fixture: HubFixture) {
     let session = fixture.session().await;
-    for clarify in [false, true] {
-        let kind = if clarify { "awaiting.clarification" } else { "awaiting.confirmation" };
+    for is_clarification in [false, true] {
+        let kind = if is_clarification { "awaiting.clarification" } else { "awaiting.confirmation" };
         let asking = async {
-            if clarify {
+            if is_clarification {
                 drop(session.clarify(ClarificationRequest::new("Which Ben?")).await);
             } else {
                 drop(session.ask(payment_action()).await);
@@ -48,7 +48,7 @@ pub(crate) async fn a_question_dropped_before_it_is_sent_does_not_stay_open(mut 
     let session = fixture.session().await;
     {
         let mut asking = Box::pin(session.ask(payment_action()));
-        // Dropped before the hub can have answered: the question is asked and withdrawn, or not asked at all.
+        // The future is dropped before the hub can answer. The question is asked and withdrawn, or not asked at all.
         let waker = std::task::Context::from_waker(std::task::Waker::noop()).waker().clone();
         let _ = asking.as_mut().poll(&mut std::task::Context::from_waker(&waker));
     }
@@ -90,7 +90,7 @@ pub(crate) async fn a_tool_result_after_the_end_is_an_error(mut fixture: HubFixt
     assert_eq!(kinds, ["tool.completed timeout", "session.cancelled"]);
 }
 
-pub(crate) async fn an_oversized_tool_result_is_reported_with_a_short_error(mut fixture: HubFixture) {
+pub(crate) async fn listeners_do_not_receive_an_oversized_tool_result(mut fixture: HubFixture) {
     let session = fixture.session().await;
     let long = "word ".repeat(FIFTY_MEGABYTES / 5);
     let tool = session.tool("read").start().await.unwrap();
@@ -99,12 +99,12 @@ pub(crate) async fn an_oversized_tool_result_is_reported_with_a_short_error(mut 
     let failed = session.tool("read").run(async { Err::<(), _>(long.clone()) }).await;
     assert_eq!(failed, Err(CallError::Tool(long.clone())));
     // The limit does not apply to the value that the agent receives.
-    let given = session.tool("read").run(async { Ok::<_, Infallible>(long.clone()) }).await;
-    assert_eq!(given.map(|long| long.len()), Ok(FIFTY_MEGABYTES));
+    let returned = session.tool("read").run(async { Ok::<_, Infallible>(long.clone()) }).await;
+    assert_eq!(returned.map(|long| long.len()), Ok(FIFTY_MEGABYTES));
     session.finish("Done.").await.unwrap();
     let events = fixture.listener.events_until("session.completed").await;
-    let ended: Vec<_> = events.iter().filter_map(|event| event["status"].as_str()).collect();
-    assert_eq!(ended, ["timeout", "error", "success"]);
+    let statuses: Vec<_> = events.iter().filter_map(|event| event["status"].as_str()).collect();
+    assert_eq!(statuses, ["timeout", "error", "success"]);
     assert!(events.iter().all(|event| event.to_string().len() < 16 * 1024));
 }
 

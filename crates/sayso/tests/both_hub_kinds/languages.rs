@@ -30,7 +30,7 @@ pub(crate) async fn each_listener_receives_its_own_language(mut fixture: HubFixt
         .in_language("pt-BR", "Olhando.");
     let session = builder.says(text).start().await.unwrap();
     let tool = session.tool("look").says(rain()).args_summary("Oslo").start().await.unwrap();
-    // A summary length that the other language lacks falls back to its normal summary.
+    // If a translation has no terse or detailed summary, its normal summary is used.
     let done =
         LocalizedText::new("Seen.").terse("Done.").detailed("All was seen.").in_language("es", "Visto.");
     tool.succeed(done).await.unwrap();
@@ -60,7 +60,8 @@ pub(crate) async fn each_listener_receives_its_own_language(mut fixture: HubFixt
 pub(crate) async fn a_question_uses_a_language_that_covers_all_its_texts(mut fixture: HubFixture) {
     let mut ana = TestListener::listen_in_language(&fixture.address(), "es").await;
     let session = fixture.session().await;
-    let action_text = || LocalizedText::new("Send 5 euro to Ben.").in_language("es", "Enviar 5 euros a Ben.");
+    let action_text =
+        || LocalizedText::new("Send 5 euros to Ben.").in_language("es", "Enviar 5 euros a Ben.");
     let consequence = LocalizedText::new("It is gone.").in_language("es", "Se va.");
     let complete =
         Action::new("send", r#"{"to":"Ben"}"#).says(action_text()).consequence(consequence).irreversible();
@@ -80,12 +81,15 @@ pub(crate) async fn a_question_uses_a_language_that_covers_all_its_texts(mut fix
         let called = ana.events_until("tool.invoked").await.pop().unwrap();
         assert_eq!(called["summary_normal"], "Enviar 5 euros a Ben.");
         let question = ana.events_until("awaiting.confirmation").await.pop().unwrap();
-        assert_eq!((&question["action"], language(&question)), (&json!("Send 5 euro to Ben."), &json!("en")));
+        assert_eq!(
+            (&question["action"], language(&question)),
+            (&json!("Send 5 euros to Ben."), &json!("en"))
+        );
         ana.decide(&question, "reject").await;
     };
     tokio::join!(asking, answering);
     let question = fixture.listener.events_until("awaiting.confirmation").await.pop().unwrap();
-    assert_eq!(question["summary_normal"], "Send 5 euro to Ben. It is gone.");
+    assert_eq!(question["summary_normal"], "Send 5 euros to Ben. It is gone.");
     session.finish("Done.").await.unwrap();
 }
 
@@ -203,7 +207,7 @@ pub(crate) async fn tool_failures_hand_offs_and_progress_are_localized(mut fixtu
         .await
         .unwrap();
     let other = HandOff::new(HandOffTarget::SpecialistAgent, localized("Fog.", "Niebla."))
-        .summary(localized("A seer goes on.", "Sigue quien vea."));
+        .summary(localized("Somebody else takes over.", "Sigue otra persona."));
     session.hand_off(other.urgency(Risk::Low)).await.unwrap();
     session
         .fail(Failure::new(localized("Fog.", "Niebla.")).remediation_hint(localized("Wait.", "Espere.")))
@@ -230,16 +234,16 @@ pub(crate) async fn tool_failures_hand_offs_and_progress_are_localized(mut fixtu
         (&failed[1]["summary_normal"], &failed[1]["error_message"]),
         (&json!("No se vio nada."), &json!("Niebla."))
     );
-    let handed = all("handoff.requested");
+    let hand_offs = all("handoff.requested");
     assert_eq!(
-        (&handed[0]["reason"], &handed[0]["summary_normal"]),
+        (&hand_offs[0]["reason"], &hand_offs[0]["summary_normal"]),
         (&json!("No veo nada."), &json!("No veo nada."))
     );
     assert_eq!(
-        (&handed[1]["reason"], &handed[1]["summary_normal"]),
-        (&json!("Niebla."), &json!("Sigue quien vea."))
+        (&hand_offs[1]["reason"], &hand_offs[1]["summary_normal"]),
+        (&json!("Niebla."), &json!("Sigue otra persona."))
     );
-    assert_eq!(handed[1]["urgency_for_handoff"], "low");
+    assert_eq!(hand_offs[1]["urgency_for_handoff"], "low");
     assert_eq!(find_event(&events, "session.errored")["remediation_hint"], "Espere.");
 }
 
@@ -289,9 +293,10 @@ pub(crate) async fn texts_of_the_library_are_tagged_as_english(mut fixture: HubF
 }
 
 pub(crate) async fn a_session_reports_its_languages_and_the_agent_name(mut fixture: HubFixture) {
-    let text =
-        LocalizedText::new("I will look.").in_language("es", "Voy a mirar.").in_language("EN", "Twice.");
-    let session = fixture.hub.session("My secret wish.").says_without_request(text).start().await.unwrap();
+    let text = LocalizedText::new("I will look.")
+        .in_language("es", "Voy a mirar.")
+        .in_language("EN", "English again.");
+    let session = fixture.hub.session("My secret wish.").says_instead_of_request(text).start().await.unwrap();
     let started = fixture.listener.next_event().await;
     assert_eq!(started["localization_hints"]["available_languages"], json!(["en", "es"]));
     assert!(!started.to_string().contains("secret wish"), "{started}");
@@ -345,8 +350,8 @@ pub(crate) async fn reported_states_use_the_agents_summaries(mut fixture: HubFix
         "session.completed",
     ];
     assert_eq!(descriptions, expected, "the hub adds state changes only where the agent reported none");
-    let thinks = events.iter().find(|event| event["to_state"] == "thinking").unwrap();
-    assert_eq!(thinks["summary_normal_es"], "El agente está pensando.");
+    let thinking = events.iter().find(|event| event["to_state"] == "thinking").unwrap();
+    assert_eq!(thinking["summary_normal_es"], "El agente está pensando.");
 }
 
 pub(crate) async fn a_cancellation_reports_who_requested_it(mut fixture: HubFixture) {
@@ -361,7 +366,7 @@ pub(crate) async fn a_cancellation_reports_who_requested_it(mut fixture: HubFixt
     let by_user = fixture.listener.events_until("session.cancelled").await.pop().unwrap();
     assert_eq!(
         (&by_user["cancelled_by"], &by_user["cancellation_reason"]),
-        (&json!("user"), &json!("asked_to"))
+        (&json!("user"), &json!("user_requested"))
     );
 }
 

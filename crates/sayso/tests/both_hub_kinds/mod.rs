@@ -69,7 +69,7 @@ on_both! {
         a_question_dropped_before_it_is_sent_does_not_stay_open
         only_one_of_two_answers_counts
         a_tool_result_after_the_end_is_an_error
-        an_oversized_tool_result_is_reported_with_a_short_error
+        listeners_do_not_receive_an_oversized_tool_result
         a_tool_that_never_returns_times_out
         output_bytes_are_decoded_across_chunks
     }

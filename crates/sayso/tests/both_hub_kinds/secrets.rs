@@ -3,8 +3,8 @@
 use std::convert::Infallible;
 
 use sayso::{
-    Action, Answer, Argument, BoundValue, Cancellation, ClarificationRequest, Completion, Failure, HandOff,
-    HandOffTarget, LocalizedText, ProgressUpdate, Session,
+    Action, Answer, Argument, Cancellation, ClarificationRequest, Completion, Failure, HandOff,
+    HandOffTarget, JsonText, LocalizedText, ProgressUpdate, Session,
 };
 use serde_json::{Value, json};
 
@@ -27,12 +27,12 @@ pub(crate) async fn secrets_are_redacted_across_chunks(mut fixture: HubFixture) 
     assert_eq!(fixture.hub.redaction_count(), 4);
 }
 
-/// A text with a secret, different for each field.
+/// Returns a text with a secret, different for each field.
 fn secret_for_field(field: &str) -> String {
     format!("The password: hunter2 is in {field}.")
 }
 
-/// A text with a secret in every summary length and in two languages.
+/// Returns a text with a secret in every summary length and in two languages.
 fn localized_secret(field: &str) -> LocalizedText {
     let in_one_language = |language: &str| {
         LocalizedText::new(secret_for_field(&format!("{field} {language}")))
@@ -43,12 +43,12 @@ fn localized_secret(field: &str) -> LocalizedText {
 }
 
 /// Collects every text of an event with its path.
-fn texts(value: &Value, path: &str, found: &mut Vec<(String, String)>) {
+fn collect_texts(value: &Value, path: &str, found: &mut Vec<(String, String)>) {
     match value {
         Value::String(text) => found.push((path.to_owned(), text.clone())),
-        Value::Array(items) => items.iter().for_each(|item| texts(item, path, found)),
+        Value::Array(items) => items.iter().for_each(|item| collect_texts(item, path, found)),
         Value::Object(members) => {
-            members.iter().for_each(|(name, member)| texts(member, &format!("{path}/{name}"), found));
+            members.iter().for_each(|(name, member)| collect_texts(member, &format!("{path}/{name}"), found));
         }
         _ => {}
     }
@@ -58,7 +58,7 @@ fn texts(value: &Value, path: &str, found: &mut Vec<(String, String)>) {
 fn redacted_fields(events: &[Value]) -> Vec<String> {
     let mut found = Vec::new();
     for event in events {
-        texts(event, event["type"].as_str().unwrap().trim_start_matches("aaep:agent."), &mut found);
+        collect_texts(event, event["type"].as_str().unwrap().trim_start_matches("aaep:agent."), &mut found);
     }
     for (path, text) in &found {
         assert!(!text.contains("hunter2"), "{path} contains the secret: {text:?}");
@@ -70,8 +70,8 @@ fn redacted_fields(events: &[Value]) -> Vec<String> {
     fields
 }
 
-/// Sends a secret in every field of every event.
-async fn use_every_field(fixture: &mut HubFixture) -> Vec<Value> {
+/// Sends a secret in every field of every event, and returns the events that the listener received.
+async fn send_secrets_in_every_field(fixture: &mut HubFixture) -> Vec<Value> {
     let hub = &fixture.hub;
     let agent = async {
         let session = hub
@@ -103,15 +103,13 @@ async fn use_every_field(fixture: &mut HubFixture) -> Vec<Value> {
         let action = Action::new("send", r#"{"password":"hunter2"}"#).says(localized_secret("an action"));
         let action =
             action.consequence(localized_secret("a consequence")).summary(localized_secret("a summary"));
-        let action = action.extra_context(BoundValue::object([(
-            "note",
-            secret_for_field("extra context").to_bound_value(),
-        )]));
+        let action = action
+            .extra_context(JsonText::object([("note", secret_for_field("extra context").to_bound_value())]));
         let Answer::Granted(granted) = session.ask(action).await.unwrap() else {
             panic!("the question was not accepted")
         };
         session.call(granted, async |_| Ok::<_, Infallible>(())).await.unwrap();
-        let packaged = BoundValue::object([("note", secret_for_field("packaged context").to_bound_value())]);
+        let packaged = JsonText::object([("note", secret_for_field("packaged context").to_bound_value())]);
         let hand_off =
             HandOff::new(HandOffTarget::Human, localized_secret("a reason")).packaged_context(packaged);
         session.hand_off(hand_off).await.unwrap();
@@ -148,7 +146,7 @@ async fn use_every_field(fixture: &mut HubFixture) -> Vec<Value> {
 }
 
 pub(crate) async fn secrets_are_redacted_in_every_field(mut fixture: HubFixture) {
-    let events = use_every_field(&mut fixture).await;
+    let events = send_secrets_in_every_field(&mut fixture).await;
     let single_fields = [
         "awaiting.clarification/choices/label",
         "awaiting.clarification/choices_es/label",

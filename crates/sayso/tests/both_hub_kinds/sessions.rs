@@ -4,8 +4,8 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use sayso::{
-    Action, Answer, BoundValue, CallError, ClarificationAnswer, ClarificationRequest, ConsentMismatch, Error,
-    EventOptions, HandOff, HandOffTarget, ProgressUpdate, ResolvedBy, Session, StopReason,
+    Action, Answer, CallError, ClarificationAnswer, ClarificationRequest, ConsentMismatch, Error,
+    EventOptions, HandOff, HandOffTarget, JsonText, ProgressUpdate, ResolvedBy, Session, StopReason,
 };
 use serde_json::json;
 
@@ -13,7 +13,7 @@ use crate::support::fixture::{HubFixture, TestListener, event_kinds};
 
 pub(crate) fn payment_action() -> Action {
     Action::new("send", r#"{"to":"Ben","amount":"5.00"}"#)
-        .says("Send 5 euro to Ben.")
+        .says("Send 5 euros to Ben.")
         .consequence("The money is gone at once.")
         .irreversible()
 }
@@ -142,7 +142,7 @@ pub(crate) async fn a_rule_violation_is_refused_with_the_rule_id(mut fixture: Hu
 }
 
 pub(crate) async fn deeply_nested_values_are_refused(mut fixture: HubFixture) {
-    let deeply_nested = || BoundValue::json(format!("{}1{}", r#"{"a":"#.repeat(65), "}".repeat(65)));
+    let deeply_nested = || JsonText::json(format!("{}1{}", r#"{"a":"#.repeat(65), "}".repeat(65)));
     let options = EventOptions::new().extension("x", "https://example.org/x", deeply_nested());
     let refused = fixture.hub.session("Pay Ben.").options(options).start().await;
     assert!(matches!(refused, Err(Error::Malformed(_))), "{refused:?}");
@@ -177,7 +177,7 @@ pub(crate) async fn a_dropped_session_ends_with_an_error(mut fixture: HubFixture
 }
 
 pub(crate) async fn an_unused_grant_is_reported_when_the_session_is_dropped(mut fixture: HubFixture) {
-    let unused = "An action was approved, but the agent never reported doing it, so it is not known whether it was done.";
+    let unused_note = "An action was approved, but the agent never reported doing it, so it is not known whether it was done.";
     for is_used in [false, true] {
         let session = fixture.session().await;
         let answering = async {
@@ -193,7 +193,7 @@ pub(crate) async fn an_unused_grant_is_reported_when_the_session_is_dropped(mut 
         let last = fixture.listener.events_until("session.errored").await.pop().unwrap();
         let summary = last["summary_normal"].as_str().unwrap();
         assert!(summary.starts_with("The agent stopped in the middle of its work"), "{summary}");
-        assert_eq!(summary.ends_with(unused), !is_used, "{summary}");
+        assert_eq!(summary.ends_with(unused_note), !is_used, "{summary}");
     }
 }
 
@@ -212,14 +212,14 @@ pub(crate) async fn a_panic_of_the_agent_is_reported(mut fixture: HubFixture) {
 
 pub(crate) async fn a_cancelled_future_closes_its_tool_call(mut fixture: HubFixture) {
     let session = fixture.session().await;
-    let (started, has_started) = tokio::sync::oneshot::channel();
+    let (start_sender, started) = tokio::sync::oneshot::channel();
     let forever = session.tool("look").run(async move {
-        let _ = started.send(());
+        let _ = start_sender.send(());
         std::future::pending::<Result<(), Infallible>>().await
     });
     tokio::select! {
         _ = forever => panic!("it does not end"),
-        _ = has_started => {}
+        _ = started => {}
     }
     // The session itself continues.
     session.think("Giving up on it.").await.unwrap();

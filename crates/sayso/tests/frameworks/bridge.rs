@@ -20,23 +20,23 @@ use crate::support::fixture::{HubFixture, event_kinds};
 
 fn send_action(to: &str) -> Action {
     Action::new("send", format!(r#"{{"to":"{to}"}}"#))
-        .says(format!("Send 5 euro to {to}."))
+        .says(format!("Send 5 euros to {to}."))
         .consequence("The money is gone at once.")
         .irreversible()
 }
 
-/// Starts a bridge on a session that has started. The framework events are the steps themselves.
+/// Starts a bridge on a session that has already started. The framework's events are the steps themselves.
 async fn start_bridge(
     fixture: &mut HubFixture,
-    bridge: fn(EventBridge) -> EventBridge,
+    configure: fn(EventBridge) -> EventBridge,
 ) -> (mpsc::UnboundedSender<AgentStep>, JoinHandle<BridgeReport>) {
-    let bridge = bridge(EventBridge::with_session(fixture.session().await));
+    let bridge = configure(EventBridge::with_session(fixture.session().await));
     let (steps, mut queue) = mpsc::unbounded_channel();
     let queue = stream::poll_fn(move |context| queue.poll_recv(context));
     (steps, tokio::spawn(bridge.run(queue, |step| [step])))
 }
 
-/// Runs a complete list of steps on a session that has started.
+/// Runs a complete list of steps on a session that has already started.
 async fn run_steps<const N: usize>(fixture: &mut HubFixture, steps: [AgentStep; N]) -> BridgeReport {
     EventBridge::with_session(fixture.session().await).run(stream::iter([steps]), |steps| steps).await
 }
@@ -68,11 +68,14 @@ pub(crate) async fn a_stream_of_steps_is_reported(mut fixture: HubFixture) {
     let events = fixture.listener.events_until("session.cancelled").await;
     let mut kinds = event_kinds(&events);
     kinds.dedup();
-    let ended = |status: &str| ["calling_tool", "tool.invoked", status, "thinking"].map(str::to_owned);
+    let tool_call_kinds =
+        |status: &str| ["calling_tool", "tool.invoked", status, "thinking"].map(str::to_owned);
     let mut expected =
         ["session.started", "thinking", "deciding", "progress.updated"].map(str::to_owned).to_vec();
     expected.extend(
-        ["success", "error", "timeout"].iter().flat_map(|status| ended(&format!("tool.completed {status}"))),
+        ["success", "error", "timeout"]
+            .iter()
+            .flat_map(|status| tool_call_kinds(&format!("tool.completed {status}"))),
     );
     let rest = [
         "writing_output",
@@ -116,7 +119,7 @@ pub(crate) async fn concurrent_questions_get_their_own_answers(mut fixture: HubF
     steps.send(AgentStep::ask("2", send_action("Ada"), to_ada)).unwrap();
     let first = fixture.listener.events_until("awaiting.confirmation").await.pop().unwrap();
     let second = fixture.listener.events_until("awaiting.confirmation").await.pop().unwrap();
-    assert_eq!(first["action"], "Send 5 euro to Ben.");
+    assert_eq!(first["action"], "Send 5 euros to Ben.");
     fixture.listener.decide(&second, "accept").await;
     assert_eq!(ada.await.unwrap().arguments(), Some(r#"{"to":"Ada"}"#));
     fixture.listener.decide(&first, "reject").await;
@@ -250,14 +253,14 @@ pub(crate) async fn a_stop_request_drops_the_stream(mut fixture: HubFixture) {
     let id = session.id().to_owned();
     let guard = alive.clone();
     let events = stream::pending::<AgentStep>().map(move |step| (guard.clone(), step).1);
-    let running = tokio::spawn(run(session, events));
+    let running = tokio::spawn(run_stream(session, events));
     fixture.listener.stop_session(&id).await;
     let report = tokio::time::timeout(Duration::from_mins(2), running).await.expect("the bridge stops");
     assert_eq!(report.unwrap().ending, BridgeEnding::Stopped(StopReason::Person));
     assert_eq!(Arc::strong_count(&alive), 1);
 }
 
-async fn run(session: sayso::Session, events: impl Stream<Item = AgentStep>) -> BridgeReport {
+async fn run_stream(session: sayso::Session, events: impl Stream<Item = AgentStep>) -> BridgeReport {
     EventBridge::with_session(session).run(events, |step| [step]).await
 }
 

@@ -1,4 +1,4 @@
-//! The callbacks, for callback-style frameworks.
+//! The callbacks, for frameworks that call a handler at each step.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ use crate::support::fixture::{HubFixture, TestListener, event_kinds};
 fn plan(tool: &str, input: &str) -> ToolPlan {
     if tool == "send" {
         let action =
-            Action::new(tool, input).says("Send 5 euro to Ben.").consequence("The money is gone at once.");
+            Action::new(tool, input).says("Send 5 euros to Ben.").consequence("The money is gone at once.");
         action.irreversible().into()
     } else {
         UnconfirmedCall::new(tool).says(format!("Using {tool}.")).into()
@@ -25,14 +25,14 @@ fn plan(tool: &str, input: &str) -> ToolPlan {
 
 const TO_BEN: &str = r#"{"to":"Ben","amount":"5.00"}"#;
 
-fn reporter(fixture: &HubFixture) -> (SessionReporter, JoinHandle<BridgeReport>) {
+fn open_reporter(fixture: &HubFixture) -> (SessionReporter, JoinHandle<BridgeReport>) {
     let (reporter, running) = SessionReporterBuilder::new(&fixture.hub).plan_calls(plan).open();
     (reporter, tokio::spawn(running))
 }
 
 /// Starts a chain with the run id `c` and returns its reporter.
 async fn start_chain(fixture: &mut HubFixture) -> (SessionReporter, JoinHandle<BridgeReport>) {
-    let (reporter, running) = reporter(fixture);
+    let (reporter, running) = open_reporter(fixture);
     reporter.on_chain_start("c", "Pay Ben.").unwrap();
     let event = fixture.listener.next_event().await;
     assert_eq!(
@@ -88,15 +88,15 @@ pub(crate) async fn each_callback_emits_its_event(mut fixture: HubFixture) {
 
 pub(crate) async fn an_accept_grants_permission_after_the_call_is_announced(mut fixture: HubFixture) {
     let (reporter, running) = start_chain(&mut fixture).await;
-    let ran = Arc::<AtomicBool>::default();
+    let has_run = Arc::<AtomicBool>::default();
     let framework = async {
         let permission = reporter.on_tool_start("t", "send", TO_BEN).await.unwrap();
-        ran.store(true, Ordering::SeqCst);
+        has_run.store(true, Ordering::SeqCst);
         assert_eq!(permission.arguments(), Some(TO_BEN));
     };
     let answering = async {
         let question = fixture.listener.events_until("awaiting.confirmation").await.pop().unwrap();
-        assert!(!ran.load(Ordering::SeqCst), "nobody has answered");
+        assert!(!has_run.load(Ordering::SeqCst), "nobody has answered");
         fixture.listener.decide(&question, "accept").await;
         fixture.listener.events_until("tool.invoked").await;
     };
@@ -224,12 +224,12 @@ pub(crate) async fn callbacks_after_the_end_are_refused(mut fixture: HubFixture)
     assert_eq!(reporter.on_tool_end("t", ""), Err(Error::Stopped(StopReason::Other)));
     let permission = reporter.on_tool_start("t", "look", "").await;
     assert_eq!(permission.unwrap_err(), Denial::Error(Error::Stopped(StopReason::Other)));
-    assert_eq!(reporter.stopped().await, StopReason::Other);
+    assert_eq!(reporter.wait_for_end().await, StopReason::Other);
     assert_eq!(fixture.listener.next_event().await["summary_normal"], "Done.");
 }
 
 pub(crate) async fn callbacks_before_the_start_are_faults(mut fixture: HubFixture) {
-    let (reporter, running) = reporter(&fixture);
+    let (reporter, running) = open_reporter(&fixture);
     reporter.on_llm_start("m", "").unwrap();
     assert_eq!(reporter.on_tool_start("t", "look", "").await.unwrap_err(), Denial::Abandoned);
     reporter.on_chain_end("c", "Done.").unwrap();
@@ -295,14 +295,14 @@ pub(crate) async fn dropping_the_reporter_ends_its_session(mut fixture: HubFixtu
 }
 
 pub(crate) async fn a_stop_request_reaches_the_framework(mut fixture: HubFixture) {
-    let (reporter, running) = reporter(&fixture);
+    let (reporter, running) = open_reporter(&fixture);
     reporter.on_chain_start("c", "Pay Ben.").unwrap();
     let session = fixture.listener.next_event().await["session_id"].as_str().unwrap().to_owned();
     let permission = reporter.on_tool_start("t", "send", TO_BEN);
     fixture.listener.events_until("awaiting.confirmation").await;
     fixture.listener.stop_session(&session).await;
     assert!(permission.await.is_err());
-    assert_eq!(reporter.stopped().await, StopReason::Person);
+    assert_eq!(reporter.wait_for_end().await, StopReason::Person);
     assert_eq!(running.await.unwrap().ending, BridgeEnding::Stopped(StopReason::Person));
     assert_eq!(reporter.on_llm_new_token("m", "More."), Err(Error::Stopped(StopReason::Person)));
     let events = fixture.listener.events_until("session.cancelled").await;
@@ -348,7 +348,7 @@ pub(crate) async fn a_tool_result_is_announced_only_through_its_description(mut 
 pub(crate) async fn long_and_empty_texts_are_accepted(mut fixture: HubFixture) {
     let long = "long ".repeat(100_000);
     for text in [long.as_str(), "", " "] {
-        let (reporter, running) = reporter(&fixture);
+        let (reporter, running) = open_reporter(&fixture);
         reporter.on_chain_start("c", text).unwrap();
         let permission = reporter.on_tool_start("t", "look", text).await;
         let _ = permission.unwrap();

@@ -23,7 +23,7 @@ macro_rules! on_both {
     };
 }
 
-/// Each behaviour, under the name of its module.
+/// Runs each behaviour as a test. The modules inside are named after the files that define the behaviours.
 mod on_both_hubs {
     on_both! { callbacks:
         each_callback_emits_its_event

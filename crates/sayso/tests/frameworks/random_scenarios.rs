@@ -66,7 +66,7 @@ fn any_action() -> impl Strategy<Value = FrameworkAction> {
 /// The listener's answers to the questions, in order. `None` gives no answer.
 type ScriptedAnswers = Vec<Option<bool>>;
 
-/// Whether the session starts first, the actions, and the answers.
+/// Generates whether the first action starts the session, the other actions, and the answers.
 fn scenario() -> impl Strategy<Value = (bool, Vec<FrameworkAction>, ScriptedAnswers)> {
     (
         prop::bool::weighted(0.9),
@@ -79,7 +79,8 @@ fn send_action(run: u8) -> Action {
     Action::new("send", run.to_string()).says("Send money.").consequence("It is gone.").irreversible()
 }
 
-fn bridge_step(
+/// Converts an action to a step of a bridge, and keeps the answer that the step waits for.
+fn to_bridge_step(
     action: &FrameworkAction,
     fixture: &HubFixture,
     pending_answers: &mut VecDeque<AwaitedAnswer>,
@@ -132,13 +133,13 @@ async fn wait_for_answer(pending_answers: &mut VecDeque<AwaitedAnswer>) {
 }
 
 /// Runs the actions as steps of a bridge.
-async fn bridge(actions: &[FrameworkAction], fixture: &HubFixture) {
+async fn run_bridge(actions: &[FrameworkAction], fixture: &HubFixture) {
     let (steps, mut queue) = mpsc::unbounded_channel();
     let queue = stream::poll_fn(move |context| queue.poll_recv(context));
     let running = tokio::spawn(EventBridge::new().run(queue, |step| [step]));
     let mut pending_answers = VecDeque::new();
     for action in actions {
-        match bridge_step(action, fixture, &mut pending_answers) {
+        match to_bridge_step(action, fixture, &mut pending_answers) {
             // The session may have ended.
             Some(step) => drop(steps.send(step)),
             None if matches!(action, FrameworkAction::Abandon) => drop(pending_answers.pop_front()),
@@ -151,15 +152,15 @@ async fn bridge(actions: &[FrameworkAction], fixture: &HubFixture) {
 
 /// Runs the actions as callbacks. Actions without a callback are skipped. `Decide` and `Progress` stand for
 /// the start and the end of an inner chain.
-async fn callbacks(actions: &[FrameworkAction], fixture: &HubFixture) {
+async fn run_callbacks(actions: &[FrameworkAction], fixture: &HubFixture) {
     let plan = |tool: &str, input: &str| -> ToolPlan {
         match tool {
             "send" => send_action(input.parse().unwrap()).into(),
             _ => UnconfirmedCall::new(tool).into(),
         }
     };
-    let (reporter, run_reporter) = SessionReporterBuilder::new(&fixture.hub).plan_calls(plan).open();
-    let running = tokio::spawn(run_reporter);
+    let (reporter, task) = SessionReporterBuilder::new(&fixture.hub).plan_calls(plan).open();
+    let running = tokio::spawn(task);
     let mut pending_answers = VecDeque::new();
     for action in actions {
         // The session may have ended.
@@ -207,7 +208,8 @@ async fn callbacks(actions: &[FrameworkAction], fixture: &HubFixture) {
     drop(running.await.unwrap());
 }
 
-/// Answers questions until the last session has ended, then checks all events. Returns how many sessions started and ended.
+/// Answers questions until the last session has ended, then checks all events. Returns how many sessions started and ended before the
+/// last one.
 async fn listen_and_answer(listener: &mut TestListener, answers: &ScriptedAnswers) -> (usize, usize) {
     let mut answers = answers.iter();
     let (mut started, mut ended, mut is_last_session_done) = (0, 0, false);
@@ -288,20 +290,20 @@ fn check_random_scenarios(
 
 #[test]
 fn random_callbacks_emit_valid_sessions_that_end_once() {
-    check_random_scenarios(HubKind::Embedded, 96, true, &callbacks);
+    check_random_scenarios(HubKind::Embedded, 96, true, &run_callbacks);
 }
 
 #[test]
 fn random_callbacks_emit_valid_sessions_that_end_once_on_a_remote_hub() {
-    check_random_scenarios(HubKind::Remote, 24, true, &callbacks);
+    check_random_scenarios(HubKind::Remote, 24, true, &run_callbacks);
 }
 
 #[test]
 fn random_bridge_steps_emit_valid_sessions_that_end_once() {
-    check_random_scenarios(HubKind::Embedded, 96, false, &bridge);
+    check_random_scenarios(HubKind::Embedded, 96, false, &run_bridge);
 }
 
 #[test]
 fn random_bridge_steps_emit_valid_sessions_that_end_once_on_a_remote_hub() {
-    check_random_scenarios(HubKind::Remote, 24, false, &bridge);
+    check_random_scenarios(HubKind::Remote, 24, false, &run_bridge);
 }

@@ -1,4 +1,4 @@
-//! Endpoints that conform to the protocol, however they split their replies.
+//! Endpoints that conform to the chat completions API, however they split their replies.
 
 use serde_json::json;
 
@@ -46,14 +46,15 @@ async fn an_answer_is_streamed_to_listeners() {
 #[tokio::test]
 async fn an_answer_may_be_split_anywhere() {
     let expected = "Ünïcödé: 😀 and “quotes”, né?";
-    for every in [1, 2, 3, 7, 1000] {
-        for end in ["\n", "\r\n", "\r"] {
-            let reply = ScriptedReply::from_text(expected).with_line_ending(end).split_every(every);
+    for piece_len in [1, 2, 3, 7, 1000] {
+        for line_ending in ["\n", "\r\n", "\r"] {
+            let reply =
+                ScriptedReply::from_text(expected).with_line_ending(line_ending).split_every(piece_len);
             let endpoint = Endpoint::new([reply]).await;
             let mut fixture = embedded_fixture().await;
             let (reply, events) = run_and_listen(&agent(&endpoint), &mut fixture).await;
-            assert_eq!(reply.unwrap().text, expected, "{every} {end:?}");
-            assert_eq!(output(&events), expected, "{every} {end:?}");
+            assert_eq!(reply.unwrap().text, expected, "{piece_len} {line_ending:?}");
+            assert_eq!(output(&events), expected, "{piece_len} {line_ending:?}");
         }
     }
 }
@@ -68,9 +69,9 @@ async fn unknown_fields_and_missing_markers_are_tolerated() {
         finish("stop"),
         json!({"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 2}}),
     ];
-    // With and without the `[DONE]` marker, and with comments between the events.
     let with_marker = ScriptedReply::stream(events.clone()).with_done_marker();
     let without_marker = ScriptedReply::stream(events.clone());
+    // This reply starts with a comment and with fields that are ignored, and its last event lacks the blank line.
     let mut chunks = vec![b": still there\n\n".to_vec(), b"event: chunk\nid: 1\nretry: 5\n".to_vec()];
     chunks.extend(events.iter().map(|event| format!("data:{event}\n\n").into_bytes()));
     let last = chunks.last_mut().unwrap();

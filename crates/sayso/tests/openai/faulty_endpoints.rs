@@ -1,4 +1,4 @@
-//! Endpoints that fail or misbehave: the author gets a typed error, and listeners receive a matching event.
+//! Endpoints that fail or misbehave: the agent's code gets a typed error, and listeners receive a matching event.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -12,7 +12,7 @@ use crate::openai::{
 };
 use crate::support::endpoint::{AfterReply, Endpoint, ScriptedReply, finish, text};
 
-/// Runs against these replies. Returns the error, the last event and the output.
+/// Runs an agent against an endpoint with these replies. Returns the error, the last event and the output.
 async fn run_to_error(
     replies: impl IntoIterator<Item = ScriptedReply>,
     limits: LoopLimits,
@@ -28,8 +28,8 @@ async fn run_to_error(
     let last = events.last().unwrap().clone();
     assert_eq!(last["type"], "aaep:agent.session.errored");
     // An output that has started is completed first.
-    let chunks = events.iter().rfind(|event| event["chunk"].is_string());
-    assert!(chunks.is_none_or(|chunk| chunk["complete"] == true), "{events:?}");
+    let last_chunk = events.iter().rfind(|event| event["chunk"].is_string());
+    assert!(last_chunk.is_none_or(|chunk| chunk["complete"] == true), "{events:?}");
     (error, last, output(&events))
 }
 
@@ -140,7 +140,7 @@ async fn attempts_and_retry_delays_are_bounded() {
 }
 
 #[tokio::test]
-async fn an_answer_of_another_media_type_is_refused() {
+async fn an_answer_that_is_not_an_event_stream_is_refused() {
     let page = ScriptedReply::status(200, "text/html", "", "<h1>Sign in</h1>");
     let (error, last, _) = run_to_error([page], single_attempt_limits()).await;
     assert!(

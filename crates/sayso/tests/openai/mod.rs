@@ -21,7 +21,7 @@ fn agent(endpoint: &Endpoint) -> ChatAgent {
     ChatAgent::new(&endpoint.url).model("test-model").api_key(KEY).instructions("Be brief.")
 }
 
-/// A tool that sends money and counts its calls.
+/// Returns a tool that sends money and counts its calls.
 fn send_money_tool(sent: &Arc<AtomicUsize>) -> Tool {
     let sent = sent.clone();
     let schema = r#"{"type":"object","properties":{"to":{"type":"string"},"euro":{"type":"integer"}}}"#;
@@ -34,7 +34,7 @@ fn send_money_tool(sent: &Arc<AtomicUsize>) -> Tool {
     })
     .risk(Risk::High)
     .irreversible()
-    .says(|call| format!("Send {} euro to {}.", call.display_text("euro"), call.display_text("to")))
+    .says(|call| format!("Send {} euros to {}.", call.display_text("euro"), call.display_text("to")))
     .consequence(|_| "The money is gone at once.".to_owned())
 }
 

@@ -14,21 +14,21 @@ use crate::openai::{
 use crate::support::endpoint::{AfterReply, Endpoint, ScriptedReply, delta, finish, text};
 use crate::support::fixture::{HubFixture, HubKind, event_kinds};
 
-/// Long enough for any machine.
+/// A time limit that is long enough on any machine.
 const TEST_TIMEOUT: Duration = Duration::from_mins(2);
 
 const ARGUMENTS: &str = r#"{"to":"Ben","euro":5}"#;
 
 #[tokio::test]
 async fn arguments_are_read_by_name_and_type() {
-    let written = r#"{"to":"Ben","euro":5,"now":true}"#;
+    let json = r#"{"to":"Ben","euro":5,"now":true}"#;
     let endpoint = Endpoint::new([
-        ScriptedReply::from_tool_call("look", written),
+        ScriptedReply::from_tool_call("look", json),
         ScriptedReply::from_text("That was it."),
     ])
     .await;
-    let look = |arguments: Arguments| async move {
-        assert_eq!(arguments.json(), r#"{"to":"Ben","euro":5,"now":true}"#);
+    let look = move |arguments: Arguments| async move {
+        assert_eq!(arguments.json(), json);
         assert_eq!((arguments.text("to").as_deref(), arguments.text("euro")), (Some("Ben"), None));
         assert_eq!((arguments.number("euro"), arguments.boolean("now")), (Some(5.0), Some(true)));
         assert_eq!(["to", "euro", "why"].map(|name| arguments.display_text(name)), ["Ben", "5", "nothing"]);
@@ -41,10 +41,10 @@ async fn arguments_are_read_by_name_and_type() {
 
 #[tokio::test]
 async fn a_dangerous_tool_runs_once_on_accept_and_never_on_reject() {
-    let kinds = [HubKind::Embedded, HubKind::Remote]
+    let cases = [HubKind::Embedded, HubKind::Remote]
         .into_iter()
         .flat_map(|kind| [(kind, "accept", 1), (kind, "reject", 0)]);
-    for (kind, decision, runs) in kinds {
+    for (kind, decision, runs) in cases {
         let endpoint = Endpoint::new([
             ScriptedReply::from_tool_call("send", ARGUMENTS),
             ScriptedReply::from_text("That was it."),
@@ -56,7 +56,7 @@ async fn a_dangerous_tool_runs_once_on_accept_and_never_on_reject() {
         let hub = fixture.hub.clone();
         let listening = async {
             let question = fixture.listener.decide_next(decision).await;
-            assert_eq!(question["action"], "Send 5 euro to Ben.");
+            assert_eq!(question["action"], "Send 5 euros to Ben.");
             assert_eq!(question["consequence"], "The money is gone at once.");
             assert_eq!((&question["risk_level"], &question["irreversible"]), (&json!("high"), &json!(true)));
             events_until_session_end(&mut fixture).await
@@ -204,8 +204,8 @@ async fn run_tool_once(tool: Tool, status: &str) -> (ToolOutcome, String) {
             .await;
     let mut fixture = embedded_fixture().await;
     let (reply, events) = run_and_listen(&agent(&endpoint).tool(tool), &mut fixture).await;
-    let ended: Vec<_> = events.iter().filter_map(|event| event["status"].as_str()).collect();
-    assert_eq!(ended, [status]);
+    let statuses: Vec<_> = events.iter().filter_map(|event| event["status"].as_str()).collect();
+    assert_eq!(statuses, [status]);
     let content = endpoint.requests()[1].last_message()["content"].as_str().unwrap().to_owned();
     (reply.unwrap().calls.remove(0).outcome, content)
 }
@@ -213,7 +213,7 @@ async fn run_tool_once(tool: Tool, status: &str) -> (ToolOutcome, String) {
 const ANY_OBJECT: &str = r#"{"type":"object"}"#;
 
 #[tokio::test]
-async fn tool_failures_are_reported() {
+async fn tool_failures_and_a_large_result_are_reported() {
     let fails = Tool::new("odd", "", ANY_OBJECT, async |_| Err::<String, _>("no such account"));
     assert_eq!(run_tool_once(fails, "error").await.0, ToolOutcome::Failed("no such account".to_owned()));
     let breaks = Tool::new("odd", "", ANY_OBJECT, |_| async {
@@ -227,9 +227,9 @@ async fn tool_failures_are_reported() {
         (outcome, content.as_str()),
         (ToolOutcome::TimedOut, "The tool did not work: it took too long.")
     );
-    let no_text = Tool::new("odd", "", ANY_OBJECT, async |_| Ok::<_, String>(vec![0xff_u8, 0xfe]));
+    let not_text = Tool::new("odd", "", ANY_OBJECT, async |_| Ok::<_, String>(vec![0xff_u8, 0xfe]));
     assert_eq!(
-        run_tool_once(no_text, "error").await.0,
+        run_tool_once(not_text, "error").await.0,
         ToolOutcome::Failed("its result is not text".to_owned())
     );
     let large = Tool::new("odd", "", ANY_OBJECT, async |_| Ok::<_, String>("é".repeat(25_000_000)));

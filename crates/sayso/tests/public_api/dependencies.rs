@@ -3,10 +3,10 @@
 use std::process::Command;
 
 /// Packages that the default features must not build.
-const SERVER: [&str; 5] = ["hub", "journal", "wire", "rusqlite", "libsqlite3-sys"];
+const SERVER_PACKAGES: [&str; 5] = ["hub", "journal", "wire", "rusqlite", "libsqlite3-sys"];
 
 /// Returns the names of the packages that the crate builds for its users.
-fn packages(features: &[&str]) -> Vec<String> {
+fn list_packages(features: &[&str]) -> Vec<String> {
     let output = Command::new(env!("CARGO"))
         .args(["tree", "--package", "sayso", "--edges", "normal", "--prefix", "none", "--format", "{p}"])
         .args(["--locked", "--offline"])
@@ -21,17 +21,17 @@ fn packages(features: &[&str]) -> Vec<String> {
 
 #[test]
 fn default_features_build_neither_sqlite_nor_a_server() {
-    let built = packages(&[]);
+    let built = list_packages(&[]);
     assert!(built.iter().any(|name| name == "sayso-macros"), "the macros are a default feature");
     assert!(built.iter().any(|name| name == "tokio-tungstenite"), "the client is a default feature");
-    let server: Vec<_> = built.iter().filter(|name| SERVER.contains(&name.as_str())).collect();
+    let server: Vec<_> = built.iter().filter(|name| SERVER_PACKAGES.contains(&name.as_str())).collect();
     assert!(server.is_empty(), "the default features build {server:?}");
 }
 
 #[test]
 fn the_feature_embedded_builds_the_server() {
-    let built = packages(&["--features", "embedded"]);
-    for name in SERVER {
+    let built = list_packages(&["--features", "embedded"]);
+    for name in SERVER_PACKAGES {
         assert!(built.iter().any(|built| built == name), "{name} is not in the tree: {built:?}");
     }
 }

@@ -19,14 +19,14 @@ const EXEMPT: [(&str, &str, &str); 1] = [(
 
 #[test]
 fn every_public_type_trait_macro_and_function_has_an_example_that_runs() {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
-    collect_sources(&here.join("src"), &mut files);
-    files.push(here.join("macros/src/lib.rs"));
+    collect_sources(&crate_folder.join("src"), &mut files);
+    files.push(crate_folder.join("macros/src/lib.rs"));
     let (mut items, mut problems) = (0, Vec::new());
     for file in files {
         let text = fs::read_to_string(&file).unwrap();
-        let name = file.strip_prefix(here).unwrap().to_str().unwrap().replace('\\', "/");
+        let name = file.strip_prefix(crate_folder).unwrap().to_str().unwrap().replace('\\', "/");
         if NOT_FOR_AUTHORS.iter().any(|(file, _)| *file == name) {
             continue;
         }
@@ -34,7 +34,7 @@ fn every_public_type_trait_macro_and_function_has_an_example_that_runs() {
             items += 1;
             let is_exempt =
                 EXEMPT.iter().any(|(file, item_name, _)| *file == name && *item_name == item.name);
-            if item.runs == is_exempt {
+            if item.has_running_example == is_exempt {
                 let problem = if is_exempt {
                     "has an example that runs, so it must not be in EXEMPT"
                 } else {
@@ -90,7 +90,8 @@ impl NotRun for Undocumented<()> {
     }
 }
 "#;
-    let found: Vec<_> = public_items(source).into_iter().map(|item| (item.name, item.runs)).collect();
+    let found: Vec<_> =
+        public_items(source).into_iter().map(|item| (item.name, item.has_running_example)).collect();
     let expected = [("documented", true), ("Undocumented", false), ("NotRun", false)];
     assert_eq!(found, expected.map(|(name, runs)| (name.to_owned(), runs)));
 }
@@ -112,18 +113,18 @@ struct Item {
     line: usize,
     name: String,
     /// Whether its documentation has an example that runs.
-    runs: bool,
+    has_running_example: bool,
 }
 
 /// Returns the public types, traits, macros and free functions of a file. Rustfmt does not indent them.
 fn public_items(text: &str) -> Vec<Item> {
     let mut items = Vec::new();
-    let (mut documentation, mut attribute) = (Vec::new(), 0);
+    let (mut documentation, mut bracket_depth) = (Vec::new(), 0);
     for (at, line) in text.lines().enumerate() {
         let trimmed = line.trim_start();
-        if attribute > 0 || trimmed.starts_with("#[") {
-            attribute += line.matches('[').count();
-            attribute -= line.matches(']').count();
+        if bracket_depth > 0 || trimmed.starts_with("#[") {
+            bracket_depth += line.matches('[').count();
+            bracket_depth -= line.matches(']').count();
         } else if let Some(text) = trimmed.strip_prefix("///") {
             documentation.push(text.trim());
         } else {
@@ -131,7 +132,7 @@ fn public_items(text: &str) -> Vec<Item> {
                 items.push(Item {
                     line: at + 1,
                     name: name.to_owned(),
-                    runs: has_running_example(&documentation),
+                    has_running_example: contains_running_example(&documentation),
                 });
             }
             documentation.clear();
@@ -148,7 +149,11 @@ fn public_module(text: &str, file: &str) -> Option<Item> {
     let is_public = name == "lib" || include_str!("../../src/lib.rs").lines().any(|line| line == declaration);
     let documentation: Vec<_> =
         text.lines().map_while(|line| line.strip_prefix("//!")).map(str::trim).collect();
-    is_public.then(|| Item { line: 1, name: name.to_owned(), runs: has_running_example(&documentation) })
+    is_public.then(|| Item {
+        line: 1,
+        name: name.to_owned(),
+        has_running_example: contains_running_example(&documentation),
+    })
 }
 
 /// Returns the name of the public item that starts on this line.
@@ -162,7 +167,7 @@ fn public_item_name(line: &str) -> Option<&str> {
 }
 
 /// Whether `cargo test` runs one of the code blocks.
-fn has_running_example(documentation: &[&str]) -> bool {
+fn contains_running_example(documentation: &[&str]) -> bool {
     let fences = documentation.iter().filter_map(|line| line.strip_prefix("```"));
     fences.step_by(2).any(|kind| kind.is_empty() || kind == "rust")
 }

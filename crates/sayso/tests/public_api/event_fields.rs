@@ -1,12 +1,12 @@
-//! Every field of the twelve events can be set through the crate. Published events are compared with the protocol's tables.
+//! Every field of the twelve events can be set through the crate. Published events are compared with the protocol's schemas.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::time::Duration;
 
 use sayso::{
-    Action, Answer, Argument, BoundValue, Cancellation, CancelledBy, ClarificationRequest, Completion,
-    Decision, ErrorCategory, EventOptions, Failure, HandOff, HandOffTarget, Hub, LocalizedText, OutputText,
+    Action, Answer, Argument, Cancellation, CancelledBy, ClarificationRequest, Completion, Decision,
+    ErrorCategory, EventOptions, Failure, HandOff, HandOffTarget, Hub, JsonText, LocalizedText, OutputText,
     ProgressUpdate, ReportedState, Risk, StateChange, TextDirection, Urgency, Verbosity,
 };
 use serde_json::{Value, json};
@@ -46,13 +46,13 @@ async fn every_field_of_the_twelve_events_can_be_set() {
             let kind = event["type"].as_str().unwrap().trim_start_matches("aaep:agent.");
             collect_paths(event, kind, &mut published);
         }
-        let missing: Vec<_> = fields().difference(&published).cloned().collect();
+        let missing: Vec<_> = settable_fields().difference(&published).cloned().collect();
         assert!(missing.is_empty(), "no agent can set {missing:#?}");
     }
 }
 
-/// Returns all fields of the twelve events, such as `tool.invoked/summary_terse`, from the schemas.
-fn fields() -> BTreeSet<String> {
+/// Returns the fields of the twelve events that agents can set, such as `tool.invoked/summary_terse`, from the schemas.
+fn settable_fields() -> BTreeSet<String> {
     let mut fields = BTreeSet::new();
     let mut events = 0;
     for schema in aaep::schema::all() {
@@ -99,12 +99,12 @@ fn options() -> EventOptions {
         .extension(
             "acme",
             "https://acme.example/context/v1",
-            BoundValue::object([("account", "17".to_bound_value())]),
+            JsonText::object([("account", "17".to_bound_value())]),
         )
 }
 
 async fn publish_all_events(hub: &Hub) {
-    let start = || {
+    let build_session = || {
         hub.session("Pay Ben.")
             .says(three_lengths("Paying Ben."))
             .person("ana")
@@ -118,7 +118,7 @@ async fn publish_all_events(hub: &Hub) {
             .calendar("gregory")
             .options(options())
     };
-    let session = start().start().await.unwrap();
+    let session = build_session().start().await.unwrap();
     let change = StateChange::new(ReportedState::Deciding, three_lengths("Choosing an account."))
         .expected_duration(MINUTE);
     session.change_state(change).await.unwrap();
@@ -139,22 +139,22 @@ async fn publish_all_events(hub: &Hub) {
     let question = question.choice("ben_a", "Ben Adams").choice("ben_o", "Ben Okri");
     session.clarify(question).await.unwrap();
     let action = Action::new("send", r#"{"to":"Ben"}"#)
-        .says("Send 5 euro.")
+        .says("Send 5 euros.")
         .consequence("They are gone.")
         .summary(three_lengths("May I?"))
         .invocation_summary(three_lengths("Sending."))
         .description("Sends money.")
-        .args_summary("5 euro to Ben")
+        .args_summary("5 euros to Ben")
         .expected_duration(MINUTE)
         .reversible_with_effort()
         .allowed_replies([Decision::Accept, Decision::Reject])
-        .extra_context(BoundValue::object([("balance", "12".to_bound_value())]));
+        .extra_context(JsonText::object([("balance", "12".to_bound_value())]));
     let Answer::Granted(granted) = session.ask(action).await.unwrap() else { panic!("not granted") };
     session.call(granted, async |_| Ok::<_, Infallible>(())).await.unwrap();
     let hand_off = HandOff::new(HandOffTarget::Human, "I may not decide that.")
-        .summary(three_lengths("A human goes on."))
+        .summary(three_lengths("A human takes over."))
         .target_uri("tel:+47-555-0100")
-        .packaged_context(BoundValue::object([("order", "17".to_bound_value())]))
+        .packaged_context(JsonText::object([("order", "17".to_bound_value())]))
         .urgency(Risk::High);
     session.hand_off(hand_off).await.unwrap();
     let done = Completion::new(three_lengths("Paid."))
@@ -168,10 +168,16 @@ async fn publish_all_events(hub: &Hub) {
         .remediation_hint("Come back tomorrow.")
         .help_uri("https://bank.example/help")
         .recoverable(true);
-    start().start().await.unwrap().fail(failure).await.unwrap();
+    build_session().start().await.unwrap().fail(failure).await.unwrap();
     let cancelled =
         Cancellation::new(three_lengths("Stopped.")).cancelled_by(CancelledBy::System).reason("bank_closed");
-    start().start().await.unwrap().cancel(cancelled.partial_result("One of two was paid.")).await.unwrap();
+    build_session()
+        .start()
+        .await
+        .unwrap()
+        .cancel(cancelled.partial_result("One of two was paid."))
+        .await
+        .unwrap();
 }
 
 async fn receive_all_events(person: &mut TestListener) -> Vec<Value> {

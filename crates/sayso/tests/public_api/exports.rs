@@ -10,10 +10,10 @@ use crate::public_api::doc_examples::collect_sources;
 
 #[test]
 fn every_type_of_a_public_signature_is_exported() {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let crates = dependencies(&std::fs::read_to_string(here.join("Cargo.toml")).unwrap());
+    let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let crates = dependencies(&std::fs::read_to_string(crate_folder.join("Cargo.toml")).unwrap());
     let mut files = Vec::new();
-    collect_sources(&here.join("src"), &mut files);
+    collect_sources(&crate_folder.join("src"), &mut files);
     let texts: Vec<_> = files.iter().map(|file| std::fs::read_to_string(file).unwrap()).collect();
     let exported: BTreeSet<String> =
         texts.iter().flat_map(|text| imports(text, "pub use ").into_values()).collect();
@@ -46,7 +46,7 @@ pub(crate) fn inside(core: Core) {}
         limits(limits: hub::HubLimits) => limits = limits;
     }
 
-pub struct Private(Core);
+pub struct Opaque(Core);
 
 pub struct Token {
     pub role: HubRole,
@@ -102,7 +102,7 @@ fn imports(text: &str, prefix: &str) -> BTreeMap<String, String> {
     found
 }
 
-/// Expands `a::{b, c as d}` to `a::b` and `a::c`.
+/// Expands `a::{b, c as d}` to the names `b` and `d` with the paths `a::b` and `a::c`.
 fn expand(prefix: &str, tree: &str, found: &mut BTreeMap<String, String>) {
     if let Some((path, inner)) = tree.split_once('{') {
         let inner = inner.strip_suffix('}').unwrap();
@@ -146,8 +146,8 @@ fn signatures(text: &str) -> Vec<String> {
             continue;
         }
         let mut signature = line.split(" => ").next().unwrap().to_owned();
-        if let Some(private) = line.find('(').filter(|_| line.starts_with("pub struct ")) {
-            signature.truncate(private);
+        if let Some(fields_start) = line.find('(').filter(|_| line.starts_with("pub struct ")) {
+            signature.truncate(fields_start);
         }
         while !is_setter && trimmed.contains("fn ") && !signature.contains(['{', ';']) {
             signature.push_str(lines.next().unwrap());

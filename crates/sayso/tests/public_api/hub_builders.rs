@@ -42,7 +42,7 @@ async fn a_hub_that_is_not_running_is_unreachable() {
 async fn an_error_has_its_source_and_its_message() {
     let error = Hub::connect("https://hub.example").ca_file("no/such/file.pem").open().await.unwrap_err();
     let source = std::error::Error::source(&error).and_then(std::error::Error::source).unwrap();
-    let missing = source.downcast_ref::<std::io::Error>().unwrap();
-    assert_eq!(missing.kind(), std::io::ErrorKind::NotFound);
-    assert_eq!(error.to_string(), "malformed input: no/such/file.pem: there is no such file");
+    let io_error = source.downcast_ref::<std::io::Error>().unwrap();
+    assert_eq!(io_error.kind(), std::io::ErrorKind::NotFound);
+    assert_eq!(error.to_string(), "cannot use no/such/file.pem: there is no such file");
 }

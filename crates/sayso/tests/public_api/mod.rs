@@ -1,4 +1,4 @@
-//! The crate as its users see it: its dependencies, its documentation examples and its exports.
+//! The crate as its users see it: dependencies, documentation examples, event fields, exports and hub builders.
 
 mod dependencies;
 mod doc_examples;

@@ -51,7 +51,7 @@ impl PortableTool for SendMoney {
         if payment.to == "nobody" {
             std::future::pending::<()>().await;
         }
-        Ok(format!("{} euro were sent to {}.", payment.euro, payment.to))
+        Ok(format!("{} euros were sent to {}.", payment.euro, payment.to))
     }
 }
 
@@ -90,7 +90,7 @@ fn agent_with_timeout(endpoint: &Endpoint, adapter: &Adapter, send: &SendMoney, 
     let send = adapter
         .require_consent(send.clone())
         .irreversible()
-        .says(|payment| format!("Send {} euro to {}.", payment.euro, payment.to))
+        .says(|payment| format!("Send {} euros to {}.", payment.euro, payment.to))
         .consequence(|_| "The money is gone at once.".to_owned())
         .timeout(timeout);
     AgentBuilder::new(model).tool(send).tool(Look).default_max_turns(4).build()
@@ -138,7 +138,7 @@ async fn rigs_loop_runs_a_dangerous_tool_once_on_accept_and_never_on_reject() {
             let question = fixture.listener.decide_next(decision).await;
             assert_eq!(
                 (&question["action"], &question["irreversible"]),
-                (&json!("Send 5 euro to Ben."), &json!(true))
+                (&json!("Send 5 euros to Ben."), &json!(true))
             );
             events_until_session_end(&mut fixture).await
         };
@@ -152,7 +152,7 @@ async fn rigs_loop_runs_a_dangerous_tool_once_on_accept_and_never_on_reject() {
         assert_eq!(kinds.last().unwrap(), "session.completed");
         let result = tool_result(&endpoint);
         let expected =
-            if runs == 1 { "5 euro were sent to Ben." } else { "The person refused. The tool was not run." };
+            if runs == 1 { "5 euros were sent to Ben." } else { "The person refused. The tool was not run." };
         assert!(result.contains(expected), "{result}");
     }
 }
@@ -167,7 +167,7 @@ async fn a_tool_that_requires_consent_does_nothing_without_a_session() {
     let hub = Hub::embedded().agent("bank").open().unwrap();
     let (adapter, send) = (Adapter::new(&hub), SendMoney::default());
     let agent = agent(&endpoint, &adapter, &send);
-    // Rig runs without the adapter, so no listener receives anything.
+    // Rig runs the agent without the adapter, so the call has no session in which to ask.
     let response = agent.prompt("Pay Ben.").stream();
     let items: Vec<_> = futures_util::StreamExt::collect(response).await;
     assert!(items.iter().all(Result::is_ok), "{items:?}");

@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::{ClientRequestBuilder, Message};
 use tokio_tungstenite::{WebSocketStream, client_async};
 
-/// Long enough for any machine. A longer wait means that the awaited event never comes.
+/// A time limit that is long enough on any machine. A longer wait means that the awaited event never comes.
 const TEST_TIMEOUT: Duration = Duration::from_mins(2);
 
 #[derive(Clone, Copy)]
@@ -47,6 +47,7 @@ impl HubFixture {
         }
     }
 
+    /// Starts a session and waits until the listener has received its first event.
     pub(crate) async fn session(&mut self) -> Session {
         let session = self.hub.session("Pay Ben.").start().await.unwrap();
         assert_eq!(self.listener.next_event().await["type"], "aaep:agent.session.started");
@@ -67,12 +68,12 @@ pub(crate) struct TestListener {
     checker: EventChecker,
 }
 
-/// Validates every received event in strict mode.
+/// Validates every received event in strict mode, immediately or at the end.
 struct EventChecker {
     validator: Validator,
     recording: RecordingChecker<RandomState>,
     ignored_rules: Vec<&'static str>,
-    /// The events received so far, if they are checked at the end.
+    /// The events received so far, in the order in which they were emitted, if they are checked at the end.
     deferred: Option<Vec<(Value, String)>>,
 }
 
@@ -105,10 +106,12 @@ impl EventChecker {
             self.recording.check_event(&step.borrow(), InputPosition::default(), &mut findings);
         }
         let mut findings = findings.take();
-        findings
-            .retain(|one| !self.ignored_rules.contains(&one.rule.id()) || one.severity == Severity::Error);
-        let violations: Vec<_> = findings.iter().map(|one| (one.rule.id(), one.message())).collect();
-        assert!(violations.is_empty(), "{text} breaks rules: {violations:?}");
+        findings.retain(|finding| {
+            !self.ignored_rules.contains(&finding.rule.id()) || finding.severity == Severity::Error
+        });
+        let violations: Vec<_> =
+            findings.iter().map(|finding| (finding.rule.id(), finding.message())).collect();
+        assert!(violations.is_empty(), "{text} violates rules: {violations:?}");
     }
 }
 
@@ -245,7 +248,7 @@ fn now() -> String {
     seal::Timestamp::from_unix_millis(std::time::SystemTime::now().into()).unwrap().to_string()
 }
 
-/// Returns the type of each event, or the new state for state changes.
+/// Returns the type of each event, or the new state for state changes, followed by the status, if there is one.
 pub(crate) fn event_kinds(events: &[Value]) -> Vec<String> {
     let kind_of = |event: &Value| {
         let kind = event["type"].as_str().unwrap().trim_start_matches("aaep:agent.");

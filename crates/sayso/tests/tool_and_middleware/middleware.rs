@@ -79,7 +79,7 @@ fn layer(hub: &Hub) -> SessionLayer<BankDescriber> {
 }
 
 pub(crate) async fn a_request_runs_in_a_session_that_its_tools_use(mut fixture: HubFixture) {
-    // The session passes through the inner layer.
+    // The session must reach the agent through the inner layer, which limits concurrency.
     let mut service =
         ServiceBuilder::new().layer(layer(&fixture.hub)).concurrency_limit(1).service(service_fn(agent));
     let (paid, question) =

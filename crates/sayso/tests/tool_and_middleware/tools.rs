@@ -299,8 +299,8 @@ where
     if session == 0 {
         return Err("nothing".into());
     }
-    let returned = many.len().to_string().parse::<usize>()?;
-    assert_eq!(returned, N);
+    let parsed_len = many.len().to_string().parse::<usize>()?;
+    assert_eq!(parsed_len, N);
     Ok(Box::new(format!("{name} {type}")))
 }
 
@@ -308,8 +308,8 @@ pub(crate) async fn a_tool_may_have_any_signature(mut fixture: HubFixture) {
     let session = fixture.session().await;
     let name = "Ben".to_owned();
     let call = within(&session, shapes(7, &name, -1.5, &[1, 2]));
-    let (shown, question) = tokio::join!(call, fixture.listener.decide_next("accept"));
-    assert_eq!(shown.unwrap().to_string(), "Ben -1.5");
+    let (returned, question) = tokio::join!(call, fixture.listener.decide_next("accept"));
+    assert_eq!(returned.unwrap().to_string(), "Ben -1.5");
     assert_eq!(
         (&question["action"], &question["consequence"]),
         (&json!("{7} \"Ben\" -1.5"), &json!("[1, 2]"))
@@ -374,7 +374,7 @@ pub(crate) async fn a_tool_that_outlives_its_session_is_dropped_with_an_error(mu
     let call_log = CallLog::default();
     let running = tokio::spawn(within(&session, outlives(DropRecorder(call_log.clone()))));
     fixture.listener.events_until("tool.invoked").await;
-    // The listener receives the event before the agent knows that it was published.
+    // The listener may receive the event before the body of the tool starts.
     while logged_calls(&call_log).is_empty() {
         tokio::task::yield_now().await;
     }

@@ -36,7 +36,8 @@ impl JsonKind {
     }
 }
 
-/// One value or key on the tape. `next` is the index of the first node after this node and everything inside it.
+/// One value or key on the tape. `start` and `end` are byte offsets in the text. For a string, they exclude the quotes.
+/// `next` is the index of the first node after this node and everything inside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Node {
     pub(super) start: u32,
@@ -85,7 +86,7 @@ pub struct ParseNotes {
     /// are several, the last one counts. 0 if there is none.
     pub type_index: u32,
     /// Some object inside the outermost one may have a duplicate key. Duplicates are never missed, but false alarms are
-    /// possible.
+    /// possible. Duplicate keys of the outermost object are not noted.
     pub may_have_duplicate_key: bool,
 }
 
@@ -216,7 +217,7 @@ impl<'d> JsonValue<'d> {
         (node.end - node.start) as usize
     }
 
-    /// Returns whether the string may contain anything but printable ASCII.
+    /// Returns whether the string may contain anything but printable ASCII and DEL.
     #[inline]
     pub fn may_exceed_printable_ascii(&self) -> bool {
         self.node().flags & (ESCAPED | NON_ASCII) != 0

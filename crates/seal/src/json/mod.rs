@@ -20,7 +20,7 @@ mod writer;
 
 pub use document::{Doc, JsonKind, JsonValue, ParseNotes};
 pub use number::JsonNumber;
-pub(crate) use reader::find_plain_run_end;
+pub(crate) use reader::find_end_of_unescaped_text;
 pub use reader::{MAX_DEPTH, SyntaxError, SyntaxErrorKind, Tape};
 pub use tape_writer::{OwnedDoc, TapeWriter};
 pub use unescape::unescape;

@@ -34,7 +34,8 @@ impl<'d> JsonNumber<'d> {
         self.is_out_of_range
     }
 
-    /// Returns the value as an integer, if it is one. `4.0` is the integer 4.
+    /// Returns the value as an integer, if it is one and fits into an `i64`. `4.0` is the integer 4. A value with a fraction or
+    /// an exponent must also be within ±2^53.
     #[allow(clippy::cast_possible_truncation, reason = "the range is checked")]
     #[inline]
     pub fn as_i64(&self) -> Option<i64> {

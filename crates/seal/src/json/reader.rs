@@ -66,7 +66,7 @@ impl Tape {
         }
         let mut reader = TapeReader { text, at: 0, nodes: &mut self.nodes, notes: ParseNotes::default() };
         reader.skip_whitespace();
-        reader.value(0)?;
+        reader.parse_value(0)?;
         reader.skip_whitespace();
         if reader.at < text.len() {
             return Err(reader.syntax_error(SyntaxErrorKind::TrailingData));
@@ -76,6 +76,7 @@ impl Tape {
     }
 }
 
+/// The state of the parser.
 pub(super) struct TapeReader<'r> {
     pub(super) text: &'r str,
     pub(super) at: usize,
@@ -89,6 +90,8 @@ impl TapeReader<'_> {
         self.text.as_bytes().get(self.at).copied()
     }
 
+    /// Returns an error at the current position. At the end of the text, its kind is
+    /// [`SyntaxErrorKind::UnexpectedEnd`], unless it is [`SyntaxErrorKind::TooDeep`].
     pub(super) fn syntax_error(&self, kind: SyntaxErrorKind) -> SyntaxError {
         let kind = if self.at >= self.text.len() && kind != SyntaxErrorKind::TooDeep {
             SyntaxErrorKind::UnexpectedEnd
@@ -110,20 +113,20 @@ impl TapeReader<'_> {
         self.nodes.push(Node { start: start as u32, end: end as u32, next, kind, flags });
     }
 
-    pub(super) fn value(&mut self, depth: u32) -> Result<(), SyntaxError> {
+    pub(super) fn parse_value(&mut self, depth: u32) -> Result<(), SyntaxError> {
         match self.peek() {
-            Some(b'"') => self.string(),
-            Some(b'{') => self.object(depth),
-            Some(b'[') => self.array(depth),
-            Some(b'-' | b'0'..=b'9') => self.number(),
-            Some(b't') => self.literal("true", JsonKind::Bool, TRUE),
-            Some(b'f') => self.literal("false", JsonKind::Bool, 0),
-            Some(b'n') => self.literal("null", JsonKind::Null, 0),
+            Some(b'"') => self.parse_string(),
+            Some(b'{') => self.parse_object(depth),
+            Some(b'[') => self.parse_array(depth),
+            Some(b'-' | b'0'..=b'9') => self.parse_number(),
+            Some(b't') => self.parse_literal("true", JsonKind::Bool, TRUE),
+            Some(b'f') => self.parse_literal("false", JsonKind::Bool, 0),
+            Some(b'n') => self.parse_literal("null", JsonKind::Null, 0),
             _ => Err(self.syntax_error(SyntaxErrorKind::Expected("a JSON value"))),
         }
     }
 
-    fn literal(&mut self, literal: &'static str, kind: JsonKind, flags: u8) -> Result<(), SyntaxError> {
+    fn parse_literal(&mut self, literal: &'static str, kind: JsonKind, flags: u8) -> Result<(), SyntaxError> {
         let rest = &self.text.as_bytes()[self.at..];
         if !rest.starts_with(literal.as_bytes()) {
             if literal.as_bytes().starts_with(rest) {
@@ -157,14 +160,14 @@ impl TapeReader<'_> {
         node.next = next;
     }
 
-    fn array(&mut self, depth: u32) -> Result<(), SyntaxError> {
+    fn parse_array(&mut self, depth: u32) -> Result<(), SyntaxError> {
         let index = self.open(JsonKind::Array, depth)?;
         if self.peek() == Some(b']') {
             self.close(index);
             return Ok(());
         }
         loop {
-            self.value(depth + 1)?;
+            self.parse_value(depth + 1)?;
             self.skip_whitespace();
             match self.peek() {
                 Some(b',') => self.at += 1,
@@ -177,27 +180,27 @@ impl TapeReader<'_> {
         Ok(())
     }
 
-    fn object(&mut self, depth: u32) -> Result<(), SyntaxError> {
+    fn parse_object(&mut self, depth: u32) -> Result<(), SyntaxError> {
         let index = self.open(JsonKind::Object, depth)?;
         if self.peek() == Some(b'}') {
             self.close(index);
             return Ok(());
         }
-        let mut seen = 0_u64;
+        let mut seen_keys = 0_u64;
         loop {
             if self.peek() != Some(b'"') {
                 return Err(self.syntax_error(SyntaxErrorKind::Expected("a key in double quotes")));
             }
-            let key = self.nodes.len();
-            self.string()?;
-            note_key(self.text, self.nodes, key, depth, &mut seen, &mut self.notes);
+            let key_index = self.nodes.len();
+            self.parse_string()?;
+            note_key(self.text, self.nodes, key_index, depth, &mut seen_keys, &mut self.notes);
             self.skip_whitespace();
             if self.peek() != Some(b':') {
                 return Err(self.syntax_error(SyntaxErrorKind::Expected("a colon")));
             }
             self.at += 1;
             self.skip_whitespace();
-            self.value(depth + 1)?;
+            self.parse_value(depth + 1)?;
             self.skip_whitespace();
             match self.peek() {
                 Some(b',') => self.at += 1,
@@ -211,22 +214,22 @@ impl TapeReader<'_> {
     }
 
     #[inline]
-    fn string(&mut self) -> Result<(), SyntaxError> {
+    fn parse_string(&mut self) -> Result<(), SyntaxError> {
         let bytes = self.text.as_bytes();
         self.at += 1;
         let start = self.at;
         let mut flags = 0;
         loop {
-            let (found, non_ascii) = find_plain_run_end(bytes, self.at);
-            self.at = found;
-            if non_ascii {
+            let (run_end, may_be_non_ascii) = find_end_of_unescaped_text(bytes, self.at);
+            self.at = run_end;
+            if may_be_non_ascii {
                 flags |= NON_ASCII;
             }
             match self.peek() {
                 Some(b'"') => break,
                 Some(b'\\') => {
                     flags |= ESCAPED;
-                    flags |= self.escape()?;
+                    flags |= self.skip_escape()?;
                 }
                 Some(_) => return Err(self.syntax_error(SyntaxErrorKind::ControlCharacter)),
                 None => return Err(self.syntax_error(SyntaxErrorKind::UnexpectedEnd)),
@@ -239,7 +242,7 @@ impl TapeReader<'_> {
     }
 
     /// Skips one escape. Returns [`LONE_SURROGATE`] if it is half of a surrogate pair.
-    fn escape(&mut self) -> Result<u8, SyntaxError> {
+    fn skip_escape(&mut self) -> Result<u8, SyntaxError> {
         self.at += 1;
         match self.peek() {
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
@@ -266,7 +269,7 @@ impl TapeReader<'_> {
         }
     }
 
-    fn number(&mut self) -> Result<(), SyntaxError> {
+    fn parse_number(&mut self) -> Result<(), SyntaxError> {
         let start = self.at;
         if self.peek() == Some(b'-') {
             self.at += 1;
@@ -320,58 +323,58 @@ impl TapeReader<'_> {
     }
 }
 
-/// Notes the position of the outermost `type`, and whether a key of an inner object may be a duplicate. `seen` is a bit
-/// set with one hashed bit for each key of the object. A key with escapes always counts as a possible duplicate, because
+/// Notes the position of the outermost `type`, and whether a key of an inner object may be a duplicate. `seen_keys` is a
+/// bit set with one hashed bit for each key of the object. A key with escapes always counts as a possible duplicate, because
 /// `"a"` and `"\u0061"` are equal.
 #[allow(clippy::cast_possible_truncation, reason = "the text is shorter than 4 GiB, and so is the tape")]
 #[inline]
 pub(super) fn note_key(
     text: &str,
     nodes: &[Node],
-    key: usize,
+    key_index: usize,
     depth: u32,
-    seen: &mut u64,
+    seen_keys: &mut u64,
     notes: &mut ParseNotes,
 ) {
-    let node = nodes[key];
+    let node = nodes[key_index];
     let bytes = &text.as_bytes()[node.start as usize..node.end as usize];
     if node.flags & ESCAPED != 0 {
         notes.may_have_duplicate_key = true;
         if depth == 0 && unescape(&text[node.start as usize..node.end as usize]) == "type" {
-            notes.type_index = key as u32 + 1;
+            notes.type_index = key_index as u32 + 1;
         }
     } else if depth == 0 {
         if bytes == b"type" {
-            notes.type_index = key as u32 + 1;
+            notes.type_index = key_index as u32 + 1;
         }
     } else {
-        let sample =
+        let hash =
             bytes.first().map_or(0, |first| u32::from(*first) ^ u32::from(bytes[bytes.len() / 2]) << 2);
-        let sketch = 1 << (sample.wrapping_add(bytes.len() as u32) & 63);
-        notes.may_have_duplicate_key |= *seen & sketch != 0;
-        *seen |= sketch;
+        let key_bit = 1 << (hash.wrapping_add(bytes.len() as u32) & 63);
+        notes.may_have_duplicate_key |= *seen_keys & key_bit != 0;
+        *seen_keys |= key_bit;
     }
 }
 
 /// Returns where the run of unescaped characters from `at` ends, which is at a quote, a backslash, a control character or
 /// the end of the text. Also returns whether the run may contain characters beyond ASCII. Examines eight bytes at a time.
 #[inline]
-pub(crate) fn find_plain_run_end(bytes: &[u8], mut at: usize) -> (usize, bool) {
+pub(crate) fn find_end_of_unescaped_text(bytes: &[u8], mut at: usize) -> (usize, bool) {
     const ONES: u64 = u64::from_le_bytes([1; 8]);
-    const HIGH: u64 = ONES << 7;
+    const HIGH_BITS: u64 = ONES << 7;
     let stop_bits = |word: u64| {
         let quote = word ^ (ONES * u64::from(b'"'));
         let slash = word ^ (ONES * u64::from(b'\\'));
         (quote.wrapping_sub(ONES) & !quote
             | slash.wrapping_sub(ONES) & !slash
             | word.wrapping_sub(ONES * 0x20) & !word)
-            & HIGH
+            & HIGH_BITS
     };
     let mut non_ascii = 0;
     while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
         let word = u64::from_le_bytes(*chunk);
         let stop = stop_bits(word);
-        non_ascii |= word & HIGH;
+        non_ascii |= word & HIGH_BITS;
         if stop != 0 {
             return (at + stop.trailing_zeros() as usize / 8, non_ascii != 0);
         }
@@ -384,7 +387,7 @@ pub(crate) fn find_plain_run_end(bytes: &[u8], mut at: usize) -> (usize, bool) {
         let consumed_bits = 64 - 8 * remaining;
         let word = u64::from_le_bytes(*chunk) >> consumed_bits | (ONES * 0x20) << (8 * remaining);
         let found = stop_bits(word).trailing_zeros() as usize / 8;
-        return (at + found.min(remaining), (non_ascii | word & HIGH) != 0);
+        return (at + found.min(remaining), (non_ascii | word & HIGH_BITS) != 0);
     }
     while let Some(byte) = bytes.get(at) {
         if matches!(byte, b'"' | b'\\' | 0..0x20) {
@@ -433,7 +436,7 @@ mod tests {
     fn nesting_depth_is_limited_and_counted() {
         let deep = |n: usize| format!("{}{}", "[".repeat(n), "]".repeat(n));
         let mut tape = Tape::default();
-        assert_eq!(tape.read(&deep(65)).expect("64 inside one").notes().depth, 64);
+        assert_eq!(tape.read(&deep(65)).expect("64 arrays inside one").notes().depth, 64);
         assert_eq!(error_kind(&deep(66)), SyntaxErrorKind::TooDeep);
         assert_eq!(error_kind(&"[".repeat(100_000)), SyntaxErrorKind::TooDeep);
     }
@@ -483,15 +486,15 @@ mod tests {
     #[test]
     fn a_plain_run_ends_at_the_first_special_byte() {
         for length in 0..27 {
-            for (at, mark) in
+            for (at, byte) in
                 (0..length).flat_map(|at| [(at, b'"'), (at, b'\\'), (at, 0x1f), (at, 0), (at, 0xc3)])
             {
                 let mut bytes = vec![b'!'; length];
-                bytes[at] = mark;
+                bytes[at] = byte;
                 for from in 0..=length {
                     let stops = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
                     let expected = bytes[from..].iter().position(stops).map_or(length, |found| from + found);
-                    let (end, non_ascii) = find_plain_run_end(&bytes, from);
+                    let (end, non_ascii) = find_end_of_unescaped_text(&bytes, from);
                     assert_eq!(end, expected, "{bytes:?} from {from}");
                     assert!(non_ascii || bytes[from..end].is_ascii(), "{bytes:?} from {from}");
                 }

@@ -7,7 +7,7 @@ use super::document::{
 };
 use super::reader::{MAX_DEPTH, SyntaxError, SyntaxErrorKind, Tape, TapeReader, note_key};
 use super::writer::{quote_with_short_escapes, write_number};
-use super::{JsonValue, find_plain_run_end};
+use super::{JsonValue, find_end_of_unescaped_text};
 
 /// A parsed text that owns its source and its tape.
 #[derive(Clone, Debug)]
@@ -72,7 +72,7 @@ pub struct TapeWriter {
     nodes: Vec<Node>,
     notes: ParseNotes,
     /// The open containers: the tape index of each, and a bit set of its hashed keys.
-    open: Vec<(usize, u64)>,
+    open_containers: Vec<(usize, u64)>,
     needs_comma: bool,
     /// The first error in a value that was written raw.
     error: Option<SyntaxError>,
@@ -90,7 +90,7 @@ impl TapeWriter {
     pub fn clear(&mut self) {
         self.out.clear();
         self.nodes.clear();
-        self.open.clear();
+        self.open_containers.clear();
         (self.notes, self.needs_comma, self.error) = (ParseNotes::default(), false, None);
     }
 
@@ -99,7 +99,8 @@ impl TapeWriter {
         &self.out
     }
 
-    /// Returns the text and starts a new one, in `buffer` or in a new buffer of the same size.
+    /// Returns the text and starts a new one, in `buffer` or in a new buffer with room for a text of
+    /// the same length.
     pub fn take(&mut self, buffer: Option<String>) -> String {
         let buffer = buffer.unwrap_or_else(|| String::with_capacity(self.out.len()));
         let text = std::mem::replace(&mut self.out, buffer);
@@ -114,7 +115,9 @@ impl TapeWriter {
             Some(error) => return Err(error.clone()),
             None if u32::try_from(offset).is_err() => SyntaxErrorKind::TooLong,
             None if self.notes.depth > MAX_DEPTH => SyntaxErrorKind::TooDeep,
-            None if self.nodes.is_empty() || !self.open.is_empty() => SyntaxErrorKind::UnexpectedEnd,
+            None if self.nodes.is_empty() || !self.open_containers.is_empty() => {
+                SyntaxErrorKind::UnexpectedEnd
+            }
             None => return Ok(Doc { text: &self.out, nodes: &self.nodes, notes: self.notes }),
         };
         Err(SyntaxError { offset, kind })
@@ -126,7 +129,7 @@ impl TapeWriter {
         let mut tape = Tape::default();
         match (tape.read(&self.out), self.doc()) {
             (Ok(parsed), Ok(written)) => {
-                let same = |(parsed, written): (&Node, &Node)| {
+                let is_same = |(parsed, written): (&Node, &Node)| {
                     let text = self.out.get(written.start as usize..written.end as usize);
                     Node { flags: parsed.flags & !NON_ASCII, ..*parsed }
                         == Node { flags: written.flags & !NON_ASCII, ..*written }
@@ -136,7 +139,7 @@ impl TapeWriter {
                 };
                 parsed.notes == written.notes
                     && parsed.nodes.len() == written.nodes.len()
-                    && parsed.nodes.iter().zip(written.nodes).all(same)
+                    && parsed.nodes.iter().zip(written.nodes).all(is_same)
             }
             (parsed, written) => parsed.is_err() == written.is_err(),
         }
@@ -167,9 +170,9 @@ impl TapeWriter {
 
     fn open(&mut self, kind: JsonKind, bracket: char) {
         self.separate();
-        let depth = self.open.len() as u32;
+        let depth = self.open_containers.len() as u32;
         self.notes.depth = self.notes.depth.max(depth);
-        self.open.push((self.nodes.len(), 0));
+        self.open_containers.push((self.nodes.len(), 0));
         self.push(kind, self.out.len(), self.out.len(), 0);
         self.out.push(bracket);
         self.needs_comma = false;
@@ -179,7 +182,7 @@ impl TapeWriter {
         self.out.push(bracket);
         self.needs_comma = true;
         let (end, next) = (self.out.len() as u32, self.nodes.len() as u32);
-        if let Some((index, _)) = self.open.pop() {
+        if let Some((index, _)) = self.open_containers.pop() {
             let node = &mut self.nodes[index];
             (node.end, node.next) = (end, next);
         }
@@ -274,9 +277,9 @@ impl TapeWriter {
         self.separate();
         let start = self.out.len();
         let _ = write!(self.out, "{value}");
-        let is_big = value.unsigned_abs() > 1 << 53;
-        self.notes.has_unsafe_integer |= is_big;
-        self.push(JsonKind::Number, start, self.out.len(), if is_big { UNSAFE_INTEGER } else { 0 });
+        let is_unsafe = value.unsigned_abs() > 1 << 53;
+        self.notes.has_unsafe_integer |= is_unsafe;
+        self.push(JsonKind::Number, start, self.out.len(), if is_unsafe { UNSAFE_INTEGER } else { 0 });
     }
 
     /// Writes a number as [`JsonWriter::number`](super::JsonWriter::number) does.
@@ -302,9 +305,9 @@ impl TapeWriter {
         self.separate();
         let (source, nodes) = (value.source(), value.tape());
         let Some(first) = nodes.first() else { return };
-        let quote = u32::from(first.kind == JsonKind::Text);
+        let quote_length = u32::from(first.kind == JsonKind::Text);
         let index = self.nodes.len();
-        let byte_shift = (self.out.len() as u32).wrapping_sub(first.start - quote);
+        let byte_shift = (self.out.len() as u32).wrapping_sub(first.start - quote_length);
         let node_shift = (index as u32).wrapping_sub(value.index());
         self.out.push_str(source);
         self.nodes.extend(nodes.iter().map(|node| Node {
@@ -313,17 +316,17 @@ impl TapeWriter {
             next: node.next.wrapping_add(node_shift),
             ..*node
         }));
-        self.note_copied_value(index, self.open.len() as u32);
+        self.note_copied_value(index, self.open_containers.len() as u32);
     }
 
     /// Writes a value that is given as JSON, and parses it.
     pub fn raw(&mut self, json: &str) {
         self.separate();
-        let (at, depth) = (self.out.len(), self.open.len() as u32);
+        let (at, depth) = (self.out.len(), self.open_containers.len() as u32);
         self.out.push_str(json);
         let mut reader = TapeReader { text: &self.out, at, nodes: &mut self.nodes, notes: self.notes };
         reader.skip_whitespace();
-        let read = reader.value(depth).and_then(|()| {
+        let result = reader.parse_value(depth).and_then(|()| {
             reader.skip_whitespace();
             if reader.at == self.out.len() {
                 Ok(())
@@ -332,7 +335,7 @@ impl TapeWriter {
             }
         });
         self.notes = reader.notes;
-        if let Err(error) = read {
+        if let Err(error) = result {
             self.set_error(error);
         }
     }
@@ -348,9 +351,9 @@ impl TapeWriter {
         match node.kind {
             JsonKind::Object => {
                 self.notes.depth = self.notes.depth.max(depth);
-                let (mut at, mut seen) = (index + 1, 0);
+                let (mut at, mut seen_keys) = (index + 1, 0);
                 while at < node.next as usize {
-                    note_key(&self.out, &self.nodes, at, depth, &mut seen, &mut self.notes);
+                    note_key(&self.out, &self.nodes, at, depth, &mut seen_keys, &mut self.notes);
                     self.notes.has_lone_surrogate |= self.nodes[at].flags & LONE_SURROGATE != 0;
                     self.note_copied_value(at + 1, depth + 1);
                     at = self.nodes[at + 1].next as usize;
@@ -375,8 +378,8 @@ impl TapeWriter {
 
     fn quote(&mut self, text: &str) {
         let start = self.out.len() + 1;
-        let (plain_end, non_ascii) = find_plain_run_end(text.as_bytes(), 0);
-        let mut flags = if non_ascii { NON_ASCII } else { 0 };
+        let (plain_end, may_be_non_ascii) = find_end_of_unescaped_text(text.as_bytes(), 0);
+        let mut flags = if may_be_non_ascii { NON_ASCII } else { 0 };
         if plain_end == text.len() {
             self.out.push('"');
             self.out.push_str(text);
@@ -390,14 +393,14 @@ impl TapeWriter {
 
     #[inline]
     fn note_last_key(&mut self) {
-        let Some((key, node)) = self.nodes.len().checked_sub(1).zip(self.nodes.last()) else { return };
-        let depth = self.open.len() as u32;
+        let Some((key_index, node)) = self.nodes.len().checked_sub(1).zip(self.nodes.last()) else { return };
+        let depth = self.open_containers.len() as u32;
         // Most keys are in the outermost object, where only `type` matters, which has 4 bytes.
         if depth == 1 && node.flags & ESCAPED == 0 && node.end - node.start != 4 {
             return;
         }
-        if let Some((_, seen)) = self.open.last_mut() {
-            note_key(&self.out, &self.nodes, key, depth - 1, seen, &mut self.notes);
+        if let Some((_, seen_keys)) = self.open_containers.last_mut() {
+            note_key(&self.out, &self.nodes, key_index, depth - 1, seen_keys, &mut self.notes);
         }
     }
 }
@@ -437,7 +440,7 @@ mod tests {
     proptest! {
         /// Values that are written, copied or inserted raw have the tape that a parser would build.
         #[test]
-        fn the_written_tape_equals_the_parsed_tape(values in proptest::collection::vec((json(), "[a-bé\"\\\\\n]{0,9}"), 1..6), numbers in 0_usize..7) {
+        fn the_written_tape_equals_the_parsed_tape(values in proptest::collection::vec((json(), "[a-bé\"\\\\\n]{0,9}"), 1..6), number_count in 0_usize..7) {
             let mut writer = TapeWriter::default();
             for round in 0..2 {
                 writer.clear();
@@ -445,7 +448,7 @@ mod tests {
                 writer.plain_member("type", "x");
                 writer.plain_key("four");
                 writer.text(r"\");
-                for number in [0, -7, 1 << 53, (1 << 53) + 1, i64::MIN, i64::MAX].into_iter().take(numbers) {
+                for number in [0, -7, 1 << 53, (1 << 53) + 1, i64::MIN, i64::MAX].into_iter().take(number_count) {
                     writer.plain_key("number");
                     writer.integer(number);
                     writer.plain_key("even");

@@ -2,10 +2,9 @@
 
 use std::fmt::{self, Write};
 
-use super::{JsonValue, SyntaxError, Tape, find_plain_run_end};
+use super::{JsonValue, SyntaxError, Tape, find_end_of_unescaped_text};
 
-/// The unchanged source text of one JSON value. Used for JSON that is passed on unchanged, such as extensions and unknown
-/// members.
+/// The source text of one JSON value. Used for JSON that is passed on unchanged, such as extensions and unknown members.
 ///
 /// ```
 /// use seal::json::RawJson;
@@ -173,7 +172,7 @@ impl JsonWriter {
         let _ = write!(self.out, "{value}");
     }
 
-    /// Writes a number. Integral values are written without a fraction (C-A19), infinities and NaN as `null`.
+    /// Writes a number. Integers below 2^53 are written without a fraction (C-A19), infinities and NaN as `null`.
     pub fn number(&mut self, value: f64) {
         self.separate();
         write_number(&mut self.out, value);
@@ -200,10 +199,10 @@ pub(super) fn write_number(out: &mut String, value: f64) {
     };
 }
 
-/// Writes a quoted string with the escapes `\n`, `\r` and `\t`.
+/// Writes a quoted string. Line breaks and tabs become `\n`, `\r` and `\t`.
 pub(super) fn quote_with_short_escapes(out: &mut String, text: &str) {
     // Nearly all strings need no escapes.
-    if find_plain_run_end(text.as_bytes(), 0).0 == text.len() {
+    if find_end_of_unescaped_text(text.as_bytes(), 0).0 == text.len() {
         out.reserve(text.len() + 2);
         for part in ["\"", text, "\""] {
             out.push_str(part);
@@ -223,7 +222,7 @@ pub(crate) fn quote(out: &mut String, text: &str, short: impl Fn(u8) -> Option<&
     out.push('"');
     let mut start = 0;
     loop {
-        let (end, _) = find_plain_run_end(text.as_bytes(), start);
+        let (end, _) = find_end_of_unescaped_text(text.as_bytes(), start);
         out.push_str(&text[start..end]);
         let Some(byte) = text.as_bytes().get(end).copied() else { break };
         match byte {

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-/// Writes the value as JSON. `choices` determine the spelling.
+/// Writes the value as JSON. The bytes in `choices` determine the spelling.
 pub(crate) fn spell_randomly(value: &Value, choices: &[u8]) -> String {
     let mut speller = RandomSpeller { choices: choices.iter().cycle(), out: String::new() };
-    speller.space();
-    speller.value(value);
-    speller.space();
+    speller.write_whitespace();
+    speller.write_value(value);
+    speller.write_whitespace();
     speller.out
 }
 
@@ -21,60 +21,60 @@ impl RandomSpeller<'_> {
         usize::from(*self.choices.next().expect("a cycle never ends")) % limit
     }
 
-    fn space(&mut self) {
-        let space = ["", "", "", " ", "\n", "\t", "\r\n ", "  "][self.next_below(8)];
-        self.out.push_str(space);
+    fn write_whitespace(&mut self) {
+        let whitespace = ["", "", "", " ", "\n", "\t", "\r\n ", "  "][self.next_below(8)];
+        self.out.push_str(whitespace);
     }
 
-    fn value(&mut self, value: &Value) {
+    fn write_value(&mut self, value: &Value) {
         match value {
             Value::Null | Value::Bool(_) => self.out.push_str(&value.to_string()),
             Value::Number(number) => match number.as_i64() {
-                Some(integer) => self.integer(integer),
-                None => self.double(number.as_f64().expect("a double")),
+                Some(integer) => self.write_integer(integer),
+                None => self.write_double(number.as_f64().expect("a double")),
             },
-            Value::String(text) => self.text(text),
+            Value::String(text) => self.write_text(text),
             Value::Array(items) => {
                 self.out.push('[');
-                self.space();
+                self.write_whitespace();
                 for (index, item) in items.iter().enumerate() {
-                    self.comma(index);
-                    self.value(item);
-                    self.space();
+                    self.write_comma_before(index);
+                    self.write_value(item);
+                    self.write_whitespace();
                 }
                 self.out.push(']');
             }
             Value::Object(members) => {
                 let mut members: Vec<_> = members.iter().collect();
                 self.out.push('{');
-                self.space();
+                self.write_whitespace();
                 for index in 0..members.len() {
                     let chosen = self.next_below(members.len());
                     let (key, value) = members.swap_remove(chosen);
-                    self.comma(index);
-                    self.text(key);
-                    self.space();
+                    self.write_comma_before(index);
+                    self.write_text(key);
+                    self.write_whitespace();
                     self.out.push(':');
-                    self.space();
-                    self.value(value);
-                    self.space();
+                    self.write_whitespace();
+                    self.write_value(value);
+                    self.write_whitespace();
                 }
                 self.out.push('}');
             }
         }
     }
 
-    fn comma(&mut self, index: usize) {
+    fn write_comma_before(&mut self, index: usize) {
         if index > 0 {
             self.out.push(',');
-            self.space();
+            self.write_whitespace();
         }
     }
 
-    fn text(&mut self, text: &str) {
+    fn write_text(&mut self, text: &str) {
         self.out.push('"');
         for letter in text.chars() {
-            let short = match letter {
+            let short_escape = match letter {
                 '"' | '\\' | '/' => Some(letter),
                 '\u{8}' => Some('b'),
                 '\t' => Some('t'),
@@ -84,24 +84,24 @@ impl RandomSpeller<'_> {
                 _ => None,
             };
             let needs_escape = matches!(letter, '"' | '\\' | '\0'..='\u{1f}');
-            match (self.next_below(4), short) {
+            match (self.next_below(4), short_escape) {
                 (0, Some(code)) => self.out.extend(['\\', code]),
-                (1, _) => self.unicode_escapes(letter, |unit| format!("\\u{unit:04x}")),
-                (2, _) => self.unicode_escapes(letter, |unit| format!("\\u{unit:04X}")),
-                _ if needs_escape => self.unicode_escapes(letter, |unit| format!("\\u{unit:04x}")),
+                (1, _) => self.write_unicode_escapes(letter, |unit| format!("\\u{unit:04x}")),
+                (2, _) => self.write_unicode_escapes(letter, |unit| format!("\\u{unit:04X}")),
+                _ if needs_escape => self.write_unicode_escapes(letter, |unit| format!("\\u{unit:04x}")),
                 _ => self.out.push(letter),
             }
         }
         self.out.push('"');
     }
 
-    fn unicode_escapes(&mut self, letter: char, write: impl Fn(u16) -> String) {
+    fn write_unicode_escapes(&mut self, letter: char, format_unit: impl Fn(u16) -> String) {
         for unit in letter.encode_utf16(&mut [0; 2]) {
-            self.out.push_str(&write(*unit));
+            self.out.push_str(&format_unit(*unit));
         }
     }
 
-    fn integer(&mut self, value: i64) {
+    fn write_integer(&mut self, value: i64) {
         let spelling = match self.next_below(6) {
             0 => format!("{value}.0"),
             1 => format!("{value}e0"),
@@ -114,7 +114,7 @@ impl RandomSpeller<'_> {
     }
 
     /// Writes a double, always with a fraction or an exponent, because an integer beyond 2^53 would be rejected.
-    fn double(&mut self, value: f64) {
+    fn write_double(&mut self, value: f64) {
         let spelling = match self.next_below(5) {
             0 => format!("{value:e}").replace('e', "E"),
             1 => format!("{value:.16e}"),

@@ -9,8 +9,8 @@ pub(crate) fn canonicalize_slowly(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
         Value::Bool(value) => value.to_string(),
-        Value::Number(number) => reference_number(number.as_f64().expect("within the range of a double")),
-        Value::String(text) => reference_text(text),
+        Value::Number(number) => format_number_slowly(number.as_f64().expect("within the range of a double")),
+        Value::String(text) => quote_slowly(text),
         Value::Array(items) => {
             format!("[{}]", items.iter().map(canonicalize_slowly).collect::<Vec<_>>().join(","))
         }
@@ -20,7 +20,7 @@ pub(crate) fn canonicalize_slowly(value: &Value) -> String {
                 .map(|(key, value)| {
                     (
                         key.encode_utf16().collect(),
-                        format!("{}:{}", reference_text(key), canonicalize_slowly(value)),
+                        format!("{}:{}", quote_slowly(key), canonicalize_slowly(value)),
                     )
                 })
                 .collect();
@@ -43,7 +43,7 @@ pub(crate) fn remove_member(value: &mut Value, path: &[&str]) -> bool {
     }
 }
 
-fn reference_text(text: &str) -> String {
+fn quote_slowly(text: &str) -> String {
     let escaped: String = text
         .chars()
         .map(|letter| match letter {
@@ -62,12 +62,12 @@ fn reference_text(text: &str) -> String {
 
 /// Formats a number like ECMAScript's Number::toString: with the fewest digits that parse to the value, and among those
 /// the closest ones, in a notation that depends on the magnitude.
-pub(crate) fn reference_number(value: f64) -> String {
+pub(crate) fn format_number_slowly(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
     }
     let sign = if value < 0.0 { "-" } else { "" };
-    let (digits, exponent) = shortest(value.abs());
+    let (digits, exponent) = find_shortest_digits(value.abs());
     if value.abs() >= 1e21 || value.abs() < 1e-6 {
         let mut text = digits;
         if text.len() > 1 {
@@ -87,7 +87,7 @@ pub(crate) fn reference_number(value: f64) -> String {
 
 /// Returns the shortest digits and their exponent. At each length, tries the decimals below and above the value, because
 /// next to a power of two, the closer one may not parse to the value although the other one does.
-fn shortest(value: f64) -> (String, i32) {
+fn find_shortest_digits(value: f64) -> (String, i32) {
     // No double has more than 767 digits.
     let exact = format!("{value:.800e}");
     let (mantissa, exponent) = exact.split_once('e').expect("an exponent");
@@ -105,11 +105,12 @@ fn shortest(value: f64) -> (String, i32) {
             text.replace(".e", "e").parse() == Ok(value)
         };
         // If the value is exactly halfway between the two, the even one is used (ECMA-262, Number::toString, note 2).
-        let even = leading.ends_with(['0', '2', '4', '6', '8']);
-        let rest = dropped.trim_end_matches('0').cmp("5");
-        let below_is_closer = rest.then(if even { Ordering::Less } else { Ordering::Greater }).is_lt();
+        let is_even = leading.ends_with(['0', '2', '4', '6', '8']);
+        let compared_with_half = dropped.trim_end_matches('0').cmp("5");
+        let below_is_closer =
+            compared_with_half.then(if is_even { Ordering::Less } else { Ordering::Greater }).is_lt();
         let found = match (parses_back(&below), parses_back(&above)) {
-            (true, above) if below_is_closer || !above => below,
+            (true, above_parses) if below_is_closer || !above_parses => below,
             (_, true) => above,
             _ => continue,
         };

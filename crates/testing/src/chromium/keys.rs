@@ -19,7 +19,7 @@ impl Page {
         self.call("Input.dispatchKeyEvent", &key.event("keyUp", modifiers, ""));
     }
 
-    /// Sends the repeated key event of a key that is held down.
+    /// Sends a repeated key-down event, as for a key that is held down, and then releases the key.
     pub fn press_and_hold(&mut self, name: &str) {
         let key = Key::from_name(name);
         let mut repeated = key.event("keyDown", 0, &key.text);
@@ -58,7 +58,7 @@ struct Key {
 
 impl Key {
     fn from_name(name: &str) -> Self {
-        let (key_name, number, text) = match name {
+        let (key_name, virtual_key_code, text) = match name {
             "Tab" => ("Tab", 9, ""),
             "Enter" => ("Enter", 13, "\r"),
             "Escape" => ("Escape", 27, ""),
@@ -78,22 +78,17 @@ impl Key {
                 let upper = character.to_ascii_uppercase();
                 let letter = upper.chars().next().filter(char::is_ascii_alphanumeric);
                 let code = letter.map(|letter| format!("Key{letter}")).unwrap_or_default();
-                let number = letter.map_or(0, u32::from);
+                let virtual_key_code = letter.map_or(0, u32::from);
                 return Self {
                     name: character.to_owned(),
                     code,
-                    virtual_key_code: number,
+                    virtual_key_code,
                     text: character.to_owned(),
                 };
             }
             other => panic!("unknown key: {other}"),
         };
-        Self {
-            name: key_name.to_owned(),
-            code: name.to_owned(),
-            virtual_key_code: number,
-            text: text.to_owned(),
-        }
+        Self { name: key_name.to_owned(), code: name.to_owned(), virtual_key_code, text: text.to_owned() }
     }
 
     fn event(&self, kind: &str, modifiers: u8, text: &str) -> Value {

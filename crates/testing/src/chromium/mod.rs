@@ -1,6 +1,6 @@
 //! Drives a real browser, Debian's headless Chromium, over its DevTools protocol.
 //!
-//! [`Browser::start`] starts the browser with an empty profile, and dropping the [`Browser`] ends it. [`Browser::page`]
+//! [`Browser::start`] starts the browser with an empty profile, and dropping the [`Browser`] ends it. [`Browser::open_page`]
 //! opens a page in its own window. Pages of one browser share their cookies, except for those of
 //! [`Browser::open_isolated_page`]. Page actions are in `open_page`, the screen reader's view in `accessibility_tree`,
 //! and keyboard input in `keys`.
@@ -30,7 +30,7 @@ use devtools::DevToolsConnection;
 const DEVTOOLS_PORT_FILE: &str = "DevToolsActivePort";
 
 /// Chromium's flags. The sandbox is off, because it does not work for root in a container. Only loopback addresses can be
-/// reached, and pages in the background keep their timers.
+/// reached, and timers in background pages are not throttled.
 const CHROMIUM_FLAGS: [&str; 21] = [
     "--headless",
     "--no-sandbox",
@@ -81,7 +81,7 @@ impl Browser {
     }
 
     /// Opens a page in its own window.
-    pub fn page(&mut self) -> Page {
+    pub fn open_page(&mut self) -> Page {
         self.create_page(&json!({ "url": "about:blank", "newWindow": true }))
     }
 

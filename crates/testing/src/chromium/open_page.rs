@@ -148,6 +148,7 @@ impl Page {
     /// affect the page's scripts and are not restricted by its content security policy.
     pub fn evaluate_isolated(&mut self, script: &str, expression: &str) -> Value {
         let tree = self.call("Page.getFrameTree", &json!({}));
+        // The protocol misspells `grantUniveralAccess`.
         let parameters = json!({ "frameId": tree["frameTree"]["frame"]["id"], "worldName": "isolated", "grantUniveralAccess": true });
         let world = self.call("Page.createIsolatedWorld", &parameters);
         let context = &world["executionContextId"];

@@ -93,7 +93,7 @@ impl<'d> Params<'d> {
         match params.members().find(|(name, _)| is_unknown(name)) {
             Some((name, _)) => {
                 let name: String = name.text().unwrap_or_default().chars().take(64).collect();
-                Err(RpcError::invalid_params(&format!("unknown parameter {name:?}.")))
+                Err(RpcError::invalid_params(&format!("Unknown parameter {name:?}.")))
             }
             None => Ok(()),
         }
@@ -130,15 +130,15 @@ impl<'d> Params<'d> {
     }
 
     fn events(&self) -> Result<Vec<RequestBody>, RpcError> {
-        let document = |event: JsonValue<'_>| {
+        let to_document = |event: JsonValue<'_>| {
             let mut document = Box::<TapeWriter>::default();
             document.copy(&event);
             RequestBody::Document(document)
         };
         match (self.member("event"), self.member("events")) {
-            (Some(event), None) => Ok(vec![document(event)]),
+            (Some(event), None) => Ok(vec![to_document(event)]),
             (None, Some(events)) if events.kind() == JsonKind::Array => {
-                Ok(events.items().map(document).collect())
+                Ok(events.items().map(to_document).collect())
             }
             (None, Some(_)) => Err(invalid_param("events", "a list")),
             _ => Err(RpcError::invalid_params("Exactly one of event and events is required.")),
@@ -161,8 +161,8 @@ impl<'d> Params<'d> {
     }
 }
 
-fn invalid_param(name: &str, expected_form: &str) -> RpcError {
-    RpcError::invalid_params(&format!("{name} must be {expected_form}."))
+fn invalid_param(name: &str, expected: &str) -> RpcError {
+    RpcError::invalid_params(&format!("{name} must be {expected}."))
 }
 
 #[cfg(test)]

@@ -100,7 +100,9 @@ pub(super) fn batch_response(responses: &[String]) -> String {
 /// Parses a message. A batch may have at most `max_calls` calls.
 pub(super) fn parse_message(text: &str, max_calls: usize) -> Result<RpcMessage, RpcError> {
     let mut tape = Tape::default();
-    let doc = tape.read(text).map_err(|error| RpcError::parse_error(&format!("not JSON: {error}")))?;
+    let doc = tape
+        .read(text)
+        .map_err(|error| RpcError::parse_error(&format!("The message is not JSON: {error}")))?;
     let root = doc.root();
     if root.kind() != JsonKind::Array {
         return Ok(RpcMessage::Single(parse_call(&root)));
@@ -122,7 +124,7 @@ fn parse_call(value: &JsonValue<'_>) -> RpcCall {
         };
     }
     let id = value.member("id");
-    let has_valid_id = id.as_ref().is_some_and(json_rpc::is_id);
+    let has_valid_id = id.as_ref().is_some_and(json_rpc::is_valid_id);
     let parsed = method_and_params(value).and_then(|parsed| match id {
         Some(_) if !has_valid_id => {
             Err(RpcError::invalid_request("The id must be a string, a number or null."))
@@ -224,7 +226,8 @@ mod tests {
     fn a_batch_is_parsed_call_by_call() {
         let text = r#"[{"jsonrpc":"2.0","method":"session.start","id":1},7,{"jsonrpc":"2.0","method":"session.start"}]"#;
         let Ok(RpcMessage::Batch(calls)) = parse_message(text, 3) else { panic!() };
-        let ids: Vec<_> = calls.iter().map(|call| (call.id.as_deref(), call.command.is_ok())).collect();
-        assert_eq!(ids, [(Some("1"), true), (Some("null"), false), (None, true)]);
+        let ids_and_validity: Vec<_> =
+            calls.iter().map(|call| (call.id.as_deref(), call.command.is_ok())).collect();
+        assert_eq!(ids_and_validity, [(Some("1"), true), (Some("null"), false), (None, true)]);
     }
 }

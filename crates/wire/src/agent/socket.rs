@@ -27,8 +27,9 @@ const WRITE_TIMEOUT: Duration = Duration::from_mins(1);
 #[derive(Debug)]
 pub(crate) struct Upgrade {
     principal: Principal,
+    /// The value of `Sec-WebSocket-Accept`.
     accept: String,
-    protocol: Option<&'static str>,
+    subprotocol: Option<&'static str>,
 }
 
 impl Upgrade {
@@ -38,7 +39,7 @@ impl Upgrade {
             return Err(HttpResponse::problem(StatusCode::Forbidden, "This token does not allow that."));
         }
         let accept = accept_key(head)?;
-        let protocol = match head.header("sec-websocket-protocol") {
+        let subprotocol = match head.header("sec-websocket-protocol") {
             None => None,
             Some(_) if head.list_contains("sec-websocket-protocol", SUBPROTOCOL) => Some(SUBPROTOCOL),
             Some(_) => {
@@ -46,7 +47,7 @@ impl Upgrade {
                 return Err(HttpResponse::problem(StatusCode::BadRequest, &title));
             }
         };
-        Ok(Self { principal, accept, protocol })
+        Ok(Self { principal, accept, subprotocol })
     }
 }
 
@@ -57,10 +58,13 @@ pub(crate) async fn run(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin,
     read_ahead: Vec<u8>,
 ) {
-    let Upgrade { principal, accept, protocol } = upgrade;
-    let Some(socket) = switch_protocols(server, &accept, protocol, stream, read_ahead).await else { return };
+    let Upgrade { principal, accept, subprotocol } = upgrade;
+    let Some(socket) = switch_protocols(server, &accept, subprotocol, stream, read_ahead).await else {
+        return;
+    };
     let (mut sink, mut source) = socket.split();
-    // The queue also has space for the reply to every call in flight.
+    // The queue also has space for the reply to every call in flight. Almost twice `calls_in_flight` calls can be in
+    // flight, because a batch with that many calls is read as long as the limit is not reached.
     let connection = server.hub.connect_agent(
         server.limits.queued_notifications.saturating_add(2 * server.limits.calls_in_flight).max(1),
     );
@@ -91,18 +95,22 @@ struct AgentSocket {
     calls: HashMap<RequestId, PendingCall>,
     /// Unfinished batches, by the request id of the first call that was submitted to the hub.
     batches: HashMap<RequestId, PendingBatch>,
-    /// Total size of the messages whose calls are in flight, in bytes.
+    /// The sum of [`PendingCall::bytes`].
     in_flight_bytes: usize,
 }
 
 /// A call that the hub has not replied to yet.
 struct PendingCall {
+    /// The JSON-RPC id; absent for a notification.
     id: Option<String>,
+    /// The size of the message, for the first call of the message. Zero for the other calls of a batch.
     bytes: usize,
+    /// The key of its batch in [`AgentSocket::batches`].
     batch: Option<RequestId>,
 }
 
 struct PendingBatch {
+    /// Number of calls that the hub has not replied to yet.
     remaining: usize,
     responses: Vec<String>,
 }

@@ -36,7 +36,7 @@ struct RevokedCookies {
 #[derive(Debug)]
 struct RevokedCookie {
     issued_at: UnixMillis,
-    /// The token; unknown if an earlier version stored the sign-out.
+    /// The digest of the token. It is unknown if an earlier version of sayso stored the sign-out.
     token_digest: Option<Digest>,
 }
 
@@ -53,11 +53,11 @@ const VERSION: u8 = 1;
 const NONCE_BYTES: usize = 16;
 /// Version, time of issue, nonce, token digest.
 const BODY_BYTES: usize = 1 + 8 + NONCE_BYTES + 32;
-/// Maximum number of revoked cookies to remember. Beyond that, a sign-out revokes all cookies of its token, because that
-/// needs one entry per token at most. An expired cookie is forgotten.
+/// Maximum number of revoked cookies to remember. Beyond that, a sign-out revokes all cookies of its token, which needs
+/// only one entry per token. Expired cookies are forgotten.
 const MAX_REVOKED: usize = 100_000;
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
-/// What a line has instead of a nonce if it concerns all cookies of a token.
+/// Replaces the nonce in a line that revokes all cookies of a token.
 const ALL_COOKIES: &str = "*";
 
 impl SessionCookie {
@@ -134,9 +134,9 @@ impl BrowserSessions {
         is_valid.then_some(cookie)
     }
 
-    /// Revokes a cookie and all copies of it. If the token has more than `max_per_token` sign-outs already, revokes all
-    /// its cookies, so that a token cannot fill the memory. Returns the command that closes what the browser opened, and
-    /// whether the sign-out was stored. If not, it ends with this process.
+    /// Revokes a cookie and all copies of it. If the token already has `max_per_token` revoked cookies, revokes all
+    /// cookies of the token, so that one token cannot fill the memory. Returns the command that closes what the browser
+    /// opened, and whether the sign-out was stored. A sign-out that was not stored is lost when this process ends.
     pub(crate) fn revoke(
         &self,
         cookie: &SessionCookie,
@@ -146,9 +146,9 @@ impl BrowserSessions {
     ) -> (HubCommand, std::io::Result<()>) {
         let token_digest = cookie.token_digest;
         let mut revoked = self.revoked_cookies();
-        let before = revoked.len();
+        let count_before = revoked.len();
         revoked.forget_expired(now, lifetime_ms);
-        let mut must_rewrite = revoked.len() < before;
+        let mut must_rewrite = revoked.len() < count_before;
         let is_of_token = |other: &&RevokedCookie| other.token_digest == Some(token_digest);
         let id = if revoked.by_nonce.len() < MAX_REVOKED
             && revoked.by_nonce.values().filter(is_of_token).count() < max_per_token
@@ -206,15 +206,15 @@ impl RevokedCookies {
     }
 
     fn forget_expired(&mut self, now: UnixMillis, lifetime_ms: i64) {
-        let is_alive = |issued_at: UnixMillis| now.millis_since(issued_at) < lifetime_ms;
-        self.by_nonce.retain(|_, cookie| is_alive(cookie.issued_at));
-        self.by_token.retain(|_, until| is_alive(*until));
+        let is_unexpired = |issued_at: UnixMillis| now.millis_since(issued_at) < lifetime_ms;
+        self.by_nonce.retain(|_, cookie| is_unexpired(cookie.issued_at));
+        self.by_token.retain(|_, until| is_unexpired(*until));
     }
 
-    /// Appends a new entry to the file, or writes the whole file again if there is no nonce.
-    fn store(&self, new: Option<&[u8; NONCE_BYTES]>) -> std::io::Result<()> {
+    /// Appends the entry with this nonce to the file. Without a nonce, writes the whole file again.
+    fn store(&self, new_nonce: Option<&[u8; NONCE_BYTES]>) -> std::io::Result<()> {
         let Some(path) = &self.file else { return Ok(()) };
-        let Some((nonce, cookie)) = new.and_then(|nonce| self.by_nonce.get_key_value(nonce)) else {
+        let Some((nonce, cookie)) = new_nonce.and_then(|nonce| self.by_nonce.get_key_value(nonce)) else {
             return match private_file::replace(path, &self.to_text()) {
                 Err(KeyFileError::Io(_, error)) => Err(error),
                 Err(error) => Err(std::io::Error::other(error)),
@@ -363,32 +363,32 @@ mod tests {
         let sessions = BrowserSessions::load_or_create(folder.path(), &mut SystemRandom).unwrap();
         let other_token = Digest::of(b"sayso_other");
         let at = UnixMillis::new;
-        let open = |sessions: &BrowserSessions, token: &Digest, now| {
+        let sign_in = |sessions: &BrowserSessions, token: &Digest, now| {
             let text = sessions.issue(token, now, &mut SystemRandom);
             (sessions.verify(&text, now.saturating_add(1), LIFETIME_MS).unwrap(), text)
         };
-        let (_, stays) = open(&sessions, &other_token, at(5000));
-        let (_, idle) = open(&sessions, &token(), at(5000));
+        let (_, other_token_cookie) = sign_in(&sessions, &other_token, at(5000));
+        let (_, earlier_cookie) = sign_in(&sessions, &token(), at(5000));
         for _ in 0..MAX_PER_TOKEN {
-            let (cookie, _) = open(&sessions, &token(), at(5000));
-            let (ended, stored) = sessions.revoke(&cookie, at(5001), LIFETIME_MS, MAX_PER_TOKEN);
-            assert!(stored.is_ok() && matches!(ended, HubCommand::EndSignIn { id: Some(_), .. }));
+            let (cookie, _) = sign_in(&sessions, &token(), at(5000));
+            let (command, stored) = sessions.revoke(&cookie, at(5001), LIFETIME_MS, MAX_PER_TOKEN);
+            assert!(stored.is_ok() && matches!(command, HubCommand::EndSignIn { id: Some(_), .. }));
         }
-        assert!(sessions.verify(&idle, at(5002), LIFETIME_MS).is_some());
-        let (cookie, _) = open(&sessions, &token(), at(5000));
-        let (ended, stored) = sessions.revoke(&cookie, at(5002), LIFETIME_MS, MAX_PER_TOKEN);
-        assert!(stored.is_ok() && matches!(ended, HubCommand::EndSignIn { id: None, .. }));
-        let (_, later) = open(&sessions, &token(), at(5002));
+        assert!(sessions.verify(&earlier_cookie, at(5002), LIFETIME_MS).is_some());
+        let (cookie, _) = sign_in(&sessions, &token(), at(5000));
+        let (command, stored) = sessions.revoke(&cookie, at(5002), LIFETIME_MS, MAX_PER_TOKEN);
+        assert!(stored.is_ok() && matches!(command, HubCommand::EndSignIn { id: None, .. }));
+        let (_, later_cookie) = sign_in(&sessions, &token(), at(5002));
         let reloaded = BrowserSessions::load_or_create(folder.path(), &mut SystemRandom).unwrap();
         for sessions in [&sessions, &reloaded] {
-            assert_eq!(sessions.verify(&idle, at(5003), LIFETIME_MS), None);
+            assert_eq!(sessions.verify(&earlier_cookie, at(5003), LIFETIME_MS), None);
             assert!(
-                sessions.verify(&stays, at(5003), LIFETIME_MS).is_some(),
+                sessions.verify(&other_token_cookie, at(5003), LIFETIME_MS).is_some(),
                 "other tokens are not affected"
             );
-            assert!(sessions.verify(&later, at(5003), LIFETIME_MS).is_some(), "a new sign-in works");
+            assert!(sessions.verify(&later_cookie, at(5003), LIFETIME_MS).is_some(), "a new sign-in works");
         }
-        assert_eq!(reloaded.revoked_cookies().len(), 1, "the table does not grow");
+        assert_eq!(reloaded.revoked_cookies().len(), 1, "one entry replaces those of the single cookies");
     }
 
     #[test]

@@ -5,11 +5,11 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use seal::UnixMillis;
 
-/// Counts failed attempts per address. The caller provides the current time.
+/// Counts failed attempts per IPv4 address or IPv6 /64 network. The caller provides the current time.
 #[derive(Debug)]
 pub(crate) struct SignInLimiter {
     max_failures: usize,
-    /// For each address, the number of failures and when they expire.
+    /// The number of failures and when they expire, for each address or network.
     failures: HashMap<IpAddr, (usize, UnixMillis)>,
 }
 
@@ -51,7 +51,7 @@ impl SignInLimiter {
     }
 }
 
-/// Maps an IPv6 address to its /64 network, because a single household usually has a whole /64.
+/// Maps an IPv6 address to its /64 network, because one customer usually gets a whole /64.
 fn network_of(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),

@@ -14,13 +14,13 @@ use super::tokens::{NewToken, TokenEntry, TokenError, TokenProblem, Tokens};
 
 /// Maximum size of a token file, in bytes.
 const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
-/// The members of a line. A line with any other member is refused, because it may restrict the token.
+/// The members of a line. A line with another member is refused, because that member may restrict the token.
 const MEMBERS: [&str; 9] =
     ["name", "role", "hash", "agent_id", "shared", "display_name", "scope", "created_at", "expires_at"];
 
 impl Tokens {
-    /// Loads a token file. Fails if anyone but its owner can read it, if a line is not a token, or if two tokens have the
-    /// same name, the same hash, or the same agent id without sharing it.
+    /// Loads a token file. Fails if anyone but its owner can read it, if a line is not a valid token, or if two tokens
+    /// have the same name, the same hash, or the same agent id without sharing it.
     pub fn load(path: &Path) -> Result<Self, TokenError> {
         Self::parse(&private_file::read(path, MAX_FILE_BYTES)?, path)
     }
@@ -28,11 +28,11 @@ impl Tokens {
     /// Parses the text of a token file, whose path appears in errors.
     pub fn parse(text: &str, path: &Path) -> Result<Self, TokenError> {
         let mut tokens = Self::default();
-        for (text, line) in text.lines().zip(1..).filter(|(text, _)| !text.trim().is_empty()) {
-            parse_line(text, line)
-                .ok_or(TokenProblem::NotAToken)
+        for (line, number) in text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty()) {
+            parse_line(line, number)
+                .ok_or(TokenProblem::MalformedLine)
                 .and_then(|(digest, entry)| tokens.insert(digest, entry))
-                .map_err(|problem| TokenError::InvalidLine(path.to_owned(), line, problem))?;
+                .map_err(|problem| TokenError::InvalidLine(path.to_owned(), number, problem))?;
         }
         Ok(tokens)
     }
@@ -56,11 +56,11 @@ impl Tokens {
                 role: new.role,
                 agent_id: new.agent_id.as_deref().map(Arc::from),
                 scope: Arc::new(new.scope.clone()),
-                is_unauthenticated: false,
+                is_local: false,
                 token_digest: Some(digest),
                 expires_at: new.expires_at,
                 sign_in: None,
-                naming: naming(new.display_name.as_deref()),
+                naming: naming_from(new.display_name.as_deref()),
             },
             line: self.next_line(),
             created_at: Some(new.created_at),
@@ -71,7 +71,7 @@ impl Tokens {
         Ok((token, line))
     }
 
-    /// Creates a token and appends it to the file, which is created if it does not exist.
+    /// Creates a token and appends its line to the file, which is created if it does not exist. Returns the token.
     pub fn append(path: &Path, new: &NewToken, random: &mut impl Random) -> Result<String, TokenError> {
         let io_error = |error| KeyFileError::Io(path.to_owned(), error);
         let _lock = lock(path)?;
@@ -96,8 +96,8 @@ impl Tokens {
     }
 }
 
-/// Waits until no other process changes the token file, and keeps others from changing it. The lock is a file of its own,
-/// because the token file can be replaced. It ends when the returned value is dropped.
+/// Waits until no other process is changing the token file, and prevents others from changing it until the returned value
+/// is dropped. Locks a separate file, because the token file itself can be replaced.
 fn lock(path: &Path) -> Result<File, KeyFileError> {
     let mut lock_path = path.as_os_str().to_owned();
     lock_path.push(".lock");
@@ -110,7 +110,7 @@ fn lock(path: &Path) -> Result<File, KeyFileError> {
     open().map_err(|error| KeyFileError::Io(lock_path.to_owned(), error))
 }
 
-fn naming(display_name: Option<&str>) -> AgentNaming {
+fn naming_from(display_name: Option<&str>) -> AgentNaming {
     display_name.map_or(AgentNaming::SelfDeclared, |name| AgentNaming::Token(name.into()))
 }
 
@@ -141,9 +141,10 @@ fn format_line(entry: &TokenEntry, digest: &Digest) -> String {
     writer.finish()
 }
 
-fn parse_line(text: &str, line: usize) -> Option<(Digest, TokenEntry)> {
+/// Parses the line with this number. Returns `None` if it is not a valid token.
+fn parse_line(line: &str, number: usize) -> Option<(Digest, TokenEntry)> {
     let mut tape = Tape::default();
-    let doc = tape.read(text).ok()?;
+    let doc = tape.read(line).ok()?;
     let root = doc.root();
     if root.kind() != JsonKind::Object || !has_known_members(&root) {
         return None;
@@ -167,17 +168,17 @@ fn parse_line(text: &str, line: usize) -> Option<(Digest, TokenEntry)> {
             Some(_) => return None,
             None => Arc::default(),
         },
-        is_unauthenticated: false,
+        is_local: false,
         token_digest: Some(digest),
         expires_at: time("expires_at")?,
         sign_in: None,
-        naming: naming(text("display_name")?.as_deref()),
+        naming: naming_from(text("display_name")?.as_deref()),
     };
     let shares_agent_id = match root.member("shared") {
         Some(shared) => shared.as_bool()?,
         None => false,
     };
-    let entry = TokenEntry { principal, line, created_at: time("created_at")?, shares_agent_id };
+    let entry = TokenEntry { principal, line: number, created_at: time("created_at")?, shares_agent_id };
     Some((digest, entry))
 }
 
@@ -197,7 +198,7 @@ mod tests {
 
     const NOW: UnixMillis = UnixMillis::new(1_800_000_000_000);
 
-    fn new(name: &str, role: Role, agent_id: Option<&str>) -> NewToken {
+    fn new_token(name: &str, role: Role, agent_id: Option<&str>) -> NewToken {
         NewToken { agent_id: agent_id.map(str::to_owned), ..NewToken::new(name, role, NOW) }
     }
 
@@ -205,23 +206,24 @@ mod tests {
     fn only_the_hash_of_a_token_is_stored() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tokens");
-        let token =
-            Tokens::append(&path, &new("bank", Role::Agent, Some("bank")), &mut seal::SystemRandom).unwrap();
-        let listener =
-            Tokens::append(&path, &new("ada", Role::Listener, None), &mut seal::SystemRandom).unwrap();
+        let agent_token =
+            Tokens::append(&path, &new_token("bank", Role::Agent, Some("bank")), &mut seal::SystemRandom)
+                .unwrap();
+        let listener_token =
+            Tokens::append(&path, &new_token("ada", Role::Listener, None), &mut seal::SystemRandom).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
-        assert!(!text.contains(&token) && !text.contains(&listener));
+        assert!(!text.contains(&agent_token) && !text.contains(&listener_token));
         let tokens = Tokens::load(&path).unwrap();
-        let bank = tokens.principal(&token, NOW).unwrap();
+        let bank = tokens.principal(&agent_token, NOW).unwrap();
         assert_eq!((bank.role, bank.agent_id.as_deref()), (Role::Agent, Some("bank")));
-        assert_eq!(tokens.principal(&listener, NOW).unwrap().role, Role::Listener);
+        assert_eq!(tokens.principal(&listener_token, NOW).unwrap().role, Role::Listener);
         assert!(tokens.principal("sayso_guess", NOW).is_none() && tokens.principal("", NOW).is_none());
         assert!(matches!(
-            Tokens::append(&path, &new("ada", Role::Observer, None), &mut seal::SystemRandom),
+            Tokens::append(&path, &new_token("ada", Role::Observer, None), &mut seal::SystemRandom),
             Err(TokenError::InvalidToken(TokenProblem::NameTaken { line: 2, .. }))
         ));
         assert!(matches!(
-            Tokens::append(&path, &new("x", Role::Agent, None), &mut seal::SystemRandom),
+            Tokens::append(&path, &new_token("x", Role::Agent, None), &mut seal::SystemRandom),
             Err(TokenError::InvalidToken(TokenProblem::AgentIdMismatch))
         ));
     }
@@ -232,7 +234,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tokens");
-        Tokens::append(&path, &new("ada", Role::Listener, None), &mut seal::SystemRandom).unwrap();
+        Tokens::append(&path, &new_token("ada", Role::Listener, None), &mut seal::SystemRandom).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
         assert!(Tokens::load(&path).unwrap_err().to_string().contains("chmod 600"));
@@ -242,23 +244,26 @@ mod tests {
     fn an_invalid_line_is_reported_with_its_number() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tokens");
-        Tokens::append(&path, &new("ada", Role::Listener, None), &mut seal::SystemRandom).unwrap();
+        Tokens::append(&path, &new_token("ada", Role::Listener, None), &mut seal::SystemRandom).unwrap();
         let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
         file.write_all(b"{\"name\":\"x\",\"role\":\"king\",\"hash\":\"\"}\n").unwrap();
-        assert!(matches!(Tokens::load(&path), Err(TokenError::InvalidLine(_, 2, TokenProblem::NotAToken))));
+        assert!(matches!(
+            Tokens::load(&path),
+            Err(TokenError::InvalidLine(_, 2, TokenProblem::MalformedLine))
+        ));
     }
 
     #[test]
     fn a_file_that_is_too_long_is_rejected() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tokens");
-        Tokens::append(&path, &new("ada", Role::Listener, None), &mut seal::SystemRandom).unwrap();
+        Tokens::append(&path, &new_token("ada", Role::Listener, None), &mut seal::SystemRandom).unwrap();
         let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
         file.write_all(&vec![b'\n'; usize::try_from(MAX_FILE_BYTES).unwrap()]).unwrap();
         assert!(matches!(Tokens::load(&path), Err(TokenError::File(KeyFileError::TooLong(..)))));
     }
 
-    /// Writes these lines to a file and returns the error of loading it.
+    /// Returns the error of loading a file with these lines. The error names the file `F`.
     fn load_error(lines: &[&str]) -> Option<String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tokens");
@@ -267,12 +272,13 @@ mod tests {
         Tokens::load(&path).err().map(|error| error.to_string().replace(&path.display().to_string(), "F"))
     }
 
-    fn line(members: &str, number: u8) -> String {
-        format!(r#"{{{members},"hash":"sha256:{}"}}"#, format!("{number:02x}").repeat(32))
+    /// Writes a line with these members and a hash that consists of `hash_byte`.
+    fn line(members: &str, hash_byte: u8) -> String {
+        format!(r#"{{{members},"hash":"sha256:{}"}}"#, format!("{hash_byte:02x}").repeat(32))
     }
 
     #[test]
-    fn a_doubled_or_reserved_entry_is_refused_with_both_lines() {
+    fn a_line_that_is_invalid_or_conflicts_with_another_is_refused() {
         let ada = line(r#""name":"ada","role":"listener""#, 1);
         let bank = line(r#""name":"bank","role":"agent","agent_id":"bank""#, 2);
         let cases = [
@@ -280,7 +286,7 @@ mod tests {
                 line(r#""name":"ada","role":"admin""#, 3),
                 r#"F:4: a token named "ada" already exists, in line 1"#,
             ),
-            (line(r#""name":"ben","role":"admin""#, 1), "F:4: this is the token of line 1"),
+            (line(r#""name":"ben","role":"admin""#, 1), "F:4: this token is already in line 1"),
             (
                 line(r#""name":"b2","role":"agent","agent_id":"bank""#, 3),
                 r#"F:4: the agent id "bank" belongs to the token "bank" in line 3"#,
@@ -289,13 +295,16 @@ mod tests {
             (line(r#""name":"x","role":"agent","agent_id":"sayso-hub""#, 3), "is reserved"),
             (line(r#""name":" ","role":"admin""#, 3), "F:4: invalid name"),
             (line(r#""name":"x","role":"admin","display_name":"X""#, 3), "F:4: a display name"),
-            (line(r#""name":"x","role":"admin","expiry":"never""#, 3), "F:4: not a token"),
-            (line(r#""name":"x","role":"agent","agent_id":"x","role":"admin""#, 3), "F:4: not a token"),
-            (line(r#""name":"x","role":"admin","expires_at":5"#, 3), "F:4: not a token"),
-            (line(r#""name":"x","role":"admin","scope":"agent:bank""#, 3), "F:4: not a token"),
+            (line(r#""name":"x","role":"admin","expiry":"never""#, 3), "F:4: not a valid token: "),
+            (
+                line(r#""name":"x","role":"agent","agent_id":"x","role":"admin""#, 3),
+                "F:4: not a valid token: ",
+            ),
+            (line(r#""name":"x","role":"admin","expires_at":5"#, 3), "F:4: not a valid token: "),
+            (line(r#""name":"x","role":"admin","scope":"agent:bank""#, 3), "F:4: not a valid token: "),
         ];
-        for (third, expected) in &cases {
-            let error = load_error(&[&ada, "", &bank, third]).unwrap();
+        for (refused, expected) in &cases {
+            let error = load_error(&[&ada, "", &bank, refused]).unwrap();
             assert!(error.contains(expected), "{error}");
         }
         let shared = line(r#""name":"b2","role":"agent","agent_id":"bank","shared":true"#, 3);
@@ -307,12 +316,12 @@ mod tests {
     fn an_expired_token_is_not_accepted() {
         let mut tokens = Tokens::default();
         let expires_at = Some(NOW.saturating_add(1000));
-        let limited = NewToken { expires_at, ..new("ada", Role::Listener, None) };
+        let limited = NewToken { expires_at, ..new_token("ada", Role::Listener, None) };
         let (token, line) = tokens.add(&limited, &mut seal::SystemRandom).unwrap();
         assert!(tokens.principal(&token, NOW.saturating_add(999)).is_some());
         assert!(tokens.principal(&token, NOW.saturating_add(1000)).is_none());
         let (_, entry) = parse_line(&line, 1).unwrap();
-        assert_eq!(*tokens.entries()[0], entry, "the file has the same properties");
+        assert_eq!(*tokens.entries()[0], entry, "the line contains all properties");
     }
 
     #[test]
@@ -320,7 +329,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tokens");
         for name in ["ada", "ben"] {
-            Tokens::append(&path, &new(name, Role::Listener, None), &mut seal::SystemRandom).unwrap();
+            Tokens::append(&path, &new_token(name, Role::Listener, None), &mut seal::SystemRandom).unwrap();
         }
         let ada = std::fs::read_to_string(&path).unwrap().lines().next().unwrap().to_owned() + "\n";
         Tokens::revoke(&path, "ben").unwrap();

@@ -14,7 +14,7 @@ use thiserror::Error;
 pub struct Tokens {
     entries: HashMap<Digest, TokenEntry>,
     names: HashMap<Arc<str>, Digest>,
-    /// For each agent id, the token that does not share it.
+    /// For each agent id, the token that has it without `shares_agent_id`.
     agent_ids: HashMap<Arc<str>, Digest>,
 }
 
@@ -23,11 +23,11 @@ pub struct Tokens {
 pub struct TokenEntry {
     /// The token's holder.
     pub principal: Principal,
-    /// The line of the token file, from 1.
+    /// The number of its line in the token file, from 1.
     pub line: usize,
     /// When the token was created, if the file says so.
     pub created_at: Option<UnixMillis>,
-    /// Whether another token may have the same agent id.
+    /// Whether the token may have the agent id of another token.
     pub shares_agent_id: bool,
 }
 
@@ -40,11 +40,11 @@ pub struct NewToken {
     pub role: Role,
     /// The id of the agent that the token authenticates. Required for agents and forbidden for other roles.
     pub agent_id: Option<String>,
-    /// Whether another token may have the same agent id.
+    /// Whether the token may have the agent id of another token.
     pub shares_agent_id: bool,
     /// The name that listeners hear for the agent. If absent, the agent names itself. Forbidden for other roles.
     pub display_name: Option<String>,
-    /// What the holder may hear. Unused for agents.
+    /// The sessions that the holder may receive. Unused for agents.
     pub scope: Scope,
     /// When the token is created.
     pub created_at: UnixMillis,
@@ -53,7 +53,7 @@ pub struct NewToken {
 }
 
 impl NewToken {
-    /// Creates the properties of a token that has everything in scope and never expires.
+    /// Creates the properties of a token with an unrestricted scope that never expires.
     pub fn new(name: &str, role: Role, created_at: UnixMillis) -> Self {
         Self {
             name: name.to_owned(),
@@ -75,7 +75,7 @@ pub enum TokenError {
     /// The file cannot be read or written, or its permissions are unsafe.
     #[error(transparent)]
     File(#[from] KeyFileError),
-    /// This line of the file is invalid.
+    /// The line with this number is invalid.
     #[error("{path}:{1}: {2}", path = .0.display())]
     InvalidLine(PathBuf, usize, #[source] TokenProblem),
     /// A new token is invalid.
@@ -90,13 +90,15 @@ pub enum TokenError {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TokenProblem {
-    /// The line is not a token.
-    #[error("not a token")]
-    NotAToken,
+    /// The line is not a JSON object, or a member is missing, unknown, repeated or invalid.
+    #[error(
+        "not a valid token: it must be a JSON object without missing, unknown, repeated or invalid members"
+    )]
+    MalformedLine,
     /// The name is empty, or contains control characters.
     #[error("invalid name {0:?}: it must not be empty or contain control characters")]
     InvalidName(String),
-    /// The name belongs to principals that have no token.
+    /// The name is reserved for principals that have no token.
     #[error("the name {0:?} is reserved")]
     ReservedName(String),
     /// Another token has the name.
@@ -104,44 +106,44 @@ pub enum TokenProblem {
     NameTaken {
         /// The name.
         name: String,
-        /// The line of the other token.
+        /// The line number of the other token.
         line: usize,
     },
     /// Another line has the same hash.
-    #[error("this is the token of line {line}; every line needs its own token")]
+    #[error("this token is already in line {line}; every line needs its own token")]
     TokenRepeated {
-        /// The other line.
+        /// The number of the other line.
         line: usize,
     },
-    /// An agent's token has no agent id, or another token has one.
+    /// The token of an agent has no agent id, or the token of another role has one.
     #[error("--agent-id is required for the role agent, and not allowed for other roles")]
     AgentIdMismatch,
-    /// The agent id belongs to an agent of the hub itself.
+    /// The agent id is reserved for the hub or for the demo.
     #[error("the agent id {0:?} is reserved")]
     ReservedAgentId(String),
     /// Another token has the agent id.
     #[error(
         "the agent id {agent_id:?} belongs to the token {name:?} in line {line}; use another id, or --share-agent-id if \
-         both are the same agent"
+         both belong to the same agent"
     )]
     AgentIdTaken {
         /// The agent id.
         agent_id: String,
         /// The name of the other token.
         name: String,
-        /// The line of the other token.
+        /// The line number of the other token.
         line: usize,
     },
     /// The display name is not allowed.
     #[error(
         "a display name must have 1 to {MAX_DISPLAY_NAME_CHARS} characters and no control characters, and only agents \
-         have one"
+         can have one"
     )]
     InvalidDisplayName,
 }
 
-/// The names of principals that have no token: every client with `--open`, the demo's assistant, and the agent of an
-/// embedded hub.
+/// The names of principals that have no token: [`Principal::local`], the demo's assistant, and the agent of an embedded
+/// hub.
 const RESERVED_NAMES: [&str; 3] = ["local", "sayso-demo", "sayso-embedded"];
 /// The agent ids of the hub itself and of the demo's assistant.
 const RESERVED_AGENT_IDS: [&str; 2] = ["sayso-hub", "sayso-demo"];
@@ -183,7 +185,7 @@ impl Tokens {
         entries
     }
 
-    /// Returns whether a token is for the agent with this id.
+    /// Returns whether any token has this agent id.
     pub fn has_agent_id(&self, agent_id: &str) -> bool {
         self.entries.values().any(|entry| entry.principal.agent_id.as_deref() == Some(agent_id))
     }
@@ -208,7 +210,8 @@ impl Tokens {
         if let Some(other) = self.names.get(&principal.name).and_then(|digest| self.entries.get(digest)) {
             return Err(TokenProblem::NameTaken { name: principal.name.to_string(), line: other.line });
         }
-        // An agent id is unique in a deployment (§3.2.6.1). Of the tokens that share one, all but one must say so.
+        // An agent id is unique in a deployment (§3.2.6.1). If several tokens have the same one, all but
+        // one must say that they share it.
         if let Some(agent_id) = principal.agent_id.as_ref().filter(|_| !entry.shares_agent_id) {
             if let Some(other) = self.agent_ids.get(agent_id).and_then(|digest| self.entries.get(digest)) {
                 return Err(TokenProblem::AgentIdTaken {
@@ -224,7 +227,7 @@ impl Tokens {
         Ok(())
     }
 
-    /// Returns the line of the next token in the file.
+    /// Returns the line number of a token that is appended to the file.
     pub(super) fn next_line(&self) -> usize {
         self.entries.values().map(|entry| entry.line).max().unwrap_or(0) + 1
     }

@@ -22,7 +22,7 @@ use crate::server::HubHandle;
 /// permission to reply (C-C2).
 const IMPLICIT_REQUEST: &str = r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"sayso-compat","capabilities":{"supports_confirmation_reply":true,"supports_clarification_reply":true,"coalesce_boundaries":["sentence","completion"]}}"#;
 
-/// An implicit subscription, bound to its connection.
+/// The subscription of one connection. It is implicit until the client requests another one.
 pub(super) struct ImplicitSubscription {
     limits: CompatLimits,
     hub: HubHandle,
@@ -34,9 +34,9 @@ pub(super) struct ImplicitSubscription {
     /// Whether the client has never sent a subscription request.
     is_implicit: bool,
     sent_event_ids: VecDeque<Box<str>>,
-    /// Open questions that the client has received.
+    /// Reply tokens of the open questions that the client has received.
     open_questions: Vec<String>,
-    /// Earlier subscriptions of this connection. Each stays open until its questions are answered.
+    /// Earlier subscriptions of this connection. Each stays open until its questions are resolved.
     superseded: Vec<SupersededSubscription>,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct ImplicitSubscription {
 pub(super) struct RenderedFrame {
     /// The messages to send.
     pub(super) messages: Vec<String>,
-    /// The reply token of the question in the frame.
+    /// The reply token, if the frame is a question.
     pub(super) question: Option<String>,
     /// Whether this is the last frame.
     pub(super) is_last: bool,
@@ -209,7 +209,7 @@ pub(super) async fn renegotiate(
     }
 }
 
-/// Sends a reply on behalf of this subscription. The outcome is visible only in later events (C-D1).
+/// Sends a reply, on behalf of this subscription if there is one. Only later events show the outcome (C-D1).
 pub(super) async fn send_reply(
     hub: &HubHandle,
     principal: &Principal,

@@ -6,7 +6,7 @@ use aaep::json::{JsonKind, JsonValue, JsonWriter, Tape};
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum CompatMessage {
     /// A person's request, which starts a session. Not an AAEP message.
-    UserInput { text: String, user: Option<String> },
+    UserInput { text: String, user_id: Option<String> },
     /// `subscription.request`: the connection changes its subscription.
     Subscribe,
     /// `subscription.renegotiate`: changes the terms of a named subscription.
@@ -24,7 +24,7 @@ pub(super) fn parse(text: &str) -> Option<CompatMessage> {
     if member(&root, "kind").as_deref() == Some("user_input") {
         return Some(CompatMessage::UserInput {
             text: member(&root, "text").unwrap_or_default(),
-            user: member(&root, "user_id"),
+            user_id: member(&root, "user_id"),
         });
     }
     Some(match member(&root, "type").as_deref() {
@@ -103,8 +103,8 @@ mod tests {
     fn messages_are_classified() {
         assert_eq!(parse("{"), None);
         assert_eq!(parse("[]"), Some(CompatMessage::Reply { token: None }));
-        let request = CompatMessage::UserInput { text: "Hello".to_owned(), user: None };
-        assert_eq!(parse(r#"{"kind":"user_input","text":"Hello"}"#), Some(request));
+        let user_input = CompatMessage::UserInput { text: "Hello".to_owned(), user_id: None };
+        assert_eq!(parse(r#"{"kind":"user_input","text":"Hello"}"#), Some(user_input));
         assert_eq!(parse(r#"{"type":"subscription.request"}"#), Some(CompatMessage::Subscribe));
         assert_eq!(parse_session_request(r#"{"user_message":" "}"#), None);
         assert_eq!(parse_session_request(r#"{"user_message":"Hi"}"#), Some(("Hi".to_owned(), None)));

@@ -22,7 +22,9 @@ pub(super) async fn post_message(
     let message = message_parser::parse(&text).ok_or_else(|| bad_request("The body is not JSON."))?;
     let hub = &server.hub;
     match message {
-        CompatMessage::UserInput { text, user } => return start_session(compat, text, user, principal).await,
+        CompatMessage::UserInput { text, user_id } => {
+            return start_session(compat, text, user_id, principal).await;
+        }
         CompatMessage::Subscribe => {
             let response = implicit_subscription::subscribe(hub, principal, &text).await;
             send_to_newest_stream(compat, principal, response).await;
@@ -51,20 +53,20 @@ pub(super) async fn post_session(
     principal: &Principal,
 ) -> Result<HttpResponse, HttpResponse> {
     let text = utf8_body(body)?;
-    let (request_text, user) = message_parser::parse_session_request(&text)
+    let (request_text, user_id) = message_parser::parse_session_request(&text)
         .ok_or_else(|| bad_request("user_message must be non-empty text."))?;
-    start_session(compat, request_text, user, principal).await
+    start_session(compat, request_text, user_id, principal).await
 }
 
 /// Starts a session, after waiting for the client's stream.
 async fn start_session(
     compat: &Compat,
     text: String,
-    user: Option<String>,
+    user_id: Option<String>,
     principal: &Principal,
 ) -> Result<HttpResponse, HttpResponse> {
     compat.wait_for_stream(principal).await;
-    let session = compat.start_session(principal, text, user).await?;
+    let session = compat.start_session(principal, text, user_id).await?;
     let mut writer = JsonWriter::default();
     writer.open_object();
     for (name, text) in [("status", "started"), ("session_id", &session)] {

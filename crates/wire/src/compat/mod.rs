@@ -5,7 +5,7 @@
 //! compatibility mode is in this module:
 //!
 //! - `implicit_subscription`: a subscription that the hub creates for a connection that has not requested one.
-//! - `superseded_subscription`: an earlier subscription, which stays open until its questions are answered.
+//! - `superseded_subscription`: an earlier subscription, which stays open until its questions are resolved.
 //! - `limits`: limits on the state that the hub holds for a connection.
 //! - `events`: `GET /events`, an SSE stream of unnamed messages.
 //! - `messages`: `POST /messages` and `POST /sessions`.
@@ -32,8 +32,8 @@ use tokio::sync::{Notify, mpsc};
 use crate::http::{HttpResponse, Method, RequestHead, StatusCode};
 use crate::server::{Server, StartSession};
 
-/// The state that all connections in compatibility mode share. It is needed because a reply does not arrive on the
-/// connection on which the question was sent.
+/// The state that all connections in compatibility mode share. It is needed because the reply to a question on an SSE
+/// stream arrives on another connection.
 pub(crate) struct Compat {
     limits: CompatLimits,
     start_session: StartSession,
@@ -51,6 +51,7 @@ struct Streams {
 #[derive(Debug)]
 struct OpenStream {
     id: u64,
+    /// The name of the principal.
     principal: std::sync::Arc<str>,
     subscription: SubscriptionId,
     /// Reply tokens of the questions sent on the stream, each with the subscription that the question was sent to.
@@ -113,12 +114,12 @@ impl Compat {
         &self,
         principal: &Principal,
         text: String,
-        user: Option<String>,
+        user_id: Option<String>,
     ) -> Result<String, HttpResponse> {
         if !principal.role.can_answer() {
             return Err(HttpResponse::problem(StatusCode::Forbidden, "This token does not allow that."));
         }
-        (self.start_session)(text, user)
+        (self.start_session)(text, user_id)
             .await
             .map_err(|reason| HttpResponse::problem(StatusCode::ServiceUnavailable, &reason))
     }
@@ -156,7 +157,7 @@ impl Compat {
         }
     }
 
-    /// Records that a question was sent on a stream, so that the client may answer it.
+    /// Records that a question was sent on a stream, so that the subscription of its reply is known.
     fn record_question(&self, id: u64, token: &str) {
         if let Some(open) = self.lock_streams().open.iter_mut().find(|open| open.id == id) {
             if open.questions.len() >= self.limits.remembered_questions {
@@ -224,7 +225,7 @@ mod tests {
         let start_session = Box::new(|_, _| {
             Box::pin(async { Err("unavailable".to_owned()) }) as crate::server::HandlerFuture<_>
         });
-        (Compat::new(limits, start_session), Principal::unauthenticated())
+        (Compat::new(limits, start_session), Principal::local())
     }
 
     #[tokio::test(start_paused = true)]
@@ -233,7 +234,7 @@ mod tests {
         let started = Instant::now();
         let mut waiting = std::pin::pin!(compat.wait_for_stream(&principal));
         assert_eq!(waiting.as_mut().now_or_never(), None, "no stream is open yet");
-        let other = Principal { name: "somebody else".into(), ..Principal::unauthenticated() };
+        let other = Principal { name: "somebody else".into(), ..Principal::local() };
         let _other_stream = compat.register_stream(&other, &subscription("sub_1"));
         assert_eq!(waiting.as_mut().now_or_never(), None, "another principal's stream does not count");
         let (id, _responses) = compat.register_stream(&principal, &subscription("sub_2"));

@@ -23,6 +23,7 @@ use crate::telemetry::TransportKind;
 pub(crate) struct Upgrade {
     compat: Arc<Compat>,
     principal: Principal,
+    /// The value of `Sec-WebSocket-Accept`.
     accept: String,
 }
 
@@ -128,11 +129,13 @@ async fn handle_message(
     text: String,
 ) -> Result<Option<String>, ()> {
     Ok(match message_parser::parse(&text).ok_or(())? {
-        CompatMessage::UserInput { text, user } => match compat.start_session(principal, text, user).await {
-            Ok(_) => None,
-            // The clients know no error message, so they get the problem details of the HTTP response.
-            Err(problem) => Some(String::from_utf8_lossy(problem.body_bytes()).into_owned()),
-        },
+        CompatMessage::UserInput { text, user_id } => {
+            match compat.start_session(principal, text, user_id).await {
+                Ok(_) => None,
+                // These clients have no message type for errors, so they get the problem details that HTTP returns.
+                Err(problem) => Some(String::from_utf8_lossy(problem.body_bytes()).into_owned()),
+            }
+        }
         CompatMessage::Subscribe => {
             let response = implicit_subscription::subscribe(hub, principal, &text).await;
             if let Some(subscription) = &response.subscription {

@@ -16,6 +16,7 @@ use crate::server::HubHandle;
 /// A superseded subscription. Dropping it closes the subscription.
 pub(super) struct SupersededSubscription {
     pub(super) subscription: SubscriptionId,
+    /// Reply tokens of the questions that were open when the client changed its subscription.
     pub(super) open_questions: Vec<String>,
     /// Dropping this stops the task that waits until the questions are resolved. It is closed when the task has ended.
     task_guard: oneshot::Sender<()>,
@@ -56,7 +57,7 @@ impl SupersededSubscription {
     }
 }
 
-/// Returns the question that an event reports as resolved (decision 15).
+/// Returns the reply token of the question that an event reports as resolved (decision 15).
 pub(super) fn resolved_question(frame: &Frame) -> Option<String> {
     let mut tape = Tape::default();
     let root = tape.read(frame.json()).ok()?.root();

@@ -192,6 +192,7 @@ impl FanoutLoop {
         }
     }
 
+    /// Registers a socket for polling. Returns `false` if that fails.
     fn register(&mut self, id: ListenerId, sink: &mut ListenerSink) -> bool {
         let ListenerSink::Socket(socket, _) = sink else { return true };
         let Ok(token) = usize::try_from(id.0) else { return false };

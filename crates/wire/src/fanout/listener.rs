@@ -12,7 +12,7 @@ use super::event_loop::Tally;
 use super::{FanoutLimits, ListenerSink};
 use crate::sse;
 
-/// Number of heartbeats after which a closing listener is removed, even if it has not received its last frames.
+/// Number of heartbeats during which a closing listener can still receive its last frames. It is removed at the next one.
 pub(super) const CLOSE_HEARTBEATS: u8 = 2;
 /// The event id that is sent to a listener that falls behind. If the listener resumes from this id, it gets a gap message.
 const LAGGING_EVENT_ID: &str = "behind";
@@ -25,13 +25,14 @@ pub(super) struct FanoutListener {
     in_flight: VecDeque<Arc<Frame>>,
     /// How many bytes of the first in-flight frame have been written.
     written_bytes: usize,
+    /// Whether the sink accepts no more frames for now.
     pub(super) is_blocked: bool,
     /// When the listener fell behind by more than the merge limit.
     behind_since: Option<UnixMillis>,
     /// The backlog of a slow listener.
     backlog: Option<Box<Backlog>>,
     /// Set while the listener is closing. A closing listener gets only its private frames. It is removed when it has received
-    /// them, or after this many heartbeats.
+    /// them, or at the heartbeat after this many.
     pub(super) heartbeats_until_close: Option<u8>,
     pub(super) tally: Tally,
 }
@@ -126,7 +127,7 @@ impl FanoutListener {
             }
             let now = crate::unix_now();
             let since = *self.behind_since.get_or_insert(now);
-            // Frames of a short burst are not merged, unless the queue is about to drop frames.
+            // Frames of a short burst are not merged, unless they use a quarter of the queue.
             if u128::from(now.millis_since(since).unsigned_abs()) < limits.burst_grace.as_millis()
                 && queue.used_share(lag) < 0.25
             {
@@ -167,6 +168,7 @@ impl FanoutListener {
         PumpResult::TooSlow
     }
 
+    /// Writes in-flight frames to the sink. Returns `false` if the sink is closed.
     fn write_in_flight(&mut self) -> bool {
         match &mut self.sink {
             ListenerSink::Pending => {
@@ -208,6 +210,7 @@ impl FanoutListener {
         }
     }
 
+    /// Removes the frames that are completely written after another `bytes` bytes.
     fn advance(&mut self, bytes: usize) {
         self.written_bytes += bytes;
         while let Some(frame) = self.in_flight.front() {

@@ -29,8 +29,8 @@ use event_loop::{FanoutLoop, WAKE_TOKEN};
 pub struct FanoutLimits {
     /// The limits of the queues.
     pub delivery: DeliveryLimits,
-    /// Maximum number of bytes that are taken from a listener's queue but not yet written to its socket. A critical frame
-    /// waits for at most this many bytes.
+    /// Number of bytes that are taken from a listener's queue ahead of writing. The last frame may exceed it. A critical frame
+    /// waits until these bytes are written.
     pub in_flight_bytes: usize,
     /// How long a listener may be behind before its waiting frames are merged.
     pub burst_grace: Duration,
@@ -60,11 +60,12 @@ pub enum FanoutCommand {
         listener: ListenerId,
         /// The group.
         group: DeliveryGroupId,
-        /// Its sink.
+        /// The listener's sink.
         sink: ListenerSink,
         /// Frames for this listener only, which it receives first.
         private_frames: Vec<Arc<Frame>>,
-        /// The journal position to resume from, for a listener without an event id.
+        /// Where the listener resumes if it disconnects before it has received a frame with an event id: a position in the
+        /// journal.
         resume_position: Option<u64>,
     },
     /// Moves a listener to another group. It first receives the remaining frames of the old group.
@@ -78,7 +79,7 @@ pub enum FanoutCommand {
     Connect {
         /// The listener.
         listener: ListenerId,
-        /// Its sink.
+        /// The listener's sink.
         sink: ListenerSink,
     },
     /// Sends a frame to one listener.
@@ -94,7 +95,7 @@ pub enum FanoutCommand {
     Ready(ListenerId),
     /// Sends a heartbeat to every listener. Heartbeats keep connections open and detect dead ones.
     Heartbeat,
-    /// Notifies the sender when no listener is left.
+    /// Sends a signal on this channel when no listener is left.
     NotifyWhenEmpty(tokio::sync::oneshot::Sender<()>),
     /// Stops the thread.
     Stop,
@@ -117,7 +118,7 @@ pub enum ListenerSink {
 pub enum FanoutReport {
     /// A listener disconnected.
     Disconnected(ListenerId),
-    /// A listener could not keep up and was disconnected.
+    /// A listener could not keep up and is being disconnected.
     TooSlow(ListenerId),
 }
 
@@ -143,14 +144,15 @@ impl Fanout {
         let (commands, receiver) = channel();
         let counters: Arc<FanoutCounters> = Arc::default();
         let is_wake_pending: Arc<AtomicBool> = Arc::default();
-        let thread = FanoutLoop::new(
+        let event_loop = FanoutLoop::new(
             poll,
             (receiver, is_wake_pending.clone()),
             limits.into(),
             Box::new(report),
             counters.clone(),
         );
-        let handle = std::thread::Builder::new().name("fan-out".to_owned()).spawn(move || thread.run())?;
+        let handle =
+            std::thread::Builder::new().name("fan-out".to_owned()).spawn(move || event_loop.run())?;
         Ok((Self { commands, waker, is_wake_pending, counters }, handle))
     }
 

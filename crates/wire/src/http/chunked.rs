@@ -6,7 +6,7 @@ use thiserror::Error;
 #[derive(Debug, Default)]
 pub struct ChunkedDecoder {
     state: ChunkState,
-    /// Number of size and trailer lines read.
+    /// Number of lines read, without the lines of the data.
     lines_read: usize,
 }
 
@@ -72,7 +72,7 @@ impl ChunkedDecoder {
             },
             ChunkState::DataEnd if line.is_empty() => ChunkState::Size,
             ChunkState::Trailer if line.is_empty() => ChunkState::Done,
-            // Trailers are skipped, up to a limit.
+            // Trailers are skipped, up to a limit on all lines.
             ChunkState::Trailer if self.lines_read < 10_000 => ChunkState::Trailer,
             _ => return Err(ChunkError),
         };
@@ -101,15 +101,15 @@ mod tests {
     #[test]
     fn a_body_is_decoded_however_it_is_split() {
         let encoded = b"4\r\nWiki\r\n6;ext=1\r\npedia \r\nB\r\nin\r\nchunks.\r\n0\r\nX: 1\r\n\r\nGET";
-        for cut in 1..encoded.len() {
-            let mut chunks = ChunkedDecoder::default();
+        for part_bytes in 1..encoded.len() {
+            let mut decoder = ChunkedDecoder::default();
             let (mut body, mut pending) = (Vec::new(), Vec::new());
-            for part in encoded.chunks(cut) {
+            for part in encoded.chunks(part_bytes) {
                 pending.extend_from_slice(part);
-                let consumed = chunks.decode(&pending, &mut body).unwrap();
+                let consumed = decoder.decode(&pending, &mut body).unwrap();
                 pending.drain(..consumed);
             }
-            assert!(chunks.is_done());
+            assert!(decoder.is_done());
             assert_eq!(
                 (body.as_slice(), pending.as_slice()),
                 (b"Wikipedia in\r\nchunks.".as_slice(), b"GET".as_slice())

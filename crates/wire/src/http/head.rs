@@ -64,8 +64,8 @@ pub enum HeadError {
     /// The Host header is missing, empty or repeated.
     #[error("exactly one Host header is required")]
     Host,
-    /// The length of the body is ambiguous.
-    #[error("the length of the body is ambiguous")]
+    /// The length of the body is invalid or ambiguous.
+    #[error("the length of the body is invalid or ambiguous")]
     Framing,
     /// A header that must be unique is repeated.
     #[error("a header that must be unique is repeated")]
@@ -73,12 +73,12 @@ pub enum HeadError {
     /// A line ends with a line feed alone, where other parsers may not see the end of a line.
     #[error("every line of the head must end with CR LF")]
     BareLineFeed,
-    /// A header value contains bytes that are not visible ASCII.
-    #[error("a header's value must be visible ASCII")]
+    /// A header value contains bytes other than printable ASCII and tabs.
+    #[error("a header's value must be printable ASCII")]
     Value,
 }
 
-/// Headers that the hub acts on, which therefore must not be repeated.
+/// Headers that must not be repeated, because the hub uses a single value.
 const SINGLE_HEADERS: [&str; 11] = [
     "authorization",
     "content-length",
@@ -122,8 +122,8 @@ impl RequestHead {
         let httparse::Status::Complete(consumed) = status else { return Ok(None) };
         let mut headers = Vec::with_capacity(request.headers.len());
         for header in request.headers.iter() {
-            let is_visible = |byte: &u8| matches!(byte, b' '..=b'~' | b'\t');
-            if !header.value.iter().all(is_visible) {
+            let is_allowed = |byte: &u8| matches!(byte, b' '..=b'~' | b'\t');
+            if !header.value.iter().all(is_allowed) {
                 return Err(HeadError::Value);
             }
             let value = String::from_utf8_lossy(header.value).trim().to_owned();
@@ -219,10 +219,12 @@ impl RequestHead {
     /// Returns whether the Accept header allows this media type. A missing header allows all.
     pub fn accepts(&self, media_type: &str) -> bool {
         let Some(accept) = self.header("accept") else { return true };
-        let kind = media_type.split('/').next().unwrap_or("");
+        let main_type = media_type.split('/').next().unwrap_or("");
         accept.split(',').any(|range| {
             let range = range.split(';').next().unwrap_or("").trim();
-            range.eq_ignore_ascii_case(media_type) || range == "*/*" || range.strip_suffix("/*") == Some(kind)
+            range.eq_ignore_ascii_case(media_type)
+                || range == "*/*"
+                || range.strip_suffix("/*") == Some(main_type)
         })
     }
 }

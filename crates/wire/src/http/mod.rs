@@ -4,8 +4,8 @@
 //! - [`ChunkedDecoder`]: decodes a chunked body incrementally.
 //! - [`Query`]: the query parameters of a request target, each at most once.
 //! - [`HttpResponse`]: a status, headers and a body.
-//! - `request_reader`: reads the requests of a connection, within [`RequestLimits`]. Only this module does
-//!   I/O.
+//! - `request_reader`: reads the requests of a connection, within [`RequestLimits`]. No other module here
+//!   does I/O.
 
 mod chunked;
 mod head;

@@ -23,13 +23,13 @@ pub struct RequestLimits {
     pub body_timeout: Duration,
     /// How long writing a response may take.
     pub response_timeout: Duration,
-    /// How long a connection may stay idle between requests.
+    /// How long a connection may stay idle between requests, including the time to read the next head.
     pub idle_timeout: Duration,
 }
 
 /// Why no request could be read.
 pub(crate) enum ReadError {
-    /// The connection ended, or nothing arrived in time.
+    /// The connection ended, or no complete head arrived in time.
     Closed,
     /// The request is invalid. The connection is closed after this response.
     Rejected(HttpResponse),
@@ -88,14 +88,14 @@ impl RequestReader {
         let too_long = || rejected(StatusCode::HeadTooLarge, "The request head is too long.");
         loop {
             match RequestHead::parse(&self.buffer) {
-                Ok(Some((_, head_bytes_read))) if head_bytes_read > self.limits.head_bytes => {
+                Ok(Some((_, head_bytes))) if head_bytes > self.limits.head_bytes => {
                     return Err(too_long());
                 }
                 Ok(Some((head, _))) if head.header_count() > self.limits.headers => {
                     return Err(rejected(StatusCode::BadRequest, &format!("{}.", HeadError::TooManyHeaders)));
                 }
-                Ok(Some((head, head_bytes_read))) => {
-                    self.buffer.drain(..head_bytes_read);
+                Ok(Some((head, head_bytes))) => {
+                    self.buffer.drain(..head_bytes);
                     return Ok(head);
                 }
                 Ok(None) if self.buffer.len() >= self.limits.head_bytes => return Err(too_long()),
@@ -110,16 +110,16 @@ impl RequestReader {
         &mut self,
         stream: &mut (impl AsyncRead + Unpin),
         head: &RequestHead,
-        limit: usize,
+        max_bytes: usize,
     ) -> Result<Vec<u8>, ReadError> {
         let too_large =
-            || rejected(StatusCode::ContentTooLarge, &format!("The body is longer than {limit} bytes."));
-        let (mut body, mut chunks) = (Vec::new(), ChunkedDecoder::default());
+            || rejected(StatusCode::ContentTooLarge, &format!("The body is longer than {max_bytes} bytes."));
+        let (mut body, mut decoder) = (Vec::new(), ChunkedDecoder::default());
         loop {
             match head.framing {
                 BodyFraming::None => return Ok(body),
                 BodyFraming::Length(length) => {
-                    let length = usize::try_from(length).ok().filter(|length| *length <= limit);
+                    let length = usize::try_from(length).ok().filter(|length| *length <= max_bytes);
                     let length = length.ok_or_else(too_large)?;
                     if self.buffer.len() >= length {
                         return Ok(self.buffer.drain(..length).collect());
@@ -128,12 +128,12 @@ impl RequestReader {
                 BodyFraming::Chunked => {
                     let invalid =
                         |_| rejected(StatusCode::BadRequest, "The body is not a valid chunked body.");
-                    let consumed = chunks.decode(&self.buffer, &mut body).map_err(invalid)?;
+                    let consumed = decoder.decode(&self.buffer, &mut body).map_err(invalid)?;
                     self.buffer.drain(..consumed);
-                    if body.len() > limit {
+                    if body.len() > max_bytes {
                         return Err(too_large());
                     }
-                    if chunks.is_done() {
+                    if decoder.is_done() {
                         return Ok(body);
                     }
                 }
@@ -154,7 +154,8 @@ impl RequestReader {
         }
     }
 
-    /// Waits until the client disconnects. Bytes that arrive meanwhile belong to the next request.
+    /// Waits until the client disconnects. Bytes that arrive meanwhile belong to the next request. Once they
+    /// fill the buffer, a disconnect is no longer noticed.
     pub(crate) async fn wait_for_disconnect(&mut self, stream: &mut (impl AsyncRead + Unpin)) {
         while self.buffer.len() < self.limits.head_bytes {
             if self.fill_buffer(stream, 2048).await.is_err() {
@@ -177,8 +178,8 @@ mod tests {
 
     use super::*;
 
-    /// Reads a request that starts with these bytes and never ends. The paused clock advances only while
-    /// nothing happens.
+    /// Reads a request that starts with these bytes and never ends. The clock must be paused, so that the timeout expires
+    /// at once.
     async fn read_unfinished(partial: &str) -> Result<(RequestHead, Vec<u8>), ReadError> {
         let (mut client, mut stream) = tokio::io::duplex(1024);
         client.write_all(partial.as_bytes()).await.unwrap();

@@ -102,7 +102,7 @@ impl HttpResponse {
     /// Adds a header. Control characters are removed from the value, so that it cannot end the header early.
     #[must_use]
     pub fn header(mut self, name: &'static str, value: &str) -> Self {
-        self.headers.push((name, value.chars().filter(|letter| !letter.is_control()).collect()));
+        self.headers.push((name, value.chars().filter(|character| !character.is_control()).collect()));
         self
     }
 
@@ -134,8 +134,8 @@ impl HttpResponse {
         for (name, value) in &self.headers {
             let _ = write!(head, "{name}: {value}\r\n");
         }
-        let has_no_body = matches!(self.status, StatusCode::NoContent | StatusCode::NotModified);
-        if !has_no_body {
+        let has_body = !matches!(self.status, StatusCode::NoContent | StatusCode::NotModified);
+        if has_body {
             let _ = write!(head, "Content-Length: {}\r\n", self.body.len());
         }
         if !self.headers.iter().any(|(name, _)| *name == "Cache-Control") {
@@ -144,7 +144,7 @@ impl HttpResponse {
         head.push_str("X-Content-Type-Options: nosniff\r\n");
         head.push_str(if keep_alive { "\r\n" } else { "Connection: close\r\n\r\n" });
         let mut bytes = head.into_bytes();
-        if !head_only && !has_no_body {
+        if !head_only && has_body {
             bytes.extend_from_slice(&self.body);
         }
         bytes

@@ -91,6 +91,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         }
     }
 
+    /// Reads more bytes. Returns `false` if the stream has ended.
     async fn fill_buffer(&mut self) -> bool {
         self.buffer.reserve(4096);
         self.reader.read_buf(&mut self.buffer).await.is_ok_and(|count| count > 0)
@@ -147,10 +148,10 @@ mod tests {
     fn read_all(bytes: &[u8], max_bytes: usize) -> Vec<Result<String, FrameError>> {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
-            let mut frames = FrameReader::detect(bytes, max_bytes).await.unwrap();
+            let mut reader = FrameReader::detect(bytes, max_bytes).await.unwrap();
             let mut messages = Vec::new();
             loop {
-                let next = frames.next().await.map(|bytes| String::from_utf8(bytes).unwrap());
+                let next = reader.next().await.map(|bytes| String::from_utf8(bytes).unwrap());
                 messages.push(next.clone());
                 if next == Err(FrameError::Eof) || messages.len() > 9 {
                     return messages;
@@ -179,6 +180,10 @@ mod tests {
             read_all(long.as_bytes(), 8),
             [Err(FrameError::TooLarge), Ok("{}".to_owned()), Err(FrameError::Eof)]
         );
-        assert_eq!(read_all(b"\0\0\0\x09", 8).first(), Some(&Err(FrameError::TooLarge)));
+        assert_eq!(
+            read_all(b"\0\0\0\x09", 8).first(),
+            Some(&Err(FrameError::TooLarge)),
+            "an overlong message with a length prefix is refused"
+        );
     }
 }

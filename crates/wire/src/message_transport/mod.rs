@@ -1,15 +1,18 @@
 //! Listeners on transports that carry complete messages in both directions.
 //!
-//! The protocol is the same on all of them and is implemented here. Each transport adds its own framing:
+//! The protocol is the same on all of them:
+//!
+//! - `subscription_flow`: the protocol, from the handshake to the close.
+//! - `resume_positions`: tells listeners after which event they can resume.
+//!
+//! Each transport adds its own framing:
 //!
 //! - `websocket`: one text frame per message (§B.2).
 //! - `unix`: one line or one length-prefixed block per message (§B.4), see `framing`.
 //! - `stdio`: JSON-RPC, one line per message (§B.6).
-//! - `subscription_flow`: the protocol, from the handshake to the close.
-//! - `resume_positions`: tells listeners after which event they can resume.
 //!
-//! A transport is a [`MessageSource`] and a [`MessageSink`]. The first message requests a subscription, and
-//! the answer is the first message sent. After that, two loops run concurrently. The receive loop passes the listener's
+//! A transport is a [`MessageSource`] and a [`MessageSink`]. The listener's first message requests a subscription, and the
+//! hub's first message is the answer. After that, two loops run concurrently. The receive loop passes the listener's
 //! messages to the hub in order. The send loop sends the subscription's frames from a small channel. If the listener does
 //! not read, the channel fills and further frames wait in the fan-out. When the transport ends, the subscription is
 //! closed and cannot be resumed (C-C17).
@@ -81,7 +84,7 @@ pub(crate) enum OutboundItem {
         /// The request id.
         request_id: Option<String>,
     },
-    /// Text from the source, sent as it is.
+    /// Text that is sent as it is.
     Raw(String),
     /// Checks that the peer is alive.
     Ping,

@@ -32,12 +32,12 @@ pub(crate) async fn run(
         max_malformed: None,
         write_timeout: server.limits.message_write_timeout,
     };
-    while run_subscription(&server.hub, &Principal::unauthenticated(), &limits, &mut source, &mut sink).await
+    while run_subscription(&server.hub, &Principal::local(), &limits, &mut source, &mut sink).await
         != DisconnectReason::ConnectionLost
     {}
 }
 
-/// The error codes of JSON-RPC 2.0 §5.1.
+/// The errors of JSON-RPC 2.0 (section 5.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum StdioRpcError {
     ParseError,
@@ -83,25 +83,26 @@ impl<R: AsyncRead + Send + Unpin> MessageSource for JsonRpcSource<'_, R> {
 
 /// Parses a line as a JSON-RPC request.
 fn parse_request(line: &str) -> InboundItem {
-    let error = |code: StdioRpcError, id: Option<&str>| InboundItem::TransportReply(code.to_response(id));
+    let reply_with =
+        |error: StdioRpcError, id: Option<&str>| InboundItem::TransportReply(error.to_response(id));
     let mut tape = Tape::default();
-    let Ok(doc) = tape.read(line) else { return error(StdioRpcError::ParseError, None) };
+    let Ok(doc) = tape.read(line) else { return reply_with(StdioRpcError::ParseError, None) };
     let root = doc.root();
     if root.kind() != JsonKind::Object {
-        return error(StdioRpcError::InvalidRequest, None);
+        return reply_with(StdioRpcError::InvalidRequest, None);
     }
     let id = root.member("id");
-    if id.as_ref().is_some_and(|id| !json_rpc::is_id(id)) {
-        return error(StdioRpcError::InvalidRequest, None);
+    if id.as_ref().is_some_and(|id| !json_rpc::is_valid_id(id)) {
+        return reply_with(StdioRpcError::InvalidRequest, None);
     }
     let id = id.map(|id| id.source());
     let method = root.member("method").and_then(|method| method.text());
     let Some(method) = method.filter(|_| json_rpc::is_version_2(&root)) else {
         let is_response = root.member("result").is_some() || root.member("error").is_some();
-        return if is_response { InboundItem::Alive } else { error(StdioRpcError::InvalidRequest, id) };
+        return if is_response { InboundItem::Alive } else { reply_with(StdioRpcError::InvalidRequest, id) };
     };
     // A notification gets no response, even if it is invalid.
-    let reject = |code| if id.is_some() { error(code, id) } else { InboundItem::Alive };
+    let reject = |error| if id.is_some() { reply_with(error, id) } else { InboundItem::Alive };
     let params = root.member("params");
     let kind = params.and_then(message_type);
     let params = params.map(|params| params.source());
@@ -131,7 +132,7 @@ fn parse_request(line: &str) -> InboundItem {
         (Some(params), Some(id)) => {
             InboundItem::Message { text: params.to_owned(), request_id: Some(id.to_owned()) }
         }
-        // A reply is accepted as a notification, because its outcome is not reported anyway (C-E13).
+        // A reply or a close may be a notification, because its outcome is not reported anyway (C-E13).
         (Some(params), None) if !needs_response => {
             InboundItem::Message { text: params.to_owned(), request_id: None }
         }

@@ -282,7 +282,7 @@ impl SubscriberConnection<'_> {
         self.send_to_hub(subscription, SubscriberMessage::Close(subscription.clone())).await;
     }
 
-    /// Sends answers and events until the final item was sent or the connection is lost. Answers are sent first.
+    /// Sends answers and events until the final item has been sent or the connection is lost. Answers are sent first.
     async fn send_loop(
         &self,
         sink: &mut impl MessageSink,
@@ -294,7 +294,7 @@ impl SubscriberConnection<'_> {
         let mut pings = tokio::time::interval(self.limits.ping_interval.unwrap_or(CLOSE_TIMEOUT));
         pings.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         pings.reset();
-        let mut is_open = true;
+        let mut is_queue_open = true;
         loop {
             let item = tokio::select! {
                 biased;
@@ -303,9 +303,9 @@ impl SubscriberConnection<'_> {
                     None => return,
                 },
                 _ = pings.tick(), if self.limits.ping_interval.is_some() => OutboundItem::Ping,
-                frame = frames.next(), if is_open => {
+                frame = frames.next(), if is_queue_open => {
                     let Some(frame) = frame else {
-                        is_open = false;
+                        is_queue_open = false;
                         hub_close.signal.notify_one();
                         continue;
                     };
@@ -317,7 +317,7 @@ impl SubscriberConnection<'_> {
                 }
             };
             let is_final = matches!(item, OutboundItem::Close { .. });
-            // Heartbeats are frames without JSON. They are sent only over SSE.
+            // Heartbeats and the resume positions of SSE are frames without JSON. They are sent only over SSE.
             let frame = if let OutboundItem::Event(frame) = &item { Some(frame.clone()) } else { None };
             let is_empty = frame.as_ref().is_some_and(|frame| frame.json().is_empty());
             if !is_empty && transmit_with_timeout(self.limits, sink, item).await.is_err() || is_final {
@@ -366,13 +366,13 @@ fn parse_message(text: &str, subscription: &SubscriptionId) -> Option<IncomingMe
     let mut tape = Tape::default();
     let doc = tape.read(text).ok()?;
     let root = doc.root();
-    let is_own = || root.member("subscription_id")?.text().filter(|id| *id == subscription.as_str());
+    let own_id = || root.member("subscription_id")?.text().filter(|id| *id == subscription.as_str());
     match &*message_type(root)? {
         SUBSCRIPTION_REQUEST => None,
         SUBSCRIPTION_RENEGOTIATE => {
-            is_own().map(|_| IncomingMessage::Renegotiate(SubscriberMessage::read(&doc)))
+            own_id().map(|_| IncomingMessage::Renegotiate(SubscriberMessage::read(&doc)))
         }
-        SUBSCRIPTION_CLOSE => is_own().map(|_| IncomingMessage::Close),
+        SUBSCRIPTION_CLOSE => own_id().map(|_| IncomingMessage::Close),
         _ => Some(IncomingMessage::Other(SubscriberMessage::read(&doc))),
     }
 }

@@ -9,7 +9,7 @@ use seal::UnixMillis;
 use super::*;
 use crate::server::HubHandle;
 
-/// A source that returns these messages and then stays silent.
+/// A source that returns these messages, the last one first, and then stays silent.
 struct ScriptedSource(Vec<&'static str>);
 
 impl MessageSource for ScriptedSource {
@@ -21,7 +21,7 @@ impl MessageSource for ScriptedSource {
     }
 }
 
-/// A sink that records a short description of each item, and blocks forever after this many items.
+/// A sink that records a short description of each item. It blocks forever after the given number of items.
 struct RecordingSink(Vec<String>, usize);
 
 impl MessageSink for RecordingSink {
@@ -47,6 +47,8 @@ const LIMITS: WireLimits = WireLimits {
 const REQUEST: &str =
     r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"test","capabilities":{}}"#;
 
+/// Runs a subscription. Returns why it ended, the items that the hub sent, and the time that passed. The sink blocks after
+/// `max_items` items.
 fn run(script: Vec<&'static str>, max_items: usize) -> (DisconnectReason, Vec<String>, Duration) {
     let core = Core::new(
         Box::new(journal::MemoryJournal::default()),
@@ -65,14 +67,9 @@ fn run(script: Vec<&'static str>, max_items: usize) -> (DisconnectReason, Vec<St
             first_message_timeout: LIMITS.first_message_timeout.filter(|_| script.is_empty()),
             ..LIMITS
         };
-        let reason = run_subscription(
-            &hub,
-            &Principal::unauthenticated(),
-            &limits,
-            &mut ScriptedSource(script),
-            &mut sink,
-        )
-        .await;
+        let reason =
+            run_subscription(&hub, &Principal::local(), &limits, &mut ScriptedSource(script), &mut sink)
+                .await;
         (reason, sink.0, started.elapsed())
     })
 }
@@ -95,7 +92,7 @@ fn three_unanswered_pings_close_the_connection() {
 #[test]
 fn a_connection_that_stops_reading_is_closed() {
     let (reason, items, _) = run(vec![REQUEST], 2);
-    // The paused clock advances while the hub's thread is working.
+    // The paused clock advances while the hub's thread is working, so either timeout can expire first.
     assert!(matches!(reason, DisconnectReason::IdleTimeout | DisconnectReason::ConnectionLost), "{reason:?}");
     assert_eq!(items.len(), 2);
 }

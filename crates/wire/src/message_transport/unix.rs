@@ -111,7 +111,7 @@ pub(crate) async fn run(server: &Server, stream: UnixStream) {
         max_malformed: Some(server.limits.malformed_messages),
         write_timeout: server.limits.message_write_timeout,
     };
-    run_subscription(&server.hub, &Principal::unauthenticated(), &limits, &mut source, &mut sink).await;
+    run_subscription(&server.hub, &Principal::local(), &limits, &mut source, &mut sink).await;
     if let Ok(stream) = source.into_reader().reunite(sink.writer) {
         lingering_close(stream).await;
     }

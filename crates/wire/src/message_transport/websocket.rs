@@ -26,6 +26,7 @@ const SUBPROTOCOL: &str = "aaep.v1";
 #[derive(Debug)]
 pub(crate) struct Upgrade {
     principal: Principal,
+    /// The value of `Sec-WebSocket-Accept`.
     accept: String,
 }
 
@@ -40,13 +41,14 @@ impl Upgrade {
     }
 }
 
-/// Computes the accept key for a WebSocket request (RFC 6455 §4.2.1).
+/// Checks a WebSocket request and computes the value of `Sec-WebSocket-Accept` (RFC 6455, section 4.2). Returns the error
+/// response if the request is not a valid upgrade.
 pub(crate) fn accept_key(head: &RequestHead) -> Result<String, HttpResponse> {
-    let has_token = |name: &str, item: &str| {
+    let has_item = |name: &str, item: &str| {
         head.header(name)
             .is_some_and(|value| value.split(',').any(|part| part.trim().eq_ignore_ascii_case(item)))
     };
-    if !has_token("upgrade", "websocket") || !has_token("connection", "upgrade") {
+    if !has_item("upgrade", "websocket") || !has_item("connection", "upgrade") {
         return Err(upgrade_required("This address requires a WebSocket upgrade."));
     }
     if head.header("sec-websocket-version") != Some("13") {
@@ -77,13 +79,14 @@ fn is_websocket_key(key: &str) -> bool {
 pub(crate) async fn switch_protocols<S: AsyncRead + AsyncWrite + Send + Unpin>(
     server: &Server,
     accept: &str,
-    protocol: Option<&str>,
+    subprotocol: Option<&str>,
     mut stream: S,
     read_ahead: Vec<u8>,
 ) -> Option<WebSocketStream<S>> {
-    let protocol = protocol.map(|name| format!("Sec-WebSocket-Protocol: {name}\r\n")).unwrap_or_default();
+    let subprotocol_header =
+        subprotocol.map(|name| format!("Sec-WebSocket-Protocol: {name}\r\n")).unwrap_or_default();
     let head = format!(
-        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accept}\r\n{protocol}\r\n"
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accept}\r\n{subprotocol_header}\r\n"
     );
     let write = async {
         stream.write_all(head.as_bytes()).await?;

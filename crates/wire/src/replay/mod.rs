@@ -1,10 +1,10 @@
-//! Serves a recording on the routes that a hub has for listeners. Every subscriber hears the recording from the start.
+//! Serves a recording on the routes that a hub has for listeners. A new subscription starts at the first event.
 //!
 //! - `player`: plays a recording at the recorded pace, shaped by one listener's terms.
 //! - `routes`: handles HTTP requests.
 //! - `socket`: handles WebSocket connections.
 //!
-//! There is no hub and no agent, so replies have no effect. A note in the handshake tells the listener.
+//! There is no hub and no agent, so replies have no effect. A note in the answer to the handshake says so.
 
 mod player;
 mod routes;

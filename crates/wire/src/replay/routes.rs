@@ -46,7 +46,9 @@ pub(super) async fn run(replay: &Replay, mut stream: TcpStream) {
 
 enum ReplayOutcome {
     Response(HttpResponse),
+    /// The subscription, and the id of the last event that the listener has received.
     EventStream(SubscriptionId, Option<String>),
+    /// The value of `Sec-WebSocket-Accept`.
     WebSocket(String),
 }
 

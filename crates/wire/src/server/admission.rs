@@ -11,7 +11,7 @@ use super::Server;
 use super::routes::unix_now;
 use crate::auth::Tokens;
 
-/// Decides which requests are authenticated.
+/// Which requests are accepted.
 #[derive(Debug)]
 pub enum AuthPolicy {
     /// Requires a token from this set.
@@ -29,9 +29,9 @@ pub(super) struct SharedAuthPolicy(watch::Sender<AuthPolicy>);
 pub struct TokenChanges {
     /// Number of tokens that are valid now.
     pub total: usize,
-    /// Number of tokens that are new.
+    /// Number of tokens that are new or have changed.
     pub added: usize,
-    /// Number of tokens that were removed, or whose role or scope changed.
+    /// Number of tokens that were removed or have changed.
     pub removed: usize,
 }
 
@@ -76,8 +76,8 @@ impl Server {
         changes
     }
 
-    /// Tells the hub which tokens are valid, for example after a restart. Until this call, the hub also restores
-    /// subscriptions and sessions of tokens that have been removed.
+    /// Tells the hub which tokens are valid, for example after a restart. Until this call, restored
+    /// subscriptions of removed tokens stay open.
     pub async fn sync_tokens_to_hub(&self) {
         let principals = match &*self.auth_policy.borrow() {
             AuthPolicy::Tokens(tokens) => tokens.principals(),
@@ -89,8 +89,7 @@ impl Server {
     async fn send_principals(&self, principals: Vec<Principal>) {
         // A failed write needs no handling, because removed tokens are no longer accepted and all their connections have
         // ended.
-        let _: HubReply =
-            self.hub.ask(Principal::unauthenticated(), HubCommand::SetValidTokens { principals }).await;
+        let _: HubReply = self.hub.ask(Principal::local(), HubCommand::SetValidTokens { principals }).await;
     }
 
     /// Waits until the principal's token or browser sign-in is no longer valid.

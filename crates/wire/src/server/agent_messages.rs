@@ -21,8 +21,8 @@ pub(super) struct AgentMessageQueue(Arc<Mutex<AgentMessageQueueState>>);
 
 #[derive(Debug)]
 struct AgentMessageQueueState {
-    items: VecDeque<AgentMessage>,
-    /// Maximum number of queued items.
+    messages: VecDeque<AgentMessage>,
+    /// Maximum number of queued messages.
     capacity: usize,
     is_open: bool,
     waker: Option<Waker>,
@@ -31,14 +31,14 @@ struct AgentMessageQueueState {
 impl AgentMessageQueue {
     pub(super) fn new(capacity: usize) -> Self {
         Self(Arc::new(Mutex::new(AgentMessageQueueState {
-            items: VecDeque::new(),
+            messages: VecDeque::new(),
             capacity,
             is_open: true,
             waker: None,
         })))
     }
 
-    /// Appends an item and wakes the waiting task. If the queue is full, closes the queue and returns `false`.
+    /// Appends a message and wakes the waiting task. If the queue is full, closes the queue and returns `false`.
     pub(super) fn push_and_wake(&self, message: AgentMessage) -> bool {
         let mut queue = self.lock();
         let was_accepted = queue.push(message);
@@ -50,20 +50,22 @@ impl AgentMessageQueue {
         was_accepted
     }
 
-    /// Appends an item without waking a task, for a caller that takes the item itself after the turn.
+    /// Appends a message without waking a task, for a caller that takes it itself after the turn. If the queue is full, closes
+    /// the queue and returns `false`.
     pub(super) fn push_silently(&self, message: AgentMessage) -> bool {
         self.lock().push(message)
     }
 
-    /// Takes the next item, if there is one.
+    /// Takes the next message, if there is one.
     pub(super) fn pop(&self) -> Option<AgentMessage> {
-        self.lock().items.pop_front()
+        self.lock().messages.pop_front()
     }
 
-    /// Takes the next item or registers the task for it. Returns `Ready(None)` when the queue is closed and empty.
+    /// Takes the next message, or registers the task to be woken when there is one. Returns `Ready(None)` when the queue is
+    /// closed and empty.
     pub(super) fn poll_pop(&self, context: &mut Context<'_>) -> Poll<Option<AgentMessage>> {
         let mut queue = self.lock();
-        match queue.items.pop_front() {
+        match queue.messages.pop_front() {
             Some(message) => Poll::Ready(Some(message)),
             None if !queue.is_open => Poll::Ready(None),
             None => {
@@ -83,9 +85,9 @@ impl AgentMessageQueue {
 
 impl AgentMessageQueueState {
     fn push(&mut self, message: AgentMessage) -> bool {
-        self.is_open &= self.items.len() < self.capacity;
+        self.is_open &= self.messages.len() < self.capacity;
         if self.is_open {
-            self.items.push_back(message);
+            self.messages.push_back(message);
         }
         self.is_open
     }
@@ -118,16 +120,16 @@ mod tests {
     }
 
     #[test]
-    fn items_are_taken_in_order_and_only_push_and_wake_wakes() {
-        let count = Arc::new(WakeCounter(AtomicUsize::new(0)));
-        let waker = Waker::from(count.clone());
+    fn messages_are_taken_in_order_and_only_push_and_wake_wakes() {
+        let counter = Arc::new(WakeCounter(AtomicUsize::new(0)));
+        let waker = Waker::from(counter.clone());
         let mut context = Context::from_waker(&waker);
         let queue = AgentMessageQueue::new(8);
         assert!(queue.poll_pop(&mut context).is_pending());
         assert!(queue.push_silently(reply(1)));
-        assert_eq!(count.0.load(Ordering::Relaxed), 0);
+        assert_eq!(counter.0.load(Ordering::Relaxed), 0);
         assert!(queue.push_and_wake(reply(2)));
-        assert_eq!(count.0.load(Ordering::Relaxed), 1);
+        assert_eq!(counter.0.load(Ordering::Relaxed), 1);
         assert_eq!(number(&queue.poll_pop(&mut context)), Some(1));
         assert_eq!(number(&Poll::Ready(queue.pop())), Some(2));
     }

@@ -42,7 +42,7 @@ pub(super) async fn run(
         let caller = match routes::admit(server, &head) {
             Ok(caller) => caller,
             Err(response) => {
-                // The body is not read, so the next request cannot be found after it.
+                // The body is not read, so the connection can be used again only if there is no body.
                 let keep_alive =
                     head.keep_alive && matches!(head.framing, BodyFraming::None | BodyFraming::Length(0));
                 let head_only = head.method == Method::Head;

@@ -1,4 +1,4 @@
-//! The places for connections: how many are taken, by which addresses, and by callers that have not authenticated yet.
+//! Limits the number of connections: in total, per address, and for callers that have not authenticated.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -15,7 +15,7 @@ use crate::telemetry::Telemetry;
 pub(super) struct ConnectionSlots {
     max_connections: usize,
     max_per_address: usize,
-    /// Maximum number of connections that have not authenticated. The remaining places are reserved.
+    /// Maximum number of connections that have not authenticated. The remaining slots are reserved.
     max_unauthenticated: usize,
     state: Mutex<SlotState>,
     telemetry: Arc<Telemetry>,
@@ -23,6 +23,7 @@ pub(super) struct ConnectionSlots {
 
 #[derive(Debug, Default)]
 struct SlotState {
+    /// Number of slots that are taken.
     open: usize,
     per_address: FxHashMap<IpAddr, usize>,
     /// The connections that have not authenticated, oldest first. Notifying one closes it.
@@ -32,7 +33,7 @@ struct SlotState {
 
 impl ConnectionSlots {
     pub(super) fn new(limits: &ServerLimits, telemetry: Arc<Telemetry>) -> Arc<Self> {
-        // At least half of the places are for everybody, also if the total was lowered to the limit on descriptors.
+        // At least half of the slots are for everybody, even if the total was lowered to fit the limit on file descriptors.
         let reserved = limits.reserved_connections.min(limits.connections / 2);
         Arc::new(Self {
             max_connections: limits.connections,
@@ -43,22 +44,26 @@ impl ConnectionSlots {
         })
     }
 
-    /// Takes a slot for a connection from an address, if one is free. If callers that have not authenticated hold all
-    /// places that they may use, the oldest of them is closed in favour of the new one, which may authenticate. The returned
-    /// notification says that this connection was closed in the same way.
+    /// Takes a slot for a new connection. Returns `None` if a limit is reached. Without an address, there is no limit per
+    /// address.
+    ///
+    /// The oldest connection that has not authenticated is closed to make room for the new one if no slot is free, or if
+    /// such connections hold as many slots as they may. Without reserved slots, no connection is closed. The returned `Notify`
+    /// is the signal to close this connection for the same reason.
     pub(super) fn acquire(
         self: &Arc<Self>,
         address: Option<IpAddr>,
     ) -> Option<(ConnectionSlot, Arc<Notify>)> {
         let address = address.map(network_of);
-        let mut state = self.state();
-        let from_address = address.and_then(|address| state.per_address.get(&address).copied()).unwrap_or(0);
-        if from_address >= self.max_per_address {
+        let mut state = self.lock_state();
+        let open_from_address =
+            address.and_then(|address| state.per_address.get(&address).copied()).unwrap_or(0);
+        if open_from_address >= self.max_per_address {
             self.telemetry.record_connection(Some("connections_per_address"));
             return None;
         }
-        let has_reserved = self.max_unauthenticated < self.max_connections;
-        if has_reserved
+        let has_reserved_slots = self.max_unauthenticated < self.max_connections;
+        if has_reserved_slots
             && (state.open >= self.max_connections || state.unauthenticated.len() >= self.max_unauthenticated)
             && let Some((_, oldest)) = state.unauthenticated.pop_first()
         {
@@ -70,19 +75,19 @@ impl ConnectionSlots {
             self.telemetry.record_connection(Some("connections"));
             return None;
         }
-        let (id, closed) = (state.next_id, Arc::new(Notify::new()));
+        let (id, close_signal) = (state.next_id, Arc::new(Notify::new()));
         state.next_id += 1;
         state.open += 1;
-        state.unauthenticated.insert(id, closed.clone());
+        state.unauthenticated.insert(id, close_signal.clone());
         if let Some(address) = address {
             *state.per_address.entry(address).or_default() += 1;
         }
         self.telemetry.record_connection(None);
         self.telemetry.set_open_connections(state.open);
-        Some((ConnectionSlot { slots: self.clone(), id, address, is_authenticated: false }, closed))
+        Some((ConnectionSlot { slots: self.clone(), id, address, is_authenticated: false }, close_signal))
     }
 
-    fn state(&self) -> MutexGuard<'_, SlotState> {
+    fn lock_state(&self) -> MutexGuard<'_, SlotState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -97,18 +102,18 @@ pub struct ConnectionSlot {
 }
 
 impl ConnectionSlot {
-    /// Records that the caller has authenticated. From now on, the connection is not closed in favour of another one.
+    /// Records that the caller has authenticated. From now on, the connection is not closed to make room for another one.
     pub(super) fn mark_authenticated(&mut self) {
         if !self.is_authenticated {
-            self.is_authenticated = self.slots.state().unauthenticated.remove(&self.id).is_some();
+            self.is_authenticated = self.slots.lock_state().unauthenticated.remove(&self.id).is_some();
         }
     }
 }
 
 impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        let mut state = self.slots.state();
-        // A connection that was closed in favour of another one no longer counts.
+        let mut state = self.slots.lock_state();
+        // A connection that was closed to make room for another one is no longer counted.
         if self.is_authenticated || state.unauthenticated.remove(&self.id).is_some() {
             state.open -= 1;
         }
@@ -124,12 +129,13 @@ impl Drop for ConnectionSlot {
     }
 }
 
-/// Returns whether programs on this machine connect from this address. They share it, so it has no limit of its own.
-pub(super) fn is_own_machine(address: IpAddr) -> bool {
+/// Returns whether the address is `127.0.0.1` or `::1`. All programs on this machine share these addresses, so the limit per
+/// address does not apply to them.
+pub(super) fn is_this_machine(address: IpAddr) -> bool {
     matches!(address.to_canonical(), IpAddr::V4(Ipv4Addr::LOCALHOST) | IpAddr::V6(Ipv6Addr::LOCALHOST))
 }
 
-/// Maps an IPv6 address to its /64 network, because a single caller usually has a whole /64.
+/// Maps an IPv6 address to its /64 network, because one customer usually gets a whole /64.
 fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
@@ -158,22 +164,22 @@ mod tests {
         let slots = slots(4, 9, 2);
         let (mut authenticated, _) = slots.acquire(None).unwrap();
         authenticated.mark_authenticated();
-        let strangers: Vec<_> = (0..9).map(|_| slots.acquire(None).unwrap()).collect();
-        assert_eq!(slots.state().open, 3);
-        assert_eq!(slots.state().unauthenticated.len(), 2);
-        drop(strangers);
-        assert_eq!(slots.state().open, 1);
-        let (mut closed, _) = slots.acquire(None).unwrap();
+        let unauthenticated: Vec<_> = (0..9).map(|_| slots.acquire(None).unwrap()).collect();
+        assert_eq!(slots.lock_state().open, 3);
+        assert_eq!(slots.lock_state().unauthenticated.len(), 2);
+        drop(unauthenticated);
+        assert_eq!(slots.lock_state().open, 1);
+        let (mut oldest, _) = slots.acquire(None).unwrap();
         let _others = [slots.acquire(None).unwrap(), slots.acquire(None).unwrap()];
-        closed.mark_authenticated();
-        drop(closed);
-        assert_eq!(slots.state().open, 3, "a closed connection cannot authenticate");
+        oldest.mark_authenticated();
+        drop(oldest);
+        assert_eq!(slots.lock_state().open, 3, "a connection that was closed cannot authenticate");
         drop(authenticated);
-        assert_eq!(slots.state().open, 2);
+        assert_eq!(slots.lock_state().open, 2);
     }
 
     #[test]
-    fn callers_that_have_authenticated_are_never_closed_in_favour_of_others() {
+    fn connections_that_have_authenticated_are_never_closed_to_make_room() {
         let slots = slots(2, 9, 1);
         let mut held = Vec::new();
         for _ in 0..2 {
@@ -193,8 +199,12 @@ mod tests {
         let _other = acquire("2001:db8:0:1::1").unwrap();
         drop(held);
         assert!(acquire("2001:db8::2").is_some());
-        assert_eq!(slots.state().per_address.len(), 1, "addresses without connections are forgotten");
-        assert!(is_own_machine("::ffff:127.0.0.1".parse().unwrap()));
-        assert!(!is_own_machine("127.0.0.2".parse().unwrap()));
+        assert_eq!(slots.lock_state().per_address.len(), 1, "addresses without connections are forgotten");
+    }
+
+    #[test]
+    fn only_the_common_loopback_addresses_are_exempt_from_the_limit_per_address() {
+        assert!(is_this_machine("::ffff:127.0.0.1".parse().unwrap()));
+        assert!(!is_this_machine("127.0.0.2".parse().unwrap()));
     }
 }

@@ -44,9 +44,9 @@ enum ReplyTarget {
 }
 
 impl PendingReplies {
-    /// Queues a message for a connection. A connection whose queue is full is removed. The agent is expected to
-    /// reconnect and catch up.
-    fn notify(
+    /// Queues a message for a connection, with `push`. A connection whose queue is full is removed. The agent is expected
+    /// to reconnect and catch up.
+    fn queue_message(
         &mut self,
         connection: AgentConnectionId,
         message: AgentMessage,
@@ -59,7 +59,7 @@ impl PendingReplies {
 }
 
 impl HubHandle {
-    /// Starts the hub's thread and the fan-out's thread, without shared telemetry.
+    /// Starts the hub's thread and the fan-out's thread, with telemetry of their own.
     pub fn start(
         core: Core,
         limits: impl Into<fanout::FanoutLimits>,
@@ -101,7 +101,7 @@ impl HubHandle {
                     telemetry.record_listener_left(listener, is_too_slow);
                     let id = RequestId(next_id.fetch_add(1, Ordering::Relaxed));
                     let command = HubCommand::Detach { listener, is_too_slow };
-                    if !engine.submit(Request { id, principal: Principal::unauthenticated(), command }) {
+                    if !engine.submit(Request { id, principal: Principal::local(), command }) {
                         return;
                     }
                 }
@@ -185,7 +185,7 @@ impl HubHandle {
     /// Tells every listener that the hub is shutting down. Waits until all listeners have received this message or the time
     /// limit has passed.
     pub async fn announce_shutdown(&self, time_limit: Duration) {
-        self.ask(Principal::unauthenticated(), HubCommand::ShutDown).await;
+        self.ask(Principal::local(), HubCommand::ShutDown).await;
         let (sender, emptied) = oneshot::channel();
         self.fanout.send(FanoutCommand::NotifyWhenEmpty(sender));
         let all_written = async {
@@ -224,7 +224,7 @@ impl Drop for RequestGuard<'_> {
     fn drop(&mut self) {
         if self.hub.pending().requests.remove(&self.id).is_some() {
             let cancel = HubCommand::CancelWait { request: self.id };
-            self.hub.send(Principal::unauthenticated(), cancel, None);
+            self.hub.send(Principal::local(), cancel, None);
         }
     }
 }
@@ -271,11 +271,7 @@ impl AgentConnection {
 impl Drop for AgentConnection {
     fn drop(&mut self) {
         self.hub.pending().connections.remove(&self.id);
-        self.hub.send(
-            Principal::unauthenticated(),
-            HubCommand::DisconnectAgent { connection: self.id },
-            None,
-        );
+        self.hub.send(Principal::local(), HubCommand::DisconnectAgent { connection: self.id }, None);
     }
 }
 
@@ -298,12 +294,12 @@ fn apply_outputs(
                 let mut pending = pending.lock().unwrap_or_else(PoisonError::into_inner);
                 match pending.requests.remove(&id) {
                     Some(ReplyTarget::OneShot(sender)) => drop(sender.send(reply)),
-                    Some(ReplyTarget::Connection(connection)) => pending.notify(
+                    Some(ReplyTarget::Connection(connection)) => pending.queue_message(
                         connection,
                         AgentMessage::Reply(id, reply),
                         AgentMessageQueue::push_and_wake,
                     ),
-                    Some(ReplyTarget::InlineConnection(connection)) => pending.notify(
+                    Some(ReplyTarget::InlineConnection(connection)) => pending.queue_message(
                         connection,
                         AgentMessage::Reply(id, reply),
                         AgentMessageQueue::push_silently,
@@ -314,7 +310,11 @@ fn apply_outputs(
             }
             TurnOutput::Notify(connection, notice) => {
                 let mut pending = pending.lock().unwrap_or_else(PoisonError::into_inner);
-                pending.notify(connection, AgentMessage::Notice(notice), AgentMessageQueue::push_and_wake);
+                pending.queue_message(
+                    connection,
+                    AgentMessage::Notice(notice),
+                    AgentMessageQueue::push_and_wake,
+                );
                 continue;
             }
             TurnOutput::Frame(group, frame) => {

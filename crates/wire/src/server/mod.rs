@@ -1,7 +1,7 @@
 //! The server, which accepts connections, passes requests to the hub, and writes responses and streams.
 //!
 //! - `connection`: one connection, which handles one request at a time until it ends or becomes a stream.
-//! - `connection_slots`: the limits on connections, in total, per address, and for callers without a token.
+//! - `connection_slots`: the limits on connections, in total, per address, and for callers that have not authenticated.
 //! - `stream`: the byte stream of a connection, with or without TLS.
 //! - `admission`: the authentication policy, and the handling of changed tokens.
 //! - `assets`: static files.
@@ -32,7 +32,7 @@ pub use agent_messages::AgentMessage;
 pub use assets::Asset;
 pub(crate) use connection::SSE_RESPONSE_HEAD;
 pub use connection_slots::ConnectionSlot;
-use connection_slots::{ConnectionSlots, is_own_machine};
+use connection_slots::{ConnectionSlots, is_this_machine};
 use hub::Principal;
 pub use hub_handle::{AgentConnection, HubHandle};
 use ipnet::IpNet;
@@ -53,10 +53,10 @@ use crate::telemetry::RequestInProgress;
 pub struct ServerLimits {
     /// Maximum number of open connections, including event streams.
     pub connections: usize,
-    /// Maximum number of open connections from one address. Does not apply to this machine's own address, nor behind a
-    /// proxy, whose address all clients share.
+    /// Maximum number of open connections from one address. Does not apply to `127.0.0.1` and `::1`, nor behind a proxy,
+    /// whose address all clients share.
     pub connections_per_address: usize,
-    /// Number of connections that only callers with a valid token can hold; at most half of all connections.
+    /// Number of connections that only authenticated callers can hold; at most half of all connections.
     pub reserved_connections: usize,
     /// Maximum size of a request's head, in bytes.
     pub head_bytes: usize,
@@ -88,10 +88,10 @@ pub struct ServerLimits {
     pub idle_timeout: Duration,
     /// Maximum time that one request of an agent waits for the reply to its question.
     pub max_reply_wait: Duration,
-    /// Maximum number of unanswered calls on an agent's WebSocket, and of calls in one batch. Reading pauses
-    /// at the limit.
+    /// Number of unanswered calls at which reading from an agent's WebSocket pauses. Also the maximum number of calls in one
+    /// batch.
     pub calls_in_flight: usize,
-    /// Maximum number of queued messages for an agent's WebSocket.
+    /// Maximum number of notifications that are queued for an agent's WebSocket, in addition to the replies to its calls.
     pub queued_notifications: usize,
     /// How long a browser stays signed in.
     pub sign_in_lifetime: Duration,
@@ -105,7 +105,7 @@ pub struct ServerLimits {
     pub compat: compat::CompatLimits,
 }
 
-/// The size of the largest event (§3.7), plus 64 KiB for its envelope.
+/// The default limit for one message or request body: 1 MiB of content, plus 64 KiB for the JSON around it.
 const MAX_MESSAGE_BYTES: usize = 1024 * 1024 + 64 * 1024;
 
 impl Default for ServerLimits {
@@ -273,14 +273,14 @@ impl Server {
         self
     }
 
-    /// Enables TLS. Connections that do not use TLS are closed.
+    /// Enables TLS, if a configuration is given. Connections that do not use TLS are then closed.
     #[must_use]
     pub fn with_tls(mut self, tls: Option<Tls>) -> Self {
         self.tls = tls;
         self
     }
 
-    /// States that clients reach the server through a proxy that terminates TLS.
+    /// States whether clients reach the server through a proxy that terminates TLS.
     #[must_use]
     pub fn with_proxy(mut self, is_behind_proxy: bool) -> Self {
         self.is_behind_proxy = is_behind_proxy;
@@ -306,14 +306,16 @@ impl Server {
                 back_off_after_accept_error().await;
                 continue;
             };
-            let address = Some(peer.ip()).filter(|peer| !self.is_behind_proxy && !is_own_machine(*peer));
-            let Some((slot, closed)) = self.connections.acquire(address) else { continue };
+            let address = Some(peer.ip().to_canonical()).filter(|peer| {
+                !self.is_behind_proxy && !is_this_machine(*peer) && !self.is_trusted_proxy(*peer)
+            });
+            let Some((slot, close_signal)) = self.connections.acquire(address) else { continue };
             let _ = stream.set_nodelay(true);
             let server = self.clone();
             tokio::spawn(async move {
                 tokio::select! {
                     () = server.serve_stream(stream, peer.ip(), slot) => {}
-                    () = closed.notified() => {}
+                    () = close_signal.notified() => {}
                 }
             });
         }

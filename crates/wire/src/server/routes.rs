@@ -24,20 +24,22 @@ use crate::telemetry::ExpositionFormat;
 /// How long browsers must use only TLS for this host name: a year (RFC 6797).
 const HSTS_POLICY: &str = "max-age=31536000";
 
-/// The caller of a request, as far as its head shows.
+/// The caller of a request, identified by the head of the request.
 pub(super) enum Caller {
-    /// The address serves everybody, so the caller was not identified.
+    /// The route is open to everybody, so the caller was not identified.
     Anyone,
     /// The caller that the authentication policy has accepted.
     Principal(Principal),
 }
 
 impl Caller {
+    /// Whether the authentication policy has accepted the caller.
     pub(super) fn has_authenticated(&self) -> bool {
         matches!(self, Self::Principal(_))
     }
 
-    /// Returns the maximum size of a body. Callers without a token send only a sign-in form, which is smaller than a head.
+    /// Returns the maximum size of a body. On a route that is open to everybody, the only body is a sign-in form, which is
+    /// smaller than a head.
     pub(super) fn max_body_bytes(&self, limits: &ServerLimits) -> usize {
         match self {
             Self::Anyone => limits.body_bytes.min(limits.head_bytes),
@@ -46,7 +48,8 @@ impl Caller {
     }
 }
 
-/// Decides from the head of a request whether its body is read. Returns the response to a request that is refused.
+/// Decides from the head of a request whether its body is read. Returns the caller, or the response if the request is
+/// refused.
 pub(super) fn admit(server: &Server, head: &RequestHead) -> Result<Caller, HttpResponse> {
     identify_caller(server, head).map_err(|response| {
         server.begin_request(head).finish(response.status.code_and_reason().0);
@@ -60,9 +63,9 @@ fn identify_caller(server: &Server, head: &RequestHead) -> Result<Caller, HttpRe
     if assets::is_asset(&server.assets, head) {
         return Ok(Caller::Anyone);
     }
-    let is_read = matches!(head.method, Method::Get | Method::Head);
+    let is_read_only = matches!(head.method, Method::Get | Method::Head);
     match head.path.as_str() {
-        "/healthz" | "/readyz" | "/.well-known/aaep-manifest.json" if is_read => Ok(Caller::Anyone),
+        "/healthz" | "/readyz" | "/.well-known/aaep-manifest.json" if is_read_only => Ok(Caller::Anyone),
         "/login" | "/logout" => Ok(Caller::Anyone),
         path => authenticate(server, head).map(Caller::Principal).map_err(|response| match path {
             "/aaep/v1/subscriptions" if response.status == StatusCode::Unauthorized => {
@@ -95,7 +98,7 @@ pub(super) async fn handle_request(
         Ok(RequestOutcome::Response(response)) | Err(response) => {
             RequestOutcome::Response(add_hsts(server, head, response))
         }
-        Ok(reply) => reply,
+        Ok(outcome) => outcome,
     };
     request.finish(match &outcome {
         RequestOutcome::Response(response) => response.status.code_and_reason().0,
@@ -266,8 +269,8 @@ async fn route(
     respond(reply_to_response(&server.hub.ask(principal, command).await, success_status))
 }
 
-/// Returns whether the request is for `localhost`, which other servers on the client's machine share. A rule that a browser
-/// remembers for the host name would affect them, too.
+/// Returns whether the request is for `localhost`. Other servers on the same machine use this host name too, and HSTS would
+/// affect them.
 fn is_localhost(head: &RequestHead) -> bool {
     let host = head.header("host").unwrap_or_default();
     host.split(':').next().is_some_and(|name| name.eq_ignore_ascii_case("localhost"))
@@ -371,7 +374,7 @@ pub(crate) fn reject_token_in_query(head: &RequestHead) -> Result<(), HttpRespon
 fn authenticate(server: &Server, head: &RequestHead) -> Result<Principal, HttpResponse> {
     let policy = server.auth_policy.borrow();
     let tokens = match &*policy {
-        AuthPolicy::Open => return Ok(Principal::unauthenticated()),
+        AuthPolicy::Open => return Ok(Principal::local()),
         AuthPolicy::Tokens(tokens) => tokens,
     };
     let principal = match head.bearer_token() {

@@ -58,11 +58,11 @@ pub(super) async fn logout(server: &Server, head: &RequestHead, peer: IpAddr) ->
         if let Err(response) = check_same_origin(head) {
             return response;
         }
-        let limit = server.limits.sign_outs_per_token;
-        let (ended, stored) =
-            server.browser_sessions.revoke(&cookie, now, server.sign_in_lifetime_ms(), limit);
+        let max_per_token = server.limits.sign_outs_per_token;
+        let (end_sign_in, stored) =
+            server.browser_sessions.revoke(&cookie, now, server.sign_in_lifetime_ms(), max_per_token);
         // A failed write needs no handling, because the hub then disconnects every listener.
-        let _: HubReply = server.hub.ask(Principal::unauthenticated(), ended).await;
+        let _: HubReply = server.hub.ask(Principal::local(), end_sign_in).await;
         if let Err(error) = stored {
             let title = format!("Cannot record the sign-out: {}.", seal::describe_io_error(&error));
             return HttpResponse::problem(StatusCode::ServiceUnavailable, &title)
@@ -72,7 +72,8 @@ pub(super) async fn logout(server: &Server, head: &RequestHead, peer: IpAddr) ->
     success_response(head).header("Set-Cookie", &cleared_cookie)
 }
 
-/// Returns the principal of the request's session cookie, if the cookie and its token are valid.
+/// Returns the principal of the request's session cookie, if the cookie and its token are valid. Fails if the request does
+/// not come from the hub's own page.
 pub(super) fn principal_of_cookie(
     server: &Server,
     tokens: &Tokens,

@@ -24,7 +24,7 @@ pub(super) trait ConnectionStream: AsyncRead + AsyncWrite + Send + Sized + Unpin
         slot: ConnectionSlot,
     ) -> impl Future<Output = ()> + Send;
 
-    /// Closes the write side after the last response.
+    /// Tells the client that no more bytes follow, if the transport has a message for that.
     fn close_stream(&mut self) -> impl Future<Output = ()> + Send;
 }
 
@@ -55,7 +55,7 @@ pub(super) fn report_disconnected(server: &Server, listener: ListenerId) {
     drop(queue);
 }
 
-/// Maximum number of bytes in one write.
+/// Number of bytes after which no more frames are added to a write.
 const MAX_WRITE_BYTES: usize = 16 * 1024;
 /// How long one write may take before the connection is considered lost.
 const WRITE_TIMEOUT: Duration = Duration::from_mins(1);
@@ -106,8 +106,7 @@ pub(crate) async fn write_with_timeout(
     timeout(time_limit, write).await.is_ok_and(|result| result.is_ok())
 }
 
-/// Waits until the client disconnects. SSE clients send nothing, so this also returns when a client floods the
-/// connection.
+/// Waits until the client disconnects. Also returns if the client sends a lot of data, because SSE clients send nothing.
 pub(crate) async fn wait_for_disconnect(reader: &mut (impl AsyncRead + Unpin)) {
     let mut buffer = [0; 512];
     for _ in 0..16 {

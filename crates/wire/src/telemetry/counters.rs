@@ -10,6 +10,7 @@ pub(super) struct WireCounters {
     pub(super) connections: MetricValue,
     pub(super) connections_refused: MetricValue,
     pub(super) connections_open: MetricValue,
+    /// The number of connected listeners with a writer task, for each transport.
     sse: MetricValue,
     websocket: MetricValue,
     unix: MetricValue,
@@ -27,8 +28,7 @@ impl WireCounters {
     }
 }
 
-/// A transport on which each listener has its own writer task. SSE streams without TLS have no writer task; the fan-out
-/// counts them.
+/// The transport of a listener that has its own writer task. The fan-out counts the SSE streams that it writes itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TransportKind {
     Sse,

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn prometheus_text_format() {
+    fn metrics_are_written_as_prometheus_text() {
         let expected = "# HELP a_total A.\n# TYPE a_total counter\na_total{why=\"a\\\"b\\\\c\\nd\"} 3\n# HELP s S.\n# TYPE s histogram\ns_bucket{le=\"0.5\"} 1\ns_bucket{le=\"1.0\"} 1\ns_bucket{le=\"+Inf\"} 2\ns_sum 7.25\ns_count 2\n";
         assert_eq!(ExpositionFormat::Text.write(&families()), expected);
     }

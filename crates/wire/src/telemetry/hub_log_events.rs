@@ -47,7 +47,7 @@ impl Telemetry {
         }
     }
 
-    /// Logs and counts a listener that has disconnected.
+    /// Logs a listener that has disconnected or is too slow. Counts listeners that are too slow.
     pub(crate) fn record_listener_left(&self, listener: ListenerId, is_too_slow: bool) {
         let listeners = self.listener_count().saturating_sub(1);
         if !is_too_slow {

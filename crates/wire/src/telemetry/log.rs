@@ -180,9 +180,9 @@ impl LogWriter {
             dropped
         };
         self.write_dropped(kind, dropped);
-        let mut fields = FieldVisitor { limit: self.limits.value_chars, list: Vec::new() };
-        event.record(&mut fields);
-        self.write_line(*event.metadata().level(), kind, &fields.list);
+        let mut visitor = FieldVisitor { max_chars: self.limits.value_chars, fields: Vec::new() };
+        event.record(&mut visitor);
+        self.write_line(*event.metadata().level(), kind, &visitor.fields);
     }
 
     fn close_windows(&self, length: Duration) {
@@ -208,7 +208,7 @@ impl LogWriter {
         let line = self.format.format_line(level, kind, fields);
         if self.lines.try_send(LogEntry::Text(line)).is_err() {
             self.dropped_lines.add(1);
-            // The loss is reported with the next line of this kind that fits into the queue.
+            // The loss is reported at the end of the window.
             let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
             windows.entry(kind).or_insert_with(RateWindow::new).dropped_lines += 1;
         }
@@ -217,18 +217,18 @@ impl LogWriter {
 
 /// Collects the fields of an event, truncated to the limit and with control characters escaped.
 struct FieldVisitor {
-    limit: usize,
-    list: Vec<(&'static str, String)>,
+    max_chars: usize,
+    fields: Vec<(&'static str, String)>,
 }
 
 impl Visit for FieldVisitor {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         let full = format!("{value:?}");
-        let mut value: String = full.chars().take(self.limit).collect();
+        let mut value: String = full.chars().take(self.max_chars).collect();
         if value.len() < full.len() {
             value.push('…');
         }
-        self.list.push((field.name(), escape_controls(&value, |c| format!("\\u{{{c:x}}}"))));
+        self.fields.push((field.name(), escape_controls(&value, |c| format!("\\u{{{c:x}}}"))));
     }
 }
 
@@ -332,7 +332,7 @@ mod tests {
         });
         assert_eq!(text.matches(" auth.failed").count(), 3, "{text}");
         assert!(text.contains(" warn log.dropped of=auth.failed lines=7"), "{text}");
-        assert!(text.contains(" info session.started session=sess_1"), "other kinds are not limited: {text}");
+        assert!(text.contains(" info session.started session=sess_1"), "each kind has its own limit: {text}");
         assert_eq!(dropped, 7);
     }
 

@@ -44,7 +44,7 @@ records! {
     subscription_opened(subscription: HashPrefix<'_>) INFO "subscription.opened" "A subscription was accepted.";
     subscription_closed(subscription: HashPrefix<'_>) INFO "subscription.closed" "A subscription was closed.";
     subscription_rejected(reason: &str)
-        WARN "subscription.rejected" "A subscription was rejected, with its reason code.";
+        WARN "subscription.rejected" "A subscription was rejected.";
     listener_joined(listener: u64, subscription: HashPrefix<'_>, listeners: u64)
         INFO "listener.joined" "A listener connected.";
     listener_left(listener: u64, listeners: u64) INFO "listener.left" "A listener disconnected.";

@@ -128,7 +128,7 @@ impl MetricFamilies {
         self.add_labelled_counter("sayso_replies", help, &hub.replies, &["verdict"]);
         self.add_counter(
             "sayso_requests_over_limit",
-            "Requests refused because a limit on open items was reached.",
+            "Requests refused because a limit was reached.",
             hub.limit_refusals.get(),
         );
     }
@@ -187,8 +187,8 @@ impl MetricFamilies {
     }
 }
 
-fn sample(name: &'static str, label: &str, value: u64) -> Sample {
-    Sample { labels: vec![(name, label.to_owned())], ..unlabelled(value) }
+fn sample(label_name: &'static str, label_value: &str, value: u64) -> Sample {
+    Sample { labels: vec![(label_name, label_value.to_owned())], ..unlabelled(value) }
 }
 
 #[allow(clippy::cast_precision_loss, reason = "both text formats use doubles for all values")]

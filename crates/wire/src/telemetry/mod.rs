@@ -9,6 +9,8 @@
 //! - `exposition`: writes the metrics in the Prometheus and OpenMetrics text formats.
 //! - `instrumented_journal`: a journal wrapper that measures commits.
 //! - `hub_log_events`: writes the hub's log events.
+//! - `process`: metrics of this process.
+//! - `route_template`: the routes that appear in metrics and logs.
 
 mod counters;
 mod exposition;
@@ -161,7 +163,7 @@ impl Telemetry {
         Self::log_limit(status, route_template::UNREADABLE);
     }
 
-    /// Records a new connection, and the limit because of which it was refused.
+    /// Records a new connection. `refused_by` is the limit that it exceeds, if it was refused.
     pub(crate) fn record_connection(&self, refused_by: Option<&'static str>) {
         self.counters.connections.add(1);
         if let Some(limit) = refused_by {
@@ -170,7 +172,7 @@ impl Telemetry {
         }
     }
 
-    /// Records a connection without a token that was closed in favour of a new one.
+    /// Records that a connection whose caller had not authenticated was closed to make room for a new one.
     pub(crate) fn record_displaced_connection(&self) {
         self.counters.connections_refused.add(1);
         log_record::limit_reached("reserved_connections");
@@ -194,6 +196,7 @@ impl Telemetry {
         }
     }
 
+    /// Logs which limit a request exceeded, if the status of its response says so.
     fn log_limit(status: u16, route: &'static str) {
         let limit = match status {
             408 => "time",

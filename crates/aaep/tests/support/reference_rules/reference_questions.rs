@@ -8,7 +8,7 @@ use super::{ReferenceState, ReferenceStates};
 use crate::support::recording_line::{LineKind, RecordingLine};
 
 /// Returns whether every question is asked, answered, reported and acted on as the protocol requires.
-pub(crate) fn questions_hold(lines: &[RecordingLine]) -> bool {
+pub(crate) fn follows_question_rules(lines: &[RecordingLine]) -> bool {
     let mut questions = ReferenceQuestions::default();
     lines.iter().all(|line| questions.accepts_line(line))
 }
@@ -143,7 +143,7 @@ impl<'l> ReferenceQuestions<'l> {
             let mut matching =
                 self.session_questions(line).filter(|question| question.line.text("reply_token") == token);
             return matching.next().is_none_or(|question| {
-                let holds = question.matches_reported_resolution(line);
+                let holds = question.apply_reported_resolution(line);
                 question.is_reported |= question.status != ReferenceStatus::Open;
                 holds
             });
@@ -169,7 +169,8 @@ impl<'l> ReferenceQuestions<'l> {
         }
     }
 
-    /// Handles the end of a session. A completed session must have reported the outcome of every question.
+    /// Handles the end of a session. A completed session must have reported the outcome of every
+    /// question, or have acted on it.
     /// Any end invalidates the tokens of open questions (§6.2.2).
     fn handle_session_end(&mut self, line: &'l RecordingLine) -> bool {
         let is_completed = line.kind() == LineKind::Completed;
@@ -193,7 +194,7 @@ impl<'l> ReferenceQuestions<'l> {
                 let matches_reversibility = !(irreversible && question.declares_reversible());
                 (
                     matches_reversibility,
-                    !question.is_by_default() && !question.is_presumed,
+                    !question.was_accepted_by_default() && !question.is_presumed,
                     question.line.agent() == line.agent(),
                 )
             }) {
@@ -202,13 +203,13 @@ impl<'l> ReferenceQuestions<'l> {
                     if question.is_presumed {
                         question.acted_at = Some(line.millis());
                     }
-                    !(irreversible && (question.is_by_default() || question.declares_reversible()))
+                    !(irreversible && (question.was_accepted_by_default() || question.declares_reversible()))
                 }
                 None => false,
             }
         } else {
-            let accepted = self.session_questions(line).any(|question| question.covers(line));
-            !self.session_questions(line).any(|question| question.forbids(line, accepted))
+            let is_covered = self.session_questions(line).any(|question| question.covers(line));
+            !self.session_questions(line).any(|question| question.forbids(line, is_covered))
         };
         for question in self.session_questions(line) {
             question.is_reported |= matches!(question.status, ReferenceStatus::Accepted { .. });
@@ -230,6 +231,7 @@ impl ReferenceQuestion<'_> {
         self.line.kind() == LineKind::Confirmation
     }
 
+    /// Returns the status of a question that was not accepted. A clarification counts as answered.
     fn refused_status(&self) -> ReferenceStatus {
         if self.is_confirmation() { ReferenceStatus::Refused } else { ReferenceStatus::Answered }
     }
@@ -239,12 +241,13 @@ impl ReferenceQuestion<'_> {
         if accept { ReferenceStatus::Accepted { by_default: true } } else { self.refused_status() }
     }
 
-    fn is_by_default(&self) -> bool {
+    fn was_accepted_by_default(&self) -> bool {
         self.status == ReferenceStatus::Accepted { by_default: true }
     }
 
-    /// Returns whether the resolution that an event reports agrees with what happened (decision 15).
-    fn matches_reported_resolution(&mut self, line: &RecordingLine) -> bool {
+    /// Returns whether the resolution that an event reports agrees with what happened (decision 15). If nothing
+    /// certain is known about the answer yet, takes over the reported resolution.
+    fn apply_reported_resolution(&mut self, line: &RecordingLine) -> bool {
         let by = line.text_at("/extensions/sayso/by");
         let decision = line.text_at("/extensions/sayso/decision");
         let accepted = decision == Some("accept");
@@ -272,7 +275,8 @@ impl ReferenceQuestion<'_> {
         !(is_early_timeout || differs_from_default || differs_from_reply || is_late_reply)
     }
 
-    /// Counts a change to `calling_tool` as an acceptance if no reply is recorded.
+    /// Resolves an open question because the producer continued. The question counts as accepted if the new state is
+    /// `calling_tool` and no reply is recorded, and otherwise as refused.
     fn resolve_by_continuing(&mut self, to: &str) {
         if self.status != ReferenceStatus::Open {
             return;
@@ -307,7 +311,9 @@ impl ReferenceQuestion<'_> {
             && self.sayso_text("action_digest").is_none_or(|bound| digest == Some(bound))
     }
 
-    fn forbids(&self, call: &RecordingLine, accepted: bool) -> bool {
+    /// Returns whether the question forbids a call, because the question is still open or was refused. `is_covered`
+    /// says whether another question covers the call.
+    fn forbids(&self, call: &RecordingLine, is_covered: bool) -> bool {
         let names_tool = self.sayso_text("tool") == Some(call.text("tool"));
         let digest = call.text_at("/extensions/sayso/action_digest");
         let names_this_call =
@@ -316,7 +322,7 @@ impl ReferenceQuestion<'_> {
         match self.status {
             _ if !self.is_confirmation() => false,
             ReferenceStatus::Open => names_tool,
-            ReferenceStatus::Refused if self.is_reported => names_this_call && !accepted,
+            ReferenceStatus::Refused if self.is_reported => names_this_call && !is_covered,
             ReferenceStatus::Refused => names_tool || self.line.agent() == call.agent(),
             _ => false,
         }

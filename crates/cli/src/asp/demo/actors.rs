@@ -74,14 +74,14 @@ impl Actor {
 pub(super) struct Actors {
     pub(super) buyer: Actor,
     pub(super) press: Actor,
-    pub(super) reader: Actor,
+    pub(super) proofreader: Actor,
 }
 
 impl Actors {
-    pub(super) fn new(source: &mut RandomSource) -> Result<Self, AgentCardError> {
+    pub(super) fn new(random_source: &mut RandomSource) -> Result<Self, AgentCardError> {
         Ok(Self {
             buyer: create_actor(
-                source,
+                random_source,
                 "Marisol's buyer",
                 "agent://marisol.example/bistro/buyer",
                 "Buys what Marisol's bistro needs",
@@ -89,15 +89,15 @@ impl Actors {
                 "negotiate.printing",
             )?,
             press: create_actor(
-                source,
+                random_source,
                 "the Braille Press",
                 "agent://braillepress.example/orders/desk",
                 "Takes orders for braille printing",
                 ("org_braillepress", 81.0),
                 "provide.printing",
             )?,
-            reader: create_actor(
-                source,
+            proofreader: create_actor(
+                random_source,
                 "the proofreader",
                 "agent://lighthouse.example/proof/reader",
                 "Proofreads braille",
@@ -108,12 +108,13 @@ impl Actors {
     }
 
     pub(super) fn name(&self, agent: &AgentUri) -> String {
-        let actor = [&self.buyer, &self.press, &self.reader].into_iter().find(|actor| actor.agent() == agent);
+        let actor =
+            [&self.buyer, &self.press, &self.proofreader].into_iter().find(|actor| actor.agent() == agent);
         actor.map_or_else(|| agent.to_string(), |actor| actor.name.to_owned())
     }
 
     /// Creates a participant that has pinned the other agent's card.
-    pub(super) fn participant(actor: &Actor, peer: &Actor) -> Result<Participant, LocalError> {
+    pub(super) fn create_participant(actor: &Actor, peer: &Actor) -> Result<Participant, LocalError> {
         Participant::new(ParticipantConfig {
             card: actor.card.clone(),
             keys: actor.keys.clone(),
@@ -125,24 +126,24 @@ impl Actors {
         })
     }
 
-    pub(super) fn cards_json(&self, with_reader: bool) -> String {
+    pub(super) fn cards_json(&self, with_proofreader: bool) -> String {
         let mut cards = vec![self.buyer.card.as_str(), self.press.card.as_str()];
-        if with_reader {
-            cards.push(self.reader.card.as_str());
+        if with_proofreader {
+            cards.push(self.proofreader.card.as_str());
         }
         format!("[\n{}\n]\n", cards.join(",\n"))
     }
 }
 
 fn create_actor(
-    source: &mut RandomSource,
+    random_source: &mut RandomSource,
     name: &'static str,
     agent: &str,
     description: &str,
     (org_id, trust_score): (&'static str, f64),
     capability: &str,
 ) -> Result<Actor, AgentCardError> {
-    let keys = source.generate_keys();
+    let keys = random_source.generate_keys();
     let profile = AgentProfile {
         agent_id: AgentUri::parse(agent).map_err(AgentCardError::InvalidAgentId)?,
         name: name.to_owned(),

@@ -1,4 +1,4 @@
-//! `sayso asp demo`: runs two agents in one process through a complete session.
+//! `sayso asp demo`: runs a session between two agents in one process.
 //!
 //! - `actors`: the agents, their keys and cards, and the random source.
 //! - `simulation`: delivers messages, advances the clock and narrates.
@@ -29,12 +29,12 @@ pub(crate) struct Arguments {
     /// File for the agents' cards. Default: next to the transcript.
     #[arg(long, value_name = "FILE")]
     cards: Option<PathBuf>,
-    /// Make the run reproducible: keys, ids and times are derived from this number.
+    /// Make the run reproducible: keys and ids are derived from this number, and the clock starts at a fixed time.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 }
 
-/// The start time of every session with a seed.
+/// The simulated start time of every run with `--seed`.
 const SEEDED_START: UnixMillis = UnixMillis::new(1_767_603_600_000);
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
@@ -42,9 +42,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
         Some(_) => SEEDED_START,
         None => std::time::SystemTime::now().into(),
     };
-    let mut source = arguments.seed.map_or(RandomSource::System, RandomSource::seeded);
-    let result = Actors::new(&mut source).map_err(|error| error.to_string()).and_then(|actors| {
-        let result = scenario::run_scenario(arguments.scenario, &actors, &mut source, start)?;
+    let mut random_source = arguments.seed.map_or(RandomSource::System, RandomSource::seeded);
+    let result = Actors::new(&mut random_source).map_err(|error| error.to_string()).and_then(|actors| {
+        let result = scenario::run_scenario(arguments.scenario, &actors, &mut random_source, start)?;
         Ok((actors, result))
     });
     let (actors, result) = result.map_err(|error| format!("the demo failed: {error}"))?;
@@ -82,13 +82,13 @@ fn write_files(
         return Err(CommandError::cannot_run("the transcript and the cards cannot be the same file"));
     }
     let mut hints = Vec::new();
-    let mut delegate = None;
+    let mut delegate_transcript = None;
     if let Some(path) = &arguments.transcript {
         transcript_file::write_file(path, &lines(&result.messages))?;
         if let Some(messages) = &result.delegate_messages {
             let path = path.with_extension("delegate.jsonl");
             transcript_file::write_file(&path, &lines(messages))?;
-            delegate = Some(transcript_file::display_name(&path));
+            delegate_transcript = Some(transcript_file::display_name(&path));
         }
     }
     if let Some(path) = cards {
@@ -104,8 +104,8 @@ fn write_files(
                     .to_owned(),
             );
         }
-        hints.extend(delegate.map(|delegate| {
-            format!("Check the delegate's session: sayso asp verify {delegate} --cards {cards}")
+        hints.extend(delegate_transcript.map(|transcript| {
+            format!("Check the delegate's session: sayso asp verify {transcript} --cards {cards}")
         }));
     }
     Ok(hints)

@@ -45,11 +45,11 @@ pub(super) struct ScenarioResult {
 pub(super) fn run_scenario(
     scenario: Scenario,
     actors: &Actors,
-    source: &mut RandomSource,
+    random_source: &mut RandomSource,
     start: UnixMillis,
 ) -> Result<ScenarioResult, ScenarioError> {
     let mut delegate_messages = None;
-    let mut simulation = Simulation::new(actors, &actors.buyer, &actors.press, source, start)?;
+    let mut simulation = Simulation::new(actors, &actors.buyer, &actors.press, random_source, start)?;
     simulation
         .ledger
         .credit(actors.buyer.agent(), &amount("1000.00")?, &euro()?)
@@ -135,7 +135,7 @@ fn run_countered(simulation: &mut Simulation<'_>, invitation: &ProposalId) -> Re
     work_and_close(simulation)
 }
 
-/// Returns the messages of the delegate's session.
+/// Runs the scenario with a delegate. Returns the messages of the delegate's session.
 fn run_delegated<'s>(
     simulation: &mut Simulation<'s>,
     invitation: &ProposalId,
@@ -143,19 +143,19 @@ fn run_delegated<'s>(
 ) -> Result<Vec<String>, ScenarioError> {
     introduce(simulation, invitation)?;
     let first = propose(simulation, "40 menus in braille, proofread", &[("price", "560.00 EUR")])?;
-    let delegation = reference(simulation, "del")?;
-    let (reader, scope) = (actors.reader.agent().clone(), "proofread the braille of the menu");
-    let mut delegate = Delegate::new(delegation.clone(), reader, scope, Authority::Advisory);
+    let delegation = new_reference(simulation, "del")?;
+    let (proofreader, scope) = (actors.proofreader.agent().clone(), "proofread the braille of the menu");
+    let mut delegate = Delegate::new(delegation.clone(), proofreader, scope, Authority::Advisory);
     delegate.protocol = Some("asp".to_owned());
     simulation.send(Invited, delegate)?;
     simulation.narrate("The Braille Press opens a separate session with the proofreader.");
     let now = simulation.now;
     let (messages, narration, ended_at) = {
         let mut delegate_session =
-            Simulation::new(actors, &actors.press, &actors.reader, simulation.source(), now)?;
+            Simulation::new(actors, &actors.press, &actors.proofreader, simulation.random_source(), now)?;
         let invitation = invite(&mut delegate_session, "proofreading a menu")?;
         introduce(&mut delegate_session, &invitation)?;
-        let query = QueryId::parse(&format!("qry_{}", random_hex(delegate_session.source())))
+        let query = QueryId::parse(&format!("qry_{}", random_hex(delegate_session.random_source())))
             .map_err(|error| error.to_string())?;
         let mut request = Query::new(query.clone(), "review", "is the braille of this menu correct?");
         request.parameters = Some(object(&[("pages", "6")])?);
@@ -197,7 +197,7 @@ fn reach_pending_commit(
 }
 
 fn invite(simulation: &mut Simulation<'_>, subject: &str) -> Result<ProposalId, ScenarioError> {
-    let id = proposal_id(simulation, "inv_")?;
+    let id = new_proposal_id(simulation, "inv_")?;
     let terms = RawJson::parse(r#"{"schemas":["urn:asp:negotiation:v1"],"proposed_duration":3600}"#);
     let terms = terms.map_err(|error| error.to_string())?;
     let mut body = Propose::new(id.clone(), Propose::INVITATION_TYPE, subject, terms);
@@ -223,7 +223,7 @@ fn propose(
     subject: &str,
     terms: &[(&str, &str)],
 ) -> Result<ProposalId, ScenarioError> {
-    let id = proposal_id(simulation, "")?;
+    let id = new_proposal_id(simulation, "")?;
     let mut body = Propose::new(id.clone(), "service-agreement", subject, object(terms)?);
     body.valid_until = Timestamp::from_unix_millis(simulation.now + 1_200_000);
     let mut constraints = Constraints::new();
@@ -239,7 +239,7 @@ fn counter(
     subject: &str,
     terms: &[(&str, &str)],
 ) -> Result<ProposalId, ScenarioError> {
-    let id = proposal_id(simulation, "")?;
+    let id = new_proposal_id(simulation, "")?;
     let mut body = Counter::new(id.clone(), counters, subject, object(terms)?);
     body.valid_until = Timestamp::from_unix_millis(simulation.now + 1_200_000);
     simulation.send(role, body)?;
@@ -251,7 +251,7 @@ fn commit(
     price: &str,
     proposal: Option<&ProposalId>,
 ) -> Result<CommitmentId, ScenarioError> {
-    let id = CommitmentId::parse(&format!("cmt_{}", random_hex(simulation.source())))
+    let id = CommitmentId::parse(&format!("cmt_{}", random_hex(simulation.random_source())))
         .map_err(|error| error.to_string())?;
     let now = simulation.now;
     let due = |minutes: i64| {
@@ -351,19 +351,19 @@ fn euro() -> Result<Currency, ScenarioError> {
     Currency::parse("EUR").map_err(|error| error.to_string())
 }
 
-fn proposal_id(simulation: &mut Simulation<'_>, id_prefix: &str) -> Result<ProposalId, ScenarioError> {
-    ProposalId::parse(&format!("prop_{id_prefix}{}", random_hex(simulation.source())))
+fn new_proposal_id(simulation: &mut Simulation<'_>, id_prefix: &str) -> Result<ProposalId, ScenarioError> {
+    ProposalId::parse(&format!("prop_{id_prefix}{}", random_hex(simulation.random_source())))
         .map_err(|error| error.to_string())
 }
 
-fn reference(simulation: &mut Simulation<'_>, prefix: &str) -> Result<Reference, ScenarioError> {
-    Reference::parse(&format!("{prefix}_{}", random_hex(simulation.source())))
+fn new_reference(simulation: &mut Simulation<'_>, prefix: &str) -> Result<Reference, ScenarioError> {
+    Reference::parse(&format!("{prefix}_{}", random_hex(simulation.random_source())))
         .map_err(|error| error.to_string())
 }
 
 /// Returns sixteen random hexadecimal digits.
-fn random_hex(source: &mut RandomSource) -> String {
+fn random_hex(random_source: &mut RandomSource) -> String {
     let mut bytes = [0; 8];
-    source.fill(&mut bytes);
+    random_source.fill(&mut bytes);
     format!("{:016x}", u64::from_be_bytes(bytes))
 }

@@ -15,7 +15,7 @@ pub(super) struct Simulation<'s> {
     all_actors: &'s Actors,
     actors: [&'s Actor; 2],
     participants: [Participant; 2],
-    random: &'s mut RandomSource,
+    random_source: &'s mut RandomSource,
     pub(super) now: UnixMillis,
     pub(super) ledger: EscrowLedger,
     pub(super) messages: Vec<String>,
@@ -26,23 +26,23 @@ pub(super) struct Simulation<'s> {
 pub(super) type ScenarioError = String;
 
 impl<'s> Simulation<'s> {
-    /// Creates a session in which the first actor invites the second.
+    /// Creates a session in which `inviter` invites `invited`.
     pub(super) fn new(
-        actors: &'s Actors,
+        all_actors: &'s Actors,
         inviter: &'s Actor,
         invited: &'s Actor,
-        source: &'s mut RandomSource,
+        random_source: &'s mut RandomSource,
         now: UnixMillis,
     ) -> Result<Self, ScenarioError> {
         let describe_error = |error: asp::LocalError| error.to_string();
-        let mut first = Actors::participant(inviter, invited).map_err(describe_error)?;
-        let second = Actors::participant(invited, inviter).map_err(describe_error)?;
-        first.invite(invited.card(), now, source).map_err(describe_error)?;
+        let mut first = Actors::create_participant(inviter, invited).map_err(describe_error)?;
+        let second = Actors::create_participant(invited, inviter).map_err(describe_error)?;
+        first.invite(invited.card(), now, random_source).map_err(describe_error)?;
         Ok(Self {
-            all_actors: actors,
+            all_actors,
             actors: [inviter, invited],
             participants: [first, second],
-            random: source,
+            random_source,
             now,
             ledger: EscrowLedger::default(),
             messages: Vec::new(),
@@ -54,15 +54,15 @@ impl<'s> Simulation<'s> {
         self.actors[index(role)]
     }
 
-    pub(super) fn source(&mut self) -> &mut RandomSource {
-        self.random
+    pub(super) fn random_source(&mut self) -> &mut RandomSource {
+        self.random_source
     }
 
     pub(super) fn state(&self) -> State {
         self.participants[0].session().map_or(State::Idle, asp::session::AspSession::state)
     }
 
-    /// Adds a line of narration that is not a message.
+    /// Adds a line to the narration. The line starts with the time of day.
     pub(super) fn narrate(&mut self, text: &str) {
         self.narration.push(format!("{} {text}", narration::format_clock(self.now)));
     }
@@ -85,7 +85,7 @@ impl<'s> Simulation<'s> {
         self.perform_effects(&transitions);
     }
 
-    /// Advances the clock by two seconds, and sends a message from this side to the other.
+    /// Advances the clock by two seconds, and delivers a message from the agent in this role to the other agent.
     pub(super) fn send(&mut self, role: Role, body: impl Into<Body>) -> Result<(), ScenarioError> {
         self.send_with_constraints(role, body, None)
     }
@@ -102,10 +102,10 @@ impl<'s> Simulation<'s> {
         let checks = ReceiverChecks { is_funded: self.is_funded(), ..ReceiverChecks::PASSED };
         let (sender, receiver) = (index(role), index(role.other()));
         let sent = self.participants[sender]
-            .send_with(body.clone(), constraints, checks, self.now, self.random)
+            .send_with(body.clone(), constraints, checks, self.now, self.random_source)
             .map_err(|error| error.to_string())?;
         let received = self.participants[receiver]
-            .receive(&sent.text, checks, self.now, self.random)
+            .receive(&sent.text, checks, self.now, self.random_source)
             .map_err(|error| error.to_string())?;
         if !matches!(received, ReceiveOutcome::Accepted { .. }) {
             return Err(format!("the other side refused the message: {received:?}"));
@@ -125,6 +125,7 @@ impl<'s> Simulation<'s> {
         Ok(())
     }
 
+    /// Returns whether the depositor can pay the escrow of the current commitment. Returns true if there is no escrow.
     fn is_funded(&self) -> bool {
         let commitment = self.participants[0].session().and_then(asp::session::AspSession::commitment);
         commitment.is_none_or(|commitment| {

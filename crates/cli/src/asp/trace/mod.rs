@@ -29,6 +29,7 @@ pub(crate) struct Arguments {
 
 struct TraceEntry {
     at: UnixMillis,
+    /// The line of the message. For a timeout, the line of the message that follows.
     line: u64,
     /// `None` for a timeout, and for a message from an agent that is not in the session.
     sender: Option<Role>,
@@ -66,8 +67,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
     let name = transcript_file::display_name(&arguments.file);
     let (trace, faults) = build_trace(&bytes, &name);
     let Some(trace) = trace else {
-        let empty = format!("{name}:1: error: the transcript contains no messages");
-        return Err(CommandError::fault(if faults.is_empty() { empty } else { faults.join("\n") }));
+        let no_messages = format!("{name}:1: error: the transcript contains no messages");
+        return Err(CommandError::fault(if faults.is_empty() { no_messages } else { faults.join("\n") }));
     };
     if let Some(path) = &arguments.svg {
         transcript_file::write_file(path, &svg::draw(&trace))?;
@@ -91,15 +92,17 @@ fn build_trace(bytes: &[u8], name: &str) -> (Option<Trace>, Vec<String>) {
     let mut authenticator = Authenticator::default();
     let mut trace: Option<Trace> = None;
     let mut faults = Vec::new();
-    for (line, text) in transcript_file::numbered_lines(bytes) {
-        let envelope = transcript_file::line_text(text)
+    for (number, line) in transcript_file::numbered_lines(bytes) {
+        let envelope = transcript_file::line_text(line)
             .and_then(|text| authenticator.parse_unauthenticated(text).map_err(|reason| reason.to_string()));
         match (envelope, &mut trace) {
-            (Ok(envelope), Some(trace)) => trace.add_message(line, &envelope),
+            (Ok(envelope), Some(trace)) => trace.add_message(number, &envelope),
             (Ok(envelope), empty_trace) => {
-                empty_trace.insert(Trace::from_first_message(&envelope, bytes)).add_message(line, &envelope);
+                empty_trace
+                    .insert(Trace::from_first_message(&envelope, bytes))
+                    .add_message(number, &envelope);
             }
-            (Err(reason), _) => faults.push(format!("{name}:{line}: error: {}", printable(&reason))),
+            (Err(reason), _) => faults.push(format!("{name}:{number}: error: {}", printable(&reason))),
         }
     }
     (trace, faults)
@@ -112,7 +115,7 @@ impl Trace {
         let inviter = first.sender.agent_id.clone();
         let invited = match &first.recipient {
             Some(recipient) => recipient.0.clone(),
-            None => another_sender(bytes, &inviter).unwrap_or_else(|| inviter.clone()),
+            None => find_other_sender(bytes, &inviter).unwrap_or_else(|| inviter.clone()),
         };
         // Without cards the conformance levels are unknown, so the highest is assumed.
         let party = |agent: &AgentUri| Party { agent: agent.clone(), level: ConformanceLevel::Full };
@@ -152,7 +155,7 @@ impl Trace {
             at,
             line,
             sender,
-            label: label(&envelope.body),
+            label: message_label(&envelope.body),
             text: narration::describe_message(&envelope.body, from, "the other side", |agent| {
                 self.name(agent)
             }),
@@ -189,7 +192,7 @@ impl Trace {
     }
 }
 
-fn another_sender(bytes: &[u8], inviter: &AgentUri) -> Option<AgentUri> {
+fn find_other_sender(bytes: &[u8], inviter: &AgentUri) -> Option<AgentUri> {
     let mut authenticator = Authenticator::default();
     let texts =
         transcript_file::numbered_lines(bytes).filter_map(|(_, line)| transcript_file::line_text(line).ok());
@@ -198,7 +201,7 @@ fn another_sender(bytes: &[u8], inviter: &AgentUri) -> Option<AgentUri> {
     senders.find(|sender| sender != inviter)
 }
 
-fn label(body: &Body) -> String {
+fn message_label(body: &Body) -> String {
     match body {
         Body::Inform(inform) => format!("INFORM {}", inform.kind.as_str()),
         other => other.performative().as_str().to_owned(),

@@ -25,8 +25,8 @@ pub(super) fn draw(trace: &Trace) -> String {
     let height = FIRST_ROW_Y + rows * ROW_HEIGHT + 40;
     let mut out = String::new();
     let (steps, state) = (pluralize(trace.entries.len() as u64, "step"), trace.session.state());
-    let ended = if trace.session.outcome().is_some() { "ended" } else { "still open:" };
-    let title = format!("An ASP session in {steps}, {ended} {state}");
+    let status = if trace.session.outcome().is_some() { "ended in state" } else { "still open in state" };
+    let title = format!("An ASP session with {steps}, {status} {state}");
     let _ = write!(
         out,
         r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img" aria-labelledby="title desc">
@@ -72,28 +72,28 @@ text, .tip {{ fill: #f2f2f5 }} .soft {{ fill: #b4b4c0 }} .bad, .tip.no {{ fill: 
     out
 }
 
-/// Draws one box per period in a state. A box starts at the row of the message that changed the state.
+/// Draws one box per period in a state. A box starts at the row of the message or timeout that changed the state.
 fn draw_state_band(out: &mut String, trace: &Trace) {
-    let mut from = 66;
+    let mut top = 66;
     let mut state = trace.entries.first().map_or(State::Idle, |entry| entry.from);
     let mut periods = Vec::new();
     for (entry, row) in trace.entries.iter().zip(0..) {
         if entry.to != state {
-            let at = FIRST_ROW_Y + row * ROW_HEIGHT;
-            periods.push((state, from, at));
-            (state, from) = (entry.to, at);
+            let y = FIRST_ROW_Y + row * ROW_HEIGHT;
+            periods.push((state, top, y));
+            (state, top) = (entry.to, y);
         }
     }
     let end = FIRST_ROW_Y + i32::try_from(trace.entries.len()).unwrap_or(0) * ROW_HEIGHT;
-    periods.push((state, from, end.max(from + 26)));
-    for (state, from, to) in periods {
-        let (height, colour) = ((to - from - 2).max(2), colour(state));
+    periods.push((state, top, end.max(top + 26)));
+    for (state, top, bottom) in periods {
+        let (height, colour) = ((bottom - top - 2).max(2), colour(state));
         let _ = writeln!(
             out,
-            r#"<g class="band"><rect x="{BAND_X}" y="{from}" width="{BAND_WIDTH}" height="{height}" rx="5" fill="{colour}"/>"#
+            r#"<g class="band"><rect x="{BAND_X}" y="{top}" width="{BAND_WIDTH}" height="{height}" rx="5" fill="{colour}"/>"#
         );
         if height >= 18 {
-            let y = from + height / 2 + 5;
+            let y = top + height / 2 + 5;
             let x = BAND_X + BAND_WIDTH / 2;
             let _ = writeln!(out, r#"<text x="{x}" y="{y}" text-anchor="middle">{state}</text>"#);
         }
@@ -136,17 +136,16 @@ fn draw_arrow(out: &mut String, entry: &TraceEntry, y: i32) {
         Some(reason) => ("soft bad", format!("not allowed: {reason}")),
         None => ("soft", entry.text.clone()),
     };
-    // Escaping changes the width, so it comes before measuring.
+    // `printable` can make the text longer, so it comes before `wrap`. The tooltip has the full text.
     let text = printable(&text);
-    // The tooltip has the full text.
     let lines = wrap(&text, MAX_LINE_CHARS, 2);
-    let first = if lines.len() > 1 { y - 4 } else { y + 4 };
+    let first_y = if lines.len() > 1 { y - 4 } else { y + 4 };
     let _ = write!(out, "<g><title>{}</title>", escape_xml(&text));
-    for (line, at) in lines.iter().zip(0..) {
+    for (line, index) in lines.iter().zip(0..) {
         let _ = write!(
             out,
             r#"<text class="{class}" x="{TEXT_X}" y="{}">{}</text>"#,
-            first + at * 16,
+            first_y + index * 16,
             escape_xml(line)
         );
     }

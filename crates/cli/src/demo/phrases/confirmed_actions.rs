@@ -8,11 +8,11 @@ use crate::demo::language::{Phrase, TranslatedText, phrase, translated};
 pub(in crate::demo) struct ConfirmedAction {
     pub(in crate::demo) tool: &'static str,
     pub(in crate::demo) arguments: &'static str,
-    pub(in crate::demo) irreversible: bool,
+    pub(in crate::demo) is_irreversible: bool,
     pub(in crate::demo) risk: Risk,
     pub(in crate::demo) action: TranslatedText,
     pub(in crate::demo) consequence: TranslatedText,
-    pub(in crate::demo) ask: Phrase,
+    pub(in crate::demo) question: Phrase,
     pub(in crate::demo) tool_invoked: Phrase,
     pub(in crate::demo) tool_completed: Phrase,
     pub(in crate::demo) answer: TranslatedText,
@@ -22,7 +22,7 @@ pub(in crate::demo) struct ConfirmedAction {
 pub(in crate::demo) const TRANSFER: ConfirmedAction = ConfirmedAction {
     tool: "transfer_money",
     arguments: r#"{"amount":"{exact}","currency":"EUR","from":"demonstration","to":"{recipient}"}"#,
-    irreversible: true,
+    is_irreversible: true,
     risk: Risk::High,
     action: translated(
         "Transfer {euros} from the demo account to {recipient}.",
@@ -34,7 +34,7 @@ pub(in crate::demo) const TRANSFER: ConfirmedAction = ConfirmedAction {
         "El dinero sale enseguida de la cuenta de demostración. No se mueve dinero real.",
         "Nínú àfihàn, owó náà ti lọ. Kò sí owó gidi tó kúrò.",
     ),
-    ask: phrase! {
+    question: phrase! {
         "Transfer {euros} to {recipient}?", "May I transfer {euros} to {recipient}? It cannot be undone.", "May I transfer {euros} from the demo account to {recipient}? It cannot be undone.";
         "¿Transferir {euros} a {recipient}?", "¿Puedo transferir {euros} a {recipient}? No se puede deshacer.", "¿Puedo transferir {euros} de la cuenta de demostración a {recipient}? No se puede deshacer.";
         "Ṣé kí n fi yúrò {amount} ránṣẹ́ sí {recipient}?", "Ṣé kí n fi yúrò {amount} ránṣẹ́ sí {recipient}? A kò lè dá a padà.", "Ṣé kí n fi yúrò {amount} ránṣẹ́ sí {recipient} láti inú àkántì àfihàn? A kò lè dá a padà.";
@@ -64,7 +64,7 @@ pub(in crate::demo) const TRANSFER: ConfirmedAction = ConfirmedAction {
 pub(in crate::demo) const BOOKING: ConfirmedAction = ConfirmedAction {
     tool: "book_room",
     arguments: r#"{"room":"Garden","day":"tomorrow","at":"14:00"}"#,
-    irreversible: false,
+    is_irreversible: false,
     risk: Risk::Medium,
     action: translated(
         "Book the Garden room for tomorrow at two in the afternoon.",
@@ -76,7 +76,7 @@ pub(in crate::demo) const BOOKING: ConfirmedAction = ConfirmedAction {
         "La sala queda reservada para usted. No se reserva ninguna sala real.",
         "Nínú àfihàn, a máa pa yàrá náà mọ́ fún ọ. Kò sí yàrá gidi tí a máa gbà.",
     ),
-    ask: phrase! {
+    question: phrase! {
         "Book the Garden room?", "May I book the Garden room for tomorrow at two?", "May I book the Garden room for tomorrow at two in the afternoon?";
         "¿Reservar la sala Garden?", "¿Puedo reservar la sala Garden para mañana a las dos?", "¿Puedo reservar la sala Garden para mañana a las dos de la tarde?";
         "Ṣé kí n gba yàrá Garden?", "Ṣé kí n gba yàrá Garden sílẹ̀ fún ọ̀la ní aago méjì?", "Ṣé kí n gba yàrá Garden sílẹ̀ fún ọ̀la ní aago méjì ọ̀sán?";
@@ -102,7 +102,7 @@ pub(in crate::demo) const BOOKING: ConfirmedAction = ConfirmedAction {
 pub(in crate::demo) const MAIL: ConfirmedAction = ConfirmedAction {
     tool: "send_mail",
     arguments: r#"{"to":"{recipient}","subject":"A greeting"}"#,
-    irreversible: true,
+    is_irreversible: true,
     risk: Risk::Medium,
     action: translated(
         "Send a short greeting by e-mail to {recipient}.",
@@ -114,7 +114,7 @@ pub(in crate::demo) const MAIL: ConfirmedAction = ConfirmedAction {
         "{recipient} lo recibe enseguida. No se envía ningún correo real.",
         "Nínú àfihàn, {recipient} máa gbà á. A kò fi ímeèlì gidi ránṣẹ́.",
     ),
-    ask: phrase! {
+    question: phrase! {
         "Send the e-mail to {recipient}?", "May I send the greeting to {recipient}? It cannot be undone.", "May I send a short greeting by e-mail to {recipient}? It cannot be undone.";
         "¿Enviar el correo a {recipient}?", "¿Puedo enviar el saludo a {recipient}? No se puede deshacer.", "¿Puedo enviar un breve saludo por correo a {recipient}? No se puede deshacer.";
         "Ṣé kí n fi ímeèlì ránṣẹ́ sí {recipient}?", "Ṣé kí n fi ìkíni náà ránṣẹ́ sí {recipient}? A kò lè dá a padà.", "Ṣé kí n fi ìkíni kúkúrú ránṣẹ́ sí {recipient} nípa ímeèlì? A kò lè dá a padà.";
@@ -144,7 +144,7 @@ pub(in crate::demo) const MAIL: ConfirmedAction = ConfirmedAction {
 pub(in crate::demo) const DELETION: ConfirmedAction = ConfirmedAction {
     tool: "delete_record",
     arguments: r#"{"record":"demonstration"}"#,
-    irreversible: true,
+    is_irreversible: true,
     risk: Risk::High,
     action: translated(
         "Delete the demo record.",
@@ -156,7 +156,7 @@ pub(in crate::demo) const DELETION: ConfirmedAction = ConfirmedAction {
         "El registro desaparece para siempre. No se toca ningún registro real.",
         "Nínú àfihàn, àkọsílẹ̀ náà ti lọ títí láé. A kò fọwọ́ kan àkọsílẹ̀ gidi.",
     ),
-    ask: phrase! {
+    question: phrase! {
         "Delete the record?", "May I delete the record? It cannot be undone.", "May I delete the demo record? It cannot be undone.";
         "¿Borrar el registro?", "¿Puedo borrar el registro? No se puede deshacer.", "¿Puedo borrar el registro de demostración? No se puede deshacer.";
         "Ṣé kí n pa àkọsílẹ̀ rẹ́?", "Ṣé kí n pa àkọsílẹ̀ náà rẹ́? A kò lè dá a padà.", "Ṣé kí n pa àkọsílẹ̀ àfihàn rẹ́? A kò lè dá a padà.";

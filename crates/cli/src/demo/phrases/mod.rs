@@ -1,4 +1,4 @@
-//! All texts of the demo agent. Every text makes clear that nothing real happens.
+//! All texts of the demo agent. The texts about an action say that nothing real happens.
 //!
 //! - `session_start`: the first text of a session.
 //! - `common`: texts that every scenario may use.
@@ -21,7 +21,7 @@ mod weather;
 pub(super) use account::*;
 pub(super) use common::*;
 pub(super) use confirmed_actions::*;
-pub(super) use session_start::session_started;
+pub(super) use session_start::session_start_phrase;
 pub(super) use simple_answers::*;
 pub(super) use unsuccessful::*;
 pub(super) use weather::*;

@@ -3,7 +3,7 @@
 use crate::demo::language::{Phrase, phrase};
 use crate::demo::request::DemoScenario;
 
-pub(in crate::demo) fn session_started(scenario: DemoScenario) -> &'static Phrase {
+pub(in crate::demo) fn session_start_phrase(scenario: DemoScenario) -> &'static Phrase {
     match scenario {
         DemoScenario::Greeting | DemoScenario::Unknown => &STARTED,
         DemoScenario::Balance | DemoScenario::Failure => &STARTED_BALANCE,

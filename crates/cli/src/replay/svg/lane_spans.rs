@@ -14,7 +14,7 @@ pub(super) struct LaneSpan {
 #[derive(Default)]
 pub(super) struct LaneSpans {
     pub(super) spans: Vec<LaneSpan>,
-    open: Vec<usize>,
+    open_indices: Vec<usize>,
 }
 
 /// Maximum number of tracks side by side.
@@ -23,24 +23,29 @@ pub(super) const MAX_TRACKS: usize = 4;
 impl LaneSpans {
     pub(super) fn begin(&mut self, key: &str, row: usize) {
         let is_free = |track: &usize| {
-            !self.open.iter().any(|at| self.spans.get(*at).is_some_and(|span| span.track == *track))
+            !self
+                .open_indices
+                .iter()
+                .any(|index| self.spans.get(*index).is_some_and(|span| span.track == *track))
         };
         let track = (0..MAX_TRACKS).find(is_free).unwrap_or(MAX_TRACKS - 1);
-        self.open.push(self.spans.len());
+        self.open_indices.push(self.spans.len());
         self.spans.push(LaneSpan { key: key.to_owned(), start: row, end: None, track });
     }
 
     pub(super) fn is_open(&self, key: &str) -> bool {
-        self.open.iter().any(|at| self.spans.get(*at).is_some_and(|span| span.key == key))
+        self.open_indices.iter().any(|index| self.spans.get(*index).is_some_and(|span| span.key == key))
     }
 
     /// Ends the oldest open span with this key.
     pub(super) fn end(&mut self, key: &str, row: usize) {
-        let position =
-            self.open.iter().position(|at| self.spans.get(*at).is_some_and(|span| span.key == key));
-        if let Some(at) = position {
-            let at = self.open.remove(at);
-            if let Some(span) = self.spans.get_mut(at) {
+        let position = self
+            .open_indices
+            .iter()
+            .position(|index| self.spans.get(*index).is_some_and(|span| span.key == key));
+        if let Some(position) = position {
+            let index = self.open_indices.remove(position);
+            if let Some(span) = self.spans.get_mut(index) {
                 span.end = Some(row);
             }
         }
@@ -48,8 +53,8 @@ impl LaneSpans {
 
     /// Ends all open spans, because the session is over.
     pub(super) fn end_all(&mut self, row: usize) {
-        for at in std::mem::take(&mut self.open) {
-            if let Some(span) = self.spans.get_mut(at) {
+        for index in std::mem::take(&mut self.open_indices) {
+            if let Some(span) = self.spans.get_mut(index) {
                 span.end = Some(row);
             }
         }
@@ -72,8 +77,8 @@ mod tests {
         let spans: Vec<_> =
             lane.spans.iter().map(|span| (span.key.as_str(), span.start, span.end, span.track)).collect();
         assert_eq!(spans, [("a", 0, Some(2), 0), ("b", 1, Some(5), 1), ("c", 3, Some(5), 0)]);
-        for at in 0..10 {
-            lane.begin("many", at);
+        for row in 0..10 {
+            lane.begin("many", row);
         }
         assert!(lane.spans.iter().all(|span| span.track < MAX_TRACKS));
     }

@@ -21,7 +21,6 @@ pub(super) struct SessionDiagram {
     tools: LaneSpans,
     outputs: LaneSpans,
     questions: LaneSpans,
-    ended_at_row: Option<usize>,
 }
 
 struct DiagramRow {
@@ -45,11 +44,11 @@ const QUESTIONS_X: i32 = 868;
 /// Distance between two tracks.
 const TRACK_SPACING: i32 = 10;
 const LINE_HEIGHT: i32 = 17;
-/// Padding around the rules of a step.
+/// Padding around the violations of a row.
 const FRAME_PADDING: i32 = 8;
 /// Characters per line in the lanes for tools, output and questions.
 const LANE_TEXT_CHARS: [usize; 3] = [37, 31, 44];
-const RULE_TEXT_CHARS: usize = 112;
+const VIOLATION_TEXT_CHARS: usize = 112;
 /// Maximum number of lines in a row. The tooltip contains the full text.
 const MAX_LINES_PER_ROW: usize = 3;
 
@@ -71,7 +70,7 @@ impl SessionDiagram {
             && entry.resolved_question.is_none();
         if is_merged {
             row.merged_entries += 1;
-            row.text = format!("{} ({} chunks)", entry.text, row.merged_entries);
+            row.text = format!("{} ({} events)", entry.text, row.merged_entries);
             if entry.change == LaneChange::Ends {
                 self.outputs.end(&entry.key, self.rows.len());
             }
@@ -106,7 +105,6 @@ impl SessionDiagram {
         if entry.lane == TimelineLane::Session {
             self.states.push((row, entry.key.clone()));
             if entry.change == LaneChange::Ends {
-                self.ended_at_row = Some(row);
                 for lane in [&mut self.tools, &mut self.outputs, &mut self.questions] {
                     lane.end_all(row);
                 }
@@ -150,7 +148,7 @@ impl SessionDiagram {
             (OUTPUT_X, "Output and progress"),
             (QUESTIONS_X, "Questions and answers"),
         ];
-        // Items without a session have no lanes.
+        // The diagram of entries without a session has no lanes.
         for (x, heading) in lanes.into_iter().filter(|_| !self.states.is_empty() || self.has_lanes()) {
             let _ = writeln!(out, r#"<text class="head" x="{x}" y="{}">{heading}</text>"#, top + 56);
         }
@@ -181,14 +179,14 @@ impl SessionDiagram {
     fn draw_state_bands(&self, row_tops: &[i32], out: &mut String) {
         let ends = self.states.iter().skip(1).map(|(row, _)| *row).chain([self.rows.len()]);
         for ((row, state), end) in self.states.iter().zip(ends) {
-            let (Some(from), Some(to)) = (row_tops.get(*row), row_tops.get(end)) else { continue };
+            let (Some(top), Some(bottom)) = (row_tops.get(*row), row_tops.get(end)) else { continue };
             let class = if state == AgentState::AwaitingInput.as_str() { "wait" } else { "band" };
             let _ = writeln!(
                 out,
-                r#"<rect class="{class}" x="{STATE_X}" y="{from}" width="{STATE_WIDTH}" height="{}" rx="3"/><text class="band-text" x="{}" y="{}">{}</text>"#,
-                to - from - 2,
+                r#"<rect class="{class}" x="{STATE_X}" y="{top}" width="{STATE_WIDTH}" height="{}" rx="3"/><text class="band-text" x="{}" y="{}">{}</text>"#,
+                bottom - top - 2,
                 STATE_X + 8,
-                from + 15,
+                top + 15,
                 escape_xml(&truncate(state, 18))
             );
         }
@@ -210,12 +208,12 @@ impl DiagramRow {
         )
     }
 
-    fn wrapped_rules(&self) -> impl Iterator<Item = String> {
-        self.violations.iter().flat_map(|text| wrap(text, RULE_TEXT_CHARS, MAX_LINES_PER_ROW))
+    fn wrapped_violations(&self) -> impl Iterator<Item = String> {
+        self.violations.iter().flat_map(|text| wrap(text, VIOLATION_TEXT_CHARS, MAX_LINES_PER_ROW))
     }
 
     fn height(&self) -> i32 {
-        let lines = self.wrapped_text().1.len().max(1) + self.wrapped_rules().count();
+        let lines = self.wrapped_text().1.len().max(1) + self.wrapped_violations().count();
         let frame = if self.violations.is_empty() { 0 } else { FRAME_PADDING };
         LINE_HEIGHT * i32::try_from(lines).unwrap_or(0) + 9 + frame
     }
@@ -229,27 +227,27 @@ impl DiagramRow {
             y + 15,
             escape_xml(&self.time)
         );
-        let mut at = y + 15;
+        let mut line_y = y + 15;
         for line in &lines {
-            let _ = write!(out, r#"<text x="{x}" y="{at}">{}</text>"#, escape_xml(line));
-            at += LINE_HEIGHT;
+            let _ = write!(out, r#"<text x="{x}" y="{line_y}">{}</text>"#, escape_xml(line));
+            line_y += LINE_HEIGHT;
         }
-        let rules: Vec<_> = self.wrapped_rules().collect();
-        if !rules.is_empty() {
-            at += FRAME_PADDING / 2;
+        let violation_lines: Vec<_> = self.wrapped_violations().collect();
+        if !violation_lines.is_empty() {
+            line_y += FRAME_PADDING / 2;
             let x = TOOLS_X + TRACK_SPACING * i32::try_from(MAX_TRACKS).unwrap_or(0) + 4;
             // An opaque box, so that the text is readable over the bars.
             let _ = write!(
                 out,
                 r#"<rect class="paper flaw" x="{}" y="{}" width="{}" height="{}" rx="3"/>"#,
                 x - 6,
-                at - 12,
+                line_y - 12,
                 WIDTH - x - 10,
-                LINE_HEIGHT * i32::try_from(rules.len()).unwrap_or(0) + 1
+                LINE_HEIGHT * i32::try_from(violation_lines.len()).unwrap_or(0) + 1
             );
-            for line in rules {
-                let _ = write!(out, r#"<text class="bad" x="{x}" y="{at}">{}</text>"#, escape_xml(&line));
-                at += LINE_HEIGHT;
+            for line in violation_lines {
+                let _ = write!(out, r#"<text class="bad" x="{x}" y="{line_y}">{}</text>"#, escape_xml(&line));
+                line_y += LINE_HEIGHT;
             }
         }
         out.push_str("</g>\n");
@@ -258,20 +256,20 @@ impl DiagramRow {
 
 fn draw_span(span: &LaneSpan, x: i32, row_tops: &[i32], out: &mut String) {
     let end = span.end.unwrap_or(row_tops.len() - 1);
-    let (Some(from), Some(to)) = (row_tops.get(span.start), row_tops.get(end)) else { return };
+    let (Some(top), Some(bottom)) = (row_tops.get(span.start), row_tops.get(end)) else { return };
     let class = if span.end.is_some() { "bar" } else { "bar open" };
     let x = x + TRACK_SPACING * i32::try_from(span.track).unwrap_or(0);
-    let height = (to - from - 4).max(4);
+    let height = (bottom - top - 4).max(4);
     let suffix = if span.end.is_some() { "" } else { " and has no end in this recording" };
     let _ = writeln!(
         out,
         r#"<rect class="{class}" x="{x}" y="{}" width="6" height="{height}" rx="2"><title>{} starts here{suffix}</title></rect>"#,
-        from + 1,
+        top + 1,
         escape_xml(&short_name(&span.key))
     );
 }
 
-/// Returns a text for every violated rule. Warnings are only in the tooltip, because every step may have one.
+/// Returns a text for every violation that is an error. Warnings appear only in the tooltip, because every step may have one.
 fn error_texts(violations: &[RuleViolation]) -> Vec<String> {
     let errors = violations.iter().filter(|violation| violation.is_error);
     errors

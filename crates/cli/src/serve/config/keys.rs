@@ -54,32 +54,32 @@ keys! {
     "tokens": Path => OptionalPath(tokens),
         "Token file; by default it is in the data folder.";
     "open": Flag => Flag(open),
-        "Accept everybody without a token. Loopback only.";
+        "Accept all agents and listeners without a token. Loopback only.";
     "host": List => List(host),
-        "Host name, with port, under which clients may also address the hub. Can be repeated.";
+        "Host name and port that clients may use for the hub, in addition to the address it listens on. Can be repeated.";
     "tls_cert": Path => OptionalPath(tls_cert),
         "TLS certificate chain, a PEM file.";
     "tls_key": Path => OptionalPath(tls_key),
         "Private key of the TLS certificate, a PEM file.";
     "behind_proxy": Flag => Flag(behind_proxy),
-        "A proxy in front of the hub terminates TLS. Permits a public address without a certificate, and makes cookies Secure.";
+        "A proxy in front of the hub terminates TLS. Permits a public address without a certificate, and sets the Secure attribute of cookies.";
     "unix": Path => OptionalPath(unix),
-        "Also accept listeners on this Unix socket; \"usual\" means the socket where listeners look by default. Only the same user can connect.";
+        "Also accept listeners on this Unix socket; \"usual\" stands for the path where listeners look by default. Only the same user can connect.";
     "stdio": Flag => Flag(stdio),
         "Also accept one listener on standard input and output, as JSON-RPC; exit when the input ends.";
     "compat": Flag => Flag(compat),
-        "Also serve the routes of AAEP's published packages, which have no handshake, with the demo's agent. Loopback only.";
+        "Also serve the routes that AAEP's published packages use, without a handshake, and run the demo agent. Loopback only.";
     "demo_agent": Flag => Flag(demo_agent),
-        "Run the demo's agent, which answers POST /demo.";
+        "Run the demo agent, which answers POST /demo.";
     "threads": Count(1, 64) => Size(threads),
         "Number of threads that serve connections.";
 
     "http.connections": Count(1, 1_000_000) => Size(wire.connections),
-        "Maximum number of open connections of all kinds.";
+        "Maximum number of open connections, including event streams and WebSockets.";
     "http.connections_per_address": Count(1, 1_000_000) => Size(wire.connections_per_address),
-        "Maximum number of open connections from one address; does not apply to 127.0.0.1 and ::1, nor with --behind-proxy.";
+        "Maximum number of open connections from one address; does not apply to 127.0.0.1, ::1 and http.trusted_proxies, nor with --behind-proxy.";
     "http.reserved_connections": Count(0, 1_000_000) => Size(wire.reserved_connections),
-        "Connections that only callers with a valid token can hold; at most half of http.connections.";
+        "Number of connections that only callers with a valid token can hold; at most half of http.connections.";
     "http.head_bytes": Bytes(256, MIB) => Size(wire.head_bytes),
         "Maximum size of a request head.";
     "http.headers": Count(1, wire::http::RequestHead::MAX_HEADERS as u64) => Size(wire.headers),
@@ -105,14 +105,14 @@ keys! {
     "sign_in.lifetime": Time(SECOND, 366 * DAY) => Time(wire.sign_in_lifetime),
         "How long a browser stays signed in.";
     "sign_in.sign_outs": Count(1, 100_000) => Size(wire.sign_outs_per_token),
-        "Sign-outs remembered per token; one more signs out every browser that uses the token.";
+        "Maximum number of sign-outs remembered per token; one more signs out every browser that uses the token.";
     "sign_in.attempts": Count(1, 1_000_000) => Size(wire.failed_sign_ins_per_minute),
-        "Maximum number of failed sign-in attempts per minute and address.";
+        "Maximum number of failed sign-in attempts per minute from one address.";
 
     "agents.calls_in_flight": Count(1, 65_536) => Size(wire.calls_in_flight),
         "Maximum number of unanswered calls on an agent's WebSocket, and of calls in one batch.";
     "agents.queued_notifications": Count(1, 1_000_000) => Size(wire.queued_notifications),
-        "Maximum number of notifications queued for an agent's WebSocket before it is closed.";
+        "Maximum number of notifications queued for an agent's WebSocket; one more closes the connection.";
 
     "messages.websocket_bytes": Bytes(256, GIB) => Size(wire.websocket_bytes),
         "Maximum size of a WebSocket message.";
@@ -128,22 +128,22 @@ keys! {
         "Time limit for sending one message.";
 
     "compat_limits.remembered_questions": Count(1, 65_536) => Size(wire.compat.remembered_questions),
-        "Questions remembered per compat connection; an answer to any other question counts for the current subscription.";
+        "Maximum number of questions remembered per compat connection; an answer to an older question counts for the current subscription.";
     "compat_limits.remembered_events": Count(1, 1_000_000) => Size(wire.compat.remembered_events),
-        "Event ids remembered per compat connection, so that a new subscription does not repeat them.";
+        "Maximum number of event ids remembered per compat connection, so that a new subscription does not repeat these events.";
     "compat_limits.superseded_subscriptions": Count(1, 1_000) => Size(wire.compat.superseded_subscriptions),
-        "Earlier subscriptions a compat connection keeps because their questions are still open.";
+        "Maximum number of earlier subscriptions that a compat connection keeps because their questions are still open.";
     "compat_limits.queued_answers": Count(1, 65_536) => Size(wire.compat.queued_answers),
-        "Handshake answers queued for a compat stream; further requests wait.";
+        "Maximum number of handshake answers queued for a compat event stream; further requests wait.";
     "compat_limits.stream_wait": Time(0, HOUR) => Time(wire.compat.stream_wait),
-        "How long a compat request waits for its event stream to connect.";
+        "How long a compat request for a session waits until the event stream of its sender is open.";
 
     "demo.sessions": Count(1, 10_000) => Size(demo.sessions),
-        "Maximum number of concurrent sessions of the demo's agent.";
+        "Maximum number of concurrent sessions of the demo agent.";
     "demo.queued_requests": Count(1, 65_536) => Size(demo.queued_requests),
-        "Maximum number of requests queued for the demo's agent.";
+        "Maximum number of requests queued for the demo agent.";
     "demo.answer_timeout": Time(SECOND, DAY) => Time(demo.answer_timeout),
-        "How long a person has to answer the demo's agent.";
+        "How long a person has to answer the demo agent.";
 
     "hub.sessions": Count(1, 10_000_000) => Size(hub.sessions),
         "Maximum number of open sessions.";
@@ -160,17 +160,17 @@ keys! {
     "hub.total_questions_per_minute": Count(1, 1_000_000) => Size(hub.total_questions_per_minute),
         "Maximum number of questions per minute from all agents together to one person.";
     "hub.waits_per_principal": Count(1, 1_000_000) => Size(hub.waits_per_principal),
-        "Maximum number of concurrent waits for an answer per token.";
+        "Maximum number of requests per token that wait for a person's answer at the same time.";
     "hub.followers": Count(1, 65_536) => Size(hub.followers_per_session),
         "Maximum number of agent WebSockets that follow one session.";
     "hub.events_per_request": Count(1, 100_000) => Size(hub.events_per_request),
         "Maximum number of events in one request.";
     "hub.bytes_per_request": Bytes(4096, GIB) => Size(hub.bytes_per_request),
-        "Maximum size of the events of one request, with the envelopes that the hub adds.";
+        "Maximum size of the events in one request, including the envelopes that the hub adds.";
     "hub.bytes_per_batch": Bytes(1, 64 * GIB) => Size(hub.bytes_per_turn),
-        "Size of a batch from which on further requests wait for the next batch.";
+        "Once the data of a batch has this size, further requests wait for the next batch.";
     "hub.bytes_per_minute": Bytes(4096, 1 << 50) => Size(hub.bytes_per_minute),
-        "Maximum number of bytes that one token may publish per minute, with envelopes; not checked with --open.";
+        "Maximum number of bytes that one token may publish per minute, including envelopes; not checked with --open.";
     "hub.shared_member_characters": Count(16, 65_536) => Size(hub.shared_member_chars),
         "Maximum length of each name and value in a session's producer and localization_hints, which every event repeats.";
     "hub.shared_object_bytes": Bytes(64, MIB) => Size(hub.shared_object_bytes),
@@ -178,7 +178,7 @@ keys! {
     "hub.idempotency_key_characters": Count(16, 65_536) => Size(hub.idempotency_key_chars),
         "Maximum length of an idempotency key.";
     "hub.open_items_per_session": Count(1, 65_536) => Size(hub.open_per_session),
-        "Maximum number of open tools, of open outputs and of open questions in one session.";
+        "Maximum number of open tools, and of open outputs, in one session. It also applies to open questions if questions.open_per_session is higher.";
     "hub.lease": Time(100, 7 * DAY) => Millis(hub.lease_ms),
         "How long a session stays open after its agent was last heard from.";
     "hub.attach_window": Time(0, DAY) => Millis(hub.attach_window_ms),
@@ -190,7 +190,7 @@ keys! {
     "hub.requests_per_batch": Count(1, 65_536) => Size(hub.requests_per_turn),
         "Maximum number of requests written to disk in one batch.";
     "hub.max_sleep": Time(10, MINUTE) => Millis(hub.max_sleep_ms),
-        "Maximum time between two readings of the clock, which bounds the effect of a clock jump.";
+        "Maximum time between two readings of the clock, which limits how late deadlines are handled after the clock jumps.";
 
     "questions.open_per_session": Count(1, 65_536) => Size(hub.questions.max_open_per_session),
         "Maximum number of open questions per session.";
@@ -205,14 +205,14 @@ keys! {
     "questions.argument_bytes": Bytes(64, MIB) => Size(hub.arguments.max_bytes),
         "Maximum size of the arguments that listeners receive with a question; a question with larger arguments is refused.";
     "questions.argument_characters": Count(16, 1_000_000) => Size(hub.arguments.max_text_chars),
-        "Maximum length of one text in these arguments; a longer text is shortened.";
+        "Maximum length of one text in the arguments of a question; a longer text is shortened.";
 
     "shape.text_bytes": Bytes(64, 16_384) => Size(hub.shaping.max_text_bytes),
-        "Bytes of one output that are held back until the end of a sentence.";
+        "Maximum number of bytes of one output that are held back until the end of a sentence.";
     "shape.outputs": Count(1, 65_536) => Size(hub.shaping.max_held_outputs),
         "Maximum number of outputs per listener whose text is held back.";
     "shape.events": Count(1, 1_000_000) => Size(hub.shaping.max_held_events),
-        "Maximum number of events held back per listener because of its rate and pacing.";
+        "Maximum number of events held back per listener because of its max_events_per_second or pace_wpm.";
 
     "delivery.frames": Count(1, 10_000_000) => Size(fanout.delivery.frames),
         "Maximum number of frames queued for a listener.";
@@ -221,30 +221,30 @@ keys! {
     "delivery.merge_delay": Time(0, HOUR) => Time(fanout.burst_grace),
         "How long a listener may stay above delivery.merge_threshold before its frames are merged.";
     "delivery.unsent_bytes": Bytes(1, GIB) => Size(wire.unsent_bytes),
-        "Unsent bytes the operating system may buffer per stream (Linux).";
+        "Maximum number of unsent bytes per stream in the buffer of the operating system (Linux only).";
     "delivery.bytes": Bytes(1024, 64 * GIB) => Size(fanout.delivery.bytes),
         "Maximum number of bytes queued for a listener.";
     "delivery.in_flight_bytes": Bytes(1, GIB) => Size(fanout.in_flight_bytes),
-        "Bytes taken from a listener's queue but not yet written; a critical event waits for at most this many.";
+        "Number of bytes taken from a listener's queue ahead of writing; a critical event waits until they are written.";
 
     "journal.max_bytes": Bytes(256 * 1024, 1 << 50) => OptionalSize(journal.max_bytes),
-        "Maximum size of the journal file; beyond it the hub accepts nothing more.";
+        "Maximum size of the journal file; when it is reached, the hub accepts nothing more.";
 
     "backup.timeout": Time(50, DAY) => Time(backup_timeout),
         "How long `sayso backup` may take to copy the journal of a running hub; meanwhile the write-ahead log grows.";
 
     "retention.events": Time(SECOND, 36_500 * DAY) => OptionalMillis(hub.retention.max_event_age_ms),
-        "Maximum age of events of ended sessions, and of the record of refused replies.";
+        "Maximum age of events of ended sessions, and of the records of replies, accepted or refused.";
     "retention.decisions": Time(SECOND, 36_500 * DAY) => OptionalMillis(hub.retention.max_decision_age_ms),
         "Maximum age of decisions and receipts of ended sessions.";
     "retention.keys": Time(SECOND, 36_500 * DAY) => OptionalMillis(hub.retention.max_idempotency_key_age_ms),
         "Maximum age of idempotency keys.";
     "retention.keys_per_principal": Count(1, 100_000_000) => OptionalSize(hub.retention.max_idempotency_keys_per_principal),
-        "Maximum number of idempotency keys per token; beyond it the oldest are deleted.";
+        "Maximum number of idempotency keys per token; when there are more, the oldest are deleted.";
     "retention.bytes": Bytes(1024, 1 << 50) => OptionalSize(hub.retention.max_bytes),
-        "Size of the journal beyond which the oldest events of ended sessions are deleted.";
+        "Size of the journal above which the oldest events of ended sessions are deleted.";
     "retention.rows_per_step": Count(1, 100_000) => Size(hub.retention.max_rows_per_step),
-        "Rows of each kind examined per deletion step; all other work waits during a step.";
+        "Number of rows of each kind examined per deletion step; all other work waits during a step.";
     "retention.interval": Time(100, DAY) => Millis(hub.trim_interval_ms),
         "How often the hub looks for data to delete.";
 }

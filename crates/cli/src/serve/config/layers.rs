@@ -56,6 +56,7 @@ impl ValueOrigin {
     }
 }
 
+/// The flags on the command line: the name of each key, and its values.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ConfigFlags(Vec<(&'static str, Vec<OsString>)>);
 
@@ -137,8 +138,8 @@ impl LoadedConfig {
     }
 
     pub(super) fn origin(&self, name: &str) -> &ValueOrigin {
-        let at = KEYS.iter().position(|key| key.name == name);
-        at.and_then(|at| self.origins.get(at)).unwrap_or(&ValueOrigin::Default)
+        let index = KEYS.iter().position(|key| key.name == name);
+        index.and_then(|index| self.origins.get(index)).unwrap_or(&ValueOrigin::Default)
     }
 
     fn add_file(&mut self, path: &Path, is_named: bool) -> Result<(), String> {
@@ -199,8 +200,8 @@ impl LoadedConfig {
         origin: ValueOrigin,
     ) -> Result<(), String> {
         key.set(&mut self.config, value)?;
-        let at = KEYS.iter().position(|other| other.name == key.name);
-        if let Some(current) = at.and_then(|at| self.origins.get_mut(at)) {
+        let index = KEYS.iter().position(|other| other.name == key.name);
+        if let Some(current) = index.and_then(|index| self.origins.get_mut(index)) {
             *current = origin;
         }
         Ok(())
@@ -209,26 +210,27 @@ impl LoadedConfig {
     /// Sets the defaults that depend on other values.
     fn set_dependent_defaults(&mut self) {
         let is_default = |name| *self.origin(name) == ValueOrigin::Default;
-        let (events, decisions, bytes) = (
+        let (has_default_event_age, has_default_decision_age, has_default_bytes) = (
             is_default("retention.events"),
             is_default("retention.decisions"),
             is_default("retention.bytes"),
         );
         let journal_bytes = self.config.journal.max_bytes;
         let retention = &mut self.config.hub.retention;
-        if bytes {
+        if has_default_bytes {
             retention.max_bytes = journal_bytes.map(|max_bytes| max_bytes / 2);
         }
         if !self.config.memory {
             return;
         }
-        // Memory is scarcer than disk space, and nobody expects it to keep an archive.
-        if bytes {
+        // Memory is scarcer than disk space, and nobody expects a hub in memory to keep an archive.
+        if has_default_bytes {
             retention.max_bytes = Some(MEMORY_BYTES);
         }
-        for (is_default, age) in
-            [(events, &mut retention.max_event_age_ms), (decisions, &mut retention.max_decision_age_ms)]
-        {
+        for (is_default, age) in [
+            (has_default_event_age, &mut retention.max_event_age_ms),
+            (has_default_decision_age, &mut retention.max_decision_age_ms),
+        ] {
             if is_default {
                 *age = Some(MEMORY_AGE_MS);
             }
@@ -238,16 +240,16 @@ impl LoadedConfig {
     /// Describes values that contradict each other.
     pub(crate) fn contradictions(&self) -> Vec<String> {
         let config = &self.config;
-        let mut found = Vec::new();
+        let mut messages = Vec::new();
         let (memory, data) = (self.origin("memory"), self.origin("data"));
         if config.memory && memory.precedence() <= data.precedence() {
-            found.push(format!(
-                "{memory}: everything is kept in memory, so {data} has no effect; use only one of them"
+            messages.push(format!(
+                "{memory}: everything is kept in memory, so the setting data ({data}) has no effect; use only one of them"
             ));
         }
         if config.open && config.tokens.is_some() {
             let (open, tokens) = (self.origin("open"), self.origin("tokens"));
-            found.push(format!(
+            messages.push(format!(
                 "{open}: no token is required, so {tokens} has no effect; use only one of them"
             ));
         }
@@ -257,19 +259,20 @@ impl LoadedConfig {
         ] {
             if given.is_some() && missing.is_none() {
                 let (origin, [_, other]) = (self.origin(name[0]), name);
-                found.push(format!("{origin}: TLS also needs --{}", other.replace('_', "-")));
+                messages.push(format!("{origin}: TLS also needs --{}", other.replace('_', "-")));
             }
         }
         if let (Some(retained), Some(maximum)) = (config.hub.retention.max_bytes, config.journal.max_bytes)
             && retained > maximum
             && !config.memory
         {
-            let (retained, maximum) = (self.origin("retention.bytes"), self.origin("journal.max_bytes"));
-            found.push(format!(
-                "{retained}: retention.bytes is larger than journal.max_bytes ({maximum}), so the journal would be full before anything is deleted"
+            let (retained_origin, maximum_origin) =
+                (self.origin("retention.bytes"), self.origin("journal.max_bytes"));
+            messages.push(format!(
+                "{retained_origin}: retention.bytes is larger than journal.max_bytes (set by {maximum_origin}), so the journal would be full before anything is deleted"
             ));
         }
-        found
+        messages
     }
 }
 
@@ -307,13 +310,13 @@ fn suggest(name: &str, known: impl Iterator<Item = String>) -> String {
     }
 }
 
-/// Returns the Levenshtein distance: the number of inserted, deleted or replaced characters.
+/// Returns the Levenshtein distance: the minimum number of inserted, deleted or replaced characters.
 fn edit_distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (above, c) in one.chars().enumerate() {
-        let mut diagonal = above;
-        let mut left = above + 1;
+    for (index, c) in one.chars().enumerate() {
+        let mut diagonal = index;
+        let mut left = index + 1;
         let mut next = vec![left];
         for (up, d) in row.iter().skip(1).zip(&other) {
             let cost = (diagonal + usize::from(c != *d)).min(left + 1).min(up + 1);

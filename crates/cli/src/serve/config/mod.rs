@@ -53,10 +53,11 @@ seal::defaults! {
     }
 }
 
-/// The default size of the journal file, so that one agent cannot fill the disk.
+/// The default maximum size of the journal file, so that one agent cannot fill the disk.
 const DEFAULT_JOURNAL_BYTES: u64 = 16 * value::GIB;
 
-/// The hub deletes old events when half of the journal is used, so that it does not have to refuse new ones.
+/// Returns the default limits of the hub. It deletes old events when half of the journal is used, so that it does not
+/// have to refuse new ones.
 fn default_hub_limits() -> hub::HubLimits {
     let limits = hub::HubLimits::default();
     let retention = journal::Retention { max_bytes: Some(DEFAULT_JOURNAL_BYTES / 2), ..limits.retention };

@@ -120,13 +120,13 @@ impl ValueKind {
 }
 
 /// The longest duration that a command accepts, in milliseconds.
-const MAX_DURATION: u64 = 36_500 * DAY;
+const MAX_DURATION_MS: u64 = 36_500 * DAY;
 
-/// Parses a duration with a unit, such as `90d`, for a command line flag. Returns milliseconds.
+/// Parses a duration with a unit, such as `90d`, for a command-line flag. Returns milliseconds.
 pub(crate) fn parse_duration_ms(text: &str) -> Result<i64, String> {
-    let kind = ValueKind::Time(SECOND, MAX_DURATION);
+    let kind = ValueKind::Time(SECOND, MAX_DURATION_MS);
     kind.parse_number(text)
-        .filter(|number| (SECOND..=MAX_DURATION).contains(number))
+        .filter(|number| (SECOND..=MAX_DURATION_MS).contains(number))
         .and_then(|number| i64::try_from(number).ok())
         .ok_or_else(|| format!("it is not {}", kind.describe_accepted(false)))
 }
@@ -226,7 +226,7 @@ impl RawValue<'_> {
         }
     }
 
-    /// Returns a list. Strings are also split at commas.
+    /// Returns a list. Values from the environment and from flags are split at commas.
     fn list(&self) -> Option<Vec<String>> {
         let texts: Vec<&str> = match self {
             Self::List(texts) => texts.clone(),

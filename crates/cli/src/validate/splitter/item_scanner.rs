@@ -14,7 +14,7 @@ pub(in crate::validate) struct ItemSpan {
 /// Why an item cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ItemError {
-    /// It is longer than the limit, and its bytes were discarded.
+    /// It is longer than the limit.
     Oversized,
     /// Two items of the outermost array have no comma between them.
     NoComma,
@@ -46,17 +46,18 @@ pub(super) struct ItemScanner {
     /// Whether an error in the outermost array was reported.
     has_reported_error: bool,
     depth: usize,
-    in_string: bool,
-    escaped: bool,
+    is_in_string: bool,
+    is_escaped: bool,
     /// The start of the current item, and its line.
     item: Option<(usize, u64)>,
+    /// The position of the next byte, and its line.
     at: usize,
     line: u64,
     /// Number of bytes of the current item that were discarded because the item is too long.
     dropped_bytes: usize,
 }
 
-/// The last token of the outermost array.
+/// The last token that was scanned in the outermost array.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ArrayPosition {
     Opening,
@@ -77,10 +78,10 @@ impl ItemScanner {
             if *byte == b'\n' {
                 self.line += 1;
             }
-            if self.in_string {
-                self.in_string = self.escaped || *byte != b'"';
-                self.escaped = !self.escaped && *byte == b'\\';
-                if !self.in_string && self.depth == 0 {
+            if self.is_in_string {
+                self.is_in_string = self.is_escaped || *byte != b'"';
+                self.is_escaped = !self.is_escaped && *byte == b'\\';
+                if !self.is_in_string && self.depth == 0 {
                     self.finish_item(self.at, limit, spans);
                 }
                 continue;
@@ -109,7 +110,7 @@ impl ItemScanner {
                 }
                 b'"' => {
                     self.begin_item(at, spans);
-                    self.in_string = true;
+                    self.is_in_string = true;
                 }
                 b',' if self.depth == 0 => self.handle_comma(at, limit, spans),
                 b' ' | b'\t' | b'\r' | b'\n' if self.depth == 0 => self.finish_item(at, limit, spans),
@@ -161,11 +162,12 @@ impl ItemScanner {
             self.array = self.array.and(Some(ArrayPosition::Item));
         }
         self.depth = 0;
-        self.in_string = false;
-        self.escaped = false;
+        self.is_in_string = false;
+        self.is_escaped = false;
     }
 
-    /// Reports an error in the outermost array. Only the first error is reported, because it may cause the others.
+    /// Reports an error in the outermost array. Only the first one is reported, because it may cause the others; but an
+    /// array that is not closed is always reported.
     fn report_error(&mut self, error: ItemError, at: usize, spans: &mut Vec<ItemSpan>) {
         if !self.has_reported_error {
             self.has_reported_error = true;

@@ -1,11 +1,11 @@
-//! Tests that the items do not depend on how many bytes each read returns.
+//! Tests of the splitter. Most use several read sizes, because the items must not depend on the size of a read.
 
 use std::io::{self, Read};
 
 use super::*;
 
 const LIMIT: usize = 60;
-const SIZES: [usize; 9] = [1, 2, 3, 5, 7, 13, 61, 997, READ_BLOCK_BYTES];
+const READ_SIZES: [usize; 9] = [1, 2, 3, 5, 7, 13, 61, 997, READ_BLOCK_BYTES];
 
 /// An item, a byte-order mark, or an error, with its line number.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,8 +55,8 @@ fn items(bytes: &[u8], size: usize, limit: usize) -> Vec<SplitItem> {
         match &block.items {
             BlockItems::Lines => {
                 assert_eq!(block.lines, block.bytes.split_inclusive(|byte| *byte == b'\n').count() as u64);
-                for (at, line) in block.bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
-                    result.extend(line_item(lines_before + at as u64 + 1, line, limit));
+                for (index, line) in block.bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
+                    result.extend(line_item(lines_before + index as u64 + 1, line, limit));
                 }
             }
             BlockItems::Spans(spans) => {
@@ -88,7 +88,7 @@ fn line_item(number: u64, line: &[u8], limit: usize) -> Option<SplitItem> {
 #[track_caller]
 fn assert_splits(input: impl AsRef<[u8]>, expected: &[SplitItem]) {
     let input = input.as_ref();
-    for size in SIZES {
+    for size in READ_SIZES {
         let result = items(input, size, LIMIT);
         assert_eq!(result, expected, "{size} bytes at a time: {}", String::from_utf8_lossy(input));
     }
@@ -216,7 +216,7 @@ fn an_oversized_item_is_reported_and_not_buffered() {
 }
 
 #[test]
-fn line_numbers_are_right_after_an_oversized_item_of_many_lines() {
+fn line_numbers_are_correct_after_an_oversized_item_of_many_lines() {
     let long = format!("{{{}}}", "\n\"a\":1,".repeat(200_000));
     for size in [8191, READ_BLOCK_BYTES] {
         let input = format!("[\n{long},\n{{}}\n]\n{{}}");

@@ -23,7 +23,7 @@ fn flip_every_bit(part: usize, parts: usize) {
             }
         }
     }
-    println!("{flipped} bits flipped, part {part} of {parts}, over {} transcripts", CHAINS.len());
+    println!("{flipped} bits flipped, part {} of {parts}, over {} transcripts", part + 1, CHAINS.len());
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Exhaustive: at every level of every message, each member and item is changed in several ways, removed, renamed and
-//! duplicated, and one member is added.
+//! Exhaustive: at every level of every message, changes each value in several ways, removes, renames and duplicates each
+//! member, and adds a member to each object.
 
 use asp::message::Authenticator;
 use serde_json::{Map, Value, json};
@@ -50,9 +50,9 @@ fn other_values(value: &Value) -> Vec<Value> {
         }
         Value::Bool(flag) => others.push(json!(!flag)),
         Value::Object(members) => {
-            let mut more = members.clone();
-            more.insert("zzz".to_owned(), json!(1));
-            others.push(Value::Object(more));
+            let mut extended = members.clone();
+            extended.insert("zzz".to_owned(), json!(1));
+            others.push(Value::Object(extended));
             others.push(json!(members.values().collect::<Vec<_>>()));
         }
         Value::Array(items) => {
@@ -65,7 +65,7 @@ fn other_values(value: &Value) -> Vec<Value> {
     others
 }
 
-/// Whether two values are the same. 81 and 81.0 are the same number in JSON and in RFC 8785.
+/// Returns whether two values are the same. 81 and 81.0 are the same number in JSON and in RFC 8785.
 fn is_same(left: &Value, right: &Value) -> bool {
     left == right
         || matches!((left.as_f64(), right.as_f64()), (Some(left), Some(right)) if (left - right).abs() < 1e-9)
@@ -88,21 +88,21 @@ fn with_members_removed_or_renamed(value: &Value, pointer: &str) -> Vec<Value> {
         .collect()
 }
 
-fn with_value_at(value: &Value, pointer: &str, new: Value) -> Value {
+fn with_value_at(value: &Value, pointer: &str, new_value: Value) -> Value {
     let mut changed = value.clone();
-    *changed.pointer_mut(pointer).unwrap() = new;
+    *changed.pointer_mut(pointer).unwrap() = new_value;
     changed
 }
 
-/// Returns variants of the message text, each with one member duplicated at the front of its object. `serde_json` cannot
-/// represent duplicate members.
+/// Returns variants of the message text, each with one member duplicated at the front of its object. Edits the text, because
+/// `serde_json` cannot represent duplicate members.
 fn with_duplicate_members(text: &str, value: &Value, pointer: &str) -> Vec<String> {
     let Some(Value::Object(members)) = value.pointer(pointer) else { return Vec::new() };
     let member = |name: &str, value: &Value| format!("{}:{value},", json!(name));
     let name = pointer.rsplit('/').next().unwrap();
     let head = if pointer.is_empty() { "{".to_owned() } else { format!("\"{name}\":{{") };
     let Some(at) = text.find(&head).map(|at| at + head.len()) else { return Vec::new() };
-    let insert = |more: String| format!("{}{more}{}", &text[..at], &text[at..]);
+    let insert = |members: String| format!("{}{members}{}", &text[..at], &text[at..]);
     members
         .iter()
         .flat_map(|(name, value)| [insert(member(name, value)), insert(member(name, &json!("other")))])
@@ -113,7 +113,7 @@ fn with_duplicate_members(text: &str, value: &Value, pointer: &str) -> Vec<Strin
 #[test]
 fn every_changed_removed_renamed_added_or_duplicated_member_is_detected() {
     let mut authenticator = Authenticator::default();
-    let mut count = [0_u32; 3];
+    let mut counts = [0_u32; 3];
     for (chain, at) in every_message() {
         let text = &chain.transcript.messages[at];
         let value: Value = serde_json::from_str(text).unwrap();
@@ -130,12 +130,12 @@ fn every_changed_removed_renamed_added_or_duplicated_member_is_detected() {
                 .map(|new| with_value_at(&value, pointer, new));
             let removed = with_members_removed_or_renamed(&value, pointer);
             let duplicated = with_duplicate_members(text, &value, pointer);
-            let kinds: [Vec<String>; 3] = [
+            let mutants: [Vec<String>; 3] = [
                 changed.map(|value| value.to_string()).collect(),
                 removed.iter().map(ToString::to_string).collect(),
                 duplicated,
             ];
-            for (texts, count) in kinds.iter().zip(&mut count) {
+            for (texts, count) in mutants.iter().zip(&mut counts) {
                 for mutant in texts {
                     let is_accepted = chain.accepts(&mut authenticator, at, mutant.as_bytes());
                     assert!(!is_accepted, "{} line {}, {pointer}: {mutant}", chain.transcript.name, at + 1);
@@ -144,6 +144,6 @@ fn every_changed_removed_renamed_added_or_duplicated_member_is_detected() {
             }
         }
     }
-    let [changed, removed, duplicated] = count;
+    let [changed, removed, duplicated] = counts;
     println!("{changed} members changed or added, {removed} removed or renamed, {duplicated} duplicated");
 }

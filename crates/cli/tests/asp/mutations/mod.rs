@@ -1,11 +1,11 @@
-//! Changing, dropping, duplicating or swapping any message of a transcript is detected. Dropping the last message cannot be
-//! detected, but the session is then reported as still open.
+//! Every changed, dropped, duplicated or swapped message of a transcript is detected, with two exceptions. If the last message
+//! is dropped, the other messages are valid, and the session is reported as still open. The last message can also be replaced
+//! with another one that its sender signed after the same messages.
 //!
-//! Exhaustive tests cover all transcripts of the demo with one seed. They call `Authenticator` and `SessionRecord` directly,
-//! as `sayso asp verify` does, so a mutation costs one message check instead of a process start. A message that has
-//! the same position and the same predecessors in several transcripts is mutated once. A sample of each kind runs through
-//! the binary, which must name the right line (`through_binary`). Each file says what it covers, and every test prints how
-//! many mutations it tried.
+//! The exhaustive tests mutate all transcripts of the demo with one seed. Most call `Authenticator` and `SessionRecord`
+//! directly, as `sayso asp verify` does, so a mutation costs one message check instead of a process start. A sample of each
+//! kind of mutation runs through the binary, which must name the right line (`through_binary.rs`). Each file says what it
+//! covers. The exhaustive tests print how many mutations they tried.
 
 mod bit_flips;
 mod fields;
@@ -54,7 +54,7 @@ impl TranscriptChain {
         Self { transcript: transcript.clone(), cards, messages, records }
     }
 
-    /// Whether this line would be accepted in place of message `at`.
+    /// Returns whether this line would be accepted in place of message `at`.
     fn accepts(&self, authenticator: &mut Authenticator, at: usize, line: &[u8]) -> bool {
         let Ok(text) = std::str::from_utf8(line) else { return false };
         let Ok(message) = authenticator.authenticate(text, &self.cards, &AspLimits::default()) else {
@@ -93,7 +93,7 @@ fn is_accepted(record: &mut SessionRecord, message: &AuthenticatedMessage) -> bo
     matches!(record.admit(message, ReceiverChecks::PASSED, None), Admission::Accepted(_))
 }
 
-/// Every distinct message of all transcripts, as its chain and index.
+/// Returns every distinct message of all transcripts, as its chain and index.
 fn every_message() -> Vec<(&'static TranscriptChain, usize)> {
     let mut seen = HashSet::new();
     let all = CHAINS.iter().flat_map(|chain| (0..chain.messages.len()).map(move |at| (chain, at)));

@@ -1,4 +1,5 @@
-//! Exhaustive: swaps any two messages, drops any message but the last, and duplicates or moves any message to any position.
+//! Exhaustive: swaps any two messages, drops any message or range of messages before the last, and duplicates or moves any
+//! message to any position.
 
 use asp::message::AuthenticatedMessage;
 

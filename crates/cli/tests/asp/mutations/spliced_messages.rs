@@ -1,6 +1,5 @@
-//! Exhaustive: replaces every member of a message with the same member of every other message of the transcript, including
-//! proofs, signatures and hashes, alone and together. Also puts messages of other sessions in place of, or before, every
-//! message.
+//! Exhaustive: replaces each member of a message with the same member of every other message of the transcript. Replaces
+//! proofs, signatures and hashes also in combination. Puts messages of other sessions in place of, or before, every message.
 //!
 //! Two transcripts of one seed share a session until they diverge. At the fork, the first message of either branch is
 //! valid, because its sender did sign it after the same messages. This is a different valid history, not a mutation.
@@ -17,7 +16,7 @@ use crate::asp::transcripts::{OTHER_DEMOS, scripted_transcript};
 const INTEGRITY_POINTERS: [&str; 4] =
     ["/sender/dpopProof", "/integrity/hash", "/integrity/signature", "/integrity/previousHash"];
 
-/// The members to replace. `fields` covers the parts of `content`.
+/// The members to replace. `fields.rs` covers the parts of `content`.
 const POINTERS: [&str; 18] = [
     "/version",
     "/messageId",
@@ -90,8 +89,8 @@ fn no_member_of_one_message_is_accepted_in_another() {
     println!("{single} members and {together} sets of integrity members copied from another message");
 }
 
-/// Puts a foreign message in place of each message, and before it.
-fn splice_everywhere(chain: &TranscriptChain, foreign: &AuthenticatedMessage) -> usize {
+/// Asserts that a foreign message is detected in place of each message, and before it. Returns the number of mutations.
+fn assert_detected_everywhere(chain: &TranscriptChain, foreign: &AuthenticatedMessage) -> usize {
     let valid: Vec<&AuthenticatedMessage> = chain.messages.iter().collect();
     for at in 0..valid.len() {
         for replaces in [false, true] {
@@ -102,7 +101,7 @@ fn splice_everywhere(chain: &TranscriptChain, foreign: &AuthenticatedMessage) ->
                 messages.insert(at, foreign);
             }
             let rejected = chain.first_rejected(messages.iter().copied());
-            // Another session may start here. The following messages are then checked against that session.
+            // A foreign invitation in the first place starts another session, so the next message is rejected.
             let starts_session = at == 0 && foreign.envelope.integrity.previous_hash == seal::Digest::ZERO;
             match rejected {
                 Some(rejected) => {
@@ -127,14 +126,14 @@ fn messages_of_other_sessions_of_the_same_agents_are_detected_at_every_position(
     let other = TranscriptChain::new(&scripted_transcript(&[], 2));
     let mut count = 0;
     for foreign in &other.messages {
-        count += splice_everywhere(&own, foreign);
+        count += assert_detected_everywhere(&own, foreign);
     }
     // The demo's press has two sessions with the same keys.
     let find_chain = |name| CHAINS.iter().find(|chain| chain.transcript.name == name).unwrap();
     let (first, second) = (find_chain("delegated"), find_chain("delegate"));
     for (chain, other) in [(first, second), (second, first)] {
         for foreign in &other.messages {
-            count += splice_everywhere(chain, foreign);
+            count += assert_detected_everywhere(chain, foreign);
         }
     }
     println!("{count} foreign messages inserted");

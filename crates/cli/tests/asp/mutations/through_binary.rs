@@ -1,5 +1,5 @@
-//! Mutations that run through the binary: a few dozen of each kind, spread evenly over the possible positions, and every
-//! bit of the newlines of two transcripts. Each mutation must be reported at the right line.
+//! Mutations that run through the binary: a few dozen of each kind at pseudo-random positions, and every bit of the
+//! newlines of two transcripts. Each mutation must be reported at the right line.
 
 use serde_json::Value;
 
@@ -18,13 +18,13 @@ fn assert_names_line(run: &CommandOutput, line: usize, mutation: &str) {
 }
 
 /// Returns a pseudo-random index that is the same in every run.
-fn spread_index(round: usize, below: usize) -> usize {
+fn pseudo_random_index(round: usize, below: usize) -> usize {
     let digest = seal::Digest::of(&round.to_le_bytes());
     let bytes = <[u8; 8]>::try_from(&digest.as_bytes()[..8]).unwrap();
     usize::try_from(u64::from_le_bytes(bytes) >> 1).unwrap() % below
 }
 
-/// Returns pairs of a transcript and a round number. Each transcript has more than two messages.
+/// Cycles through the transcripts that have more than two messages. Returns each with its round number.
 fn rounds(count: usize) -> impl Iterator<Item = (&'static TestTranscript, usize)> {
     let long: Vec<_> = DEMOS.iter().filter(|transcript| transcript.messages.len() > 2).collect();
     (0..count).map(move |round| (long[round % long.len()], round))
@@ -34,7 +34,7 @@ fn rounds(count: usize) -> impl Iterator<Item = (&'static TestTranscript, usize)
 fn a_flipped_bit_is_reported_at_its_line() {
     for (transcript, round) in rounds(48) {
         let mut bytes = transcript.text().into_bytes();
-        let at = spread_index(round, bytes.len());
+        let at = pseudo_random_index(round, bytes.len());
         if bytes[at] == b'\n' {
             continue;
         }
@@ -84,13 +84,13 @@ fn a_changed_member_is_reported_at_its_line() {
         "/integrity/signature",
     ];
     for (transcript, round) in rounds(4 * pointers.len()) {
-        let at = spread_index(round, transcript.messages.len());
+        let at = pseudo_random_index(round, transcript.messages.len());
         let mut value: Value = serde_json::from_str(&transcript.messages[at]).unwrap();
         let pointer = pointers[round % pointers.len()];
         let member = value.pointer_mut(pointer).unwrap();
         let text = member.as_str().unwrap();
-        let last = if text.ends_with('0') { '1' } else { '0' };
-        *member = Value::from(format!("{}{last}", &text[..text.len() - 1]));
+        let other_end = if text.ends_with('0') { '1' } else { '0' };
+        *member = Value::from(format!("{}{other_end}", &text[..text.len() - 1]));
         let mut messages = transcript.messages.clone();
         messages[at] = value.to_string();
         let messages: Vec<_> = messages.iter().map(String::as_str).collect();
@@ -107,7 +107,7 @@ fn a_swapped_dropped_duplicated_or_moved_message_is_reported() {
     for (transcript, round) in rounds(96) {
         let count = transcript.messages.len();
         let mut messages: Vec<_> = transcript.messages.iter().map(String::as_str).collect();
-        let (one, other) = (spread_index(round, count), spread_index(round + 1000, count));
+        let (one, other) = (pseudo_random_index(round, count), pseudo_random_index(round + 1000, count));
         let (line, mutation) = match round % 4 {
             _ if one == other => continue,
             0 => {
@@ -142,8 +142,8 @@ fn foreign_messages_and_members_are_reported() {
     sources.extend(&demo_transcript("delegate").messages);
     for (transcript, round) in rounds(40).filter(|(transcript, _)| transcript.name != "delegate") {
         let mut messages: Vec<_> = transcript.messages.iter().map(String::as_str).collect();
-        let at = 1 + spread_index(round, messages.len() - 1);
-        let source = sources[spread_index(round + 500, sources.len())].as_str();
+        let at = 1 + pseudo_random_index(round, messages.len() - 1);
+        let source = sources[pseudo_random_index(round + 500, sources.len())].as_str();
         if round % 2 == 0 {
             messages.insert(at, source);
         } else {
@@ -160,8 +160,8 @@ fn foreign_messages_and_members_are_reported() {
             ["/sender/dpopProof", "/integrity/hash", "/integrity/signature", "/integrity/previousHash"]
                 [round / 8];
         let (at, from) = (
-            spread_index(round, transcript.messages.len()),
-            spread_index(round + 900, transcript.messages.len()),
+            pseudo_random_index(round, transcript.messages.len()),
+            pseudo_random_index(round + 900, transcript.messages.len()),
         );
         if at == from {
             continue;
@@ -181,7 +181,6 @@ fn foreign_messages_and_members_are_reported() {
     }
 }
 
-/// The first invalid line is reported, however many threads verify.
 #[test]
 fn the_first_of_many_faults_is_reported_for_any_number_of_threads() {
     let transcript = demo_transcript("agreed");
@@ -189,7 +188,7 @@ fn the_first_of_many_faults_is_reported_for_any_number_of_threads() {
     for at in [5, 6, 11, 18] {
         messages[at] = messages[at].replace("\"performative\"", "\"performative2\"");
     }
-    // A break in the hash chain, before bytes that are not a message.
+    // Without this message, the hash chain breaks at line 4, before the other faults.
     messages.remove(3);
     let text = messages.join("\n") + "\nnonsense\n";
     for jobs in ["1", "2", "3", "7", "64"] {

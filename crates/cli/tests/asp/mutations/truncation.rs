@@ -1,4 +1,5 @@
-//! Exhaustive, through the binary: every transcript is truncated after every message, and the remaining messages are valid.
+//! Exhaustive, through the binary: truncates every transcript after every message. The remaining messages are valid, and the
+//! session is reported as open. One transcript is also truncated inside messages.
 
 use crate::asp::transcripts::{DEMOS, trace};
 
@@ -6,7 +7,7 @@ use crate::asp::transcripts::{DEMOS, trace};
 fn a_truncated_transcript_leaves_the_session_open() {
     let mut count = 0;
     for transcript in DEMOS.iter() {
-        let has_end = !transcript.name.ends_with("-timeout");
+        let ends_with_message = !transcript.name.ends_with("-timeout");
         for length in 1..=transcript.messages.len() {
             let messages: Vec<_> = transcript.messages[..length].iter().map(String::as_str).collect();
             let run = transcript.verify_messages(&messages);
@@ -19,7 +20,7 @@ fn a_truncated_transcript_leaves_the_session_open() {
             );
             let is_open = run.stdout.contains("\nwarning: the session is still open (");
             let has_ended = run.stdout.contains("\nThe session ended ");
-            let is_complete = length == transcript.messages.len() && has_end;
+            let is_complete = length == transcript.messages.len() && ends_with_message;
             assert_eq!(
                 (is_open, has_ended),
                 (!is_complete, is_complete),
@@ -44,7 +45,7 @@ fn a_truncated_transcript_leaves_the_session_open() {
             count += 1;
         }
     }
-    println!("{count} lengths");
+    println!("{count} truncated transcripts");
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Exhaustive: every message is signed again with every combination of keys that are not its sender's.
+//! Signs messages again: with each combination of the keys of three agents, with copied proofs, and with the sender's own
+//! keys.
 
 use asp::Performative;
 use asp::message::{AuthenticatedMessage, Authenticator, MessageDraft};
@@ -50,9 +51,10 @@ fn only_the_senders_two_keys_are_accepted() {
         for signing in all_keys {
             for dpop in all_keys {
                 let keys = AgentKeys { signing: signing.signing.clone(), dpop: dpop.dpop.clone() };
-                let accepted = chain.accepts(&mut authenticator, at, sign_again(message, &keys).as_bytes());
+                let is_accepted =
+                    chain.accepts(&mut authenticator, at, sign_again(message, &keys).as_bytes());
                 let is_valid = std::ptr::eq(signing, all_keys[0]) && std::ptr::eq(dpop, all_keys[0]);
-                assert_eq!(accepted, is_valid, "line {}", at + 1);
+                assert_eq!(is_accepted, is_valid, "line {}", at + 1);
                 count += 1;
             }
         }
@@ -60,7 +62,7 @@ fn only_the_senders_two_keys_are_accepted() {
     println!("{count} pairs of keys");
 }
 
-/// A thief who has the signing key but not the DPoP key cannot reuse an observed proof, because a proof is bound to one
+/// An attacker who has the signing key but not the DPoP key cannot reuse an observed proof, because a proof is bound to one
 /// message.
 #[test]
 fn a_proof_of_another_message_is_rejected_even_with_a_new_signature() {
@@ -107,8 +109,7 @@ fn a_message_of_another_session_is_rejected_even_if_it_links_to_this_chain() {
     );
 }
 
-/// The sender can replace its message by another signed one, but that breaks the chain at the next message. Nobody else can
-/// replace it at all.
+/// The sender can replace its message by another signed one, but that breaks the chain at the next message.
 #[test]
 fn a_message_that_its_sender_signs_again_breaks_the_chain_after_it() {
     let mut authenticator = Authenticator::default();

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{AgentWebSocket, CALL, event_params, question_params, start_params, stop_session, with_key};
+use super::{
+    AgentWebSocket, TOOL_INVOKED, event_params, question_params, start_params, stop_session, with_key,
+};
 use testing::hub::HubProcess;
 use testing::messages::{CONFIRMATION_BODY, REPLY_CAPABILITIES};
 
@@ -13,26 +15,26 @@ fn no_notification_is_lost_between_two_connections() {
     let subscription = client.subscribe(REPLY_CAPABILITIES);
     let _stream = client.open_event_stream(&subscription, None);
     let mut agent = AgentWebSocket::open(&hub);
-    let session = agent.start();
-    let first = agent.ask(&session);
-    let another = CONFIRMATION_BODY.replace("Ben", "Cleo").replace("5.00", "6.00");
-    let mut another: Value = serde_json::from_str(&another).unwrap();
-    another["session_id"] = session.as_str().into();
-    let second = agent.call_ok("session.ask", &another)["reply_token"].clone();
+    let session = agent.start_session();
+    let first_token = agent.ask(&session);
+    let second_question = CONFIRMATION_BODY.replace("Ben", "Cleo").replace("5.00", "6.00");
+    let mut second_question: Value = serde_json::from_str(&second_question).unwrap();
+    second_question["session_id"] = session.as_str().into();
+    let second_token = agent.call_ok("session.ask", &second_question)["reply_token"].clone();
     drop(agent);
-    client.reply(&subscription, &first, "accept");
+    client.reply(&subscription, &first_token, "accept");
     let mut agent = AgentWebSocket::open(&hub);
     agent.call_ok("session.follow", &json!({"session_id": session}));
     let notification = agent.next_notification();
     assert_eq!(
         (&notification["params"]["reply_token"], &notification["params"]["decision"]),
-        (&json!(first), &json!("accept")),
+        (&json!(first_token), &json!("accept")),
         "the reply arrived while the agent was disconnected"
     );
-    client.reply(&subscription, second.as_str().unwrap(), "reject");
+    client.reply(&subscription, second_token.as_str().unwrap(), "reject");
     assert_eq!(
         agent.next_notification()["params"]["reply_token"],
-        second,
+        second_token,
         "the reply arrived while the agent was connected"
     );
     drop(agent);
@@ -74,7 +76,7 @@ fn an_idempotency_key_holds_across_connections_and_restarts() {
     assert_eq!(
         agent.next_notification()["params"]["reply_token"],
         json!(token),
-        "the repeated start must follow the session again"
+        "a repeated `session.start` makes the new connection follow the session"
     );
     assert_eq!(agent.call_ok("session.ask", &ask), asked);
     assert_eq!(
@@ -82,10 +84,10 @@ fn an_idempotency_key_holds_across_connections_and_restarts() {
         "accept",
         "a repeated question gets its resolution again"
     );
-    agent.call_ok("session.event", &with_key(event_params(&session, CALL), "call"));
-    agent.call_ok("session.event", &with_key(event_params(&session, CALL), "call"));
+    agent.call_ok("session.event", &with_key(event_params(&session, TOOL_INVOKED), "call"));
+    agent.call_ok("session.event", &with_key(event_params(&session, TOOL_INVOKED), "call"));
     let second_call =
-        agent.call_err("session.event", &event_params(&session, &CALL.replace("call_1", "call_2")));
+        agent.call_err("session.event", &event_params(&session, &TOOL_INVOKED.replace("call_1", "call_2")));
     assert_eq!(second_call["code"], -32022, "an accept can be used only once");
 }
 

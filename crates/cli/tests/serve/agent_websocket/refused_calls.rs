@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 use tungstenite::Message;
 
-use super::{AgentWebSocket, END, UNKNOWN, event_params, question_params, start_params};
+use super::{
+    AgentWebSocket, SESSION_COMPLETED, UNKNOWN_SESSION, event_params, question_params, start_params,
+};
 use testing::cli::create_token;
 use testing::hub::HubProcess;
 
@@ -41,12 +43,13 @@ fn invalid_calls_get_an_error_and_the_socket_stays_open() {
     // A notification gets no response, valid or not.
     agent.send_text(r#"{"jsonrpc":"2.0","method":"session.sing"}"#);
     agent.send_text(
-        &json!({"jsonrpc": "2.0", "method": "session.event", "params": {"session_id": UNKNOWN}}).to_string(),
+        &json!({"jsonrpc": "2.0", "method": "session.event", "params": {"session_id": UNKNOWN_SESSION}})
+            .to_string(),
     );
     agent.send_text(
         &json!({"jsonrpc": "2.0", "method": "session.start", "params": start_params()}).to_string(),
     );
-    let session = agent.start();
+    let session = agent.start_session();
     agent
         .socket
         .send(Message::binary(
@@ -61,7 +64,7 @@ fn invalid_calls_get_an_error_and_the_socket_stays_open() {
 fn a_batch_gets_one_response() {
     let hub = HubProcess::start_in_memory();
     let mut agent = AgentWebSocket::open(&hub);
-    let session = agent.start();
+    let session = agent.start_session();
     let call = |id: Value, method: &str, params: Value| {
         let mut call = json!({"jsonrpc": "2.0", "method": method, "params": params});
         if !id.is_null() {
@@ -75,7 +78,7 @@ fn a_batch_gets_one_response() {
         call(json!("two"), "session.sing", json!({})),
         5,
         call(Value::Null, "session.output", output.clone()),
-        call(json!(3), "session.output", json!({"session_id": UNKNOWN, "text": "x"})),
+        call(json!(3), "session.output", json!({"session_id": UNKNOWN_SESSION, "text": "x"})),
     ]);
     agent.send_text(&batch.to_string());
     let responses = agent.next();
@@ -100,7 +103,7 @@ fn a_batch_gets_one_response() {
 fn a_flood_is_answered_call_by_call_and_affects_nobody_else() {
     let hub = HubProcess::start_in_memory();
     let mut agent = AgentWebSocket::open(&hub);
-    let session = agent.start();
+    let session = agent.start_session();
     let count = 2_000;
     for id in 0..count {
         let call = json!({"jsonrpc": "2.0", "id": id, "method": "session.event", "params": {"session_id": session,
@@ -108,7 +111,7 @@ fn a_flood_is_answered_call_by_call_and_affects_nobody_else() {
         agent.send_text(&call.to_string());
     }
     let mut other = AgentWebSocket::open(&hub);
-    other.start();
+    other.start_session();
     let mut answered = Vec::new();
     while answered.len() < count {
         let response = agent.next();
@@ -122,7 +125,7 @@ fn a_flood_is_answered_call_by_call_and_affects_nobody_else() {
 fn an_oversized_message_closes_the_socket() {
     let hub = HubProcess::start_in_memory();
     let mut agent = AgentWebSocket::open(&hub);
-    let session = agent.start();
+    let session = agent.start_session();
     let padded = |length| {
         let call = json!({"jsonrpc": "2.0", "id": "x", "method": "session.follow", "params": {"session_id": session}});
         format!("{call}{}", " ".repeat(length))
@@ -134,7 +137,7 @@ fn an_oversized_message_closes_the_socket() {
 }
 
 #[test]
-fn only_agents_are_admitted_and_only_to_their_own_sessions() {
+fn only_agents_can_start_sessions_and_they_can_use_only_their_own() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("tokens").to_str().unwrap().to_owned();
     let bank = create_token(&file, &["--role", "agent", "--name", "bank", "--agent-id", "bank"]);
@@ -151,25 +154,28 @@ fn only_agents_are_admitted_and_only_to_their_own_sessions() {
     assert_eq!(connect(&admin).ok().unwrap().call_err("session.start", &start_params())["code"], -32003);
 
     let (mut bank, mut twin) = (connect(&bank).ok().unwrap(), connect(&twin).ok().unwrap());
-    let session = bank.start();
+    let session = bank.start_session();
     bank.ask(&session);
     assert_eq!(bank.next_notification()["params"]["by"], "unreachable");
     for (method, params) in [
         ("session.follow", json!({})),
-        ("session.event", event_params("", END)),
+        ("session.event", event_params("", SESSION_COMPLETED)),
         ("session.output", json!({"text": "x"})),
         ("session.ask", question_params("")),
     ] {
-        let to = |session: &str| {
+        let params_for = |session: &str| {
             let mut params = params.clone();
             params["session_id"] = session.into();
             params
         };
-        let (foreign, unknown) = (twin.call_err(method, &to(&session)), twin.call_err(method, &to(UNKNOWN)));
+        let (foreign, unknown) = (
+            twin.call_err(method, &params_for(&session)),
+            twin.call_err(method, &params_for(UNKNOWN_SESSION)),
+        );
         assert_eq!(foreign, unknown);
         assert_eq!(foreign["code"], -32004);
     }
-    bank.call_ok("session.event", &event_params(&session, END));
+    bank.call_ok("session.event", &event_params(&session, SESSION_COMPLETED));
     assert_eq!(twin.call_err("session.follow", &json!({"session_id": session}))["code"], -32004);
     assert!(twin.notifications.is_empty(), "{:?}", twin.notifications);
 }
@@ -178,23 +184,23 @@ fn only_agents_are_admitted_and_only_to_their_own_sessions() {
 fn a_malformed_session_id_is_answered_like_an_unknown_one() {
     let hub = HubProcess::start_in_memory();
     let (client, mut agent) = (hub.client(), AgentWebSocket::open(&hub));
-    let http = |session: &str| {
+    let http_responses = |session: &str| {
         let path = format!("/agent/v1/sessions/{session}");
         let responses = [
-            client.post(&format!("{path}/events"), END),
+            client.post(&format!("{path}/events"), SESSION_COMPLETED),
             client.post(&format!("{path}/output"), "x"),
             client.post(&format!("{path}/confirmations"), "{}"),
             client.get(&format!("{path}/replies/rpl_{}", "0".repeat(32))),
         ];
         responses.map(|response| (response.status, response.body))
     };
-    let mut socket = |session: &str| agent.call_err("session.follow", &json!({"session_id": session}));
-    let (unknown_http, unknown_socket) = (http(UNKNOWN), socket(UNKNOWN));
+    let mut socket_error = |session: &str| agent.call_err("session.follow", &json!({"session_id": session}));
+    let (unknown_http, unknown_socket) = (http_responses(UNKNOWN_SESSION), socket_error(UNKNOWN_SESSION));
     assert!(unknown_http.iter().all(|(status, _)| *status == 404), "{unknown_http:?}");
     assert_eq!(unknown_socket["code"], -32004);
     for malformed in ["sess_a!b", "sess_a%20b", "sess_", "sess_a.b", &format!("sess_{}", "a".repeat(4_000))] {
-        assert_eq!(http(malformed), unknown_http, "{malformed}");
-        assert_eq!(socket(malformed), unknown_socket, "{malformed}");
+        assert_eq!(http_responses(malformed), unknown_http, "{malformed}");
+        assert_eq!(socket_error(malformed), unknown_socket, "{malformed}");
     }
 }
 
@@ -202,26 +208,26 @@ fn a_malformed_session_id_is_answered_like_an_unknown_one() {
 fn a_malformed_reply_token_is_answered_like_an_unknown_one() {
     let hub = HubProcess::start_in_memory();
     let (client, mut agent) = (hub.client(), AgentWebSocket::open(&hub));
-    let session = agent.start();
+    let session = agent.start_session();
     let token = agent.ask(&session);
-    let http = |token: &str| {
+    let http_responses = |token: &str| {
         let path = format!("/agent/v1/sessions/{session}/replies/{token}");
         [("GET", &*path), ("GET", &format!("{path}?wait=60")), ("DELETE", &path)].map(|(method, path)| {
             let response = client.send(method, path, "");
             (response.status, response.body)
         })
     };
-    let mut socket = |token: &str| {
+    let mut socket_error = |token: &str| {
         agent.call_err("session.withdraw", &json!({"session_id": session, "reply_token": token}))
     };
     let unknown = format!("rpl_{}", "0".repeat(32));
-    let (unknown_http, unknown_socket) = (http(&unknown), socket(&unknown));
+    let (unknown_http, unknown_socket) = (http_responses(&unknown), socket_error(&unknown));
     assert!(unknown_http.iter().all(|(status, _)| *status == 404), "{unknown_http:?}");
     assert_eq!(unknown_socket["code"], -32004);
     let too_long = format!("rpl_{}", "a".repeat(4_000));
     for malformed in ["rpl_a!b", "rpl_a%20b", "rpl_", "x", &token.to_uppercase(), &too_long] {
-        assert_eq!(http(malformed), unknown_http, "{malformed}");
-        assert_eq!(socket(malformed), unknown_socket, "{malformed}");
+        assert_eq!(http_responses(malformed), unknown_http, "{malformed}");
+        assert_eq!(socket_error(malformed), unknown_socket, "{malformed}");
     }
 }
 

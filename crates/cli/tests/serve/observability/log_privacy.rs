@@ -8,8 +8,8 @@ use testing::hub::HubProcess;
 
 pub(super) const SECRET: &str = "Xylophon";
 
-/// Puts the secret into every free-text field and exercises every operation.
-pub(super) fn exercise_everything_with_secret(agent: &TestClient, listener: &TestClient) {
+/// Sends many kinds of requests, with the secret in every free-text field.
+pub(super) fn send_requests_with_secret(agent: &TestClient, listener: &TestClient) {
     let request = json!({
         "type": "subscription.request", "aaep_version": "1.0.0", "subscriber_id": SECRET, "subscriber_name": SECRET,
         "capabilities": {"supports_confirmation_reply": true, "supports_clarification_reply": true},
@@ -33,13 +33,13 @@ pub(super) fn exercise_everything_with_secret(agent: &TestClient, listener: &Tes
         "action": SECRET, "consequence": SECRET, "irreversible": true, "risk_level": "high", "timeout_seconds": 120,
         "default_decision": "reject", "summary_normal": SECRET, "tool": SECRET, "arguments": {SECRET: SECRET},
     });
-    let asked = agent.post(&path("confirmations"), &question.to_string()).json_str("reply_token");
+    let token = agent.post(&path("confirmations"), &question.to_string()).json_str("reply_token");
     // An unknown token, invalid JSON, a valid reply, and a late one.
     listener.reply(&subscription, SECRET, SECRET);
     listener.post("/aaep/v1/replies", SECRET);
-    listener.reply(&subscription, &asked, "accept");
-    listener.reply(&subscription, &asked, SECRET);
-    assert_eq!(agent.get(&path(&format!("replies/{asked}?wait=10"))).json_str("decision"), "accept");
+    listener.reply(&subscription, &token, "accept");
+    listener.reply(&subscription, &token, SECRET);
+    assert_eq!(agent.get(&path(&format!("replies/{token}?wait=10"))).json_str("decision"), "accept");
     let call = json!({
         "type": "aaep:agent.tool.invoked", "tool": SECRET, "tool_call_id": format!("call_{SECRET}"), "risk_level": "high",
         "irreversible": true, "summary_normal": SECRET, "arguments": {SECRET: SECRET},
@@ -53,12 +53,12 @@ pub(super) fn exercise_everything_with_secret(agent: &TestClient, listener: &Tes
     let completed = agent.post(&path("events"), &completed.to_string());
     assert_eq!(completed.status, 200, "{completed:?}");
     let question = json!({"question": SECRET, "summary_normal": SECRET, "timeout_seconds": 120});
-    let asked = agent.post(&path("clarifications"), &question.to_string()).json_str("reply_token");
-    let answer = json!({
-        "type": "clarification.reply", "reply_token": asked, "response": SECRET, "subscription_id": subscription,
+    let token = agent.post(&path("clarifications"), &question.to_string()).json_str("reply_token");
+    let reply = json!({
+        "type": "clarification.reply", "reply_token": token, "response": SECRET, "subscription_id": subscription,
         "timestamp": "2026-11-15T12:00:00Z",
     });
-    listener.post("/aaep/v1/replies", &answer.to_string());
+    listener.post("/aaep/v1/replies", &reply.to_string());
     for invalid in [
         json!({"type": SECRET}),
         json!({"type": "aaep:agent.tool.completed", "tool": SECRET, "status": SECRET}),
@@ -78,7 +78,7 @@ pub(super) fn exercise_everything_with_secret(agent: &TestClient, listener: &Tes
     while stream.next_type() != "session.cancelled" {}
 }
 
-/// Runs a hub with these arguments and returns its log and its metrics.
+/// Runs a hub with these arguments, sends it the requests, and returns its log and its metrics.
 fn run_and_collect(arguments: &[&str]) -> (Vec<String>, String) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("tokens").to_str().unwrap().to_owned();
@@ -88,7 +88,7 @@ fn run_and_collect(arguments: &[&str]) -> (Vec<String>, String) {
     let hub =
         HubProcess::start(&[&["--memory", "--listen", "127.0.0.1:0", "--tokens", &file], arguments].concat());
     let client = hub.client();
-    exercise_everything_with_secret(&client.with_bearer(&agent), &client.with_bearer(&listener));
+    send_requests_with_secret(&client.with_bearer(&agent), &client.with_bearer(&listener));
     let page = client.with_bearer(&admin).get("/metrics").body;
     let startup_lines = hub.startup_lines.clone();
     let lines: Vec<String> = startup_lines.into_iter().chain(hub.stop_and_collect_log()).collect();

@@ -1,4 +1,4 @@
-//! The call that a question is bound to.
+//! The call that a question is about, and whether the answer is bound to it.
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn bound_to(arguments: &str) -> String {
 fn a_question_contains_the_bound_call_if_it_is_short() {
     for (arguments, expected) in [
         (r#"{"amount":5000000,"to":"Ben"}"#, "send money, amount 5000000, to Ben"),
-        (r#"{"amount":9007199254740993,"rate":1.50e3}"#, "send money, amount 9007199254740993, rate 1.50e3"),
+        (r#"{"amount":9007199254740993,"rate":1.50e3}"#, "send money, amount 9007199254740993, rate 1500"),
         ("{}", "send money, without arguments"),
         ("[]", "send money, without arguments"),
         (r#"["a",true,null]"#, "send money, a, true, null"),
@@ -29,13 +29,40 @@ fn a_question_contains_the_bound_call_if_it_is_short() {
         (r#"{"to":"Ben\" (x"}"#, r#"send money, to "Ben' (x""#),
         (r#"{"amount 5 to":"Ben"}"#, r#"send money, "amount 5 to" Ben"#),
         (r#"{"to":""}"#, r#"send money, to """#),
-        ("{\"to\":\"a\\nask: \\u001b[2J\\u202eb\"}", "send money, to a ask : \\u{1b}[2Jb"),
+        ("{\"to\":\"a\\nask: \\u001b[2J\\u202eb\"}", "send money, to \"a\\u{a}ask : \\u{1b}[2J\\u{202e}b\""),
+        (r#"{"a":0.00005e8,"b":5.00,"c":5E3}"#, "send money, a 5000, b 5.00, c 5000"),
     ] {
         let (harness, lines) = ask_with("en", &confirmation("rpl_1"), &bound_to(arguments));
         assert_eq!(lines[3], format!("ask: Exactly: {expected}."));
         let details = harness.subscriber.question_details(1, harness.now).unwrap();
         assert_eq!(details.lines().filter(|line| line.contains("Exactly")).count(), 1, "{details:?}");
     }
+}
+
+#[test]
+fn nothing_disappears_from_the_exact_call_and_nothing_looks_like_a_separator() {
+    let mut tape = aaep::json::Tape::default();
+    let cases = tape.read(include_str!("../../../page/tests/call_texts.json")).unwrap();
+    for case in cases.root().items() {
+        let [arguments, expected] = case.items().collect::<Vec<_>>().try_into().unwrap();
+        let (_, lines) = ask_with("en", &confirmation("rpl_1"), &bound_to(arguments.source()));
+        assert_eq!(lines[3], format!("ask: Exactly: {}.", expected.text().unwrap()));
+    }
+    let sayso = r#"{"tool":"send amount 1","action_digest":"sha256:x","arguments":{}}"#;
+    let (_, lines) = ask_with("en", &confirmation("rpl_1"), sayso);
+    assert_eq!(lines[3], r#"ask: Exactly: "send amount 1", without arguments."#);
+}
+
+#[test]
+fn the_agents_text_cannot_replace_sayso_s_lines_in_the_details() {
+    let text = "x".repeat(question_call::MAX_SHORT_CALL_CHARS);
+    let exact = format!("Exactly: send money, to {text}.");
+    let question = confirmation("rpl_1").replace("It is gone.", &format!("A sample: {exact}"));
+    let question = format!(r#"{question},"summary_detailed":"{exact}""#);
+    let (harness, _) = ask_with("en", &question, &bound_to(&format!(r#"{{"to":"{text}"}}"#)));
+    let details: Vec<_> = harness.subscriber.question_details(1, harness.now).unwrap().lines().collect();
+    let count = details.iter().filter(|line| **line == format!("ask: {exact}")).count();
+    assert_eq!(count, 1, "{details:#?}");
 }
 
 #[test]
@@ -67,7 +94,7 @@ fn a_dangerous_question_says_that_its_answer_is_not_bound() {
             assert_eq!(lines.contains(&not_bound), is_dangerous && !is_bound, "{members} {sayso} {lines:#?}");
             let details: Vec<_> =
                 harness.subscriber.question_details(1, harness.now).unwrap().lines().collect();
-            let names_tool = details.contains(&"ask: It would use send money.".to_owned());
+            let names_tool = details.contains(&"ask: It would use the tool send money.".to_owned());
             assert_eq!(names_tool, sayso.contains("tool") && !is_bound, "{details:#?}");
         }
     }
@@ -79,7 +106,7 @@ fn the_call_is_announced_in_every_language() {
         (
             "es",
             "ask: Exactamente: send money, amount 5.",
-            "ask: Su respuesta no está ligada a una llamada exacta.",
+            "ask: Su respuesta no está ligada a una acción exacta.",
         ),
         ("yo", "ask: Ní pàtó: send money, amount 5.", "ask: Ìdáhùn rẹ kò so mọ́ iṣẹ́ kan pàtó."),
     ] {

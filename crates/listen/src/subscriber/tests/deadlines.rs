@@ -45,7 +45,7 @@ fn more_time(token: &str, seconds: i64) -> String {
 }
 
 #[test]
-fn a_short_question_has_only_useful_reminders() {
+fn a_question_with_little_time_has_fewer_reminders() {
     for (seconds, expected) in [("30", &["15 seconds"][..]), ("60", &["30 seconds", "6 seconds"]), ("9", &[])]
     {
         let mut harness = SubscriberHarness::new();
@@ -83,11 +83,11 @@ fn a_deadline_is_never_shortened_and_only_the_hub_extends_it() {
     assert_eq!(harness.receive("progress.updated", &more_time("rpl_1", 60)), [""; 0]);
     let unmarked = more_time("rpl_1", 240).replace("sayso", "other");
     assert_eq!(harness.receive("progress.updated", &unmarked), ["progress: There is more time."]);
-    let at_state = more_time("rpl_1", 240).replace(
+    let in_state_change = more_time("rpl_1", 240).replace(
         r#""progress":{"description":"x"}"#,
         r#""from_state":"awaiting_input","to_state":"awaiting_input""#,
     );
-    harness.receive("state.changed", &at_state);
+    harness.receive("state.changed", &in_state_change);
     assert_eq!(harness.subscriber.time_left_text(1, harness.now).unwrap(), "2 minutes");
 }
 
@@ -210,7 +210,7 @@ fn every_extension_is_announced_as_a_longer_time() {
         let more = format!("ask: Question 1 has more time. It now stays open for another {remaining}.");
         assert_eq!(harness.receive("progress.updated", &more_time("rpl_1", seconds)), [more]);
     }
-    for (seconds, remaining) in [(13_500, "14 seconds"), (18_200, "19 seconds"), (23_000, "20 seconds")] {
-        assert_eq!(wording::duration_text(Phrases::for_languages(&[]), seconds), remaining);
+    for (millis, remaining) in [(13_500, "14 seconds"), (18_200, "19 seconds"), (23_000, "20 seconds")] {
+        assert_eq!(wording::duration_text(Phrases::for_languages(&[]), millis), remaining);
     }
 }

@@ -89,7 +89,7 @@ fn questions_and_sessions_not_reported_again_after_a_gap_are_over() {
     let event = harness.event_in_session("sess_2", "awaiting.confirmation", &confirmation("rpl_2"));
     harness.receive_text(&event);
     harness.subscriber.begin_gap_recovery(harness.now);
-    // The first session continues with its question, which is not asked again.
+    // The first session and its question are reported again, but not announced again.
     harness.receive("state.changed", r#""from_state":"awaiting_input","to_state":"awaiting_input""#);
     assert!(harness.receive_text(&first).is_empty());
     assert_eq!(

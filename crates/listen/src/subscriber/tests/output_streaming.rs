@@ -72,17 +72,17 @@ fn nothing_critical_is_lost_in_a_flood() {
     assert_eq!(critical, question_count);
 }
 
-fn tool_event(events: &mut u64, number: u64) -> String {
-    *events += 1;
+fn tool_event(event_count: &mut u64, number: u64) -> String {
+    *event_count += 1;
     format!(
-        r#"{{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:agent.tool.invoked","event_id":"evt_{events}","session_id":"sess_1","timestamp":"2026-05-24T14:00:00Z","producer":{{"agent_id":"bank"}},"tool":"t","summary_normal":"Call {number}."}}"#
+        r#"{{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:agent.tool.invoked","event_id":"evt_{event_count}","session_id":"sess_1","timestamp":"2026-05-24T14:00:00Z","producer":{{"agent_id":"bank"}},"tool":"t","summary_normal":"Call {number}."}}"#
     )
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Chunks are sent up to several times, also late. Each word is announced once.
+    /// Chunks may arrive several times, also late. Each word is announced once.
     #[test]
     fn repeated_events_change_nothing(
         cuts in prop::collection::btree_set(1..STORY.chars().count(), 0..12),
@@ -97,15 +97,15 @@ proptest! {
             pieces.push(harness.event("output.streaming", &chunk(&text, from, to == chars.len())));
             from = to;
         }
-        let mut sent: Vec<usize> = (0..pieces.len()).collect();
+        let mut arrivals: Vec<usize> = (0..pieces.len()).collect();
         for (piece_index, position) in repetitions {
             let piece_index = piece_index.index(pieces.len());
-            let first = sent.iter().position(|piece| *piece == piece_index).unwrap();
-            let position = first + 1 + position.index(sent.len() - first);
-            sent.insert(position.min(sent.len()), piece_index);
+            let first = arrivals.iter().position(|piece| *piece == piece_index).unwrap();
+            let position = first + 1 + position.index(arrivals.len() - first);
+            arrivals.insert(position.min(arrivals.len()), piece_index);
         }
         let mut lines = Vec::new();
-        for piece in sent {
+        for piece in arrivals {
             lines.extend(harness.receive_text(&pieces[piece]));
         }
         let whole: String = STORY.split_whitespace().collect();

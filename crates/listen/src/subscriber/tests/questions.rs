@@ -10,7 +10,7 @@ fn a_question_is_announced_answered_and_settled() {
         [
             "ask: Question 1 from Bank: May I pay Ben?",
             "ask: What it wants to do: Send 5 euro to Ben.",
-            "ask: Result: It is gone.",
+            "ask: Consequence: It is gone.",
             "ask: High risk. This cannot be undone.",
             "ask: Your answer is not tied to one exact call.",
             "ask: You have 2 minutes. Without an answer, it will not be done.",
@@ -48,11 +48,11 @@ fn a_late_answer_is_reported_as_too_late() {
 
 #[test]
 fn a_request_that_did_not_reach_the_hub_is_not_awaited() {
-    for (is_reached, expected_count) in [(true, 1), (false, 0)] {
+    for (reached_hub, expected_count) in [(true, 1), (false, 0)] {
         let mut harness = SubscriberHarness::new();
         harness.ask_confirmation("rpl_1");
         harness.subscriber.request_more_time(1, harness.now).unwrap();
-        if !is_reached {
+        if !reached_hub {
             harness.subscriber.clear_pending_requests();
         }
         let lines = harness.advance(20_000);
@@ -90,13 +90,14 @@ fn the_risk_and_reversibility_are_announced_as_far_as_known() {
 }
 
 #[test]
-fn that_it_cannot_be_undone_is_said_once() {
-    for (action, consequence, told) in [
-        ("Send it.", "It cannot be undone.", "ask: High risk."),
-        ("Send it. This cannot be undone.", "It is gone.", "ask: High risk."),
-        ("Send it.", "This cannot be undone easily.", "ask: High risk. This cannot be undone."),
-        ("Send it.", "It can be undone.", "ask: High risk. This cannot be undone."),
-        ("Send it.", "No se puede deshacer.", "ask: High risk. This cannot be undone."),
+fn the_agents_text_does_not_replace_the_statement_that_an_action_cannot_be_undone() {
+    let stated = "ask: High risk. This cannot be undone.";
+    for (action, consequence, expected) in [
+        ("Send it.", "This cannot be undone.", "ask: High risk."),
+        ("Send it.", "It cannot be undone.", stated),
+        ("Send it. This cannot be undone. Ignore that.", "It is gone.", stated),
+        ("Send it.", "Gone. This cannot be undone.", stated),
+        ("Send it.", "No se puede deshacer.", stated),
     ] {
         let mut harness = SubscriberHarness::new();
         let question = format!(
@@ -105,14 +106,14 @@ fn that_it_cannot_be_undone_is_said_once() {
         let lines = harness.receive("awaiting.confirmation", &question);
         assert_eq!(
             lines[..2],
-            [format!("ask: Question 1 from Bank: {action}"), format!("ask: Result: {consequence}")]
+            [format!("ask: Question 1 from Bank: {action}"), format!("ask: Consequence: {consequence}")]
         );
-        assert_eq!(lines[2], told, "{lines:#?}");
+        assert_eq!(lines[2], expected, "{lines:#?}");
     }
 }
 
 #[test]
-fn a_sentence_that_ends_with_a_tone_mark_is_ended_too() {
+fn a_full_stop_is_added_after_a_tone_mark() {
     let mut harness = SubscriberHarness::new();
     harness
         .subscriber
@@ -139,11 +140,17 @@ fn the_outcome_of_a_question_is_announced() {
         harness.receive("session.cancelled", r#""cancelled_by":"user","summary_normal":"Stopped.""#),
         [
             "answer: Question 1 was withdrawn, because its session has ended.",
-            "session: Bank was stopped by a person. Stopped."
+            "session: Bank says that a person stopped it. Stopped."
         ]
     );
+    // With a hub, an agent's change of state closes nothing.
+    let mut harness = SubscriberHarness::new();
+    harness.ask_confirmation("rpl_1");
+    harness.receive("state.changed", r#""from_state":"awaiting_input","to_state":"thinking""#);
+    assert_eq!(harness.subscriber.questions().count(), 1);
     // Other producers only show that the agent continues.
     let mut harness = SubscriberHarness::new();
+    harness.subscriber.set_has_hub(false);
     harness.ask_confirmation("rpl_1");
     assert_eq!(
         harness.receive("state.changed", r#""from_state":"awaiting_input","to_state":"thinking""#),
@@ -166,7 +173,7 @@ fn an_answer_without_a_number_needs_an_unambiguous_question() {
     let event = harness.event_in_session("sess_2", "awaiting.confirmation", &confirmation("rpl_2"));
     assert!(harness.receive_text(&event)[0].starts_with("ask: In session 2: Question 2 from Bank"));
     assert!(harness.subscriber.unambiguous_question(harness.now).is_none());
-    // The first question closes by itself. A yes for it must not answer the second.
+    // The first question is answered elsewhere. A yes that was meant for it must not answer the second.
     harness.receive("state.changed", &resolution("rpl_1", "reject", "reply"));
     assert!(harness.subscriber.unambiguous_question(harness.now).is_none());
     harness.advance(answer::UNEXPECTED_CLOSE_GUARD_MS);
@@ -220,10 +227,10 @@ fn clarifications_accept_only_their_response_kinds() {
 
 #[test]
 fn a_wrong_local_clock_does_not_prevent_an_answer() {
-    for ahead in [-3_600_000, 3_600_000] {
+    for offset_ms in [-3_600_000, 3_600_000] {
         let mut harness = SubscriberHarness::new();
         let event = harness.event("awaiting.confirmation", &confirmation("rpl_1"));
-        harness.now += ahead;
+        harness.now += offset_ms;
         let lines = harness.receive_text(&event);
         assert!(
             lines.contains(&"ask: You have 2 minutes. Without an answer, it will not be done.".to_owned()),
@@ -261,7 +268,7 @@ fn each_of_several_questions_says_how_to_answer_it() {
 }
 
 #[test]
-fn an_answer_without_a_number_waits_until_the_question_has_been_open_for_a_while() {
+fn a_question_has_just_appeared_until_the_grace_time_has_passed() {
     let mut harness = SubscriberHarness::new();
     let grace = i64::try_from(ANSWER_GRACE.as_millis()).unwrap();
     harness.ask_confirmation("rpl_1");
@@ -269,7 +276,7 @@ fn an_answer_without_a_number_waits_until_the_question_has_been_open_for_a_while
     assert!(harness.subscriber.has_just_appeared(1, harness.now));
     harness.advance(1);
     assert!(!harness.subscriber.has_just_appeared(1, harness.now));
-    // A question that becomes the only open one is a new target for such an answer.
+    // For a question that becomes the only open one, the grace time starts again.
     harness.ask_confirmation("rpl_2");
     harness.advance(grace);
     harness.subscriber.answer_confirmation(2, Decision::Reject, harness.now).unwrap();

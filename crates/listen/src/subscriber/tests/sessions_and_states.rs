@@ -1,6 +1,7 @@
 //! Sessions, states, tools and languages.
 
 use super::*;
+use crate::Author;
 
 #[test]
 fn a_session_is_announced_in_sentences() {
@@ -48,7 +49,7 @@ fn each_kind_of_end_has_its_own_text() {
 }
 
 #[test]
-fn own_text_is_localized_and_agent_text_in_another_language_is_quoted() {
+fn own_text_is_localized_and_announcements_know_which_text_is_the_agents() {
     let mut harness = SubscriberHarness::new();
     harness
         .subscriber
@@ -58,21 +59,48 @@ fn own_text_is_localized_and_agent_text_in_another_language_is_quoted() {
     let announcement = harness.subscriber.next_announcement(harness.now).unwrap();
     assert_eq!(announcement.text, "Bank ha empezado. Paying Ben.");
     assert_eq!(announcement.language.as_deref(), Some("en"));
-    assert_eq!(announcement.quotes, Some(vec!["Paying Ben".to_owned()]));
+    assert_eq!(agent_parts(&announcement), ["Paying Ben."]);
     let event = harness.event("awaiting.confirmation", &confirmation("rpl_1"));
     harness.subscriber.receive(&event, harness.now);
     let question = harness.subscriber.next_announcement(harness.now).unwrap();
     let repeated = harness.subscriber.repeat_question(1, harness.now).unwrap();
-    assert_eq!((&question.text, &question.quotes), (&repeated.text, &repeated.quotes));
-    let quotes = question.quotes.unwrap();
-    for quote in ["May I pay Ben?", "Send 5 euro to Ben", "It is gone."] {
-        assert!(
-            question.text.contains(quote) && quotes.iter().any(|one| one == quote),
-            "{quote}: {quotes:?}"
-        );
-    }
+    assert_eq!(question.text, repeated.text);
+    assert_eq!(agent_parts(&question), ["May I pay Ben?", "Send 5 euro to Ben.", "It is gone."]);
     let english = SubscriberHarness::new().receive("session.started", r#""summary_normal":"Paying Ben""#);
     assert_eq!(english, ["session: Bank has started. Paying Ben."]);
+}
+
+/// Returns the parts of an announcement that the agent wrote.
+fn agent_parts(announcement: &Announcement) -> Vec<&str> {
+    let parts = announcement.text.parts_by_line().flatten();
+    parts.filter(|(_, author)| *author == Author::Agent).map(|(part, _)| part).collect()
+}
+
+#[test]
+fn an_agent_that_repeats_own_sentences_does_not_become_their_author() {
+    let mut harness = SubscriberHarness::new();
+    let own_lines = ["Exactly: send, amount 9000, to Mallory.", "High risk. This cannot be undone."];
+    let confirmation = format!(
+        r#""reply_token":"rpl_1","action":"{}","consequence":"You have 2 minutes.","risk_level":"high","irreversible":true,
+        "default_decision":"reject","timeout_seconds":120,"summary_terse":"{}","summary_normal":"High risk","summary_detailed":"{}",
+        "extensions":{{"sayso":{{"tool":"send","action_digest":"sha256:x","arguments":{{"amount":9000,"to":"Mallory"}}}}}}"#,
+        own_lines[0], own_lines[1], own_lines[0],
+    );
+    let event = harness
+        .event("awaiting.confirmation", &confirmation)
+        .replace(r#""primary_language":"en""#, r#""primary_language":"zh""#);
+    harness.subscriber.receive(&event, harness.now);
+    let announced = harness.subscriber.next_announcement(harness.now).unwrap();
+    let details = harness.subscriber.question_details(1, harness.now).unwrap();
+    for question in [announced, details] {
+        let lines: Vec<_> = question.text.parts_by_line().collect();
+        for own in own_lines {
+            assert!(lines.contains(&vec![(own, Author::Sayso)]), "{own}: {lines:#?}");
+        }
+        assert!(lines.iter().any(|line| line.contains(&(own_lines[0], Author::Agent))), "{lines:#?}");
+        let time = lines.iter().find(|line| line.iter().any(|(part, _)| part.contains("Without an answer")));
+        assert!(time.unwrap().iter().all(|(_, author)| *author == Author::Sayso), "{lines:#?}");
+    }
 }
 
 #[test]
@@ -153,13 +181,13 @@ fn a_state_is_announced_if_it_lasts_and_flapping_is_suppressed() {
     assert!(harness.advance(STATE_HOLD_MS - 1).is_empty());
     assert_eq!(harness.advance(1), ["agent: Bank is thinking."]);
     let mut lines = Vec::new();
-    for turn in 0..40 {
-        let (from, to) = if turn % 2 == 0 { ("thinking", "deciding") } else { ("deciding", "thinking") };
+    for change in 0..40 {
+        let (from, to) = if change % 2 == 0 { ("thinking", "deciding") } else { ("deciding", "thinking") };
         lines
             .extend(harness.receive("state.changed", &format!(r#""from_state":"{from}","to_state":"{to}""#)));
         lines.extend(harness.advance(1000));
     }
-    // Reduced, but not silent for ever.
+    // Some changes are announced, but only a few.
     assert!((1..=3).contains(&lines.len()), "{lines:?}");
 }
 
@@ -210,7 +238,7 @@ fn text_that_a_summary_contains_is_not_repeated() {
         let mut harness = SubscriberHarness::new();
         let lines = harness
             .receive("awaiting.confirmation", &confirmation("rpl_1").replace("May I pay Ben?", summary));
-        let expected = ["ask: Question 1 from Bank: Send 5 euro to Ben.", "ask: Result: It is gone."];
+        let expected = ["ask: Question 1 from Bank: Send 5 euro to Ben.", "ask: Consequence: It is gone."];
         assert_eq!(lines.get(..2).unwrap(), expected, "{summary}");
     }
     // A summary with one different word is announced in full.
@@ -223,7 +251,7 @@ fn text_that_a_summary_contains_is_not_repeated() {
         let expected = [
             format!("ask: Question 1 from Bank: {summary}"),
             "ask: What it wants to do: Send 5 euro to Ben.".to_owned(),
-            "ask: Result: It is gone.".to_owned(),
+            "ask: Consequence: It is gone.".to_owned(),
         ];
         assert_eq!(lines.get(..3).unwrap(), expected);
     }
@@ -233,7 +261,7 @@ fn text_that_a_summary_contains_is_not_repeated() {
 }
 
 #[test]
-fn after_a_stop_only_the_end_of_the_session_is_announced() {
+fn after_a_stop_state_changes_are_not_announced() {
     let mut harness = SubscriberHarness::with(Verbosity::Detailed, SubscriberLimits::default());
     harness.receive("session.started", r#""summary_normal":"Hello.""#);
     let thinks = r#""from_state":"idle","to_state":"thinking""#;
@@ -244,7 +272,8 @@ fn after_a_stop_only_the_end_of_the_session_is_announced() {
     harness.subscriber.clear_pending_requests();
     assert_eq!(harness.receive("state.changed", decides), ["agent: Bank is deciding what to do."]);
     harness.subscriber.stop_session(&SessionId::parse("sess_1").unwrap(), harness.now).unwrap();
-    let stopped = r#""cancelled_by":"user","summary_normal":"Stopped.""#;
+    let stopped =
+        r#""cancelled_by":"user","summary_normal":"Stopped.","extensions":{"sayso":{"ended_by":"user"}}"#;
     assert_eq!(
         harness.receive("session.cancelled", stopped),
         ["session: Bank was stopped by a person. Stopped."]

@@ -5,8 +5,8 @@ use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
 use super::{
-    CHOICES, DEMO_CONTEXT, FREE_TEXT, HIGH_RISK, LISTEN_CONTEXT, LOW_RISK, YES_NO, sent_message_in_language,
-    subscriber_in_language,
+    CHOICES, DEMO_CONTEXT, FREE_TEXT, IRREVERSIBLE, LISTEN_CONTEXT, LOW_RISK, YES_NO,
+    sent_message_in_language, subscriber_in_language,
 };
 use crate::terminal::input_handler::{TerminalAction, handle_line};
 
@@ -16,35 +16,35 @@ const REJECT: &str = r#""decision":"reject""#;
 #[test]
 fn spanish_answers_and_commands_are_understood() {
     let table: &[(&[&str], &str, Option<&str>)] = &[
-        (&[HIGH_RISK], "sí", Some(ACCEPT)),
-        (&[HIGH_RISK], "Sí.", Some(ACCEPT)),
-        (&[HIGH_RISK], "¡Sí!", Some(ACCEPT)),
-        (&[HIGH_RISK], "si", Some(ACCEPT)),
-        (&[HIGH_RISK], "aceptar 1", Some(ACCEPT)),
-        (&[HIGH_RISK], "1 aceptar", Some(ACCEPT)),
-        (&[HIGH_RISK], "responder sí", Some(ACCEPT)),
-        (&[HIGH_RISK], "yes", Some(ACCEPT)),
-        (&[HIGH_RISK], "no", Some(REJECT)),
-        (&[HIGH_RISK], "rechazar", Some(REJECT)),
-        (&[HIGH_RISK], "s", None),
-        (&[HIGH_RISK], "y", None),
-        (&[HIGH_RISK], "1", None),
-        (&[HIGH_RISK], "", None),
-        (&[HIGH_RISK], "sí no", None),
-        (&[HIGH_RISK], "así", None),
-        (&[HIGH_RISK], "sí, por favor", None),
-        (&[HIGH_RISK], "claro", None),
+        (&[IRREVERSIBLE], "sí", Some(ACCEPT)),
+        (&[IRREVERSIBLE], "Sí.", Some(ACCEPT)),
+        (&[IRREVERSIBLE], "¡Sí!", Some(ACCEPT)),
+        (&[IRREVERSIBLE], "si", Some(ACCEPT)),
+        (&[IRREVERSIBLE], "aceptar 1", Some(ACCEPT)),
+        (&[IRREVERSIBLE], "1 aceptar", Some(ACCEPT)),
+        (&[IRREVERSIBLE], "responder sí", Some(ACCEPT)),
+        (&[IRREVERSIBLE], "yes", Some(ACCEPT)),
+        (&[IRREVERSIBLE], "no", Some(REJECT)),
+        (&[IRREVERSIBLE], "rechazar", Some(REJECT)),
+        (&[IRREVERSIBLE], "s", None),
+        (&[IRREVERSIBLE], "y", None),
+        (&[IRREVERSIBLE], "1", None),
+        (&[IRREVERSIBLE], "", None),
+        (&[IRREVERSIBLE], "sí no", None),
+        (&[IRREVERSIBLE], "así", None),
+        (&[IRREVERSIBLE], "sí, por favor", None),
+        (&[IRREVERSIBLE], "claro", None),
         (&[LOW_RISK], "s", Some(ACCEPT)),
         (&[LOW_RISK], "y", None),
         (&[LOW_RISK], "1", Some(ACCEPT)),
         (&[LOW_RISK], "2", Some(REJECT)),
         (&[LOW_RISK, LOW_RISK], "sí", None),
         (&[LOW_RISK, LOW_RISK], "sí 2", Some(r#""reply_token":"rpl_1","decision":"accept""#)),
-        (&[HIGH_RISK], "más tiempo", Some("deadline.extend")),
-        (&[HIGH_RISK], "mas tiempo 1", Some("deadline.extend")),
-        (&[HIGH_RISK], "parar", Some("session.stop")),
-        (&[HIGH_RISK], "parar todo", Some("session.stop")),
-        (&[HIGH_RISK], "estado", None),
+        (&[IRREVERSIBLE], "más tiempo", Some("deadline.extend")),
+        (&[IRREVERSIBLE], "mas tiempo 1", Some("deadline.extend")),
+        (&[IRREVERSIBLE], "parar", Some("session.stop")),
+        (&[IRREVERSIBLE], "parar todo", Some("session.stop")),
+        (&[IRREVERSIBLE], "estado", None),
         (&[FREE_TEXT], "Lagos", Some(r#""response":"Lagos""#)),
         (&[FREE_TEXT], "responder parar", Some(r#""response":"parar""#)),
         (&[FREE_TEXT], "responder 1 5 euros", Some(r#""response":"5 euros""#)),
@@ -68,20 +68,20 @@ fn spanish_answers_and_commands_are_understood() {
 #[test]
 fn yoruba_answers_and_commands_are_understood() {
     let table: &[(&[&str], &str, Option<&str>)] = &[
-        (&[HIGH_RISK], "bẹ́ẹ̀ni", Some(ACCEPT)),
-        (&[HIGH_RISK], "Bẹ́ẹ̀ ni.", Some(ACCEPT)),
-        (&[HIGH_RISK], "beeni 1", Some(ACCEPT)),
-        (&[HIGH_RISK], "bẹẹni", Some(ACCEPT)),
-        (&[HIGH_RISK], "bẹ̀ẹ́ni", None),
-        (&[HIGH_RISK], "sí", None),
-        (&[HIGH_RISK], "gbà", None),
-        (&[HIGH_RISK], "y", None),
+        (&[IRREVERSIBLE], "bẹ́ẹ̀ni", Some(ACCEPT)),
+        (&[IRREVERSIBLE], "Bẹ́ẹ̀ ni.", Some(ACCEPT)),
+        (&[IRREVERSIBLE], "beeni 1", Some(ACCEPT)),
+        (&[IRREVERSIBLE], "bẹẹni", Some(ACCEPT)),
+        (&[IRREVERSIBLE], "bẹ̀ẹ́ni", None),
+        (&[IRREVERSIBLE], "sí", None),
+        (&[IRREVERSIBLE], "gbà", None),
+        (&[IRREVERSIBLE], "y", None),
         (&[LOW_RISK], "y", Some(ACCEPT)),
-        (&[HIGH_RISK], "rárá", Some(REJECT)),
-        (&[HIGH_RISK], "beeko", Some(REJECT)),
-        (&[HIGH_RISK], "àkókò sí i", Some("deadline.extend")),
-        (&[HIGH_RISK], "akoko si i 1", Some("deadline.extend")),
-        (&[HIGH_RISK], "dúró", Some("session.stop")),
+        (&[IRREVERSIBLE], "rárá", Some(REJECT)),
+        (&[IRREVERSIBLE], "beeko", Some(REJECT)),
+        (&[IRREVERSIBLE], "àkókò sí i", Some("deadline.extend")),
+        (&[IRREVERSIBLE], "akoko si i 1", Some("deadline.extend")),
+        (&[IRREVERSIBLE], "dúró", Some("session.stop")),
         (&[FREE_TEXT], "dáhùn dúró", Some(r#""response":"dúró""#)),
         (&[YES_NO], "bẹ́ẹ̀ ni", Some(r#""response":true"#)),
         (&[YES_NO], "rara", Some(r#""response":false"#)),
@@ -107,7 +107,7 @@ fn accepted_yes_words(language: &str) -> (&'static [&'static str], &'static [&'s
     }
 }
 
-/// Converts a line to lowercase and removes diacritics, the question's number and punctuation that dictation software adds.
+/// Converts a line to lowercase and removes diacritics, the command `answer`, the question's number, and punctuation that dictation software adds.
 fn normalize_line(line: &str) -> String {
     let lowercase: String = line.to_lowercase().nfd().filter(|letter| !is_combining_mark(*letter)).collect();
     let words: Vec<String> = lowercase
@@ -183,24 +183,24 @@ proptest! {
     fn only_an_explicit_yes_counts_as_a_yes(
         language in proptest::sample::select(vec!["en", "es", "yo"]),
         words in proptest::collection::vec(word_strategy(), 0..4),
-        upper in any::<bool>(),
+        is_uppercase in any::<bool>(),
         accepts_requests in any::<bool>(),
     ) {
         let line = words.join(" ");
-        let line = if upper { line.to_uppercase() } else { line };
+        let line = if is_uppercase { line.to_uppercase() } else { line };
         let context = if accepts_requests { DEMO_CONTEXT } else { LISTEN_CONTEXT };
         let (whole, short) = accepted_yes_words(language);
         let normalized = normalize_line(&line);
-        for (question, may_accept) in [(HIGH_RISK, whole.contains(&normalized.as_str())),
+        for (question, may_accept) in [(IRREVERSIBLE, whole.contains(&normalized.as_str())),
             (LOW_RISK, whole.contains(&normalized.as_str()) || short.contains(&normalized.as_str()))] {
-            let accepted = handle_line(&mut subscriber_in_language(language, &[question]), &line, context, super::NOW)
+            let was_accepted = handle_line(&mut subscriber_in_language(language, &[question]), &line, context, super::NOW)
                 .into_iter()
                 .any(|action| matches!(action, TerminalAction::Send { message, .. } if message.contains(ACCEPT)));
-            prop_assert!(may_accept || !accepted, "{line:?} in {language}");
+            prop_assert!(may_accept || !was_accepted, "{line:?} in {language}");
         }
         // With two open questions, a yes without a number is for neither.
-        let several = sent_message_in_language(language, &[LOW_RISK, LOW_RISK], &line, context);
+        let sent = sent_message_in_language(language, &[LOW_RISK, LOW_RISK], &line, context);
         let has_number = line.split_whitespace().any(|word| word.contains(['1', '2']));
-        prop_assert!(has_number || several.is_none_or(|sent| !sent.contains(ACCEPT)), "{line:?} in {language}");
+        prop_assert!(has_number || sent.is_none_or(|sent| !sent.contains(ACCEPT)), "{line:?} in {language}");
     }
 }

@@ -16,7 +16,7 @@ pub(super) struct CapturedOutput(Arc<Mutex<Vec<u8>>>);
 
 impl CapturedOutput {
     /// Takes the lines printed since the last call.
-    pub(super) fn lines(&self) -> Vec<String> {
+    pub(super) fn take_lines(&self) -> Vec<String> {
         let bytes = std::mem::take(&mut *self.0.lock().unwrap());
         String::from_utf8(bytes).unwrap().lines().map(str::to_owned).collect()
     }
@@ -72,7 +72,7 @@ pub(super) fn event(number: usize, kind: &str, rest: &str) -> ConnectionEvent {
 }
 
 #[tokio::test]
-async fn an_answer_is_sent_in_the_step_in_which_it_is_typed() {
+async fn an_answer_is_sent_as_soon_as_it_is_typed() {
     let (mut listener, output) = new_listener(Some(Box::new(NeverIdleSynthesizer)));
     let confirmation = r#""action":"A","consequence":"C","default_decision":"reject","reply_token":"rpl_1","timeout_seconds":300"#;
     listener.handle_event(event(1, "awaiting.confirmation", confirmation));

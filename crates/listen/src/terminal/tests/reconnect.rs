@@ -24,7 +24,7 @@ async fn reconnect(
     listener
         .handle_event(ConnectionEvent::Lost(ConnectionLoss::Unreachable(ConnectionError::ConnectionReset)));
     listener.poll();
-    output.lines();
+    output.take_lines();
     let subscription = SubscriptionId::parse("sub_1").ok();
     listener.handle_event(ConnectionEvent::Open { subscription, notes: None, resumed });
     for event in events {
@@ -33,7 +33,7 @@ async fn reconnect(
     listener.poll();
     advance(Duration::from_secs(6)).await;
     listener.poll();
-    output.lines()
+    output.take_lines()
 }
 
 #[tokio::test(start_paused = true)]
@@ -47,7 +47,7 @@ async fn a_missed_event_without_an_announcement_counts_as_nothing_missed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_a_long_absence_the_current_status_is_announced() {
+async fn if_missed_events_are_lost_the_current_status_is_announced() {
     let (mut listener, output) = new_listener(None);
     listener.handle_event(event(1, "awaiting.confirmation", CONFIRMATION));
     let known = || vec![event(1, "awaiting.confirmation", CONFIRMATION)];

@@ -1,4 +1,4 @@
-//! A consent cannot be cloned.
+//! A grant cannot be cloned.
 
 fn twice(granted: sayso::Granted) -> (sayso::Granted, sayso::Granted) {
     (granted.clone(), granted)

@@ -1,4 +1,4 @@
-//! A consent cannot be built, or moved to another session.
+//! A grant cannot be built, or moved to another session.
 
 fn forged(other: sayso::Granted) -> sayso::Granted {
     sayso::Granted { session: unreachable!(), ..other }

@@ -1,6 +1,6 @@
-//! A consent cannot be deserialized.
+//! A grant cannot be deserialized.
 
-fn found(text: &str) -> Option<sayso::Granted> {
+fn deserialize(text: &str) -> Option<sayso::Granted> {
     serde_json::from_str(text).ok()
 }
 

@@ -1,4 +1,4 @@
-//! A consent has no default value.
+//! A grant has no default value.
 
 fn main() {
     let _: sayso::Granted = Default::default();

@@ -1,4 +1,4 @@
-//! A consent cannot be serialized.
+//! A grant cannot be serialized.
 
 fn serialize(granted: &sayso::Granted) -> String {
     serde_json::to_string(granted).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! A consent can be spent only once.
+//! A grant can be spent only once.
 
 async fn twice(session: sayso::Session, granted: sayso::Granted) -> Result<(), sayso::Error> {
     session.start_call(granted).await?.succeed("Once.").await?;

@@ -1,6 +1,6 @@
 //! A tool call without consent cannot be high-risk.
 
-async fn sends(session: &sayso::Session) -> Result<(), sayso::Error> {
+async fn send(session: &sayso::Session) -> Result<(), sayso::Error> {
     session.tool("send").risk(sayso::Risk::High).start().await?.succeed("Sent.").await
 }
 

@@ -1,32 +1,32 @@
 //! Each key has its own syntax, is set at most once, and refers to existing arguments.
 
 #[sayso::tool(timeout = "30 seconds")]
-async fn late() -> Result<(), String> {
+async fn invalid_duration() -> Result<(), String> {
     Ok(())
 }
 
 #[sayso::tool(action = 5)]
-async fn number() -> Result<(), String> {
+async fn number_instead_of_text() -> Result<(), String> {
     Ok(())
 }
 
 #[sayso::tool(irreversible = "yes", action = "Pay.", consequence = "It is gone.")]
-async fn sure() -> Result<(), String> {
+async fn flag_with_a_value() -> Result<(), String> {
     Ok(())
 }
 
 #[sayso::tool(name = "one", name = "two")]
-async fn twice() -> Result<(), String> {
+async fn duplicate_key() -> Result<(), String> {
     Ok(())
 }
 
 #[sayso::tool(skip(bank))]
-async fn nowhere() -> Result<(), String> {
+async fn unknown_argument() -> Result<(), String> {
     Ok(())
 }
 
 #[sayso::tool(action = "Pay {")]
-async fn open() -> Result<(), String> {
+async fn unmatched_brace() -> Result<(), String> {
     Ok(())
 }
 
