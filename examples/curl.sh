@@ -46,6 +46,7 @@ trap 'die 1 "Interrupted. Nothing more will be done."' INT TERM
 
 command -v curl >/dev/null || { echo "This needs curl." >&2 && exit 2; }
 call POST '' application/json '{"summary_normal":"Moving 250 euro to your savings.","urgency":"normal",
+    "producer":{"agent_name":"Savings assistant"},
     "localization_hints":{"primary_language":"en"}}'
 session=$(member session_id)
 say "$(event state.changed '"to_state":"thinking","summary_normal":"Looking at both accounts."')"

@@ -91,6 +91,28 @@ impl ToolCallId {
     pub fn from_number(number: u64) -> Self {
         Self(format!("{}{number}", Self::PREFIX).into())
     }
+
+    /// Returns the id of a call that a framework has named in its own way. An id that AAEP allows is kept. Any other is
+    /// replaced by `call_` and the first 32 hexadecimal digits of its SHA-256 hash, so the same name always becomes the
+    /// same id. Returns `None` for an empty name.
+    ///
+    /// ```
+    /// use aaep::ToolCallId;
+    /// assert_eq!(ToolCallId::from_foreign("call_7").unwrap().as_str(), "call_7");
+    /// let id = ToolCallId::from_foreign("toolu_01A09q90qw90lq917835lq9").unwrap();
+    /// assert!(ToolCallId::parse(id.as_str()).is_ok());
+    /// assert_eq!(ToolCallId::from_foreign("toolu_01A09q90qw90lq917835lq9"), Some(id));
+    /// ```
+    pub fn from_foreign(name: &str) -> Option<Self> {
+        if name.is_empty() {
+            return None;
+        }
+        Self::parse(name).ok().or_else(|| {
+            let digest = seal::Digest::of(name.as_bytes());
+            let bits = digest.as_bytes().get(..16).unwrap_or_default();
+            Some(Self(format!("{}{}", Self::PREFIX, HEXLOWER.encode(bits)).into()))
+        })
+    }
 }
 
 /// The text of an event id. Short ids are stored inline, because every new event has an id and an

@@ -19,6 +19,13 @@ use crate::output::{describe_io_error, print_stderr, printable};
 pub(crate) struct HubArgs {
     /// Address of the hub, as the hub prints it: http://HOST:PORT or https://HOST:PORT. For a hub on this machine, HOST:PORT is enough.
     url: String,
+    #[command(flatten)]
+    credentials: Credentials,
+}
+
+/// How to authenticate, and which hub to trust.
+#[derive(clap::Args)]
+pub(crate) struct Credentials {
     /// Access token. Other users of this machine can see it in the process list; SAYSO_TOKEN and --token-file avoid that.
     #[arg(long, value_name = "TOKEN", conflicts_with = "token_file")]
     token: Option<String>,
@@ -27,41 +34,63 @@ pub(crate) struct HubArgs {
     token_file: Option<PathBuf>,
     /// PEM file with certificates to trust for https, in addition to those of the system.
     #[arg(long, value_name = "FILE")]
-    ca: Option<PathBuf>,
+    pub(crate) ca: Option<PathBuf>,
 }
 
 impl HubArgs {
     /// Returns the hub's address with the token, or an error message.
     pub(crate) fn address(&self) -> Result<Address, String> {
-        self.with_trusted_ca(Address::parse(&self.url()?, read_token(self)?.as_deref()))
+        self.with_trusted_ca(Address::parse(&self.url()?, self.credentials.token()?.as_deref()))
     }
 
     /// Like [`Self::address`], but accepts every transport, for commands that only listen.
     pub(crate) fn any_transport_address(&self) -> Result<Address, String> {
-        self.with_trusted_ca(Address::parse_any_transport(&self.url()?, read_token(self)?.as_deref()))
+        self.with_trusted_ca(Address::parse_any_transport(&self.url()?, self.credentials.token()?.as_deref()))
     }
 
-    /// Returns the complete URL. An address without a scheme is accepted only for a hub on this machine, where `http` is safe.
+    /// Returns the complete URL.
     fn url(&self) -> Result<Cow<'_, str>, String> {
-        let url = &self.url;
-        if url.contains("://") || url.starts_with("unix:") || url.starts_with('/') {
-            return Ok(url.into());
-        }
-        let http = format!("http://{url}");
-        if Url::parse(&http).is_ok_and(|url| url.is_loopback()) {
-            print_stderr(&format!("using {http} for {url}"));
-            return Ok(http.into());
-        }
-        let url = printable(url);
-        Err(format!("{url} has no scheme: write https://{url}, or http://{url} if the hub has no TLS"))
+        complete_url(&self.url)
     }
 
     fn with_trusted_ca(&self, address: Result<Address, AddressError>) -> Result<Address, String> {
         let address = address.map_err(|error| error.to_string())?;
-        let Some(path) = &self.ca else { return Ok(address) };
+        let Some(path) = &self.credentials.ca else { return Ok(address) };
         let text = std::fs::read(path).map_err(|error| cannot_read(path, &error))?;
         address.with_certificates(&text).map_err(|error| error.to_string())
     }
+}
+
+impl Credentials {
+    /// Returns the token from the arguments. If they contain none, returns the one from the environment.
+    pub(crate) fn token(&self) -> Result<Option<String>, String> {
+        if let Some(token) = &self.token {
+            return Ok(Some(token.clone()));
+        }
+        if let Some(path) = &self.token_file {
+            let text = std::fs::read_to_string(path).map_err(|error| cannot_read(path, &error))?;
+            let token = text.trim();
+            if token.is_empty() {
+                return Err(format!("{} contains no token", path.display()));
+            }
+            return Ok(Some(token.to_owned()));
+        }
+        Ok(std::env::var("SAYSO_TOKEN").ok().filter(|token| !token.is_empty()))
+    }
+}
+
+/// Adds the scheme to an address. An address without one is accepted only for a hub on this machine, where `http` is safe.
+pub(crate) fn complete_url(url: &str) -> Result<Cow<'_, str>, String> {
+    if url.contains("://") || url.starts_with("unix:") || url.starts_with('/') {
+        return Ok(url.into());
+    }
+    let http = format!("http://{url}");
+    if Url::parse(&http).is_ok_and(|url| url.is_loopback()) {
+        print_stderr(&format!("using {http} for {url}"));
+        return Ok(http.into());
+    }
+    let url = printable(url);
+    Err(format!("{url} has no scheme: write https://{url}, or http://{url} if the hub has no TLS"))
 }
 
 /// Parses the address to listen on: an IP address with a port, or `localhost:PORT`.
@@ -111,22 +140,6 @@ pub(crate) async fn shutdown_signal() {
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending::<()>().await;
     }
-}
-
-/// Returns the token from the arguments. If they contain none, returns the one from the environment.
-fn read_token(hub: &HubArgs) -> Result<Option<String>, String> {
-    if let Some(token) = &hub.token {
-        return Ok(Some(token.clone()));
-    }
-    if let Some(path) = &hub.token_file {
-        let text = std::fs::read_to_string(path).map_err(|error| cannot_read(path, &error))?;
-        let token = text.trim();
-        if token.is_empty() {
-            return Err(format!("{} contains no token", path.display()));
-        }
-        return Ok(Some(token.to_owned()));
-    }
-    Ok(std::env::var("SAYSO_TOKEN").ok().filter(|token| !token.is_empty()))
 }
 
 fn cannot_read(path: &Path, error: &std::io::Error) -> String {

@@ -8,7 +8,9 @@ use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use listen::speech::{Speaker, SpeechRate};
 use listen::terminal::{self, AutoAnswerMode, TerminalCommand, TerminalHooks, TerminalSettings};
-use listen::{ManifestPolicy, Phrases, Preferences, SpeechSynthesizer};
+use listen::{
+    EmojiMode, ManifestPolicy, MarkdownMode, Phrases, Preferences, SpeechSynthesizer, SubscriberLimits,
+};
 use tokio::sync::mpsc;
 
 use crate::ExitStatus;
@@ -48,6 +50,18 @@ pub(crate) struct Arguments {
     /// Seconds that a question must be open before an answer without its number counts; 0 to 3600.
     #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_ANSWER_GRACE_SECONDS, value_parser = clap::value_parser!(u64).range(0..=3600))]
     answer_grace: u64,
+    /// Which outputs to read as Markdown, so that their markup is not spoken.
+    #[arg(long, value_name = "WHICH", default_value = MarkdownMode::Labelled.as_str(), value_parser = markdown_parser())]
+    markdown: MarkdownMode,
+    /// Seconds that a list, a table, code or a quote is held until it is complete; 0 to 60.
+    #[arg(long, value_name = "SECONDS", default_value_t = SubscriberLimits::default().markdown_hold.as_secs(), value_parser = clap::value_parser!(u64).range(0..=60))]
+    markdown_hold: u64,
+    /// Bytes of a list, a table, code or a quote that are held until it is complete; 256 to 1048576.
+    #[arg(long, value_name = "BYTES", default_value_t = SubscriberLimits::default().markdown_hold_bytes, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(256..=1_048_576))]
+    markdown_hold_bytes: usize,
+    /// What to hear for emoji: the emoji itself, its English name, or nothing.
+    #[arg(long, value_name = "HOW", default_value = EmojiMode::Keep.as_str(), value_parser = emoji_parser())]
+    emoji: EmojiMode,
     /// Print one JSON object per line, for programs.
     #[arg(long)]
     json: bool,
@@ -77,7 +91,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
         languages: arguments.languages.clone(),
         max_events_per_second: arguments.rate,
         answer_grace: Duration::from_secs(arguments.answer_grace),
+        markdown: arguments.markdown,
+        emoji: arguments.emoji,
     };
+    settings.limits.markdown_hold = Duration::from_secs(arguments.markdown_hold);
+    settings.limits.markdown_hold_bytes = arguments.markdown_hold_bytes;
     let trusted_keys = arguments.jwk.as_deref().map(load_trusted_keys).transpose()?;
     settings.manifest_policy =
         Some(ManifestPolicy { trusted_keys, signed_only: arguments.signed_only, limits: settings.limits });
@@ -126,6 +144,18 @@ async fn connect_synthesizer(
             None
         }
     }
+}
+
+/// Returns the value parser of `--markdown`.
+fn markdown_parser() -> impl TypedValueParser<Value = MarkdownMode> {
+    PossibleValuesParser::new(MarkdownMode::ALL.map(MarkdownMode::as_str))
+        .map(|text| MarkdownMode::parse(&text).unwrap_or(MarkdownMode::Labelled))
+}
+
+/// Returns the value parser of `--emoji`.
+fn emoji_parser() -> impl TypedValueParser<Value = EmojiMode> {
+    PossibleValuesParser::new(EmojiMode::ALL.map(EmojiMode::as_str))
+        .map(|text| EmojiMode::parse(&text).unwrap_or(EmojiMode::Keep))
 }
 
 /// Returns the value parser of `--verbosity`.

@@ -4,6 +4,7 @@ mod asp;
 mod backup;
 mod capture;
 mod demo;
+mod explain;
 mod file;
 mod hub_args;
 mod listen;
@@ -14,6 +15,7 @@ mod page_assets;
 mod replay;
 mod schema;
 mod serve;
+mod shell;
 mod svg_text;
 mod token;
 mod usage;
@@ -53,8 +55,14 @@ enum CliCommand {
     Backup(backup::BackupArgs),
     /// Check a backup and put it into an empty data folder.
     Restore(backup::RestoreArgs),
+    /// Ask a person yes or no from a shell script. The exit code is 0 for yes and 1 for no.
+    Ask(shell::AskArgs),
+    /// Tell a person something from a shell script.
+    Tell(shell::TellArgs),
     /// Check events, messages and recordings against the rules of AAEP.
     Validate(validate::Arguments),
+    /// Explain a rule that `sayso validate` reports.
+    Explain(explain::Arguments),
     /// Record events and messages to a file, to check or replay them later.
     Capture(capture::Arguments),
     /// Replay a recording: in the terminal, to listeners, as a trace or as an SVG.
@@ -86,6 +94,9 @@ fn main() -> ExitCode {
     };
     let result = match arguments.command {
         CliCommand::Validate(arguments) => Ok(validate::run(&arguments)),
+        CliCommand::Explain(arguments) => explain::run(&arguments),
+        CliCommand::Ask(arguments) => shell::ask(&arguments),
+        CliCommand::Tell(arguments) => shell::tell(&arguments),
         CliCommand::Schema(arguments) => schema::run(&arguments),
         CliCommand::Demo(arguments) => demo::run(&arguments),
         CliCommand::Serve(arguments) => serve::run(&arguments),

@@ -21,5 +21,6 @@ mod replay;
 mod repository_files;
 mod schema;
 mod serve;
+mod shell;
 mod usage;
 mod validate;

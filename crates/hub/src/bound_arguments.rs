@@ -46,7 +46,7 @@ fn copy(value: &JsonValue<'_>, name: &str, limits: &ArgumentLimits, out: &mut Ta
         JsonKind::Object => out.object(|out| {
             for (key, member) in value.members() {
                 let key = key.text().unwrap_or_default();
-                out.key(&shorten(&redact("", &key), limits));
+                out.key(&shorten(&redact("", &key), limits.max_text_chars));
                 copy(&member, &key, limits, out);
             }
         }),
@@ -55,10 +55,150 @@ fn copy(value: &JsonValue<'_>, name: &str, limits: &ArgumentLimits, out: &mut Ta
                 copy(&item, name, limits, out);
             }
         }),
-        JsonKind::Text => out.text(&shorten(&redact(name, &value.text().unwrap_or_default()), limits)),
+        JsonKind::Text => {
+            out.text(&shorten(&redact(name, &value.text().unwrap_or_default()), limits.max_text_chars));
+        }
         JsonKind::Number if redact(name, value.source()) != value.source() => out.text(REDACTED),
         JsonKind::Number | JsonKind::Bool | JsonKind::Null => out.copy(value),
     }
+}
+
+/// Maximum number of differences that are named.
+const MAX_DIFFERENCES: usize = 3;
+/// Maximum number of characters of a value that a difference repeats.
+const MAX_VALUE_CHARS: usize = 80;
+
+/// Says how the arguments of a call differ from those that a person accepted. Both are copies for listeners, so neither
+/// contains secrets.
+pub(crate) fn describe_difference(accepted: &JsonValue<'_>, actual: &JsonValue<'_>) -> String {
+    let mut differences = Vec::new();
+    compare(Some(accepted), Some(actual), "", &mut differences);
+    if differences.is_empty() {
+        let mut hidden = Vec::new();
+        collect_hidden(accepted, "", &mut hidden);
+        hidden.truncate(MAX_DIFFERENCES);
+        return if hidden.is_empty() {
+            "the consent was for other arguments".to_owned()
+        } else {
+            format!(
+                "the consent was for another value of {}, which is not repeated here",
+                hidden.join(" or ")
+            )
+        };
+    }
+    let more = differences.len().saturating_sub(MAX_DIFFERENCES);
+    differences.truncate(MAX_DIFFERENCES);
+    if more > 0 {
+        differences.push(format!("{more} more {}", if more == 1 { "difference" } else { "differences" }));
+    }
+    differences.join("; ")
+}
+
+/// Adds a sentence for each value that differs.
+fn compare(
+    accepted: Option<&JsonValue<'_>>,
+    actual: Option<&JsonValue<'_>>,
+    path: &str,
+    differences: &mut Vec<String>,
+) {
+    let name = if path.is_empty() { "arguments" } else { path };
+    let (accepted, actual) = match (accepted, actual) {
+        (Some(accepted), Some(actual)) => (accepted, actual),
+        (Some(accepted), None) => {
+            let value = display(accepted);
+            return differences.push(format!("the consent was for {name} {value}; this call has no {name}"));
+        }
+        (None, Some(actual)) => {
+            let value = display(actual);
+            return differences.push(format!("the consent had no {name}; this call has {value}"));
+        }
+        (None, None) => return,
+    };
+    match (accepted.kind(), actual.kind()) {
+        (JsonKind::Object, JsonKind::Object) => {
+            for (key, value) in accepted.members() {
+                let key = key.text().unwrap_or_default();
+                compare(Some(&value), actual.member(&key).as_ref(), &member_path(path, &key), differences);
+            }
+            for (key, value) in actual.members() {
+                let key = key.text().unwrap_or_default();
+                if accepted.member(&key).is_none() {
+                    compare(None, Some(&value), &member_path(path, &key), differences);
+                }
+            }
+        }
+        (JsonKind::Array, JsonKind::Array) => {
+            let (mut accepted, mut actual) = (accepted.items(), actual.items());
+            for index in 0_usize.. {
+                let (accepted, actual) = (accepted.next(), actual.next());
+                if accepted.is_none() && actual.is_none() {
+                    break;
+                }
+                compare(accepted.as_ref(), actual.as_ref(), &format!("{path}[{index}]"), differences);
+            }
+        }
+        _ if is_same_value(accepted, actual) => {}
+        _ => {
+            let (mut was, mut is) = (display(accepted), display(actual));
+            if was == is {
+                // A text and a number can look the same.
+                (was, is) = (shorten_value(accepted.source()), shorten_value(actual.source()));
+            }
+            differences.push(format!("the consent was for {name} {was}; this call has {is}"));
+        }
+    }
+}
+
+fn is_same_value(one: &JsonValue<'_>, other: &JsonValue<'_>) -> bool {
+    one.kind() == other.kind()
+        && match one.kind() {
+            JsonKind::Text => one.text() == other.text(),
+            JsonKind::Number => {
+                one.as_number().map(|number| number.as_f64())
+                    == other.as_number().map(|number| number.as_f64())
+            }
+            _ => one.source() == other.source(),
+        }
+}
+
+/// Collects the members whose values are not shown in full.
+fn collect_hidden(value: &JsonValue<'_>, path: &str, hidden: &mut Vec<String>) {
+    match value.kind() {
+        JsonKind::Object => {
+            for (key, member) in value.members() {
+                collect_hidden(&member, &member_path(path, &key.text().unwrap_or_default()), hidden);
+            }
+        }
+        JsonKind::Array => {
+            for (index, item) in value.items().enumerate() {
+                collect_hidden(&item, &format!("{path}[{index}]"), hidden);
+            }
+        }
+        JsonKind::Text => {
+            let text = value.text().unwrap_or_default();
+            if text.contains(REDACTED) || text.ends_with(SHORTENED_END) {
+                hidden.push(if path.is_empty() { "arguments".to_owned() } else { path.to_owned() });
+            }
+        }
+        _ => {}
+    }
+}
+
+fn member_path(path: &str, key: &str) -> String {
+    let key = shorten_value(key);
+    if path.is_empty() { key } else { format!("{path}.{key}") }
+}
+
+fn display(value: &JsonValue<'_>) -> String {
+    match value.text() {
+        Some(text) => shorten_value(&text),
+        None => shorten_value(value.source()),
+    }
+}
+
+fn shorten_value(text: &str) -> String {
+    let visible: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    shorten(&visible, MAX_VALUE_CHARS)
 }
 
 /// Replaces the secrets in the value of the member `name`. The name helps to recognize them, as in `"password": "…"`.
@@ -79,13 +219,16 @@ fn redact(name: &str, text: &str) -> String {
     out
 }
 
-fn shorten(text: &str, limits: &ArgumentLimits) -> String {
+/// How a shortened text ends.
+const SHORTENED_END: &str = " more characters)";
+
+fn shorten(text: &str, max_chars: usize) -> String {
     let count = text.chars().count();
-    if count <= limits.max_text_chars {
+    if count <= max_chars {
         return text.to_owned();
     }
-    let start: String = text.chars().take(limits.max_text_chars).collect();
-    format!("{start}… ({} more characters)", count - limits.max_text_chars)
+    let start: String = text.chars().take(max_chars).collect();
+    format!("{start}… ({}{SHORTENED_END}", count - max_chars)
 }
 
 #[cfg(test)]
@@ -115,6 +258,44 @@ mod tests {
     fn a_long_text_is_shortened_and_the_number_of_missing_characters_is_appended() {
         let limits = ArgumentLimits { max_text_chars: 3, ..ArgumentLimits::default() };
         assert_eq!(copy_json(r#"["abc","äbcde"]"#, limits).unwrap(), r#"["abc","äbc… (2 more characters)"]"#);
+    }
+
+    #[test]
+    fn differences_are_named_without_secrets() {
+        for (accepted, actual, expected) in [
+            (
+                r#"{"amount":"5.00"}"#,
+                r#"{"amount":"50.00"}"#,
+                "the consent was for amount 5.00; this call has 50.00",
+            ),
+            (
+                r#"{"to":"Ben","n":5}"#,
+                r#"{"n":5.0,"to":"Eve"}"#,
+                "the consent was for to Ben; this call has Eve",
+            ),
+            (r#"{"n":5}"#, r#"{"n":"5"}"#, r#"the consent was for n 5; this call has "5""#),
+            (r#"{"a":1}"#, "{}", "the consent was for a 1; this call has no a"),
+            ("{}", r#"{"a":[1]}"#, "the consent had no a; this call has [1]"),
+            (r#"{"a":[{"b":1},2]}"#, r#"{"a":[{"b":3},2]}"#, "the consent was for a[0].b 1; this call has 3"),
+            ("[1]", "[1,2]", "the consent had no [1]; this call has 2"),
+            ("1", "2", "the consent was for arguments 1; this call has 2"),
+            (
+                r#"{"a":1,"b":1,"c":1,"d":1,"e":1}"#,
+                "{}",
+                "the consent was for a 1; this call has no a; the consent was for b 1; this call has no b; \
+                 the consent was for c 1; this call has no c; 2 more differences",
+            ),
+            (
+                r#"{"to":"Ben","password":"hunter22"}"#,
+                r#"{"to":"Ben","password":"hunter23"}"#,
+                "the consent was for another value of password, which is not repeated here",
+            ),
+        ] {
+            let copy =
+                |json: &str| OwnedDoc::read(&copy_json(json, ArgumentLimits::default()).unwrap()).unwrap();
+            let (accepted, actual) = (copy(accepted), copy(actual));
+            assert_eq!(describe_difference(&accepted.doc().root(), &actual.doc().root()), expected);
+        }
     }
 
     #[test]

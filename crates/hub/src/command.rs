@@ -7,7 +7,10 @@ use aaep::{ReplyToken, SessionId, SubscriptionId, UnixMillis};
 use seal::Digest;
 
 use crate::delivery::Frame;
-pub use crate::reply::{EndReason, HubReply, LimitReached, MalformedRequest, QuestionOutcome, Unavailable};
+pub use crate::reply::{
+    ClosedItem, EndReason, HubReply, LimitReached, MalformedRequest, QuestionOutcome, ReplacedCallId,
+    Unavailable,
+};
 use crate::{AgentConnectionId, DeliveryGroupId, ListenerId, Principal};
 
 /// Identifies a request, so that the reply reaches its sender.

@@ -6,7 +6,7 @@ use aaep::check::has_mixed_direction;
 use aaep::consent::ResolvedBy;
 use aaep::event::{AgentState, EventType};
 use aaep::json::{JsonKind, JsonValue, OwnedDoc, TapeWriter};
-use aaep::{ReplyToken, Timestamp};
+use aaep::{ReplyToken, Timestamp, ToolCallId};
 use seal::{Digest, UnixMillis};
 use thiserror::Error;
 
@@ -21,6 +21,8 @@ pub(crate) struct EnvelopeFields<'s> {
     pub(crate) question: Option<(&'s EventType, &'s str)>,
     /// The session's localization hints, for events that have none.
     pub(crate) hints: Option<&'s OwnedDoc>,
+    /// The language of text whose language neither the event nor the session states.
+    pub(crate) default_language: &'s str,
     /// The session's current state, for state changes without a `from_state`.
     pub(crate) state: Option<&'s AgentState>,
 }
@@ -57,7 +59,7 @@ pub(crate) enum SaysoExtension<'e> {
     HubText { has_gap: bool },
     /// The call that a question or an event is bound to. A question contains the arguments, so that people can hear what
     /// they permit.
-    Call { tool: &'e str, digest: Option<Digest>, arguments: Option<OwnedDoc> },
+    Call { tool: &'e str, call_id: Option<ToolCallId>, digest: Option<Digest>, arguments: Option<OwnedDoc> },
     /// The name of the session's agent is verified: either its token contains the name, or the agent is part of the
     /// program that runs the hub.
     VerifiedName,
@@ -82,8 +84,11 @@ impl SaysoExtension<'_> {
                 }
                 out.plain_member("words", "hub");
             }
-            Self::Call { tool, digest, arguments } => {
+            Self::Call { tool, call_id, digest, arguments } => {
                 write_text(out, "tool", tool);
+                if let Some(call_id) = call_id {
+                    write_text(out, "tool_call_id", call_id.as_str());
+                }
                 if let Some(digest) = digest {
                     write_text(out, "action_digest", &digest.to_string());
                 }
@@ -174,7 +179,7 @@ pub(crate) fn write_event(
         None if event_type.is_critical() => out.plain_member("urgency", "critical"),
         urgency => copy_member("urgency", urgency, out),
     }
-    write_hints(body, members.hints, envelope.hints, out);
+    write_hints(body, members.hints, envelope, out);
     copy_member("correlation_id", members.correlation, out);
     if let (EventType::StateChanged, false, Some(state)) =
         (&event_type, members.has_from_state, envelope.state)
@@ -191,7 +196,10 @@ pub(crate) fn write_event(
             continue;
         }
         out.copy_key(&key);
-        out.copy(&value);
+        match lawful_call_id(&name, &value) {
+            Some(id) => out.text(id.as_str()),
+            None => out.copy(&value),
+        }
     }
     write_extensions(members.extensions, extension, out);
     out.close_object();
@@ -285,29 +293,69 @@ fn copy_member(name: &str, value: Option<JsonValue<'_>>, out: &mut TapeWriter) {
     }
 }
 
-/// Writes the event's localization hints, or else the session's. Text with both directions gets `text_direction:
-/// auto` (§11.4.2), unless the agent set a direction on this event.
+/// Returns the id that replaces the value of the member `tool_call_id`; `None` for other members, and for an id that
+/// AAEP allows.
+fn lawful_call_id(name: &str, value: &JsonValue<'_>) -> Option<ToolCallId> {
+    if name == "tool_call_id" { foreign_call_id(value).map(|(_, id)| id) } else { None }
+}
+
+/// Returns a framework's own id of a call, and the id that replaces it; `None` if AAEP allows the id, or if the value is
+/// neither a text nor a number.
+pub(crate) fn foreign_call_id<'d>(value: &JsonValue<'d>) -> Option<(Cow<'d, str>, ToolCallId)> {
+    let name = given_call_id(value)?;
+    let id = ToolCallId::from_foreign(&name)?;
+    (id.as_str() != name).then_some((name, id))
+}
+
+/// Returns the id of a call in events, for the id that an agent uses; `None` if the value is empty, or neither a text nor
+/// a number.
+pub(crate) fn call_id(value: &JsonValue<'_>) -> Option<ToolCallId> {
+    ToolCallId::from_foreign(&given_call_id(value)?)
+}
+
+fn given_call_id<'d>(value: &JsonValue<'d>) -> Option<Cow<'d, str>> {
+    match value.kind() {
+        JsonKind::Number => Some(Cow::Borrowed(value.source())),
+        _ => value.text(),
+    }
+}
+
+/// Writes the event's localization hints, or else the session's. If they do not state a language, the session's is
+/// used, or else the default. Text with both directions gets `text_direction: auto` (§11.4.2), whatever direction the
+/// agent stated.
 fn write_hints(
     body: &JsonValue<'_>,
     event_hints: Option<JsonValue<'_>>,
-    session_hints: Option<&OwnedDoc>,
+    envelope: &EnvelopeFields<'_>,
     out: &mut TapeWriter,
 ) {
-    let Some(hints) = event_hints.or(session_hints.map(|hints| hints.doc().root())) else { return };
+    let session_hints = envelope.hints.map(|hints| hints.doc().root());
     out.plain_key("localization_hints");
-    let needs_auto = hints.kind() == JsonKind::Object
-        && (event_hints.is_none() || hints.member("text_direction").is_none())
-        && may_have_both_directions(body.source())
-        && has_both_directions(body);
-    if !needs_auto {
+    let hints = event_hints.or(session_hints);
+    if let Some(hints) = hints
+        && hints.kind() != JsonKind::Object
+    {
+        return out.copy(&hints);
+    }
+    let needs_language = hints.is_none_or(|hints| hints.member("primary_language").is_none());
+    let needs_auto = may_have_both_directions(body.source()) && has_both_directions(body);
+    if let (Some(hints), false, false) = (hints, needs_language, needs_auto) {
         return out.copy(&hints);
     }
     out.open_object();
-    for (name, value) in hints.members().filter(|(name, _)| !name.is_text("text_direction")) {
-        out.copy_key(&name);
-        out.copy(&value);
+    if needs_language {
+        let session_language = session_hints.and_then(|hints| hints.member("primary_language")?.text());
+        write_text(out, "primary_language", session_language.as_deref().unwrap_or(envelope.default_language));
     }
-    out.plain_member("text_direction", "auto");
+    for (name, value) in hints.iter().flat_map(JsonValue::members) {
+        if !(needs_auto && name.is_text("text_direction")) {
+            out.copy_key(&name);
+            out.copy(&value);
+        }
+    }
+    if needs_auto {
+        out.plain_member("text_direction", "auto");
+    }
     out.close_object();
 }
 
@@ -385,7 +433,8 @@ mod tests {
         compose_with(body, None)
     }
 
-    const CALL: SaysoExtension<'_> = SaysoExtension::Call { tool: "x", digest: None, arguments: None };
+    const CALL: SaysoExtension<'_> =
+        SaysoExtension::Call { tool: "x", call_id: None, digest: None, arguments: None };
 
     fn compose_with(body: &str, extension: Option<&SaysoExtension<'_>>) -> Result<String, InvalidEvent> {
         let (producer, hints) = (
@@ -399,6 +448,7 @@ mod tests {
             producer: &producer,
             question: None,
             hints: Some(&hints),
+            default_language: "en",
             state: Some(&AgentState::Thinking),
         };
         let mut writer = TapeWriter::default();
@@ -448,12 +498,44 @@ mod tests {
         for payload in [r#""summary_normal":"Größe.""#, r#""summary_normal":"مرحبا""#] {
             assert_eq!(hints(payload), r#"{"primary_language":"en"}"#);
         }
-        // A direction that the agent sets on the event itself stays unchanged; the rules check it.
         let own_hints = r#"{"primary_language":"en","text_direction":"ltr"}"#;
         assert_eq!(
             hints(&format!(r#""localization_hints":{own_hints},"summary_normal":"Mail from محمد.""#)),
+            auto,
+            "no single direction fits"
+        );
+        assert_eq!(
+            hints(&format!(r#""localization_hints":{own_hints},"summary_normal":"Mail from Ben.""#)),
             own_hints
         );
+    }
+
+    #[test]
+    fn hints_without_a_language_get_the_sessions() {
+        let event = r#"{"type":"aaep:agent.tool.invoked","localization_hints":{"script":"Latn"}}"#;
+        let text = compose(event).unwrap();
+        assert!(text.contains(r#""localization_hints":{"primary_language":"en","script":"Latn"}"#), "{text}");
+        let malformed = compose(r#"{"type":"aaep:agent.tool.invoked","localization_hints":7}"#).unwrap();
+        assert!(malformed.contains(r#""localization_hints":7"#), "the rules report it: {malformed}");
+    }
+
+    #[test]
+    fn a_call_id_of_a_framework_is_replaced_and_a_lawful_one_is_kept() {
+        let id = |given: &str| {
+            let event = format!(r#"{{"type":"aaep:agent.tool.invoked","tool_call_id":{given}}}"#);
+            let composed = OwnedDoc::read(&compose(&event).unwrap()).unwrap();
+            composed.doc().root().member("tool_call_id").unwrap().source().to_owned()
+        };
+        assert_eq!(id(r#""call_7""#), r#""call_7""#);
+        for foreign in [r#""toolu_01ABC""#, r#""c1""#, r#""call_a-b""#, "7", r#""ü""#] {
+            let replaced = id(foreign);
+            assert!(ToolCallId::parse(replaced.trim_matches('"')).is_ok(), "{foreign}: {replaced}");
+            assert_eq!(id(foreign), replaced);
+        }
+        assert_ne!(id(r#""c1""#), id(r#""c2""#));
+        for invalid in [r#""""#, "true", "null", "{}"] {
+            assert_eq!(id(invalid), invalid, "the rules report it");
+        }
     }
 
     #[test]

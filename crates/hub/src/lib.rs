@@ -22,7 +22,7 @@ mod scope;
 pub mod telemetry;
 
 pub use bound_arguments::ArgumentLimits;
-pub use core::Core;
+pub use core::{Core, DEFAULT_LANGUAGE};
 pub use engine::Engine;
 pub use limits::HubLimits;
 pub use principal::{AgentNaming, Principal, Role, SignIn};

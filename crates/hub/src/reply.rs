@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use aaep::consent::{ActionError, AskError, QuestionAnswer, Receipt, Resolution, ResolvedBy};
 use aaep::event::{AgentState, Decision};
-use aaep::json::{JsonWriter, SyntaxError, Tape};
+use aaep::json::{JsonValue, JsonWriter, SyntaxError, Tape};
 use aaep::message::{ClarificationResponse, Message, SubscriptionAccepted, SubscriptionRejected};
 use aaep::rule::Finding;
-use aaep::{ReplyToken, SessionId, Timestamp, UnixMillis};
+use aaep::{ReplyToken, SessionId, Timestamp, ToolCallId, UnixMillis};
 use thiserror::Error;
 
 use crate::compose::InvalidEvent;
@@ -50,6 +50,10 @@ pub enum HubReply {
     EventsPublished {
         /// Their ids, in the order of the request.
         event_ids: Vec<Arc<str>>,
+        /// The call ids of the request that AAEP does not allow.
+        replaced_call_ids: Vec<ReplacedCallId>,
+        /// What the hub closed because an event of the request ended the session.
+        closed: Vec<ClosedItem>,
     },
     /// The question is open.
     QuestionOpened {
@@ -66,8 +70,13 @@ pub enum HubReply {
     RuleViolations(Vec<Finding>),
     /// The request is malformed.
     Malformed(MalformedRequest),
-    /// The requested item does not exist, or it belongs to another principal.
+    /// The requested session or subscription does not exist, or it belongs to another principal. Both cases look the
+    /// same, so that nobody learns about the sessions of others.
     NotFound,
+    /// The principal's own session has ended.
+    SessionEnded,
+    /// The principal's own session has no such question.
+    QuestionNotFound,
     /// The principal is not allowed to do this.
     Forbidden,
     /// The idempotency key was already used with another request.
@@ -95,13 +104,26 @@ impl HubReply {
                 write_text(&mut writer, "session_id", session_id.as_str());
                 write_text(&mut writer, "state", state.as_str());
             }
-            Self::EventsPublished { event_ids } => {
-                writer.key("event_ids");
-                writer.open_array();
-                for id in event_ids {
-                    writer.text(id);
+            Self::EventsPublished { event_ids, replaced_call_ids, closed } => {
+                writer.key("event_ids").array(|writer| {
+                    for id in event_ids {
+                        writer.text(id);
+                    }
+                });
+                if !replaced_call_ids.is_empty() {
+                    writer.key("tool_call_ids").object(|writer| {
+                        for replaced in replaced_call_ids {
+                            write_text(writer, &replaced.given, replaced.id.as_str());
+                        }
+                    });
                 }
-                writer.close_array();
+                if !closed.is_empty() {
+                    writer.key("closed").array(|writer| {
+                        for item in closed {
+                            writer.object(|writer| item.write(writer));
+                        }
+                    });
+                }
             }
             Self::QuestionOpened { reply_token, deadline } => {
                 write_text(&mut writer, "reply_token", reply_token.as_str());
@@ -123,7 +145,27 @@ impl HubReply {
         let root = doc.root();
         if let Some(ids) = root.member("event_ids") {
             let event_ids = ids.items().map(|id| Some(Arc::from(&*id.text()?))).collect::<Option<_>>()?;
-            return Some(Self::EventsPublished { event_ids });
+            let replaced = |(given, id): (JsonValue<'_>, JsonValue<'_>)| {
+                Some(ReplacedCallId {
+                    given: given.text()?.as_ref().into(),
+                    id: ToolCallId::parse(&id.text()?).ok()?,
+                })
+            };
+            let call_ids = root.member("tool_call_ids");
+            let closed = root.member("closed");
+            return Some(Self::EventsPublished {
+                event_ids,
+                replaced_call_ids: call_ids
+                    .iter()
+                    .flat_map(JsonValue::members)
+                    .map(replaced)
+                    .collect::<Option<_>>()?,
+                closed: closed
+                    .iter()
+                    .flat_map(JsonValue::items)
+                    .map(|item| ClosedItem::read(&item))
+                    .collect::<Option<_>>()?,
+            });
         }
         if let Some(token) = root.member("reply_token") {
             let deadline = Timestamp::parse(&root.member("deadline")?.text()?);
@@ -136,6 +178,67 @@ impl HubReply {
         }
         let session_id = SessionId::parse(&root.member("session_id")?.text()?).ok()?;
         Some(Self::SessionStarted { session_id })
+    }
+}
+
+/// A call id that AAEP does not allow, and the id that replaces it in events.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplacedCallId {
+    /// The id that the agent uses.
+    pub given: Box<str>,
+    /// The id in events.
+    pub id: ToolCallId,
+}
+
+/// A tool call or an output that was still open when the agent ended its session. The hub closed it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClosedItem {
+    /// A tool call.
+    Tool {
+        /// The tool.
+        tool: Box<str>,
+        /// The call's id in events, if it has one.
+        call_id: Option<Box<str>>,
+        /// The event that closed it.
+        event_id: Arc<str>,
+    },
+    /// An output.
+    Output {
+        /// The output's id, if it has one.
+        output_id: Option<Box<str>>,
+        /// The event that closed it.
+        event_id: Arc<str>,
+    },
+}
+
+impl ClosedItem {
+    fn write(&self, writer: &mut JsonWriter) {
+        let (kind, members, event_id) = match self {
+            Self::Tool { tool, call_id, event_id } => {
+                ("tool", [("tool", Some(tool)), ("tool_call_id", call_id.as_ref())], event_id)
+            }
+            Self::Output { output_id, event_id } => {
+                ("output", [("output_id", output_id.as_ref()), ("", None)], event_id)
+            }
+        };
+        write_text(writer, "kind", kind);
+        for (name, value) in members {
+            if let Some(value) = value {
+                write_text(writer, name, value);
+            }
+        }
+        write_text(writer, "event_id", event_id);
+    }
+
+    fn read(item: &JsonValue<'_>) -> Option<Self> {
+        let text = |name| item.member(name).and_then(|value| value.text());
+        let boxed = |name| text(name).map(|text| text.as_ref().into());
+        let event_id = Arc::from(&*text("event_id")?);
+        match &*text("kind")? {
+            "tool" => Some(Self::Tool { tool: boxed("tool")?, call_id: boxed("tool_call_id"), event_id }),
+            "output" => Some(Self::Output { output_id: boxed("output_id"), event_id }),
+            _ => None,
+        }
     }
 }
 
@@ -254,9 +357,12 @@ pub enum MalformedRequest {
     /// No digest can be computed for the call in a question or an event.
     #[error("{0}")]
     InvalidAction(ActionError),
-    /// The request has arguments, but no tool.
-    #[error("arguments are given without a tool; add the name of the tool")]
-    NoTool,
+    /// The request has this member, but no tool.
+    #[error("a request with {0} must also name the tool")]
+    NoTool(&'static str),
+    /// The `tool_call_id` of a question is not an id.
+    #[error("tool_call_id must be a text that is not empty, or a number")]
+    InvalidCallId,
     /// The request has this member twice.
     #[error("{0} is given twice")]
     DuplicateMember(&'static str),
@@ -320,7 +426,7 @@ pub enum MalformedRequest {
     /// The message is not a `subscription.request`.
     #[error("the message is not a subscription.request")]
     NotSubscriptionRequest,
-    /// An [`OnConnection`](crate::HubCommand::OnConnection) command contains another one.
+    /// An [`OnConnection`](crate::command::HubCommand::OnConnection) command contains another one.
     #[error("a command that already belongs to a connection cannot be wrapped for a connection again")]
     NestedConnection,
 }

@@ -66,7 +66,7 @@ fn summarize(notices: &[AgentNotice]) -> Vec<(String, String)> {
 
 fn is_open(harness: &mut HubHarness, principal: &Principal, session: &str) -> bool {
     // Without a connection this is only a query and does not renew the lease.
-    harness.ask_hub(principal, follow(session)) != HubReply::NotFound
+    harness.ask_hub(principal, follow(session)) != HubReply::SessionEnded
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn after_a_stop_the_notices_about_questions_come_before_the_session_end() {
     stop(&mut harness, &ada, &subscription, &session);
     let notices = summarize(&harness.take_notices(CONNECTION));
     assert_eq!(notices, [(token, "reject by stopped".into()), ("ended".into(), "user".into())]);
-    assert_eq!(harness.ask_on_connection(&bank, CONNECTION, follow(&session)), HubReply::NotFound);
+    assert_eq!(harness.ask_on_connection(&bank, CONNECTION, follow(&session)), HubReply::SessionEnded);
     assert_eq!(
         summarize(&harness.take_notices(CONNECTION)),
         [("ended".into(), "user".into())],
@@ -463,12 +463,12 @@ proptest! {
                 ConnectionStep::AdvanceTime(time) => harness.advance_time(time),
                 ConnectionStep::Publish(index) => {
                     let reply = harness.publish(&bank, &model[index].id, &[r#"{"type":"aaep:agent.state.changed"}"#]);
-                    prop_assert_eq!(reply != HubReply::NotFound, model[index].is_open);
+                    prop_assert_eq!(reply != HubReply::SessionEnded, model[index].is_open);
                     model[index].last_seen = harness.now.get();
                 }
                 ConnectionStep::Follow(connection, index) => {
                     let reply = harness.ask_on_connection(&bank, AgentConnectionId(connection), follow(&model[index].id));
-                    prop_assert_eq!(reply != HubReply::NotFound, model[index].is_open);
+                    prop_assert_eq!(reply != HubReply::SessionEnded, model[index].is_open);
                     model[index].last_seen = harness.now.get();
                     if !model[index].connections.contains(&connection) {
                         model[index].connections.push(connection);

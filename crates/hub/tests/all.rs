@@ -6,6 +6,7 @@ mod agent_connections;
 mod clock_jumps;
 mod engine;
 mod foreign_questions;
+mod forgiving_agent_api;
 mod hub_event_rules;
 mod indistinguishable_replies;
 mod localized_messages;

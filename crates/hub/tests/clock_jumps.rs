@@ -139,7 +139,7 @@ fn a_default_decision_stays_after_the_clock_goes_back() {
     fixture.harness.reply(&fixture.ada, &fixture.subscription, &token, "accept");
     assert_eq!(fixture.decision(&token).unwrap().0, "reject", "a later reply does not change the decision");
     let reply = fixture.harness.publish(&fixture.bank, &fixture.session, &[&tool_invoked(&token, "500.00")]);
-    assert!(matches!(reply, HubReply::RuleViolations(_) | HubReply::NotFound), "{reply:?}");
+    assert!(matches!(reply, HubReply::RuleViolations(_) | HubReply::SessionEnded), "{reply:?}");
     fixture.assert_timestamps_never_go_back();
 }
 

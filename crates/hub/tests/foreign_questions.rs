@@ -45,6 +45,12 @@ impl QuestionFixture {
         ]
     }
 
+    /// What a stranger learns: that its own session has no such question, or that it has no such session. Neither says
+    /// whether the question exists.
+    fn refusal(&self, session: &str) -> HubReply {
+        if session == self.session { HubReply::NotFound } else { HubReply::QuestionNotFound }
+    }
+
     fn wait(&self, session: &str, until: UnixMillis) -> HubCommand {
         HubCommand::Wait { session: id(session), token: id(&self.token), until }
     }
@@ -61,7 +67,7 @@ impl QuestionFixture {
         for (principal, session) in self.strangers() {
             for until in [self.harness.now, self.harness.now + 60_000] {
                 let reply = self.harness.ask_hub(&principal, self.wait(&session, until));
-                assert_eq!(reply, HubReply::NotFound, "{case}: {} in {session}", principal.name);
+                assert_eq!(reply, self.refusal(&session), "{case}: {} in {session}", principal.name);
             }
         }
     }
@@ -107,7 +113,7 @@ fn only_the_asking_session_learns_the_outcome_in_the_turn_of_the_reply() {
         let (principal, session) = fixture.strangers()[stranger].clone();
         let (accept, wait) = (fixture.accept(), fixture.wait(&session, fixture.harness.now + 60_000));
         let replies = fixture.harness.ask_both_in_one_turn(&fixture.ada, accept, &principal, wait);
-        assert_eq!(replies, [HubReply::Done, HubReply::NotFound], "{} in {session}", principal.name);
+        assert_eq!(replies, [HubReply::Done, fixture.refusal(&session)], "{} in {session}", principal.name);
         assert_eq!(fixture.own_decision(), "accept");
     }
 }
@@ -118,7 +124,7 @@ fn only_the_asking_session_can_withdraw_a_question() {
     for (principal, session) in fixture.strangers() {
         let withdraw = HubCommand::Withdraw { session: id(&session), token: id(&fixture.token) };
         let reply = fixture.harness.ask_hub(&principal, withdraw);
-        assert_eq!(reply, HubReply::NotFound, "{} in {session}", principal.name);
+        assert_eq!(reply, fixture.refusal(&session), "{} in {session}", principal.name);
         let own = fixture.harness.status(&fixture.bank, &fixture.session, &fixture.token);
         assert_eq!(own, HubReply::QuestionPending, "{} in {session}", principal.name);
     }

@@ -219,5 +219,5 @@ fn a_consent_of_one_session_is_void_in_another() {
     let (session, token) = (fixture.open.session.clone(), fixture.other.token.clone());
     let reply = fixture.harness.publish(&agent("bank"), &session, &[&tool_invoked(&token, "500.00")]);
     assert!(matches!(reply, HubReply::RuleViolations(_)), "{reply:?}");
-    assert!(matches!(fixture.harness.status(&agent("bank"), &session, &token), HubReply::NotFound));
+    assert!(matches!(fixture.harness.status(&agent("bank"), &session, &token), HubReply::QuestionNotFound));
 }

@@ -47,7 +47,7 @@ fn events_reach_listeners_and_questions_get_answers() {
         !events[1].contains("arguments") && !events[1].contains("reply_token"),
         "members that only the hub needs are not sent"
     );
-    assert_eq!(harness.publish(&bank, &session, &[THINK]), HubReply::NotFound, "the session has ended");
+    assert_eq!(harness.publish(&bank, &session, &[THINK]), HubReply::SessionEnded, "the session has ended");
 }
 
 #[test]
@@ -251,7 +251,7 @@ fn the_hub_ends_the_session_of_an_agent_that_disappeared() {
     harness.take_events(listener_id);
     harness.advance_time(300_000);
     assert_eq!(event_types(&harness.take_events(listener_id)), ["tool.completed", "session.errored"]);
-    assert_eq!(harness.publish(&bank, &session, &[THINK]), HubReply::NotFound);
+    assert_eq!(harness.publish(&bank, &session, &[THINK]), HubReply::SessionEnded);
 }
 
 #[test]
@@ -349,7 +349,7 @@ fn a_stop_ends_a_session_with_open_tools_outputs_and_questions() {
     assert!(kinds.contains(&"tool.completed".to_owned()) && kinds.contains(&"output.streaming".to_owned()));
     let outcome = reply_json(harness.status(&bank, &session, &text_member(&opened, "reply_token")));
     assert_eq!(text_member(&outcome, "status"), "stopped");
-    assert_eq!(harness.publish(&bank, &session, &[tool]), HubReply::NotFound);
+    assert_eq!(harness.publish(&bank, &session, &[tool]), HubReply::SessionEnded);
 }
 
 #[test]

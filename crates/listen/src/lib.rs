@@ -10,6 +10,8 @@
 //! - [`AnnouncementText`]: the text of an announcement. It knows which parts an agent wrote.
 //! - [`Phrases`]: sayso's own texts, in each language.
 //! - [`sanitize()`]: makes text from producers safe to print and to speak.
+//! - [`EmojiMode`]: what is announced for emoji.
+//! - [`MarkdownMode`]: which outputs are read as Markdown, whose markup is not spoken.
 //! - [`ManifestStatus`]: what a hub's manifest proves about its identity.
 //! - [`AnnouncementQueue`], [`SpeechSynthesizer`]: speech output, which is slower than the agents.
 //! - [`RecentIds`]: the ids of recent events, to detect duplicates.
@@ -22,8 +24,10 @@ mod announcement;
 mod announcement_queue;
 mod announcement_text;
 pub mod client;
+mod emoji;
 mod limits;
 mod manifest_status;
+mod markdown;
 pub mod page;
 mod phrases;
 mod recent_ids;
@@ -36,8 +40,10 @@ pub mod terminal;
 pub use announcement::{Announcement, AnnouncementKind};
 pub use announcement_queue::AnnouncementQueue;
 pub use announcement_text::{AnnouncementText, Author};
+pub use emoji::EmojiMode;
 pub use limits::SubscriberLimits;
 pub use manifest_status::{ManifestFault, ManifestPolicy, ManifestStatus};
+pub use markdown::MarkdownMode;
 pub use phrases::Phrases;
 pub use recent_ids::RecentIds;
 pub use sanitize::sanitize;

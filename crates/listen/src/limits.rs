@@ -15,6 +15,18 @@ seal::defaults! {
         pub sessions: usize = 1000,
         /// Maximum number of outputs per session whose position is tracked.
         pub outputs_per_session: usize = 16,
+        /// Maximum number of bytes of a list, a table, code or a quote in Markdown that are held until it is complete. Beyond it,
+        /// the complete part is announced without its length. Less than 256 counts as 256.
+        pub markdown_hold_bytes: usize = 16_384,
+        /// How long a list, a table, code or a quote in Markdown is held until it is complete. After that, the complete part is announced
+        /// without its length.
+        pub markdown_hold: Duration = Duration::from_secs(5),
+        /// Maximum number of unfinished outputs in Markdown. Beyond it, the oldest one is announced up to its last character.
+        pub markdown_outputs: usize = 64,
+        /// Number of code blocks kept to be read on request.
+        pub code_blocks: usize = 100,
+        /// Maximum number of bytes kept of each code block. The person is informed if code was cut.
+        pub code_block_bytes: usize = 65_536,
         /// Maximum number of announcements waiting for speech. Beyond it, the oldest one that is not critical is dropped and counted.
         pub queued_announcements: usize = 200,
         /// Maximum size of a hub's manifest in bytes. A larger one is not read, and the person is informed.

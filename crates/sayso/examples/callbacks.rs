@@ -11,15 +11,9 @@ use sayso::{Action, Error, Hub};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    let hub = match env::var("SAYSO_URL") {
-        Err(_) => Hub::embedded().agent("shop").open()?,
-        Ok(url) => {
-            let builder = Hub::connect(url);
-            match env::var("SAYSO_TOKEN") {
-                Ok(token) => builder.token(token).open().await?,
-                Err(_) => builder.open().await?,
-            }
-        }
+    let hub = match env::var_os("SAYSO_URL") {
+        None => Hub::embedded().agent("shop").agent_name("Shopping assistant").open()?,
+        Some(_) => Hub::from_env().agent_name("Shopping assistant").open().await?,
     };
     // The framework gets the reporter; the task runs beside it.
     let (reporter, task) = SessionReporterBuilder::new(&hub).plan_calls(plan).open();

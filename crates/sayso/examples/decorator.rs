@@ -30,12 +30,9 @@ async fn transfer(from: &str, to: &str, amount: u32) -> Result<u32, BankError> {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    let hub = match env::var("SAYSO_URL") {
-        Err(_) => Hub::embedded().agent("bank").open()?,
-        Ok(url) => match env::var("SAYSO_TOKEN") {
-            Ok(token) => Hub::connect(url).token(token).open().await?,
-            Err(_) => Hub::connect(url).open().await?,
-        },
+    let hub = match env::var_os("SAYSO_URL") {
+        None => Hub::embedded().agent("bank").agent_name("Bank assistant").open()?,
+        Some(_) => Hub::from_env().agent_name("Bank assistant").open().await?,
     };
     let session = hub.session("Move 500 euros to my savings.").start().await?;
     // The tools find the current session on their own.

@@ -23,12 +23,9 @@ enum FrameworkEvent {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    let hub = match env::var("SAYSO_URL") {
-        Err(_) => Hub::embedded().agent("mail").open()?,
-        Ok(url) => match env::var("SAYSO_TOKEN") {
-            Ok(token) => Hub::connect(url).token(token).open().await?,
-            Err(_) => Hub::connect(url).open().await?,
-        },
+    let hub = match env::var_os("SAYSO_URL") {
+        None => Hub::embedded().agent("mail").agent_name("Mail assistant").open()?,
+        Some(_) => Hub::from_env().agent_name("Mail assistant").open().await?,
     };
     let (sender, mut events) = mpsc::channel(64);
     let events = stream::poll_fn(move |context| events.poll_recv(context));

@@ -4,7 +4,8 @@
 #[sayso::tool(
     irreversible,
     action = "Send {amount} euros to {to}.",
-    consequence = "The money leaves your account at once."
+    consequence = "The money leaves your account at once.",
+    done = "{amount} euros are on their way to {to}."
 )]
 async fn send(session: &sayso::Session, to: &str, amount: u32) -> Result<u32, std::io::Error> {
     Ok(amount)
@@ -12,8 +13,7 @@ async fn send(session: &sayso::Session, to: &str, amount: u32) -> Result<u32, st
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), sayso::Error> {
-    let url = std::env::var("SAYSO_URL").unwrap_or("http://127.0.0.1:8787".to_owned());
-    let hub = sayso::Hub::connect(url).open().await?;
+    let hub = sayso::Hub::from_env().agent_name("Bank assistant").open().await?;
     let session = hub.session("Pay Ben.").start().await?;
     match send(&session, "Ben", 5).await {
         Ok(amount) => session.finish(format!("{amount} euros are on their way to Ben.")).await?,

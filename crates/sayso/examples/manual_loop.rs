@@ -9,15 +9,9 @@ use sayso::{Action, Answer, CallError, Error, ErrorCategory, Failure, Hub, Sessi
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    let hub = match env::var("SAYSO_URL") {
-        Err(_) => Hub::embedded().agent("bank").open()?,
-        Ok(url) => {
-            let builder = Hub::connect(url);
-            match env::var("SAYSO_TOKEN") {
-                Ok(token) => builder.token(token).open().await?,
-                Err(_) => builder.open().await?,
-            }
-        }
+    let hub = match env::var_os("SAYSO_URL") {
+        None => Hub::embedded().agent("bank").agent_name("Bill payer").open()?,
+        Some(_) => Hub::from_env().agent_name("Bill payer").open().await?,
     };
     let session = hub.session("Pay my electricity bill.").start().await?;
     match pay(session).await {

@@ -48,12 +48,9 @@ impl DescribeRequest<String, String, CallError<io::Error>> for MailDescriber {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    let hub = match env::var("SAYSO_URL") {
-        Err(_) => Hub::embedded().agent("postman").open()?,
-        Ok(url) => match env::var("SAYSO_TOKEN") {
-            Ok(token) => Hub::connect(url).token(token).open().await?,
-            Err(_) => Hub::connect(url).open().await?,
-        },
+    let hub = match env::var_os("SAYSO_URL") {
+        None => Hub::embedded().agent("postman").agent_name("Mail cleaner").open()?,
+        Some(_) => Hub::from_env().agent_name("Mail cleaner").open().await?,
     };
     let service = ServiceBuilder::new()
         .timeout(Duration::from_mins(10))

@@ -16,15 +16,9 @@ const SCHEMA: &str = r#"{
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    let hub = match env::var("SAYSO_URL") {
-        Err(_) => Hub::embedded().agent("bank").open()?,
-        Ok(url) => {
-            let builder = Hub::connect(url);
-            match env::var("SAYSO_TOKEN") {
-                Ok(token) => builder.token(token).open().await?,
-                Err(_) => builder.open().await?,
-            }
-        }
+    let hub = match env::var_os("SAYSO_URL") {
+        None => Hub::embedded().agent("bank").agent_name("Bank assistant").open()?,
+        Some(_) => Hub::from_env().agent_name("Bank assistant").open().await?,
     };
 
     // The loop passes the tool exactly the arguments that the person agreed to.

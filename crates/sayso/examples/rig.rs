@@ -45,9 +45,9 @@ impl PortableTool for SendMoney {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let hub = match env::var("SAYSO_URL") {
-        Err(_) => Hub::embedded().agent("bank").open()?,
-        Ok(url) => Hub::connect(url).open().await?,
+    let hub = match env::var_os("SAYSO_URL") {
+        None => Hub::embedded().agent("bank").agent_name("Bank assistant").open()?,
+        Some(_) => Hub::from_env().agent_name("Bank assistant").open().await?,
     };
     let adapter = Adapter::new(&hub);
     // The tool asks first, however rig calls it.

@@ -118,6 +118,20 @@ impl Hub {
         RemoteHubBuilder::new(url.into())
     }
 
+    /// Returns a builder for a connection to the hub that the environment names: `SAYSO_URL` is its address, by default
+    /// `http://127.0.0.1:8787`, and `SAYSO_TOKEN` the token, if the hub needs one. An empty variable counts as unset.
+    ///
+    /// ```no_run
+    /// # async fn example() -> Result<(), sayso::Error> {
+    /// let hub = sayso::Hub::from_env().agent_name("Bank assistant").open().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "client")]
+    pub fn from_env() -> RemoteHubBuilder {
+        RemoteHubBuilder::from_variables(|name| std::env::var_os(name))
+    }
+
     /// Returns a builder for a session. `request` is what the person asked for.
     pub fn session(&self, request: impl Into<String>) -> SessionBuilder {
         SessionBuilder::new(self.clone(), request.into())

@@ -120,7 +120,7 @@ fn frameworks_and_tools_do_nothing_without_listeners() {
     );
     assert_eq!(
         run_for_stdout(&mut example_command("middleware")),
-        "Nothing was deleted: nobody could be asked.\n"
+        "The request failed: nobody could be asked.\n"
     );
     assert_eq!(
         run_for_stdout(&mut example_command("callbacks")),
@@ -141,7 +141,7 @@ async fn frameworks_and_tools_act_only_after_a_yes() {
         ("decorator", "accept", "The receipt is 4711.\n", "session.completed"),
         ("decorator", "reject", "Nothing was moved: the person refused.\n", "session.cancelled"),
         ("middleware", "accept", "17 messages were deleted.\n", "session.completed"),
-        ("middleware", "reject", "Nothing was deleted: the person refused.\n", "session.cancelled"),
+        ("middleware", "reject", "The request failed: the person refused.\n", "session.cancelled"),
         ("callbacks", "accept", "The blue kettle is ordered.\n", "session.completed"),
         ("callbacks", "reject", "Nothing was ordered: the person refused.\n", "session.completed"),
         ("event_bridge", "accept", "The mail is sent.\n", "session.completed"),

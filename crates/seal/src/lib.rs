@@ -23,6 +23,7 @@
 mod agent_keys;
 pub mod base64url;
 mod canonical;
+mod closest_name;
 mod defaults;
 mod digest;
 pub mod dpop;
@@ -47,6 +48,7 @@ pub use agent_keys::AgentKeys;
 pub use canonical::{
     CanonicalError, CanonicalJson, CanonicalWriter, canonicalize, canonicalize_exact, format_number,
 };
+pub use closest_name::closest_name;
 pub use digest::Digest;
 pub use escape_controls::escape_controls;
 pub use io_error_text::describe_io_error;

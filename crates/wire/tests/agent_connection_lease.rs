@@ -70,7 +70,7 @@ impl TestHub {
 
     /// Returns whether a session is open. The lookup does not renew the lease, because it has no agent connection.
     async fn is_open(&self, session: &str) -> bool {
-        self.ask(HubCommand::Follow { session: session_id(session) }).await != HubReply::NotFound
+        self.ask(HubCommand::Follow { session: session_id(session) }).await != HubReply::SessionEnded
     }
 
     async fn connect(&self) -> AgentWebSocket {

@@ -59,6 +59,17 @@ pub(super) fn check<'d>(
     session_event::extract(core_type, table, &event.members, event.facts.timestamp, event.agent_id)
 }
 
+/// The number of unknown members of an event for which a known name is suggested.
+const MAX_SUGGESTIONS: usize = 16;
+
+/// Returns the core type that a misspelled or unprefixed type probably stands for.
+fn suggest_type(name: &str) -> Option<&'static EventType> {
+    let local = |name: &'static EventType| name.as_str().strip_prefix("aaep:").unwrap_or_default();
+    let given = name.strip_prefix("aaep:").unwrap_or(name);
+    let closest = seal::closest_name(given, EventType::CORE.iter().map(local))?;
+    EventType::CORE.iter().find(|known| local(known) == closest)
+}
+
 pub(super) struct EventCheck<'c, 'd> {
     /// The event's type, if it is a core type.
     core_type: Option<&'c EventType>,
@@ -90,7 +101,8 @@ impl<'d> EventCheck<'_, 'd> {
                 // Computed once, because an event can have a hundred thousand unknown members.
                 let is_known_version =
                     *cached_is_known_version.get_or_insert_with(|| self.has_known_version(versions));
-                self.check_unknown_member(&name, member, &path, is_known_version, findings);
+                let may_suggest = unknown_members.len() < MAX_SUGGESTIONS;
+                self.check_unknown_member(&name, member, &path, is_known_version, may_suggest, findings);
                 unknown_members.record(name, findings);
                 continue;
             };
@@ -121,6 +133,7 @@ impl<'d> EventCheck<'_, 'd> {
         member: JsonValue<'d>,
         path: &Path<'_>,
         is_known_version: bool,
+        may_suggest: bool,
         findings: &mut Findings,
     ) {
         let mut report = |rule: Rule, found: &str| {
@@ -137,8 +150,14 @@ impl<'d> EventCheck<'_, 'd> {
             return report(rule::RESERVED_JSON_LD, "this name is reserved");
         }
         if self.core_type.is_some() {
-            match self.base_field_of(name) {
-                Some(base) => value::check_field(base, member, path, &mut self.facts, findings),
+            if let Some(base) = self.base_field_of(name) {
+                return value::check_field(base, member, path, &mut self.facts, findings);
+            }
+            let known = || self.table.fields().iter().map(|field| field.name);
+            match may_suggest.then(|| seal::closest_name(name, known())).flatten() {
+                Some(known) => {
+                    report(rule::UNKNOWN_MEMBER, &format!("unknown member; did you mean {known}?"));
+                }
                 None => report(rule::UNKNOWN_MEMBER, "unknown member"),
             }
         } else if name.starts_with("summary_") {
@@ -230,7 +249,10 @@ impl<'d> EventCheck<'_, 'd> {
         // An empty type is already reported as missing.
         let Some(name) = name.filter(|name| !name.is_empty()) else { return };
         let pointer = || "/type".to_owned();
-        let found = || format!("found {name:?}");
+        let found = || match suggest_type(&name).filter(|_| self.core_type.is_none()) {
+            Some(known) => format!("found {name:?}; did you mean {:?}?", known.as_str()),
+            None => format!("found {name:?}"),
+        };
         if self.core_type.is_some() {
             if !name.starts_with("aaep:") {
                 // The vocabulary form is a mistake in the published context file and is accepted

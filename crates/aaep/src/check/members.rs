@@ -75,6 +75,10 @@ pub(super) fn report_duplicate(path: &Path<'_>, findings: &mut Findings) {
 pub(super) struct UnknownMembers<'d>(HashSet<Cow<'d, str>>);
 
 impl<'d> UnknownMembers<'d> {
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     pub(super) fn record(&mut self, name: Cow<'d, str>, findings: &mut Findings) {
         if let Some(name) = self.0.replace(name) {
             report_duplicate(&Path::Member(&Path::Root, &name), findings);

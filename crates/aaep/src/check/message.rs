@@ -94,7 +94,7 @@ fn check_filters(capabilities: Option<JsonValue<'_>>, name: &str, findings: &mut
 /// Reports a rejection message that reveals internals of the producer (§5.5).
 fn check_reason_message(message: Option<JsonValue<'_>>, findings: &mut Findings) {
     const LEAK_MARKERS: [&str; 6] =
-        ["Traceback", "panicked index", "stack backtrace", "\tat ", "\n    index ", "Exception in "];
+        ["Traceback", "panicked at", "stack backtrace", "\tat ", "\n    at ", "Exception in "];
     if let Some(text) = message.and_then(|message| message.text())
         && let Some(marker) = LEAK_MARKERS.iter().find(|marker| text.contains(**marker))
     {

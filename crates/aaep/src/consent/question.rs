@@ -102,6 +102,22 @@ impl Question {
         }
     }
 
+    /// Returns the tool that the question is about, if it names one.
+    pub fn tool(&self) -> Option<&str> {
+        match &self.subject {
+            QuestionSubject::Confirmation { tool, .. } => tool.as_deref(),
+            QuestionSubject::Clarification { .. } => None,
+        }
+    }
+
+    /// Returns the call that the question is about, if it names one.
+    pub fn call_id(&self) -> Option<&str> {
+        match &self.subject {
+            QuestionSubject::Confirmation { call_id, .. } => call_id.as_deref(),
+            QuestionSubject::Clarification { .. } => None,
+        }
+    }
+
     /// Returns the subscriptions that may answer.
     pub fn replier_ids(&self) -> &[SubscriptionId] {
         &self.replier_ids

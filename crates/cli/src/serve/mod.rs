@@ -127,6 +127,7 @@ fn serve(config: &Config, log_args: &LogArgs) -> Result<(), String> {
         wire::unix_now(),
     )
     .map_err(|error| error.to_string())?;
+    core.set_default_language(&config.language);
     // The demo agent runs in this process, so its sessions from an earlier process no longer have an agent.
     core.orphan_sessions_of(demo::AGENT_ID, wire::unix_now());
     let manifest = manifest::manifest_json(&enabled_transports(config));

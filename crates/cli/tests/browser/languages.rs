@@ -73,7 +73,7 @@ fn a_spanish_session_is_localized_and_marked_with_its_language() {
     );
     assert_eq!(log_label, json!(["es", "sesión:"]));
     assert_eq!(page.text("#no-sessions").as_deref(), Some("No agent is working now. These have ended:"));
-    assert_eq!(page.text("#session-list li p").as_deref(), Some("Finished."));
+    assert_eq!(page.text("#session-list li p").as_deref(), Some("Finished. The agent's id is sayso-demo."));
     page.reload();
     page.wait_until("document.getElementById('connection').textContent == 'Connected.'");
 }

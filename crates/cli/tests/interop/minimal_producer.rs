@@ -40,7 +40,9 @@ fn the_unmodified_producer_can_be_followed_and_obeys_the_reply() {
     for (answer, is_action_expected) in [("accept", true), ("reject", false)] {
         let (_producer, client, url) = start_producer();
         let mut command = Command::new(env!("CARGO_BIN_EXE_sayso"));
-        let child = command.args(["listen", &url]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        // The test answers at once.
+        command.args(["listen", &url, "--answer-grace", "0"]);
+        let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut listener = KillOnDrop(child.unwrap());
         let mut keyboard = listener.0.stdin.take().unwrap();
         let mut lines = Vec::new();

@@ -7,6 +7,7 @@ mod hostile_producer;
 mod json_and_auto;
 mod languages;
 mod manifests;
+mod markdown;
 mod negotiation;
 mod nothing_persisted;
 mod producer_without_hub;

@@ -2,8 +2,10 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use testing::cli::run_sayso;
+use testing::cli::{create_token, run_sayso};
+use testing::http::TestResponse;
 use testing::hub::HubProcess;
+use testing::messages::REPLY_CAPABILITIES;
 
 /// Runs a command that must fail with exit code 2 and returns its standard error.
 fn run_refused(arguments: &[&str]) -> String {
@@ -109,4 +111,116 @@ fn a_local_address_needs_no_scheme() {
     }
     let error = run_refused(&["listen", "hub.example:8787"]);
     assert!(error.contains("write https://hub.example:8787, or http://hub.example:8787"), "{error}");
+}
+
+#[test]
+fn a_404_says_what_is_missing_and_tells_strangers_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tokens").to_str().unwrap().to_owned();
+    let tokens = ["bank", "mail"]
+        .map(|name| create_token(&file, &["--role", "agent", "--name", name, "--agent-id", name]));
+    let hub = HubProcess::start(&["--memory", "--listen", "127.0.0.1:0", "--tokens", &file]);
+    let [bank, mail] = tokens.map(|token| hub.client().with_bearer(&token));
+    let session = bank.start_session();
+    let output = format!("/agent/v1/sessions/{session}/output");
+    let title = |response: TestResponse| {
+        assert_eq!(response.status, 404, "{response:?}");
+        response.json_str("title")
+    };
+    let missing = title(bank.post("/agent/v1/sessions/sess_0123/output", "x"));
+    assert_eq!(missing, "There is no such session, or it belongs to another token.");
+    assert_eq!(title(mail.post(&output, "x")), missing, "somebody else's session looks like a missing one");
+    let question = format!("/agent/v1/sessions/{session}/replies/rpl_0123");
+    assert_eq!(title(bank.get(&question)), "The session has no such question.");
+    assert_eq!(title(mail.get(&question)), missing);
+    let end = r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#;
+    assert_eq!(bank.post(&format!("/agent/v1/sessions/{session}/events"), end).status, 200);
+    assert_eq!(title(bank.post(&output, "x")), "The session has ended; start a new one.");
+    assert_eq!(title(mail.post(&output, "x")), missing);
+    assert_eq!(
+        title(bank.post(&format!("/agent/v1/sessions/{session}/event"), end)),
+        format!("There is no such path. Did you mean /agent/v1/sessions/{session}/events?")
+    );
+    assert_eq!(
+        title(bank.post("/agent/v1/session", "{}")),
+        "There is no such path. Did you mean /agent/v1/sessions?"
+    );
+    assert_eq!(title(bank.get("/nothing/like/this")), "There is no such path.");
+}
+
+#[test]
+fn a_405_names_the_permitted_methods() {
+    let hub = HubProcess::start_in_memory();
+    let client = hub.client();
+    for (method, path, allowed) in [
+        ("GET", "/agent/v1/sessions", "POST"),
+        ("PUT", "/agent/v1/sessions/sess_1/events", "POST"),
+        ("POST", "/agent/v1/sessions/sess_1/replies/rpl_1", "GET, DELETE"),
+        ("DELETE", "/aaep/v1/events", "GET"),
+        ("POST", "/healthz", "GET, HEAD"),
+        ("POST", "/", "GET, HEAD"),
+        ("GET", "/login", "POST"),
+    ] {
+        let response = client.send(method, path, "");
+        assert_eq!(response.status, 405, "{method} {path}: {response:?}");
+        let header = format!("\r\nallow: {}\r\n", allowed.to_lowercase());
+        assert!(response.head.to_lowercase().contains(&header), "{method} {path}: {response:?}");
+    }
+}
+
+#[test]
+fn an_empty_body_is_called_empty_and_misspelled_names_get_a_suggestion() {
+    let hub = HubProcess::start_in_memory();
+    let client = hub.client();
+    let session = client.start_session();
+    let path = |last: &str| format!("/agent/v1/sessions/{session}/{last}");
+    for path in
+        ["/agent/v1/sessions".to_owned(), path("events"), path("confirmations"), path("clarifications")]
+    {
+        for body in ["", " \n"] {
+            let response = client.post(&path, body);
+            assert_eq!(response.status, 400, "{response:?}");
+            assert_eq!(response.json_str("title"), "The body is empty; send a JSON object.");
+        }
+    }
+    for (event, suggestion) in [
+        (
+            r#"{"type":"aaep:agent.tool.invokd","tool":"look","summary_normal":"Looking."}"#,
+            "aaep:agent.tool.invoked",
+        ),
+        (
+            r#"{"type":"agent.tool.invoked","tool":"look","summary_normal":"Looking."}"#,
+            "aaep:agent.tool.invoked",
+        ),
+        (
+            r#"{"type":"aaep:agent.tool.invoked","tool":"look","sumary_normal":"Looking."}"#,
+            "unknown member; did you mean summary_normal?",
+        ),
+    ] {
+        let response = client.post(&path("events"), event);
+        assert_eq!(response.status, 422, "{response:?}");
+        assert!(response.body.contains("did you mean") && response.body.contains(suggestion), "{response:?}");
+        for supplied in
+            ["event_id is missing", "timestamp is missing", "primary_language", "localization_hints"]
+        {
+            assert!(!response.body.contains(supplied), "the hub supplies it: {response:?}");
+        }
+    }
+    let unlike =
+        r#"{"type":"aaep:agent.tool.invoked","tool":"look","summary_normal":"Looking.","weather":"fine"}"#;
+    let response = client.post(&path("events"), unlike);
+    assert!(response.status == 422 && !response.body.contains("did you mean"), "{response:?}");
+}
+
+#[test]
+fn the_hubs_language_is_a_setting() {
+    let hub = HubProcess::start(&["--memory", "--open", "--listen", "127.0.0.1:0", "--hub-language", "es"]);
+    let client = hub.client();
+    let subscription = client.subscribe(REPLY_CAPABILITIES);
+    let mut stream = client.open_event_stream(&subscription, None);
+    assert_eq!(client.post("/agent/v1/sessions", r#"{"summary_normal":"Pagar."}"#).status, 201);
+    let (_, _, event) = stream.next();
+    assert_eq!(event["localization_hints"]["primary_language"], "es", "{event}");
+    let error = run_refused(&["serve", "--memory", "--hub-language", "not a language"]);
+    assert!(error.contains("a language tag such as en"), "{error}");
 }

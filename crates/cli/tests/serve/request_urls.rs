@@ -174,15 +174,15 @@ fn unknown_and_foreign_ids_get_identical_responses() {
         assert_same_response(&shop, "POST", (&foreign, body), (&unknown, body));
     }
     let reply_path = |session: &str, token: &str| format!("/agent/v1/sessions/{session}/replies/{token}");
-    let unknown_reply = reply_path(&unknown_session, &unknown);
-    for foreign in [
-        reply_path(&session, &token),
-        reply_path(&own_session, &token),
-        reply_path(&session, &unknown),
-        reply_path(&own_session, &unknown),
-        reply_path(&own_session, "x"),
+    for (foreign, unknown) in [
+        (reply_path(&session, &token), reply_path(&unknown_session, &unknown)),
+        (reply_path(&session, &unknown), reply_path(&unknown_session, &unknown)),
+        (reply_path(&own_session, &token), reply_path(&own_session, &unknown)),
+        (reply_path(&session, "x"), reply_path(&unknown_session, "x")),
     ] {
-        assert_same_response(&shop, "GET", (&foreign, ""), (&unknown_reply, ""));
+        for method in ["GET", "DELETE"] {
+            assert_same_response(&shop, method, (&foreign, ""), (&unknown, ""));
+        }
     }
     let events_path = |id: &str| format!("/aaep/v1/events?subscription_id={id}");
     assert_same_response(

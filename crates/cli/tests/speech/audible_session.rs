@@ -70,7 +70,7 @@ fn a_session_is_audible_in_order_and_critical_speech_interrupts() {
     let session_start = synthesize("session: local has started. Moving money.");
     let long_sentence = synthesize(&format!("agent: {LONG_SENTENCE}"));
     // A short line of the question, because espeak-ng speaks a long line slightly differently after a cancel.
-    let question = synthesize("Consequence: It cannot be undone.");
+    let question = synthesize("High risk. This cannot be undone.");
     let answer = synthesize("answer: You said no to question 1.");
     let find = |from: usize, to: usize, sound: &[i16], label: &str| {
         let (at, similarity) = AudioSamples(&recording[from..to]).find(&start_of(sound));

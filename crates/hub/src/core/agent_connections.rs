@@ -112,6 +112,9 @@ impl Core {
     /// Returns the reply to `session.follow`. The connection already follows the session, because
     /// [`handle_on_connection`](Self::handle_on_connection) makes it follow the session of every command.
     pub(super) fn follow_reply(&mut self, principal: &Principal, session: &SessionId) -> HubReply {
+        if self.owned_session(principal, session).is_none() {
+            return self.missing_session(principal, session);
+        }
         let Some(live) = self.owned_session(principal, session) else { return HubReply::NotFound };
         HubReply::SessionFollowed { session_id: live.id.clone(), state: live.state().clone() }
     }

@@ -408,6 +408,7 @@ impl Core {
             producer: &live.producer,
             question: None,
             hints: None,
+            default_language: &self.default_language,
             state: None,
         };
         let mut event = TapeWriter::default();

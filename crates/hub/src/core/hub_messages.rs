@@ -84,19 +84,32 @@ impl SessionEnd {
             Self::AgentGone { .. } => (&AGENT_GONE_TOOL_UNFINISHED, &AGENT_GONE),
             Self::Stopped { .. } => (&SESSION_STOPPED_TOOL_UNFINISHED, &SESSION_STOPPED),
         };
-        localized_event(TapeWriter::default(), &EventType::ToolCompleted, |out| {
-            write_text(out, "tool", tool);
-            if let Some(call) = call {
-                write_text(out, "tool_call_id", call);
-            }
-            write_text(out, "urgency", "normal");
-            // The status of a tool that its agent abandoned (§4.3.2).
-            write_text(out, "status", "timeout");
-            write_message(out, "summary_terse", &TOOL_UNFINISHED);
-            write_message(out, "summary_normal", summary);
-            write_message(out, "error_message", reason);
-        })
+        abandoned_tool_event(tool, call, [&TOOL_UNFINISHED, summary, reason])
     }
+}
+
+/// Creates the event that ends a tool call whose result its agent did not report before it ended the session.
+pub(super) fn tool_without_result_event(tool: &str, call: Option<&str>) -> HubEvent {
+    abandoned_tool_event(tool, call, [&NO_RESULT_TERSE, &NO_RESULT, &NO_RESULT])
+}
+
+fn abandoned_tool_event(
+    tool: &str,
+    call: Option<&str>,
+    [terse, normal, reason]: [&LocalizedMessage; 3],
+) -> HubEvent {
+    localized_event(TapeWriter::default(), &EventType::ToolCompleted, |out| {
+        write_text(out, "tool", tool);
+        if let Some(call) = call {
+            write_text(out, "tool_call_id", call);
+        }
+        write_text(out, "urgency", "normal");
+        // The status of a tool that its agent abandoned (§4.3.2).
+        write_text(out, "status", "timeout");
+        write_message(out, "summary_terse", terse);
+        write_message(out, "summary_normal", normal);
+        write_message(out, "error_message", reason);
+    })
 }
 
 const SESSION_ENDED_FOR_AGENT: LocalizedMessage = message(
@@ -128,6 +141,13 @@ const AGENT_GONE: LocalizedMessage =
     message("The agent stopped responding.", "El agente dejó de responder.", "Aṣojú náà ti lọ.");
 const TOOL_UNFINISHED: LocalizedMessage =
     message("The tool had not finished.", "La herramienta no terminó.", "Irinṣẹ́ náà kò parí.");
+const NO_RESULT_TERSE: LocalizedMessage =
+    message("No result from the tool.", "Sin resultado de la herramienta.", "Irinṣẹ́ náà kò ní èsì.");
+const NO_RESULT: LocalizedMessage = message(
+    "The agent ended without a result from this tool.",
+    "El agente terminó sin un resultado de esta herramienta.",
+    "Aṣojú náà parí láìsí èsì láti ọ̀dọ̀ irinṣẹ́ yìí.",
+);
 const SESSION_STOPPED_TERSE: LocalizedMessage = message("Stopped.", "Parada.", "A ti dá a dúró.");
 const AGENT_GONE_TOOL_UNFINISHED: LocalizedMessage = message(
     "The agent stopped responding. The tool had not finished.",

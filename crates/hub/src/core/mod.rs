@@ -79,6 +79,8 @@ pub struct Core {
     random: RandomPool,
     limits: HubLimits,
     offer: Offer,
+    /// The language of sessions that state none.
+    default_language: Box<str>,
     validator: Validator,
     sessions: FxHashMap<SessionId, sessions::LiveSession>,
     subscriptions: HashMap<SubscriptionId, LiveSubscription>,
@@ -120,6 +122,9 @@ pub struct Core {
     next_trim_at: UnixMillis,
     scratch: ScratchBuffers,
 }
+
+/// The language of sessions that state none, unless [`Core::set_default_language`] sets another.
+pub const DEFAULT_LANGUAGE: &str = "en";
 
 /// How long the hub waits after a failed write before it acts on its own again, in milliseconds.
 const WRITE_RETRY_BACKOFF_MS: i64 = 1_000;
@@ -185,6 +190,7 @@ impl Core {
             random: RandomPool::new(random),
             limits,
             offer: Offer::new(producer),
+            default_language: DEFAULT_LANGUAGE.into(),
             validator: Validator::new(),
             sessions: FxHashMap::default(),
             subscriptions: HashMap::new(),
@@ -223,6 +229,11 @@ impl Core {
     pub fn publish_manifest(&mut self, uri: Option<String>, signed: String) {
         self.offer.manifest_uri = uri;
         self.offer.signed_manifest = Some(signed);
+    }
+
+    /// Sets the language of sessions that state none. The default is [`DEFAULT_LANGUAGE`].
+    pub fn set_default_language(&mut self, language: &str) {
+        self.default_language = language.into();
     }
 
     /// Returns the limits.

@@ -54,6 +54,9 @@ impl Core {
         if let Some(reply) = self.begin_request(principal, keyed_request.as_ref(), context) {
             return reply;
         }
+        if self.owned_session(principal, session).is_none() {
+            return self.missing_session(principal, session);
+        }
         let Some(live) = self.owned_session(principal, session) else { return HubReply::NotFound };
         live.last_seen = Some(context.now);
         let open_output = live.machine.open_outputs().find(|(id, _)| *id == chunk.id);
@@ -83,8 +86,8 @@ impl Core {
             events.push(hub_messages::state_changed_event(&mut self.scratch, None, &AgentState::Thinking));
         }
         match self.emit(session, EventBatch::ForAgent(events), context) {
-            Ok(event_ids) => {
-                let reply = HubReply::EventsPublished { event_ids };
+            Ok(emitted) => {
+                let reply = emitted.into_reply();
                 self.finish_request(principal, keyed_request.as_ref(), &reply, context);
                 reply
             }

@@ -3,24 +3,26 @@
 use std::sync::Arc;
 
 use aaep::check::CheckedDocument;
-use aaep::consent::{BoundAction, GuardedCall};
+use aaep::consent::{BoundAction, GuardedCall, Question, QuestionStatus, SpendError};
 use aaep::event::{Event, EventType};
-use aaep::json::{Doc, JsonValue};
-use aaep::rule::{Finding, Findings, Severity, ValidationMode};
+use aaep::json::{Doc, JsonValue, Tape};
+use aaep::rule::{Finding, Findings, Rule, Severity, ValidationMode};
 use aaep::session::{SessionEventBody, SessionMachine};
 use aaep::{ReplyToken, SessionId};
+use journal::Position;
 use seal::Digest;
 
+use super::hub_messages;
 use super::notifications::{self, HubEvent};
 use super::questions::violation;
 use super::quotas::RateLimit;
 use super::sessions::LiveSession;
 use super::{CommittedEvent, Core, OwnedEntry, PostCommit, TurnContext};
-use crate::Principal;
-use crate::command::{HubReply, MalformedRequest, RequestBody, TurnOutput};
+use crate::command::{ClosedItem, HubReply, MalformedRequest, ReplacedCallId, RequestBody, TurnOutput};
 use crate::compose::{self, EnvelopeFields, SaysoExtension};
 use crate::delivery::{Frame, OrderingClass};
 use crate::telemetry::LogEvent;
+use crate::{Principal, bound_arguments};
 
 impl Core {
     /// Handles `POST /agent/v1/sessions/{id}/events`: publishes all events or none.
@@ -41,14 +43,14 @@ impl Core {
             return reply;
         }
         if self.owned_session(principal, session).is_none() {
-            return HubReply::NotFound;
+            return self.missing_session(principal, session);
         }
         if events.is_empty() || events.len() > self.limits.events_per_request {
             return MalformedRequest::EventCount { max: self.limits.events_per_request }.into();
         }
         match self.emit(session, EventBatch::FromAgent(events), context) {
-            Ok(event_ids) => {
-                let reply = HubReply::EventsPublished { event_ids };
+            Ok(emitted) => {
+                let reply = emitted.into_reply();
                 self.finish_request(principal, keyed_request.as_ref(), &reply, context);
                 reply
             }
@@ -56,31 +58,32 @@ impl Core {
         }
     }
 
-    /// Stages events of a session, all or none, and returns their ids. Critical events of an agent are rate limited.
+    /// Stages events of a session, all or none. Critical events of an agent are rate limited. If an agent's event ends
+    /// the session, open tools and outputs are closed first, because otherwise the end would break the rules.
     pub(super) fn emit(
         &mut self,
         session: &SessionId,
         events: EventBatch<'_>,
         context: &TurnContext,
-    ) -> Result<Vec<Arc<str>>, HubReply> {
+    ) -> Result<EmittedEvents, HubReply> {
         let (count, is_agent_request) = match &events {
             EventBatch::FromAgent(bodies) => (bodies.len(), true),
             EventBatch::ForAgent(events) => (events.len(), true),
             EventBatch::FromHub(events) => (events.len(), false),
         };
         let mut savepoint = self.create_savepoint(count > 1);
-        let mut ids = Vec::with_capacity(count);
+        let mut emitted = EmittedEvents { ids: Vec::with_capacity(count), ..EmittedEvents::default() };
         let staged = match events {
             EventBatch::FromAgent(bodies) => bodies.iter().try_for_each(|body| {
-                ids.push(self.emit_agent_event(session, body, &mut savepoint, context)?);
+                self.emit_agent_event(session, body, &mut savepoint, &mut emitted, context)?;
                 self.check_request_bytes().map_err(HubReply::from)
             }),
             EventBatch::ForAgent(events) => events.into_iter().try_for_each(|event| {
-                ids.push(self.emit_hub_event(session, event, Some(&mut savepoint), context)?);
+                emitted.ids.push(self.emit_hub_event(session, event, Some(&mut savepoint), context)?);
                 self.check_request_bytes().map_err(HubReply::from)
             }),
             EventBatch::FromHub(events) => events.into_iter().try_for_each(|event| {
-                ids.push(self.emit_hub_event(session, event, Some(&mut savepoint), context)?);
+                emitted.ids.push(self.emit_hub_event(session, event, Some(&mut savepoint), context)?);
                 Ok(())
             }),
         };
@@ -102,7 +105,7 @@ impl Core {
         if staged.is_ok() && has_ended {
             self.end_session(session, context);
         }
-        staged.map(|()| ids)
+        staged.map(|()| emitted)
     }
 
     /// Records what is staged so far.
@@ -166,18 +169,51 @@ impl Core {
         session: &SessionId,
         body: &RequestBody,
         savepoint: &mut Savepoint,
+        emitted: &mut EmittedEvents,
         context: &TurnContext,
-    ) -> Result<Arc<str>, HubReply> {
+    ) -> Result<(), HubReply> {
         let mut tape = std::mem::take(&mut self.scratch.request_tape);
         let doc = body.doc(&mut tape)?;
+        if is_session_end(&doc) {
+            self.close_open_items(session, savepoint, emitted, context)?;
+        }
         let id = if let Some(hub_event) = notifications::complete_bare_state_change(&doc, &mut self.scratch) {
             self.emit_hub_event(session, hub_event, Some(savepoint), context)?
         } else {
             let draft = EventDraft { doc: &doc, origin: EventOrigin::Agent, extension: None };
             self.emit_draft(session, &draft, Some(savepoint), context)?
         };
+        emitted.ids.push(id);
+        let call_id = doc.root().member("tool_call_id");
+        if let Some((given, id)) = call_id.and_then(|id| compose::foreign_call_id(&id))
+            && !emitted.replaced_call_ids.iter().any(|replaced| replaced.id == id)
+        {
+            emitted.replaced_call_ids.push(ReplacedCallId { given: given.as_ref().into(), id });
+        }
         self.scratch.request_tape = tape;
-        Ok(id)
+        Ok(())
+    }
+
+    /// Closes the tools and outputs that are open in a session whose agent is about to end it.
+    fn close_open_items(
+        &mut self,
+        session: &SessionId,
+        savepoint: &mut Savepoint,
+        emitted: &mut EmittedEvents,
+        context: &TurnContext,
+    ) -> Result<(), HubReply> {
+        let Some(live) = self.sessions.get(session) else { return Err(HubReply::NotFound) };
+        let open_items = live.closing_events(hub_messages::tool_without_result_event);
+        if !open_items.is_empty() {
+            savepoint.save_machine(live);
+        }
+        for (mut item, event) in open_items {
+            let id = self.emit_hub_event(session, event, Some(savepoint), context)?;
+            let (ClosedItem::Tool { event_id, .. } | ClosedItem::Output { event_id, .. }) = &mut item;
+            *event_id = id;
+            emitted.closed.push(item);
+        }
+        Ok(())
     }
 
     /// Stages one event that the hub created.
@@ -219,6 +255,7 @@ impl Core {
                 EventOrigin::Agent | EventOrigin::Hub => None,
             },
             hints: live.hints.as_ref(),
+            default_language: &self.default_language,
             state: Some(live.state()),
         };
         let root = draft.doc.root();
@@ -241,7 +278,7 @@ impl Core {
         let arguments = call_member("arguments").map(|arguments| arguments.source());
         // The members that bind a call to its question are not sent to listeners.
         let hidden: &[&str] = match draft.origin {
-            EventOrigin::Question(..) => &["reply_token", "tool", "arguments"],
+            EventOrigin::Question(..) => &["reply_token", "tool", "tool_call_id", "arguments"],
             EventOrigin::Agent if is_call => &["reply_token", "arguments"],
             EventOrigin::Agent | EventOrigin::Hub => &[],
         };
@@ -249,7 +286,12 @@ impl Core {
         let binding = match (&tool, arguments) {
             (Some(tool), Some(arguments)) => {
                 let action = BoundAction::new(tool, arguments).map_err(MalformedRequest::InvalidAction)?;
-                Some(SaysoExtension::Call { tool, digest: Some(action.digest()), arguments: None })
+                Some(SaysoExtension::Call {
+                    tool,
+                    call_id: None,
+                    digest: Some(action.digest()),
+                    arguments: None,
+                })
             }
             _ => None,
         };
@@ -331,28 +373,35 @@ impl Core {
         {
             savepoint.save_machine(live);
         }
-        live.machine.try_apply(&step).map_err(|found| HubReply::RuleViolations(errors(found)))?;
+        if let Err(found) = live.machine.try_apply(&step) {
+            let id = live.id.clone();
+            let call = guarded_call(&step.body, &id, composed).filter(GuardedCall::needs_consent);
+            let other_consent = call.and_then(|call| self.describe_other_consent(&call));
+            let mut found = errors(found);
+            if let Some((pointer, text)) = other_consent {
+                for finding in found.iter_mut().filter(|finding| is_consent_rule(finding.rule)) {
+                    *finding = violation(finding.rule, pointer, text.clone());
+                }
+            }
+            return Err(HubReply::RuleViolations(found));
+        }
         live.last_timestamp =
             step.timestamp.map_or(live.last_timestamp, |at| live.last_timestamp.max(at.unix_millis()));
         let (id, agent, person) = (live.id.clone(), live.agent.clone(), live.person.clone());
         // A call that needs no consent also uses up the answer that covers it, so that the answer permits one call only.
-        if let SessionEventBody::ToolInvoked { tool, call_id: call, irreversible, high_risk, .. } = &step.body
+        if let Some(call) = guarded_call(&step.body, &id, composed)
             && (needs_consent || self.has_unused_consent(&id))
         {
-            let call = GuardedCall {
-                session_id: &id,
-                token: composed.token,
-                tool,
-                call_id: *call,
-                arguments: composed.arguments,
-                irreversible: *irreversible,
-                high_risk: *high_risk,
-            };
             match self.questions.spend(&call, context.now) {
                 Ok(change) => self.stage_question_change(change, context),
                 Err(error) if needs_consent => {
-                    let rule = error.rule(*irreversible);
-                    return Err(HubReply::RuleViolations(vec![violation(rule, "/tool", error.to_string())]));
+                    let finding = match self.describe_other_consent(&call) {
+                        Some((pointer, text)) => {
+                            violation(SpendError::WrongAction.rule(call.irreversible), pointer, text)
+                        }
+                        None => violation(error.rule(call.irreversible), "/tool", error.to_string()),
+                    };
+                    return Err(HubReply::RuleViolations(vec![finding]));
                 }
                 Err(_) => {}
             }
@@ -374,6 +423,40 @@ impl Core {
         Ok(id)
     }
 
+    /// Says how a call differs from the latest unused consent for the same tool, and where. Returns `None` if there is no
+    /// such consent, or if the call does not differ from it.
+    fn describe_other_consent(&mut self, call: &GuardedCall<'_>) -> Option<(&'static str, String)> {
+        let is_candidate = |question: &&Question| {
+            question.status == QuestionStatus::Accepted { by_default: false }
+                && question.tool() == Some(call.tool)
+                && call.token.is_none_or(|token| question.token == *token)
+        };
+        let question = self.questions.session_questions(call.session_id).filter(is_candidate).last()?;
+        let (digest, event_id) = (question.action_digest()?, question.event_id.clone());
+        if let Some(asked) = question.call_id().filter(|asked| call.call_id != Some(asked)) {
+            let given = call.call_id.unwrap_or("no tool_call_id");
+            let text = format!("the consent was for the call {asked}; this call has {given}");
+            return Some(("/tool_call_id", text));
+        }
+        let Some(arguments) = call.arguments else {
+            return Some(("", "the consent was for a call with arguments; this call has none".to_owned()));
+        };
+        if BoundAction::new(call.tool, arguments).ok()?.digest() == digest {
+            return None;
+        }
+        let mut tape = Tape::default();
+        let actual = tape.read(arguments).ok()?;
+        let actual = bound_arguments::copy_for_listeners(&actual.root(), &self.limits.arguments).ok()?;
+        // The question's event contains the arguments as the person heard them.
+        let position = self.journal.event_position(event_id.as_str()).ok()??;
+        let before = Position::new(position.get().checked_sub(1)?);
+        let asked = self.journal.events(before, 1).ok()?.pop()?;
+        let mut tape = Tape::default();
+        let asked = tape.read(std::str::from_utf8(&asked.body).ok()?).ok()?;
+        let accepted = asked.root().member("extensions")?.member("sayso")?.member("arguments")?;
+        Some(("/arguments", bound_arguments::describe_difference(&accepted, &actual.doc().root())))
+    }
+
     /// Ends a session after its last event: refuses its open questions and removes it.
     fn end_session(&mut self, session: &SessionId, context: &TurnContext) {
         let Some(live) = self.sessions.get(session) else { return };
@@ -382,6 +465,22 @@ impl Core {
         self.staged.writes.push(OwnedEntry::SessionEnded { id: session.clone(), at: context.now });
         self.forget_session(session);
         self.notify_session_end(session, context);
+    }
+}
+
+/// The events that a request has staged.
+#[derive(Default)]
+pub(super) struct EmittedEvents {
+    /// Their ids, in the order of the request.
+    ids: Vec<Arc<str>>,
+    replaced_call_ids: Vec<ReplacedCallId>,
+    closed: Vec<ClosedItem>,
+}
+
+impl EmittedEvents {
+    pub(super) fn into_reply(self) -> HubReply {
+        let Self { ids, replaced_call_ids, closed } = self;
+        HubReply::EventsPublished { event_ids: ids, replaced_call_ids, closed }
     }
 }
 
@@ -447,9 +546,43 @@ impl Savepoint {
     }
 }
 
+/// Returns the call that an event announces; `None` for other events.
+fn guarded_call<'c>(
+    body: &'c SessionEventBody<&str>,
+    session_id: &'c SessionId,
+    composed: &'c ComposedEvent<'_>,
+) -> Option<GuardedCall<'c>> {
+    let SessionEventBody::ToolInvoked { tool, call_id, irreversible, high_risk, .. } = body else {
+        return None;
+    };
+    Some(GuardedCall {
+        session_id,
+        token: composed.token,
+        tool,
+        call_id: *call_id,
+        arguments: composed.arguments,
+        irreversible: *irreversible,
+        high_risk: *high_risk,
+    })
+}
+
+/// Whether the rule says that a call needs a person's consent.
+fn is_consent_rule(rule: Rule) -> bool {
+    [true, false].iter().any(|irreversible| SpendError::WrongAction.rule(*irreversible) == rule)
+}
+
+/// Whether an agent's event ends its session.
+fn is_session_end(event: &Doc<'_>) -> bool {
+    let kind = event.type_value().and_then(|kind| Some(EventType::parse(&kind.text()?)));
+    matches!(
+        kind,
+        Some(EventType::SessionCompleted | EventType::SessionErrored | EventType::SessionCancelled)
+    )
+}
+
 /// Refuses a request with two values for a member that binds a call to its question, because the two could differ.
 pub(super) fn refuse_duplicate_members(request: &JsonValue<'_>) -> Result<(), MalformedRequest> {
-    for name in ["tool", "arguments", "reply_token"] {
+    for name in ["tool", "tool_call_id", "arguments", "reply_token"] {
         if request.members().filter(|(key, _)| key.is_text(name)).count() > 1 {
             return Err(MalformedRequest::DuplicateMember(name));
         }

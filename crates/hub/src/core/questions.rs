@@ -20,7 +20,7 @@ use crate::bound_arguments;
 use crate::command::{
     HubReply, LimitReached, MalformedRequest, QuestionOutcome, RequestBody, RequestId, TurnOutput,
 };
-use crate::compose::SaysoExtension;
+use crate::compose::{self, SaysoExtension};
 use crate::reply::answer_code;
 
 impl Core {
@@ -41,6 +41,9 @@ impl Core {
         });
         if let Some(reply) = self.begin_request(principal, keyed_request.as_ref(), context) {
             return reply;
+        }
+        if self.owned_session(principal, session).is_none() {
+            return self.missing_session(principal, session);
         }
         let Some(live) = self.owned_session(principal, session) else { return HubReply::NotFound };
         live.last_seen = Some(context.now);
@@ -83,15 +86,25 @@ impl Core {
         refuse_duplicate_members(&root)?;
         refuse_blank_texts(&root, is_clarification)?;
         let tool = root.member("tool").and_then(|tool| tool.text());
+        let call_id = match root.member("tool_call_id") {
+            Some(id) => Some(compose::call_id(&id).ok_or(MalformedRequest::InvalidCallId)?),
+            None => None,
+        };
         let binding = match (&tool, root.member("arguments")) {
             (Some(tool), Some(arguments)) => {
                 let action =
                     BoundAction::new(tool, arguments.source()).map_err(MalformedRequest::InvalidAction)?;
                 let arguments = bound_arguments::copy_for_listeners(&arguments, &self.limits.arguments)?;
-                Some(SaysoExtension::Call { tool, digest: Some(action.digest()), arguments: Some(arguments) })
+                Some(SaysoExtension::Call {
+                    tool,
+                    call_id,
+                    digest: Some(action.digest()),
+                    arguments: Some(arguments),
+                })
             }
-            (Some(tool), None) => Some(SaysoExtension::Call { tool, digest: None, arguments: None }),
-            (None, Some(_)) => return Err(MalformedRequest::NoTool.into()),
+            (Some(tool), None) => Some(SaysoExtension::Call { tool, call_id, digest: None, arguments: None }),
+            (None, Some(_)) => return Err(MalformedRequest::NoTool("arguments").into()),
+            (None, None) if call_id.is_some() => return Err(MalformedRequest::NoTool("tool_call_id").into()),
             (None, None) => None,
         };
         let kind =
@@ -297,14 +310,16 @@ impl Core {
         // sent only then.
         let resolved_now = self.staged.resolved.iter().find(|(resolved, ..)| resolved == token);
         if let Some((_, asking_session, outcome)) = resolved_now {
-            return Some(if asking_session == session && is_owner {
-                HubReply::QuestionResolved(outcome.clone())
-            } else {
-                HubReply::NotFound
+            return Some(match (is_owner, asking_session == session) {
+                (true, true) => HubReply::QuestionResolved(outcome.clone()),
+                (true, false) => HubReply::QuestionNotFound,
+                (false, _) => HubReply::NotFound,
             });
         }
         match self.questions.question(token) {
-            Some(question) if question.session_id != *session => return Some(HubReply::NotFound),
+            Some(question) if question.session_id != *session => {
+                return Some(if is_owner { HubReply::QuestionNotFound } else { HubReply::NotFound });
+            }
             Some(question) if question.is_open() && is_owner => {
                 if until <= context.now {
                     return Some(HubReply::QuestionPending);
@@ -318,14 +333,16 @@ impl Core {
             }
             _ => {}
         }
-        let ownership = if is_owner { Ok(true) } else { self.owns_ended_session(principal, session) };
-        let decision = ownership
-            .and_then(|is_owner| if is_owner { self.journal.decision(token.as_str()) } else { Ok(None) });
-        Some(match decision {
+        match if is_owner { Ok(true) } else { self.owns_ended_session(principal, session) } {
+            Ok(true) => {}
+            Ok(false) => return Some(HubReply::NotFound),
+            Err(error) => return Some(error.into()),
+        }
+        Some(match self.journal.decision(token.as_str()) {
             Ok(Some(decision)) if decision.session == session.as_str() => {
                 HubReply::QuestionResolved(QuestionOutcome::from_stored(&decision))
             }
-            Ok(_) => HubReply::NotFound,
+            Ok(_) => HubReply::QuestionNotFound,
             Err(error) => error.into(),
         })
     }
@@ -352,6 +369,15 @@ impl Core {
             }
         }
         Ok(self.wait(request, principal, session, token, context.now, context))
+    }
+
+    /// Returns the reply to a request for a session that this principal does not have open.
+    pub(super) fn missing_session(&mut self, principal: &Principal, session: &SessionId) -> HubReply {
+        match self.owns_ended_session(principal, session) {
+            Ok(true) => HubReply::SessionEnded,
+            Ok(false) => HubReply::NotFound,
+            Err(error) => error.into(),
+        }
     }
 
     /// Whether an ended session belonged to this principal. Having the same agent name is not enough.

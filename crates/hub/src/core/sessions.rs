@@ -15,7 +15,7 @@ use super::output;
 use super::publish::EventBatch;
 use super::restore::unreadable;
 use super::{Core, OwnedEntry, TurnContext};
-use crate::command::{HubReply, LimitReached, MalformedRequest, RequestBody};
+use crate::command::{ClosedItem, HubReply, LimitReached, MalformedRequest, RequestBody};
 use crate::compose::SaysoExtension;
 use crate::{AgentConnectionId, AgentNaming, Principal};
 
@@ -90,7 +90,7 @@ impl Core {
         }
         let Ok(id) = SessionId::parse(&self.new_id("sess_", context)) else { return HubReply::NotFound };
         let person = requested_by(&root);
-        let hints = hints.and_then(|hints| OwnedDoc::read(hints.source()).ok());
+        let hints = session_hints(hints.as_ref(), &self.default_language);
         let live = LiveSession {
             machine: SessionMachine::new(id.as_str()).with_max_open(self.limits.open_per_session),
             id: id.clone(),
@@ -190,13 +190,8 @@ impl Core {
     /// break the rules.
     pub(super) fn end_session_with(&mut self, id: &SessionId, end: SessionEnd, context: &TurnContext) {
         let Some(live) = self.sessions.get(id) else { return };
-        let mut tools: Vec<_> = live.machine.open_tools().collect();
-        tools.sort_unstable();
-        let mut outputs: Vec<_> = live.machine.open_outputs().collect();
-        outputs.sort_unstable();
-        let mut events: Vec<_> =
-            tools.into_iter().map(|(tool, call)| end.tool_completed_event(tool, call)).collect();
-        events.extend(outputs.into_iter().map(|(id, position)| output::closing_chunk(id, position)));
+        let closing_events = live.closing_events(|tool, call| end.tool_completed_event(tool, call));
+        let mut events: Vec<_> = closing_events.into_iter().map(|(_, event)| event).collect();
         events.push(end.final_event());
         let result = self.emit(id, EventBatch::FromHub(events), context).map(drop);
         self.log_if_rejected(id, result);
@@ -235,6 +230,27 @@ impl LiveSession {
     /// Returns the state that the agent declared last.
     pub(super) fn state(&self) -> &AgentState {
         self.machine.declared_state_of(&self.agent)
+    }
+
+    /// Returns the open tools and outputs, and the event that closes each. The items have no event id yet.
+    pub(super) fn closing_events(
+        &self,
+        complete_tool: impl Fn(&str, Option<&str>) -> HubEvent,
+    ) -> Vec<(ClosedItem, HubEvent)> {
+        let mut tools: Vec<_> = self.machine.open_tools().collect();
+        tools.sort_unstable();
+        let mut outputs: Vec<_> = self.machine.open_outputs().collect();
+        outputs.sort_unstable();
+        let event_id: Arc<str> = Arc::default();
+        let tools = tools.into_iter().map(|(tool, call)| {
+            let (event_id, call_id) = (event_id.clone(), call.map(Into::into));
+            (ClosedItem::Tool { tool: tool.into(), call_id, event_id }, complete_tool(tool, call))
+        });
+        let outputs = outputs.into_iter().map(|(id, position)| {
+            let (event_id, output_id) = (event_id.clone(), id.map(Into::into));
+            (ClosedItem::Output { output_id, event_id }, output::closing_chunk(id, position))
+        });
+        tools.chain(outputs).collect()
     }
 
     /// Returns what a restart needs to restore the session, besides its events.
@@ -288,6 +304,26 @@ impl LiveSession {
 pub(super) fn requested_by(root: &JsonValue<'_>) -> Option<Arc<str>> {
     let person = root.member("requested_by")?.text()?;
     Some(Arc::from(person.strip_prefix("user:").unwrap_or(&person)))
+}
+
+/// Returns the localization hints for a session's events: those of the request, with the default language if they state
+/// none. Returns `None` if the request's are malformed; the rules then refuse the request.
+fn session_hints(given: Option<&JsonValue<'_>>, default_language: &str) -> Option<OwnedDoc> {
+    if given.is_some_and(|given| given.kind() != JsonKind::Object) {
+        return None;
+    }
+    let mut hints = TapeWriter::default();
+    hints.open_object();
+    if given.is_none_or(|given| given.member("primary_language").is_none()) {
+        hints.plain_key("primary_language");
+        hints.text(default_language);
+    }
+    for (name, value) in given.iter().flat_map(|given| given.members()) {
+        hints.copy_key(&name);
+        hints.copy(&value);
+    }
+    hints.close_object();
+    Some(OwnedDoc::from_doc(&hints.doc().ok()?))
 }
 
 /// Returns the session's agent, and the `producer` for its events. The agent is the one that the principal's token is

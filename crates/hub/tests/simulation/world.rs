@@ -298,7 +298,7 @@ impl SimulatedWorld {
                     session.questions.push((reply_token.to_string(), amount));
                 }
             }
-            (Purpose::Publish, HubReply::EventsPublished { event_ids }) => {
+            (Purpose::Publish, HubReply::EventsPublished { event_ids, .. }) => {
                 for id in event_ids {
                     let id = id.to_string();
                     assert!(self.disk.position_of(&id).is_some(), "{id} is acknowledged but not stored");

@@ -61,7 +61,7 @@ fn a_second_opener_is_refused_as_busy() {
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(text.contains("open in another process"), "{text}");
+    assert!(text.contains("the journal is already open"), "{text}");
     drop(journal);
     assert_eq!(open(&path).unwrap().restore().unwrap().sessions.len(), 2);
 }

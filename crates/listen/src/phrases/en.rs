@@ -11,6 +11,7 @@ catalogue! {
         no: &["no", "n", "reject"],
         answer: &["answer"],
         more_time: &["more time"],
+        code: &["code"],
         details: &["details"],
         repeat: &["repeat"],
         status: &["status"],
@@ -129,10 +130,20 @@ catalogue! {
         terse: "terse",
         normal: "normal",
         detailed: "detailed",
+        // Markdown.
+        /// An image without alternative text, as a part of a sentence.
+        image_without_text: "image",
+        /// Precedes a task of a list that is done, or not yet done.
+        task_done: "Done:",
+        task_open: "To do:",
+        quote_ends: "End of quote.",
+        no_code: "The agent has not sent any code.",
+        code_was_cut: "The rest of the code is too long to keep.",
         // The lines of the help text.
         help_decide: "yes or accept, no or reject: answers the open question. If several are open, add the number: yes 2.",
         help_answer: "answer and your text: answers a question in words. answer 2 and your text: answers question 2.",
         help_repeat: "repeat: repeats the open questions. details: says everything known about them.",
+        help_code: "code: reads the latest code. code 2: reads code 2.",
         help_more_time: "more time: gives you more time to answer.",
         help_stop: "stop: stops the agent. If several are working, add the session number: stop 2.",
         help_status: "status: says which agents are working and which questions are open.",
@@ -223,6 +234,24 @@ catalogue! {
         kind_help: "help",
     }
     sentences {
+        // Markdown.
+        heading(text: &str): "Heading: {text}",
+        list_items(count: i64): (format!("{}.", pluralize(count, "item"))),
+        nested_list_items(count: i64): (format!("Nested list, {}.", pluralize(count, "item"))),
+        table_size(rows: i64, columns: i64): (format!("Table, {}, {}.", pluralize(rows, "row"), pluralize(columns, "column"))),
+        /// A table whose number of rows is not known yet.
+        table_columns(columns: i64): (format!("Table, {}.", pluralize(columns, "column"))),
+        code_lines(number: u32, lines: i64): (format!("Code {number}, {}.", pluralize(lines, "line"))),
+        code_lines_in(number: u32, lines: i64, language: &str): (format!("Code {number}, {}, {language}.", pluralize(lines, "line"))),
+        /// Code whose end has not arrived yet.
+        code_starts(number: u32): "Code {number}, still being written.",
+        code_starts_in(number: u32, language: &str): "Code {number}, {language}, still being written.",
+        no_such_code(number: u32): "There is no code {number}.",
+        quote(text: &str): "Quote: {text}",
+        /// An image and its alternative text, as a part of a sentence.
+        image(text: &str): "image: {text}",
+        /// Text that the agent struck through, as a part of a sentence.
+        struck_through(text: &str): "(struck through: {text})",
         // Events.
         session_started(agent: &str): "{agent} has started.",
         session_completed(agent: &str): "{agent} has finished.",

@@ -16,6 +16,7 @@ pub(crate) struct CommandWords {
     /// The words in front of a text answer.
     pub(super) answer: &'static [&'static str],
     pub(super) more_time: &'static [&'static str],
+    pub(super) code: &'static [&'static str],
     pub(super) details: &'static [&'static str],
     pub(super) repeat: &'static [&'static str],
     pub(super) status: &'static [&'static str],
@@ -41,6 +42,8 @@ pub(crate) enum TypedCommand {
         is_full_word: bool,
     },
     MoreTime,
+    /// Reads the code of an output.
+    Code,
     Details,
     Repeat,
     Status,
@@ -108,13 +111,14 @@ impl CommandWords {
     }
 
     /// Returns all word lists with their commands. The words for no come first, so that an ambiguous word would mean no.
-    pub(super) fn word_lists(&self) -> [(&'static [&'static str], TypedCommand); 15] {
+    pub(super) fn word_lists(&self) -> [(&'static [&'static str], TypedCommand); 16] {
         let decision = |yes, is_full_word| TypedCommand::Decision { yes, is_full_word };
         [
             (self.no, decision(false, true)),
             (self.yes_short, decision(true, false)),
             (self.yes, decision(true, true)),
             (self.more_time, TypedCommand::MoreTime),
+            (self.code, TypedCommand::Code),
             (self.details, TypedCommand::Details),
             (self.repeat, TypedCommand::Repeat),
             (self.status, TypedCommand::Status),

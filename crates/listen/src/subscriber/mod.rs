@@ -4,6 +4,7 @@
 //! - `announce`: decides what to announce about each event, and when; `wording`: composes the sentences.
 //! - `question`: open questions; `question_call`: the call that a question is about; `call_text`: its texts and numbers;
 //!   `answer`: replies to questions; `deadline_notices`: the hub's notices about deadlines.
+//! - `markdown_output`: makes outputs in Markdown speakable.
 //! - `observed_session`: the state of one session, and which part of its outputs was received.
 //! - `gap_recovery`: handles a lost connection and the recovery after it.
 //! - `hub_trust`: whether the hub's manifest is trusted; `flood_detector`: detects producers that exceed the agreed rate.
@@ -16,6 +17,7 @@ mod deadline_notices;
 mod flood_detector;
 mod gap_recovery;
 mod hub_trust;
+mod markdown_output;
 mod observed_session;
 mod question;
 mod question_call;
@@ -23,6 +25,7 @@ mod question_call;
 mod tests;
 mod wording;
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,8 +43,13 @@ pub use observed_session::ObservedSession;
 pub use question::{ListenerQuestion, QuestionBody};
 pub use question_call::QuestionCall;
 
-use crate::{Announcement, AnnouncementKind, ManifestStatus, Phrases, RecentIds, SubscriberLimits, sanitize};
+use crate::markdown::CodeStore;
+use crate::{
+    Announcement, AnnouncementKind, EmojiMode, ManifestStatus, MarkdownMode, Phrases, RecentIds,
+    SubscriberLimits, sanitize,
+};
 use flood_detector::FloodDetector;
+use markdown_output::MarkdownOutput;
 
 seal::defaults! {
     /// A person's preferences.
@@ -55,6 +63,10 @@ seal::defaults! {
         pub max_events_per_second: Option<u64> = None,
         /// How long a question must be open before an answer that does not name it counts.
         pub answer_grace: Duration = ANSWER_GRACE,
+        /// Which outputs are read as Markdown.
+        pub markdown: MarkdownMode = MarkdownMode::Labelled,
+        /// What is announced for emoji in outputs.
+        pub emoji: EmojiMode = EmojiMode::Keep,
     }
 }
 
@@ -110,6 +122,10 @@ pub struct Subscriber {
     /// The session of the latest announcement.
     last_announced_session: Option<SessionId>,
     pending_announcements: VecDeque<Announcement>,
+    /// Unfinished outputs in Markdown.
+    markdown_outputs: Vec<MarkdownOutput>,
+    /// Code from outputs, which is read on request.
+    codes: CodeStore,
 }
 
 /// How long after its deadline a question is closed if the producer does not report its outcome, in milliseconds.
@@ -141,6 +157,8 @@ impl Subscriber {
             is_replay: false,
             last_announced_session: None,
             pending_announcements: VecDeque::new(),
+            markdown_outputs: Vec::new(),
+            codes: CodeStore::new(limits.code_blocks, limits.code_block_bytes),
         }
     }
 
@@ -223,6 +241,7 @@ impl Subscriber {
     /// Returns the next announcement. Call it until it returns `None`.
     pub fn next_announcement(&mut self, now: UnixMillis) -> Option<Announcement> {
         if self.pending_announcements.is_empty() {
+            self.release_overdue_markdown(now);
             self.drain_shaper(now);
             self.announce_due(now);
         }
@@ -250,7 +269,7 @@ impl Subscriber {
                 .chain(question.more_time_reply_due)
                 .chain([question.deadline.saturating_add(OVERDUE_GRACE_MS)])
         });
-        held.chain(questions).chain(self.shaper.next_deadline()).min()
+        held.chain(questions).chain(self.shaper.next_deadline()).chain(self.next_markdown_deadline()).min()
     }
 
     fn announce(&mut self, announcement: Announcement) {
@@ -301,6 +320,7 @@ impl Subscriber {
         let agent_id = event.envelope.producer.agent_id.clone();
         let max_outputs = self.limits.outputs_per_session;
         let mut is_out_of_order = false;
+        let mut text_is_missing = false;
         if let Some(session) = self.sessions.get_mut(index) {
             session.last_event_at = now;
             if let Some(number) = event.envelope.sequence_number {
@@ -311,6 +331,7 @@ impl Subscriber {
             }
             if let Payload::OutputStreaming(chunk) = &mut event.payload {
                 let (repeated_bytes, is_after_gap) = session.track_chunk(&agent_id, chunk, max_outputs);
+                text_is_missing = is_after_gap;
                 if is_after_gap {
                     session.gap_position = Some(chunk.position);
                 }
@@ -328,6 +349,7 @@ impl Subscriber {
         if self.handle_deadline_notice(&event, now) {
             return;
         }
+        self.make_speakable(&mut event, text_is_missing, now);
         self.shaper.push(&Arc::new(event));
         self.drain_shaper(now);
     }
@@ -356,7 +378,18 @@ impl Subscriber {
     /// Announces every event that the shaper releases.
     fn drain_shaper(&mut self, now: UnixMillis) {
         while let Some(shaped) = self.shaper.pull(now) {
-            self.announce_event(shaped.event(), now);
+            let event = shaped.event();
+            if let Payload::OutputStreaming(chunk) = &event.payload
+                && let Cow::Owned(text) = self.preferences.emoji.apply(&chunk.chunk, self.phrases)
+            {
+                let mut event = event.clone();
+                if let Payload::OutputStreaming(chunk) = &mut event.payload {
+                    chunk.chunk = text;
+                }
+                self.announce_event(&event, now);
+            } else {
+                self.announce_event(event, now);
+            }
         }
     }
 

@@ -75,6 +75,7 @@ pub(super) fn handle_line(
                 Err(actions) => actions,
             }
         }
+        ParsedInput::Code(number) => vec![TerminalAction::Say(subscriber.read_code(number))],
         ParsedInput::Details(question) => {
             repeat_questions(subscriber, question, now, Subscriber::question_details)
         }
@@ -532,6 +533,7 @@ fn show_help(phrases: &Phrases, context: InputContext) -> Vec<TerminalAction> {
         phrases.help_decide,
         phrases.help_answer,
         phrases.help_repeat,
+        phrases.help_code,
         phrases.help_more_time,
         phrases.help_stop,
         phrases.help_status,

@@ -24,6 +24,8 @@ pub(super) enum ParsedInput<'t> {
         explicit: bool,
     },
     MoreTime(Option<u32>),
+    /// Reads the latest code, or the code with this number.
+    Code(Option<u32>),
     Details(Option<u32>),
     Repeat(Option<u32>),
     Status,
@@ -111,6 +113,7 @@ fn apply_number<'t>(command: TypedCommand, number: Option<u32>) -> Option<Parsed
             ParsedInput::Decision { yes, is_full_word, question }
         }
         (TypedCommand::MoreTime, question) => ParsedInput::MoreTime(question),
+        (TypedCommand::Code, number) => ParsedInput::Code(number),
         (TypedCommand::Details, question) => ParsedInput::Details(question),
         (TypedCommand::Repeat, question) => ParsedInput::Repeat(question),
         (TypedCommand::Stop, session) => {
@@ -180,6 +183,8 @@ mod tests {
             ("sí", decision(true, true, None)),
             ("...", ParsedInput::Other("...")),
             ("Lagos", ParsedInput::Other("Lagos")),
+            ("code", ParsedInput::Code(None)),
+            ("code 2", ParsedInput::Code(Some(2))),
             ("quit", ParsedInput::Quit),
             ("hush", ParsedInput::Hush),
             ("Faster", ParsedInput::ChangeRate { faster: true }),

@@ -14,7 +14,7 @@ use super::step::{AgentStep, StepKind, UnconfirmedCall};
 use crate::clarification::{ClarificationAnswer, ClarificationRequest};
 use crate::consent::{Action, Answer};
 use crate::error::{Error, StopReason};
-use crate::session::{ProgressUpdate, Session, SessionEnding, ToolCall};
+use crate::session::{OutputText, ProgressUpdate, Session, SessionEnding, ToolCall};
 
 /// The maximum number of past runs that are remembered.
 const MAX_PAST_RUNS: usize = 1024;
@@ -155,7 +155,7 @@ impl<'s> SessionDriver<'s> {
             self.session.finish_output().await?;
         }
         self.writing_run = Some(run);
-        self.session.output(text).await
+        self.session.output(OutputText::from_model(text)).await
     }
 
     async fn start_tool(

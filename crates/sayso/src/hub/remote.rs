@@ -1,5 +1,6 @@
 //! A connection to a hub in another process.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -30,10 +31,24 @@ pub struct RemoteHubBuilder {
     settings: HubSettings,
 }
 
+/// Where `sayso serve` listens by default.
+const DEFAULT_URL: &str = "http://127.0.0.1:8787";
+
 impl RemoteHubBuilder {
     pub(super) fn new(url: String) -> Self {
         let timeout = Duration::from_secs(30);
         Self { url, token: None, ca_file: None, connect_timeout: timeout, settings: HubSettings::default() }
+    }
+
+    /// Reads the address and the token from variables. A value that is not UTF-8 is kept in part, so that it is refused
+    /// and not ignored.
+    pub(super) fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Self {
+        let read = |name| {
+            let value = variable(name).filter(|value| !value.is_empty())?;
+            Some(value.to_string_lossy().into_owned())
+        };
+        let url = read("SAYSO_URL").unwrap_or_else(|| DEFAULT_URL.to_owned());
+        Self { token: read("SAYSO_TOKEN"), ..Self::new(url) }
     }
 
     setters! {
@@ -78,3 +93,24 @@ impl RemoteHubBuilder {
 hub_settings_setters!(RemoteHubBuilder);
 
 debug_tuple!(RemoteHubBuilder, url);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_environment_names_the_hub_and_the_token() {
+        for (url, token, expected_url, expected_token) in [
+            (None, None, DEFAULT_URL, None),
+            (Some(""), Some(""), DEFAULT_URL, None),
+            (Some("https://hub.example"), Some("sayso_1"), "https://hub.example", Some("sayso_1")),
+        ] {
+            let builder = RemoteHubBuilder::from_variables(|name| match name {
+                "SAYSO_URL" => url.map(Into::into),
+                "SAYSO_TOKEN" => token.map(Into::into),
+                _ => None,
+            });
+            assert_eq!((builder.url.as_str(), builder.token.as_deref()), (expected_url, expected_token));
+        }
+    }
+}

@@ -53,7 +53,7 @@ pub use tool_call::{ToolCallRecord, ToolOutcome};
 
 use crate::error::SharedError;
 use crate::hub::Hub;
-use crate::session::Session;
+use crate::session::{OutputText, Session};
 use chat_completion::{ChatCompletion, FinishReason};
 use conversation::Conversation;
 use endpoint::{Endpoint, ResponseStream, RetryableError};
@@ -315,7 +315,7 @@ impl ChatAgent {
             }
             // The text before an error was part of the answer, so it is reported.
             if !new_text.is_empty() {
-                session.output(new_text).await?;
+                session.output(OutputText::from_model(new_text)).await?;
             }
             result?;
             if is_end {

@@ -203,7 +203,7 @@ async fn report_item(
 ) -> Result<Option<PromptResponse>, crate::Error> {
     match item {
         MultiTurnStreamItem::StreamAssistantItem(Item::Event(StreamEvent::Text { text, .. })) => {
-            session.output(text).await?;
+            session.output(crate::OutputText::from_model(text)).await?;
         }
         MultiTurnStreamItem::ModelTurnRetried { .. } => {
             session.think("That answer is not usable. Asking the model again.").await?;

@@ -29,6 +29,11 @@ impl OutputText {
         Self { is_complete: true, ..Self::new(text) }
     }
 
+    /// Creates a piece of a model's text. Models write Markdown, and listeners speak it without its markup only if it is labelled.
+    pub(crate) fn from_model(text: impl Into<String>) -> Self {
+        Self::new(text).content_type("text/markdown")
+    }
+
     setters! {
         /// Sets the language tag of the text, if it differs from the session's language (§11.5.3). An output has one language;
         /// text in another language is a separate output.

@@ -190,7 +190,9 @@ fn to_result(reply: hub::command::HubReply) -> Result<CallReply, Error> {
                 })
                 .collect(),
         ),
-        HubReply::NotFound => Error::Stopped(StopReason::Other),
+        HubReply::NotFound | HubReply::SessionEnded | HubReply::QuestionNotFound => {
+            Error::Stopped(StopReason::Other)
+        }
         HubReply::Forbidden => Error::AccessDenied,
         HubReply::LimitReached(limit) => Error::LimitReached(LimitReached::Hub(limit.to_string())),
         HubReply::Unavailable(reason) => Error::StorageFailed(StorageError::Hub(reason.to_string())),

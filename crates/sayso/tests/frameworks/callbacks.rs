@@ -82,6 +82,8 @@ pub(crate) async fn each_callback_emits_its_event(mut fixture: HubFixture) {
     assert_eq!(failed["error_message"], "He is not there.");
     let chunks: String = events.iter().filter_map(|event| event["chunk"].as_str()).collect();
     assert_eq!(chunks, "Ben is away.");
+    let first_chunk = events.iter().find(|event| event["chunk"].is_string()).unwrap();
+    assert_eq!(first_chunk["content_type"], "text/markdown", "models write Markdown");
     assert_eq!(events.last().unwrap()["summary_normal"], "Ben is away.");
     assert!(!format!("{events:?}").contains("You are a bank"), "listeners never receive a prompt");
 }

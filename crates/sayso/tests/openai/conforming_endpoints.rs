@@ -1,6 +1,6 @@
 //! Endpoints that conform to the chat completions API, however they split their replies.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::openai::{KEY, agent, assert_key_is_hidden, embedded_fixture, output, run_and_listen};
 use crate::support::endpoint::{Endpoint, ScriptedReply, delta, finish, text};
@@ -18,6 +18,10 @@ async fn an_answer_is_streamed_to_listeners() {
         ("Ben is paid. All is well.", 1, false)
     );
     assert_eq!(output(&events), "Ben is paid. All is well.");
+    let is_labelled = |event: &Value| {
+        event["content_type"] == "text/markdown" || event["chunk"].as_str().is_none_or(str::is_empty)
+    };
+    assert!(events.iter().all(is_labelled), "models write Markdown: {events:?}");
     let mut kinds = event_kinds(&events);
     kinds.dedup();
     assert_eq!(

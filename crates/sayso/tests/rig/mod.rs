@@ -146,6 +146,8 @@ async fn rigs_loop_runs_a_dangerous_tool_once_on_accept_and_never_on_reject() {
         assert_eq!(response.unwrap().output(), "That was it.");
         assert_eq!(send.sent(), runs);
         assert_eq!(output(&events), "That was it.");
+        let first_chunk = events.iter().find(|event| event["chunk"].is_string()).unwrap();
+        assert_eq!(first_chunk["content_type"], "text/markdown", "models write Markdown");
         let kinds = event_kinds(&events);
         assert_eq!(kinds.contains(&"tool.invoked".to_owned()), runs == 1, "{kinds:?}");
         assert_eq!(kinds.contains(&"tool.completed success".to_owned()), runs == 1, "{kinds:?}");

@@ -5,7 +5,7 @@ use aaep::{ReplyToken, SessionId};
 use hub::command::{HubCommand, RequestBody};
 
 use super::rpc::{RpcError, duplicate_member};
-use crate::server::not_found;
+use crate::server::{question_not_found, session_not_found};
 
 /// Parses the method and parameters of a call into a hub command.
 pub(super) fn parse_command(method: &str, params: Option<JsonValue<'_>>) -> Result<HubCommand, RpcError> {
@@ -64,7 +64,8 @@ pub(super) fn parse_command(method: &str, params: Option<JsonValue<'_>>) -> Resu
             params.check_names(Some(&["session_id", "reply_token"]))?;
             let token = params.text("reply_token")?;
             let token = token.ok_or_else(|| RpcError::invalid_params("reply_token is required."))?;
-            let token = ReplyToken::parse(&token).map_err(|_| RpcError::from_problem(not_found()))?;
+            let token =
+                ReplyToken::parse(&token).map_err(|_| RpcError::from_problem(question_not_found()))?;
             Ok(HubCommand::Withdraw { session: params.session_id()?, token })
         }
         "session.follow" => {
@@ -93,7 +94,11 @@ impl<'d> Params<'d> {
         match params.members().find(|(name, _)| is_unknown(name)) {
             Some((name, _)) => {
                 let name: String = name.text().unwrap_or_default().chars().take(64).collect();
-                Err(RpcError::invalid_params(&format!("Unknown parameter {name:?}.")))
+                let suggestion = seal::closest_name(&name, known.unwrap_or_default().iter().copied());
+                Err(RpcError::invalid_params(&match suggestion {
+                    Some(known) => format!("Unknown parameter {name:?}. Did you mean {known}?"),
+                    None => format!("Unknown parameter {name:?}."),
+                }))
             }
             None => Ok(()),
         }
@@ -116,7 +121,7 @@ impl<'d> Params<'d> {
     fn session_id(&self) -> Result<SessionId, RpcError> {
         let id =
             self.text("session_id")?.ok_or_else(|| RpcError::invalid_params("session_id is required."))?;
-        SessionId::parse(&id).map_err(|_| RpcError::from_problem(not_found()))
+        SessionId::parse(&id).map_err(|_| RpcError::from_problem(session_not_found()))
     }
 
     fn idempotency_key(&self) -> Result<Option<String>, RpcError> {

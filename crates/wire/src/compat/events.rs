@@ -9,9 +9,11 @@ use tokio::time::timeout;
 
 use super::implicit_subscription::ImplicitSubscription;
 use super::{Compat, SubscriptionResponse};
-use crate::http::{HttpResponse, StatusCode};
+use crate::http::HttpResponse;
 use crate::message_transport::CLOSE_TIMEOUT;
-use crate::server::{SSE_RESPONSE_HEAD, Server, reply_to_response, wait_for_disconnect, write_with_timeout};
+use crate::server::{
+    SSE_RESPONSE_HEAD, Server, subscription_reply_to_response, wait_for_disconnect, write_with_timeout,
+};
 use crate::sse;
 use crate::telemetry::TransportKind;
 
@@ -40,7 +42,7 @@ impl CompatStream {
         compat: &Arc<Compat>,
         principal: &Principal,
     ) -> Result<Self, HttpResponse> {
-        let rejected = |reply| reply_to_response(&reply, StatusCode::Ok);
+        let rejected = |reply| subscription_reply_to_response(&reply);
         let implicit =
             ImplicitSubscription::open(&server.hub, principal, compat.limits).await.map_err(rejected)?;
         let (id, responses) = compat.register_stream(principal, &implicit.subscription);

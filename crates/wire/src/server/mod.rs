@@ -37,7 +37,10 @@ use hub::Principal;
 pub use hub_handle::{AgentConnection, HubHandle};
 use ipnet::IpNet;
 pub use routes::unix_now;
-pub(crate) use routes::{check_origin, not_found, reject_token_in_query, reply_to_response};
+pub(crate) use routes::{
+    check_origin, question_not_found, reject_token_in_query, reply_to_response, session_not_found,
+    subscription_reply_to_response,
+};
 pub(crate) use stream::{wait_for_disconnect, write_with_timeout};
 use tokio::net::{TcpListener, TcpStream};
 

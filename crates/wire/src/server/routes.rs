@@ -143,10 +143,10 @@ async fn route(
             reject_query(head)?;
             return respond(sign_in::logout(server, head, peer).await);
         }
-        (_, ["login" | "logout"]) => return Err(method_not_allowed()),
+        (_, ["login" | "logout"]) => return Err(method_not_allowed("POST")),
         _ => {}
     }
-    let Caller::Principal(principal) = caller else { return Err(not_found()) };
+    let Caller::Principal(principal) = caller else { return Err(path_not_found(&parts)) };
     if let (Method::Get | Method::Head, ["metrics"]) = (head.method, parts.as_slice()) {
         return metrics_response(server, head, &principal).map(RequestOutcome::Response);
     }
@@ -157,7 +157,10 @@ async fn route(
             compat::CompatOutcome::WebSocket(upgrade) => RequestOutcome::CompatWebSocket(upgrade),
         });
     }
-    if let (Method::Post, Some((_, handler))) = (head.method, server.handler(head)) {
+    if let Some((_, handler)) = server.handler(head) {
+        if head.method != Method::Post {
+            return Err(method_not_allowed("POST"));
+        }
         reject_query(head)?;
         return respond(handler(principal, utf8_body(body)?).await);
     }
@@ -175,10 +178,8 @@ async fn route(
         }
         (Method::Post, ["aaep", "v1", "replies"]) => {
             reject_query(head)?;
-            (
-                HubCommand::SendMessage { message: parse_subscriber_message(&utf8_body(body)?)? },
-                StatusCode::Ok,
-            )
+            let message = HubCommand::SendMessage { message: parse_subscriber_message(&utf8_body(body)?)? };
+            return respond(subscription_reply_to_response(&server.hub.ask(principal, message).await));
         }
         (Method::Get, ["agent", "v1", "ws"]) => {
             reject_query(head)?;
@@ -186,11 +187,11 @@ async fn route(
         }
         (Method::Post, ["agent", "v1", "sessions"]) => {
             reject_query(head)?;
-            (HubCommand::Start { body: utf8_body(body)?.into(), idempotency_key: key }, StatusCode::Created)
+            (HubCommand::Start { body: json_body(body)?.into(), idempotency_key: key }, StatusCode::Created)
         }
         (Method::Post, ["agent", "v1", "sessions", session, "events"]) => {
             reject_query(head)?;
-            let (text, session) = (utf8_body(body)?, parse_session_id(session)?);
+            let (text, session) = (json_body(body)?, parse_session_id(session)?);
             let is_ndjson = head.media_type().as_deref() == Some("application/x-ndjson");
             let lines = || text.lines().filter(|line| !line.trim().is_empty()).map(Into::into).collect();
             let events = if is_ndjson { lines() } else { vec![text.into()] };
@@ -225,7 +226,7 @@ async fn route(
         (Method::Post, ["agent", "v1", "sessions", session, kind @ ("confirmations" | "clarifications")]) => {
             reject_query(head)?;
             let (body, session, is_clarification) =
-                (utf8_body(body)?.into(), parse_session_id(session)?, *kind == "clarifications");
+                (json_body(body)?.into(), parse_session_id(session)?, *kind == "clarifications");
             (HubCommand::Ask { session, body, is_clarification, idempotency_key: key }, StatusCode::Created)
         }
         (Method::Get, ["agent", "v1", "sessions", session, "replies", token]) => {
@@ -249,16 +250,12 @@ async fn route(
                 StatusCode::Ok,
             )
         }
-        (
-            _,
-            ["metrics" | "healthz" | "readyz"]
-            | ["aaep", "v1", "events" | "subscriptions" | "replies" | "ws"]
-            | ["agent", "v1", "ws"]
-            | ["agent", "v1", "sessions", ..],
-        ) => {
-            return Err(method_not_allowed());
+        _ => {
+            return Err(match allowed_methods(&parts) {
+                Some(methods) => method_not_allowed(methods),
+                None => path_not_found(&parts),
+            });
         }
-        _ => return respond(not_found()),
     };
     if let HubCommand::Wait { .. } = command {
         return tokio::select! {
@@ -344,7 +341,7 @@ async fn open_event_stream(
     let last_event_id = head.header("last-event-id").or_else(|| query.get("last_event_id"));
     let listener = server.hub.new_listener_id();
     let command = HubCommand::Attach {
-        subscription: SubscriptionId::parse(subscription).map_err(|_| not_found())?,
+        subscription: SubscriptionId::parse(subscription).map_err(|_| subscription_not_found())?,
         last_event_id: last_event_id.map(str::to_owned),
         listener,
     };
@@ -355,7 +352,7 @@ async fn open_event_stream(
             Err(unauthorized())
         }
         HubReply::Done => Ok(RequestOutcome::EventStream(listener)),
-        other => Err(reply_to_response(&other, StatusCode::Ok)),
+        other => Err(subscription_reply_to_response(&other)),
     }
 }
 
@@ -389,8 +386,58 @@ fn unauthorized() -> HttpResponse {
         .header("WWW-Authenticate", "Bearer")
 }
 
-pub(super) fn method_not_allowed() -> HttpResponse {
-    HttpResponse::problem(StatusCode::MethodNotAllowed, "Method not allowed.")
+/// Refuses the method and names those that the path allows (RFC 9110, section 15.5.6).
+pub(super) fn method_not_allowed(allowed: &str) -> HttpResponse {
+    let title = format!("Method not allowed; this path allows {allowed}.");
+    HttpResponse::problem(StatusCode::MethodNotAllowed, &title).header("Allow", allowed)
+}
+
+/// The paths of the hub and their methods. `*` stands for any segment.
+const PATHS: &[(&[&str], &str)] = &[
+    (&["healthz"], "GET, HEAD"),
+    (&["readyz"], "GET, HEAD"),
+    (&["metrics"], "GET, HEAD"),
+    (&[".well-known", "aaep-manifest.json"], "GET, HEAD"),
+    (&["login"], "POST"),
+    (&["logout"], "POST"),
+    (&["aaep", "v1", "events"], "GET"),
+    (&["aaep", "v1", "ws"], "GET"),
+    (&["aaep", "v1", "subscriptions"], "POST"),
+    (&["aaep", "v1", "replies"], "POST"),
+    (&["agent", "v1", "ws"], "GET"),
+    (&["agent", "v1", "sessions"], "POST"),
+    (&["agent", "v1", "sessions", "*", "events"], "POST"),
+    (&["agent", "v1", "sessions", "*", "output"], "POST"),
+    (&["agent", "v1", "sessions", "*", "confirmations"], "POST"),
+    (&["agent", "v1", "sessions", "*", "clarifications"], "POST"),
+    (&["agent", "v1", "sessions", "*", "replies", "*"], "GET, DELETE"),
+];
+
+/// Returns the methods of a path; `None` if there is no such path.
+fn allowed_methods(parts: &[&str]) -> Option<&'static str> {
+    let matches = |path: &[&str]| {
+        path.len() == parts.len()
+            && path.iter().zip(parts).all(|(known, part)| *known == "*" || known == part)
+    };
+    PATHS.iter().find(|(path, _)| matches(path)).map(|(_, methods)| *methods)
+}
+
+/// Says that there is no such path, and suggests a similar one.
+fn path_not_found(parts: &[&str]) -> HttpResponse {
+    let fill = |path: &[&str]| {
+        let part = |(index, known): (usize, &&str)| match (*known, parts.get(index)) {
+            ("*", Some(part)) => (*part).to_owned(),
+            ("*", None) => "…".to_owned(),
+            (known, _) => known.to_owned(),
+        };
+        path.iter().enumerate().map(part).collect::<Vec<_>>().join("/")
+    };
+    let suggestion = seal::closest_name(&parts.join("/"), PATHS.iter().map(|(path, _)| fill(path)));
+    let title = match suggestion {
+        Some(path) => format!("There is no such path. Did you mean /{path}?"),
+        None => "There is no such path.".to_owned(),
+    };
+    HttpResponse::problem(StatusCode::NotFound, &title)
 }
 
 /// Rejects requests from web pages of another origin, and requests with a host name that is not the hub's own.
@@ -419,6 +466,14 @@ fn utf8_body(body: Vec<u8>) -> Result<String, HttpResponse> {
         .map_err(|_| HttpResponse::problem(StatusCode::BadRequest, "The body is not UTF-8."))
 }
 
+/// Returns the body of a request that needs one.
+fn json_body(body: Vec<u8>) -> Result<String, HttpResponse> {
+    if body.trim_ascii().is_empty() {
+        return Err(HttpResponse::problem(StatusCode::BadRequest, "The body is empty; send a JSON object."));
+    }
+    utf8_body(body)
+}
+
 /// Parses a listener's message. A body that is not JSON is an error. Other faults of a reply are not reported (C-D1).
 fn parse_subscriber_message(text: &str) -> Result<SubscriberMessage, HttpResponse> {
     match SubscriberMessage::parse(text) {
@@ -438,17 +493,37 @@ fn reject_query(head: &RequestHead) -> Result<(), HttpResponse> {
     parse_query(head, &[]).map(|_| ())
 }
 
-pub(crate) fn not_found() -> HttpResponse {
-    HttpResponse::problem(StatusCode::NotFound, "Not found.")
+/// The response for a session that does not exist, and for one of another token.
+pub(crate) fn session_not_found() -> HttpResponse {
+    HttpResponse::problem(StatusCode::NotFound, "There is no such session, or it belongs to another token.")
+}
+
+fn subscription_not_found() -> HttpResponse {
+    let title = "There is no such subscription, or it belongs to another token.";
+    HttpResponse::problem(StatusCode::NotFound, title)
+}
+
+pub(crate) fn question_not_found() -> HttpResponse {
+    HttpResponse::problem(StatusCode::NotFound, "The session has no such question.")
 }
 
 /// Parses a session id from a path. An invalid id is answered with 404, like an unknown one.
 fn parse_session_id(text: &str) -> Result<SessionId, HttpResponse> {
-    SessionId::parse(text).map_err(|_| not_found())
+    SessionId::parse(text).map_err(|_| session_not_found())
 }
 
+/// Parses a reply token from a path. An invalid token is answered like an unknown one. The answer does not depend on the
+/// session, so it tells nothing about it.
 fn parse_reply_token(text: &str) -> Result<ReplyToken, HttpResponse> {
-    ReplyToken::parse(text).map_err(|_| not_found())
+    ReplyToken::parse(text).map_err(|_| question_not_found())
+}
+
+/// Like [`reply_to_response`], for commands about a subscription.
+pub(crate) fn subscription_reply_to_response(reply: &HubReply) -> HttpResponse {
+    match reply {
+        HubReply::NotFound => subscription_not_found(),
+        reply => reply_to_response(reply, StatusCode::Ok),
+    }
 }
 
 /// Converts a reply of the hub to an HTTP response.
@@ -459,7 +534,11 @@ pub(crate) fn reply_to_response(reply: &HubReply, success_status: StatusCode) ->
         HubReply::Malformed(error) => {
             return HttpResponse::problem(StatusCode::BadRequest, &error.to_string());
         }
-        HubReply::NotFound => return not_found(),
+        HubReply::NotFound => return session_not_found(),
+        HubReply::SessionEnded => {
+            return HttpResponse::problem(StatusCode::NotFound, "The session has ended; start a new one.");
+        }
+        HubReply::QuestionNotFound => return question_not_found(),
         HubReply::Forbidden => {
             return HttpResponse::problem(StatusCode::Forbidden, "This token does not allow that.");
         }

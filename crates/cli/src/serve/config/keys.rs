@@ -33,7 +33,7 @@ impl ConfigKey {
     }
 }
 
-use ValueKind::{Address, Bytes, Count, Flag, List, Path, Time};
+use ValueKind::{Address, Bytes, Count, Flag, Language, List, Path, Time};
 
 /// Declares the table: each key with its accepted values, the field that holds it, and its description.
 macro_rules! keys {
@@ -145,6 +145,8 @@ keys! {
     "demo.answer_timeout": Time(SECOND, DAY) => Time(demo.answer_timeout),
         "How long a person has to answer the demo agent.";
 
+    "hub.language": Language => Language(language),
+        "Language of sessions that do not state one.";
     "hub.sessions": Count(1, 10_000_000) => Size(hub.sessions),
         "Maximum number of open sessions.";
     "hub.sessions_per_principal": Count(1, 10_000_000) => Size(hub.sessions_per_principal),

@@ -75,6 +75,7 @@ impl clap::Args for ConfigFlags {
                 ValueKind::Address => arg.value_name("ADDR"),
                 ValueKind::Path => arg.value_name("PATH"),
                 ValueKind::List => arg.value_name("HOST").action(ArgAction::Append),
+                ValueKind::Language => arg.value_name("TAG"),
                 ValueKind::Count(..) => arg.value_name("COUNT"),
                 ValueKind::Bytes(..) => arg.value_name("BYTES"),
                 ValueKind::Time(..) => arg.value_name("DURATION"),
@@ -303,44 +304,15 @@ fn hub_variables() -> Result<Vec<(String, OsString)>, String> {
 
 /// Returns a hint: the most similar known name, or how to list all.
 fn suggest(name: &str, known: impl Iterator<Item = String>) -> String {
-    let closest = known.map(|known| (edit_distance(name, &known), known)).min();
-    match closest {
-        Some((distance, known)) if distance <= (name.len() / 4).min(3) => format!("; did you mean {known}?"),
-        _ => "; sayso serve --print-config lists all keys".to_owned(),
+    match seal::closest_name(name, known) {
+        Some(known) => format!("; did you mean {known}?"),
+        None => "; sayso serve --print-config lists all keys".to_owned(),
     }
-}
-
-/// Returns the Levenshtein distance: the minimum number of inserted, deleted or replaced characters.
-fn edit_distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (index, c) in one.chars().enumerate() {
-        let mut diagonal = index;
-        let mut left = index + 1;
-        let mut next = vec![left];
-        for (up, d) in row.iter().skip(1).zip(&other) {
-            let cost = (diagonal + usize::from(c != *d)).min(left + 1).min(up + 1);
-            (diagonal, left) = (*up, cost);
-            next.push(cost);
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or(0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn edit_distance_counts_insertions_deletions_and_replacements() {
-        for (one, other, expected) in
-            [("", "abc", 3), ("abc", "abc", 0), ("lease", "leese", 1), ("kitten", "sitting", 3)]
-        {
-            assert_eq!(edit_distance(one, other), expected, "{one} {other}");
-            assert_eq!(edit_distance(other, one), expected, "{other} {one}");
-        }
-    }
 
     #[test]
     fn flags_and_variables_are_unique_and_defaults_are_valid() {

@@ -40,6 +40,7 @@ seal::defaults! {
         pub(super) compat: bool = false,
         pub(super) demo_agent: bool = false,
         pub(super) threads: usize = 2,
+        pub(super) language: String = hub::DEFAULT_LANGUAGE.to_owned(),
         pub(super) backup_timeout: Duration = Duration::from_mins(10),
         pub(super) heartbeat: Duration = Duration::from_secs(15),
         pub(super) hub: hub::HubLimits = default_hub_limits(),

@@ -23,6 +23,7 @@ pub(super) enum ValueKind {
     Path,
     Flag,
     List,
+    Language,
     Count(u64, u64),
     Bytes(u64, u64),
     /// In milliseconds.
@@ -36,6 +37,7 @@ pub(super) enum FieldRef<'c> {
     OptionalPath(&'c mut Option<PathBuf>),
     Flag(&'c mut bool),
     List(&'c mut Vec<String>),
+    Language(&'c mut String),
     Size(&'c mut usize),
     OptionalSize(&'c mut Option<u64>),
     Time(&'c mut Duration),
@@ -71,6 +73,7 @@ impl ValueKind {
             Self::Path => "a path".to_owned(),
             Self::Flag => "true or false".to_owned(),
             Self::List => "a list of strings, such as [\"hub.example:8787\"]".to_owned(),
+            Self::Language => "a language tag such as en, es or pt-BR".to_owned(),
             Self::Count(min, max) => format!("a whole number {}{or_none}", range(min, max)),
             Self::Bytes(min, max) => {
                 format!("a number of bytes such as 65536, 64KiB or 1MiB, {}{or_none}", range(min, max))
@@ -145,6 +148,10 @@ impl ConfigKey {
             FieldRef::OptionalPath(target) => *target = Some(raw.path().ok_or_else(invalid)?),
             FieldRef::Flag(target) => *target = raw.flag().ok_or_else(invalid)?,
             FieldRef::List(target) => *target = raw.list().ok_or_else(invalid)?,
+            FieldRef::Language(target) => {
+                let tag = raw.text().filter(|text| aaep::grammar::is_language_tag(text));
+                tag.ok_or_else(invalid)?.clone_into(target);
+            }
             FieldRef::OptionalSize(target) if raw.text() == Some("none") => *target = None,
             FieldRef::OptionalMillis(target) if raw.text() == Some("none") => *target = None,
             field => {
@@ -175,6 +182,7 @@ impl ConfigKey {
             FieldRef::List(list) => {
                 format!("[{}]", list.iter().map(|item| toml_string(item)).collect::<Vec<_>>().join(", "))
             }
+            FieldRef::Language(language) => toml_string(language),
             FieldRef::Size(size) => number(*size as u64),
             FieldRef::OptionalSize(size) => size.map_or_else(none, number),
             FieldRef::Time(time) => number(u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),

@@ -1,6 +1,7 @@
 //! Tests of announcements with a simulated clock.
 //!
-//! - `sessions_and_states`: sessions, states, tools and languages; `output_streaming`: an agent's output.
+//! - `sessions_and_states`: sessions, states, tools and languages; `output_streaming`: an agent's output; `markdown_outputs`:
+//!   outputs in Markdown.
 //! - `questions`: questions and answers; `bound_calls`: the calls that they are about; `deadlines`: the time to answer.
 //! - `limits_and_gaps`: limits, gaps and recovery.
 
@@ -9,6 +10,7 @@
 mod bound_calls;
 mod deadlines;
 mod limits_and_gaps;
+mod markdown_outputs;
 mod output_streaming;
 mod questions;
 mod sessions_and_states;

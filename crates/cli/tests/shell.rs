@@ -1,0 +1,86 @@
+//! `sayso ask`, `sayso tell` and `sayso explain`.
+
+use testing::cli::{CommandOutput, run_sayso};
+use testing::hub::HubProcess;
+#[cfg(unix)]
+use testing::terminal::ListenProcess;
+
+fn ask(address: &str, arguments: &[&str]) -> CommandOutput {
+    run_sayso(&[&["ask", "Delete the old backups?", "--hub", address], arguments].concat(), "")
+}
+
+#[cfg(unix)]
+#[test]
+fn the_exit_code_of_ask_is_the_answer_of_the_person() {
+    let dangerous = ["--consequence", "The backups are gone.", "--risk", "high", "--irreversible"];
+    for (typed, exit_code, stderr) in [("yes", 0, ""), ("no", 1, "sayso: no: the person refused\n")] {
+        for arguments in [&[][..], &dangerous] {
+            let hub = HubProcess::start_in_memory();
+            let mut listener = ListenProcess::start_connected(&hub.address, &[]);
+            let address = hub.address.clone();
+            let output = std::thread::scope(|scope| {
+                let asked = scope.spawn(|| ask(&address, arguments));
+                listener.read_until("ask: Type");
+                listener.type_line(&format!("{typed} 1"));
+                asked.join().unwrap()
+            });
+            assert_eq!(output.exit_code, exit_code, "{typed} {arguments:?}: {}", output.stderr);
+            assert!(output.stderr.ends_with(stderr), "{}", output.stderr);
+            assert_eq!(output.stdout, "");
+        }
+    }
+}
+
+#[test]
+fn a_question_that_nobody_hears_is_a_no() {
+    let hub = HubProcess::start_in_memory();
+    for arguments in [&[][..], &["--consequence", "The backups are gone."]] {
+        let output = ask(&hub.address, arguments);
+        assert_eq!(output.exit_code, 1);
+        assert!(output.stderr.contains("sayso: no: nobody could be asked"), "{}", output.stderr);
+    }
+}
+
+#[test]
+fn a_script_without_a_hub_cannot_ask() {
+    let output = run_sayso(&["ask", "Go on?", "--hub", "http://127.0.0.1:1", "--token", "sayso_x"], "");
+    assert_eq!(output.exit_code, 2, "{}", output.stderr);
+    let output = run_sayso(&["tell", "", "--hub", "127.0.0.1:1"], "");
+    assert_eq!((output.exit_code, output.stderr.as_str()), (2, "sayso: there is no text to tell\n"));
+    let output = run_sayso(&["ask", "Go on?", "--irreversible"], "");
+    assert_eq!(output.exit_code, 2);
+    assert!(output.stderr.contains("--consequence"), "{}", output.stderr);
+}
+
+#[cfg(unix)]
+#[test]
+fn what_a_script_tells_is_heard() {
+    let hub = HubProcess::start_in_memory();
+    let mut listener = ListenProcess::start_connected(&hub.address, &[]);
+    let tell = |arguments: &[&str], input: &str| {
+        let output =
+            run_sayso(&[&["tell", "--hub", &hub.address, "--agent", "backup"], arguments].concat(), input);
+        assert_eq!(output.exit_code, 0, "{}", output.stderr);
+    };
+    tell(&["The backup is complete."], "");
+    listener.read_until("The backup is complete.");
+    tell(&[], "Two files were skipped.\n");
+    listener.read_until("Two files were skipped.");
+}
+
+#[test]
+fn explain_describes_a_rule_by_each_of_its_ids() {
+    let output = run_sayso(&["explain", "aaep-4.4.1-7"], "");
+    assert_eq!(output.exit_code, 0);
+    assert!(output.stdout.starts_with("AAEP-4.4.1-7: "), "{}", output.stdout);
+    assert!(output.stdout.contains("section 4.4.1"), "{}", output.stdout);
+    let all = run_sayso(&["explain"], "").stdout;
+    for line in all.lines() {
+        let id = line.split(' ').next().unwrap();
+        let explained = aaep::rule::Rule::find(id).unwrap();
+        assert!(line.contains(explained.sentence()));
+    }
+    let unknown = run_sayso(&["explain", "AAEP-0-0"], "");
+    assert_eq!(unknown.exit_code, 2);
+    assert!(unknown.stderr.contains("`sayso explain` lists all rules"), "{}", unknown.stderr);
+}
