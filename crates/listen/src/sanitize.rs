@@ -34,7 +34,7 @@ pub fn sanitize(text: &str, one_line: bool) -> String {
             needs_space = false;
         } else if is_line_end || c.is_whitespace() {
             needs_space = true;
-        } else if !is_invisible(c) {
+        } else if !is_removed(c) {
             mark_count = if is_stacking_mark(c) { mark_count.saturating_add(1) } else { 0 };
             if mark_count > MAX_COMBINING_MARKS {
                 continue;
@@ -68,9 +68,10 @@ fn is_stacking_mark(c: char) -> bool {
         | '\u{20d0}'..='\u{20ff}' | '\u{fe20}'..='\u{fe2f}')
 }
 
-/// Whether a character is invisible or only changes the text direction. The page removes the same characters: both are tested with
-/// `page/tests/sanitized_characters.json`.
-fn is_invisible(c: char) -> bool {
+/// Whether `sanitize` removes a character: it is invisible or only changes the text direction. Joiners and variation selectors, which
+/// [`aaep::check::is_invisible`] includes, are kept, because they change the shape of letters and symbols. The page removes the same
+/// characters: both are tested with `page/tests/sanitized_characters.json`.
+fn is_removed(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}'
         | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
