@@ -45,7 +45,7 @@ die() {
 trap 'die 1 "Interrupted. Nothing more will be done."' INT TERM
 
 command -v curl >/dev/null || { echo "This needs curl." >&2 && exit 2; }
-call POST '' application/json '{"summary_normal":"Moving 250 euro to your savings.","urgency":"normal",
+call POST '' application/json '{"summary_normal":"Moving 250 euros to your savings.","urgency":"normal",
     "producer":{"agent_name":"Savings assistant"},
     "localization_hints":{"primary_language":"en"}}'
 session=$(member session_id)
@@ -54,14 +54,14 @@ say "$(event state.changed '"to_state":"thinking","summary_normal":"Looking at b
 # The question and the call carry the same values, so the answer permits exactly this call.
 bound='"tool":"transfer","arguments":{"amount":"250.00","from":"checking","to":"savings"},"risk_level":"high","irreversible":true'
 call POST "/$session/confirmations" application/json "{$bound,\"timeout_seconds\":300,\"default_decision\":\"reject\",
-    \"action\":\"Transfer 250 euro from checking to savings.\",\"consequence\":\"The money moves at once.\",
-    \"summary_normal\":\"May I transfer 250 euro from checking to savings? The money moves at once.\"}"
+    \"action\":\"Transfer 250 euros from checking to savings.\",\"consequence\":\"The money moves at once.\",
+    \"summary_normal\":\"May I transfer 250 euros from checking to savings? The money moves at once.\"}"
 question=$(member reply_token)
 while call GET "/$session/replies/$question?wait=$wait" && [ "$(member status)" = pending ]; do :; done
 
 if [ "$(member decision)" = accept ]; then
     say "$(event state.changed '"to_state":"calling_tool","summary_normal":"Transferring the money."')" \
-        "$(event tool.invoked "$bound,\"tool_call_id\":\"call_1\",\"summary_normal\":\"Transferring 250 euro to savings.\"")"
+        "$(event tool.invoked "$bound,\"tool_call_id\":\"call_1\",\"summary_normal\":\"Transferring 250 euros to savings.\"")"
     words='The money is in your savings.' # A real agent would call the bank here.
     say "$(event tool.completed '"tool":"transfer","tool_call_id":"call_1","status":"success","summary_normal":"Transferred."')" \
         "$(event state.changed '"to_state":"thinking","summary_normal":"Looking at the receipt."')"

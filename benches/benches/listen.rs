@@ -66,7 +66,7 @@ fn calls(count: usize) -> Vec<String> {
 
 /// Returns one output, token by token.
 fn tokens(count: usize) -> Vec<String> {
-    let words = ["Your ", "balance ", "is ", "12", ".50 ", "euro. ", "Nothing ", "else ", "was ", "asked. "];
+    let words = ["Your ", "balance ", "is ", "12", ".50 ", "euros. ", "Nothing ", "else ", "was ", "asked. "];
     let mut position = 0;
     let tokens = words.iter().cycle().take(count).enumerate();
     tokens
@@ -87,7 +87,7 @@ fn questions(count: usize) -> Vec<String> {
     (0..count)
         .flat_map(|number| {
             let confirmation = format!(
-                r#""urgency":"critical","action":"Send 5 euro to Ben.","consequence":"It is gone.","reply_token":"rpl_{number}","timeout_seconds":120,"default_decision":"reject","risk_level":"high","irreversible":true"#
+                r#""urgency":"critical","action":"Send 5 euros to Ben.","consequence":"It is gone.","reply_token":"rpl_{number}","timeout_seconds":120,"default_decision":"reject","risk_level":"high","irreversible":true"#
             );
             let resolution = format!(
                 r#""from_state":"awaiting_input","to_state":"thinking","extensions":{{"sayso":{{"reply_token":"rpl_{number}","decision":"reject","by":"reply"}}}}"#

@@ -1,5 +1,5 @@
-//! How slow and dead readers affect the other listeners, 1,000 in all. At first, all of them keep up. Then one in twenty
-//! reads only 200 events per second, and one in twenty does not read at all. Measures the same number of fast listeners both times: their
+//! Measures how slow and dead readers affect the other listeners. In the first run, all 1,000 listeners keep up. In the second,
+//! one in twenty reads only 200 events per second, and one in twenty does not read at all. Both runs measure the same number of fast listeners: their
 //! delivery rate when an agent publishes at full speed, and their latency at a fixed event rate.
 #![allow(clippy::cast_precision_loss)]
 

@@ -13,7 +13,7 @@ use aaep::session::SessionMachine;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
-    let limits = RecordingLimits { max_open_sessions: 4, max_open_per_session: 8 };
+    let limits = RecordingLimits { max_open_sessions: 4, max_open_items_per_session: 8 };
     let hasher = BuildHasherDefault::<DefaultHasher>::default();
     let mut recording = RecordingChecker::new(SequenceMode::Always, limits, hasher);
     let mut session = SessionMachine::new("sess_1");

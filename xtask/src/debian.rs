@@ -19,6 +19,9 @@ pub(crate) const SCREEN_READER: [&str; 9] =
 pub(crate) const SPEECH: [&str; 5] =
     ["speech-dispatcher", "speech-dispatcher-espeak-ng", "espeak-ng", "pulseaudio", "pulseaudio-utils"];
 
+/// brltty, whose virtual driver needs no device, and liblouis for contracted braille.
+pub(crate) const BRAILLE: [&str; 2] = ["brltty", "liblouis-bin"];
+
 /// Updates packages to the newest version, at most once per run. If apt fails, the installed packages are used, but on a
 /// build server a failure of apt is an error.
 pub(crate) fn require(log: &StageLog, packages: &[&'static str]) -> Result<(), String> {

@@ -2,6 +2,7 @@
 
 mod asp;
 mod bench;
+mod braille;
 mod browser;
 mod conformance;
 mod debian;
@@ -25,7 +26,7 @@ use stage::{Plan, StageLane};
 
 const USAGE: &str = "usage: cargo xtask COMMAND
 
-  test                 runs all checks of a change: setup, format, clippy, documentation, all tests, published clients, speech, the page in a browser
+  test                 runs every check that a change must pass: setup, format, clippy, documentation, all tests, published clients, speech, braille, the page in a browser
                        and with a screen reader, conformance table, switched-off rules, fuzzing
   test quick           runs format, clippy, unit, property and integration tests; no documentation
                        examples, browser, sound or fuzzing
@@ -36,11 +37,12 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   oracle               compares sayso with the schemas and fixtures that AAEP's authors published, if ../shared contains them
   interop              installs published AAEP clients and runs them against the hub
   speech               installs speech-dispatcher and PulseAudio, and checks recordings of what sayso says through them
+  braille              installs brltty and liblouis, and checks what `sayso listen --braille` shows on a virtual display
   browser              installs Debian's Chromium and tests the listening page in it
   hear [check]         installs Debian's Orca and two browsers, plays a session on the listening page, and writes what Orca says to
                        docs/screen-reader.md; `hear check` writes nothing, but fails if Orca does not say everything correctly
   page                 tests the modules of the listening page that need no browser, in Node
-  rules [N]            runs each rule's tests with the rule switched off, and checks that the tests fail; N selects every Nth rule
+  rules [N]            switches off the check of each rule, and checks that its cases are then valid; N selects every Nth rule
   fuzz [RUNS]          fuzzes each target, 200000 runs by default
   mutants [--in-diff REF] [PATH...]
                        installs cargo-mutants, changes the code that decides about consent and access, one expression at a time, and
@@ -98,6 +100,7 @@ fn main() -> ExitCode {
             plan.add("web subscriber", StageLane::Compile, &[], interop::web_subscriber);
         }
         ["speech"] => plan.add("speech", StageLane::Compile, &[], speech::run),
+        ["braille"] => plan.add("braille", StageLane::Compile, &[], braille::run),
         ["browser"] => plan.add("browser", StageLane::Compile, &[], browser::run),
         ["hear"] => plan.add("hear", StageLane::Compile, &[], screen_reader::write),
         ["hear", "check"] => plan.add("hear", StageLane::Compile, &[], screen_reader::check),
@@ -128,6 +131,7 @@ fn add_all_stages(plan: &mut Plan<'_>) {
     plan.add("browser", StageLane::RealTime, &["build"], browser::run);
     plan.add("hear", StageLane::RealTime, &["build"], screen_reader::check);
     plan.add("speech", StageLane::RealTime, &["build"], speech::run);
+    plan.add("braille", StageLane::RealTime, &["build"], braille::run);
 
     add_test_stages(plan);
     add_rules_stage(plan, 1);

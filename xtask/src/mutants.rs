@@ -16,6 +16,8 @@ struct MutationScope {
     test_packages: &'static [&'static str],
     /// Parts of the names of the tests that run. If the list is empty, all tests run.
     tests: &'static [&'static str],
+    /// Tests whose names contain one of these texts are skipped.
+    skipped_tests: &'static [&'static str],
 }
 
 /// The tests of a module's own crate run. For `wire::auth`, the binary's tests of authentication run too, because only the
@@ -27,6 +29,7 @@ const SCOPES: [MutationScope; 6] = [
         paths: &["crates/aaep/src/consent"],
         test_packages: &["aaep"],
         tests: &[],
+        skipped_tests: &[],
     },
     MutationScope {
         name: "aaep::session",
@@ -34,6 +37,7 @@ const SCOPES: [MutationScope; 6] = [
         paths: &["crates/aaep/src/session"],
         test_packages: &["aaep"],
         tests: &[],
+        skipped_tests: &[],
     },
     MutationScope {
         name: "asp::session",
@@ -41,6 +45,7 @@ const SCOPES: [MutationScope; 6] = [
         paths: &["crates/asp/src/session"],
         test_packages: &["asp"],
         tests: &[],
+        skipped_tests: &[],
     },
     MutationScope {
         name: "hub::core",
@@ -48,6 +53,7 @@ const SCOPES: [MutationScope; 6] = [
         paths: &["crates/hub/src/core"],
         test_packages: &["hub"],
         tests: &[],
+        skipped_tests: &[],
     },
     MutationScope {
         name: "wire::auth",
@@ -55,6 +61,7 @@ const SCOPES: [MutationScope; 6] = [
         paths: &["crates/wire/src/auth"],
         test_packages: &["wire", "sayso-cli"],
         tests: &["auth::", "serve::authorization", "serve::reload", "serve::sign_in"],
+        skipped_tests: &[],
     },
     MutationScope {
         name: "sayso::consent",
@@ -62,6 +69,8 @@ const SCOPES: [MutationScope; 6] = [
         paths: &["crates/sayso/src/consent.rs", "crates/sayso/src/consent"],
         test_packages: &["sayso"],
         tests: &[],
+        // They run the examples, which `cargo test --test all` does not build.
+        skipped_tests: &["examples::"],
     },
 ];
 
@@ -198,6 +207,7 @@ fn mutate(
     // Only these test programs are built and run, because others need installed programs.
     command.args(["--cargo-arg=--lib", "--cargo-arg=--test=all"]);
     command.arg("--output").arg(&output).args(["--", "--"]).args(scope.tests);
+    command.args(scope.skipped_tests.iter().flat_map(|test| ["--skip", test]));
     // Each mutant changes only one crate, so incremental compilation is faster. Debug information is not needed.
     command.env("CARGO_INCREMENTAL", "1").env("CARGO_PROFILE_DEV_DEBUG", "0");
     // In a shared target folder, cargo could mistake a mutant of an earlier run for the original.

@@ -44,8 +44,12 @@ pub(crate) fn install_programs(log: &StageLog) -> Result<(), String> {
 
 /// Installs missing programs and the newest version of all packages, with one call to apt.
 pub(crate) fn install_packages(log: &StageLog) -> Result<(), String> {
-    let all: Vec<&str> =
-        debian::BROWSER.into_iter().chain(debian::SCREEN_READER).chain(debian::SPEECH).collect();
+    let all: Vec<&str> = debian::BROWSER
+        .into_iter()
+        .chain(debian::SCREEN_READER)
+        .chain(debian::SPEECH)
+        .chain(debian::BRAILLE)
+        .collect();
     tolerate_failure_locally(log, require(log, &all))
 }
 

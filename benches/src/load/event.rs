@@ -27,7 +27,7 @@ pub fn uncoalescable_event() -> String {
 /// Returns a question as an agent sends it.
 pub fn question(stamp: u64) -> String {
     format!(
-        r#"{{"action":"Send 5 euro to Ben {QUESTION_STAMP_PREFIX}{stamp:012}.","consequence":"It cannot be undone.","irreversible":true,"risk_level":"high","timeout_seconds":120,"default_decision":"reject","summary_normal":"May I send 5 euro to Ben?"}}"#
+        r#"{{"action":"Send 5 euros to Ben {QUESTION_STAMP_PREFIX}{stamp:012}.","consequence":"It cannot be undone.","irreversible":true,"risk_level":"high","timeout_seconds":120,"default_decision":"reject","summary_normal":"May I send 5 euros to Ben?"}}"#
     )
 }
 

@@ -16,16 +16,18 @@
 //! assert_eq!(manifest::verify(&signed, &trusted).unwrap(), bank);
 //! ```
 
+mod extension;
 mod offer_check;
 
+pub use extension::{ManifestExtension, ManifestExtensionError, MultiAgentPattern};
 pub use offer_check::{OfferMismatch, check_offer};
 use seal::jws::{self, JwsError, JwsHeader, JwsSigner};
-use seal::{Jwk, JwkError, es256};
+use seal::{Jwk, JwkError, base64url, es256};
 use thiserror::Error;
 
 use crate::check::{CheckedDocument, Validator};
 use crate::json::{JsonKind, Tape};
-use crate::message::{Manifest, Message};
+use crate::message::{Manifest, Message, MessageType};
 use crate::rule::{Finding, Findings, ValidationMode};
 
 /// The maximum length of a signed manifest in bytes. The length is limited because a message
@@ -55,6 +57,9 @@ pub enum ManifestError {
     /// The header contains a key or certificates, which are not trusted.
     #[error("contains a key in its header (jwk, jku, x5c or x5u), which is not trusted")]
     EmbeddedKey,
+    /// The part that sayso defines is invalid.
+    #[error(transparent)]
+    Extension(#[from] ManifestExtensionError),
     /// The header names a key (`kid`) that is not trusted.
     #[error("names the key {0:?}, which is not trusted")]
     UnknownKey(String),
@@ -62,7 +67,7 @@ pub enum ManifestError {
 
 fn describe_violations(findings: &[Finding]) -> String {
     findings.first().map_or_else(
-        || "is not a manifest".to_owned(),
+        || format!("is not a manifest: its type must be {}", MessageType::Manifest.as_str()),
         |first| format!("is not a valid manifest: {} {}", first.rule.id(), first.message()),
     )
 }
@@ -88,6 +93,54 @@ pub fn parse(text: &str, mode: ValidationMode) -> Result<Manifest, ManifestError
         Some(manifest) if !findings.has_error() => Ok(manifest),
         _ => Err(ManifestError::RuleViolations(findings.take())),
     }
+}
+
+/// A manifest as its author publishes it: as JSON, or signed as a compact JWS.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ManifestDocument {
+    /// The content.
+    pub manifest: Manifest,
+    /// What the content says in `extensions.sayso`.
+    pub extension: ManifestExtension,
+    /// The manifest as JSON, byte for byte as its author wrote it.
+    pub json: String,
+    /// The signed form, if the author signed it. The signature has not been verified.
+    pub signed: Option<String>,
+}
+
+impl ManifestDocument {
+    /// Reads a document strictly. If it is signed, the signature is not verified.
+    pub fn parse(document: &str) -> Result<Self, ManifestError> {
+        let document = document.trim();
+        if document.len() > MAX_SIGNED_BYTES {
+            return Err(ManifestError::TooLong);
+        }
+        let signed = (!document.starts_with('{')).then(|| document.to_owned());
+        let json = match &signed {
+            None => document.to_owned(),
+            Some(token) => {
+                let [_, payload, _] = token.split('.').collect::<Vec<_>>()[..] else {
+                    return Err(JwsError::Malformed.into());
+                };
+                let payload = base64url::decode(payload).ok_or(JwsError::Malformed)?;
+                String::from_utf8(payload).map_err(|_| ManifestError::NotUtf8)?
+            }
+        };
+        if !has_manifest_type(&json) {
+            return Err(ManifestError::RuleViolations(Vec::new()));
+        }
+        let manifest = parse(&json, ValidationMode::Strict)?;
+        let extension = ManifestExtension::of(&manifest)?;
+        Ok(Self { manifest, extension, json, signed })
+    }
+}
+
+/// Whether the `type` of a document is that of a manifest. True for text that is not JSON, because it may be a manifest with a
+/// syntax error.
+fn has_manifest_type(json: &str) -> bool {
+    let mut tape = Tape::default();
+    let Ok(doc) = tape.read(json) else { return true };
+    doc.root().member("type").is_some_and(|kind| kind.is_text(MessageType::Manifest.as_str()))
 }
 
 /// Signs the text of a manifest unchanged, with ES256 (§10.4.1). An invalid manifest is not signed.

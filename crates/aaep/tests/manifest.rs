@@ -1,7 +1,9 @@
 //! Signed manifests: which producer they belong to, and which signatures are rejected.
 
+use aaep::event::InvalidStates;
 use aaep::manifest::{
-    ManifestError, OfferMismatch, TrustedKeys, TrustedKeysError, check_offer, parse, sign, verify,
+    ManifestDocument, ManifestError, ManifestExtensionError, MultiAgentPattern, OfferMismatch, TrustedKeys,
+    TrustedKeysError, check_offer, parse, sign, verify,
 };
 use aaep::message::{Message, SubscriptionAccepted};
 use aaep::rule::ValidationMode;
@@ -222,6 +224,54 @@ fn accepted(agent: &str, honored: &str) -> SubscriptionAccepted {
     match Message::parse(&text) {
         Some(Message::SubscriptionAccepted(accepted)) => accepted,
         other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_document_is_json_or_a_jws_with_the_same_content() {
+    let unsigned = ManifestDocument::parse(&format!(" {BANK_MANIFEST}\n")).unwrap();
+    assert_eq!((unsigned.json.as_str(), &unsigned.signed), (BANK_MANIFEST, &None));
+    let token = sign(BANK_MANIFEST, &generate_key()).unwrap();
+    let signed = ManifestDocument::parse(&token).unwrap();
+    assert_eq!((&signed.json, &signed.manifest), (&unsigned.json, &unsigned.manifest));
+    assert_eq!(signed.signed, Some(token));
+    for (invalid, error) in [
+        ("", JwsError::Malformed),
+        ("a.b", JwsError::Malformed),
+        ("a.b.c.d", JwsError::Malformed),
+        ("a.***.c", JwsError::Malformed),
+    ] {
+        assert_eq!(ManifestDocument::parse(invalid), Err(ManifestError::Jws(error)), "{invalid}");
+    }
+    assert_eq!(
+        ManifestDocument::parse(&format!("a.{}.c", base64url::encode(&[0xff]))),
+        Err(ManifestError::NotUtf8)
+    );
+    assert!(matches!(ManifestDocument::parse("{}"), Err(ManifestError::RuleViolations(_))));
+    assert_eq!(ManifestDocument::parse(&"x".repeat(64 * 1024 + 1)), Err(ManifestError::TooLong));
+}
+
+#[test]
+fn states_and_the_multi_agent_pattern_are_checked() {
+    let parse_with = |sayso: &str| {
+        let extension = format!(r#","extensions":{{"sayso":{sayso}}}}}"#);
+        let text = format!("{}{extension}", BANK_MANIFEST.strip_suffix('}').unwrap());
+        ManifestDocument::parse(&text).map(|document| document.extension)
+    };
+    let states = r#"{"states":[{"state":"auditing","words":{"en":"Checking."}}],"other":1}"#;
+    assert_eq!(parse_with(states).unwrap().states[0].state, "auditing");
+    let patterns = parse_with(r#"{"multi_agent":["shared_session","linked_sessions"]}"#).unwrap().multi_agent;
+    assert_eq!(patterns, [MultiAgentPattern::SharedSession, MultiAgentPattern::LinkedSessions]);
+    for (sayso, error) in [
+        (r#"{"states":{}}"#, ManifestExtensionError::States(InvalidStates::Malformed)),
+        (
+            r#"{"states":[{"state":"","words":{"en":"Checking."}}]}"#,
+            ManifestExtensionError::States(InvalidStates::NameLength),
+        ),
+        (r#"{"multi_agent":["swarm"]}"#, ManifestExtensionError::Malformed("multi_agent")),
+        (r#"{"multi_agent":"linked_sessions"}"#, ManifestExtensionError::Malformed("multi_agent")),
+    ] {
+        assert_eq!(parse_with(sayso), Err(ManifestError::Extension(error)), "{sayso}");
     }
 }
 

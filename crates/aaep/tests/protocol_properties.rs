@@ -163,9 +163,12 @@ fn check_round_trip(line: &RecordingLine, text: &str) -> Result<(), TestCaseErro
 
 /// Returns whether the six members that every event has are present and valid.
 fn has_valid_envelope(line: &RecordingLine) -> bool {
+    let is_core = |context: &Value| {
+        context.as_str().is_some_and(|context| context.starts_with("https://aaep-protocol.org/"))
+    };
     let has_valid_context = line.get("@context").is_some_and(|context| match context {
-        Value::Array(items) => items.iter().all(Value::is_string),
-        context => context.as_str().is_some_and(|context| context.starts_with("https://aaep-protocol.org/")),
+        Value::Array(items) => items.first().is_some_and(is_core) && items.iter().all(Value::is_string),
+        context => is_core(context),
     });
     has_valid_context
         && line.get("type").is_some_and(Value::is_string)

@@ -1,5 +1,8 @@
 //! The state machine of one session: which events it accepts and rejects, and which items are pending.
 
+mod calls_and_consent;
+mod order_and_producers;
+
 use std::collections::hash_map::DefaultHasher;
 use std::hash::BuildHasherDefault;
 

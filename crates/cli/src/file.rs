@@ -24,6 +24,11 @@ impl CommandError {
         Self { status: ExitStatus::CannotRun, message: message.into() }
     }
 
+    /// Returns the message.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Prints the message and returns the exit status. Faults in the input go to stdout, because they are the command's result. All other errors go to stderr.
     pub(crate) fn report(self) -> ExitStatus {
         if self.status == ExitStatus::FaultsFound {

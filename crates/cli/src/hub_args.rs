@@ -9,15 +9,19 @@ use std::path::{Path, PathBuf};
 use std::task::Poll;
 
 use client::Url;
-use listen::client::{Address, AddressError};
+use listen::client::Address;
 #[cfg(unix)]
 use tokio::signal::unix::{SignalKind, signal};
+use wire::UnixSocket;
 
 use crate::output::{describe_io_error, print_stderr, printable};
 
+/// The path that stands for the default socket path, where listeners look.
+pub(crate) const DEFAULT_SOCKET_KEYWORD: &str = "usual";
+
 #[derive(clap::Args)]
 pub(crate) struct HubArgs {
-    /// Address of the hub, as the hub prints it: http://HOST:PORT or https://HOST:PORT. For a hub on this machine, HOST:PORT is enough.
+    /// Address of the hub, as the hub prints it: http://HOST:PORT, https://HOST:PORT, ws://HOST:PORT, wss://HOST:PORT, grpc://HOST:PORT, grpcs://HOST:PORT or unix:PATH. For a hub on this machine, HOST:PORT is enough; unix:usual is its default socket.
     url: String,
     #[command(flatten)]
     credentials: Credentials,
@@ -32,7 +36,7 @@ pub(crate) struct Credentials {
     /// File that contains the access token.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// PEM file with certificates to trust for https, in addition to those of the system.
+    /// PEM file with certificates to trust for https, wss and grpcs, in addition to those of the system.
     #[arg(long, value_name = "FILE")]
     pub(crate) ca: Option<PathBuf>,
 }
@@ -40,28 +44,20 @@ pub(crate) struct Credentials {
 impl HubArgs {
     /// Returns the hub's address with the token, or an error message.
     pub(crate) fn address(&self) -> Result<Address, String> {
-        self.with_trusted_ca(Address::parse(&self.url()?, self.credentials.token()?.as_deref()))
-    }
-
-    /// Like [`Self::address`], but accepts every transport, for commands that only listen.
-    pub(crate) fn any_transport_address(&self) -> Result<Address, String> {
-        self.with_trusted_ca(Address::parse_any_transport(&self.url()?, self.credentials.token()?.as_deref()))
-    }
-
-    /// Returns the complete URL.
-    fn url(&self) -> Result<Cow<'_, str>, String> {
-        complete_url(&self.url)
-    }
-
-    fn with_trusted_ca(&self, address: Result<Address, AddressError>) -> Result<Address, String> {
-        let address = address.map_err(|error| error.to_string())?;
-        let Some(path) = &self.credentials.ca else { return Ok(address) };
-        let text = std::fs::read(path).map_err(|error| cannot_read(path, &error))?;
-        address.with_certificates(&text).map_err(|error| error.to_string())
+        self.credentials.address(&self.url)
     }
 }
 
 impl Credentials {
+    /// Returns the address of the hub at this URL, with the token, or an error message.
+    pub(crate) fn address(&self, url: &str) -> Result<Address, String> {
+        let url = complete_url(url)?;
+        let address = Address::parse(&url, self.token()?.as_deref()).map_err(|error| error.to_string())?;
+        let Some(path) = &self.ca else { return Ok(address) };
+        let text = std::fs::read(path).map_err(|error| cannot_read(path, &error))?;
+        address.with_certificates(&text).map_err(|error| error.to_string())
+    }
+
     /// Returns the token from the arguments. If they contain none, returns the one from the environment.
     pub(crate) fn token(&self) -> Result<Option<String>, String> {
         if let Some(token) = &self.token {
@@ -81,6 +77,9 @@ impl Credentials {
 
 /// Adds the scheme to an address. An address without one is accepted only for a hub on this machine, where `http` is safe.
 pub(crate) fn complete_url(url: &str) -> Result<Cow<'_, str>, String> {
+    if url.strip_prefix("unix:") == Some(DEFAULT_SOCKET_KEYWORD) {
+        return Ok(format!("unix:{}", default_socket_path()?.display()).into());
+    }
     if url.contains("://") || url.starts_with("unix:") || url.starts_with('/') {
         return Ok(url.into());
     }
@@ -91,6 +90,12 @@ pub(crate) fn complete_url(url: &str) -> Result<Cow<'_, str>, String> {
     }
     let url = printable(url);
     Err(format!("{url} has no scheme: write https://{url}, or http://{url} if the hub has no TLS"))
+}
+
+/// Returns the path of the Unix socket where listeners look for a hub.
+pub(crate) fn default_socket_path() -> Result<PathBuf, String> {
+    UnixSocket::default_path(crate::serve::manifest::AGENT_ID)
+        .map_err(|error| format!("no default path for a Unix socket: {}", describe_io_error(&error)))
 }
 
 /// Parses the address to listen on: an IP address with a port, or `localhost:PORT`.

@@ -1,13 +1,18 @@
 //! `sayso listen`: a terminal listener for a person.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use aaep::event::Verbosity;
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use listen::braille::{BrailleDisplay, BrailleSettings, BrlapiAddress};
+use listen::client::Address;
 use listen::speech::{Speaker, SpeechRate};
-use listen::terminal::{self, AutoAnswerMode, TerminalCommand, TerminalHooks, TerminalSettings};
+use listen::terminal::{
+    self, AutoAnswerMode, TerminalCommand, TerminalExit, TerminalHooks, TerminalSettings,
+};
 use listen::{
     EmojiMode, ManifestPolicy, MarkdownMode, Phrases, Preferences, SpeechSynthesizer, SubscriberLimits,
 };
@@ -15,7 +20,7 @@ use tokio::sync::mpsc;
 
 use crate::ExitStatus;
 use crate::file::CommandError;
-use crate::hub_args::{HubArgs, build_runtime, shutdown_signal};
+use crate::hub_args::{Credentials, build_runtime, shutdown_signal};
 use crate::manifest::load_trusted_keys;
 use crate::output::print_stderr;
 
@@ -23,13 +28,25 @@ use crate::output::print_stderr;
 const DEFAULT_ANSWER_GRACE_SECONDS: u64 = listen::ANSWER_GRACE.as_secs();
 
 #[derive(clap::Args)]
+#[command(after_help = "With --stdio, everything after -- is the command line of the program: \
+    sayso listen --stdio -- my-agent --verbose. The exit code is 0 when the program ends with success, \
+    1 when it ends with an error, and 2 when it cannot be listened to.")]
 pub(crate) struct Arguments {
+    /// Address of the hub, as the hub prints it: http://HOST:PORT, https://HOST:PORT, ws://HOST:PORT, wss://HOST:PORT, grpc://HOST:PORT, grpcs://HOST:PORT or unix:PATH. For a hub on this machine, HOST:PORT is enough; unix:usual is its default socket.
+    #[arg(required_unless_present = "stdio", conflicts_with = "stdio")]
+    url: Option<String>,
     #[command(flatten)]
-    hub: HubArgs,
-    /// How much to hear.
+    credentials: Credentials,
+    /// Start a program, listen to its standard output, and answer on its standard input.
+    #[arg(long, requires = "program")]
+    stdio: bool,
+    /// The program that --stdio starts, with its arguments.
+    #[arg(last = true, requires = "stdio", value_name = "PROGRAM", num_args = 1..)]
+    program: Vec<OsString>,
+    /// How much detail to announce.
     #[arg(long, default_value = "normal", value_parser = verbosity_parser())]
     verbosity: Verbosity,
-    /// Languages to hear, in order of preference. Example: --lang es,en
+    /// Languages to hear, in order of preference. Example: --lang es,en. sayso itself speaks English (en), español (es) and Yorùbá (yo).
     #[arg(long = "lang", value_name = "TAG", value_delimiter = ',', default_value = "en", value_parser = parse_language_tag)]
     languages: Vec<String>,
     /// Maximum number of events per second. Critical events are never delayed.
@@ -41,13 +58,21 @@ pub(crate) struct Arguments {
     /// Speech rate from -100 to 100; 0 is normal. Default: the setting of speech-dispatcher.
     #[arg(long, value_name = "N", allow_negative_numbers = true, requires = "speech", value_parser = clap::value_parser!(i8).range(-100..=100))]
     pace: Option<i8>,
+    /// Also show everything on a braille display, through brltty at HOST:N, with keys that answer questions.
+    /// Default: the environment variable BRLAPI_HOST, or brltty on this machine.
+    #[arg(long, value_name = "HOST:N", num_args = 0..=1, value_parser = parse_brlapi_address)]
+    #[allow(clippy::option_option, reason = "clap's type for an option whose value may be left out")]
+    braille: Option<Option<BrlapiAddress>>,
+    /// Contract braille with this table of liblouis. Example: --braille-table en-ueb-g2.ctb
+    #[arg(long, value_name = "TABLE", requires = "braille", value_parser = parse_braille_table)]
+    braille_table: Option<String>,
     /// Public keys trusted to sign the hub's manifest: a JWK or JWK Set that you already trust.
     #[arg(long, value_name = "FILE")]
     jwk: Option<PathBuf>,
     /// Refuse to listen to a hub whose manifest is not signed with one of the keys from --jwk.
     #[arg(long, requires = "jwk")]
     signed_only: bool,
-    /// Seconds that a question must be open before an answer without its number counts; 0 to 3600.
+    /// How many seconds a question must be open before an answer that does not give the question number is accepted; 0 to 3600.
     #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_ANSWER_GRACE_SECONDS, value_parser = clap::value_parser!(u64).range(0..=3600))]
     answer_grace: u64,
     /// Which outputs to read as Markdown, so that their markup is not spoken.
@@ -62,8 +87,11 @@ pub(crate) struct Arguments {
     /// What to hear for emoji: the emoji itself, its English name, or nothing.
     #[arg(long, value_name = "HOW", default_value = EmojiMode::Keep.as_str(), value_parser = emoji_parser())]
     emoji: EmojiMode,
-    /// Print one JSON object per line, for programs.
+    /// Print the time in front of each line.
     #[arg(long)]
+    times: bool,
+    /// Print one JSON object per line, for programs.
+    #[arg(long, conflicts_with = "times")]
     json: bool,
     /// Handle every question automatically, without asking a person.
     #[arg(long, value_enum, value_name = "HOW")]
@@ -83,7 +111,7 @@ pub(crate) enum AutoAnswer {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
-    let address = arguments.hub.address()?;
+    let address = hub_address(arguments)?;
     let phrases = Phrases::for_languages(&arguments.languages);
     let mut settings = TerminalSettings::new(address);
     settings.preferences = Preferences {
@@ -100,6 +128,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
     settings.manifest_policy =
         Some(ManifestPolicy { trusted_keys, signed_only: arguments.signed_only, limits: settings.limits });
     settings.json = arguments.json;
+    settings.times = arguments.times;
     settings.auto_answer = match arguments.auto {
         None => AutoAnswerMode::Off,
         Some(AutoAnswer::Accept) => AutoAnswerMode::Accept,
@@ -109,6 +138,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
     if let Some(warning) = settings.auto_answer.warning(phrases) {
         print_stderr(&format!("sayso: {warning}"));
     }
+    let braille = arguments.braille_settings()?;
     let runtime = build_runtime(0)?;
     let result = runtime.block_on(async {
         let (commands, command_receiver) = mpsc::channel(1);
@@ -117,7 +147,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
         let hooks = TerminalHooks {
             input: Some(terminal::stdin_lines()),
             commands: Some(command_receiver),
+            diagnostics: Some(|line| print_stderr(&format!("program: {line}"))),
             synthesizer,
+            braille: braille.map(|settings| BrailleDisplay::start(settings, phrases)),
             ..TerminalHooks::default()
         };
         let shutdown = shutdown_signal();
@@ -129,7 +161,45 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
     });
     // Does not wait for tasks that still run.
     runtime.shutdown_background();
-    result.map(|()| ExitStatus::Success).map_err(|failure| CommandError::cannot_run(failure.0))
+    match result {
+        Ok(TerminalExit::Quit | TerminalExit::ProgramEnded { is_success: true }) => Ok(ExitStatus::Success),
+        Ok(TerminalExit::ProgramEnded { is_success: false }) => Ok(ExitStatus::FaultsFound),
+        Err(failure) => Err(CommandError::cannot_run(failure.0)),
+    }
+}
+
+/// Returns the address of the hub, or of the program that --stdio starts.
+fn hub_address(arguments: &Arguments) -> Result<Address, String> {
+    match (&arguments.url, arguments.program.split_first()) {
+        (Some(url), _) => arguments.credentials.address(url),
+        (None, Some((program, rest))) => {
+            Address::program(program.clone(), rest.to_vec()).map_err(|error| error.to_string())
+        }
+        (None, None) => Err("write the address of a hub, or --stdio -- and a program".to_owned()),
+    }
+}
+
+impl Arguments {
+    /// Returns the settings of the braille display, if one is wanted.
+    fn braille_settings(&self) -> Result<Option<BrailleSettings>, CommandError> {
+        let Some(given) = &self.braille else { return Ok(None) };
+        let address = match given {
+            Some(address) => address.clone(),
+            None => parse_brlapi_address(&std::env::var("BRLAPI_HOST").unwrap_or_default())
+                .map_err(|reason| CommandError::cannot_run(format!("BRLAPI_HOST: {reason}")))?,
+        };
+        Ok(Some(BrailleSettings { address, table: self.braille_table.clone() }))
+    }
+}
+
+fn parse_brlapi_address(text: &str) -> Result<BrlapiAddress, &'static str> {
+    BrlapiAddress::parse(text)
+        .ok_or("it must be HOST:N, such as 127.0.0.1:0; write the hub's address before --braille")
+}
+
+fn parse_braille_table(text: &str) -> Result<String, &'static str> {
+    let is_name = !text.is_empty() && !text.contains(char::is_control);
+    if is_name { Ok(text.to_owned()) } else { Err("it must be the name of a table, such as en-ueb-g2.ctb") }
 }
 
 /// Connects to a speech synthesizer. If there is none, prints a warning and returns `None`.

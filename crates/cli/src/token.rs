@@ -39,7 +39,7 @@ pub(crate) struct RevokeTokenArgs {
 
 #[derive(clap::Args)]
 pub(crate) struct NewTokenArgs {
-    /// Role of the token: agent, listener, observer or admin.
+    /// Role of the token: agent, listener, receiver (a listener who may take over from agents), observer or admin.
     #[arg(long, value_parser = parse_role)]
     role: Role,
     /// Name of the person or program that will use the token.
@@ -65,7 +65,7 @@ pub(crate) struct NewTokenArgs {
 }
 
 fn parse_role(text: &str) -> Result<Role, String> {
-    Role::parse(text).ok_or_else(|| "it must be agent, listener, observer or admin".to_owned())
+    Role::parse(text).ok_or_else(|| "it must be agent, listener, receiver, observer or admin".to_owned())
 }
 
 pub(crate) fn run(command: &TokenCommand) -> Result<ExitStatus, CommandError> {

@@ -23,7 +23,7 @@ fn the_readme_contains_the_actual_output() {
         ("validate examples/transfer.jsonl", 1),
         ("validate examples/transfer-asked.jsonl", 0),
         ("asp demo --scenario rejected --seed 7", 0),
-        ("demo --once 'send 20 euro to Ben' --auto accept", 0),
+        ("demo --once 'send 20 euros to Ben' --auto accept", 0),
     ] {
         let output = Command::new(env!("CARGO_BIN_EXE_sayso"))
             .args(shell_words(command))

@@ -38,6 +38,11 @@ fn usage_errors_name_the_mistake_and_the_next_step() {
             &help_hint("sayso listen"),
         ),
         (
+            "listen --braille http://127.0.0.1:1",
+            "--braille [HOST:N] does not accept http://127.0.0.1:1: it must be HOST:N, such as 127.0.0.1:0; write the hub's address before --braille.",
+            &help_hint("sayso listen"),
+        ),
+        (
             "manifest verify bank.jws",
             "--key FILE or --jwk FILE is missing.",
             "Example: sayso manifest verify manifest.jws --jwk public.json",

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use http::HeaderValue;
@@ -57,15 +58,34 @@ impl HttpClient {
         &self.url
     }
 
+    /// Returns the value of the `Authorization` header, if there is a token.
+    pub fn authorization(&self) -> Option<&HeaderValue> {
+        self.authorization.as_ref()
+    }
+
     /// Opens a connection.
     pub async fn connect(&self) -> Result<ClientConnection, ClientError> {
+        self.connect_with(&[]).await
+    }
+
+    /// Opens a connection for HTTP/2.
+    pub async fn connect_http2(&self) -> Result<ClientConnection, ClientError> {
+        self.connect_with(&[b"h2"]).await
+    }
+
+    /// Opens a connection. With TLS, offers these protocols (ALPN).
+    async fn connect_with(&self, protocols: &[&[u8]]) -> Result<ClientConnection, ClientError> {
         let stream = TcpStream::connect((self.url.host(), self.url.port())).await?;
         stream.set_nodelay(true)?;
         if !self.url.is_tls() {
             return Ok(Box::new(PlainStream { stream, is_first_read: true }));
         }
         let name = ServerName::try_from(self.url.host().to_owned()).map_err(|_| ClientError::InvalidHost)?;
-        let connector = TlsConnector::from(self.trust_roots.config().map_err(ClientError::Tls)?);
+        let mut config = self.trust_roots.config().map_err(ClientError::Tls)?;
+        if !protocols.is_empty() {
+            Arc::make_mut(&mut config).alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
+        }
+        let connector = TlsConnector::from(config);
         Ok(Box::new(connector.connect(name, stream).await.map_err(ClientError::from_handshake)?))
     }
 }

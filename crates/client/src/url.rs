@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use http::Uri;
 use http::uri::Authority;
 
-/// The address of a server: the scheme `http`, `https`, `ws` or `wss`, a host, and optionally a port and a path.
+/// The address of a server: the scheme `http`, `https`, `ws`, `wss`, `grpc` or `grpcs`, a host, and optionally a port and a path.
 ///
 /// ```
 /// let url = client::Url::parse("https://hub.example/base/")?;
@@ -26,6 +26,8 @@ enum Scheme {
     Https,
     Ws,
     Wss,
+    Grpc,
+    Grpcs,
 }
 
 /// Why a text is not a valid address.
@@ -58,6 +60,8 @@ impl Url {
             "https" => Scheme::Https,
             "ws" => Scheme::Ws,
             "wss" => Scheme::Wss,
+            "grpc" => Scheme::Grpc,
+            "grpcs" => Scheme::Grpcs,
             _ => return Err(UrlError::InvalidScheme),
         };
         if rest.contains(['@', '?', '#']) || !rest.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -74,10 +78,10 @@ impl Url {
         Ok(Self { scheme, authority, path: uri.path().trim_end_matches('/').to_owned() })
     }
 
-    /// Parses an HTTP address. WebSocket addresses are rejected.
+    /// Parses an HTTP address. WebSocket and gRPC addresses are rejected.
     pub fn parse_http(text: &str) -> Result<Self, UrlError> {
         let url = Self::parse(text)?;
-        if url.is_websocket() { Err(UrlError::InvalidScheme) } else { Ok(url) }
+        if url.is_websocket() || url.is_grpc() { Err(UrlError::InvalidScheme) } else { Ok(url) }
     }
 
     /// Returns the address with another path, which must be empty or start with a slash.
@@ -88,12 +92,17 @@ impl Url {
 
     /// Returns whether the connection uses TLS.
     pub fn is_tls(&self) -> bool {
-        matches!(self.scheme, Scheme::Https | Scheme::Wss)
+        matches!(self.scheme, Scheme::Https | Scheme::Wss | Scheme::Grpcs)
     }
 
     /// Returns whether this is a WebSocket address.
     pub fn is_websocket(&self) -> bool {
         matches!(self.scheme, Scheme::Ws | Scheme::Wss)
+    }
+
+    /// Returns whether this is a gRPC address.
+    pub fn is_grpc(&self) -> bool {
+        matches!(self.scheme, Scheme::Grpc | Scheme::Grpcs)
     }
 
     /// Returns whether the host is `localhost` or a loopback address.
@@ -130,6 +139,8 @@ impl fmt::Display for Url {
             Scheme::Https => "https",
             Scheme::Ws => "ws",
             Scheme::Wss => "wss",
+            Scheme::Grpc => "grpc",
+            Scheme::Grpcs => "grpcs",
         };
         write!(f, "{scheme}://{}{}", self.authority, self.path)
     }

@@ -8,8 +8,8 @@ use seal::Digest;
 
 use crate::delivery::Frame;
 pub use crate::reply::{
-    ClosedItem, EndReason, HubReply, LimitReached, MalformedRequest, QuestionOutcome, ReplacedCallId,
-    Unavailable,
+    ClosedItem, EndReason, HandoffOutcome, HandoffResult, HubReply, LimitReached, MalformedRequest,
+    QuestionOutcome, ReplacedCallId, Unavailable,
 };
 use crate::{AgentConnectionId, DeliveryGroupId, ListenerId, Principal};
 
@@ -83,16 +83,24 @@ pub enum HubCommand {
     },
     /// An agent starts a session.
     Start {
-        /// The payload of `agent.session.started`, plus the members `producer` and `localization_hints`.
+        /// The payload of `agent.session.started`, plus the members `producer`, `producers`, `parent` and
+        /// `localization_hints`.
         body: RequestBody,
         /// The request's idempotency key.
         idempotency_key: Option<String>,
     },
+    /// An agent publishes its manifest.
+    PublishManifest {
+        /// The manifest as JSON, or as a compact JWS.
+        document: String,
+    },
+    /// An agent withdraws its manifest.
+    DeleteManifest,
     /// An agent publishes events.
     Publish {
         /// The session.
         session: SessionId,
-        /// The events, with type and payload only.
+        /// The events, with type, payload and optionally `producer`.
         events: Vec<RequestBody>,
         /// The request's idempotency key.
         idempotency_key: Option<String>,
@@ -103,6 +111,8 @@ pub enum HubCommand {
         session: SessionId,
         /// The id of the output. If absent, the text belongs to the session's output without an id.
         output_id: Option<String>,
+        /// The producer that writes. If absent, the session's main producer, or the one that the token joined as.
+        producer: Option<String>,
         /// The text.
         text: String,
         /// The language of the text, if it differs from the session's.
@@ -121,14 +131,41 @@ pub enum HubCommand {
     Ask {
         /// The session.
         session: SessionId,
-        /// The payload, plus the members `tool` and `arguments`.
+        /// The payload, plus the members `tool`, `arguments` and optionally `producer`.
         body: RequestBody,
         /// Whether the question is a clarification. Otherwise it is a confirmation.
         is_clarification: bool,
         /// The request's idempotency key.
         idempotency_key: Option<String>,
     },
-    /// An agent waits for the answer to a question.
+    /// An agent asks somebody to take over.
+    HandOff {
+        /// The session.
+        session: SessionId,
+        /// The payload, plus the member `timeout_seconds`.
+        body: RequestBody,
+        /// The request's idempotency key.
+        idempotency_key: Option<String>,
+    },
+    /// The owner of a session invites another token to speak in it.
+    Invite {
+        /// The session.
+        session: SessionId,
+        /// The member `producer`, and optionally `expires_in_seconds`.
+        body: RequestBody,
+        /// The request's idempotency key.
+        idempotency_key: Option<String>,
+    },
+    /// A token joins a session that it was invited to.
+    Join {
+        /// The session.
+        session: SessionId,
+        /// The member `invitation`, and optionally `producer`.
+        body: RequestBody,
+        /// The request's idempotency key.
+        idempotency_key: Option<String>,
+    },
+    /// An agent waits for the answer to a question, or for the outcome of a hand-off.
     Wait {
         /// The session.
         session: SessionId,
@@ -264,6 +301,15 @@ pub enum AgentNotice {
         token: ReplyToken,
         /// How it was resolved.
         outcome: QuestionOutcome,
+    },
+    /// A hand-off is resolved.
+    HandoffResolved {
+        /// The session.
+        session: SessionId,
+        /// The hand-off.
+        token: ReplyToken,
+        /// How it was resolved.
+        outcome: HandoffOutcome,
     },
     /// A session ended for a reason other than a command on this connection.
     SessionEnded {

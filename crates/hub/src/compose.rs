@@ -4,11 +4,13 @@ use std::borrow::Cow;
 
 use aaep::check::has_mixed_direction;
 use aaep::consent::ResolvedBy;
-use aaep::event::{AgentState, EventType};
+use aaep::event::{AgentState, EventType, StateDefinition};
 use aaep::json::{JsonKind, JsonValue, OwnedDoc, TapeWriter};
 use aaep::{ReplyToken, Timestamp, ToolCallId};
 use seal::{Digest, UnixMillis};
 use thiserror::Error;
+
+use crate::command::HandoffResult;
 
 /// The values that the hub writes into the envelope.
 #[derive(Clone, Copy, Debug)]
@@ -23,8 +25,49 @@ pub(crate) struct EnvelopeFields<'s> {
     pub(crate) hints: Option<&'s OwnedDoc>,
     /// The language of text whose language neither the event nor the session states.
     pub(crate) default_language: &'s str,
-    /// The session's current state, for state changes without a `from_state`.
+    /// The producer's current state, for state changes without a `from_state`.
     pub(crate) state: Option<&'s AgentState>,
+    /// The states that the agent's author defined.
+    pub(crate) own_states: &'s [StateDefinition],
+    /// The session's correlation id, for events that have none.
+    pub(crate) correlation_id: Option<&'s str>,
+    /// What listeners learn about the producer and the session in `extensions.sayso`.
+    pub(crate) marks: HubMarks<'s>,
+}
+
+/// Members of `extensions.sayso` that do not depend on the kind of event.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct HubMarks<'s> {
+    /// The session's main producer, if another producer speaks. Listeners in the scope of the main producer receive the
+    /// event.
+    pub(crate) main_producer: Option<&'s str>,
+    /// Whether the producer's name is verified, as in [`AgentStanding`].
+    pub(crate) has_verified_name: bool,
+    /// The parent of the session (§A.9, C-A13).
+    pub(crate) parent_session_id: Option<&'s str>,
+}
+
+/// The member of `extensions.sayso` that names the session's main producer.
+pub(crate) const MAIN_PRODUCER: &str = "main_producer";
+
+impl HubMarks<'_> {
+    fn is_empty(&self) -> bool {
+        self.main_producer.is_none() && !self.has_verified_name && self.parent_session_id.is_none()
+    }
+
+    /// Writes the members into an open object.
+    fn write(&self, out: &mut TapeWriter) {
+        if self.has_verified_name {
+            out.plain_key("verified_name");
+            out.boolean(true);
+        }
+        if let Some(main_producer) = self.main_producer {
+            write_text(out, MAIN_PRODUCER, main_producer);
+        }
+        if let Some(parent) = self.parent_session_id {
+            write_text(out, "parent_session_id", parent);
+        }
+    }
 }
 
 /// Why a JSON value is not an event that an agent may send.
@@ -55,35 +98,41 @@ pub(crate) const ENDED_BY_HUB: &str = "hub";
 #[derive(Clone, Debug)]
 pub(crate) enum SaysoExtension<'e> {
     /// The hub wrote the event's text, which only describes the state. A listener that has its own phrases for states
-    /// can ignore the text. The JSON member is `"words": "hub"`. `has_gap` says whether the listener missed events.
-    HubText { has_gap: bool },
+    /// can ignore the text. The JSON member is `"words": "hub"`.
+    HubText,
+    /// The event reports the current state of a session to one listener.
+    CurrentState(SessionSnapshot),
     /// The call that a question or an event is bound to. A question contains the arguments, so that people can hear what
     /// they permit.
     Call { tool: &'e str, call_id: Option<ToolCallId>, digest: Option<Digest>, arguments: Option<OwnedDoc> },
-    /// The name of the session's agent is verified: either its token contains the name, or the agent is part of the
-    /// program that runs the hub.
-    VerifiedName,
+    /// The verified manifest of the session's agent.
+    Manifest(ManifestNote),
     /// The hub ended the session. `by` says for whom: `user` for a person who stopped it, `hub` if the agent disappeared.
     SessionEnded { by: &'static str },
     /// The event is a reminder of this question.
     ReminderOf(ReplyToken),
     /// The question's deadline was extended.
     DeadlineExtended { token: ReplyToken, deadline: UnixMillis },
+    /// The event asks somebody to take over, until the deadline.
+    HandoffRequested { token: ReplyToken, deadline: UnixMillis },
+    /// The hand-off was resolved.
+    HandoffResolved {
+        token: ReplyToken,
+        result: HandoffResult,
+        note: Option<String>,
+        /// The hash of the subscription that answered, so that its listener knows that its answer counted.
+        replier: Option<Digest>,
+    },
     /// The question was resolved. `by` says how.
     Resolved { token: ReplyToken, decision: Option<&'static str>, by: ResolvedBy },
 }
 
 impl SaysoExtension<'_> {
-    fn write(&self, out: &mut TapeWriter) {
-        out.open_object();
+    /// Writes the members into an open object.
+    fn write_members(&self, out: &mut TapeWriter) {
         match self {
-            Self::HubText { has_gap } => {
-                if *has_gap {
-                    out.plain_key("gap");
-                    out.boolean(true);
-                }
-                out.plain_member("words", "hub");
-            }
+            Self::HubText => out.plain_member("words", "hub"),
+            Self::CurrentState(snapshot) => snapshot.write(out),
             Self::Call { tool, call_id, digest, arguments } => {
                 write_text(out, "tool", tool);
                 if let Some(call_id) = call_id {
@@ -97,16 +146,34 @@ impl SaysoExtension<'_> {
                     out.copy(&arguments.doc().root());
                 }
             }
-            Self::VerifiedName => {
-                out.plain_key("verified_name");
-                out.boolean(true);
-            }
+            Self::Manifest(manifest) => manifest.write(out),
             Self::SessionEnded { by } => out.plain_member(ENDED_BY, by),
             Self::ReminderOf(token) => write_text(out, "reminds_of", token.as_str()),
             Self::DeadlineExtended { token, deadline } => {
                 write_text(out, "extended", token.as_str());
                 let deadline = Timestamp::from_unix_millis(*deadline).map(|at| at.to_string());
                 write_text(out, "deadline", &deadline.unwrap_or_default());
+            }
+            Self::HandoffRequested { token, deadline } => {
+                out.plain_key("handoff");
+                out.open_object();
+                write_text(out, "reply_token", token.as_str());
+                let deadline = Timestamp::from_unix_millis(*deadline).map(|at| at.to_string());
+                write_text(out, "deadline", &deadline.unwrap_or_default());
+                out.close_object();
+            }
+            Self::HandoffResolved { token, result, note, replier } => {
+                out.plain_key("handoff");
+                out.open_object();
+                write_text(out, "reply_token", token.as_str());
+                out.plain_member("outcome", result.as_str());
+                if let Some(note) = note {
+                    write_text(out, "note", note);
+                }
+                if let Some(replier) = replier {
+                    write_text(out, "replier", &replier.to_string());
+                }
+                out.close_object();
             }
             Self::Resolved { token, decision, by } => {
                 write_text(out, "reply_token", token.as_str());
@@ -115,6 +182,62 @@ impl SaysoExtension<'_> {
                 }
                 out.plain_member("by", by.as_str());
             }
+        }
+    }
+}
+
+/// What a listener that joins late hears about a session.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SessionSnapshot {
+    /// Whether the hub wrote the event's text.
+    pub(crate) is_hub_text: bool,
+    /// Whether the listener missed events.
+    pub(crate) has_gap: bool,
+    /// The agent's text at the start of the session, in the listener's language.
+    pub(crate) about: Option<String>,
+}
+
+impl SessionSnapshot {
+    fn write(&self, out: &mut TapeWriter) {
+        if self.has_gap {
+            out.plain_key("gap");
+            out.boolean(true);
+        }
+        if let Some(about) = &self.about {
+            write_text(out, "about", about);
+        }
+        if self.is_hub_text {
+            out.plain_member("words", "hub");
+        }
+    }
+}
+
+/// What listeners may rely on about a session's agent.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AgentStanding {
+    /// Whether the agent's name is verified: its token contains the name, or a verified manifest does, or the agent is
+    /// part of the program that runs the hub.
+    pub(crate) has_verified_name: bool,
+    /// The agent's manifest, if somebody vouches for it.
+    pub(crate) manifest: Option<ManifestNote>,
+}
+
+/// What a verified manifest says about an agent.
+#[derive(Clone, Debug)]
+pub(crate) struct ManifestNote {
+    /// What verified the manifest: `signature` or `hub`.
+    pub(crate) verified_by: &'static str,
+    pub(crate) contact: Option<String>,
+}
+
+impl ManifestNote {
+    /// Writes the members into an open object.
+    fn write(&self, out: &mut TapeWriter) {
+        out.plain_key("manifest");
+        out.open_object();
+        out.plain_member("verified_by", self.verified_by);
+        if let Some(contact) = &self.contact {
+            write_text(out, "contact", contact);
         }
         out.close_object();
     }
@@ -158,10 +281,12 @@ pub(crate) fn write_event(
         return Err(InvalidEvent::ReservedType(kind.into_owned()));
     }
     let event_type = EventType::parse(&kind);
+    let own_states = relevant_states(&event_type, body, envelope.own_states);
     out.clear();
     out.open_object();
     out.plain_key("@context");
-    write_context(members.context, extension.is_some(), out);
+    let has_extension = extension.is_some() || !own_states.is_empty() || !envelope.marks.is_empty();
+    write_context(members.context, has_extension, out);
     out.plain_member("aaep_version", "1.0.0");
     out.plain_key("type");
     out.text(&kind);
@@ -175,12 +300,15 @@ pub(crate) fn write_event(
     out.plain_key("producer");
     out.copy(&envelope.producer.doc().root());
     copy_member("verbosity", members.verbosity, out);
-    match members.urgency {
-        None if event_type.is_critical() => out.plain_member("urgency", "critical"),
-        urgency => copy_member("urgency", urgency, out),
+    match (members.urgency, recommended_urgency(&event_type)) {
+        (None, Some(urgency)) => out.plain_member("urgency", urgency),
+        (urgency, _) => copy_member("urgency", urgency, out),
     }
     write_hints(body, members.hints, envelope, out);
-    copy_member("correlation_id", members.correlation, out);
+    match (members.correlation, envelope.correlation_id) {
+        (None, Some(id)) => write_text(out, "correlation_id", id),
+        (given, _) => copy_member("correlation_id", given, out),
+    }
     if let (EventType::StateChanged, false, Some(state)) =
         (&event_type, members.has_from_state, envelope.state)
     {
@@ -189,6 +317,9 @@ pub(crate) fn write_event(
     }
     if let Some((_, token)) = envelope.question {
         out.plain_member("reply_token", token);
+    }
+    if let (EventType::StateChanged, false, [state]) = (&event_type, members.has_summary, own_states) {
+        write_state_words(state, &primary_language(members.hints, envelope), out);
     }
     for (key, value) in body.members() {
         let name = key.text().unwrap_or_default();
@@ -201,12 +332,22 @@ pub(crate) fn write_event(
             None => out.copy(&value),
         }
     }
-    write_extensions(members.extensions, extension, out);
+    write_extensions(members.extensions, extension, own_states, &envelope.marks, out);
     out.close_object();
     // SSE and JSON Lines need each event on one line.
     out.replace_line_breaks();
     debug_assert!(out.matches_reparse(), "{}", out.source());
     Ok(event_type.is_critical() || members.urgency.is_some_and(|urgency| urgency.is_text("critical")))
+}
+
+/// Returns the urgency of an event whose agent states none (§3.3.2). An extension defines the urgency of its own types.
+fn recommended_urgency(event_type: &EventType) -> Option<&'static str> {
+    match event_type {
+        EventType::StateChanged | EventType::ProgressUpdated => Some("background"),
+        known if known.is_critical() => Some("critical"),
+        EventType::Other(_) => None,
+        _ => Some("normal"),
+    }
 }
 
 /// The part of an event that a member belongs to.
@@ -219,6 +360,8 @@ enum MemberKind {
     Hints,
     Correlation,
     Extensions,
+    /// The agent names one of the session's producers; the hub writes the producer.
+    Producer,
     /// Only the hub may set it.
     Reserved,
     Payload,
@@ -234,9 +377,8 @@ impl MemberKind {
             "localization_hints" => Self::Hints,
             "correlation_id" => Self::Correlation,
             "extensions" => Self::Extensions,
-            "aaep_version" | "event_id" | "session_id" | "sequence_number" | "timestamp" | "producer" => {
-                Self::Reserved
-            }
+            "producer" => Self::Producer,
+            "aaep_version" | "event_id" | "session_id" | "sequence_number" | "timestamp" => Self::Reserved,
             _ => Self::Payload,
         }
     }
@@ -254,6 +396,8 @@ struct AgentMembers<'d> {
     extensions: Option<JsonValue<'d>>,
     /// Whether the payload has a `from_state`.
     has_from_state: bool,
+    /// Whether the payload has a summary of any length.
+    has_summary: bool,
     /// The first member that only the hub may set.
     reserved: Option<String>,
 }
@@ -271,12 +415,14 @@ impl<'d> AgentMembers<'d> {
                 MemberKind::Hints => &mut members.hints,
                 MemberKind::Correlation => &mut members.correlation,
                 MemberKind::Extensions => &mut members.extensions,
+                MemberKind::Producer => continue,
                 MemberKind::Reserved => {
                     members.reserved.get_or_insert_with(|| name.into_owned());
                     continue;
                 }
                 MemberKind::Payload => {
                     members.has_from_state |= name == "from_state";
+                    members.has_summary |= name.starts_with("summary_");
                     continue;
                 }
             };
@@ -344,8 +490,7 @@ fn write_hints(
     }
     out.open_object();
     if needs_language {
-        let session_language = session_hints.and_then(|hints| hints.member("primary_language")?.text());
-        write_text(out, "primary_language", session_language.as_deref().unwrap_or(envelope.default_language));
+        write_text(out, "primary_language", &primary_language(None, envelope));
     }
     for (name, value) in hints.iter().flat_map(JsonValue::members) {
         if !(needs_auto && name.is_text("text_direction")) {
@@ -357,6 +502,42 @@ fn write_hints(
         out.plain_member("text_direction", "auto");
     }
     out.close_object();
+}
+
+/// Returns the language of the event's text: the event's, or else the session's, or else the default.
+fn primary_language<'e>(event_hints: Option<JsonValue<'e>>, envelope: &EnvelopeFields<'e>) -> Cow<'e, str> {
+    let session_hints = envelope.hints.map(|hints| hints.doc().root());
+    let language = |hints: JsonValue<'e>| hints.member("primary_language")?.text();
+    let stated = event_hints.and_then(language).or_else(|| session_hints.and_then(language));
+    stated.unwrap_or(Cow::Borrowed(envelope.default_language))
+}
+
+/// Returns the author's states that an event carries for its listeners: all of them when the session starts, and the
+/// state that a state change enters, so that a listener that joins late needs no earlier event.
+fn relevant_states<'s>(
+    event_type: &EventType,
+    body: &JsonValue<'_>,
+    own_states: &'s [StateDefinition],
+) -> &'s [StateDefinition] {
+    match event_type {
+        EventType::SessionStarted => own_states,
+        EventType::StateChanged if !own_states.is_empty() => {
+            let to_state = body.member("to_state");
+            let is_entered = |own: &StateDefinition| to_state.is_some_and(|to| to.is_text(&own.state));
+            own_states.iter().find(|own| is_entered(own)).map_or(&[], std::slice::from_ref)
+        }
+        _ => &[],
+    }
+}
+
+/// Writes the words of a state as the event's summary, with their translations, if they exist in the event's language.
+fn write_state_words(state: &StateDefinition, language: &str, out: &mut TapeWriter) {
+    let Some((primary, words)) = state.words_in(&[language]) else { return };
+    write_text(out, "summary_normal", words);
+    for (tag, words) in state.words.iter().filter(|(tag, _)| tag != primary) {
+        let suffix = tag.to_ascii_lowercase().replace('-', "_");
+        out.key(&format!("summary_normal_{suffix}")).text(words);
+    }
 }
 
 /// A quick check without parsing. Right-to-left letters are not ASCII, unless they are escaped.
@@ -372,30 +553,35 @@ fn has_both_directions(value: &JsonValue<'_>) -> bool {
     }
 }
 
-/// Writes the agent's extensions, plus `sayso` if the hub has one to add.
+/// Writes the agent's extensions, plus `sayso` if the hub has something to add.
 fn write_extensions(
     from_agent: Option<JsonValue<'_>>,
     sayso: Option<&SaysoExtension<'_>>,
+    own_states: &[StateDefinition],
+    marks: &HubMarks<'_>,
     out: &mut TapeWriter,
 ) {
-    match (sayso, from_agent) {
-        (None, None) => {}
-        (None, Some(from_agent)) => {
-            out.plain_key("extensions");
-            out.copy(&from_agent);
-        }
-        (Some(sayso), from_agent) => {
-            out.plain_key("extensions");
-            out.open_object();
-            for (name, value) in from_agent.iter().flat_map(JsonValue::members) {
-                out.copy_key(&name);
-                out.copy(&value);
-            }
-            out.plain_key("sayso");
-            sayso.write(out);
-            out.close_object();
-        }
+    if sayso.is_none() && own_states.is_empty() && marks.is_empty() {
+        return copy_member("extensions", from_agent, out);
     }
+    out.plain_key("extensions");
+    out.open_object();
+    for (name, value) in from_agent.iter().flat_map(JsonValue::members) {
+        out.copy_key(&name);
+        out.copy(&value);
+    }
+    out.plain_key("sayso");
+    out.open_object();
+    if let Some(sayso) = sayso {
+        sayso.write_members(out);
+    }
+    if !own_states.is_empty() {
+        out.plain_key("states");
+        out.array(|out| own_states.iter().for_each(|state| state.write(out)));
+    }
+    marks.write(out);
+    out.close_object();
+    out.close_object();
 }
 
 /// Writes the agent's contexts, or the AAEP context. Adds sayso's context if the event has a sayso extension.
@@ -437,6 +623,14 @@ mod tests {
         SaysoExtension::Call { tool: "x", call_id: None, digest: None, arguments: None };
 
     fn compose_with(body: &str, extension: Option<&SaysoExtension<'_>>) -> Result<String, InvalidEvent> {
+        compose_with_marks(body, extension, HubMarks::default())
+    }
+
+    fn compose_with_marks(
+        body: &str,
+        extension: Option<&SaysoExtension<'_>>,
+        marks: HubMarks<'_>,
+    ) -> Result<String, InvalidEvent> {
         let (producer, hints) = (
             OwnedDoc::read(r#"{"agent_id":"bank"}"#).unwrap(),
             OwnedDoc::read(r#"{"primary_language":"en"}"#).unwrap(),
@@ -450,6 +644,11 @@ mod tests {
             hints: Some(&hints),
             default_language: "en",
             state: Some(&AgentState::Thinking),
+            own_states: &[StateDefinition::new("comparing")
+                .with_words("es", "Comparando.")
+                .with_words("en", "Comparing prices.")],
+            correlation_id: None,
+            marks,
         };
         let mut writer = TapeWriter::default();
         write_event(&OwnedDoc::read(body).unwrap().doc().root(), &envelope, extension, &[], &mut writer)?;
@@ -463,8 +662,24 @@ mod tests {
                 .unwrap();
         assert_eq!(
             text,
-            r#"{"@context":"https://aaep-protocol.org/context/v1","aaep_version":"1.0.0","type":"aaep:agent.tool.invoked","event_id":"evt_1","session_id":"sess_1","timestamp":"2026-05-24T14:22:11.000Z","producer":{"agent_id":"bank"},"localization_hints":{"primary_language":"en"},"tool":"fetch","summary_normal":"a"}"#
+            r#"{"@context":"https://aaep-protocol.org/context/v1","aaep_version":"1.0.0","type":"aaep:agent.tool.invoked","event_id":"evt_1","session_id":"sess_1","timestamp":"2026-05-24T14:22:11.000Z","producer":{"agent_id":"bank"},"urgency":"normal","localization_hints":{"primary_language":"en"},"tool":"fetch","summary_normal":"a"}"#
         );
+    }
+
+    #[test]
+    fn an_event_without_an_urgency_gets_the_recommended_one() {
+        for (body, urgency) in [
+            (r#"{"type":"aaep:agent.progress.updated"}"#, Some("background")),
+            (r#"{"type":"aaep:agent.state.changed","to_state":"deciding"}"#, Some("background")),
+            (r#"{"type":"aaep:agent.session.completed"}"#, Some("normal")),
+            (r#"{"type":"aaep:agent.handoff.requested"}"#, Some("critical")),
+            (r#"{"type":"aaep:agent.progress.updated","urgency":"normal"}"#, Some("normal")),
+            (r#"{"type":"https://acme.example/v1/alarm"}"#, None),
+        ] {
+            let event = OwnedDoc::read(&compose(body).unwrap()).unwrap();
+            let actual = event.doc().root().member("urgency").and_then(|urgency| urgency.text());
+            assert_eq!(actual.as_deref(), urgency, "{body}");
+        }
     }
 
     #[test]
@@ -473,6 +688,32 @@ mod tests {
         assert!(text.contains(r#""urgency":"critical""#));
         let text = compose(r#"{"type":"aaep:agent.state.changed","to_state":"calling_tool"}"#).unwrap();
         assert!(text.contains(r#""from_state":"thinking","to_state":"calling_tool""#));
+    }
+
+    #[test]
+    fn the_words_of_an_own_state_reach_listeners() {
+        let states =
+            r#""states":[{"state":"comparing","words":{"es":"Comparando.","en":"Comparing prices."}}]"#;
+        let text = compose(r#"{"type":"aaep:agent.state.changed","to_state":"comparing"}"#).unwrap();
+        assert!(
+            text.contains(r#""summary_normal":"Comparing prices.","summary_normal_es":"Comparando.""#),
+            "{text}"
+        );
+        assert!(text.ends_with(&format!(r#""extensions":{{"sayso":{{{states}}}}}}}"#)), "{text}");
+        assert!(text.contains(SAYSO_CONTEXT), "{text}");
+        let own_text =
+            r#"{"type":"aaep:agent.state.changed","to_state":"comparing","summary_normal":"Ten shops."}"#;
+        let text = compose(own_text).unwrap();
+        assert!(text.contains(r#""summary_normal":"Ten shops.""#) && text.contains(states), "{text}");
+        assert!(!text.contains("summary_normal_es"), "{text}");
+        let german = r#"{"type":"aaep:agent.state.changed","to_state":"comparing","localization_hints":{"primary_language":"de"}}"#;
+        let text = compose(german).unwrap();
+        assert!(!text.contains("summary_normal") && text.contains(states), "{text}");
+        let other = compose(r#"{"type":"aaep:agent.state.changed","to_state":"thinking"}"#).unwrap();
+        assert!(!other.contains("sayso"), "{other}");
+        let marks = HubMarks { has_verified_name: true, ..HubMarks::default() };
+        let started = compose_with_marks(r#"{"type":"aaep:agent.session.started"}"#, None, marks).unwrap();
+        assert!(started.contains(&format!(r#""sayso":{{{states},"verified_name":true}}"#)), "{started}");
     }
 
     #[test]
@@ -540,7 +781,7 @@ mod tests {
 
     #[test]
     fn agents_cannot_set_members_reserved_for_the_hub() {
-        for name in ["aaep_version", "event_id", "session_id", "sequence_number", "timestamp", "producer"] {
+        for name in ["aaep_version", "event_id", "session_id", "sequence_number", "timestamp"] {
             let body = format!(r#"{{"type":"aaep:agent.tool.invoked","{name}":1}}"#);
             assert_eq!(compose(&body), Err(InvalidEvent::ReservedMember(name.to_owned())));
         }
@@ -567,6 +808,25 @@ mod tests {
             let text = compose_with(&body, Some(&CALL)).unwrap();
             assert!(text.starts_with(&format!(r#"{{"@context":{expected},"#)), "{text}");
         }
+    }
+
+    #[test]
+    fn marks_join_the_extension_of_the_hub_and_that_of_the_agent() {
+        let marks = HubMarks {
+            main_producer: Some("bank"),
+            has_verified_name: true,
+            parent_session_id: Some("sess_0"),
+        };
+        let marked = r#""verified_name":true,"main_producer":"bank","parent_session_id":"sess_0""#;
+        let body = r#"{"type":"aaep:agent.tool.invoked","producer":"x","extensions":{"medai":{}}}"#;
+        let text = compose_with_marks(body, Some(&CALL), marks).unwrap();
+        assert!(
+            text.ends_with(&format!(r#""extensions":{{"medai":{{}},"sayso":{{"tool":"x",{marked}}}}}}}"#)),
+            "{text}"
+        );
+        assert!(text.contains(r#""producer":{"agent_id":"bank"}"#), "the hub writes the producer: {text}");
+        let text = compose_with_marks(r#"{"type":"aaep:agent.tool.invoked"}"#, None, marks).unwrap();
+        assert!(text.contains(SAYSO_CONTEXT) && text.ends_with(&format!(r#"{{"sayso":{{{marked}}}}}}}"#)));
     }
 
     #[test]

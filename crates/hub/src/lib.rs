@@ -5,6 +5,7 @@
 //! - [`HubLimits`]: the limits that the hub enforces.
 //! - [`command`]: requests to the hub and its replies.
 //! - [`delivery`]: queues of frames, and the position of each listener in a queue.
+//! - [`manifests`]: the manifests of agents.
 //! - [`Principal`]: a caller of the hub and its permissions.
 //! - [`telemetry`]: counters and log events for operators.
 
@@ -15,6 +16,7 @@ mod core;
 pub mod delivery;
 mod engine;
 mod limits;
+pub mod manifests;
 mod owned_entry;
 mod principal;
 mod reply;
@@ -24,7 +26,7 @@ pub mod telemetry;
 pub use bound_arguments::ArgumentLimits;
 pub use core::{Core, DEFAULT_LANGUAGE};
 pub use engine::Engine;
-pub use limits::HubLimits;
+pub use limits::{HandoffLimits, HubLimits};
 pub use principal::{AgentNaming, Principal, Role, SignIn};
 pub use scope::{InvalidScope, Scope};
 pub use telemetry::HubCounters;

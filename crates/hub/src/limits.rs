@@ -5,6 +5,33 @@ use journal::Retention;
 
 use crate::ArgumentLimits;
 
+/// Limits for hand-offs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HandoffLimits {
+    /// How long a hand-off stays open if its agent does not say, in milliseconds.
+    pub timeout_ms: i64,
+    /// The longest time for which an agent may keep a hand-off open, in milliseconds.
+    pub max_timeout_ms: i64,
+    /// Maximum number of open hand-offs of one agent. A session has at most one.
+    pub max_open_per_agent: usize,
+    /// Maximum number of open hand-offs in total.
+    pub max_open_total: usize,
+    /// Maximum size of the context for whoever takes over, in bytes.
+    pub max_context_bytes: usize,
+}
+
+impl Default for HandoffLimits {
+    fn default() -> Self {
+        Self {
+            timeout_ms: 10 * 60 * 1000,
+            max_timeout_ms: 24 * 60 * 60 * 1000,
+            max_open_per_agent: 64,
+            max_open_total: 1_024,
+            max_context_bytes: 64 * 1024,
+        }
+    }
+}
+
 /// The limits that the hub enforces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HubLimits {
@@ -39,12 +66,23 @@ pub struct HubLimits {
     pub shared_member_chars: usize,
     /// Maximum size of a session's `producer`, and of its `localization_hints`, in bytes.
     pub shared_object_bytes: usize,
+    /// Maximum number of producers of one session.
+    pub producers_per_session: usize,
+    /// How long an invitation to a session is valid, in milliseconds, if the request asks for no shorter time.
+    pub invitation_lifetime_ms: i64,
     /// Maximum number of characters of an idempotency key.
     pub idempotency_key_chars: usize,
-    /// Maximum number of open tools in one session. The same maximum applies to open outputs and to open questions.
-    pub open_per_session: usize,
+    /// Maximum number of manifests that agents publish.
+    pub manifests: usize,
+    /// Maximum size of a manifest that an agent publishes, signed or not, in bytes; at most
+    /// [`MAX_SIGNED_BYTES`](aaep::manifest::MAX_SIGNED_BYTES).
+    pub manifest_bytes: usize,
+    /// Maximum number of open tools in one session. The same maximum applies to open outputs, open questions and producers.
+    pub open_items_per_session: usize,
     /// Limits for questions.
     pub questions: consent::ConsentLimits,
+    /// Limits for hand-offs.
+    pub handoffs: HandoffLimits,
     /// Limits for the arguments that a question shows to listeners.
     pub arguments: ArgumentLimits,
     /// How long a session stays open after its agent was last heard from, in milliseconds.
@@ -91,9 +129,14 @@ impl Default for HubLimits {
             bytes_per_minute: 64 << 20,
             shared_member_chars: 256,
             shared_object_bytes: 2_048,
+            producers_per_session: 16,
+            invitation_lifetime_ms: 600_000,
             idempotency_key_chars: 256,
-            open_per_session: 256,
+            manifests: 1_000,
+            manifest_bytes: 64 * 1024,
+            open_items_per_session: 256,
             questions: consent::ConsentLimits::default(),
+            handoffs: HandoffLimits::default(),
             arguments: ArgumentLimits::default(),
             lease_ms: 300_000,
             attach_window_ms: 30_000,

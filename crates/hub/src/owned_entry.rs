@@ -7,6 +7,8 @@ use aaep::{ReplyToken, SessionId, SubscriptionId};
 use journal::{JournalEntry, Position};
 use seal::UnixMillis;
 
+use crate::command::HandoffResult;
+
 /// An owned journal entry.
 #[derive(Clone, Debug)]
 pub(crate) enum OwnedEntry {
@@ -22,6 +24,11 @@ pub(crate) enum OwnedEntry {
         id: SessionId,
         agent: Box<str>,
         principal: Box<str>,
+        lease_expires_at: UnixMillis,
+        record: String,
+    },
+    SessionTouched {
+        id: SessionId,
         lease_expires_at: UnixMillis,
         record: String,
     },
@@ -70,6 +77,22 @@ pub(crate) enum OwnedEntry {
         response: String,
         at: UnixMillis,
     },
+    HandoffOpened {
+        token: ReplyToken,
+        session: SessionId,
+        deadline: UnixMillis,
+        record: String,
+    },
+    HandoffDecided {
+        token: ReplyToken,
+        result: HandoffResult,
+        receipt: String,
+        at: UnixMillis,
+    },
+    ManifestStored {
+        agent: Arc<str>,
+        record: Option<String>,
+    },
     ReplyAttempted {
         at: UnixMillis,
         principal: Box<str>,
@@ -98,8 +121,15 @@ impl OwnedEntry {
                     record: record.as_bytes(),
                 }
             }
+            Self::SessionTouched { id, lease_expires_at, record } => JournalEntry::SessionTouched {
+                id: id.as_str(),
+                lease_expires_at: *lease_expires_at,
+                record: Some(record.as_bytes()),
+            },
             Self::SessionEnded { id, at } => JournalEntry::SessionEnded { id: id.as_str(), at: *at },
-            Self::QuestionOpened { token, session, deadline, record } => JournalEntry::QuestionOpened {
+            // The journal stores a hand-off like a question; its record says which of the two it is.
+            Self::QuestionOpened { token, session, deadline, record }
+            | Self::HandoffOpened { token, session, deadline, record } => JournalEntry::QuestionOpened {
                 token: token.as_str(),
                 session: session.as_str(),
                 deadline: *deadline,
@@ -112,6 +142,13 @@ impl OwnedEntry {
                 token: token.as_str(),
                 decision,
                 decided_by: by.as_str(),
+                receipt: receipt.as_bytes(),
+                at: *at,
+            },
+            Self::HandoffDecided { token, result, receipt, at } => JournalEntry::QuestionDecided {
+                token: token.as_str(),
+                decision: result.as_str(),
+                decided_by: result.as_str(),
                 receipt: receipt.as_bytes(),
                 at: *at,
             },
@@ -132,6 +169,9 @@ impl OwnedEntry {
                 response: response.as_bytes(),
                 at: *at,
             },
+            Self::ManifestStored { agent, record } => {
+                JournalEntry::ManifestStored { agent, record: record.as_ref().map(String::as_bytes) }
+            }
             Self::ReplyAttempted { at, principal, result } => {
                 JournalEntry::ReplyAttempted { at: *at, principal, details: result.as_bytes() }
             }

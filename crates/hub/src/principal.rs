@@ -13,21 +13,24 @@ pub enum Role {
     Agent,
     /// Receives events and answers questions.
     Listener,
+    /// Like a listener, and may also take over from agents.
+    Receiver,
     /// Receives events but cannot answer.
     Observer,
-    /// Operates the hub. May also receive events and answer questions.
+    /// Operates the hub. May also do what a receiver may.
     Admin,
 }
 
 impl Role {
     /// All roles.
-    pub const ALL: [Self; 4] = [Self::Agent, Self::Listener, Self::Observer, Self::Admin];
+    pub const ALL: [Self; 5] = [Self::Agent, Self::Listener, Self::Receiver, Self::Observer, Self::Admin];
 
     /// Returns the role's name in tokens and configuration.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Agent => "agent",
             Self::Listener => "listener",
+            Self::Receiver => "receiver",
             Self::Observer => "observer",
             Self::Admin => "admin",
         }
@@ -40,12 +43,17 @@ impl Role {
 
     /// Whether the role may subscribe.
     pub fn can_subscribe(self) -> bool {
-        matches!(self, Self::Listener | Self::Observer | Self::Admin)
+        matches!(self, Self::Listener | Self::Receiver | Self::Observer | Self::Admin)
     }
 
     /// Whether the role's answers count.
     pub fn can_answer(self) -> bool {
-        matches!(self, Self::Listener | Self::Admin)
+        matches!(self, Self::Listener | Self::Receiver | Self::Admin)
+    }
+
+    /// Whether the role may take over from agents.
+    pub fn can_take_handoffs(self) -> bool {
+        matches!(self, Self::Receiver | Self::Admin)
     }
 }
 

@@ -8,8 +8,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use aaep::consent::{ActionError, AskError, QuestionAnswer, Receipt, Resolution, ResolvedBy};
-use aaep::event::{AgentState, Decision};
+use aaep::event::{AgentState, Decision, InvalidStates};
 use aaep::json::{JsonValue, JsonWriter, SyntaxError, Tape};
+use aaep::manifest::ManifestError;
 use aaep::message::{ClarificationResponse, Message, SubscriptionAccepted, SubscriptionRejected};
 use aaep::rule::Finding;
 use aaep::{ReplyToken, SessionId, Timestamp, ToolCallId, UnixMillis};
@@ -39,6 +40,33 @@ pub enum HubReply {
         /// Its id.
         session_id: SessionId,
     },
+    /// The manifest is published.
+    ManifestPublished {
+        /// The agent.
+        agent_id: Arc<str>,
+        /// The address of the manifest, if the hub knows its own address.
+        manifest_uri: Option<String>,
+        /// Whether it is signed with a key that the operator trusts.
+        is_verified: bool,
+    },
+    /// Another token may join the session.
+    InvitationCreated {
+        /// The session.
+        session_id: SessionId,
+        /// The producer that the token will speak as.
+        producer: Box<str>,
+        /// The secret that permits one token to join.
+        secret: Box<str>,
+        /// When the invitation expires.
+        expires_at: UnixMillis,
+    },
+    /// The token may speak in the session.
+    SessionJoined {
+        /// The session.
+        session_id: SessionId,
+        /// The producer that the token speaks as.
+        producer: Box<str>,
+    },
     /// The connection now follows the session.
     SessionFollowed {
         /// Its id.
@@ -66,6 +94,8 @@ pub enum HubReply {
     QuestionPending,
     /// The question is resolved.
     QuestionResolved(QuestionOutcome),
+    /// The hand-off is resolved.
+    HandoffResolved(HandoffOutcome),
     /// The request breaks rules; nothing was applied.
     RuleViolations(Vec<Finding>),
     /// The request is malformed.
@@ -73,6 +103,8 @@ pub enum HubReply {
     /// The requested session or subscription does not exist, or it belongs to another principal. Both cases look the
     /// same, so that nobody learns about the sessions of others.
     NotFound,
+    /// The invitation does not exist, is used up or expired, or is for another agent. All cases look the same.
+    InvitationNotFound,
     /// The principal's own session has ended.
     SessionEnded,
     /// The principal's own session has no such question.
@@ -100,6 +132,25 @@ impl HubReply {
                 return Some(Message::SubscriptionRejected((**rejected).clone()).to_json());
             }
             Self::SessionStarted { session_id } => write_text(&mut writer, "session_id", session_id.as_str()),
+            Self::ManifestPublished { agent_id, manifest_uri, is_verified } => {
+                write_text(&mut writer, "agent_id", agent_id);
+                if let Some(uri) = manifest_uri {
+                    write_text(&mut writer, "manifest_uri", uri);
+                }
+                writer.key("verified");
+                writer.boolean(*is_verified);
+            }
+            Self::InvitationCreated { session_id, producer, secret, expires_at } => {
+                write_text(&mut writer, "session_id", session_id.as_str());
+                write_text(&mut writer, "producer", producer);
+                write_text(&mut writer, "invitation", secret);
+                let expires_at = Timestamp::from_unix_millis(*expires_at).map(|at| at.to_string());
+                write_text(&mut writer, "expires_at", &expires_at.unwrap_or_default());
+            }
+            Self::SessionJoined { session_id, producer } => {
+                write_text(&mut writer, "session_id", session_id.as_str());
+                write_text(&mut writer, "producer", producer);
+            }
             Self::SessionFollowed { session_id, state } => {
                 write_text(&mut writer, "session_id", session_id.as_str());
                 write_text(&mut writer, "state", state.as_str());
@@ -132,6 +183,7 @@ impl HubReply {
             }
             Self::QuestionPending => write_text(&mut writer, "status", "pending"),
             Self::QuestionResolved(outcome) => outcome.write(&mut writer),
+            Self::HandoffResolved(outcome) => outcome.write(&mut writer),
             _ => return None,
         }
         writer.close_object();
@@ -177,7 +229,22 @@ impl HubReply {
             });
         }
         let session_id = SessionId::parse(&root.member("session_id")?.text()?).ok()?;
-        Some(Self::SessionStarted { session_id })
+        let Some(producer) = root.member("producer") else {
+            return Some(Self::SessionStarted { session_id });
+        };
+        let producer = producer.text()?.as_ref().into();
+        Some(match root.member("invitation") {
+            None => Self::SessionJoined { session_id, producer },
+            Some(secret) => {
+                let expires_at = Timestamp::parse(&root.member("expires_at")?.text()?);
+                Self::InvitationCreated {
+                    session_id,
+                    producer,
+                    secret: secret.text()?.as_ref().into(),
+                    expires_at: expires_at.map_or(UnixMillis::MAX, |at| at.unix_millis()),
+                }
+            }
+        })
     }
 }
 
@@ -321,6 +388,71 @@ impl QuestionOutcome {
     }
 }
 
+seal::string_enum! {
+    /// How a hand-off was resolved.
+    HandoffResult {
+        /// Somebody took over.
+        Acknowledged "acknowledged",
+        /// Somebody who could take over refused.
+        Rejected "rejected",
+        /// Nobody answered in time.
+        Timeout "timeout",
+        /// There was nobody who could take over.
+        Unreachable "unreachable",
+        /// The agent withdrew it, its session ended, or the hub was restored from a backup.
+        Withdrawn "withdrawn",
+    }
+}
+
+/// The outcome of a hand-off, for its agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HandoffOutcome {
+    /// How it was resolved.
+    pub result: HandoffResult,
+    /// A message from whoever answered.
+    pub note: Option<String>,
+    /// The name of the token that answered.
+    pub principal: Option<Arc<str>>,
+}
+
+impl HandoffOutcome {
+    /// Creates the outcome of a hand-off that nobody answered.
+    pub(crate) fn of(result: HandoffResult) -> Self {
+        Self { result, note: None, principal: None }
+    }
+
+    /// Writes the members into an open object.
+    pub fn write(&self, writer: &mut JsonWriter) {
+        write_text(writer, "status", "resolved");
+        write_text(writer, "outcome", self.result.as_str());
+        if let Some(note) = &self.note {
+            write_text(writer, "note", note);
+        }
+        if let Some(principal) = &self.principal {
+            write_text(writer, "principal", principal);
+        }
+    }
+}
+
+/// Returns the form of an outcome that the journal stores.
+pub(crate) fn write_handoff_outcome(outcome: &HandoffOutcome) -> String {
+    let mut writer = JsonWriter::default();
+    writer.object(|writer| outcome.write(writer));
+    writer.finish()
+}
+
+/// Reads the form of an outcome that the journal stores.
+pub(crate) fn read_handoff_outcome(json: &str) -> Option<HandoffOutcome> {
+    let mut tape = Tape::default();
+    let doc = tape.read(json).ok()?;
+    let text = |name| doc.root().member(name).and_then(|value| value.text());
+    Some(HandoffOutcome {
+        result: HandoffResult::parse(&text("outcome")?)?,
+        note: text("note").map(std::borrow::Cow::into_owned),
+        principal: text("principal").map(|name| Arc::from(&*name)),
+    })
+}
+
 /// Returns the code of an answer in the ledger. The codes of decisions are also sent to agents and listeners.
 pub(crate) fn answer_code(answer: &QuestionAnswer) -> &'static str {
     match answer {
@@ -337,7 +469,7 @@ fn write_text(writer: &mut JsonWriter, name: &str, value: &str) {
 }
 
 /// Why a request is malformed.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum MalformedRequest {
     /// The body is not JSON.
@@ -417,6 +549,60 @@ pub enum MalformedRequest {
     /// The producer is not an object, or it names another agent.
     #[error("producer must be an object, and its agent_id must be that of the token")]
     InvalidProducer,
+    /// The states that the author defines are invalid.
+    #[error(transparent)]
+    InvalidStates(InvalidStates),
+    /// The hand-off is not an object.
+    #[error("the hand-off must be a JSON object")]
+    HandoffNotObject,
+    /// The time for a hand-off is not a number, or too long.
+    #[error("timeout_seconds of a hand-off must be a whole number from 1 to {max_seconds}")]
+    HandoffTimeout {
+        /// The longest time in seconds.
+        max_seconds: i64,
+    },
+    /// The context of a hand-off is too large.
+    #[error("packaged_context may have at most {max} bytes")]
+    HandoffContextTooLarge {
+        /// Maximum size in bytes.
+        max: usize,
+    },
+    /// The document is not a valid manifest, or its signature is not trusted.
+    #[error("the manifest {0}")]
+    InvalidManifest(Box<ManifestError>),
+    /// The manifest is too large.
+    #[error("a manifest may have at most {max} bytes")]
+    ManifestTooLarge {
+        /// Maximum size in bytes.
+        max: usize,
+    },
+    /// The manifest and the token name different agents.
+    #[error("the agent_id of the manifest must be that of the token")]
+    ManifestOfOtherAgent,
+    /// The operator has configured a manifest for the agent.
+    #[error("the operator of the hub has set the manifest of this agent")]
+    ManifestConfigured,
+    /// The agent's name in the manifest cannot be used.
+    #[error("the agent_name of the manifest must have a visible character and at most {max} characters")]
+    ManifestName {
+        /// Maximum number of characters.
+        max: usize,
+    },
+    /// The session would have too many producers.
+    #[error("a session may have at most {max} producers")]
+    TooManyProducers {
+        /// The limit.
+        max: usize,
+    },
+    /// The request to join a session has no invitation.
+    #[error("invitation is required; it is a text that starts with inv_")]
+    NoInvitation,
+    /// The lifetime of an invitation is not a number of seconds.
+    #[error("expires_in_seconds must be a whole number above 0")]
+    InvalidLifetime,
+    /// The parent of a session is not a session id.
+    #[error("parent must be the id of a session")]
+    InvalidParent,
     /// The question is invalid.
     #[error("{0}")]
     InvalidQuestion(AskError),
@@ -483,6 +669,24 @@ pub enum LimitReached {
     /// Pending waits of one principal.
     #[error("too many requests with this token are waiting for an answer; wait until one of them has ended")]
     Waits,
+    /// Open hand-offs of one session.
+    #[error("the session already has an open hand-off; wait for its outcome, or withdraw it")]
+    HandoffsPerSession,
+    /// Open hand-offs of one agent.
+    #[error("an agent may have at most {max} open hand-offs; wait for the outcome of one of them")]
+    HandoffsPerAgent {
+        /// The limit.
+        max: usize,
+    },
+    /// Open hand-offs.
+    #[error("too many hand-offs are open; try again later")]
+    Handoffs,
+    /// Manifests that agents publish.
+    #[error("the hub publishes at most {max} manifests of agents")]
+    Manifests {
+        /// The limit.
+        max: usize,
+    },
     /// Agent connections that follow one session.
     #[error("too many connections follow this session; close one of them first")]
     Followers,

@@ -8,6 +8,7 @@ use aaep::consent::ResolvedBy;
 use aaep::{ReplyToken, SessionId, SubscriptionId};
 
 use crate::ListenerId;
+use crate::command::HandoffResult;
 
 /// The hub's counters. Each turn updates them once, after it is stored; they can be read at any time.
 #[derive(Debug, Default)]
@@ -42,6 +43,10 @@ pub struct HubCounters {
     pub questions_open: MetricValue,
     /// Questions that were resolved, by what resolved them and by decision.
     pub questions_resolved: LabelledCounter,
+    /// Hand-offs that were requested.
+    pub handoffs_requested: MetricValue,
+    /// Hand-offs that were resolved, by result.
+    pub handoffs_resolved: LabelledCounter,
     /// Deadlines that were extended.
     pub questions_extended: MetricValue,
     /// Consents that were spent on a call.
@@ -133,6 +138,20 @@ pub enum LogEvent {
         token: ReplyToken,
         /// What resolved it.
         by: ResolvedBy,
+    },
+    /// An agent asked somebody to take over.
+    HandoffRequested {
+        /// The hand-off's token. It is secret, so it must not be logged in full.
+        token: ReplyToken,
+        /// The session.
+        session: SessionId,
+    },
+    /// A hand-off was resolved.
+    HandoffResolved {
+        /// The hand-off.
+        token: ReplyToken,
+        /// How it was resolved.
+        result: HandoffResult,
     },
     /// A reply was refused.
     ReplyRefused {

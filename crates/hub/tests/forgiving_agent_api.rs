@@ -152,6 +152,7 @@ fn ending_a_session_closes_open_tools_and_outputs_and_says_so() {
         let output = |id: Option<&str>| HubCommand::StreamOutput {
             session: id_of(&session),
             output_id: id.map(str::to_owned),
+            producer: None,
             text: "The bill is".to_owned(),
             language: None,
             content_type: None,

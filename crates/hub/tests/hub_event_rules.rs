@@ -41,6 +41,7 @@ fn events_created_by_the_hub_cause_no_findings() {
     let output = HubCommand::StreamOutput {
         session: id(&sessions[0]),
         output_id: None,
+        producer: None,
         text: "It is done. ".to_owned(),
         language: None,
         content_type: None,

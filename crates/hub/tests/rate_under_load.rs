@@ -38,6 +38,7 @@ fn a_minute_of_tokens_stays_within_the_rate_and_a_question_is_not_delayed() {
         let output = HubCommand::StreamOutput {
             session: id(&session),
             output_id: None,
+            producer: None,
             text,
             language: None,
             content_type: None,
@@ -58,6 +59,7 @@ fn a_minute_of_tokens_stays_within_the_rate_and_a_question_is_not_delayed() {
     let final_chunk = HubCommand::StreamOutput {
         session: id(&session),
         output_id: None,
+        producer: None,
         text: String::new(),
         language: None,
         content_type: None,

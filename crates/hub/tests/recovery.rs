@@ -334,6 +334,7 @@ fn held_text_survives_a_renegotiation() {
     let chunk = |text: &str| HubCommand::StreamOutput {
         session: id(&session),
         output_id: None,
+        producer: None,
         text: text.to_owned(),
         language: None,
         content_type: None,

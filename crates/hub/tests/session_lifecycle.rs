@@ -262,10 +262,11 @@ fn streamed_output_is_delivered_as_sentences() {
     let session = harness.start(&bank);
     harness.publish(&bank, &session, &[THINK]);
     harness.take_events(listener_id);
-    for chunk in ["Your bal", "ance is 12.5", "0 euro. Noth", "ing else", " is due. "] {
+    for chunk in ["Your bal", "ance is 12.5", "0 euros. Noth", "ing else", " is due. "] {
         let command = HubCommand::StreamOutput {
             session: id(&session),
             output_id: None,
+            producer: None,
             text: chunk.to_owned(),
             language: None,
             content_type: None,
@@ -278,6 +279,7 @@ fn streamed_output_is_delivered_as_sentences() {
     let command = HubCommand::StreamOutput {
         session: id(&session),
         output_id: None,
+        producer: None,
         text: "Good day.".to_owned(),
         language: None,
         content_type: None,
@@ -292,7 +294,7 @@ fn streamed_output_is_delivered_as_sentences() {
         .filter(|event| event.contains("output.streaming"))
         .map(|event| text_member(event, "chunk"))
         .collect();
-    assert_eq!(texts, ["Your balance is 12.50 euro. ", "Nothing else is due. ", "Good day."]);
+    assert_eq!(texts, ["Your balance is 12.50 euros. ", "Nothing else is due. ", "Good day."]);
     assert_eq!(event_types(&events).first().map(String::as_str), Some("state.changed"));
 }
 
@@ -326,6 +328,7 @@ fn a_stop_ends_a_session_with_open_tools_outputs_and_questions() {
     let chunk = HubCommand::StreamOutput {
         session: id(&session),
         output_id: None,
+        producer: None,
         text,
         language: None,
         content_type: None,
@@ -365,6 +368,7 @@ fn output_during_an_open_question_does_not_leave_the_waiting_state() {
         let chunk = HubCommand::StreamOutput {
             session: id(&session),
             output_id: None,
+            producer: None,
             text,
             language: None,
             content_type: None,
@@ -508,7 +512,7 @@ fn a_second_question_about_the_same_action_breaks_a_rule() {
     let session = harness.start(&bank);
     assert!(matches!(harness.confirm(&bank, &session, TRANSFER), HubReply::QuestionOpened { .. }));
     // The same words, and the same call in other words.
-    for question in [TRANSFER, &TRANSFER.replace("Transfer 500 euro to Ben.", "Send the money.")] {
+    for question in [TRANSFER, &TRANSFER.replace("Transfer 500 euros to Ben.", "Send the money.")] {
         let reply = harness.confirm(&bank, &session, question);
         let HubReply::RuleViolations(findings) = &reply else { panic!("{reply:?}") };
         assert_eq!(findings[0].rule.id(), "AAEP-6.1-5");

@@ -93,6 +93,7 @@ fn listen_to(chunks: &[String]) -> ListeningPerson {
         let command = HubCommand::StreamOutput {
             session: id(&session),
             output_id: None,
+            producer: None,
             text,
             language: None,
             content_type: None,

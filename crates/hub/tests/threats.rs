@@ -106,7 +106,8 @@ fn t3_an_agent_cannot_impersonate_an_agent_the_hub_or_the_person() {
         ),
     ] {
         let reply = harness.publish(&bank, &session, &[event]);
-        assert!(matches!(reply, HubReply::Malformed(_)), "{reply:?} to {event}");
+        let is_refused = matches!(reply, HubReply::Malformed(_) | HubReply::RuleViolations(_));
+        assert!(is_refused, "{reply:?} to {event}");
     }
     assert_eq!(harness.status(&bank, &session, &token), HubReply::QuestionPending);
 }
@@ -132,7 +133,7 @@ fn t4_floods_are_capped() {
     let mut opened_count = 0;
     for number in 0..40 {
         let amount = format!("{number}.00");
-        let text = TRANSFER.replace("500 euro", &format!("{amount} euro")).replace("500.00", &amount);
+        let text = TRANSFER.replace("500 euros", &format!("{amount} euros")).replace("500.00", &amount);
         match harness.confirm(&bank, &session, &text) {
             HubReply::QuestionOpened { .. } => opened_count += 1,
             HubReply::LimitReached(_) => {}

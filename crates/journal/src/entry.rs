@@ -166,6 +166,13 @@ pub enum JournalEntry<'a> {
         /// The time of the entry.
         at: UnixMillis,
     },
+    /// An agent's manifest, which replaces the agent's previous one. It has no preconditions.
+    ManifestStored {
+        /// The agent.
+        agent: &'a str,
+        /// Opaque data supplied by the caller, or `None` to delete the manifest.
+        record: Option<&'a [u8]>,
+    },
     /// An attempt to reply, stored for operators. It has no preconditions, and the `Journal` trait cannot read it back.
     ReplyAttempted {
         /// The time of the entry.

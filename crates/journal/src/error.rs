@@ -79,6 +79,9 @@ pub enum DamageLocation {
     /// An idempotency key.
     #[error("an idempotency key was altered")]
     IdempotencyKey,
+    /// The manifest of an agent.
+    #[error("the manifest of an agent was altered")]
+    Manifest,
     /// The journal's own bookkeeping values.
     #[error("its bookkeeping values were altered or are missing")]
     BookkeepingValue,

@@ -69,8 +69,8 @@ use stored::{LiveState, StoredDecision, StoredEvent, StoredResponse, StoredSessi
 /// journal can be trusted.
 ///
 /// **Repetition.** Reads can be repeated. [`JournalEntry::CursorMoved`], [`JournalEntry::SessionTouched`],
-/// [`JournalEntry::SubscriptionChanged`] and [`JournalEntry::DeadlineMoved`] can be written again with the same
-/// content. Writing any other entry a second time is a conflict, except for [`JournalEntry::ReplyAttempted`], which
+/// [`JournalEntry::SubscriptionChanged`], [`JournalEntry::DeadlineMoved`] and [`JournalEntry::ManifestStored`] can be
+/// written again with the same content. Writing any other entry a second time is a conflict, except for [`JournalEntry::ReplyAttempted`], which
 /// adds another attempt. [`restore`](Self::restore) can be called at any time and returns the current state.
 ///
 /// **Order.** The caller assigns positions, each one more than the last, starting at 1. A position is never reused,

@@ -15,6 +15,8 @@ pub struct LiveState {
     pub unspent_decisions: Vec<StoredDecision>,
     /// Open subscriptions, ordered by id.
     pub subscriptions: Vec<OpenSubscription>,
+    /// The manifests of agents, ordered by agent.
+    pub manifests: Vec<StoredManifest>,
     /// The position of the last event ever written.
     pub last_position: Position,
     /// Events up to this position may have been deleted; all later events are stored.
@@ -121,6 +123,15 @@ pub struct OpenSubscription {
     pub record: Vec<u8>,
     /// The listener has received everything up to this position.
     pub cursor: Position,
+}
+
+/// The manifest of an agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredManifest {
+    /// The agent.
+    pub agent: String,
+    /// Opaque data supplied by the caller.
+    pub record: Vec<u8>,
 }
 
 /// The stored response to a request with an idempotency key.

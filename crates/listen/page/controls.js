@@ -1,5 +1,7 @@
-// The settings (verbosity, language, pace, quiet mode), the sign-in form and the demo form. Settings are stored in the browser and sent to the hub.
+// The settings (verbosity, language, pace, quiet mode, notifications), the sign-in form and the demo form. Settings are stored in the
+// browser, and those that concern the hub are sent to it.
 
+import { Notifications } from "./notifications.js";
 import { phrases } from "./phrases.js";
 import { readError } from "./stream.js";
 import { setParts } from "./announcer.js";
@@ -23,8 +25,9 @@ export class Settings {
     if ([...byId("language").options].some((option) => option.value === stored.language)) byId("language").value = stored.language;
     if (Number.isInteger(stored.pace) && stored.pace >= 50 && stored.pace <= 1000) byId("pace").value = stored.pace;
     byId("quiet").checked = stored.quiet === true;
+    byId("notify").checked = stored.notify === true && globalThis.Notification?.permission === "granted";
     byId("settings-form").addEventListener("submit", (event) => event.preventDefault());
-    byId("settings-form").addEventListener("change", () => this.#handleChange());
+    byId("settings-form").addEventListener("change", (event) => (event.target.id === "notify" ? this.#handleNotify() : this.#handleChange()));
   }
 
   /** Shows the names of the languages in the current language. */
@@ -35,7 +38,15 @@ export class Settings {
 
   get current() {
     const languages = [...new Set([byId("language").value, ...navigator.languages, "en"])].slice(0, 32);
-    return { verbosity: byId("verbosity").value, language: byId("language").value, languages, pace: Number(byId("pace").value), quiet: byId("quiet").checked };
+    return { verbosity: byId("verbosity").value, language: byId("language").value, languages, pace: Number(byId("pace").value), quiet: byId("quiet").checked, notify: byId("notify").checked };
+  }
+
+  /** Turns notifications on, if the browser allows them, or off. The hub does not need to know. */
+  async #handleNotify() {
+    const error = byId("notify").checked ? await Notifications.request() : undefined;
+    if (error !== undefined) byId("notify").checked = false;
+    byId("notify-error").textContent = error ?? "";
+    this.#store();
   }
 
   #handleChange() {
@@ -44,13 +55,16 @@ export class Settings {
     byId("pace-error").textContent = isValid ? "" : phrases.paceRange;
     pace.setAttribute("aria-invalid", String(!isValid));
     if (!isValid) return;
-    const { current } = this;
+    this.#store();
+    this.#onChange(this.current);
+  }
+
+  #store() {
     try {
-      localStorage.setItem(SETTINGS_KEY, JSON.stringify(current));
+      localStorage.setItem(SETTINGS_KEY, JSON.stringify(this.current));
     } catch {
       // Without storage, the settings last until the page is closed.
     }
-    this.#onChange(current);
   }
 }
 
@@ -62,6 +76,21 @@ export function toCapabilities(settings) {
     pace_wpm: Math.round(settings.pace),
     cognitive_load: settings.quiet ? "low" : "medium",
   };
+}
+
+/** Sets up the button that shows and hides the settings. Escape also hides them. */
+export function setUpSettingsPanel() {
+  const [panel, button] = [byId("settings"), byId("settings-button")];
+  const show = (isShown) => {
+    panel.hidden = !isShown;
+    button.setAttribute("aria-expanded", String(isShown));
+    (isShown ? byId("settings-title") : button).focus();
+  };
+  button.addEventListener("click", () => show(panel.hidden));
+  byId("settings-close").addEventListener("click", () => show(false));
+  panel.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") show(false);
+  });
 }
 
 /** Sets up the sign-in form. */

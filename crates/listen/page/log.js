@@ -2,6 +2,7 @@
 
 import { phrases } from "./phrases.js";
 import { createSpans } from "./announcer.js";
+import { createTime } from "./element.js";
 
 /** Maximum number of entries. */
 export const MAX_ENTRIES = 10000;
@@ -48,7 +49,11 @@ export class Log {
     this.#trim();
     this.translate();
     if (!hasFocus) this.#setCurrent(this.#list.lastElementChild);
-    if (!hasFocus && this.#isAtEnd) this.#list.scrollTop = this.#list.scrollHeight;
+    if (!hasFocus && this.#isAtEnd) this.scrollToEnd();
+  }
+
+  scrollToEnd() {
+    this.#list.scrollTop = this.#list.scrollHeight;
   }
 
   /** Updates the number of dropped entries in the current language. Entries keep the language in which they were added. */
@@ -108,15 +113,11 @@ function findEntry(from, steps) {
 function createItem(entry) {
   const item = document.createElement("li");
   item.tabIndex = -1;
-  item.className = `entry ${entry.category}`;
-  const time = document.createElement("time");
-  const at = new Date(entry.at);
-  time.dateTime = at.toISOString();
-  time.textContent = at.toLocaleTimeString("en-GB");
+  item.className = `entry entry-${entry.category}`;
   const category = document.createElement("span");
   category.className = "category";
   category.lang = phrases.lang;
   category.textContent = `${phrases.categoryLabels[entry.category]}:`;
-  item.append(time, " ", category, " ", ...createSpans(entry.parts));
+  item.append(createTime(entry.at), " ", category, " ", ...createSpans(entry.parts));
   return item;
 }

@@ -1,8 +1,11 @@
-// The listening page: passes hub messages to the subscriber, and passes the subscriber's effects to the announcer, the questions, the sessions and
-// the log.
+// The listening page: passes hub messages to the subscriber, and passes the subscriber's effects to the announcer, the questions, the
+// sessions and the log.
 
-import { Settings, setUpRequestForm, byId, toCapabilities, setUpSignInForm } from "./controls.js";
+import { Settings, setUpRequestForm, byId, toCapabilities, setUpSettingsPanel, setUpSignInForm } from "./controls.js";
+import { Countdowns } from "./countdown.js";
 import { Log } from "./log.js";
+import { parseMarkdown } from "./markdown.js";
+import { Notifications } from "./notifications.js";
 import { phrases, selectLanguage, translate } from "./phrases.js";
 import { Questions } from "./questions.js";
 import { AnnouncementQueue } from "./queue.js";
@@ -13,7 +16,7 @@ import { Announcer, setParts } from "./announcer.js";
 import { errorText, mergeParts, ownText } from "./wording.js";
 
 /** How long the connection must be lost before the loss is announced, in milliseconds. */
-const LOST_NOTICE_DELAY_MS = 2000;
+const LOST_NOTICE_DELAY_MS = 1000;
 /** For this long after a key press, in milliseconds, the person counts as typing and no dialog opens. */
 const TYPING_WINDOW_MS = 1500;
 const SIGNED_IN_KEY = "sayso.signed-in";
@@ -23,9 +26,15 @@ const settings = new Settings((current) => onSettingsChanged(current));
 const subscriber = new Subscriber();
 const queue = new AnnouncementQueue(settings.current.pace);
 const announcer = new Announcer(queue, { clock, show: (token) => questions.show(token), isTyping });
-const questions = new Questions({ reply, extend, stop, time: () => subscriber.hubTime(clock()) }, announcer);
-const sessions = new Sessions(byId("session-list"), byId("no-sessions"), stop);
+const time = () => subscriber.hubTime(clock());
+const countdowns = new Countdowns(time);
+const questions = new Questions({ reply, extend, stop, time }, { announcer, countdowns, onCount: showSummary });
+const sessions = new Sessions(byId("session-list"), byId("no-sessions"), { stop, onCount: showSummary });
+const notifications = new Notifications(() => settings.current.notify);
 const log = new Log(byId("log-list"), byId("log-dropped"));
+/** The parsing of Markdown that is under way. Outputs are parsed one after another. */
+let parsing = Promise.resolve();
+let summaryTimer;
 
 let lastKeyAt = 0;
 let connection = { name: "notConnected", error: undefined };
@@ -44,7 +53,7 @@ const stream = new HubStream(
     coalesce_boundaries: ["sentence", "completion"],
   },
   {
-    event: (event) => performEffects(subscriber.receive(event, clock())),
+    event: onEvent,
     message: (message) => performEffects(subscriber.receiveMessage(message, clock())),
     unreadable: () => announceAndLog([ownText(phrases.unreadableMessage)], "hub"),
     catchUp: (mode) => subscriber.startCatchUp(mode, clock(), wasLastLossAnnounced),
@@ -55,11 +64,12 @@ const stream = new HubStream(
 );
 
 applySettings(settings.current);
+setUpSettingsPanel();
 setUpRequestForm((error) => announcer.announce({ parts: [error], critical: true }));
 setUpSignInForm(
   () => {
     storeSignedIn(true);
-    byId("sign-in").hidden = true;
+    showSignIn(false);
     byId("questions-title").focus();
     announcer.announce({ parts: [ownText(phrases.signedIn)], notAfter: clock() + 5000 });
     stream.wake();
@@ -75,18 +85,73 @@ byId("sign-out").hidden = !isSignedIn();
 document.addEventListener("keydown", (event) => {
   if (event.target.matches("input, textarea, select")) lastKeyAt = clock();
 });
+byId("log-details").addEventListener("toggle", () => log.scrollToEnd());
 stream.run();
 
+/** Handles an event. Returns a promise if the next event must wait for the Markdown parser. */
+function onEvent(event) {
+  const held = subscriber.releaseBefore(event);
+  if (held.length === 0) return performEffects(subscriber.receive(event, clock()));
+  const release = held.map((output) => parse(output));
+  return Promise.all(release).then(() => performEffects(subscriber.receive(event, clock())));
+}
+
+/** Performs the effects of an event. Returns a promise if the next event must wait. */
 function performEffects(effects) {
+  let pending;
   for (const effect of effects) {
-    if (effect.log !== undefined) log.add(effect.log);
     if (effect.dropStates !== undefined) announcer.drop((one) => one.isState && one.session === effect.dropStates);
     if (effect.session !== undefined) sessions.update(effect.session);
-    if (effect.opened !== undefined) questions.add(effect.opened);
+    if (effect.log !== undefined) addLogEntry(effect.log);
+    if (effect.output !== undefined) sessions.card(effect.output.session)?.showOutput(effect.output);
+    if (effect.opened !== undefined) addQuestion(effect.opened);
     if (effect.extended !== undefined) questions.onExtended(effect.extended);
-    if (effect.closed !== undefined) questions.onQuestionClosed(effect.closed);
+    if (effect.closed !== undefined) closeQuestion(effect.closed);
     if (effect.announce !== undefined) announcer.announce(effect.announce);
+    if (effect.parse !== undefined) pending = parse(effect.parse);
   }
+  return pending;
+}
+
+/** Parses an output in Markdown, then shows and announces it. Text that is held for too long is released. */
+function parse(output) {
+  parsing = parsing.then(async () => {
+    const result = await parseMarkdown(output);
+    performEffects(subscriber.onParsed(output, result, clock()));
+    clearTimeout(output.timer);
+    const releaseAt = subscriber.releaseAt(output);
+    if (releaseAt === undefined) return;
+    output.timer = setTimeout(() => {
+      subscriber.release(output);
+      parse(output);
+    }, releaseAt - clock());
+  });
+  return parsing;
+}
+
+function addQuestion(question) {
+  const card = questions.add(question);
+  sessions.card(question.session)?.addQuestion(card);
+  notifications.show(question);
+}
+
+function closeQuestion(question) {
+  questions.onQuestionClosed(question);
+  notifications.close(question);
+}
+
+/** Adds an entry to the log and, if it is a step or a note, to the timeline of its session. Outputs and questions have their own place there. */
+function addLogEntry(entry) {
+  log.add(entry);
+  if (!["agent", "ask", "answer"].includes(entry.category)) sessions.card(entry.session)?.add(entry);
+}
+
+/** Shows how many questions are open and how many agents are working. A burst of events causes one update. */
+function showSummary() {
+  summaryTimer ??= setTimeout(() => {
+    summaryTimer = undefined;
+    byId("summary").textContent = phrases.summary(questions.size, sessions.openCount);
+  }, 50);
 }
 
 function announceAndLog(parts, category, options = {}) {
@@ -128,6 +193,7 @@ function applySettings({ verbosity, pace, quiet, languages }) {
     sessions.translate();
     log.translate();
     showConnection();
+    showSummary();
   }
   subscriber.verbosity = verbosity;
   subscriber.quiet = quiet;
@@ -161,7 +227,7 @@ function onConnectionState(name, error) {
     clearTimeout(lossTimer);
     lossTimer = undefined;
   }
-  byId("sign-in").hidden = name !== "signIn";
+  showSignIn(name === "signIn");
   switch (name) {
     case "connected":
       if (isLossAnnounced) announceAndLog([ownText(phrases.reconnected)], "hub", { key: "connection" });
@@ -188,7 +254,16 @@ function onConnectionState(name, error) {
 }
 
 function showConnection() {
+  byId("connection").dataset.state = connection.name;
   setParts(byId("connection"), describeConnection());
+}
+
+/** Shows the sign-in form instead of everything else, or the other way round. */
+function showSignIn(isShown) {
+  byId("sign-in").hidden = !isShown;
+  byId("listening").hidden = isShown;
+  for (const id of ["skip", "summary", "settings-button"]) byId(id).hidden = isShown;
+  if (isShown) byId("settings").hidden = true;
 }
 
 /** Describes the state of the connection. */

@@ -24,6 +24,7 @@ export function selectLanguage(languages) {
 /** Translates the static texts of the page into the current language. Their English originals are in index.html. */
 export function translate(page) {
   page.documentElement.lang = phrases.lang;
+  page.documentElement.dir = phrases.dir;
   for (const element of page.querySelectorAll("[data-text]")) {
     // Only the data of the text node changes, so that assistive technology sees the same node.
     const [text] = element.childNodes;

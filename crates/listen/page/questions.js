@@ -1,8 +1,9 @@
-// The list of open questions, and the dialog that shows one of them. Each dialog belongs to one question, so an answer cannot reach another
-// question. The focus starts on the dialog itself, so that an accidental Enter or Space answers nothing.
+// The open questions: the list at the top of the page, the cards in the timelines, and the dialog that shows one question.
 
 import { phrases } from "./phrases.js";
-import { createSpans, setParts } from "./announcer.js";
+import { createElement } from "./element.js";
+import { QuestionCard, createBadges, createQuestionTitle } from "./question_card.js";
+import { QuestionDialog } from "./question_dialog.js";
 import { errorText, formatDuration, nameText, ownLeadIn, ownText } from "./wording.js";
 
 /** Maximum number of questions in the list. Further questions are listed when one of these is closed. */
@@ -18,23 +19,37 @@ export const ANSWER_GRACE_MS = 1000;
 export class Questions {
   #hub;
   #announcer;
+  #countdowns;
+  #onCount;
   #open = new Map();
+  #cards = new Map();
+  #isDrawPending = false;
   #dialog;
 
-  /** `hub` has `reply(question, answer)`, `extend(question)`, `stop(session)` and `time()`. `announcer` makes the announcements. */
-  constructor(hub, announcer) {
+  /**
+   * `hub` has `reply(question, answer)`, `extend(question)`, `stop(session)` and `time()`. `announcer` makes the announcements. `onCount`
+   * is called when the number of open questions changes.
+   */
+  constructor(hub, { announcer, countdowns, onCount }) {
     this.#hub = hub;
     this.#announcer = announcer;
+    this.#countdowns = countdowns;
+    this.#onCount = onCount;
   }
 
+  /** Adds a question. Returns its card for the timeline of its session. */
   add(question) {
     this.#open.set(question.token, question);
     question.timers = [];
-    this.#draw();
+    const card = new QuestionCard(question, this.#countdowns, () => this.#openFromPage(question));
+    this.#cards.set(question.token, card);
+    this.#drawSoon();
+    return card.element;
   }
 
-  /** Updates the remaining time in the open dialog after an extension. */
+  /** Updates the remaining time after an extension. */
   onExtended(question) {
+    this.#countdowns.update(question);
     if (this.#dialog?.question === question) this.#dialog.showTime();
   }
 
@@ -55,10 +70,13 @@ export class Questions {
     return [ownLeadIn(phrases.anotherQuestionFrom), nameText(question.agent, ": "), ...question.title, ownText(phrases.questionsOpen(this.#open.size))];
   }
 
-  /** Removes a closed question, and shows its outcome if its dialog is open. */
+  /** Removes a closed question, and shows its outcome on its card and in its dialog. */
   onQuestionClosed(question) {
     this.#open.delete(question.token);
     question.timers?.forEach(clearTimeout);
+    this.#countdowns.remove(question);
+    this.#cards.get(question.token)?.draw();
+    this.#cards.delete(question.token);
     this.#announcer.drop((one) => one.questionToken === question.token || one.key === `time ${question.token}`);
     this.#draw();
     if (this.#dialog?.question !== question) return;
@@ -66,13 +84,14 @@ export class Questions {
       this.#dialog.close();
       return;
     }
-    this.#dialog.showOutcome(question.outcome);
+    this.#dialog.showOutcome(question);
     this.#announcer.interrupt();
   }
 
-  /** Redraws the list in the current language. An open dialog stays as it is, because the person is reading it. */
+  /** Redraws the list and the cards in the current language. An open dialog stays as it is, because the person is reading it. */
   translate() {
-    for (const button of document.querySelectorAll("#question-list button")) button.textContent = phrases.answer;
+    document.getElementById("question-list").replaceChildren();
+    for (const card of this.#cards.values()) card.draw();
     this.#draw();
   }
 
@@ -80,11 +99,19 @@ export class Questions {
     return this.#open.size;
   }
 
+  /** Opens the dialog of a question that the person has chosen, so an answer cannot be meant for another one. */
+  #openFromPage(question) {
+    question.postponed = false;
+    if (this.#dialog === undefined && this.#open.has(question.token)) this.#openDialog(question, -Infinity);
+  }
+
   /** Opens the dialog of a question. Answers count from `ANSWER_GRACE_MS` after `appearedAt`. */
   #openDialog(question, appearedAt = performance.now()) {
     const previousFocus = document.activeElement;
-    this.#dialog = new Dialog(question, {
+    const position = [[...this.#open.keys()].indexOf(question.token) + 1, this.#open.size];
+    this.#dialog = new QuestionDialog(question, position, {
       timeLeft: () => this.#timeLeft(question),
+      createCountdown: (onTick) => this.#countdowns.create(question, onTick),
       answer: (dialog, answer) => {
         const isTooEarly = performance.now() - appearedAt < ANSWER_GRACE_MS;
         if (isTooEarly) dialog.showError([ownText(phrases.questionJustAppeared), ...question.text]);
@@ -163,16 +190,28 @@ export class Questions {
     return phrases.timeLeft(formatDuration((question.deadline - this.#hub.time()) / 1000));
   }
 
+  /** Draws the list once after all questions of a burst, because drawing it takes longer the more questions are open. */
+  #drawSoon() {
+    if (this.#isDrawPending) return;
+    this.#isDrawPending = true;
+    queueMicrotask(() => this.#draw());
+  }
+
   #draw() {
+    this.#isDrawPending = false;
     const list = document.getElementById("question-list");
     const notice = document.getElementById("no-questions");
     const shown = [...this.#open.values()].slice(0, MAX_LISTED);
     const items = new Map([...list.children].map((item) => [item.dataset.token, item]));
-    for (const question of shown) {
+    shown.forEach((question, index) => {
       const item = items.get(question.token) ?? list.appendChild(this.#createItem(question));
       items.delete(question.token);
+      const position = this.#open.size > 1 ? phrases.questionPosition(index + 1, this.#open.size) : "";
+      item.querySelector(".position").textContent = position;
+      this.#cards.get(question.token)?.showPosition(position);
       item.querySelector(".sent").textContent = question.sentAnswer === undefined ? "" : phrases.answerSent;
-    }
+      if (this.#dialog?.question === question) this.#dialog.showPosition([index + 1, this.#open.size]);
+    });
     for (const item of items.values()) {
       if (item.contains(document.activeElement)) document.getElementById("questions-title").focus();
       item.remove();
@@ -182,203 +221,19 @@ export class Questions {
     notice.textContent = more > 0 ? phrases.moreQuestionsWaiting(more) : phrases.noOpenQuestions;
     const open = this.#open.size;
     document.title = open === 0 ? phrases.title : phrases.titleWithQuestions(open);
+    this.#onCount();
   }
 
   #createItem(question) {
     const item = createElement("li", {});
+    item.classList.toggle("dangerous", question.isDangerous);
     item.dataset.token = question.token;
-    const title = createElement("p", { id: `question-${question.token}` }, createSpans([nameText(question.agent, ": "), ...question.title]));
-    const button = createElement("button", { type: "button", id: `answer-${question.token}` }, [phrases.answer]);
+    const title = createElement("p", { id: `question-${question.token}`, className: "title" }, createQuestionTitle(question));
+    const button = createElement("button", { type: "button", className: "primary", id: `answer-${question.token}` }, [phrases.answer]);
     button.setAttribute("aria-labelledby", `${button.id} ${title.id}`);
-    button.addEventListener("click", () => {
-      question.postponed = false;
-      // The person has chosen this question, so an answer cannot be meant for another one.
-      if (this.#dialog === undefined && this.#open.has(question.token)) this.#openDialog(question, -Infinity);
-    });
-    item.append(title, button, createElement("p", { className: "sent" }));
+    button.addEventListener("click", () => this.#openFromPage(question));
+    const text = createElement("div", {}, [createElement("p", { className: "position" }), title, ...createBadges(question), createElement("p", { className: "sent" })]);
+    item.append(text, this.#countdowns.create(question), button);
     return item;
   }
-}
-
-/** The dialog of one question. */
-class Dialog {
-  #actions;
-  #time;
-  #answers;
-  #error;
-  #text;
-
-  constructor(question, actions) {
-    this.question = question;
-    this.#actions = actions;
-    this.#text = createElement("div", { id: "dialog-text" });
-    this.#time = createElement("p", {});
-    this.#answers = createElement("div", { className: "answers" });
-    this.#error = createElement("p", { className: "error", id: "dialog-error" });
-    this.element = createElement("div", { id: "dialog", tabIndex: -1, className: "dialog" });
-    this.element.setAttribute("role", "dialog");
-    this.element.setAttribute("aria-modal", "true");
-    this.element.setAttribute("aria-labelledby", "dialog-title");
-    this.#fill();
-  }
-
-  open() {
-    for (const region of findPageRegions()) region.inert = true;
-    document.body.append(this.element);
-    this.element.addEventListener("keydown", (event) => this.#onKeyDown(event));
-    this.element.focus();
-  }
-
-  close() {
-    if (!this.element.isConnected) return;
-    this.element.remove();
-    for (const region of findPageRegions()) region.inert = false;
-    this.#actions.onClosed();
-  }
-
-  /** Shows and announces an error. Empty `parts` remove the error. */
-  showError(parts) {
-    setParts(this.#error, parts);
-    if (parts.length > 0) this.#announce(parts);
-  }
-
-  /** Replaces the question with its outcome, because the question was closed elsewhere. */
-  showOutcome(outcome) {
-    this.#text.replaceChildren(createElement("p", {}, createSpans(outcome)));
-    const close = createElement("button", { type: "button" }, [phrases.close]);
-    close.addEventListener("click", () => this.close());
-    // The announcer announces the outcome, because a screen reader does not read a focused dialog again.
-    const hadFocus = this.#answers.contains(document.activeElement);
-    this.#answers.replaceChildren(close);
-    if (hadFocus) close.focus();
-    this.#error.textContent = "";
-    this.element.querySelector("#dialog-title").textContent = phrases.questionClosed;
-  }
-
-  showTime() {
-    this.#time.textContent = `${this.#actions.timeLeft()} ${phrases.withoutAnswer[this.question.defaultDecision]}`;
-  }
-
-  #announce(parts) {
-    const region = this.element.querySelector("[aria-live=assertive]");
-    const paragraph = createElement("p", {});
-    setParts(paragraph, parts);
-    region.replaceChildren(paragraph);
-  }
-
-  #onKeyDown(event) {
-    // Holding down a key presses a button only once.
-    if (event.repeat && ["Enter", " "].includes(event.key) && event.target instanceof HTMLButtonElement) event.preventDefault();
-    if (event.key !== "Escape") return;
-    event.preventDefault();
-    this.#postpone();
-  }
-
-  #postpone() {
-    this.question.postponed = true;
-    const isClosed = this.question.outcome !== undefined;
-    this.close();
-    if (!isClosed) this.#actions.onPostponed();
-  }
-
-  #fill() {
-    const { question } = this;
-    const title = createElement("h2", { id: "dialog-title" }, createSpans([ownLeadIn(phrases.questionFrom), nameText(question.agent)]));
-    const lines = question.body.map((part) => createElement("p", { dir: part.dir ?? "" }, createSpans([part])));
-    this.#text.append(...lines, this.#time);
-    this.showTime();
-    if (question.isConfirmation) this.#addDecisionButtons();
-    else this.#addResponseForm();
-    const more = this.#createButton(phrases.moreTime, () => this.#actions.extend(this));
-    const stop = this.#createButton(phrases.stopAgent, () => this.#actions.stop(this));
-    const later = this.#createButton(phrases.answerLater, () => this.#postpone());
-    this.#answers.append(createElement("p", { className: "buttons" }, [more, stop, later]));
-    const details = createElement("p", { className: "details" }, createSpans(question.details));
-    const polite = createElement("div", {});
-    polite.setAttribute("aria-live", "polite");
-    const assertive = createElement("div", {});
-    assertive.setAttribute("aria-live", "assertive");
-    const liveRegions = createElement("div", { className: "announcements" }, [polite, assertive]);
-    this.element.append(title, this.#text, details, this.#answers, this.#error, liveRegions);
-  }
-
-  #addDecisionButtons() {
-    const { allowedReplies } = this.question;
-    const buttons = [];
-    if (allowedReplies.includes("reject")) buttons.push(this.#createButton(phrases.noReject, () => this.#actions.answer(this, { decision: "reject" })));
-    if (allowedReplies.includes("accept")) buttons.push(this.#createButton(phrases.yesAccept, () => this.#actions.answer(this, { decision: "accept" })));
-    this.#answers.append(createElement("p", { className: "buttons decide" }, buttons));
-  }
-
-  #addResponseForm() {
-    const { responseKinds, choices } = this.question;
-    const answer = (response) => this.#actions.answer(this, { response });
-    const form = createElement("form", { noValidate: true });
-    if (responseKinds.includes("yes_no")) {
-      const [no, yes] = [this.#createButton(phrases.no, () => answer(false)), this.#createButton(phrases.yes, () => answer(true))];
-      form.append(createElement("p", { className: "buttons decide" }, [no, yes]));
-    }
-    if (responseKinds.includes("multiple_choice") && choices.length > 0) {
-      // Paragraphs instead of a fieldset, because Orca reads no space after a legend or a group: "Choose oneLagos".
-      const set = createElement("div", { className: "choices" }, [createElement("p", { id: "choices-title" }, [phrases.chooseOne])]);
-      set.setAttribute("role", "radiogroup");
-      set.setAttribute("aria-labelledby", "choices-title");
-      choices.forEach(({ value, label }, index) => {
-        const radio = createElement("input", { type: "radio", name: "choice", id: `choice-${index}`, value });
-        set.append(createElement("p", { className: "check" }, [radio, createElement("label", { htmlFor: radio.id }, createSpans([label]))]));
-      });
-      const paragraph = createElement("div", {}, [set]);
-      paragraph.setAttribute("role", "paragraph");
-      form.append(paragraph);
-    }
-    const acceptsText = responseKinds.includes("freetext");
-    if (acceptsText || responseKinds.includes("numeric")) {
-      const label = acceptsText ? (responseKinds.length > 1 ? phrases.orFreeText : phrases.yourAnswer) : phrases.yourNumber;
-      const input = createElement("input", { type: "text", id: "response", autocomplete: "off", dir: "auto", maxLength: 16384 });
-      if (!acceptsText) input.inputMode = "decimal";
-      input.setAttribute("aria-describedby", "dialog-error");
-      form.append(createElement("p", {}, [createElement("label", { htmlFor: "response" }, [label]), input]));
-    }
-    if (form.querySelector("input") !== null) form.append(createElement("p", { className: "buttons" }, [createElement("button", { type: "submit" }, [phrases.send])]));
-    form.addEventListener("submit", (event) => {
-      event.preventDefault();
-      const response = this.#readResponse(form, responseKinds);
-      if (response !== undefined) answer(response);
-    });
-    this.#answers.append(form);
-  }
-
-  #readResponse(form, responseKinds) {
-    const typed = form.querySelector("#response")?.value.trim() ?? "";
-    const chosen = form.querySelector("input[name=choice]:checked")?.value;
-    const reject = (message) => {
-      this.showError([ownText(message)]);
-      form.querySelector("#response, input")?.focus();
-      return undefined;
-    };
-    if (typed === "") return chosen ?? reject(phrases.answerRequired);
-    if (!responseKinds.includes("numeric")) return typed;
-    const number = Number(typed.replace(",", "."));
-    if (Number.isFinite(number)) return number;
-    return responseKinds.includes("freetext") ? typed : reject(phrases.notANumber);
-  }
-
-  #createButton(text, action) {
-    const button = createElement("button", { type: "button" }, [text]);
-    // The second click of a double click is ignored. It was meant for the old content, which the first click has replaced.
-    button.addEventListener("click", (event) => {
-      if (event.detail <= 1) action();
-    });
-    return button;
-  }
-}
-
-function findPageRegions() {
-  return document.querySelectorAll("#top, #main, #settings");
-}
-
-function createElement(name, properties, children = []) {
-  const created = Object.assign(document.createElement(name), properties);
-  created.append(...children);
-  return created;
 }

@@ -1,4 +1,5 @@
 // The queue of announcements. It releases one at a time, at the person's pace. Critical announcements go first and are never dropped.
+// Steps that newer text of their session has overtaken are skipped, so that an answer is heard as soon as it is known.
 // It reads no clock; the caller passes the time, in milliseconds.
 
 import { phrases } from "./phrases.js";
@@ -7,14 +8,7 @@ import { ownText } from "./wording.js";
 /** Maximum number of waiting announcements. Above it, the oldest one that is not critical is dropped. The number of dropped announcements is announced. */
 export const MAX_WAITING = 40;
 
-// A critical announcement interrupts the current announcement, with two exceptions:
-
-/**
- * A question waits for the current announcement of its own session, which may introduce the question, if that announcement ends within this
- * time, in milliseconds.
- */
-export const LEAD_IN_PATIENCE_MS = 6000;
-/** A critical announcement waits for a current critical announcement that ends within this time, in milliseconds. */
+/** A critical announcement waits for a current critical announcement that ends within this time, in milliseconds. Otherwise it interrupts. */
 export const CRITICAL_PATIENCE_MS = 20000;
 
 /** Maximum length of an announcement in characters. A longer one is split into segments, so that an interruption loses little. */
@@ -28,7 +22,7 @@ const PAUSE_MS = 400;
 
 export class AnnouncementQueue {
   #waiting = [];
-  #current = { endsAt: 0, critical: false, session: undefined };
+  #current = { endsAt: 0 };
   #droppedCount = 0;
 
   /** @param {number} pace words per minute */
@@ -37,21 +31,24 @@ export class AnnouncementQueue {
   }
 
   /**
-   * Adds an announcement: `parts`, and optionally `critical`, `first` (before all other critical ones), `session`, `key` (replaces waiting
-   * announcements with the same key), `notBefore`, `notAfter` and `questionToken` (a question to show; its text is in `parts`). Other
-   * members are kept.
+   * Adds an announcement: `parts`, and optionally `critical`, `first` (before all other critical ones), `session`, `isStep` (skipped when
+   * an answer, a critical announcement or the end of its session arrives), `isAnswer` and `isEnd` (skip the waiting steps of their
+   * session), `key` (replaces waiting announcements with the same key), `notBefore`, `notAfter` and `questionToken` (a question to show;
+   * its text is in `parts`). Other members are kept.
    */
   add(announcement) {
-    if (announcement.key !== undefined) this.drop((one) => one.key === announcement.key);
-    const segments = [...this.#takeLeadIn(announcement), ...splitLongAnnouncement(announcement)];
-    if (announcement.critical) {
-      const lastUrgent = announcement.first ? -1 : this.#waiting.findLastIndex(isUrgent);
-      this.#waiting.splice(lastUrgent + 1, 0, ...segments);
+    const { key, session, isAnswer, isEnd, critical } = announcement;
+    if (key !== undefined) this.drop((one) => one.key === key);
+    if (isAnswer || isEnd || critical) this.drop((one) => one.isStep && session !== undefined && one.session === session);
+    const segments = splitLongAnnouncement(announcement);
+    if (critical) {
+      const lastCritical = announcement.first ? -1 : this.#waiting.findLastIndex((one) => one.critical);
+      this.#waiting.splice(lastCritical + 1, 0, ...segments);
     } else {
       this.#waiting.push(...segments);
     }
     while (this.#waiting.length > MAX_WAITING) {
-      const oldest = this.#waiting.findIndex((one) => !isUrgent(one));
+      const oldest = this.#waiting.findIndex((one) => !one.critical);
       if (oldest < 0) break;
       this.#waiting.splice(oldest, 1);
       this.#droppedCount += 1;
@@ -65,21 +62,21 @@ export class AnnouncementQueue {
     return countBefore - this.#waiting.length;
   }
 
-  /** Returns the next announcement if it is due. */
+  /** Returns the next announcement if it is due. Answers go first, also before the ends and steps of other sessions, and steps go last. */
   next(now) {
     this.drop((one) => one.notAfter < now);
-    const index = this.#waiting.findIndex((one) => (one.notBefore ?? 0) <= now);
-    const announcement = this.#waiting[index];
+    const announcement = this.#findNext(now);
     if (announcement === undefined && this.#droppedCount > 0 && now >= this.#current.endsAt) return this.begin(this.#dropNotice(), now);
     if (announcement === undefined || now < this.#dueAt(announcement, now)) return undefined;
     if (this.#droppedCount > 0 && !announcement.critical) return this.begin(this.#dropNotice(), now);
-    this.#waiting.splice(index, 1);
+    this.drop((one) => one === announcement);
+    this.#keepInterrupted(now);
     return this.begin(announcement, now);
   }
 
   /** Whether the next announcement shows a question. */
   isQuestionNext(now) {
-    return this.#waiting.find((one) => (one.notBefore ?? 0) <= now)?.questionToken !== undefined;
+    return this.#findNext(now)?.questionToken !== undefined;
   }
 
   /** Returns when the next announcement may be due, or `undefined` if nothing waits. */
@@ -91,34 +88,39 @@ export class AnnouncementQueue {
 
   /** Ends the current announcement, because the person has moved on. The screen reader gets time to read the new position. */
   interrupt(now) {
-    this.#current = { endsAt: now + AFTER_MOVE_MS, critical: true, session: undefined };
+    this.#current = { endsAt: now + AFTER_MOVE_MS, critical: true, isProtected: true };
   }
 
   get length() {
     return this.#waiting.length;
   }
 
-  #dueAt(announcement, now) {
-    const { endsAt, critical, session } = this.#current;
-    const currentIsLeadIn = announcement.questionToken !== undefined && session !== undefined && session === announcement.session;
-    const patience = critical ? CRITICAL_PATIENCE_MS : currentIsLeadIn ? LEAD_IN_PATIENCE_MS : 0;
-    return isUrgent(announcement) && endsAt - now > patience ? now : endsAt;
+  #findNext(now) {
+    const due = this.#waiting.filter((one) => (one.notBefore ?? 0) <= now);
+    return due.find((one) => one.critical) ?? due.find((one) => one.isAnswer) ?? due.find((one) => !one.isStep) ?? due[0];
   }
 
-  /** Removes the waiting announcements of a question's session from the queue if they are short. They go right before the question. */
-  #takeLeadIn({ questionToken, session }) {
-    if (questionToken === undefined) return [];
-    const leadIn = this.#waiting.filter((one) => one.session === session && !one.isState && !isUrgent(one));
-    const leadInMs = leadIn.reduce((sum, one) => sum + speakingTimeMs(one.parts, this.pace) + PAUSE_MS, 0);
-    if (leadInMs > LEAD_IN_PATIENCE_MS) return [];
-    this.drop((one) => leadIn.includes(one));
-    return leadIn.map((one) => ({ ...one, leadsToQuestion: true }));
+  #dueAt(announcement, now) {
+    const { endsAt, critical, isProtected } = this.#current;
+    if (announcement.critical !== true) return endsAt;
+    // A question opens at once. It only waits for another question, and for the outcome of the person's own answer.
+    const waits = announcement.questionToken === undefined ? critical : isProtected;
+    return waits && endsAt - now <= CRITICAL_PATIENCE_MS ? endsAt : now;
+  }
+
+  /** Puts the current announcement back into the queue if it is interrupted and its text is not a step, so that nothing is lost. */
+  #keepInterrupted(now) {
+    const { announcement, endsAt } = this.#current;
+    if (announcement === undefined || now >= endsAt || !(announcement.isAnswer || announcement.critical) || announcement.questionToken !== undefined) return;
+    const at = announcement.critical ? this.#waiting.findLastIndex((one) => one.critical) + 1 : this.#waiting.findLastIndex((one) => one.critical || one.isRepeated) + 1;
+    this.#waiting.splice(at, 0, { ...announcement, isRepeated: true });
   }
 
   /** Makes an announcement the current one for as long as a screen reader needs to speak it. */
   begin(announcement, now) {
     const endsAt = now + speakingTimeMs(announcement.parts, this.pace) + PAUSE_MS;
-    this.#current = { endsAt, critical: announcement.critical === true, session: announcement.session };
+    const isProtected = announcement.questionToken !== undefined || announcement.first === true;
+    this.#current = { announcement, endsAt, critical: announcement.critical === true, isProtected };
     return announcement;
   }
 
@@ -127,10 +129,6 @@ export class AnnouncementQueue {
     this.#droppedCount = 0;
     return { parts: [ownText(phrases.announcementsSkipped(count))] };
   }
-}
-
-function isUrgent(announcement) {
-  return announcement.critical === true || announcement.leadsToQuestion === true;
 }
 
 /** Estimates how long a screen reader needs to speak the parts, in milliseconds. For scripts without spaces, it counts characters. */

@@ -1,8 +1,7 @@
-// The list of sessions, each with its state and a stop button.
+// The list of sessions. A session that another one started is inside the card of that session.
 
 import { phrases } from "./phrases.js";
-import { createSpans } from "./announcer.js";
-import { nameText, ownText, stateLabel } from "./wording.js";
+import { SessionCard } from "./session_card.js";
 
 /** Maximum number of open sessions in the list. Further sessions are listed when one of these has ended. */
 const MAX_LISTED = 50;
@@ -13,103 +12,101 @@ export class Sessions {
   #list;
   #notice;
   #stop;
-  #shown = new Map();
-  #waiting = new Map();
+  #onCount;
+  #cards = new Map();
+  /** The ids of the open sessions in the list, and of those that are not in the list yet. */
+  #listed = new Set();
+  #waiting = new Set();
 
-  /** `notice` shows how many sessions are not listed, or that no session is open. `stop(id)` stops a session and returns whether that worked. */
-  constructor(list, notice, stop) {
+  /**
+   * `notice` shows how many sessions are not listed, or that no session is open. `stop(id)` stops a session and returns whether that
+   * worked. `onCount` is called when the number of open sessions may have changed.
+   */
+  constructor(list, notice, { stop, onCount }) {
     this.#list = list;
     this.#notice = notice;
     this.#stop = stop;
+    this.#onCount = onCount;
   }
 
   /** Redraws the list in the current language. */
   translate() {
     this.#updateNotice();
-    for (const shown of this.#shown.values()) {
-      shown.drawnContent = undefined;
-      if (shown.button !== undefined) shown.button.textContent = phrases.stop;
-      this.#draw(shown.session);
-    }
+    for (const card of this.#cards.values()) card.translate();
+  }
+
+  /** Returns the card of a session, if there is one. */
+  card(id) {
+    return this.#cards.get(id);
+  }
+
+  /** Number of open sessions. */
+  get openCount() {
+    return this.#listed.size + this.#waiting.size;
   }
 
   update(session) {
     if (session.removed) {
-      this.#waiting.delete(session.id);
       this.#remove(session.id);
       return;
     }
-    if (session.ended === undefined && !this.#shown.has(session.id) && this.#openCount() >= MAX_LISTED) {
-      this.#waiting.set(session.id, session);
-    } else {
-      this.#waiting.delete(session.id);
-      this.#draw(session);
+    const card = this.#cards.get(session.id) ?? this.#create(session);
+    const hasEnded = card.update(session);
+    if (hasEnded) {
+      this.#listed.delete(session.id);
+      if (this.#waiting.delete(session.id)) this.#attach(card);
+      this.#removeOldest();
+      this.#listNext();
     }
     this.#updateNotice();
   }
 
+  #create(session) {
+    const card = new SessionCard(session, this.#stop, this.#parentOf(session) !== undefined);
+    this.#cards.set(session.id, card);
+    if (card.isOpen && this.#listed.size >= MAX_LISTED) this.#waiting.add(session.id);
+    else this.#attach(card);
+    return card;
+  }
+
+  #parentOf({ id, parent }) {
+    return parent === undefined || parent === id ? undefined : this.#cards.get(parent);
+  }
+
+  #attach(card) {
+    if (card.isOpen) this.#listed.add(card.session.id);
+    const parent = this.#parentOf(card.session);
+    if (parent === undefined) this.#list.prepend(card.element);
+    else parent.addChild(card);
+  }
+
+  #listNext() {
+    const [next] = this.#waiting;
+    if (next === undefined || this.#listed.size >= MAX_LISTED) return;
+    this.#waiting.delete(next);
+    this.#attach(this.#cards.get(next));
+  }
+
   #updateNotice() {
     const more = this.#waiting.size;
-    this.#notice.hidden = more === 0 && this.#openCount() > 0;
-    const noneOpenText = this.#shown.size === 0 ? phrases.noSessions : phrases.noOpenSessions;
+    this.#notice.hidden = more === 0 && this.#listed.size > 0;
+    const noneOpenText = this.#cards.size === 0 ? phrases.noSessions : phrases.noOpenSessions;
     this.#notice.textContent = more === 0 ? noneOpenText : phrases.moreSessions(more);
-  }
-
-  #openCount() {
-    return [...this.#shown.values()].filter((one) => one.button !== undefined).length;
-  }
-
-  #draw(session) {
-    const shown = this.#shown.get(session.id) ?? this.#add(session);
-    shown.session = session;
-    // Most events change nothing that the list shows.
-    const content = JSON.stringify([session.agent, session.agentId, session.title, session.state, session.ended]);
-    if (shown.drawnContent === content) return;
-    shown.drawnContent = content;
-    shown.title.replaceChildren(...createSpans([nameText(session.agent, ": "), session.title ?? ownText(phrases.startedEarlier)]));
-    const outcome = session.ended === undefined ? undefined : `${phrases.ended[session.ended]}.`;
-    const state = outcome ?? phrases.currentState(stateLabel(session.state ?? "thinking"));
-    shown.state.textContent = session.agentId === undefined ? state : `${state} ${phrases.agentIdIs(session.agentId)}`;
-    if (session.ended === undefined || shown.button === undefined) return;
-    if (shown.button === document.activeElement) shown.title.focus();
-    shown.button.remove();
-    shown.button = undefined;
-    this.#removeOldest();
-    const [next] = this.#waiting.values();
-    if (next !== undefined) this.update(next);
-  }
-
-  #add(session) {
-    const item = document.createElement("li");
-    const title = document.createElement("h3");
-    title.tabIndex = -1;
-    title.id = `title-${session.id}`;
-    const state = document.createElement("p");
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = phrases.stop;
-    button.id = `stop-${session.id}`;
-    button.setAttribute("aria-labelledby", `${button.id} ${title.id}`);
-    button.addEventListener("click", async (event) => {
-      if (event.detail > 1 || button.getAttribute("aria-disabled") === "true") return;
-      button.setAttribute("aria-disabled", "true");
-      const stopped = await this.#stop(session.id);
-      if (!stopped) button.removeAttribute("aria-disabled");
-    });
-    item.append(title, state, button);
-    this.#list.prepend(item);
-    const shown = { item, title, state, button };
-    this.#shown.set(session.id, shown);
-    return shown;
+    this.#onCount();
   }
 
   #removeOldest() {
-    const ended = [...this.#shown].filter(([, one]) => one.button === undefined && !one.item.contains(document.activeElement));
-    for (const [id] of ended.slice(0, Math.max(0, ended.length - MAX_ENDED))) this.#remove(id);
+    const ended = [...this.#cards.values()].filter((card) => !card.isOpen && !card.element.contains(document.activeElement));
+    for (const card of ended.slice(0, Math.max(0, ended.length - MAX_ENDED))) this.#remove(card.session.id);
   }
 
   #remove(id) {
-    this.#shown.get(id)?.item.remove();
-    this.#shown.delete(id);
+    const card = this.#cards.get(id);
+    if (card === undefined) return;
+    this.#waiting.delete(id);
+    this.#listed.delete(id);
+    this.#cards.delete(id);
+    // The sessions that this one started stay.
+    card.element.replaceWith(...card.element.querySelectorAll(":scope > .children > li"));
   }
 }

@@ -141,15 +141,18 @@ export class HubStream {
     let silenceTimer;
     try {
       for (;;) {
-        clearTimeout(silenceTimer);
         silenceTimer = setTimeout(() => this.#abort.abort(), SILENCE_TIMEOUT_MS);
         const { value, done } = await reader.read();
+        // Handling a burst may take longer than the hub may be silent.
+        clearTimeout(silenceTimer);
         if (done) return;
         this.#failures = 0;
         clearTimeout(idleTimer);
         let startedAt = performance.now();
         for (const block of parser.push(value)) {
-          this.#handleBlock(block);
+          // An event may have to wait for the Markdown parser. The events after it wait as well, to keep their order.
+          const pending = this.#handleBlock(block);
+          if (pending !== undefined) await pending;
           if (performance.now() - startedAt > YIELD_AFTER_MS) {
             await yieldToInput();
             startedAt = performance.now();
@@ -163,25 +166,24 @@ export class HubStream {
     }
   }
 
+  /** Handles a block. Returns a promise if the next block must wait. */
   #handleBlock(block) {
     if (block.id !== undefined && block.id !== "") this.#lastEventId = block.id;
-    if (block.data === "") return;
+    if (block.data === "") return undefined;
     let value;
     try {
       value = parseEvent(block.data);
     } catch {
       this.#handlers.unreadable();
-      return;
+      return undefined;
     }
-    if (value === null || typeof value !== "object") return;
-    if (block.event === "aaep.event") {
-      this.#handlers.event(value);
-      return;
-    }
+    if (value === null || typeof value !== "object") return undefined;
+    if (block.event === "aaep.event") return this.#handlers.event(value);
     if (value.type === "subscription.close" && value.reason_code !== "producer_shutdown") {
       this.#subscription = undefined;
     }
     this.#handlers.message(value);
+    return undefined;
   }
 }
 

@@ -1,26 +1,36 @@
 // The subscriber core: drops duplicate events, tracks sessions and questions, and turns events into announcements and log entries.
 // It has no clock and no DOM. `receive` takes an event and the time, and returns effects that the caller performs in order:
 //
-//   { log: entry }                an entry for the log: `parts`, `category`, `session`, `at`
+//   { log: entry }                an entry for the log: `parts`, `category`, `session`, `at`, `ownParts` for the timeline of its session (which
+//                                 names the session already), and `isNote` if it is more than a step
 //   { announce: announcement }    an announcement for the queue (queue.js)
 //   { dropStates: sessionId }     the queued state announcements of this session are stale
 //   { opened: question }          a question was asked
 //   { extended: question }        the deadline of a question was extended
 //   { closed: question }          a question was closed; `question.outcome` holds the result as parts
 //   { session: session }          a session is new or has changed
+//   { output: output }            the text of an output is new or has grown: `session`, `text`, `blocks` (of Markdown), `lang`, `dir`, `speaker`
+//   { parse: output }             an output in Markdown has grown: parse it, then call `onParsed`
 
 import { phrases } from "./phrases.js";
-import { MAX_SHORT_CALL_CHARS, exactCallText, readCall } from "./question_call.js";
-import { agentName, asObject, describeEvent, eventKind, formatDuration, hubText, isNameVerified, nameText, ownLeadIn, ownText, producerText, stateLabel, summaryText, verifiedAgentId } from "./wording.js";
+import { isMarkdown } from "./markdown.js";
+import { createQuestion, describeOutcome, readDefaultDecision } from "./question.js";
+import { agentName, asObject, describeEvent, eventKind, formatDuration, hubText, isNameVerified, nameText, ownLeadIn, ownText, producerText, sanitize, stateLabel, summaryText, verifiedAgentId } from "./wording.js";
 
 /** Maximum number of event ids that are remembered to detect duplicates. */
 export const MAX_REMEMBERED_IDS = 20000;
 /** Maximum number of open questions. The hub has the same limit. */
 export const MAX_QUESTIONS = 4096;
+/** Maximum number of agents of one session that are told apart. */
+const MAX_PRODUCERS = 64;
 /** Number of sessions above which the oldest ended session is dropped. */
 export const MAX_SESSIONS = 200;
 /** Maximum number of characters of one output that are held until the end of a sentence, of a paragraph or of the output arrives. */
 const MAX_HELD_CHARS = 16384;
+/** Maximum number of characters of one output in the timeline. The rest is only in the log. */
+export const MAX_OUTPUT_CHARS = 262144;
+/** How long a list, a table, code or a quote in Markdown is held until it is complete, in milliseconds. */
+const MARKDOWN_HOLD_MS = 5000;
 /** How long a state must last before it is announced, by verbosity, in milliseconds. Any later announcement of the session, except progress, replaces it. */
 const STATE_DELAY_MS = { terse: 4000, normal: 1500, detailed: 0 };
 /** Minimum time between a session's last announcement and its next state announcement in quiet mode, in milliseconds. */
@@ -77,7 +87,7 @@ export class Subscriber {
         this.#onSessionEnd(event, session, now, effects);
         break;
       default:
-        this.#report(event, session, now, effects, categoryOf(event));
+        this.#report(event, session, now, effects, categoryOf(event), isNote(event));
     }
     return this.#catchUp === undefined ? effects : this.#holdBackAnnouncements(effects);
   }
@@ -141,7 +151,11 @@ export class Subscriber {
     const id = String(event.session_id ?? "");
     let session = this.sessions.get(id);
     if (session === undefined) {
-      session = { id, agent: agentName(event), title: undefined, state: undefined, ended: undefined, lastAnnouncedAt: now };
+      // In the events of other producers, the hub names the main one.
+      const { main_producer: main } = hubExtension(event);
+      const isMain = typeof main !== "string";
+      const agentId = isMain ? producerId(event) : main;
+      session = { id, agent: isMain ? agentName(event) : sanitize(main), mainAgentId: agentId, speakerId: agentId, producers: new Set(), verifiedProducers: new Set(), lastAnnouncedAt: now };
       this.sessions.set(id, session);
       if (this.sessions.size > MAX_SESSIONS) {
         const oldestEnded = [...this.sessions.values()].find((one) => one.ended !== undefined);
@@ -152,33 +166,57 @@ export class Subscriber {
       }
     }
     this.#catchUp?.sessions.add(id);
-    if (eventKind(event) === "session.started") {
+    const isStart = eventKind(event) === "session.started";
+    if (isStart) {
       session.title = producerText(event, summaryText(event, "normal") ?? "");
+      session.startedAt = readTime(event, now);
+      session.mainAgentId = producerId(event);
+      session.speakerId = session.mainAgentId;
     }
-    if (eventKind(event) === "session.started" || isNameVerified(event)) {
+    const { parent_session_id: parent } = hubExtension(event);
+    if (typeof parent === "string") session.parent = parent;
+    // To a listener that joins late, the hub says what the session is about.
+    const { about } = hubExtension(event);
+    if (typeof about === "string" && about !== "") session.title ??= producerText(event, about);
+    if (session.producers.size < MAX_PRODUCERS) session.producers.add(producerId(event));
+    if (isStart || (isNameVerified(event) && producerId(event) === session.mainAgentId)) {
       session.agent = agentName(event);
       session.agentId = verifiedAgentId(event);
     }
-    if (isNameVerified(event)) session.verifiedProducer = producerKey(event);
+    if (isNameVerified(event) && session.verifiedProducers.size < MAX_PRODUCERS) session.verifiedProducers.add(producerKey(event));
     effects.push({ session });
     return session;
   }
 
-  /** Logs an event and announces it. */
-  #report(event, session, now, effects, category) {
+  /** Logs an event and announces it. `isNote` is true if the timeline must show it even while the steps are folded. */
+  #report(event, session, now, effects, category, isNote = false) {
     const parts = describeEvent(event, this.verbosity);
     if (parts.length === 0) return;
     // The log shows the category in front of each entry, so a first part that repeats it is left out.
     const repeatsCategory = parts.length > 1 && parts[0].text.toLowerCase() === `${phrases.categoryLabels[category]}:`;
-    effects.push({ log: createLogEntry(event, session, category, this.#withAgentName(session, repeatsCategory ? parts.slice(1) : parts), now) });
+    const name = this.#nameSpeaker(event, session, parts);
+    const logged = repeatsCategory ? parts.slice(1) : parts;
+    effects.push({ log: { ...createLogEntry(event, session, category, [...name, ...logged], now), ownParts: this.#forTimeline(event, session, logged), isNote } });
     session.lastAnnouncedAt = now;
     effects.push({ dropStates: session.id });
     const critical = event.urgency === "critical";
-    effects.push({ announce: { parts: this.#withAgentName(session, parts), critical, session: session.id } });
+    effects.push({ announce: { parts: [...name, ...parts], critical, session: session.id, ...this.#rank(session, category, critical || isNote) } });
+  }
+
+  /** Returns which announcements an announcement replaces or may be replaced by, as members for the queue. */
+  #rank(session, category, isImportant) {
+    if (category === "agent") return { isAnswer: true };
+    if (session.ended !== undefined) return { isEnd: true };
+    if (isImportant) return {};
+    // A newer step replaces a waiting one.
+    if (["tool", "other"].includes(category)) return { isStep: true, key: `step ${session.id}` };
+    // If several sessions are open, an answer names its agent, so it can replace the start of its session.
+    const isOneOfSeveral = category === "session" && [...this.sessions.values()].filter((one) => one.ended === undefined).length > 1;
+    return isOneOfSeveral ? { isStep: true } : {};
   }
 
   #onStateChanged(event, session, now, effects) {
-    const resolution = asObject(asObject(event.extensions).sayso);
+    const resolution = hubExtension(event);
     const question = this.questions.get(resolution.reply_token);
     const isUnchanged = event.from_state === event.to_state;
     const previousState = session.state;
@@ -191,9 +229,10 @@ export class Subscriber {
     const isLateJoin = isUnchanged && previousState === undefined;
     if (isUnchanged && !isLateJoin) return;
     const parts = isLateJoin
-      ? [ownLeadIn(phrases.sessionOf), nameText(session.agent), ownText(phrases.isRunning(stateLabel(session.state)))]
-      : this.#withAgentName(session, describeEvent(event, this.verbosity));
-    effects.push({ log: createLogEntry(event, session, "state", parts, now) });
+      ? [ownLeadIn(phrases.sessionOf), nameText(session.agent), ownText(phrases.isRunning(stateLabel(session.state))), ...(session.title ? [session.title] : [])]
+      : this.#withSpeaker(event, session, describeEvent(event, this.verbosity));
+    const ownParts = isLateJoin ? parts : this.#forTimeline(event, session, describeEvent(event, this.verbosity));
+    effects.push({ log: { ...createLogEntry(event, session, "state", parts, now), ownParts } });
     effects.push({ dropStates: session.id });
     if (session.state === "awaiting_input" && !isLateJoin) return;
     const delay = this.quiet ? Math.max(0, session.lastAnnouncedAt + QUIET_INTERVAL_MS - now) : STATE_DELAY_MS[this.verbosity];
@@ -203,21 +242,22 @@ export class Subscriber {
 
   #onProgress(event, session, now, effects) {
     // Only the hub can set this extension; agents cannot.
-    const hubExtension = asObject(asObject(event.extensions).sayso);
-    if (typeof hubExtension.extended === "string") {
-      this.#onExtension(event, hubExtension, session, now, effects);
+    const extension = hubExtension(event);
+    if (typeof extension.extended === "string") {
+      this.#onExtension(event, extension, session, now, effects);
       return;
     }
-    const question = this.questions.get(hubExtension.reminds_of);
+    const question = this.questions.get(extension.reminds_of);
     const parts = question === undefined ? describeEvent(event, this.verbosity) : describeReminder(event, question, this.verbosity);
     if (parts.length === 0) return;
-    effects.push({ log: createLogEntry(event, session, "progress", this.#withAgentName(session, parts), now) });
+    const named = question === undefined ? this.#withSpeaker(event, session, parts) : parts;
+    effects.push({ log: { ...createLogEntry(event, session, "progress", named, now), ownParts: this.#forTimeline(event, session, parts) } });
     if (question !== undefined) {
       const announce = { parts: [...parts, ...question.title], session: session.id, critical: true, key: `time ${question.token}` };
       if (question.sentAnswer === undefined) effects.push({ announce });
       return;
     }
-    const announce = { parts: this.#withAgentName(session, parts), session: session.id, key: `progress ${session.id}` };
+    const announce = { parts: named, session: session.id, isStep: event.urgency !== "critical", key: `progress ${session.id}` };
     if (!this.quiet || event.urgency === "critical") effects.push({ announce });
   }
 
@@ -245,15 +285,85 @@ export class Subscriber {
   }
 
   #onOutput(event, session, now, effects) {
-    const id = `${session.id} ${event.output_id ?? ""}`;
-    const held = (this.#outputs.get(id) ?? "") + String(event.chunk ?? "");
-    const isReadyToAnnounce = event.complete === true || !["none", "word"].includes(event.coalesce_hint) || held.length > MAX_HELD_CHARS;
-    this.#outputs.delete(id);
-    if (!isReadyToAnnounce) {
-      this.#outputs.set(id, held);
+    const id = `${session.id} ${producerId(event)} ${event.output_id ?? ""}`;
+    const output = this.#outputs.get(id) ?? this.#createOutput(event, session);
+    const chunk = String(event.chunk ?? "");
+    output.event = event;
+    output.complete = event.complete === true;
+    output.shown.text = (output.shown.text + sanitize(chunk)).slice(0, MAX_OUTPUT_CHARS);
+    if (output.complete) this.#outputs.delete(id);
+    else this.#outputs.set(id, output);
+    if (output.shown.text.trim() !== "") effects.push({ output: output.shown });
+    if (output.isMarkdown) {
+      output.parts[output.parts.length - 1] += chunk;
+      effects.push({ parse: output });
       return;
     }
-    if (held.trim() !== "") this.#report({ ...event, chunk: held.trim() }, session, now, effects, "agent");
+    output.held += chunk;
+    const isReadyToAnnounce = output.complete || !["none", "word"].includes(event.coalesce_hint) || output.held.length > MAX_HELD_CHARS;
+    if (!isReadyToAnnounce) return;
+    const text = output.held.trim();
+    output.held = "";
+    if (text !== "") this.#report({ ...event, chunk: text }, session, now, effects, "agent");
+  }
+
+  #createOutput(event, session) {
+    const { lang, dir } = producerText(event, "", event.language);
+    const speaker = session.producers.size > 1 ? this.#speakerName(event, session) : undefined;
+    const shown = { session: session.id, text: "", blocks: undefined, lang, dir, speaker };
+    // For Markdown: the text, cut where it was released; how much of the speakable text was announced; and how much of the text that covers.
+    const markdown = { isMarkdown: isMarkdown(event.content_type), parts: [""], announcedChars: 0, coveredChars: 0, heldSince: undefined, hasFailed: false };
+    return { session: session.id, shown, held: "", complete: false, ...markdown };
+  }
+
+  /**
+   * Returns the outputs in Markdown whose held text must be heard before this event: parse each, then call `receive`. Progress does not
+   * interrupt an output.
+   */
+  releaseBefore(event) {
+    if (["output.streaming", "progress.updated"].includes(eventKind(event))) return [];
+    const hasEnded = ["session.completed", "session.errored", "session.cancelled"].includes(eventKind(event));
+    const isHeld = (output) => output.session === event.session_id && output.isMarkdown && (output.heldSince !== undefined || hasEnded);
+    const held = [...this.#outputs.values()].filter(isHeld);
+    for (const output of held) this.release(output, hasEnded);
+    return held;
+  }
+
+  /** Releases the held text of an output, so that it is announced the next time the output is parsed. */
+  release(output, complete = false) {
+    output.complete ||= complete;
+    if (output.parts.at(-1) !== "") output.parts.push("");
+  }
+
+  /** Returns when the held text of an output must be announced, if it has any. */
+  releaseAt(output) {
+    return output.heldSince === undefined ? undefined : output.heldSince + MARKDOWN_HOLD_MS;
+  }
+
+  /** Handles the result of parsing an output, which is `undefined` if that failed. Returns effects. */
+  onParsed(output, result, now) {
+    const session = this.sessions.get(output.session);
+    if (session === undefined) return [];
+    const text = output.parts.join("");
+    let lines;
+    if (result === undefined || output.hasFailed) {
+      // From now on, the output is shown and announced as it was written.
+      lines = [text.slice(output.coveredChars)];
+      output.hasFailed = true;
+      output.shown.blocks = undefined;
+      output.heldSince = undefined;
+    } else {
+      lines = result.spoken.slice(output.announcedChars).split("\n");
+      output.announcedChars = result.spoken.length;
+      output.shown.blocks = result.blocks;
+      output.heldSince = result.isHeld ? (output.heldSince ?? now) : undefined;
+    }
+    if (output.heldSince === undefined) output.coveredChars = text.length;
+    const effects = [{ output: output.shown }];
+    for (const line of lines.map((line) => line.trim()).filter(Boolean)) {
+      this.#report({ ...output.event, chunk: line }, session, now, effects, "agent");
+    }
+    return this.#catchUp === undefined ? effects : this.#holdBackAnnouncements(effects);
   }
 
   #onQuestion(event, session, now, effects) {
@@ -268,9 +378,8 @@ export class Subscriber {
       return;
     }
     const question = createQuestion(event, session, this.verbosity);
-    question.agent = this.#isSameVerifiedAgent(event, session) ? session.agent : agentName(event);
-    const askedAt = Date.parse(event.timestamp);
-    question.askedAt = Number.isFinite(askedAt) ? askedAt : this.hubTime(now);
+    question.agent = this.#speakerName(event, session);
+    question.askedAt = readTime(event, this.hubTime(now));
     question.deadline = Math.max(question.askedAt + question.timeoutSeconds * 1000, this.#earlyDeadlines.get(token) ?? 0);
     this.#earlyDeadlines.delete(token);
     question.text.push(ownText(`${phrases.timeLimit(formatDuration((question.deadline - this.hubTime(now)) / 1000))} ${phrases.withoutAnswer[question.defaultDecision]}`));
@@ -282,14 +391,10 @@ export class Subscriber {
     effects.push({ announce: { parts: question.text, critical: true, questionToken: token, session: session.id } });
   }
 
-  /** Whether an event comes from the agent whose name the hub has verified for the session. */
-  #isSameVerifiedAgent(event, session) {
-    return session.verifiedProducer !== undefined && session.verifiedProducer === producerKey(event);
-  }
-
   #closeQuestion(question, { decision, by }, now, effects) {
     this.questions.delete(question.token);
     question.outcome = [ownText(describeOutcome(question, decision, by)), ...question.title];
+    question.result = question.isConfirmation && decision === "accept" ? "accepted" : question.isConfirmation || by !== "reply" ? "rejected" : "answered";
     const session = this.sessions.get(question.session);
     effects.push({ log: { parts: question.outcome, category: "answer", session: question.session, at: now } });
     // The person's own decision is confirmed before the next question is asked.
@@ -304,8 +409,8 @@ export class Subscriber {
     for (const question of [...this.questions.values()].filter((one) => one.session === session.id)) {
       this.#closeQuestion(question, { by: "cancelled" }, now, effects);
     }
-    for (const id of [...this.#outputs.keys()].filter((id) => id.startsWith(`${session.id} `))) this.#outputs.delete(id);
-    this.#report(event, session, now, effects, eventKind(event) === "session.errored" ? "error" : "session");
+    for (const [id, output] of this.#outputs) if (output.session === session.id) this.#outputs.delete(id);
+    this.#report(event, session, now, effects, eventKind(event) === "session.errored" ? "error" : "session", true);
   }
 
   /** During a catch-up: moves announcements that are not critical from the effects into the catch-up. */
@@ -318,7 +423,8 @@ export class Subscriber {
       // In a snapshot, only the current states of sessions are held back; everything else is new.
       if (this.#catchUp.mode !== "resumed" && !announce.isLateJoin) return effect;
       this.#catchUp.count += 1;
-      const key = announce.key ?? this.#catchUp.count;
+      // Steps that were missed are counted, although only the latest of those that wait would be announced.
+      const key = announce.isStep || announce.key === undefined ? this.#catchUp.count : announce.key;
       announcements.delete(key);
       announcements.set(key, { ...announce, notBefore: 0 });
       return rest;
@@ -338,109 +444,53 @@ export class Subscriber {
     }
   }
 
-  /** Adds the agent's name in front if several sessions are open. If open sessions share that name, also adds the session's title. */
-  #withAgentName(session, parts) {
+  /** Returns the name of the agent that sent an event. A name that the hub has verified in this session needs no id. */
+  #speakerName(event, session) {
+    return session.verifiedProducers.has(producerKey(event)) ? agentName(event, true) : agentName(event);
+  }
+
+  /** Returns the parts with the name of the speaker, if the session has several agents. */
+  #forTimeline(event, session, parts) {
+    return session.producers.size > 1 ? [nameText(this.#speakerName(event, session), ": "), ...parts] : parts;
+  }
+
+  #withSpeaker(event, session, parts) {
+    return [...this.#nameSpeaker(event, session, parts), ...parts];
+  }
+
+  /**
+   * Returns the name to put in front: if several sessions are open, or if the speaker in the session has changed. If open
+   * sessions share the agent's name, the session's title follows.
+   */
+  #nameSpeaker(event, session, parts) {
+    const hasChanged = producerId(event) !== session.speakerId;
+    session.speakerId = producerId(event);
     const open = [...this.sessions.values()].filter((one) => one.ended === undefined || one === session);
-    if (open.length < 2 || parts[0]?.text === session.agent) return parts;
+    const name = session.speakerId === session.mainAgentId ? session.agent : this.#speakerName(event, session);
+    if ((open.length < 2 && !hasChanged) || parts[0]?.text === name) return [];
     const isNameShared = open.filter((one) => one.agent === session.agent).length > 1;
-    const title = isNameShared && session.title ? [session.title] : [];
-    return [nameText(session.agent, ": "), ...title, ...parts];
+    return [nameText(name, ": "), ...(isNameShared && session.title ? [session.title] : [])];
   }
 }
 
-/** Creates a question from its event. */
-function createQuestion(event, session, verbosity) {
-  const isConfirmation = eventKind(event) === "awaiting.confirmation";
-  const subject = isConfirmation ? event.action : event.question;
-  const title = [producerText(event, subject ?? "")];
-  const timeoutSeconds = Number.isFinite(event.timeout_seconds) ? event.timeout_seconds : 60;
-  const text = [...title];
-  const call = isConfirmation ? readCall(event) : undefined;
-  const exactCall = call && exactCallText(call);
-  const isShort = call !== undefined && [...call.text].length <= MAX_SHORT_CALL_CHARS;
-  if (isConfirmation) {
-    if (event.consequence) text.push(producerText(event, event.consequence));
-    if (call?.isBound) text.push(isShort ? exactCall : ownText(phrases.exactCallInDialog));
-    text.push(ownText(describeRisk(event)));
-    if (isDangerous(event) && !call?.isBound) text.push(ownText(phrases.answerNotBound));
-  } else if (event.context) {
-    text.push(producerText(event, event.context));
-  }
-  const body = [...text];
-  // The dialog shows the whole call, even if it is too long to be announced.
-  if (call?.isBound && !isShort) body.splice(-1, 0, exactCall);
-  const summary = summaryText(event, verbosity);
-  // The summary repeats the question in other words, so it is shown only at the verbosity `detailed`.
-  const details = verbosity !== "detailed" || summary === undefined || summary === subject ? [] : [producerText(event, summary)];
-  const allowedReplies = Array.isArray(event.allowed_replies) ? event.allowed_replies : ["accept", "reject"];
-  const choices = (Array.isArray(event.choices) ? event.choices : [])
-    .map(asObject)
-    .filter((choice) => typeof choice.value === "string")
-    .map((choice) => ({ value: choice.value, label: producerText(event, choice.label ?? choice.value) }));
-  const responseKinds = Array.isArray(event.accepted_response_kinds) ? event.accepted_response_kinds : [];
-  return {
-    token: event.reply_token,
-    session: session.id,
-    agent: session.agent,
-    isConfirmation,
-    title,
-    body,
-    text,
-    defaultDecision: readDefaultDecision(event),
-    details,
-    timeoutSeconds,
-    allowedReplies,
-    choices,
-    responseKinds: responseKinds.length > 0 ? responseKinds : [choices.length > 0 ? "multiple_choice" : "freetext"],
-    sentAnswer: undefined,
-    extensionRequested: false,
-    outcome: undefined,
-  };
+/** Whether the timeline must show an event even while the steps are folded. */
+function isNote(event) {
+  return categoryOf(event) === "handoff" || (eventKind(event) === "tool.completed" && event.status !== "success");
 }
 
-/** Returns the name of the phrase in `withoutAnswer` for the default of a question. */
-function readDefaultDecision(event) {
-  if (eventKind(event) !== "awaiting.confirmation") return "other";
-  return event.default_decision === "accept" ? "accept" : "reject";
+/** Returns the extension of the hub. Agents cannot set it. */
+function hubExtension(event) {
+  return asObject(asObject(event.extensions).sayso);
 }
 
-function isDangerous(event) {
-  return event.risk_level === "high" || event.irreversible === true || event.reversibility === "irreversible";
+/** Returns the id of the agent that sent an event, encoded, because it is only compared and never shown. */
+function producerId(event) {
+  return encodeURIComponent(String(asObject(event.producer).agent_id ?? "").toWellFormed());
 }
 
 function producerKey(event) {
   const { agent_id: id, agent_name: name } = asObject(event.producer);
   return JSON.stringify([id, name]);
-}
-
-/** Returns the risk. No text of the agent replaces the statement that an action cannot be undone, unless the consequence is nothing but this sentence. */
-function describeRisk(event) {
-  const levelText = Object.hasOwn(phrases.risk, event.risk_level) ? phrases.risk[event.risk_level] : "";
-  const isIrreversible = event.irreversible === true || event.reversibility === "irreversible";
-  const reversibilityText = isIrreversible
-    ? String(event.consequence ?? "").trim() === phrases.reversibility.irreversible ? "" : phrases.reversibility.irreversible
-    : { reversible: phrases.reversibility.reversible, reversible_with_effort: phrases.reversibility.withEffort }[event.reversibility] ?? "";
-  return [levelText, reversibilityText].filter(Boolean).join(" ") || phrases.riskUnknown;
-}
-
-function describeOutcome(question, decision, by) {
-  const result = question.isConfirmation ? (decision === "accept" ? "accepted" : "rejected") : "answered";
-  const isOwnAnswer = question.sentAnswer !== undefined && (!question.isConfirmation || question.sentAnswer === decision);
-  switch (by) {
-    case "reply":
-      return isOwnAnswer ? phrases[result].byYou : phrases[result].bySomeoneElse;
-    case "timeout":
-      return phrases.timedOut[result] ?? phrases.timedOut.other;
-    case "closure":
-    case "unreachable":
-      return phrases.nobodyLeft[result] ?? phrases.nobodyLeft.other;
-    case "cancelled":
-      return phrases.withdrawn;
-    case "elsewhere":
-      return phrases.decidedWhileDisconnected;
-    default:
-      return question.isConfirmation && decision !== undefined ? phrases[result].other : phrases.answered.other;
-  }
 }
 
 function categoryOf(event) {
@@ -449,8 +499,12 @@ function categoryOf(event) {
 }
 
 function createLogEntry(event, session, category, parts, now) {
+  return { parts, category, session: session.id, at: readTime(event, now) };
+}
+
+function readTime(event, now) {
   const at = Date.parse(event.timestamp);
-  return { parts, category, session: session.id, agent: session.agent, at: Number.isFinite(at) ? at : now };
+  return Number.isFinite(at) ? at : now;
 }
 
 /** Returns the reminder that a deadline is near. The hub's text is English; in other languages the page uses its own text. */

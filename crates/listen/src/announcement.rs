@@ -24,12 +24,16 @@ pub struct Announcement {
     pub direction: TextDirection,
     /// The session that it belongs to.
     pub session_id: Option<SessionId>,
+    /// The id of the agent that speaks, if the announcement is about what an agent says or does.
+    pub agent_id: Option<Box<str>>,
     /// The number of the question that it belongs to.
     pub question_number: Option<u32>,
+    /// The URI of a result, a help page or the target of a hand-off. A person hears only its host.
+    pub link: Option<Box<str>>,
 }
 
 impl Announcement {
-    /// Creates an announcement with normal urgency. A text without a known author is sayso's own.
+    /// Creates an announcement with normal urgency. Text with no author set is attributed to sayso.
     pub fn new(kind: AnnouncementKind, text: impl Into<AnnouncementText>) -> Self {
         Self {
             kind,
@@ -38,7 +42,9 @@ impl Announcement {
             language: None,
             direction: TextDirection::LeftToRight,
             session_id: None,
+            agent_id: None,
             question_number: None,
+            link: None,
         }
     }
 

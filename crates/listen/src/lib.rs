@@ -15,6 +15,7 @@
 //! - [`ManifestStatus`]: what a hub's manifest proves about its identity.
 //! - [`AnnouncementQueue`], [`SpeechSynthesizer`]: speech output, which is slower than the agents.
 //! - [`RecentIds`]: the ids of recent events, to detect duplicates.
+//! - [`braille`]: braille output through brltty.
 //! - [`speech`]: speech output with speech-dispatcher or `espeak-ng`.
 //! - [`client`]: the connection to a hub. It reconnects by itself.
 //! - [`terminal`]: `sayso listen`, a line-based terminal client.
@@ -23,6 +24,7 @@
 mod announcement;
 mod announcement_queue;
 mod announcement_text;
+pub mod braille;
 pub mod client;
 mod emoji;
 mod limits;
@@ -49,6 +51,6 @@ pub use recent_ids::RecentIds;
 pub use sanitize::sanitize;
 pub use speech_synthesizer::SpeechSynthesizer;
 pub use subscriber::{
-    ANSWER_GRACE, AnswerError, ListenerQuestion, ObservedSession, Preferences, QuestionBody, QuestionCall,
-    Subscriber,
+    ANSWER_GRACE, AnswerError, ListenerHandoff, ListenerQuestion, ObservedSession, Preferences, QuestionBody,
+    QuestionCall, Subscriber,
 };

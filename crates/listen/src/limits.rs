@@ -8,6 +8,8 @@ seal::defaults! {
     pub struct SubscriberLimits {
         /// Maximum number of open questions. Further questions are announced, but cannot be answered here.
         pub open_questions: usize = 100,
+        /// Maximum number of open hand-offs. Beyond it, the least urgent one is not listed.
+        pub open_handoffs: usize = 100,
         /// Number of event ids remembered for deduplication.
         pub event_ids: usize = 16_384,
         /// Maximum number of known sessions. Beyond it, the session with the oldest last event is forgotten: ended sessions first,
@@ -29,6 +31,10 @@ seal::defaults! {
         pub code_block_bytes: usize = 65_536,
         /// Maximum number of announcements waiting for speech. Beyond it, the oldest one that is not critical is dropped and counted.
         pub queued_announcements: usize = 200,
+        /// Number of announcements kept for `repeat`, `last` and `history`.
+        pub history: usize = 200,
+        /// Maximum size of these announcements together, in bytes. Beyond it, the oldest are forgotten.
+        pub history_bytes: usize = 1_048_576,
         /// Maximum size of a hub's manifest in bytes. A larger one is not read, and the person is informed.
         pub manifest_bytes: usize = aaep::manifest::MAX_SIGNED_BYTES,
         /// How long to wait for a hub's manifest. After that, the person is informed.

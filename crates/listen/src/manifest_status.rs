@@ -8,9 +8,6 @@ use seal::jws::JwsError;
 use crate::client::ConnectionError;
 use crate::{Phrases, SubscriberLimits, sanitize};
 
-/// The transport's name in `transports_supported`. Manifests are only checked on this transport.
-const TRANSPORT: &str = "sse";
-
 /// How a hub's manifest is checked.
 #[derive(Clone, Debug, Default)]
 pub struct ManifestPolicy {
@@ -112,12 +109,19 @@ impl ManifestFault {
 }
 
 impl ManifestPolicy {
-    /// Checks a signed or unsigned manifest against the hub's offer, which is `None` without a handshake.
-    pub fn verify(&self, text: &str, offer: Option<&SubscriptionAccepted>) -> ManifestStatus {
+    /// Checks a signed or unsigned manifest against the hub's offer, which is `None` without a handshake. `transport` is the
+    /// transport in use, as a manifest names it.
+    pub fn verify(
+        &self,
+        text: &str,
+        offer: Option<&SubscriptionAccepted>,
+        transport: &str,
+    ) -> ManifestStatus {
         let Some(trusted) = &self.trusted_keys else {
             return compare_to_offer(
                 manifest::parse(text, ValidationMode::Receive),
                 offer,
+                transport,
                 ManifestStatus::Unverified,
             );
         };
@@ -125,6 +129,7 @@ impl ManifestPolicy {
             Err(ManifestError::Unsigned) => compare_to_offer(
                 manifest::parse(text, ValidationMode::Receive),
                 offer,
+                transport,
                 ManifestStatus::Unsigned,
             ),
             Err(ManifestError::EmbeddedKey | ManifestError::UnknownKey(_)) => {
@@ -134,7 +139,7 @@ impl ManifestPolicy {
             Err(ManifestError::Jws(why)) if why != JwsError::Malformed => {
                 ManifestStatus::Invalid(ManifestFault::UntrustedSignature)
             }
-            verified => compare_to_offer(verified, offer, ManifestStatus::Verified),
+            verified => compare_to_offer(verified, offer, transport, ManifestStatus::Verified),
         }
     }
 }
@@ -142,10 +147,11 @@ impl ManifestPolicy {
 fn compare_to_offer(
     parsed: Result<Manifest, ManifestError>,
     offer: Option<&SubscriptionAccepted>,
+    transport: &str,
     on_match: impl FnOnce(String) -> ManifestStatus,
 ) -> ManifestStatus {
     let Ok(manifest) = parsed else { return ManifestStatus::Malformed };
-    match offer.map(|offer| manifest::check_offer(&manifest, offer, TRANSPORT)) {
+    match offer.map(|offer| manifest::check_offer(&manifest, offer, transport)) {
         Some(Err(mismatch)) => ManifestStatus::Invalid(ManifestFault::Mismatch(mismatch)),
         Some(Ok(())) | None => on_match(manifest.agent_id),
     }
@@ -184,7 +190,7 @@ mod tests {
             (BANK, &pinned, Some(&bank), ManifestStatus::Unsigned(agent())),
             (BANK, &without_keys, Some(&bank), ManifestStatus::Unverified(agent())),
         ] {
-            assert_eq!(policy.verify(text, offer), expected);
+            assert_eq!(policy.verify(text, offer, "sse"), expected);
         }
         for (text, policy, offer, fragment) in [
             (foreign.as_str(), &pinned, &bank, "its manifest is not signed with a key you trust"),
@@ -194,7 +200,7 @@ mod tests {
             (BANK, &without_keys, &evil, "its manifest belongs to bank"),
             (BANK, &without_keys, &more, "it offers level 3, but its manifest"),
         ] {
-            let status = policy.verify(text, Some(offer));
+            let status = policy.verify(text, Some(offer), "sse");
             let description = status.describe(Phrases::for_languages(&[]));
             assert!(status.is_invalid() && description.contains(fragment), "{description}");
         }
@@ -206,7 +212,7 @@ mod tests {
             ("{}", &pinned),
             (r#"{"name":"an agent"}"#, &without_keys),
         ] {
-            let status = policy.verify(text, Some(&bank));
+            let status = policy.verify(text, Some(&bank), "sse");
             assert_eq!(status, ManifestStatus::Malformed, "{text}");
         }
     }

@@ -1,4 +1,4 @@
-//! A rig agent with its own loop, and a tool that needs consent.
+//! A rig agent that runs rig's own agent loop, with a tool that needs consent.
 //!
 //! `OPENAI_BASE_URL=http://127.0.0.1:11434/v1 OPENAI_API_KEY=none OPENAI_MODEL=llama3.2 cargo run -p sayso --features rig-http
 //! --example rig`. For `https://` enable rig-core's feature `rustls` too. Without `SAYSO_URL` nobody can be asked.

@@ -25,13 +25,13 @@ use crate::error::{Error, MalformedInput, SharedError};
 /// struct Trip { to: String, nights: u8 }
 ///
 /// impl Argument for Trip {
-///     fn to_bound_value(&self) -> JsonText {
-///         JsonText::object([("to", self.to.to_bound_value()), ("nights", self.nights.to_bound_value())])
+///     fn to_json_text(&self) -> JsonText {
+///         JsonText::object([("to", self.to.to_json_text()), ("nights", self.nights.to_json_text())])
 ///     }
 /// }
 ///
 /// let trip = Trip { to: "Oslo".to_owned(), nights: 2 };
-/// assert_eq!(trip.to_bound_value().to_string(), r#"{"to":"Oslo","nights":2}"#);
+/// assert_eq!(trip.to_json_text().to_string(), r#"{"to":"Oslo","nights":2}"#);
 /// ```
 #[diagnostic::on_unimplemented(
     message = "a person's answer cannot be bound to a `{Self}`",
@@ -41,7 +41,7 @@ use crate::error::{Error, MalformedInput, SharedError};
 )]
 pub trait Argument {
     /// Returns the value to which an answer is bound.
-    fn to_bound_value(&self) -> JsonText;
+    fn to_json_text(&self) -> JsonText;
 }
 
 /// One JSON value as text: an argument to which an answer is bound, or data that an event carries.
@@ -151,7 +151,7 @@ impl JsonText {
 
 impl<T: Argument + ?Sized> From<&T> for JsonText {
     fn from(value: &T) -> Self {
-        value.to_bound_value()
+        value.to_json_text()
     }
 }
 
@@ -164,7 +164,7 @@ impl fmt::Display for JsonText {
 macro_rules! impl_argument {
     ($($kind:ty)* => |$value:ident| $bound:expr) => {
         $(impl Argument for $kind {
-            fn to_bound_value(&self) -> JsonText {
+            fn to_json_text(&self) -> JsonText {
                 let $value = self;
                 $bound
             }
@@ -185,9 +185,9 @@ impl_argument!(f32 => |value| JsonText::number(f64::from(*value)));
 impl_argument!(f64 => |value| JsonText::number(*value));
 
 impl<T: Argument> Argument for Option<T> {
-    fn to_bound_value(&self) -> JsonText {
+    fn to_json_text(&self) -> JsonText {
         let Some(value) = self else { return JsonText::null() };
-        let bound = value.to_bound_value();
+        let bound = value.to_json_text();
         // `Some(None)` must differ from `None`.
         let is_null = bound.0.as_ref().is_ok_and(|json| json.trim_matches(['[', ']']) == "null");
         if is_null { JsonText::array([bound]) } else { bound }
@@ -197,7 +197,7 @@ impl<T: Argument> Argument for Option<T> {
 macro_rules! impl_generic_argument {
     ($([$($generics:tt)*] $kind:ty => |$value:ident| $bound:expr;)*) => {
         $(impl<$($generics)*> Argument for $kind {
-            fn to_bound_value(&self) -> JsonText {
+            fn to_json_text(&self) -> JsonText {
                 let $value = self;
                 $bound
             }
@@ -206,22 +206,22 @@ macro_rules! impl_generic_argument {
 }
 
 impl_generic_argument! {
-    [T: Argument + ?Sized] &T => |value| T::to_bound_value(value);
-    [T: Argument + ?Sized] &mut T => |value| T::to_bound_value(value);
-    [T: Argument + ?Sized] Box<T> => |value| T::to_bound_value(value);
-    [T: Argument + ?Sized] Arc<T> => |value| T::to_bound_value(value);
-    [T: Argument] [T] => |list| JsonText::array(list.iter().map(T::to_bound_value));
-    [T: Argument, const N: usize] [T; N] => |list| list.as_slice().to_bound_value();
-    [T: Argument] Vec<T> => |list| list.as_slice().to_bound_value();
-    [N: AsRef<str>, T: Argument] BTreeMap<N, T> => |map| JsonText::object(map.iter().map(|(name, value)| (name, value.to_bound_value())));
-    [N: AsRef<str>, T: Argument, S] HashMap<N, T, S> => |map| JsonText::object(map.iter().map(|(name, value)| (name, value.to_bound_value())));
+    [T: Argument + ?Sized] &T => |value| T::to_json_text(value);
+    [T: Argument + ?Sized] &mut T => |value| T::to_json_text(value);
+    [T: Argument + ?Sized] Box<T> => |value| T::to_json_text(value);
+    [T: Argument + ?Sized] Arc<T> => |value| T::to_json_text(value);
+    [T: Argument] [T] => |list| JsonText::array(list.iter().map(T::to_json_text));
+    [T: Argument, const N: usize] [T; N] => |list| list.as_slice().to_json_text();
+    [T: Argument] Vec<T> => |list| list.as_slice().to_json_text();
+    [N: AsRef<str>, T: Argument] BTreeMap<N, T> => |map| JsonText::object(map.iter().map(|(name, value)| (name, value.to_json_text())));
+    [N: AsRef<str>, T: Argument, S] HashMap<N, T, S> => |map| JsonText::object(map.iter().map(|(name, value)| (name, value.to_json_text())));
 }
 
 macro_rules! impl_tuple_argument {
     ($($(($kind:ident $at:tt))*;)*) => {
         $(impl<$($kind: Argument),*> Argument for ($($kind,)*) {
-            fn to_bound_value(&self) -> JsonText {
-                JsonText::array([$(self.$at.to_bound_value()),*])
+            fn to_json_text(&self) -> JsonText {
+                JsonText::array([$(self.$at.to_json_text()),*])
             }
         })*
     };
@@ -241,20 +241,20 @@ mod tests {
     #[test]
     fn different_values_are_bound_differently() {
         let values = [
-            None::<Option<Option<u8>>>.to_bound_value(),
-            Some(None::<Option<u8>>).to_bound_value(),
-            Some(Some(None::<u8>)).to_bound_value(),
-            Some(Some(Some(1_u8))).to_bound_value(),
-            f64::NAN.to_bound_value(),
-            f64::INFINITY.to_bound_value(),
-            f64::NEG_INFINITY.to_bound_value(),
-            9_007_199_254_740_992_u64.to_bound_value(),
-            9_007_199_254_740_993_u64.to_bound_value(),
-            u128::MAX.to_bound_value(),
-            (u128::MAX - 1).to_bound_value(),
-            i64::MIN.to_bound_value(),
-            0.1_f64.to_bound_value(),
-            0.1_f32.to_bound_value(),
+            None::<Option<Option<u8>>>.to_json_text(),
+            Some(None::<Option<u8>>).to_json_text(),
+            Some(Some(None::<u8>)).to_json_text(),
+            Some(Some(Some(1_u8))).to_json_text(),
+            f64::NAN.to_json_text(),
+            f64::INFINITY.to_json_text(),
+            f64::NEG_INFINITY.to_json_text(),
+            9_007_199_254_740_992_u64.to_json_text(),
+            9_007_199_254_740_993_u64.to_json_text(),
+            u128::MAX.to_json_text(),
+            (u128::MAX - 1).to_json_text(),
+            i64::MIN.to_json_text(),
+            0.1_f64.to_json_text(),
+            0.1_f32.to_json_text(),
         ];
         for (at, value) in values.iter().enumerate() {
             aaep::consent::BoundAction::new("tool", &value.clone().into_json().unwrap()).unwrap();
@@ -275,7 +275,7 @@ mod tests {
             (JsonText::array(["Ben", "Ada"].map(JsonText::text)), r#"["Ben","Ada"]"#),
             (JsonText::json(r#"{"to":"Ben"}"#), r#"{"to":"Ben"}"#),
             (JsonText::from_display(std::net::Ipv4Addr::LOCALHOST), r#""127.0.0.1""#),
-            (("Ben", 5_u8, true).to_bound_value(), r#"["Ben",5,true]"#),
+            (("Ben", 5_u8, true).to_json_text(), r#"["Ben",5,true]"#),
         ] {
             assert_eq!(bound.to_string(), json);
         }
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn a_confidential_value_cannot_be_read_or_guessed() {
-        let secret = "hunter2".to_bound_value();
+        let secret = "hunter2".to_json_text();
         assert!(!JsonText::confidential(&secret).to_string().contains("hunter2"));
         assert_ne!(JsonText::confidential(&secret), JsonText::confidential(&secret));
     }
@@ -291,8 +291,8 @@ mod tests {
     #[test]
     fn a_text_with_json_syntax_stays_one_text() {
         let bound = JsonText::object([
-            ("to", "Ben\",\"amount\":\"9".to_bound_value()),
-            ("amount", 5_u8.to_bound_value()),
+            ("to", "Ben\",\"amount\":\"9".to_json_text()),
+            ("amount", 5_u8.to_json_text()),
         ]);
         assert_eq!(bound.to_string(), r#"{"to":"Ben\",\"amount\":\"9","amount":5}"#);
     }
@@ -313,6 +313,6 @@ mod tests {
         };
         let pairs = [("a", 1_u8), ("b", 2), ("c", 3)];
         let (sorted, hashed) = (BTreeMap::from(pairs), HashMap::from(pairs));
-        assert_eq!(digest(sorted.to_bound_value()), digest(hashed.to_bound_value()));
+        assert_eq!(digest(sorted.to_json_text()), digest(hashed.to_json_text()));
     }
 }

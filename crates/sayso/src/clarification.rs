@@ -89,8 +89,8 @@ impl ClarificationRequest {
             let question = self.question.redacted(redactor);
             question.write_as(out, "question");
             question.write_summaries(out);
-            self.question.write_related_optional(out, redactor, "context", self.context.as_ref());
-            self.question.write_related_optional(
+            self.question.write_optional_in_same_languages(out, redactor, "context", self.context.as_ref());
+            self.question.write_optional_in_same_languages(
                 out,
                 redactor,
                 "default_response",

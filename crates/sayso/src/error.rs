@@ -88,6 +88,9 @@ pub enum MalformedInput {
     /// The token cannot be sent.
     #[error("{0}")]
     Token(#[source] SharedError),
+    /// The text is not an [`Invitation`](crate::Invitation).
+    #[error("the text is not an invitation to a session")]
+    Invitation,
     /// A file cannot be used.
     #[error("cannot use {}: {source}", path.display())]
     File {
@@ -101,11 +104,17 @@ pub enum MalformedInput {
         "{0} can be reached from other machines, but there are no tokens; set a token file or use a loopback address"
     )]
     ExposedWithoutTokens(String),
-    /// The builder sets a journal, an address or tokens, but a running hub has its own.
+    /// The builder sets a journal, an address, tokens or a manifest, but a running hub has its own.
     #[error(
-        "a running hub has its own journal, address and tokens; do not set any of them when you attach to it"
+        "a running hub has its own journal, address, tokens and manifests; do not set any of them when you attach to it"
     )]
     ConflictingHubSettings,
+    /// The manifest cannot be published.
+    #[error("the manifest {0}")]
+    Manifest(#[source] SharedError),
+    /// The manifest does not state something that the embedded hub does.
+    #[error("the manifest must have {0}, because it describes the embedded hub as well")]
+    ManifestClaim(String),
     /// A token in the token file is for this agent id, which belongs to the agent of the embedded hub.
     #[error("the agent id {0:?} belongs to this program; the token file must not have a token for it")]
     AgentIdTaken(String),

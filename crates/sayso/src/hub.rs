@@ -17,6 +17,7 @@ pub use remote::RemoteHubBuilder;
 
 use crate::dispatcher::{self, CommandQueue, Dispatcher, SessionCommand};
 use crate::error::{Error, SharedError, UnreachableReason};
+use crate::localized_text::LocalizedText;
 use crate::redact::{CountingRedactor, Redact, SecretRedactor};
 use crate::session::SessionBuilder;
 use crate::transport::Transport;
@@ -38,6 +39,7 @@ pub struct Hub {
     pub(crate) redactor: CountingRedactor,
     pub(crate) language: Arc<str>,
     pub(crate) producer: Arc<ProducerInfo>,
+    pub(crate) states: Arc<[(String, LocalizedText)]>,
     address: Option<SocketAddr>,
 }
 
@@ -45,6 +47,8 @@ pub(crate) struct HubSettings {
     redactor: Arc<dyn Redact>,
     language: String,
     producer: ProducerInfo,
+    /// The author's own states and their words.
+    states: Vec<(String, LocalizedText)>,
 }
 
 /// Information about the agent besides its id (§3.2.6).
@@ -73,6 +77,7 @@ impl Default for HubSettings {
             redactor: Arc::new(SecretRedactor),
             language: "en".to_owned(),
             producer: ProducerInfo::default(),
+            states: Vec::new(),
         }
     }
 }
@@ -99,6 +104,17 @@ macro_rules! hub_settings_setters {
 
                 /// Replaces the default redactor, [`SecretRedactor`](crate::SecretRedactor).
                 redact(redactor: impl crate::Redact + 'static) => settings.redactor = std::sync::Arc::new(redactor);
+            }
+
+            /// Defines a state of your own, with words for it such as `Comparing prices.`, for all sessions.
+            /// [`SessionBuilder::state`](crate::SessionBuilder::state) explains it.
+            pub fn state(
+                mut self,
+                name: impl Into<String>,
+                words: impl Into<crate::LocalizedText>,
+            ) -> Self {
+                self.settings.states.push((name.into(), words.into()));
+                self
             }
         }
     };
@@ -155,10 +171,10 @@ impl Hub {
     }
 
     fn new(commands: CommandQueue, settings: HubSettings, address: Option<SocketAddr>) -> Self {
-        let HubSettings { redactor, language, producer } = settings;
+        let HubSettings { redactor, language, producer, states } = settings;
         let (redactor, language, producer) =
             (CountingRedactor::new(redactor), language.into(), Arc::new(producer));
-        Self { commands, redactor, language, producer, address }
+        Self { commands, redactor, language, producer, states: states.into(), address }
     }
 }
 

@@ -4,6 +4,7 @@
 //!
 //! - [`Hub`]: a connection to a hub. The hub runs in this process or is a `sayso serve` elsewhere; the rest of the API is the same.
 //! - [`Session`]: one task that a person requested, from its start to exactly one end.
+//! - [`ProducerSession`], [`Invitation`]: several agents in one session, in one program or in several.
 //! - [`ToolCall`]: an open tool call. It is closed by reporting its outcome, or by dropping it.
 //! - [`Action`], [`Answer`], [`Granted`]: consent as a value. An irreversible or high-risk call needs a [`Granted`], which only
 //!   a person's yes to that exact call creates.
@@ -103,8 +104,9 @@ pub use redact::{NoRedaction, Redact, SecretRedactor};
 #[cfg(feature = "macros")]
 pub use sayso_macros::tool;
 pub use session::{
-    Cancellation, Completion, ErrorCategory, EventOptions, Failure, HandOff, HandOffTarget, OutputText,
-    ProgressUpdate, ReportedState, Session, SessionBuilder, StateChange, ToolCall, ToolCallBuilder,
+    Cancellation, Completion, ErrorCategory, EventOptions, Failure, HandOff, HandOffOutcome, HandOffTarget,
+    Invitation, OutputText, Producer, ProducerSession, ProgressUpdate, ReportedState, Session,
+    SessionBuilder, StateChange, ToolCall, ToolCallBuilder,
 };
 #[cfg(feature = "embedded")]
 pub use wire::HubHandle as RunningHub;

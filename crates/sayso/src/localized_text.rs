@@ -74,9 +74,9 @@ impl LocalizedText {
         self.redacted(redactor).write_summaries(out);
     }
 
-    /// Writes the normal form of a related text as the member `name`. If it has no translations, its text is repeated for each
+    /// Writes the normal form of another text as the member `name`. If it has no translations, its text is repeated for each
     /// language of this text, because a language in which a text is missing counts as incomplete.
-    pub(crate) fn write_related(
+    pub(crate) fn write_in_same_languages(
         &self,
         out: &mut TapeWriter,
         redactor: &CountingRedactor,
@@ -93,8 +93,8 @@ impl LocalizedText {
         }
     }
 
-    /// Writes a related text, if there is one.
-    pub(crate) fn write_related_optional(
+    /// Writes another text in the languages of this text, if there is one.
+    pub(crate) fn write_optional_in_same_languages(
         &self,
         out: &mut TapeWriter,
         redactor: &CountingRedactor,
@@ -102,7 +102,7 @@ impl LocalizedText {
         other: Option<&Self>,
     ) {
         if let Some(other) = other {
-            self.write_related(out, redactor, name, other);
+            self.write_in_same_languages(out, redactor, name, other);
         }
     }
 

@@ -5,13 +5,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use aaep::event::AgentState;
-use aaep::{ReplyToken, SessionId, ToolCallId};
+use aaep::{ReplyToken, ToolCallId};
+use seal::Digest;
 use seal::json::TapeWriter;
 
 use crate::abandon::AbandonReason;
+use crate::dispatcher::{ABANDONED_TOOL_SUMMARY, SpeakerKey};
 use crate::member::{self, Document};
 use crate::redact::{CountingRedactor, StreamRedactor};
-use crate::transport::HubCall;
+use crate::session::HandOffOutcome;
+use crate::transport::{HubCall, ReplyOutcome};
 use crate::utf8::Utf8Decoder;
 
 /// Something that an agent wants to report or ask.
@@ -31,8 +34,12 @@ pub(crate) enum Intent {
     Ask { body: Document, is_clarification: bool },
     /// A question is withdrawn because nobody waits for its answer.
     Withdraw { token: ReplyToken },
-    /// Somebody else should take over.
-    HandOff(Document),
+    /// Listeners hear that somebody else should take over.
+    AnnounceHandOff(Document),
+    /// Somebody else should take over; the agent waits for the outcome.
+    HandOff { body: Document },
+    /// A producer other than the main one says nothing more. What it left open is closed.
+    Leave,
     /// The end of the session. `open_tool_summary` is reported for tools that are still open.
     End { final_event: FinalEvent, open_tool_summary: &'static str },
 }
@@ -58,12 +65,12 @@ impl Intent {
                 event.source().len().max(progress_event.source().len())
             }
             Self::Event(Some(event))
-            | Self::HandOff(event)
+            | Self::AnnounceHandOff(event)
             | Self::Invoke { event, .. }
             | Self::Complete { event, .. }
             | Self::End { final_event: FinalEvent::ByAgent(event), .. } => event.source().len(),
-            Self::Event(None) | Self::End { final_event: FinalEvent::Abandoned(_), .. } => 0,
-            Self::Ask { body, .. } => body.source().len(),
+            Self::Event(None) | Self::Leave | Self::End { final_event: FinalEvent::Abandoned(_), .. } => 0,
+            Self::Ask { body, .. } | Self::HandOff { body } => body.source().len(),
             Self::Output { text: OutputPiece::Text(text), .. } => text.len(),
             Self::Output { text: OutputPiece::Bytes(bytes), .. } => bytes.len(),
             Self::Withdraw { token } => token.as_str().len(),
@@ -107,7 +114,7 @@ impl OutputPiece {
 /// The agent's view of a session. It determines which events to send; the hub validates them.
 #[derive(Debug)]
 pub(crate) struct SessionState {
-    session: SessionId,
+    speaker: SpeakerKey,
     state: AgentState,
     /// Whether the agent entered the state explicitly, with its own text. If so, the end of a tool call or an output does not change
     /// the state.
@@ -134,9 +141,9 @@ pub(crate) struct SessionState {
 }
 
 impl SessionState {
-    pub(crate) fn new(session: SessionId, redactor: CountingRedactor) -> Self {
+    pub(crate) fn new(speaker: SpeakerKey, redactor: CountingRedactor) -> Self {
         Self {
-            session,
+            speaker,
             state: AgentState::Idle,
             is_state_explicit: false,
             open_questions: 0,
@@ -150,6 +157,10 @@ impl SessionState {
             stream_redactor: StreamRedactor::default(),
             redactor,
         }
+    }
+
+    pub(crate) fn redactor(&self) -> &CountingRedactor {
+        &self.redactor
     }
 
     /// Returns how many secrets were removed.
@@ -170,7 +181,12 @@ impl SessionState {
             return None;
         }
         // The end of an output changes the state, which is not allowed while a tool runs. So tools are closed first.
-        if let Intent::End { open_tool_summary, .. } = intent
+        let open_tool_summary = match intent {
+            Intent::End { open_tool_summary, .. } => Some(*open_tool_summary),
+            Intent::Leave => Some(ABANDONED_TOOL_SUMMARY),
+            _ => None,
+        };
+        if let Some(open_tool_summary) = open_tool_summary
             && let Some((call, tool)) = self.open_tools.first_key_value()
         {
             return Some(Intent::Complete {
@@ -190,7 +206,7 @@ impl SessionState {
     /// Returns the hub call for an intent, or `None` if there is nothing to send. An event that changes no state is moved out of
     /// its intent, because it is never needed again.
     pub(crate) fn build_hub_call(&mut self, intent: &mut Intent) -> Option<HubCall> {
-        let session = self.session.clone();
+        let session = self.speaker.session.clone();
         let mut events = Vec::new();
         match intent {
             Intent::Output { text, format, is_complete } => {
@@ -206,11 +222,12 @@ impl SessionState {
                 }
                 let text = self.stream_redactor.push(&text, *is_complete, &self.redactor);
                 let has_nothing_to_send = text.is_empty() && !(*is_complete && self.is_output_open);
-                let output_id = format!("out_{}", self.completed_outputs + 1);
+                let output_id = self.output_id();
                 let (format, is_complete, agent_reports_state) =
                     (self.format.clone(), *is_complete, self.keeps_writing_state());
                 return (!has_nothing_to_send).then_some(HubCall::Output {
                     session,
+                    producer: self.speaker.producer.clone(),
                     output_id,
                     text,
                     format,
@@ -221,10 +238,11 @@ impl SessionState {
             Intent::Ask { body, is_clarification } => {
                 return Some(HubCall::Ask {
                     session,
-                    body: body.clone(),
+                    body: self.name_producer(body),
                     is_clarification: *is_clarification,
                 });
             }
+            Intent::HandOff { body } => return Some(HubCall::HandOff { session, body: body.clone() }),
             Intent::Withdraw { token } => return Some(HubCall::Withdraw { session, token: token.clone() }),
             Intent::State { event, progress_event, .. } => {
                 events.push(if self.open_questions > 0 { progress_event } else { event }.clone());
@@ -254,9 +272,15 @@ impl SessionState {
                     }));
                 }
             }
-            Intent::HandOff(event) => {
+            Intent::AnnounceHandOff(event) => {
                 events.extend(self.state_change_to(&AgentState::HandingOff));
                 events.push(event.clone());
+            }
+            Intent::Leave => {
+                let close = |(call, tool): (&ToolCallId, &String)| {
+                    abandoned_tool_event(tool, call, ABANDONED_TOOL_SUMMARY)
+                };
+                events.extend(self.open_tools.iter().map(close));
             }
             Intent::End { final_event, open_tool_summary } => {
                 events.extend(
@@ -270,7 +294,34 @@ impl SessionState {
                 });
             }
         }
+        if self.speaker.producer.is_some() {
+            for event in &mut events {
+                *event = self.name_producer(event);
+            }
+        }
         (!events.is_empty()).then_some(HubCall::Events { session, events })
+    }
+
+    /// Returns the id of the current output. It contains a hash of the producer, because ids must be unique within a session.
+    fn output_id(&self) -> String {
+        let number = self.completed_outputs + 1;
+        match &self.speaker.producer {
+            None => format!("out_{number}"),
+            Some(producer) => {
+                let hash = Digest::of(producer.as_bytes());
+                let hash = hash.as_bytes().iter().take(4).fold(0, |hash, byte| hash << 8 | u32::from(*byte));
+                format!("out_{hash:08x}{number}")
+            }
+        }
+    }
+
+    /// Adds the producer to an event or a question, if it is not the main one.
+    fn name_producer(&self, document: &Document) -> Document {
+        let Some(producer) = &self.speaker.producer else { return document.clone() };
+        member::object(|out| {
+            member::copy_members(out, document);
+            member::text(out, "producer", producer);
+        })
     }
 
     /// Updates the state after the hub has accepted an intent.
@@ -309,9 +360,15 @@ impl SessionState {
                 self.is_partly_answered = false;
                 (self.state, self.is_state_explicit) = (AgentState::AwaitingInput, false);
             }
-            Intent::HandOff(_) if !has_open_question => self.state = AgentState::HandingOff,
-            Intent::End { .. } => self.open_tools.clear(),
-            Intent::State { .. } | Intent::Event(_) | Intent::Withdraw { .. } | Intent::HandOff(_) => {}
+            Intent::AnnounceHandOff(_) | Intent::HandOff { .. } if !has_open_question => {
+                (self.state, self.is_state_explicit) = (AgentState::HandingOff, false);
+            }
+            Intent::End { .. } | Intent::Leave => self.open_tools.clear(),
+            Intent::State { .. }
+            | Intent::Event(_)
+            | Intent::Withdraw { .. }
+            | Intent::AnnounceHandOff(_)
+            | Intent::HandOff { .. } => {}
         }
     }
 
@@ -321,6 +378,23 @@ impl SessionState {
         self.unused_grants += usize::from(is_accepted);
         self.is_partly_answered = self.open_questions > 0;
         (self.state, self.is_state_explicit) = (self.default_state(), false);
+    }
+
+    /// Records that a question or a hand-off is resolved.
+    pub(crate) fn resolve(&mut self, outcome: &ReplyOutcome) {
+        match &outcome.hand_off {
+            Some(hand_off) => self.resolve_hand_off(hand_off),
+            None => self.resolve_question(outcome.is_accepted),
+        }
+    }
+
+    /// Records that a hand-off is resolved. The hub has already announced this and the next state.
+    fn resolve_hand_off(&mut self, outcome: &HandOffOutcome) {
+        if self.open_questions == 0 {
+            let is_acknowledged = matches!(outcome, HandOffOutcome::Acknowledged { .. });
+            self.state = if is_acknowledged { AgentState::HandingOff } else { self.default_state() };
+            self.is_state_explicit = false;
+        }
     }
 
     /// Whether the end of an output does not change the state, because the agent entered it explicitly.

@@ -9,6 +9,8 @@
 )]
 
 #[cfg(feature = "client")]
+mod agent_manifest;
+#[cfg(feature = "client")]
 mod attach_to_running_hub;
 #[cfg(feature = "client")]
 mod both_hub_kinds;

@@ -18,11 +18,14 @@ pub struct TestResponse {
 }
 
 impl TestResponse {
+    /// Returns the JSON body.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("{self:?}"))
+    }
+
     /// Returns a string member of the JSON body.
     pub fn json_str(&self, name: &str) -> String {
-        let value: serde_json::Value =
-            serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("{self:?}"));
-        value[name].as_str().unwrap_or_else(|| panic!("no {name} in {self:?}")).to_owned()
+        self.json()[name].as_str().unwrap_or_else(|| panic!("no {name} in {self:?}")).to_owned()
     }
 }
 

@@ -113,6 +113,11 @@ impl HubProcess {
         self.child.id().to_string()
     }
 
+    /// Returns how many file descriptors the process has open.
+    pub fn open_descriptors(&self) -> usize {
+        std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).expect("the hub runs").count()
+    }
+
     /// Waits for the next log line that contains this text.
     pub fn wait_for_log(&self, part: &str) -> String {
         loop {

@@ -2,7 +2,7 @@
 
 /// An agent's request for a confirmation. Its timeout of 134 seconds is announced as 2 minutes, even if a slow machine
 /// announces it some seconds late. An extension to twice the timeout is announced as 4 minutes.
-pub const CONFIRMATION_BODY: &str = r#"{"action":"Send 5 euro to Ben.","consequence":"It cannot be undone.","irreversible":true,"risk_level":"high","timeout_seconds":134,"default_decision":"reject","summary_normal":"May I send 5 euro to Ben?","tool":"send","arguments":{"amount":"5.00"}}"#;
+pub const CONFIRMATION_BODY: &str = r#"{"action":"Send 5 euros to Ben.","consequence":"It cannot be undone.","irreversible":true,"risk_level":"high","timeout_seconds":134,"default_decision":"reject","summary_normal":"May I send 5 euros to Ben?","tool":"send","arguments":{"amount":"5.00"}}"#;
 /// The capabilities of a listener that answers questions.
 pub const REPLY_CAPABILITIES: &str =
     r#"{"supports_confirmation_reply":true,"supports_clarification_reply":true}"#;

@@ -52,6 +52,17 @@ impl ListenProcess {
         arguments: &[&str],
         configure: impl FnOnce(&mut Command) -> &mut Command,
     ) -> Self {
+        let listen: &[&str] = if arguments.contains(&"--answer-grace") {
+            &["listen", url]
+        } else {
+            // A test answers faster than a person, and it reads the question first.
+            &["listen", "--answer-grace", "0", url]
+        };
+        Self::start_command(&[listen, arguments].concat(), configure)
+    }
+
+    /// Starts `sayso` with these arguments.
+    pub fn start_command(arguments: &[&str], configure: impl FnOnce(&mut Command) -> &mut Command) -> Self {
         let (controller, path) = pseudo_terminal();
         let open_device = || File::options().read(true).write(true).open(&path).unwrap();
         let device = open_device();
@@ -59,11 +70,7 @@ impl ListenProcess {
         modes.local_modes.remove(LocalModes::ECHO);
         tcsetattr(&device, OptionalActions::Now, &modes).unwrap();
         let mut command = Command::new(binary());
-        command.args(["listen", url]).args(arguments).env_remove("SAYSO_TOKEN");
-        if !arguments.contains(&"--answer-grace") {
-            // A test answers faster than a person, and it reads the question first.
-            command.args(["--answer-grace", "0"]);
-        }
+        command.args(arguments).env_remove("SAYSO_TOKEN");
         let command = configure(command.stdin(device).stdout(open_device()).stderr(open_device()));
         #[allow(clippy::zombie_processes, reason = "dropping the `ListenProcess` waits for the process")]
         let child = command.spawn().unwrap();

@@ -16,7 +16,7 @@ macro_rules! declare_test_listener {
         #[allow(dead_code, reason = "each example has its own copy and uses only parts of it")]
         fn sample_action() -> sayso::Action {
             let action = sayso::Action::new("send", r#"{"to":"Ben"}"#);
-            action.says("Send 5 euro to Ben.").consequence("The money is gone immediately.")
+            action.says("Send 5 euros to Ben.").consequence("The money is gone immediately.")
         }
 
         /// Asks for the sample action and returns the grant.

@@ -48,8 +48,8 @@ impl OutboundQueue {
         self.frames.as_ref().is_none_or(mpsc::Receiver::is_empty)
     }
 
-    /// Counts a received frame. Notifies the fan-out when the channel is empty again and may have been full, because the
-    /// fan-out waits only for full channels. Emptying a full channel takes at least [`CAPACITY`] frames.
+    /// Counts a received frame. The fan-out waits only on channels that were full, so it is notified when a channel
+    /// that may have been full has been emptied. Emptying a full channel takes at least [`CAPACITY`] frames.
     fn record_received(&mut self) {
         self.received_since_empty += 1;
         if self.frames.as_ref().is_some_and(mpsc::Receiver::is_empty) {

@@ -99,7 +99,29 @@ impl Tls {
         stream: TcpStream,
         time_limit: Duration,
     ) -> Option<TlsStream<TcpStream>> {
-        let accept = TlsAcceptor::from(self.config()).accept(stream).into_fallible();
+        accept(self.config(), stream, time_limit).await
+    }
+
+    /// Like [`Self::accept`], for HTTP/2.
+    #[cfg(feature = "grpc")]
+    pub(crate) async fn accept_http2(
+        &self,
+        stream: TcpStream,
+        time_limit: Duration,
+    ) -> Option<TlsStream<TcpStream>> {
+        let mut config = (*self.config()).clone();
+        config.alpn_protocols = vec![b"h2".to_vec()];
+        accept(Arc::new(config), stream, time_limit).await
+    }
+}
+
+async fn accept(
+    config: Arc<ServerConfig>,
+    stream: TcpStream,
+    time_limit: Duration,
+) -> Option<TlsStream<TcpStream>> {
+    {
+        let accept = TlsAcceptor::from(config).accept(stream).into_fallible();
         match timeout(time_limit, accept).await.ok()? {
             Ok(stream) => Some(stream),
             Err((_, stream)) => {

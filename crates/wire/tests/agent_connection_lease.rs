@@ -140,7 +140,7 @@ async fn an_agent_that_does_not_read_notifications_is_disconnected_and_can_recon
         while !reading.is_finished() {
             let replies = (0..16).map(|number| {
                 let text = format!(
-                    r#"{{"action":"Send {number} euro.","consequence":"None.","irreversible":false,"risk_level":"low","timeout_seconds":120,"default_decision":"reject","summary_normal":"May I?"}}"#
+                    r#"{{"action":"Send {number} euros.","consequence":"None.","irreversible":false,"risk_level":"low","timeout_seconds":120,"default_decision":"reject","summary_normal":"May I?"}}"#
                 );
                 hub.ask(HubCommand::Ask { session: session_id(&session), body: text.into(), is_clarification: false, idempotency_key: None })
             });

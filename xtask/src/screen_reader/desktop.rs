@@ -153,6 +153,11 @@ impl Desktop {
         Err(format!("{} showed no window", browser.name()))
     }
 
+    /// Returns a path in the folder of the desktop, which is removed at the end.
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
     /// Presses a key and records it in the transcript.
     pub(super) fn press(&self, key: &str) -> Result<(), String> {
         self.synthesizer.record_key(key.to_owned());

@@ -1,14 +1,39 @@
-//! The scenarios. Each has a request, key presses, and the speech that is expected, in order.
+//! The scenarios. Each has a start, actions of the person and of others, and the speech that is expected, in order.
 
 /// One scenario.
 pub(super) struct ScreenReaderScenario {
     pub(super) title: &'static str,
-    /// The request to the demo agent. `None` in the scenario that opens the page.
-    pub(super) request: Option<&'static str>,
-    pub(super) steps: &'static [KeyStep],
+    pub(super) start: ScenarioStart,
+    pub(super) steps: &'static [Step],
     /// The scenario ends once this text has been heard.
     pub(super) until: &'static str,
     pub(super) expectations: &'static [SpeechExpectation],
+}
+
+/// What a scenario starts with.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum ScenarioStart {
+    /// The page is opened.
+    OpenPage,
+    /// The demo agent is asked for this.
+    Request(&'static str),
+    /// Another agent asks whether it may send money. Another person listens, too.
+    Question,
+    /// Somebody does this.
+    Action(Action),
+}
+
+/// What the person or somebody else does.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Action {
+    /// The person presses a key, as xdotool names it.
+    Press(&'static str),
+    /// Another person accepts the latest question.
+    AcceptElsewhere,
+    /// The hub is killed.
+    KillHub,
+    /// The hub is started again with the same data.
+    RestartHub,
 }
 
 /// A text that must be heard to its end, after all earlier expectations.
@@ -22,26 +47,55 @@ pub(super) enum SpeechExpectation {
 
 use SpeechExpectation::{AtLeastOnce, Once};
 
-/// A key that the person presses after hearing a text to its end.
-pub(super) struct KeyStep {
+/// An action that happens once a text was heard completely.
+pub(super) struct Step {
     /// The text to hear first.
     pub(super) after: &'static str,
-    /// The key, as xdotool names it.
-    pub(super) key: &'static str,
+    pub(super) action: Action,
 }
 
-pub(super) const SCENARIOS: [ScreenReaderScenario; 4] = [
+const fn press(after: &'static str, key: &'static str) -> Step {
+    Step { after, action: Action::Press(key) }
+}
+
+impl ScenarioStart {
+    /// Describes the start for the documentation.
+    pub(super) fn describe(self) -> String {
+        match self {
+            Self::OpenPage => String::new(),
+            Self::Request(request) => format!("The assistant is asked: \"{request}\".\n\n"),
+            Self::Question => {
+                "Another agent asks whether it may send money. Another person listens, too.\n\n".to_owned()
+            }
+            Self::Action(action) => format!("{}\n\n", action.describe()),
+        }
+    }
+}
+
+impl Action {
+    /// Describes the action in a sentence.
+    pub(super) fn describe(self) -> String {
+        match self {
+            Self::Press(key) => format!("The person presses {key}."),
+            Self::AcceptElsewhere => "Another person accepts.".to_owned(),
+            Self::KillHub => "The hub is killed.".to_owned(),
+            Self::RestartHub => "The hub is started again.".to_owned(),
+        }
+    }
+}
+
+pub(super) const SCENARIOS: [ScreenReaderScenario; 9] = [
     ScreenReaderScenario {
         title: "The page is opened",
-        request: None,
+        start: ScenarioStart::OpenPage,
         // Orca starts to read the entire page, and the person interrupts it.
-        steps: &[KeyStep { after: "Skip to the questions", key: "Control_L" }],
+        steps: &[press("Skip to the questions", "Control_L")],
         until: "Skip to the questions",
         expectations: &[],
     },
     ScreenReaderScenario {
         title: "An explanation of several sentences",
-        request: Some("explain yourself"),
+        start: ScenarioStart::Request("explain yourself"),
         steps: &[],
         until: "Finished: That is all.",
         expectations: &[
@@ -56,47 +110,42 @@ pub(super) const SCENARIOS: [ScreenReaderScenario; 4] = [
     },
     ScreenReaderScenario {
         title: "A transfer that the person accepts",
-        request: Some("transfer 250 euros to Ben"),
+        start: ScenarioStart::Request("transfer 250 euros to Ben"),
         steps: &[
-            KeyStep { after: "Without an answer, it will not be done.", key: "Tab" },
-            KeyStep { after: "No, reject it", key: "Tab" },
-            KeyStep { after: "Yes, accept it", key: "Return" },
+            press("Without an answer, it will not be done.", "Tab"),
+            press("No, reject it", "Tab"),
+            press("Yes, accept it", "Return"),
         ],
         until: "Finished: That is all.",
         expectations: &[
-            Once("Demo assistant has started: Preparing a demo transfer."),
-            AtLeastOnce("Question from Demo assistant"),
-            Once(
-                "Transfer 250 euros from the demo account to Ben. The money leaves the demo account at once.",
-            ),
-            Once("No real money moves."),
+            // The question interrupts the start of the session, because it opens at once.
+            Once("Question from Demo assistant"),
+            Once("Transfer 250 euros to Ben. The money leaves the account at once."),
             Once("High risk."),
             Once("This cannot be undone."),
             Once("left."),
             Once("Without an answer, it will not be done."),
             AtLeastOnce("No, reject it"),
             AtLeastOnce("Yes, accept it"),
-            Once("You accepted this: Transfer 250 euros from the demo account to Ben."),
-            Once("Tool: Transferring 250 euros to Ben."),
-            Once("Tool: The transfer is complete."),
+            // The answer has overtaken the steps of the transfer.
+            Once("You accepted this: Transfer 250 euros to Ben."),
             Once("In the demo, 250 euros went to Ben; no real money moved."),
             Once("Finished: That is all."),
         ],
     },
     ScreenReaderScenario {
         title: "A question with choices",
-        request: Some("How is the weather?"),
+        start: ScenarioStart::Request("How is the weather?"),
         steps: &[
-            KeyStep { after: "Without an answer, the agent continues without one.", key: "Tab" },
-            KeyStep { after: "radio button", key: "space" },
-            KeyStep { after: "space", key: "Tab" },
-            KeyStep { after: "entry", key: "Tab" },
-            KeyStep { after: "Send the answer", key: "Return" },
+            press("Without an answer, the agent continues without one.", "Tab"),
+            press("radio button", "space"),
+            press("space", "Tab"),
+            press("entry", "Tab"),
+            press("Send the answer", "Return"),
         ],
         until: "Finished: That is all.",
         expectations: &[
-            Once("Demo assistant has started: Looking up the demo weather."),
-            AtLeastOnce("Question from Demo assistant"),
+            Once("Question from Demo assistant"),
             Once("Which place would you like the weather for? You have about"),
             Once("left."),
             Once("Without an answer, the agent continues without one."),
@@ -109,6 +158,77 @@ pub(super) const SCENARIOS: [ScreenReaderScenario; 4] = [
                 "In Lagos, as everywhere in the demo, it is mild with a little sun; no real forecast was used.",
             ),
             Once("Finished: That is all."),
+        ],
+    },
+    ScreenReaderScenario {
+        title: "A question that the person rejects",
+        start: ScenarioStart::Request("delete the record"),
+        steps: &[press("Without an answer, it will not be done.", "Tab"), press("No, reject it", "Return")],
+        until: "Finished: That is all.",
+        expectations: &[
+            Once("Question from Demo assistant"),
+            Once("Delete the demo record. The record is gone forever."),
+            Once("High risk."),
+            AtLeastOnce("No, reject it"),
+            Once("You rejected this: Delete the demo record."),
+            Once("The record was not deleted."),
+            Once("Finished: That is all."),
+        ],
+    },
+    ScreenReaderScenario {
+        title: "A question that somebody else answers",
+        start: ScenarioStart::Question,
+        steps: &[
+            Step { after: "Without an answer, it will not be done.", action: Action::AcceptElsewhere },
+            press("Someone else accepted this: Send 5 euros to Ben.", "Tab"),
+            press("Close", "Return"),
+        ],
+        until: "Close",
+        expectations: &[
+            Once("Question from local"),
+            Once("High risk."),
+            Once("Someone else accepted this: Send 5 euros to Ben."),
+            AtLeastOnce("Close"),
+        ],
+    },
+    ScreenReaderScenario {
+        title: "A question that the person leaves for later",
+        start: ScenarioStart::Question,
+        steps: &[press("Without an answer, it will not be done.", "Escape")],
+        until: "The question stays open.",
+        expectations: &[
+            Once("Question from local"),
+            Once("Without an answer, it will not be done."),
+            Once("The question stays open. It is in the list of questions."),
+        ],
+    },
+    ScreenReaderScenario {
+        title: "The page is opened while a question is open",
+        start: ScenarioStart::Action(Action::Press("F5")),
+        steps: &[],
+        until: "Without an answer, it will not be done.",
+        expectations: &[
+            // After the page has loaded, Orca may also read the whole page, of which only the dialog is accessible.
+            AtLeastOnce("Question from local Send 5 euros to Ben."),
+            AtLeastOnce("This cannot be undone."),
+            AtLeastOnce("Without an answer, it will not be done."),
+        ],
+    },
+    ScreenReaderScenario {
+        title: "The hub is lost and found again while a question is open",
+        start: ScenarioStart::Action(Action::KillHub),
+        steps: &[
+            Step { after: "Connection to the hub lost.", action: Action::RestartHub },
+            press("This question is still open: Send 5 euros to Ben.", "Tab"),
+            press("No, reject it", "Return"),
+        ],
+        until: "You rejected this: Send 5 euros to Ben.",
+        expectations: &[
+            Once("Connection to the hub lost. Trying to reconnect."),
+            Once("Reconnected."),
+            Once("This question is still open: Send 5 euros to Ben."),
+            AtLeastOnce("No, reject it"),
+            Once("You rejected this: Send 5 euros to Ben."),
         ],
     },
 ];

@@ -90,8 +90,17 @@ impl SimulatedSynthesizer {
 
     /// Records a key press.
     pub(super) fn record_key(&self, text: String) {
+        self.record(text, EntryStatus::KeyPress);
+    }
+
+    /// Records something that neither the person nor the screen reader did.
+    pub(super) fn record_event(&self, text: String) {
+        self.record(text, EntryStatus::Event);
+    }
+
+    fn record(&self, text: String, status: EntryStatus) {
         let mut state = self.state();
-        state.write(TranscriptEntry { text, status: EntryStatus::KeyPress });
+        state.write(TranscriptEntry { text, status });
         self.finish_change(state);
     }
 

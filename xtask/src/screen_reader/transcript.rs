@@ -26,6 +26,8 @@ pub(super) enum EntryStatus {
     Dropped,
     /// Not a text, but a key that the person pressed.
     KeyPress,
+    /// Not a text, but something that happened elsewhere.
+    Event,
 }
 
 /// The transcripts of one browser.
@@ -55,7 +57,7 @@ impl Transcript {
 
     /// Checks that the expected texts were heard to their end and in this order, and that no `Once` text was repeated.
     pub(super) fn check(&self, expectations: &[SpeechExpectation]) -> Result<(), String> {
-        let spoken = self.joined_text(|status| status != EntryStatus::KeyPress);
+        let spoken = self.joined_text(|status| !matches!(status, EntryStatus::KeyPress | EntryStatus::Event));
         let heard = self.joined_text(|status| status == EntryStatus::Heard);
         let mut offset = 0;
         for expectation in expectations {
@@ -80,6 +82,7 @@ impl Transcript {
         self.0.iter().map(|TranscriptEntry { text, status }| match status {
             EntryStatus::Heard => format!("{ORCA}{text}"),
             EntryStatus::KeyPress => format!("{KEY}{text}"),
+            EntryStatus::Event => format!("{EVENT}{text}"),
             EntryStatus::CutOff => format!("{ORCA}{text}{CUT}"),
             EntryStatus::Dropped | EntryStatus::Waiting => format!("{ORCA}{text}{DROPPED}"),
         })
@@ -94,6 +97,7 @@ impl Transcript {
 
 const ORCA: &str = "Orca: ";
 const KEY: &str = "Key: ";
+const EVENT: &str = "Meanwhile: ";
 const CUT: &str = " [cut off]";
 const DROPPED: &str = " [dropped]";
 
@@ -103,11 +107,9 @@ pub(super) fn to_markdown(transcripts: &[BrowserTranscript]) -> String {
     for BrowserTranscript { browser, versions, scenarios } in transcripts {
         let _ = write!(text, "\n## {browser}\n\n{versions}\n");
         for (transcript, scenario) in scenarios.iter().zip(&super::SCENARIOS) {
-            let request = scenario
-                .request
-                .map_or(String::new(), |request| format!("The assistant is asked: \"{request}\".\n\n"));
+            let start = scenario.start.describe();
             let lines: Vec<String> = transcript.lines().collect();
-            let _ = write!(text, "\n### {}\n\n{request}```\n{}\n```\n", scenario.title, lines.join("\n"));
+            let _ = write!(text, "\n### {}\n\n{start}```\n{}\n```\n", scenario.title, lines.join("\n"));
         }
     }
     text
@@ -120,9 +122,9 @@ real browsers on a virtual screen. The simulated person uses only the keyboard, 
 and the browsers are unchanged. Only the sound is simulated: a replacement for speech-dispatcher gives each text the time that espeak-ng
 needs for it at 175 words per minute, and records it.
 
-`cargo xtask test` records again with the newest packages that the machine's sources offer. It fails if the start, the tool, a sentence,
-the question with its consequence or the outcome is lost, cut off, repeated or out of order. The title of a dialog and the name of a
-control may be repeated when they get the focus, because newer versions of Firefox make Orca do that.
+`cargo xtask test` records again with the newest packages that the machine's sources offer. It fails if a sentence, the question with
+its title and its consequence or the outcome is lost, cut off, repeated or out of order. The name of a control may be repeated when it gets
+the focus.
 
 \"[cut off]\" marks text that a key or newer text interrupted. \"[dropped]\" marks text that was dropped before it was heard. Orca stops
 speaking whenever a key is pressed, so that people can skip ahead.
@@ -160,6 +162,9 @@ fn parse_entry(line: &str) -> Option<TranscriptEntry> {
     let entry = |text: &str, status| Some(TranscriptEntry { text: text.to_owned(), status });
     if let Some(text) = line.strip_prefix(KEY) {
         return entry(text, EntryStatus::KeyPress);
+    }
+    if let Some(text) = line.strip_prefix(EVENT) {
+        return entry(text, EntryStatus::Event);
     }
     let text = line.strip_prefix(ORCA)?;
     match (text.strip_suffix(CUT), text.strip_suffix(DROPPED)) {
@@ -234,7 +239,13 @@ mod tests {
 
     #[test]
     fn written_transcripts_parse_back() {
-        let lines = ["Orca: It starts.", "Key: Tab", "Orca: It is [cut off]", "Orca: done. [dropped]"];
+        let lines = [
+            "Orca: It starts.",
+            "Key: Tab",
+            "Meanwhile: It rains.",
+            "Orca: It is [cut off]",
+            "Orca: done. [dropped]",
+        ];
         assert!(transcript(&lines).lines().eq(lines));
     }
 }

@@ -174,7 +174,7 @@ impl<'d> EventCheck<'_, 'd> {
     }
 }
 
-/// Returns whether a chunk can be spoken on its own, because it is empty or ends index the end of a
+/// Returns whether a chunk can be spoken on its own, because it is empty or ends at the end of a
 /// sentence or line.
 fn ends_a_sentence(chunk: &str) -> bool {
     const ENDS: [char; 12] = ['.', '!', '?', '…', '。', '！', '？', '؟', '।', '۔', '።', ':'];

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use super::path::Path;
 use super::spoken_text::ValueFacts;
 use super::{extension, spoken_text};
-use crate::event::CORE_CONTEXT;
+use crate::event::{CORE_CONTEXT, is_in_core_namespace};
 use crate::grammar::{is_language_tag, is_uri};
 use crate::json::{JsonKind, JsonValue};
 use crate::record::{Field, FieldType};
@@ -355,6 +355,12 @@ fn check_context(rule: Rule, value: JsonValue<'_>, path: &Path<'_>, findings: &m
                 } else if !text_matches(item, is_uri) {
                     findings.push(
                         rule::CONTEXT_ITEMS,
+                        item_path.pointer(),
+                        format!("found {}", excerpt(item)),
+                    );
+                } else if text_matches(item, is_in_core_namespace) {
+                    findings.push(
+                        rule::CONTEXT_FOREIGN,
                         item_path.pointer(),
                         format!("found {}", excerpt(item)),
                     );

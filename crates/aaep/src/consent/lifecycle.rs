@@ -132,8 +132,8 @@ impl<H: BuildHasher> QuestionRegistry<H> {
         self.stage(change)
     }
 
-    /// Ends a session. Its open questions are refused (§6.8), and its accepted questions can no
-    /// longer be spent.
+    /// Ends a session. Its open questions are refused (§6.8), and consents given in it can
+    /// no longer be used.
     pub fn end_session(&mut self, session: &SessionId, now: UnixMillis) -> StagedChange {
         if self.is_ending(session) {
             return StagedChange::default();
@@ -155,8 +155,8 @@ impl<H: BuildHasher> QuestionRegistry<H> {
     }
 }
 
-/// Returns a copy of the question. If its time to wait for listeners after a restart is over, the
-/// copy has no `grace_until`, because [`QuestionRegistry::next_deadline`] would return that time
+/// Returns a copy of the question. If the grace period for listeners to return after a restart
+/// has passed, the copy has no `grace_until`, because [`QuestionRegistry::next_deadline`] would return that time
 /// again.
 fn without_expired_grace(question: &Question, now: UnixMillis) -> Question {
     let mut question = question.clone();

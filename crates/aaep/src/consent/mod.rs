@@ -44,7 +44,7 @@
 //!   "type":"aaep:agent.awaiting.confirmation","event_id":"evt_8a3f5b22c91e4d7a","session_id":"sess_2c91a7b4d23f1e88",
 //!   "timestamp":"2026-05-24T14:22:11.000Z","producer":{"agent_id":"bank"},"urgency":"critical",
 //!   "localization_hints":{"primary_language":"en"},"summary_normal":"May I send it?",
-//!   "action":"Send 500 euro to Ben.","consequence":"It cannot be undone.","irreversible":true,"risk_level":"high",
+//!   "action":"Send 500 euros to Ben.","consequence":"It cannot be undone.","irreversible":true,"risk_level":"high",
 //!   "reply_token":"rpl_4f8a2e7d9c1b6a3f4f8a2e7d9c1b6a3f","timeout_seconds":180,"default_decision":"reject"}"#).unwrap();
 //! let asked_at = event.envelope.timestamp.unix_millis();
 //! let change = questions.ask(&event, [subscription], asked_at).unwrap();
@@ -83,7 +83,7 @@ pub use ignore_reason::IgnoreReason;
 pub use question::{Question, QuestionStatus};
 pub use receipt::Receipt;
 pub use registry::{ConsentLimits, QuestionRegistry};
-pub use reply::{ConsentMessage, MessageSender, Reply, ReplyChannel};
+pub use reply::{ConsentMessage, HandoffReply, MessageSender, Reply, ReplyChannel};
 pub use resolution::{QuestionAnswer, Resolution, ResolvedBy};
 pub use spend::{GuardedCall, SpendError};
 pub use staged_change::{

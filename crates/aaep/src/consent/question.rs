@@ -151,11 +151,11 @@ impl Question {
         self.default_answer() != QuestionAnswer::Decision(Decision::Accept)
     }
 
-    /// Returns whether both questions are about the same action.
+    /// Returns whether both questions are about the same action of the same producer.
     pub(super) fn is_about_same_action(&self, other: &Question) -> bool {
         match (&self.subject, &other.subject) {
             (QuestionSubject::Confirmation { key: a, .. }, QuestionSubject::Confirmation { key: b, .. }) => {
-                a == b && self.session_id == other.session_id
+                a == b && self.session_id == other.session_id && self.agent_id == other.agent_id
             }
             _ => false,
         }

@@ -9,7 +9,8 @@ use crate::event::Decision;
 use crate::id::{ReplyToken, SessionId, SubscriptionId};
 use crate::json::{Doc, Tape};
 use crate::message::{
-    ClarificationReply, ClarificationResponse, ConfirmationReply, DeadlineExtend, Message, SessionStop,
+    ClarificationReply, ClarificationResponse, ConfirmationReply, DeadlineExtend, HandoffAcknowledge,
+    HandoffReject, Message, SessionStop,
 };
 use crate::rule::{self, Findings, Severity, ValidationMode};
 use crate::session::question_rules::{ReplyVerdict, evaluate_reply, extended_deadline};
@@ -47,6 +48,37 @@ pub enum ConsentMessage {
     Reply(Reply),
     /// A message about a session, for [`QuestionRegistry::stop_session`].
     Stop(SessionStop),
+    /// The answer to a hand-off. It is not consent to anything, so it does not concern the [`QuestionRegistry`].
+    Handoff(HandoffReply),
+}
+
+/// The answer of somebody who may take over from an agent (§4.4.3).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HandoffReply {
+    /// Whether the sender takes over.
+    pub is_acknowledged: bool,
+    /// The hand-off's token.
+    pub reply_token: ReplyToken,
+    /// The subscription that the message names.
+    pub subscription_id: SubscriptionId,
+    /// When the sender answered.
+    pub timestamp: Timestamp,
+    /// A message for the agent and for everyone who listens to the session.
+    pub note: Option<String>,
+}
+
+impl From<HandoffAcknowledge> for HandoffReply {
+    fn from(message: HandoffAcknowledge) -> Self {
+        let HandoffAcknowledge { reply_token, subscription_id, timestamp, note, .. } = message;
+        Self { is_acknowledged: true, reply_token, subscription_id, timestamp, note }
+    }
+}
+
+impl From<HandoffReject> for HandoffReply {
+    fn from(message: HandoffReject) -> Self {
+        let HandoffReject { reply_token, subscription_id, timestamp, note, .. } = message;
+        Self { is_acknowledged: false, reply_token, subscription_id, timestamp, note }
+    }
 }
 
 /// A valid message about one question.
@@ -81,6 +113,8 @@ impl ConsentMessage {
                     Ok(Self::Reply(Reply(ReplyBody::ExtendDeadline(request))))
                 }
                 Message::SessionStop(stop) => Ok(Self::Stop(stop)),
+                Message::HandoffAcknowledge(message) => Ok(Self::Handoff(message.into())),
+                Message::HandoffReject(message) => Ok(Self::Handoff(message.into())),
                 _ => Err(IgnoreReason::NotAReply),
             },
             CheckedDocument::Event(_) | CheckedDocument::EventWithoutSession(_) => {

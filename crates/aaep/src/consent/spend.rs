@@ -19,6 +19,9 @@ use super::{
 pub struct GuardedCall<'c> {
     /// The session of the call.
     pub session_id: &'c SessionId,
+    /// The producer of the call. Only an answer to its own question covers it, because the person
+    /// agreed that this producer acts (§A.9).
+    pub agent_id: &'c str,
     /// The question that covers the call. If absent, the registry searches for it.
     pub token: Option<&'c ReplyToken>,
     /// The tool's name.
@@ -101,6 +104,8 @@ impl<H: BuildHasher> QuestionRegistry<H> {
             match self.check_grant(question, call, digest, now) {
                 Ok(()) if best.is_none_or(|best| rank(best) < rank(question)) => best = Some(question),
                 Ok(()) => {}
+                // Another producer's question matters only if this producer asked none.
+                Err(SpendError::WrongProducer) if last_error != SpendError::NotAsked => {}
                 Err(error) => last_error = error,
             }
         }
@@ -116,6 +121,9 @@ impl<H: BuildHasher> QuestionRegistry<H> {
     ) -> Result<(), SpendError> {
         if question.session_id != *call.session_id {
             return Err(SpendError::WrongSession);
+        }
+        if *question.agent_id != *call.agent_id {
+            return Err(SpendError::WrongProducer);
         }
         if !question.is_confirmation() {
             return Err(SpendError::NotAsked);
@@ -172,6 +180,9 @@ pub enum SpendError {
     /// The question belongs to another session.
     #[error("the question belongs to another session")]
     WrongSession,
+    /// The question was asked by another producer of the session.
+    #[error("the person was asked by another agent of this session; each agent must ask for itself")]
+    WrongProducer,
     /// The question is still open.
     #[error("the question is not answered yet")]
     Undecided,

@@ -88,7 +88,10 @@ impl FieldValue for Context {
     fn read(value: JsonValue<'_>) -> Option<Self> {
         match value.kind() {
             JsonKind::Text if value.text()? == CORE_CONTEXT => Some(Self::Core),
-            JsonKind::Array => Some(Self::List(FieldValue::read(value)?)),
+            // The core context comes first, so that a vocabulary cannot replace it (§3.2.1).
+            JsonKind::Array if value.items().next()?.is_text(CORE_CONTEXT) => {
+                Some(Self::List(FieldValue::read(value)?))
+            }
             _ => None,
         }
     }

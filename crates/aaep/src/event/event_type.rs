@@ -8,6 +8,11 @@ pub const CORE_CONTEXT: &str = "https://aaep-protocol.org/context/v1";
 
 /// The expansion of `aaep:` (§2.2.7).
 const TYPE_URI_PREFIX: &str = "https://aaep-protocol.org/types/";
+
+/// Returns whether a URI is in the namespace of AAEP, which extensions must not use (§7.2).
+pub(crate) fn is_in_core_namespace(uri: &str) -> bool {
+    uri.starts_with("aaep:") || uri.starts_with(TYPE_URI_PREFIX)
+}
 /// The expansion of `aaep:` in the published context file; accepted on receipt (C-A4).
 const VOCABULARY_URI_PREFIX: &str = "https://aaep-protocol.org/vocab/v1#";
 

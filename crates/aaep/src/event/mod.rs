@@ -9,15 +9,18 @@ mod event_type;
 mod human_in_the_loop;
 mod lifecycle;
 mod state;
+mod state_definition;
 mod tool;
 
 pub use enums::*;
 pub use envelope::{Context, Envelope, LocalizationHints, Producer};
 pub(crate) use envelope::{FIELDS as ENVELOPE, PRODUCER};
+pub(crate) use event_type::is_in_core_namespace;
 pub use event_type::{CORE_CONTEXT, EventType};
 pub use human_in_the_loop::{AwaitingClarification, AwaitingConfirmation, Choice, HandoffRequested};
 pub use lifecycle::{SessionCancelled, SessionCompleted, SessionErrored, SessionStarted};
 pub use state::{Progress, ProgressUpdated, StateChanged};
+pub use state_definition::{InvalidStates, StateDefinition};
 pub use tool::{OutputStreaming, ToolCompleted, ToolInvoked};
 
 use crate::json::{Doc, JsonKind, JsonWriter, Tape, write_object};

@@ -15,7 +15,10 @@ pub use handshake::{
     SubscriptionRequest,
 };
 pub use manifest::Manifest;
-pub use reply::{ClarificationReply, ClarificationResponse, ConfirmationReply, DeadlineExtend, SessionStop};
+pub use reply::{
+    ClarificationReply, ClarificationResponse, ConfirmationReply, DeadlineExtend, HandoffAcknowledge,
+    HandoffReject, SessionStop,
+};
 
 use crate::event::{CORE_CONTEXT, Decision};
 use crate::json::{Doc, Tape, write_object};
@@ -146,6 +149,10 @@ messages! {
     Manifest = "aaep:producer.manifest", unknown members break None;
     /// Added by sayso: the person needs more time.
     DeadlineExtend = "sayso:deadline.extend", unknown members break Some(rule::SAYSO_MESSAGE);
+    /// Added by sayso: somebody takes over from the agent.
+    HandoffAcknowledge = "sayso:handoff.acknowledge", unknown members break Some(rule::SAYSO_MESSAGE);
+    /// Added by sayso: somebody refuses to take over from the agent.
+    HandoffReject = "sayso:handoff.reject", unknown members break Some(rule::SAYSO_MESSAGE);
     /// Added by sayso: the person stops the agent.
     SessionStop = "sayso:session.stop", unknown members break Some(rule::SAYSO_MESSAGE);
 }
@@ -156,7 +163,12 @@ impl MessageType {
     pub(crate) fn is_always_strict(self) -> bool {
         matches!(
             self,
-            Self::ConfirmationReply | Self::ClarificationReply | Self::DeadlineExtend | Self::SessionStop
+            Self::ConfirmationReply
+                | Self::ClarificationReply
+                | Self::DeadlineExtend
+                | Self::HandoffAcknowledge
+                | Self::HandoffReject
+                | Self::SessionStop
         )
     }
 }

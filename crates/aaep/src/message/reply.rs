@@ -10,6 +10,9 @@ use seal::Timestamp;
 
 const REPLY_TIMESTAMP: FieldType = FieldType::Timestamp { any_rfc3339: true };
 
+/// The note in an answer to a hand-off. Its length is limited, because people hear it.
+const HANDOFF_NOTE: FieldType = FieldType::Text { min: 1, max: 1024 };
+
 record! {
     /// `confirmation.reply` (§6.3).
     ConfirmationReply {
@@ -103,6 +106,38 @@ record! {
         optional {
             /// The additional time in seconds.
             seconds: u64, FieldType::Integer { min: 1, max: 864_000 }, rule::SAYSO_MESSAGE;
+        }
+    }
+
+    /// `sayso:handoff.acknowledge`: the sender takes over from the agent (§4.4.3).
+    HandoffAcknowledge {
+        required {
+            /// The hand-off's token.
+            reply_token: ReplyToken, ReplyToken::FIELD_TYPE, rule::REPLY_TOKEN, rule::SAYSO_MESSAGE;
+            /// The subscription that received the hand-off.
+            subscription_id: SubscriptionId, SubscriptionId::FIELD_TYPE, rule::SUBSCRIPTION_ID, rule::SAYSO_MESSAGE;
+            /// When the sender took over.
+            timestamp: Timestamp, REPLY_TIMESTAMP, rule::REPLY_DECISION_AND_TIME, rule::SAYSO_MESSAGE;
+        }
+        optional {
+            /// A message for the agent and for everyone who listens to the session.
+            note: String, HANDOFF_NOTE, rule::SAYSO_MESSAGE;
+        }
+    }
+
+    /// `sayso:handoff.reject`: the sender refuses to take over from the agent (§4.4.3).
+    HandoffReject {
+        required {
+            /// The hand-off's token.
+            reply_token: ReplyToken, ReplyToken::FIELD_TYPE, rule::REPLY_TOKEN, rule::SAYSO_MESSAGE;
+            /// The subscription that received the hand-off.
+            subscription_id: SubscriptionId, SubscriptionId::FIELD_TYPE, rule::SUBSCRIPTION_ID, rule::SAYSO_MESSAGE;
+            /// When the sender refused.
+            timestamp: Timestamp, REPLY_TIMESTAMP, rule::REPLY_DECISION_AND_TIME, rule::SAYSO_MESSAGE;
+        }
+        optional {
+            /// The reason, for the agent and for everyone who listens to the session.
+            note: String, HANDOFF_NOTE, rule::SAYSO_MESSAGE;
         }
     }
 

@@ -25,7 +25,7 @@ pub(super) fn build_terms(
     };
     let verbosity = match previous_unless(requested.preferred_verbosity.is_some()) {
         Some(previous) => previous.verbosity.clone(),
-        None => narrow::verbosity(requested.preferred_verbosity),
+        None => narrow::verbosity(requested.preferred_verbosity, requested.cognitive_load.as_ref()),
     };
     let languages = match previous_unless(requested.languages.is_some()) {
         Some(previous) => previous.languages.clone(),

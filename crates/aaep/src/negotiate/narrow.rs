@@ -81,8 +81,10 @@ pub(super) fn rate(
     Ok(honored)
 }
 
-pub(super) fn verbosity(requested: Option<Verbosity>) -> Verbosity {
-    requested.unwrap_or(Verbosity::Normal)
+/// Returns the requested verbosity. Without one, a low cognitive load means short texts (§5.3.1.10).
+pub(super) fn verbosity(requested: Option<Verbosity>, load: Option<&CognitiveLoad>) -> Verbosity {
+    let default = if load == Some(&CognitiveLoad::Low) { Verbosity::Terse } else { Verbosity::Normal };
+    requested.unwrap_or(default)
 }
 
 pub(super) fn cognitive_load(requested: Option<CognitiveLoad>) -> CognitiveLoad {

@@ -1,7 +1,7 @@
 //! The offer that a producer makes to one subscriber, or that a hub makes for its producers.
 
 use crate::check::SAYSO_EXTENSION;
-use crate::event::{CoalesceHint, Producer};
+use crate::event::{CoalesceHint, Producer, is_in_core_namespace};
 use crate::grammar::{is_compact_jws, is_prefix, is_reserved_prefix, is_uri};
 use crate::message::{Boundary, Capabilities, ConformanceLevel};
 
@@ -83,6 +83,7 @@ pub(super) const ALL_BOUNDARIES: [Boundary; 5] = [
 /// let medai = Extension::new("https://example.org/medai/v1", "medai").unwrap();
 /// assert_eq!(medai.prefix(), "medai");
 /// assert!(Extension::new("https://example.org/rdf/v1", "rdf").is_none());
+/// assert!(Extension::new("https://aaep-protocol.org/types/medical/v1", "medai").is_none());
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Extension {
@@ -91,10 +92,11 @@ pub struct Extension {
 }
 
 impl Extension {
-    /// Creates an extension. Returns `None` if the URI or the prefix is invalid, or the prefix is
-    /// reserved (§7.3.2) or the name of a capability.
+    /// Creates an extension. Returns `None` if the URI or the prefix is invalid, the URI is in the
+    /// namespace of AAEP (§7.2), or the prefix is reserved (§7.3.2) or the name of a capability.
     pub fn new(uri: &str, prefix: &str) -> Option<Self> {
         let is_valid = is_uri(uri)
+            && !is_in_core_namespace(uri)
             && is_prefix(prefix)
             && !is_reserved_prefix(prefix)
             && Capabilities::FIELDS.iter().all(|field| field.name != prefix);

@@ -115,7 +115,7 @@ impl Terms {
         Some(Self {
             version: version.to_owned(),
             max_events_per_second: narrow::rate(honored.max_events_per_second, None, notes).ok()?,
-            verbosity: narrow::verbosity(honored.preferred_verbosity),
+            verbosity: narrow::verbosity(honored.preferred_verbosity, None),
             languages: narrow::languages(Some(&honored.languages.unwrap_or_default()), &[], notes),
             answers_confirmations: honored.supports_confirmation_reply == Some(true),
             answers_clarifications: honored.supports_clarification_reply == Some(true),

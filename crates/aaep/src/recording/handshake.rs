@@ -260,7 +260,9 @@ impl TrackedSubscription {
             && let Some(first) = self.recent_event_times.pop_front()
             && now.millis_since(first) < RATE_WINDOW_MILLIS
         {
-            let found = format!("more than {max_events} events within 5 seconds, at {rate} per second");
+            let found = format!(
+                "more than {max_events} events within 5 seconds; the agreed rate is {rate} per second"
+            );
             findings.push(rule::RATE_HONORED, "/timestamp".to_owned(), found);
             self.recent_event_times.clear();
         }

@@ -38,7 +38,7 @@ seal::defaults! {
         pub max_open_sessions: usize = 65_536,
         /// The maximum number of tools, outputs, questions or producers that are open at the same
         /// time in one session. It applies to each kind separately.
-        pub max_open_per_session: usize = DEFAULT_MAX_OPEN,
+        pub max_open_items_per_session: usize = DEFAULT_MAX_OPEN,
     }
 }
 
@@ -197,7 +197,7 @@ impl<H: BuildHasher> RecordingChecker<H> {
         } else {
             SessionMachine::new(event.session_id)
         };
-        let session = Box::new(session.with_max_open(self.limits.max_open_per_session));
+        let session = Box::new(session.with_max_open(self.limits.max_open_items_per_session));
         self.open_sessions
             .insert(hash, TrackedSession { session, start_position: position, tokens: Vec::new() });
         true

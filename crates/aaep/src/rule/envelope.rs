@@ -29,13 +29,15 @@ rules! {
         aliases ["AAEP-3.9-4"];
     CONTEXT_ITEMS: "AAEP-3.2.1s-1" error/warning @4 "an @context array must have at least one item, and all items must be URIs";
     CONTEXT_VERSIONED: "AAEP-7.9-2" warning/warning @4
-        "the @context URI of an extension should contain its major version, like /v1" aliases ["AAEP-7.3-2"];
+        "the @context URI of an extension should contain its major version, like /v1";
+    CONTEXT_FOREIGN: "AAEP-7.2-6" error/warning @4
+        "the @context URI of an extension must not be in the namespace of AAEP, which is aaep: or https://aaep-protocol.org/types/";
 
     // type (§3.2.2)
     TYPE_FORM: "AAEP-3.2.2-2" error/warning @5
         "type must be prefix:name with a prefix that @context declares, or a full URI" aliases ["AAEP-7.4-1"];
     TYPE_CORE: "AAEP-3.2.2-5" error/warning @5 "only the twelve core types may use the aaep: prefix"
-        decisions ["C-J1", "C-F3", "C-G1"] aliases ["AAEP-3.2.2-6", "AAEP-7.2-6"];
+        decisions ["C-J1", "C-F3", "C-G1"] aliases ["AAEP-3.2.2-6"];
     TYPE_DECLARED: "AAEP-3.9-5" error/warning @5
         "a type that is a full URI must belong to an extension that @context declares" decisions ["C-J1"];
     TYPE_COMPACT: "AAEP-3.2.2-4" warning/warning @5 "type should have the compact form, like aaep:agent.tool.invoked"

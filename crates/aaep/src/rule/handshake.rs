@@ -94,5 +94,5 @@ rules! {
 
     // The two messages that sayso adds
     SAYSO_MESSAGE: "C-G6" error/error @7
-        "sayso:deadline.extend and sayso:session.stop must have the members that sayso defines";
+        "sayso's own messages, such as sayso:session.stop, must have the members that sayso defines";
 }

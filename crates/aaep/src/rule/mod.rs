@@ -65,6 +65,9 @@ impl Rule {
     /// The form of the choices of a clarification.
     pub const CHOICES: Rule = events::CHOICES;
 
+    /// The rule about `producer`, for callers that know which producers a session has.
+    pub const PRODUCER: Rule = envelope::PRODUCER;
+
     /// Returns all rules in the order in which they are defined.
     pub fn all() -> impl Iterator<Item = Rule> {
         [envelope::ALL, events::ALL, sequence::ALL, handshake::ALL].into_iter().flatten().copied()
@@ -152,17 +155,41 @@ impl Finding {
     }
 }
 
-/// A collector for findings.
+/// A collector for findings. It also knows which rules are checked.
 #[derive(Debug, Default)]
 pub struct Findings {
     mode: ValidationMode,
+    switched_off: Vec<Rule>,
     list: Vec<Finding>,
 }
 
 impl Findings {
-    /// Creates an empty collector.
+    /// Creates an empty collector. All rules are checked.
     pub fn new(mode: ValidationMode) -> Self {
-        Self { mode, list: Vec::new() }
+        Self { mode, switched_off: Vec::new(), list: Vec::new() }
+    }
+
+    /// Switches off the checks of these rules. A document that breaks only such rules counts as valid, so
+    /// a reply in it takes effect, for example.
+    ///
+    /// ```
+    /// use aaep::{check::{CheckedDocument, Validator}, json::Tape, rule::{Findings, Rule, ValidationMode}};
+    /// let close = r#"{"type":"subscription.close","subscription_id":"sub_1","because":"Done."}"#;
+    /// let rule = Rule::find("AAEP-5.1-1").unwrap();
+    /// let mut findings = Findings::new(ValidationMode::Strict).without(&[rule]);
+    /// let mut tape = Tape::default();
+    /// let checked = Validator::new().check(&tape.read(close).unwrap(), &mut findings);
+    /// assert!(matches!(checked, CheckedDocument::Message(_)) && findings.list().is_empty());
+    /// ```
+    #[must_use]
+    pub fn without(mut self, rules: &[Rule]) -> Self {
+        self.switched_off.extend_from_slice(rules);
+        self
+    }
+
+    /// Returns whether this rule is checked.
+    pub fn checks(&self, rule: Rule) -> bool {
+        !self.switched_off.contains(&rule)
     }
 
     /// Returns the findings so far.
@@ -191,14 +218,19 @@ impl Findings {
 
     #[cold]
     pub(crate) fn push(&mut self, rule: Rule, pointer: String, actual: String) {
-        let severity = rule.severity(self.mode);
-        self.list.push(Finding { rule, severity, pointer, actual });
+        self.push_with(rule, rule.severity(self.mode), pointer, actual);
     }
 
     /// Like [`push`](Self::push), but always as a warning.
     #[cold]
     pub(crate) fn warn(&mut self, rule: Rule, pointer: String, actual: String) {
-        self.list.push(Finding { rule, severity: Severity::Warning, pointer, actual });
+        self.push_with(rule, Severity::Warning, pointer, actual);
+    }
+
+    fn push_with(&mut self, rule: Rule, severity: Severity, pointer: String, actual: String) {
+        if self.checks(rule) {
+            self.list.push(Finding { rule, severity, pointer, actual });
+        }
     }
 
     /// Sorts the findings that start at index `from` by validation step (§3.9).

@@ -1,4 +1,4 @@
-//! Secrets in text for people: keys, tokens, passwords, card numbers (§10.2.2 T5).
+//! Secrets in human-readable text: keys, tokens, passwords, card numbers (§10.2.2 T5).
 //!
 //! All secret patterns are defined in this module. The event check rejects what [`find_secrets`]
 //! finds, and the redactor of the crate `sayso` removes it. No pattern matches ordinary words:
@@ -137,8 +137,8 @@ fn char_before(text: &str, at: usize) -> Option<char> {
     text.get(..at)?.chars().next_back()
 }
 
-/// Which of the bytes that are typical of secrets a text contains. A text without such bytes
-/// contains no secret, and most texts for people have none. The scan has no branches, so the
+/// Records which bytes typical of secrets occur in a text. A text without such bytes contains no
+/// secret, and most human-readable texts have none. The scan has no branches, so the
 /// compiler can vectorize it.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct SecretHints {

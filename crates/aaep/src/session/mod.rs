@@ -92,6 +92,28 @@ pub enum SessionEnd {
     Cancelled,
 }
 
+/// A running tool call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct OpenTool<'s> {
+    /// The tool.
+    pub tool: &'s str,
+    /// The call's id, if it has one.
+    pub call_id: Option<&'s str>,
+    /// The producer that made the call.
+    pub agent_id: &'s str,
+}
+
+/// An incomplete output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct OpenOutput<'s> {
+    /// The output's id, if it has one.
+    pub id: Option<&'s str>,
+    /// The position of its next chunk.
+    pub next_position: u64,
+    /// The producer that writes it.
+    pub agent_id: &'s str,
+}
+
 #[derive(Clone, Debug, Default)]
 struct OpenSessionState {
     parent: Option<Arc<str>>,
@@ -226,7 +248,11 @@ impl SessionMachine {
         if !is_start {
             findings.push(rule::STARTED_FIRST, String::new(), format!("{} has not been started", self.id));
         } else if has_earlier_events {
-            findings.push(rule::STARTED_FIRST, String::new(), format!("events of {} precede it", self.id));
+            findings.push(
+                rule::STARTED_FIRST,
+                String::new(),
+                format!("events of {} precede this event", self.id),
+            );
         }
         let mut open = Box::new(OpenSessionState {
             parent: event.parent_session_id.map(Into::into),
@@ -305,14 +331,26 @@ impl SessionMachine {
         }
     }
 
-    /// Returns the running tools with their call ids, in the order of the calls.
-    pub fn open_tools(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
-        self.open_state().into_iter().flat_map(|open| open.tools.iter_open())
+    /// Returns the running tool calls, in the order of the calls.
+    pub fn open_tools(&self) -> impl Iterator<Item = OpenTool<'_>> {
+        self.open_state().into_iter().flat_map(|open| {
+            open.tools.iter_open().map(|(agent, tool, call_id)| OpenTool {
+                tool,
+                call_id,
+                agent_id: open.producer_states.agent_id(agent),
+            })
+        })
     }
 
-    /// Returns the incomplete outputs with their ids and the positions of their next chunks.
-    pub fn open_outputs(&self) -> impl Iterator<Item = (Option<&str>, u64)> {
-        self.open_state().into_iter().flat_map(|open| open.outputs.iter_open())
+    /// Returns the incomplete outputs.
+    pub fn open_outputs(&self) -> impl Iterator<Item = OpenOutput<'_>> {
+        self.open_state().into_iter().flat_map(|open| {
+            open.outputs.iter_open().map(|(agent, id, next_position)| OpenOutput {
+                id,
+                next_position,
+                agent_id: open.producer_states.agent_id(agent),
+            })
+        })
     }
 
     fn open_state(&self) -> Option<&OpenSessionState> {

@@ -84,8 +84,9 @@ impl Outputs {
         self.completed_ids.merge_recent();
     }
 
-    pub(super) fn iter_open(&self) -> impl Iterator<Item = (Option<&str>, u64)> {
-        self.open.iter().map(|output| (output.id.as_deref(), output.next_position))
+    /// Returns the producer's index, the id and the next position of each incomplete output.
+    pub(super) fn iter_open(&self) -> impl Iterator<Item = (usize, Option<&str>, u64)> {
+        self.open.iter().map(|output| (output.agent, output.id.as_deref(), output.next_position))
     }
 
     pub(super) fn len(&self) -> usize {

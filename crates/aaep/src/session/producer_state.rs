@@ -54,6 +54,11 @@ impl ProducerStates {
         self.others.len()
     }
 
+    /// Returns the id of the producer with this index.
+    pub(super) fn agent_id(&self, index: usize) -> &str {
+        self.all().nth(index).map_or("", |producer| &producer.agent)
+    }
+
     fn all(&self) -> impl Iterator<Item = &ProducerState> {
         self.first.iter().chain(&self.others)
     }

@@ -92,8 +92,9 @@ impl ToolCalls {
         self.open.iter().any(|call| call.agent == agent)
     }
 
-    pub(super) fn iter_open(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
-        self.open.iter().map(|call| (&*call.tool, call.id.as_deref()))
+    /// Returns the producer's index, the tool and the id of each running call.
+    pub(super) fn iter_open(&self) -> impl Iterator<Item = (usize, &str, Option<&str>)> {
+        self.open.iter().map(|call| (call.agent, &*call.tool, call.id.as_deref()))
     }
 
     pub(super) fn len(&self) -> usize {

@@ -40,7 +40,7 @@ const YORUBA: &[&str] = &["ọ̀gb", "ọ̀gbẹ́ni", "ọ̀mọ̀wé", "alh", 
 /// Words that are abbreviations only before a number: `No. 5`, but not `No. Then`.
 const NUMBER_ABBREVIATIONS: &[&str] = &[
     "no", "nos", "nr", "núm", "num", "n", "p", "pp", "fig", "figs", "vol", "art", "sec", "ch", "eq", "abb",
-    "kap", "bd", "cap", "pág", "par", "al", "ver",
+    "kap", "bd", "cap", "pág", "par", "al", "ver", "ene", "feb", "abr", "ago", "sept", "oct", "nov", "dic",
 ];
 
 /// Languages that write ordinals as a number and a full stop: `am 3. Mai`.
@@ -79,7 +79,8 @@ pub(super) fn is_abbreviation_stop(before: &str, next: char, language: &str) -> 
         .any(|(tag, abbreviations)| tag.eq_ignore_ascii_case(language) && contains_word(abbreviations))
 }
 
-/// Additional abbreviations by language. English is used if the language is unknown.
+/// Additional abbreviations by language. English is used if no language is given. A language that is
+/// not listed has no additional abbreviations.
 const ABBREVIATIONS_BY_LANGUAGE: [(&str, &[&str]); 10] = [
     ("en", ENGLISH),
     ("", ENGLISH),

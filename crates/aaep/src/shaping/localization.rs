@@ -15,7 +15,7 @@ use crate::negotiate::language::lookup;
 ///
 /// No text is removed. The verbosity only says which summary to use, and the texts in the requested
 /// and in the primary language are swapped. The event keeps its id.
-pub(super) fn localize(event: &Event, terms: &ShapingTerms) -> Option<Event> {
+pub fn localize(event: &Event, terms: &ShapingTerms) -> Option<Event> {
     let translated = translate(event, terms);
     let current = translated.as_ref().unwrap_or(event);
     if !needs_verbosity_change(current, terms) {

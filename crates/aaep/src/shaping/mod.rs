@@ -39,6 +39,7 @@ mod text_boundaries;
 mod text_direction;
 
 pub use held_event::OutgoingEvent;
+pub use localization::localize;
 pub use shaper::Shaper;
 pub use shaping_terms::{ShaperLimits, ShapingTerms};
 pub use text_direction::is_right_to_left;

@@ -13,7 +13,7 @@ use super::scheduling::outgoing_kind;
 use super::session_buffer::SessionBuffer;
 use super::text_boundaries::CutGranularity;
 use super::{ShaperLimits, ShapingTerms, localization};
-use crate::event::{Event, EventType, OutputStreaming, Payload};
+use crate::event::{Event, EventType, HandoffRequested, OutputStreaming, Payload};
 use crate::id::SessionId;
 use crate::message::{Boundary, EventFilters};
 
@@ -333,7 +333,12 @@ impl<T: AsRef<Event>> Shaper<T> {
                 stays_queued
             });
         }
-        let outgoing = self.localize(event);
+        let mut outgoing = self.localize(event);
+        if let Payload::HandoffRequested(HandoffRequested { packaged_context: Some(_), .. }) = &value.payload
+            && !self.terms.reads_handoff_context
+        {
+            outgoing = without_handoff_context(&outgoing);
+        }
         self.ready.push_back(HeldEvent::new(outgoing, self.log_position));
     }
 
@@ -419,6 +424,15 @@ impl<T: AsRef<Event>> Shaper<T> {
             None => OutgoingEvent::Unchanged(Arc::clone(event)),
         }
     }
+}
+
+/// Returns a hand-off without the context that is meant for whoever takes over.
+fn without_handoff_context<T: AsRef<Event>>(outgoing: &OutgoingEvent<T>) -> OutgoingEvent<T> {
+    let mut event = outgoing.event().clone();
+    if let Payload::HandoffRequested(request) = &mut event.payload {
+        request.packaged_context = None;
+    }
+    OutgoingEvent::Rewritten(Box::new(event))
 }
 
 fn build_cutter(terms: &ShapingTerms, limits: ShaperLimits) -> CutSettings {

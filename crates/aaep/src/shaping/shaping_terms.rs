@@ -38,10 +38,13 @@ seal::defaults! {
         pub answers_confirmations: bool = false,
         /// Whether the subscriber can answer clarifications (§5.3.1.5).
         pub answers_clarifications: bool = false,
+        /// Whether the subscriber may read the `packaged_context` of hand-offs, which is meant for whoever takes over
+        /// (§4.4.3).
+        pub reads_handoff_context: bool = true,
     }
 }
 
-// Unknown members of the filters are compared but not hashed, which `Hash` permits.
+// Unknown members of the filters and `reads_handoff_context` are compared but not hashed, which `Hash` permits.
 impl Eq for ShapingTerms {}
 
 impl Hash for ShapingTerms {
@@ -67,6 +70,7 @@ impl From<&Terms> for ShapingTerms {
             pace_wpm: terms.pace_wpm,
             answers_confirmations: terms.answers_confirmations,
             answers_clarifications: terms.answers_clarifications,
+            reads_handoff_context: true,
         }
     }
 }

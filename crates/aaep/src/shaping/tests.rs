@@ -165,3 +165,101 @@ fn a_cut_is_found_only_when_no_following_text_can_change_it() {
     assert_eq!(first_cut("Done. (n"), CutSearch::Nothing { needs_boundary_character: true });
     assert_eq!(first_cut("Run `a. B` now"), CutSearch::Nothing { needs_boundary_character: true });
 }
+
+/// Numbers, amounts, dates, times, versions, addresses, paths and abbreviations, in each language.
+const UNDIVIDED_TOKENS: &[(&str, &[&str])] = &[
+    (
+        "en",
+        &[
+            "e.g.",
+            "i.e.",
+            "10:30 a.m.",
+            "5 p.m.",
+            "Mr.",
+            "Mrs.",
+            "U.S.",
+            "No. 5",
+            "Fig. 3",
+            "Nov. 18",
+            "approx.",
+            "$1,234.56",
+            "J. R. R.",
+            "St.",
+            "vs.",
+        ],
+    ),
+    (
+        "es",
+        &[
+            "p. ej.",
+            "Sr.",
+            "Sra.",
+            "Ud.",
+            "EE. UU.",
+            "S.A.",
+            "núm. 5",
+            "pág. 7",
+            "dic. 18",
+            "1.234,56 €",
+            "10:30 a. m. en",
+        ],
+    ),
+    ("yo", &["Ọ̀gb.", "Ọ̀gbẹ́ni.", "Alh.", "₦1,234.56"]),
+    ("de", &["z. B.", "z.B.", "d. h.", "Hr.", "am 3. Mai", "1.234,56 €"]),
+];
+const UNDIVIDED_EVERYWHERE: &[&str] = &[
+    "3.14",
+    "-0.5",
+    "1.234.567",
+    "50.5%",
+    "v1.2.3",
+    "1.2.3-rc.1",
+    "2026-11-18",
+    "18.11.2026",
+    "10:30",
+    "10.30",
+    "192.168.0.1",
+    "[::1]:80",
+    "https://example.org",
+    "https://a.example.org/b.c?d=e.f&g=!h#i.J",
+    "a.b@example.org",
+    "/etc/a.b",
+    "~/.bashrc",
+    "../x/y.tar.gz",
+    r"C:\Users\a.b",
+    "Node.js",
+    ".env",
+    "main.rs",
+    "Dr.",
+    "Prof.",
+];
+
+proptest::proptest! {
+    #![proptest_config(testing::property::cases(600))]
+
+    /// Wherever the text is divided, no token is cut and every sentence is found.
+    #[test]
+    fn tokens_with_stops_are_never_cut(
+        language_index in 0..UNDIVIDED_TOKENS.len(),
+        token_indices in proptest::collection::vec(proptest::prelude::any::<proptest::sample::Index>(), 1..4),
+        words in proptest::collection::vec(proptest::sample::select(vec!["see", "Lagos", "pay", "Ben", "5", "(now)", "ọjà", "Ödön"]), 1..5),
+    ) {
+        let (language, own) = UNDIVIDED_TOKENS[language_index];
+        let tokens: Vec<&str> = own.iter().chain(UNDIVIDED_EVERYWHERE).copied().collect();
+        let sentences: Vec<String> = token_indices
+            .iter()
+            .map(|index| format!("Look {} {} {} today. ", words.join(" "), index.get(&tokens), words.join(" ")))
+            .chain(["End".to_owned()])
+            .collect();
+        let text = sentences.concat();
+        proptest::prop_assert_eq!(cut(&text, CutGranularity::Sentence, language), sentences.join("|"));
+        let first_end = sentences[0].len();
+        for (at, _) in text.char_indices() {
+            let pending = PendingText { text: &text[..at], context: CodeContext::default(), language, is_ended: false };
+            let found = pending.first_cut(CutGranularity::Sentence);
+            if let CutSearch::At(found) = found {
+                proptest::prop_assert_eq!(found, first_end, "{:?} in {}", &text[..at], language);
+            }
+        }
+    }
+}

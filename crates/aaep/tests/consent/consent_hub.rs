@@ -153,7 +153,7 @@ pub(crate) fn confirmation(n: u8) -> Value {
         "urgency": "critical",
         "localization_hints": {"primary_language": "en"},
         "summary_normal": "May I send it?",
-        "action": format!("Send 500 euro to person {n}."),
+        "action": format!("Send 500 euros to person {n}."),
         "consequence": "It cannot be undone.",
         "reply_token": token(n).as_str(),
         "timeout_seconds": 180,
@@ -261,6 +261,7 @@ pub(crate) fn call<'c>(
 ) -> GuardedCall<'c> {
     GuardedCall {
         session_id: session,
+        agent_id: "bank",
         token,
         tool: "transfer",
         call_id: None,

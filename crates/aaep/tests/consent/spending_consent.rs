@@ -60,6 +60,18 @@ fn any_other_call_is_refused_and_spends_nothing() {
         ),
         (
             Some("accept"),
+            GuardedCall { agent_id: "helper", ..transfer_to_ben },
+            SpendError::WrongProducer,
+            "AAEP-4.3.1-3",
+        ),
+        (
+            Some("accept"),
+            GuardedCall { agent_id: "helper", token: None, ..transfer_to_ben },
+            SpendError::WrongProducer,
+            "AAEP-4.3.1-3",
+        ),
+        (
+            Some("accept"),
             GuardedCall { session_id: &other_session, token: None, ..transfer_to_ben },
             SpendError::NotAsked,
             "AAEP-4.3.1-3",

@@ -24,7 +24,7 @@ use validators::{SchemaSet, compact_type, errors, format_findings};
 use verdict_comparison::VerdictComparison;
 
 /// Number of documents generated for each of the seventeen published types.
-const DOCUMENTS_PER_TYPE: usize = 2500;
+const DOCUMENTS_PER_TYPE: usize = 4000;
 /// Number of documents generated for each type that has a sayso schema.
 const DOCUMENTS_PER_OWN_TYPE: usize = 1000;
 

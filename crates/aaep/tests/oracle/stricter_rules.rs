@@ -32,7 +32,7 @@ pub(crate) const STRICTER_RULES: &[StricterRule] = &[
         is_broken_by: has_reserved_member,
     },
     StricterRule {
-        name: "C-A1 a translated text has the form of its field",
+        name: "C-A1 a translation obeys the constraints of the field it translates",
         rule_ids: &[
             "AAEP-4.1.1s-1",
             "AAEP-4.1.1s-2",
@@ -66,7 +66,7 @@ pub(crate) const STRICTER_RULES: &[StricterRule] = &[
     StricterRule {
         name: "C-A6 only real leap seconds",
         rule_ids: &["AAEP-3.2.5-4", "AAEP-6.3.1-2"],
-        is_broken_by: |document| time_class(document) == TimeClass::NoLeapSecond,
+        is_broken_by: |document| time_class(document) == TimeClass::FalseLeapSecond,
     },
     StricterRule {
         name: "AAEP-3.2.5-4 placeholder timestamp",

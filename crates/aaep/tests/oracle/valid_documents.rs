@@ -41,6 +41,20 @@ pub(crate) fn ours() -> Vec<Value> {
             "seconds": 600,
         }),
         json!({
+            "type": "sayso:handoff.acknowledge",
+            "reply_token": "rpl_4f8a2e7d9c1b6a3f",
+            "subscription_id": "sub_8a4f2c9d",
+            "timestamp": "2026-05-24T14:22:30.100Z",
+            "note": "I take it.",
+        }),
+        json!({
+            "type": "sayso:handoff.reject",
+            "reply_token": "rpl_4f8a2e7d9c1b6a3f",
+            "subscription_id": "sub_8a4f2c9d",
+            "timestamp": "2026-05-24T14:22:30.100Z",
+            "note": "Not now.",
+        }),
+        json!({
             "type": "sayso:session.stop",
             "session_id": "sess_2c91a7b4d23f1e88",
             "subscription_id": "sub_8a4f2c9d",

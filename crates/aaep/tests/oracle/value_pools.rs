@@ -10,7 +10,7 @@ pub(crate) enum TimeClass {
     /// A lowercase t or z.
     LowercaseLetters,
     /// Second 60 on a day without a leap second.
-    NoLeapSecond,
+    FalseLeapSecond,
     /// A placeholder that is not a real time.
     Placeholder,
     Invalid,
@@ -37,9 +37,9 @@ pub(crate) const TIMES: &[(&str, TimeClass)] = &[
     ("2026-05-24t14:22:11.342Z", TimeClass::LowercaseLetters),
     ("2026-05-24T14:22:11.342z", TimeClass::LowercaseLetters),
     ("2026-05-24t14:22:11z", TimeClass::LowercaseLetters),
-    ("2026-05-24T23:59:60Z", TimeClass::NoLeapSecond),
-    ("2026-06-30T23:59:60.000Z", TimeClass::NoLeapSecond),
-    ("2027-01-01T00:59:60+01:00", TimeClass::NoLeapSecond),
+    ("2026-05-24T23:59:60Z", TimeClass::FalseLeapSecond),
+    ("2026-06-30T23:59:60.000Z", TimeClass::FalseLeapSecond),
+    ("2027-01-01T00:59:60+01:00", TimeClass::FalseLeapSecond),
     ("1970-01-01T00:00:00.000Z", TimeClass::Placeholder),
     ("0001-01-01T00:00:00Z", TimeClass::Placeholder),
     ("0000-01-01T00:00:00Z", TimeClass::Placeholder),

@@ -66,6 +66,19 @@ pub(crate) fn all() -> Vec<RecordingLine> {
             ("seconds", json!(60)),
         ]),
         RecordingLine::new([
+            ("type", json!("sayso:handoff.acknowledge")),
+            ("reply_token", json!("rpl_4f8a2e7d9c1b6a3f")),
+            ("subscription_id", json!(SUBSCRIPTION)),
+            ("timestamp", json!("2026-05-24T14:22:11.342Z")),
+            ("note", json!("Mo ti gbà á.")),
+        ]),
+        RecordingLine::new([
+            ("type", json!("sayso:handoff.reject")),
+            ("reply_token", json!("rpl_4f8a2e7d9c1b6a3f")),
+            ("subscription_id", json!(SUBSCRIPTION)),
+            ("timestamp", json!("2026-05-24T14:22:11.342Z")),
+        ]),
+        RecordingLine::new([
             ("type", json!("sayso:session.stop")),
             ("session_id", json!("sess_2c91a7b4d23f1e88")),
             ("subscription_id", json!(SUBSCRIPTION)),

@@ -264,7 +264,9 @@ impl JsonCodec for Percent {
         let number =
             value.as_number().map(|number| number.as_f64()).filter(|number| (0.0..=100.0).contains(number));
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 100")]
-        number.map(|number| Self(number as u8)).ok_or_else(|| MalformedMessage::new("a number from 0 to 100"))
+        number
+            .map(|number| Self(number as u8))
+            .ok_or_else(|| MalformedMessage::expected("a number from 0 to 100"))
     }
 
     fn write(&self, writer: &mut JsonWriter) {
@@ -295,7 +297,7 @@ impl JsonCodec for DurationSeconds {
     fn read(value: &JsonValue<'_>) -> Result<Self, MalformedMessage> {
         let number = value.as_number().and_then(|number| number.as_i64()).and_then(|n| u32::try_from(n).ok());
         number.and_then(Self::new).ok_or_else(|| {
-            MalformedMessage::new(format!("a whole number of seconds from 1 to {}", Self::MAX))
+            MalformedMessage::expected(format!("a whole number of seconds from 1 to {}", Self::MAX))
         })
     }
 
@@ -325,7 +327,7 @@ impl Propose {
             let millis = number.and_then(|number| number.checked_mul(millis_per_unit));
             return match millis.filter(|millis| (1..=max_seconds * 1000).contains(millis)) {
                 Some(millis) => Ok(Some(millis)),
-                None => Err(MalformedMessage::new(format!(
+                None => Err(MalformedMessage::expected(format!(
                     "a positive duration of at most {max_seconds} seconds"
                 ))
                 .within(name)
@@ -394,11 +396,11 @@ impl Body {
         match self {
             Self::Propose(body) if body.is_invitation() => body.session_duration_ms().map(|_| ()),
             Self::Clarify(body) if body.question.is_some() == body.answer.is_some() => {
-                Err(MalformedMessage::new("present if answer is absent, and absent otherwise")
+                Err(MalformedMessage::expected("present if answer is absent, and absent otherwise")
                     .within("question"))
             }
             Self::Commit(body) if body.terms.obligations.is_empty() => {
-                Err(MalformedMessage::new("an array of at least one obligation")
+                Err(MalformedMessage::expected("an array of at least one obligation")
                     .within("obligations")
                     .within("terms"))
             }
@@ -416,9 +418,9 @@ impl Body {
     /// Parses a body of this performative.
     pub fn parse(performative: Performative, json: &str) -> Result<Self, MalformedMessage> {
         let mut tape = seal::json::Tape::default();
-        let doc = tape.read(json).map_err(|error| MalformedMessage::new(format!("JSON: {error}")))?;
+        let doc = tape.read(json).map_err(|error| MalformedMessage::expected(format!("JSON: {error}")))?;
         if doc.root().kind() != JsonKind::Object {
-            return Err(MalformedMessage::new("an object"));
+            return Err(MalformedMessage::expected("an object"));
         }
         Self::read(performative, &doc.root())
     }

@@ -23,7 +23,7 @@ pub struct MalformedMessage {
 }
 
 impl MalformedMessage {
-    pub(crate) fn new(expected: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn expected(expected: impl Into<Cow<'static, str>>) -> Self {
         Self { pointer: String::new(), expected: expected.into() }
     }
 
@@ -65,12 +65,14 @@ const MAX_ARRAY_ITEMS: usize = 256;
 impl<T: JsonCodec> JsonCodec for Vec<T> {
     fn read(value: &JsonValue<'_>) -> Result<Self, MalformedMessage> {
         if value.kind() != JsonKind::Array {
-            return Err(MalformedMessage::new("an array"));
+            return Err(MalformedMessage::expected("an array"));
         }
         let mut items = Vec::new();
         for (index, item) in value.items().enumerate() {
             if index == MAX_ARRAY_ITEMS {
-                return Err(MalformedMessage::new(format!("an array of at most {MAX_ARRAY_ITEMS} items")));
+                return Err(MalformedMessage::expected(format!(
+                    "an array of at most {MAX_ARRAY_ITEMS} items"
+                )));
             }
             items.push(T::read(&item).map_err(|error| error.within(&index.to_string()))?);
         }
@@ -92,7 +94,7 @@ impl JsonCodec for String {
             .text()
             .filter(|text| !text.trim().is_empty())
             .map(std::borrow::Cow::into_owned)
-            .ok_or_else(|| MalformedMessage::new("a non-empty string"))
+            .ok_or_else(|| MalformedMessage::expected("a non-empty string"))
     }
 
     fn write(&self, writer: &mut JsonWriter) {
@@ -102,7 +104,7 @@ impl JsonCodec for String {
 
 impl JsonCodec for bool {
     fn read(value: &JsonValue<'_>) -> Result<Self, MalformedMessage> {
-        value.as_bool().ok_or_else(|| MalformedMessage::new("true or false"))
+        value.as_bool().ok_or_else(|| MalformedMessage::expected("true or false"))
     }
 
     fn write(&self, writer: &mut JsonWriter) {
@@ -117,7 +119,7 @@ impl JsonCodec for u64 {
             .as_number()
             .and_then(|number| number.as_i64())
             .and_then(|number| u64::try_from(number).ok())
-            .ok_or_else(|| MalformedMessage::new("a whole number, 0 or more"))
+            .ok_or_else(|| MalformedMessage::expected("a whole number, 0 or more"))
     }
 
     fn write(&self, writer: &mut JsonWriter) {
@@ -127,7 +129,7 @@ impl JsonCodec for u64 {
 
 impl JsonCodec for Timestamp {
     fn read(value: &JsonValue<'_>) -> Result<Self, MalformedMessage> {
-        let malformed = || MalformedMessage::new("a time in UTC, such as 2026-01-02T03:04:05.000Z");
+        let malformed = || MalformedMessage::expected("a time in UTC, such as 2026-01-02T03:04:05.000Z");
         let text = value.text().ok_or_else(malformed)?;
         // The published schema requires UTC with a Z.
         let timestamp = Self::parse_rfc3339(&text).ok().filter(|_| text.ends_with('Z'));
@@ -145,7 +147,7 @@ impl JsonCodec for RawJson {
         if value.kind() == JsonKind::Object {
             Ok(Self::from_value(value))
         } else {
-            Err(MalformedMessage::new("an object"))
+            Err(MalformedMessage::expected("an object"))
         }
     }
 
@@ -156,7 +158,7 @@ impl JsonCodec for RawJson {
 
 impl JsonCodec for Amount {
     fn read(value: &JsonValue<'_>) -> Result<Self, MalformedMessage> {
-        let malformed = || MalformedMessage::new(AmountError::EXPECTED);
+        let malformed = || MalformedMessage::expected(AmountError::EXPECTED);
         Self::parse(&value.text().ok_or_else(malformed)?).map_err(|_| malformed())
     }
 
@@ -169,8 +171,8 @@ macro_rules! text_codecs {
     ($($name:ty)*) => {$(
         impl JsonCodec for $name {
             fn read(value: &JsonValue<'_>) -> Result<Self, MalformedMessage> {
-                let text = value.text().ok_or_else(|| MalformedMessage::new("a string"))?;
-                Self::parse(&text).map_err(|error| MalformedMessage::new(error.0))
+                let text = value.text().ok_or_else(|| MalformedMessage::expected("a string"))?;
+                Self::parse(&text).map_err(|error| MalformedMessage::expected(error.0))
             }
 
             fn write(&self, writer: &mut JsonWriter) {
@@ -185,7 +187,7 @@ macro_rules! string_enum_codecs {
         impl JsonCodec for $name {
             fn read(value: &JsonValue<'_>) -> Result<Self, MalformedMessage> {
                 let known = value.text().and_then(|text| Self::parse(&text));
-                known.ok_or_else(|| MalformedMessage::new(format!("one of {}", Self::ALL.map(Self::as_str).join(", "))))
+                known.ok_or_else(|| MalformedMessage::expected(format!("one of {}", Self::ALL.map(Self::as_str).join(", "))))
             }
 
             fn write(&self, writer: &mut JsonWriter) {
@@ -237,14 +239,14 @@ impl<'v, 'd> ObjectReader<'v, 'd> {
         if value.kind() == JsonKind::Object {
             Ok(Self(value))
         } else {
-            Err(MalformedMessage::new("an object"))
+            Err(MalformedMessage::expected("an object"))
         }
     }
 
     pub(crate) fn read_member<T: JsonCodec>(&self, name: &str) -> Result<T, MalformedMessage> {
         match self.0.member(name) {
             Some(member) => T::read(&member).map_err(|error| error.within(name)),
-            None => T::default_if_absent().ok_or_else(|| MalformedMessage::new("present").within(name)),
+            None => T::default_if_absent().ok_or_else(|| MalformedMessage::expected("present").within(name)),
         }
     }
 

@@ -60,10 +60,10 @@ impl Envelope {
         let version = object.read_member("version")?;
         let performative = object.read_member("performative")?;
         let content =
-            value.member("content").ok_or_else(|| MalformedMessage::new("present").within("content"))?;
+            value.member("content").ok_or_else(|| MalformedMessage::expected("present").within("content"))?;
         let body = content
             .member("body")
-            .ok_or_else(|| MalformedMessage::new("present").within("body").within("content"))
+            .ok_or_else(|| MalformedMessage::expected("present").within("body").within("content"))
             .and_then(|body| {
                 Body::read(performative, &body).map_err(|error| error.within("body").within("content"))
             })?;
@@ -155,10 +155,8 @@ impl Content {
             None | Some(Self::MIME_TYPE | "application/json") => {
                 Ok(Self { other: object.extra_members(&["mimeType", "body"]) })
             }
-            Some(_) => {
-                Err(MalformedMessage::new(format!("{} or application/json", Self::MIME_TYPE))
-                    .within("mimeType"))
-            }
+            Some(_) => Err(MalformedMessage::expected(format!("{} or application/json", Self::MIME_TYPE))
+                .within("mimeType")),
         }
     }
 }
@@ -194,7 +192,7 @@ impl JsonCodec for ProtocolVersion {
         match value.text().as_deref() {
             Some("asp/0.1") => Ok(Self::V0_1),
             Some("asp/1.0") => Ok(Self::V1_0),
-            _ => Err(MalformedMessage::new("asp/0.1 or asp/1.0")),
+            _ => Err(MalformedMessage::expected("asp/0.1 or asp/1.0")),
         }
     }
 
@@ -239,7 +237,7 @@ impl Hash for TrustScore {
 impl JsonCodec for TrustScore {
     fn read(value: &JsonValue<'_>) -> Result<Self, MalformedMessage> {
         let number = value.as_number().map(|number| number.as_f64());
-        number.and_then(Self::new).ok_or_else(|| MalformedMessage::new("a number from 0 to 100"))
+        number.and_then(Self::new).ok_or_else(|| MalformedMessage::expected("a number from 0 to 100"))
     }
 
     fn write(&self, writer: &mut JsonWriter) {
@@ -269,7 +267,7 @@ impl DurationMillis {
 impl JsonCodec for DurationMillis {
     fn read(value: &JsonValue<'_>) -> Result<Self, MalformedMessage> {
         let malformed =
-            || MalformedMessage::new(format!("a whole number of milliseconds from 1 to {}", Self::MAX));
+            || MalformedMessage::expected(format!("a whole number of milliseconds from 1 to {}", Self::MAX));
         u64::read(value).ok().and_then(Self::new).ok_or_else(malformed)
     }
 
@@ -281,7 +279,7 @@ impl JsonCodec for DurationMillis {
 impl JsonCodec for Digest {
     fn read(value: &JsonValue<'_>) -> Result<Self, MalformedMessage> {
         let digest = value.text().and_then(|text| Self::parse(&text));
-        digest.ok_or_else(|| MalformedMessage::new("sha256: and 64 lower-case hexadecimal digits"))
+        digest.ok_or_else(|| MalformedMessage::expected("sha256: and 64 lower-case hexadecimal digits"))
     }
 
     fn write(&self, writer: &mut JsonWriter) {
@@ -292,7 +290,7 @@ impl JsonCodec for Digest {
 impl JsonCodec for ed25519::Signature {
     fn read(value: &JsonValue<'_>) -> Result<Self, MalformedMessage> {
         let signature = value.text().and_then(|text| Self::parse(&text));
-        signature.ok_or_else(|| MalformedMessage::new("ed25519: and 128 lower-case hexadecimal digits"))
+        signature.ok_or_else(|| MalformedMessage::expected("ed25519: and 128 lower-case hexadecimal digits"))
     }
 
     fn write(&self, writer: &mut JsonWriter) {

@@ -1,4 +1,5 @@
-//! The invariants, checked by an observer that knows the messages and never consults the table.
+//! The invariants, checked by an observer that knows the messages and never consults the state machine's
+//! transition table.
 
 use asp::message::{Body, InformType};
 use asp::state_machine::{Role, State};

@@ -12,8 +12,8 @@ use crate::support::test_agents::{BUYER, SELLER};
 use crate::support::test_signer::sign_envelope;
 use testing::property::cases;
 
-/// Creates a correctly signed message without the sender's participant, which could refuse to send it. The message has the
-/// current head and sequence number.
+/// Creates a correctly signed message directly, bypassing the sender's participant, which might refuse to send it. The message
+/// has the current head and sequence number.
 fn message_bypassing_participant(
     pair: &mut ParticipantPair,
     sender: asp::state_machine::Role,

@@ -26,8 +26,7 @@ use crate::validate::item_reader::ItemReader;
 use recording_file::{RecordingFile, WriteFailure};
 
 #[derive(clap::Args)]
-#[command(after_help = "The address can also be ws://HOST:PORT, wss://HOST:PORT or unix:PATH. \
-    After a lost connection, the recording continues where it stopped.")]
+#[command(after_help = "After a lost connection, the recording continues where it stopped.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     hub: HubArgs,
@@ -59,7 +58,7 @@ const MAX_SEEN_IDS: usize = 65_536;
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
-    let address = arguments.hub.any_transport_address()?;
+    let address = arguments.hub.address()?;
     let mut seen_ids = RecentIds::new(MAX_SEEN_IDS);
     let file = if arguments.append {
         let file = RecordingFile::append(&arguments.output)?;

@@ -19,7 +19,8 @@ pub(crate) const AGENT_ID: &str = "sayso-demo";
 
 /// Connects to a hub in this process.
 pub(super) fn connect_in_process(hub_handle: &HubHandle) -> Result<Hub, Error> {
-    Hub::embedded().agent(AGENT_ID).agent_name("Demo assistant").attach(hub_handle)
+    let hub = Hub::embedded().agent(AGENT_ID).agent_name("Demo assistant");
+    hub.agent_version(env!("CARGO_PKG_VERSION")).attach(hub_handle)
 }
 
 pub(super) struct DemoAgent {
@@ -39,7 +40,8 @@ impl DemoAgent {
     ) -> Result<Self, Error> {
         let (language, details) = (request.language, request.details.clone());
         let summary = phrases::session_start_phrase(request.scenario).localize(language, &details);
-        let mut builder = hub.session("").says_instead_of_request(summary).language(language.as_str());
+        let mut builder = hub.session("").summary_instead_of_request(summary).language(language.as_str());
+        builder = builder.tools_available(["look_up_balance", "transfer_money"]);
         if let Some(user) = user.filter(|user| !user.is_empty() && user.chars().count() <= 200) {
             builder = builder.person(user);
         }

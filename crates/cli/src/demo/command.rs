@@ -6,11 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aaep::SessionId;
-use aaep::event::{Producer, Verbosity};
+use aaep::event::Verbosity;
 use hub::Core;
 use journal::MemoryJournal;
 use listen::client::Address;
-use listen::terminal::{self, AutoAnswerMode, TerminalCommand, TerminalHooks, TerminalSettings};
+use listen::terminal::{
+    self, AutoAnswerMode, TerminalCommand, TerminalExit, TerminalHooks, TerminalSettings,
+};
 use listen::{Announcement, AnnouncementKind, Preferences};
 use seal::{Random, SystemRandom};
 use tokio::sync::{mpsc, oneshot};
@@ -36,7 +38,7 @@ pub(crate) struct Arguments {
     /// Handle every question automatically, without asking a person.
     #[arg(long, value_enum, value_name = "HOW")]
     auto: Option<AutoAnswer>,
-    /// How much to hear.
+    /// How much detail to announce.
     #[arg(long, default_value = "normal", value_parser = verbosity_parser())]
     verbosity: Verbosity,
     /// Languages to hear, in order of preference. The agent answers in the first one, if it knows that language. Example: --lang es,en
@@ -131,7 +133,7 @@ fn start_hub(
     let random = |bytes: &mut [u8]| SystemRandom.fill(bytes);
     let core = Core::new(
         Box::new(MemoryJournal::default()),
-        Producer::new(manifest::AGENT_ID),
+        manifest::hub_producer(),
         hub::HubLimits::default(),
         random,
         wire::unix_now(),
@@ -144,8 +146,8 @@ fn start_hub(
     let assistant = start_with_activity(&hub_handle, DemoLimits::default(), activity.clone())?;
     let manifest = manifest::manifest_json(&["sse", "websocket"]);
     let server =
-        Server::new(hub_handle.clone(), AuthPolicy::Open, wire::ServerLimits::default(), hosts, manifest)
-            .with_assets(crate::page_assets::assets(true));
+        Server::new(hub_handle.clone(), AuthPolicy::Open, wire::ServerLimits::default(), hosts, manifest);
+    let server = crate::page_assets::register(server, true);
     tokio::spawn(Arc::new(assistant.clone().register(server)).serve(listener));
     Ok((hub_handle, assistant))
 }
@@ -173,6 +175,8 @@ impl DemoRun {
             commands: Some(command_receiver),
             ready: Some(ready_sender),
             synthesizer: None,
+            braille: None,
+            diagnostics: None,
         };
         let is_auto_answered = self.answer_mode != AnswerMode::Person;
         let mut pacer = InputPacer::new(self.activity.subscribe(), commands.clone(), is_auto_answered);
@@ -202,13 +206,13 @@ impl DemoRun {
         };
         let result = tokio::select! {
             result = &mut listener => result,
-            () = input_loop => Ok(()),
+            () = input_loop => Ok(TerminalExit::Quit),
             () = shutdown_signal() => {
                 let _ = commands.send(TerminalCommand::Quit).await;
                 listener.await
             }
         };
-        result.map_err(|failure| failure.0)
+        result.map(|_| ()).map_err(|failure| failure.0)
     }
 
     /// Forwards input from a keyboard without delay. Returns `None` if the listener has ended.

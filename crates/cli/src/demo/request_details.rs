@@ -10,8 +10,6 @@ use crate::output::capitalize;
 pub(super) struct RequestDetails {
     /// The amount, without cents if they are zero.
     amount: String,
-    /// The amount, always with cents.
-    exact_amount: String,
     recipient: String,
     pub(super) place: Option<String>,
 }
@@ -29,11 +27,8 @@ const NON_NAME_WORDS: [&str; 22] = [
 impl RequestDetails {
     /// Extracts the details. `default_recipient` is used if nobody is named.
     pub(super) fn extract(text: &str, words: &[Word<'_>], default_recipient: &str) -> Self {
-        let (amount, exact_amount) =
-            parse_amount(text).unwrap_or_else(|| ("250".to_owned(), "250.00".to_owned()));
         Self {
-            amount,
-            exact_amount,
+            amount: parse_amount(text).unwrap_or_else(|| "250".to_owned()),
             recipient: parse_recipient(words).unwrap_or_else(|| default_recipient.to_owned()),
             place: parse_place(words),
         }
@@ -47,7 +42,6 @@ impl RequestDetails {
         let euros = format!("{} {}", self.amount, if is_singular { "euro" } else { "euros" });
         let values = [
             ("{amount}", self.amount.as_str()),
-            ("{exact}", &self.exact_amount),
             ("{euros}", &euros),
             ("{recipient}", &self.recipient),
             ("{place}", self.place.as_deref().unwrap_or_default()),
@@ -56,9 +50,8 @@ impl RequestDetails {
     }
 }
 
-/// Returns the first number in the text in two forms, if it is a plausible amount. The first form omits cents that are zero;
-/// the second form always has cents.
-fn parse_amount(text: &str) -> Option<(String, String)> {
+/// Returns the first number in the text, if it is a plausible amount. Omits cents that are zero.
+fn parse_amount(text: &str) -> Option<String> {
     let start = text.find(|character: char| character.is_ascii_digit())?;
     let number = text.get(start..)?;
     let end =
@@ -73,8 +66,7 @@ fn parse_amount(text: &str) -> Option<(String, String)> {
     if euros.is_empty() || euros.len() > 6 {
         return None;
     }
-    let exact_amount = format!("{euros}.{cents}");
-    Some((if cents == "00" { euros.to_owned() } else { exact_amount.clone() }, exact_amount))
+    Some(if cents == "00" { euros.to_owned() } else { format!("{euros}.{cents}") })
 }
 
 /// Returns the recipient: one of the four words after "to", or else a capitalized word other than the first.
@@ -151,7 +143,7 @@ mod tests {
         ] {
             assert_eq!(details(text).fill_template("{amount}"), expected, "{text}");
         }
-        assert_eq!(details("1 euro").fill_template("{euros} {exact}"), "1 euro 1.00");
+        assert_eq!(details("1 euro").fill_template("{euros}"), "1 euro");
     }
 
     #[test]

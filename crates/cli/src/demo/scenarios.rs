@@ -140,7 +140,7 @@ async fn run_handoff(agent: DemoAgent) -> Result<(), Error> {
     let handoff = HandOff::new(HandOffTarget::Human, agent.localize_text(&phrases::HANDOFF_REASON))
         .summary(agent.localize_phrase(&phrases::HANDOFF))
         .urgency(Risk::Low);
-    agent.session.hand_off(handoff).await?;
+    agent.session.announce_hand_off(handoff).await?;
     let summary = agent.localize_phrase(&phrases::HANDED_OFF);
     agent.session.finish(summary).await
 }

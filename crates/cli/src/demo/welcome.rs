@@ -3,18 +3,18 @@
 use super::language::{Language, TranslatedText, translated};
 
 const INTRODUCTION: TranslatedText = translated(
-    "This is the sayso demo. A scripted assistant tells you what it does, and asks before it does anything that matters. Nothing is real: no money moves, nothing is sent, nothing is deleted.",
-    "Esta es la demostración de sayso. Un asistente preparado le dice lo que hace, y pregunta antes de hacer algo importante. Nada es real: no se mueve dinero, no se envía nada, no se borra nada.",
-    "Àfihàn sayso nìyí. Olùrànlọ́wọ́ tí a ti múra sílẹ̀ ń sọ ohun tó ń ṣe fún ọ, ó sì ń béèrè kí ó tó ṣe ohun tó ṣe pàtàkì. Kò sí ohun tó jẹ́ gidi: kò sí owó tó kúrò, a kò fi ohunkóhun ránṣẹ́, a kò sì pa ohunkóhun rẹ́.",
+    "This is the sayso demo. A scripted assistant says what it does, and asks before anything that matters. Nothing is real.",
+    "Esta es la demostración de sayso. Un asistente preparado dice lo que hace, y pregunta antes de algo importante. Nada es real.",
+    "Àfihàn sayso nìyí. Olùrànlọ́wọ́ tí a ti múra sílẹ̀ ń sọ ohun tó ń ṣe, ó sì ń béèrè kí ó tó ṣe ohun tó ṣe pàtàkì. Kò sí ohun tó jẹ́ gidi.",
 );
 const ASK_HINT: TranslatedText = translated(
-    "Type what you want and press Enter. You can ask for these:",
-    "Escriba lo que quiere y pulse Enter. Puede pedir esto:",
-    "Tẹ ohun tí o fẹ́, lẹ́yìn náà tẹ Enter. O lè béèrè fún ìwọ̀nyí:",
+    "Type what you want and press Enter:",
+    "Escriba lo que quiere y pulse Enter:",
+    "Tẹ ohun tí o fẹ́, lẹ́yìn náà tẹ Enter:",
 );
 const REQUESTS: [TranslatedText; 11] = [
     translated("what's my balance?", "¿cuál es mi saldo?", "iye owó mi"),
-    translated("send 20 euro to Ben", "transfiere 20 euros a Ben", "fi yúrò 20 ránṣẹ́ sí Ben"),
+    translated("send 20 euros to Ben", "transfiere 20 euros a Ben", "fi yúrò 20 ránṣẹ́ sí Ben"),
     translated("book a room", "reserva una sala", "gba yàrá"),
     translated("send an e-mail to Ada", "envía un correo a Ada", "fi ímeèlì ránṣẹ́ sí Ada"),
     translated("delete a record", "borra un registro", "pa àkọsílẹ̀ rẹ́"),
@@ -26,9 +26,9 @@ const REQUESTS: [TranslatedText; 11] = [
     translated("cancel", "cancela algo, por favor", "fagi lé e"),
 ];
 const ANSWER_HINT: TranslatedText = translated(
-    "When the assistant asks, type yes or no; no answer means no. Type repeat to hear the question again, more time to get more time, stop to stop the assistant, help for more, quit to leave.",
-    "Cuando el asistente pregunte, escriba sí o no; sin respuesta es no. Escriba repetir para oír otra vez la pregunta, más tiempo para tener más tiempo, parar para parar al asistente, ayuda para lo demás, salir para terminar.",
-    "Bí olùrànlọ́wọ́ bá béèrè, tẹ bẹ́ẹ̀ni tàbí bẹ́ẹ̀kọ́; bí o kò bá dáhùn, bẹ́ẹ̀kọ́ ni. Tẹ tún sọ láti tún gbọ́ ìbéèrè náà, àkókò sí i fún àkókò sí i, dúró láti dá olùrànlọ́wọ́ dúró, ìrànlọ́wọ́ fún ìyókù, jáde láti parí.",
+    "When it asks, type \"yes\" or \"no\"; if you do not answer, that counts as no. Type \"help\" for the other commands, \"quit\" to leave.",
+    "Cuando pregunte, escriba \"sí\" o \"no\"; si no responde, cuenta como no. Escriba \"ayuda\" para oír los demás comandos, \"salir\" para terminar.",
+    "Bí ó bá béèrè, tẹ \"bẹ́ẹ̀ni\" tàbí \"rárá\"; bí o kò bá dáhùn, rárá ni. Tẹ \"ìrànlọ́wọ́\" fún àwọn àṣẹ yòókù, \"jáde\" láti parí.",
 );
 const AUTO_ACCEPT_NOTE: TranslatedText = translated(
     "Every question is answered automatically: yes.",

@@ -50,7 +50,7 @@ pub(crate) struct Arguments {
     /// Serve the recording to listeners at this address, like a hub. Each listener gets the recording from the start.
     #[arg(long, value_name = "ADDR")]
     listen: Option<String>,
-    /// How much to hear.
+    /// How much detail to announce.
     #[arg(long, default_value = "normal", value_parser = verbosity_parser())]
     verbosity: Verbosity,
     /// Languages to hear, in order of preference. Example: --lang es,en

@@ -20,6 +20,7 @@ pub(super) fn run(loaded: &LoadedConfig) -> ExitStatus {
     if !config.memory {
         problems.extend(data_folder_problem(&config.data));
     }
+    problems.extend(super::agent_manifests::load(config).err());
     problems.extend(super::parse_trusted_proxies(config).err());
     problems.extend(descriptors::describe_shortage(config));
     for problem in &problems {
@@ -34,7 +35,9 @@ pub(super) fn run(loaded: &LoadedConfig) -> ExitStatus {
 
 /// Returns a message for each setting that would expose the hub or its tokens to other machines.
 pub(super) fn exposure_problems(config: &Config) -> Vec<String> {
-    let is_public = !config.listen.ip().is_loopback();
+    let mut addresses = std::iter::once(config.listen).chain(config.grpc_listen);
+    let public_address = addresses.find(|address| !address.ip().is_loopback());
+    let is_public = public_address.is_some();
     let is_reachable = is_public || config.behind_proxy;
     let checks = [
         (
@@ -52,8 +55,12 @@ pub(super) fn exposure_problems(config: &Config) -> Vec<String> {
             format!(
                 "{} can be reached from other machines, and tokens must not cross the network unencrypted; use --tls-cert \
                  and --tls-key, or --behind-proxy if a proxy in front of the hub terminates TLS",
-                config.listen
+                public_address.unwrap_or(config.listen)
             ),
+        ),
+        (
+            config.grpc_listen.is_some() && !cfg!(feature = "grpc"),
+            "grpc_listen: this sayso was built without gRPC; build it with --features grpc".to_owned(),
         ),
     ];
     checks.into_iter().filter_map(|(applies, problem)| applies.then_some(problem)).collect()

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use aaep::event::Producer;
 use aaep::json::{RawJson, write_object};
 use aaep::message::{Manifest, Message};
 use seal::es256::SigningKey;
@@ -11,12 +12,21 @@ use crate::output::{describe_io_error, print_stderr};
 
 pub(crate) const AGENT_ID: &str = "sayso-hub";
 
+/// Returns what the hub says about itself when it accepts a subscription (§3.2.6).
+pub(crate) fn hub_producer() -> Producer {
+    let mut producer = Producer::new(AGENT_ID);
+    producer.agent_version = Some(env!("CARGO_PKG_VERSION").to_owned());
+    producer.agent_name = Some("sayso hub".to_owned());
+    producer
+}
+
 /// Returns the hub's manifest as JSON: its capabilities (§5.10) and transports.
 pub(crate) fn manifest_json(transports: &[&str]) -> String {
     let owned = |list: &[&str]| list.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
     let mut manifest = Manifest::new(AGENT_ID, owned(&["1.0.0"]), vec![1, 2, 3], owned(transports));
-    manifest.agent_version = Some(env!("CARGO_PKG_VERSION").to_owned());
-    manifest.agent_name = Some("sayso hub".to_owned());
+    let producer = hub_producer();
+    manifest.agent_version = producer.agent_version;
+    manifest.agent_name = producer.agent_name;
     manifest.event_types_emitted = Some(owned(&["aaep:agent.*"]));
     manifest.extensions_supported = Some(owned(&["urn:sayso:context:v1"]));
     if let Ok(extension) = RawJson::parse(&manifest_extension(transports.contains(&"unix-socket"))) {
@@ -25,11 +35,13 @@ pub(crate) fn manifest_json(transports: &[&str]) -> String {
     Message::Manifest(manifest).to_json()
 }
 
-/// Returns the extension with facts that have no member in a manifest: the prefix of the HTTP routes (B.1.1) and the framing of the Unix socket (B.4.4, C-E10).
+/// Returns the extension with facts that have no member in a manifest: the prefix of the HTTP routes (B.1.1), the ways in which
+/// several agents work together (A.9) and the framing of the Unix socket (B.4.4, C-E10).
 fn manifest_extension(has_unix_socket: bool) -> String {
     write_object(|writer| {
         writer.key("sayso").object(|writer| {
             writer.key("http_prefix").text("/aaep/v1");
+            writer.key("multi_agent").raw(r#"["shared_session","linked_sessions"]"#);
             if has_unix_socket {
                 writer.key("unix_socket").raw(r#"{"framing":["length-prefix","ndjson"]}"#);
             }

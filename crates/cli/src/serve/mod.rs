@@ -1,5 +1,6 @@
 //! `sayso serve`: the hub.
 
+mod agent_manifests;
 mod check;
 mod config;
 pub(crate) mod control;
@@ -14,7 +15,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use aaep::event::Producer;
 use clap::CommandFactory;
 use hub::Core;
 use journal::{Journal, JournalError, MemoryJournal, SqliteJournal};
@@ -24,7 +24,7 @@ use wire::auth::{BrowserSessions, Tokens};
 use wire::{AuthPolicy, HubHandle, IpNet, Server, Tls, UnixSocket};
 
 use crate::file::CommandError;
-use crate::hub_args::{build_runtime, wait_for_signal};
+use crate::hub_args::{DEFAULT_SOCKET_KEYWORD, build_runtime, default_socket_path, wait_for_signal};
 use crate::log_args::{self, LogArgs};
 use crate::output::{describe_io_error, print_stderr, print_stdout};
 use crate::{ExitStatus, demo, file, page_assets};
@@ -64,9 +64,6 @@ pub(crate) struct Arguments {
 /// The name of the journal in the data folder.
 pub(crate) const JOURNAL_FILE_NAME: &str = "journal.sqlite";
 
-/// The value of `--unix` that stands for the default socket path, where listeners look.
-const DEFAULT_SOCKET_KEYWORD: &str = "usual";
-
 /// How long to wait until listeners have been told that the hub is shutting down.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -97,16 +94,19 @@ fn serve(config: &Config, log_args: &LogArgs) -> Result<(), String> {
         return Err(problem);
     }
     let trusted_proxies = parse_trusted_proxies(config)?;
+    let agent_manifests = agent_manifests::load(config)?;
     let tls = load_tls(config)?;
     let scheme = if tls.is_some() { "https" } else { "http" };
     let permitted_connections = descriptors::raise_limit();
     let runtime = build_runtime(config.threads)?;
     // The addresses are bound before anything is written to the data folder, so that a second hub, started by mistake, changes
     // nothing there.
-    let (listener, unix_socket) = runtime.block_on(async {
-        let listener = tokio::net::TcpListener::bind(config.listen).await;
-        let listener = listener.map_err(|error| listen_error(config.listen, &error))?;
-        Ok::<_, String>((listener, bind_unix_socket(config)?))
+    let (listener, grpc_listener, unix_socket) = runtime.block_on(async {
+        let grpc_listener = match config.grpc_listen {
+            Some(address) => Some(bind_tcp(address).await?),
+            None => None,
+        };
+        Ok::<_, String>((bind_tcp(config.listen).await?, grpc_listener, bind_unix_socket(config)?))
     })?;
     let (auth_policy, tokens, _temporary_token_file) = load_auth_policy(config)?;
     let warnings = [
@@ -121,7 +121,7 @@ fn serve(config: &Config, log_args: &LogArgs) -> Result<(), String> {
     let max_wait_ms = i64::try_from(config.wire.max_reply_wait.as_millis()).unwrap_or(i64::MAX);
     let mut core = Core::new(
         journal,
-        Producer::new(manifest::AGENT_ID),
+        manifest::hub_producer(),
         hub::HubLimits { max_wait_ms, ..config.hub },
         |bytes: &mut [u8]| SystemRandom.fill(bytes),
         wire::unix_now(),
@@ -138,7 +138,11 @@ fn serve(config: &Config, log_args: &LogArgs) -> Result<(), String> {
         reloader.tokens = tokens;
         reloader.tls = tls.clone().zip(config.tls_cert.clone().zip(config.tls_key.clone())).map(|(tls, (cert, key))| (tls, cert, key));
         let address = listener.local_addr().map_err(|error| describe_io_error(&error))?;
-        core.publish_manifest(manifest_uri(config, address), signed.clone());
+        let origin = own_origin(config, address);
+        let manifest_uri = origin.as_ref().map(|origin| format!("{origin}/.well-known/aaep-manifest.json"));
+        core.publish_manifest(manifest_uri, signed.clone());
+        core.set_manifests(origin, agent_manifests.keys, agent_manifests.documents)
+            .map_err(|error| error.to_string())?;
         let hub = HubHandle::start_with_telemetry(core, config.fanout, wire::unix_now, telemetry.clone())
             .map_err(|error| describe_io_error(&error))?;
         let mut hosts = config.host.clone();
@@ -168,13 +172,18 @@ fn serve(config: &Config, log_args: &LogArgs) -> Result<(), String> {
             }
             server = demo_agent.register(server);
         }
-        server = server.with_assets(page_assets::assets(config.compat || config.demo_agent));
+        server = page_assets::register(server, config.compat || config.demo_agent);
         let server = Arc::new(server.with_signed_manifest(signed).with_browser_sessions(browser_sessions).with_trusted_proxies(trusted_proxies).with_tls(tls));
         server.sync_tokens_to_hub().await;
         let stop_signal = wait_for_signal([SignalKind::terminate(), SignalKind::interrupt()]);
         let control_socket = if config.memory { None } else { control::bind(&config.data) };
         if let Some((_, path)) = &unix_socket {
             print_stderr(&format!("listening on {}", path.display()));
+        }
+        if let Some(listener) = &grpc_listener {
+            let address = listener.local_addr().map_err(|error| describe_io_error(&error))?;
+            let scheme = if config.tls_cert.is_some() { "grpcs" } else { "grpc" };
+            print_stderr(&format!("listening on {scheme}://{address}"));
         }
         print_stderr(&format!("listening on {scheme}://{address}"));
         notify_service_manager(&[NotifyState::Ready]);
@@ -197,6 +206,13 @@ fn serve(config: &Config, log_args: &LogArgs) -> Result<(), String> {
             match unix_socket {
                 Some((socket, _)) => server.clone().serve_unix(socket).await,
                 None => std::future::pending().await,
+            }
+        };
+        let grpc_connections = async {
+            match grpc_listener {
+                #[cfg(feature = "grpc")]
+                Some(listener) => server.clone().serve_grpc(listener).await,
+                _ => std::future::pending().await,
             }
         };
         let stdio_connection = async {
@@ -222,6 +238,7 @@ fn serve(config: &Config, log_args: &LogArgs) -> Result<(), String> {
         tokio::select! {
             () = server.clone().serve(listener) => {}
             () = unix_connections => {}
+            () = grpc_connections => {}
             () = control_connections => {}
             () = &mut stdio_connection => {}
             () = heartbeats => {}
@@ -297,24 +314,22 @@ fn open_browser_sessions(config: &Config) -> Result<BrowserSessions, String> {
     BrowserSessions::load_or_create(&config.data, &mut SystemRandom).map_err(|error| error.to_string())
 }
 
-/// Returns the URL of the manifest, or `None` if the hub listens on all interfaces and no host name is configured.
-fn manifest_uri(config: &Config, address: SocketAddr) -> Option<String> {
+/// Returns the hub's origin, or `None` if the hub listens on all interfaces and no host name is configured.
+fn own_origin(config: &Config, address: SocketAddr) -> Option<String> {
     let scheme = if config.tls_cert.is_some() || config.behind_proxy { "https" } else { "http" };
     let own_address = (!address.ip().is_unspecified()).then(|| address.to_string());
     let host = config.host.first().cloned().or(own_address)?;
-    Some(format!("{scheme}://{host}/.well-known/aaep-manifest.json"))
+    Some(format!("{scheme}://{host}"))
+}
+
+async fn bind_tcp(address: SocketAddr) -> Result<tokio::net::TcpListener, String> {
+    tokio::net::TcpListener::bind(address).await.map_err(|error| listen_error(address, &error))
 }
 
 /// Binds the Unix socket. Returns it with its path.
 fn bind_unix_socket(config: &Config) -> Result<Option<(UnixSocket, PathBuf)>, String> {
     let Some(path) = &config.unix else { return Ok(None) };
-    let path = if path.as_os_str() == DEFAULT_SOCKET_KEYWORD {
-        let default_path = UnixSocket::default_path(manifest::AGENT_ID);
-        default_path
-            .map_err(|error| format!("no default path for a Unix socket: {}", describe_io_error(&error)))?
-    } else {
-        path.clone()
-    };
+    let path = if path.as_os_str() == DEFAULT_SOCKET_KEYWORD { default_socket_path()? } else { path.clone() };
     let socket = UnixSocket::bind(&path)
         .map_err(|error| format!("cannot listen on {}: {}", path.display(), describe_io_error(&error)))?;
     Ok(Some((socket, path)))
@@ -394,6 +409,7 @@ fn enabled_transports(config: &Config) -> Vec<&'static str> {
         ("websocket", true),
         ("unix-socket", config.unix.is_some()),
         ("stdio-jsonrpc", config.stdio),
+        ("grpc", config.grpc_listen.is_some()),
     ];
     transports.into_iter().filter(|(_, is_enabled)| *is_enabled).map(|(name, _)| name).collect()
 }

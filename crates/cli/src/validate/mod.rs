@@ -44,7 +44,7 @@ pub(crate) struct Arguments {
     /// In which sessions to check the order of events: those whose start is in the input (auto), all (always) or none (never).
     #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
     sequence: SequenceArg,
-    /// Ignore a rule. Can be repeated.
+    /// Do not check a rule. Can be repeated.
     #[arg(long, value_name = "RULE")]
     ignore: Vec<String>,
     /// Maximum size of an event. A larger event is skipped and reported as an error.
@@ -54,7 +54,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = RecordingLimits::default().max_open_sessions)]
     max_open_sessions: usize,
     /// Maximum number of tools that are open at the same time in a session. The same limit applies to outputs, questions and producers.
-    #[arg(long, value_name = "N", default_value_t = RecordingLimits::default().max_open_per_session)]
+    #[arg(long, value_name = "N", default_value_t = RecordingLimits::default().max_open_items_per_session)]
     max_open_in_session: usize,
     /// Number of threads, at most 64. Default: the number of cores, at most 16.
     #[arg(long, value_name = "N")]
@@ -85,7 +85,7 @@ impl Arguments {
     fn limits(&self) -> RecordingLimits {
         RecordingLimits {
             max_open_sessions: self.max_open_sessions,
-            max_open_per_session: self.max_open_in_session,
+            max_open_items_per_session: self.max_open_in_session,
         }
     }
 
@@ -104,11 +104,12 @@ pub(crate) fn run(arguments: &Arguments) -> ExitStatus {
         };
         ignored.push(rule);
     }
-    let mut report = ValidationReport::new(arguments.json, ignored);
+    let new_findings = || Findings::new(arguments.validation_mode()).without(&ignored);
+    let mut report = ValidationReport::new(arguments.json);
     let (mut has_failed, mut has_read_file) = (false, false);
     let stdin = [PathBuf::from("-")];
     for file in if arguments.files.is_empty() { &stdin } else { arguments.files.as_slice() } {
-        let was_read = validate_file(arguments, file, &mut report);
+        let was_read = validate_file(arguments, &new_findings, file, &mut report);
         has_failed |= !was_read;
         has_read_file |= was_read;
         if report.is_output_closed() {
@@ -138,7 +139,12 @@ fn describe_unknown_rule(id: &str) -> String {
 }
 
 /// Checks one input. Returns whether it could be read.
-fn validate_file(arguments: &Arguments, file: &Path, report: &mut ValidationReport) -> bool {
+fn validate_file(
+    arguments: &Arguments,
+    new_findings: &(impl Fn() -> Findings + Sync),
+    file: &Path,
+    report: &mut ValidationReport,
+) -> bool {
     let name = crate::output::printable(&file.to_string_lossy());
     let input: Box<dyn Read + Send> = if name == "-" {
         if std::io::stdin().is_terminal() {
@@ -156,10 +162,10 @@ fn validate_file(arguments: &Arguments, file: &Path, report: &mut ValidationRepo
     };
     report.start_file(&file.to_string_lossy());
     let sequence_checker =
-        SequenceChecker::new(arguments.sequence_mode(), arguments.limits(), arguments.validation_mode());
+        SequenceChecker::new(arguments.sequence_mode(), arguments.limits(), new_findings());
     match workers::run_validation(
         input,
-        arguments.validation_mode(),
+        new_findings,
         arguments.max_event_bytes,
         arguments.jobs(),
         sequence_checker,

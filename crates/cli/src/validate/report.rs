@@ -3,14 +3,13 @@
 use std::io::{BufWriter, Error, ErrorKind, Stdout, Write};
 
 use aaep::json::write_object;
-use aaep::rule::{Finding, Rule, Severity};
+use aaep::rule::{Finding, Severity};
 
 use crate::output::{escape_controls, print_stderr, printable};
 
 pub(super) struct ValidationReport {
     out: BufWriter<Stdout>,
     is_json: bool,
-    ignored: Vec<Rule>,
     file: String,
     events: u64,
     sessions: u64,
@@ -23,12 +22,11 @@ pub(super) struct ValidationReport {
 }
 
 impl ValidationReport {
-    pub(super) fn new(is_json: bool, ignored: Vec<Rule>) -> Self {
+    pub(super) fn new(is_json: bool) -> Self {
         let out = BufWriter::with_capacity(64 * 1024, std::io::stdout());
         Self {
             out,
             is_json,
-            ignored,
             file: String::new(),
             events: 0,
             sessions: 0,
@@ -45,9 +43,6 @@ impl ValidationReport {
     }
 
     pub(super) fn add_finding(&mut self, line: u64, finding: &Finding, event_id: Option<&str>) {
-        if self.ignored.contains(&finding.rule) {
-            return;
-        }
         match finding.severity {
             Severity::Error => self.errors += 1,
             Severity::Warning => self.warnings += 1,

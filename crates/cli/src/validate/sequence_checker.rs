@@ -3,7 +3,7 @@
 use std::hash::RandomState;
 
 use aaep::recording::{InputPosition, RecordingChecker, RecordingLimits, SequenceMode};
-use aaep::rule::{Findings, ValidationMode};
+use aaep::rule::Findings;
 
 use super::report::ValidationReport;
 use super::workers::{CheckedBlock, CheckedKind};
@@ -18,13 +18,10 @@ pub(super) struct SequenceChecker {
 }
 
 impl SequenceChecker {
-    pub(super) fn new(
-        sequence: SequenceMode,
-        limits: RecordingLimits,
-        validation_mode: ValidationMode,
-    ) -> Self {
+    /// `findings` says which rules are checked.
+    pub(super) fn new(sequence: SequenceMode, limits: RecordingLimits, findings: Findings) -> Self {
         let recording_checker = RecordingChecker::new(sequence, limits, RandomState::new());
-        Self { recording_checker, findings: Findings::new(validation_mode), lines_before: 0, events: 0 }
+        Self { recording_checker, findings, lines_before: 0, events: 0 }
     }
 
     pub(super) fn check_block(&mut self, block: &CheckedBlock, report: &mut ValidationReport) {
@@ -61,7 +58,9 @@ impl SequenceChecker {
 
     pub(super) fn finish(mut self, report: &mut ValidationReport) {
         for (position, finding) in self.recording_checker.finish() {
-            report.add_finding(position.line, &finding, None);
+            if self.findings.checks(finding.rule) {
+                report.add_finding(position.line, &finding, None);
+            }
         }
         report.add_counts(self.events, self.recording_checker.session_count());
     }

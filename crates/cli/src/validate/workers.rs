@@ -8,7 +8,7 @@ use std::sync::{Mutex, mpsc};
 use aaep::check::{CheckedDocument, Validator};
 use aaep::json::Tape;
 use aaep::message::Message;
-use aaep::rule::{Finding, Findings, ValidationMode};
+use aaep::rule::{Finding, Findings};
 use aaep::session::SessionEvent;
 
 use super::report::ValidationReport;
@@ -64,10 +64,11 @@ impl CheckedBlock {
     }
 }
 
-/// Checks an input. Blocks are checked in parallel, and their results are handled in order.
+/// Checks an input. Blocks are checked in parallel, and their results are handled in order. `new_findings` says which rules
+/// are checked.
 pub(super) fn run_validation(
     input: Box<dyn Read + Send>,
-    validation_mode: ValidationMode,
+    new_findings: &(impl Fn() -> Findings + Sync),
     limit: usize,
     jobs: usize,
     sequence_checker: SequenceChecker,
@@ -76,7 +77,7 @@ pub(super) fn run_validation(
     let splitter = Splitter::new(input, limit);
     let mut driver = Driver { sequence_checker, report, items: 0, notes: InputNotes::default() };
     let result = if jobs == 1 {
-        driver.run_single_threaded(splitter, validation_mode, limit)
+        driver.run_single_threaded(splitter, Worker::new(new_findings(), limit))
     } else {
         let (job_sender, job_receiver) = mpsc::channel::<(InputBlock, mpsc::SyncSender<CheckedBlock>)>();
         let job_receiver = &Mutex::new(job_receiver);
@@ -85,7 +86,7 @@ pub(super) fn run_validation(
             let job_sender = job_sender;
             for _ in 0..jobs {
                 scope.spawn(move || {
-                    let mut worker = Worker::new(validation_mode, limit);
+                    let mut worker = Worker::new(new_findings(), limit);
                     loop {
                         let job = match job_receiver.lock() {
                             Ok(queue) => queue.recv(),
@@ -100,11 +101,11 @@ pub(super) fn run_validation(
             driver.run_parallel(splitter, &job_sender, jobs * 3)
         })
     };
-    driver.finish(result.is_ok());
+    driver.finish(result.is_ok(), new_findings());
     result
 }
 
-/// Handles the checked blocks in order, and counts what the notes at the end need.
+/// Handles the checked blocks in order, and collects the counts for the notes at the end of the report.
 struct Driver<'r> {
     sequence_checker: SequenceChecker,
     report: &'r mut ValidationReport,
@@ -116,10 +117,8 @@ impl Driver<'_> {
     fn run_single_threaded(
         &mut self,
         mut splitter: Splitter<Box<dyn Read + Send>>,
-        validation_mode: ValidationMode,
-        limit: usize,
+        mut worker: Worker,
     ) -> io::Result<()> {
-        let mut worker = Worker::new(validation_mode, limit);
         while let Some(input) = splitter.next()? {
             self.handle_block(&worker.check(&input));
             if self.report.is_output_closed() {
@@ -184,9 +183,8 @@ impl Driver<'_> {
         }
     }
 
-    fn finish(self, is_complete: bool) {
+    fn finish(self, is_complete: bool, mut findings: Findings) {
         if self.items == 0 && is_complete && !self.report.is_output_closed() {
-            let mut findings = Findings::new(ValidationMode::Strict);
             Validator::report_empty_input(&mut findings);
             for finding in findings.list() {
                 self.report.add_finding(1, finding, None);
@@ -219,13 +217,8 @@ struct Worker {
 }
 
 impl Worker {
-    fn new(validation_mode: ValidationMode, limit: usize) -> Self {
-        Self {
-            validator: Validator::new(),
-            tape: Tape::default(),
-            findings: Findings::new(validation_mode),
-            limit,
-        }
+    fn new(findings: Findings, limit: usize) -> Self {
+        Self { validator: Validator::new(), tape: Tape::default(), findings, limit }
     }
 
     fn check(&mut self, input: &InputBlock) -> CheckedBlock {

@@ -86,7 +86,7 @@ fn an_array_is_rejected_with_a_hint() {
 }
 
 #[test]
-fn a_line_that_is_not_a_message_is_named() {
+fn the_error_names_a_line_that_is_not_a_message() {
     let first = &demo_transcript("agreed").messages[0];
     let with_line = |line: &str| format!("{first}\n{line}\n");
     assert_rejected(with_line("{").as_bytes(), 2, "not JSON", "not JSON");

@@ -40,7 +40,7 @@ impl Scenario {
     fn ask(&self, changes: &Value) -> TestResponse {
         let body = apply_changes(
             &json!({
-                "summary_normal": "May I send 5 euro to Ben?", "action": "Send 5 euro to Ben.",
+                "summary_normal": "May I send 5 euros to Ben?", "action": "Send 5 euros to Ben.",
                 "consequence": "The money is gone.", "timeout_seconds": 120, "default_decision": "reject",
                 "risk_level": "high", "irreversible": true, "tool": "send",
                 "arguments": {"amount": 5, "to": "Ben"},
@@ -240,7 +240,7 @@ fn a_member_that_binds_a_call_is_refused_if_it_is_given_twice() {
     let scenario = Scenario::with_listener();
     let question = |extra: &str| {
         format!(
-            r#"{{"summary_normal":"May I?","action":"Send 5 euro.","consequence":"It is gone.","timeout_seconds":120,"default_decision":"reject","risk_level":"high","irreversible":true,"tool":"send","arguments":{{"amount":5}}{extra}}}"#
+            r#"{{"summary_normal":"May I?","action":"Send 5 euros.","consequence":"It is gone.","timeout_seconds":120,"default_decision":"reject","risk_level":"high","irreversible":true,"tool":"send","arguments":{{"amount":5}}{extra}}}"#
         )
     };
     for (name, extra) in

@@ -311,6 +311,13 @@ fn the_name_of_an_agent_belongs_to_its_token() {
     let unverified = start_session_with_name(&mut stream, &evil, "Ada's Bank");
     assert_eq!(unverified["producer"]["agent_name"], "Ada's Bank");
     assert_eq!(unverified["extensions"]["sayso"]["verified_name"], Value::Null);
+    // A listener that joins late gets the same.
+    let mut late = open_stream(&ada);
+    for _ in 0..2 {
+        let state = late.next().2;
+        let is_bank = state["producer"]["agent_id"] == "bank";
+        assert_eq!(state["extensions"]["sayso"]["verified_name"] == true, is_bank, "{state}");
+    }
     let forged = r#"{"summary_normal":"Hello.","localization_hints":{"primary_language":"en"},"extensions":{"sayso":{"verified_name":true}}}"#;
     assert_eq!(evil.post("/agent/v1/sessions", forged).status, 400);
     let other_role = folder.run_token_command(&[&["new"], &BEN[..], &["--display-name", "X"]].concat());

@@ -1,4 +1,4 @@
-//! Limits per request, per token and per person. They hold whatever an agent writes into its requests.
+//! Limits per request, per token and per person. They apply no matter what an agent puts in its requests.
 
 use std::path::Path;
 
@@ -107,7 +107,7 @@ fn a_small_request_does_not_write_a_large_multiple_of_its_size() {
 }
 
 #[test]
-fn the_events_of_one_request_are_limited_with_their_envelopes() {
+fn the_size_limit_of_a_request_includes_event_envelopes() {
     let hub = HubProcess::start_in_memory_with(&["--hub-bytes-per-request", "8KiB"]);
     let client = hub.client();
     let mut stream = client.open_event_stream(&client.subscribe("{}"), None);
@@ -225,7 +225,7 @@ fn idempotency_keys_cannot_grow_without_bound() {
 }
 
 #[test]
-fn a_person_is_not_flooded_with_questions_whatever_requested_by_says() {
+fn questions_to_a_person_are_limited_regardless_of_requested_by() {
     let limits = ["--hub-questions-per-minute", "3", "--hub-total-questions-per-minute", "5"];
     let scenario = TokenHub::start(&limits);
     let [bank, shop, ada] = scenario.clients();
@@ -244,7 +244,7 @@ fn a_person_is_not_flooded_with_questions_whatever_requested_by_says() {
 }
 
 #[test]
-fn a_person_is_not_flooded_with_critical_events_whatever_requested_by_says() {
+fn critical_events_for_a_person_are_limited_regardless_of_requested_by() {
     let scenario = TokenHub::start(&["--hub-criticals-per-minute", "3"]);
     let [bank, _, ada] = scenario.clients();
     let _stream = ada.open_event_stream(&ada.subscribe(REPLY_CAPABILITIES), None);

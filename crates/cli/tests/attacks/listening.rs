@@ -10,7 +10,7 @@ use testing::messages::REPLY_CAPABILITIES;
 use testing::terminal::{AgentSession, ListenProcess};
 
 /// The members of a question about a dangerous action.
-const DANGEROUS_QUESTION: &str = r#""action":"Send 5 euro to Ben.","consequence":"It is gone.","timeout_seconds":120,"default_decision":"reject","risk_level":"high","irreversible":true"#;
+const DANGEROUS_QUESTION: &str = r#""action":"Send 5 euros to Ben.","consequence":"It is gone.","timeout_seconds":120,"default_decision":"reject","risk_level":"high","irreversible":true"#;
 
 /// Asks the dangerous question with additional members, which start with a comma. Returns the reply token.
 fn ask(agent: &AgentSession, additional_members: &str) -> String {
@@ -20,9 +20,11 @@ fn ask(agent: &AgentSession, additional_members: &str) -> String {
 
 #[test]
 fn the_person_hears_the_call_that_the_answer_is_bound_to() {
-    for (language, expected) in
-        [("en", "ask: Exactly: "), ("es", "ask: Exactamente: "), ("yo", "ask: Ní pàtó: ")]
-    {
+    for (language, expected) in [
+        ("en", "ask: The exact call: "),
+        ("es", "ask: Se ejecutará exactamente: "),
+        ("yo", "ask: Ohun tó máa ṣe gan-an: "),
+    ] {
         let hub = HubProcess::start_in_memory();
         let mut person = ListenProcess::start(&hub.address, &["--lang", language]);
         person.read_until(&hub.address);
@@ -43,10 +45,10 @@ fn details_read_every_argument_of_a_long_call() {
     let note = "x".repeat(200);
     ask(&agent, &format!(r#","tool":"transfer","arguments":{{"note":"{note}","amount":5000000}}"#));
     person.read_until("ask: Type details to hear the exact call.");
-    person.read_until("ask: Type the whole word");
+    person.read_until("ask: Type yes or no.");
     person.type_line("details");
-    let line = person.read_until("ask: Exactly: ").pop().unwrap();
-    assert_eq!(line, format!("ask: Exactly: transfer, note {note}, amount 5000000."));
+    let line = person.read_until("ask: The exact call: ").pop().unwrap();
+    assert_eq!(line, format!("ask: The exact call: transfer, note {note}, amount 5000000."));
 }
 
 #[test]
@@ -55,8 +57,9 @@ fn the_person_hears_that_the_answer_to_a_dangerous_question_is_not_bound() {
     let mut person = ListenProcess::start_connected(&hub.address, &[]);
     let mut stream = hub.next_stream();
     stream.send_event(1, "awaiting.confirmation", &format!(r#""reply_token":"rpl_1",{DANGEROUS_QUESTION}"#));
-    let lines = person.read_until("ask: Type the whole word");
-    assert!(lines.contains(&"ask: Your answer is not tied to one exact call.".to_owned()), "{lines:#?}");
+    let lines = person.read_until("ask: Type yes or no.");
+    let expected = "ask: This cannot be undone. Your answer is not tied to one exact call.";
+    assert!(lines.contains(&expected.to_owned()), "{lines:#?}");
 }
 
 #[test]
@@ -65,15 +68,12 @@ fn a_bare_yes_never_answers_a_question_that_has_just_appeared() {
     let mut person = ListenProcess::start_connected(&hub.address, &["--answer-grace", "3600"]);
     let mut stream = hub.next_stream();
     stream.send_event(1, "awaiting.confirmation", &format!(r#""reply_token":"rpl_1",{DANGEROUS_QUESTION}"#));
-    person.read_until("ask: Type the whole word");
+    person.read_until("ask: Type yes or no.");
     for answer in ["yes", "no", "answer yes", "2"] {
         person.type_line(answer);
-        let lines = person.read_until("ask: Type the whole word");
-        assert!(
-            lines[0].starts_with("error: Question 1 has only just appeared, so nothing was sent."),
-            "{lines:#?}"
-        );
-        assert!(lines.iter().any(|line| line.contains("Send 5 euro to Ben.")), "{lines:#?}");
+        let lines = person.read_until("ask: Type yes or no.");
+        assert!(lines[0].starts_with("error: Question 1 is new, so nothing was sent."), "{lines:#?}");
+        assert!(lines.iter().any(|line| line.contains("Send 5 euros to Ben.")), "{lines:#?}");
     }
     // An answer that names the question is sent at once. It is the first reply that the hub receives.
     person.type_line("yes 1");
@@ -102,10 +102,10 @@ fn an_unverified_name_is_announced_with_the_agent_id() {
         &format!(r#""reply_token":"rpl_1",{DANGEROUS_QUESTION}"#),
     );
     person.read_until("ask: Question 1 from Ada's Bank (agent id evil): ");
-    person.read_until("ask: Type the whole word");
+    person.read_until("ask: Type yes or no.");
     for (command, line) in [
         ("status", "status: Session 1, Ada's Bank (agent id evil)."),
-        ("details", "ask: Question 1 from Ada's Bank (agent id evil): "),
+        ("details", "ask: The agent's id is evil."),
     ] {
         person.type_line(command);
         person.read_until(line);
@@ -141,8 +141,8 @@ fn nothing_in_the_exact_call_is_invisible_or_looks_like_a_separator() {
         r#","tool":"send","arguments":{"to":"B\u200ben","note":"x\u201a to Ben","amount":0.00005e8}"#,
     );
     assert_eq!(
-        person.read_until("ask: Exactly: ").pop().unwrap(),
-        "ask: Exactly: send, to \"B\\u{200b}en\", note \"x\u{201a} to Ben\", amount 5000."
+        person.read_until("ask: The exact call: ").pop().unwrap(),
+        "ask: The exact call: send, to \"B\\u{200b}en\", note \"x\u{201a} to Ben\", amount 5000."
     );
 }
 
@@ -152,16 +152,16 @@ fn the_agents_text_replaces_none_of_saysos_own_statements() {
     let mut person = ListenProcess::start_connected(&hub.address, &[]);
     let agent = AgentSession::start(hub.client());
     let note = "x".repeat(200);
-    let exact = format!("Exactly: send, note {note}.");
+    let exact = format!("The exact call: send, note {note}.");
     let question = DANGEROUS_QUESTION
         .replace("It is gone.", &format!("This cannot be undone. Ignore that. A sample: {exact}"));
     let path = format!("/agent/v1/sessions/{}/confirmations", agent.session_id);
     let call = format!(r#""tool":"send","arguments":{{"note":"{note}"}}"#);
     agent.client.post(&path, &format!("{{{question},{call}}}")).json_str("reply_token");
-    person.read_until("ask: High risk. This cannot be undone.");
-    person.read_until("ask: Type the whole word");
+    person.read_until("ask: This cannot be undone.");
+    person.read_until("ask: Type yes or no.");
     person.type_line("details");
-    assert_eq!(person.read_until("ask: Exactly: ").pop().unwrap(), format!("ask: {exact}"));
+    assert_eq!(person.read_until("ask: The exact call: ").pop().unwrap(), format!("ask: {exact}"));
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn an_agent_can_neither_close_its_question_nor_claim_that_a_person_stopped_it() 
     let mut person = ListenProcess::start_connected(&hub.address, &["--answer-grace", "0"]);
     let mut stream = hub.next_stream();
     stream.send_event(1, "awaiting.confirmation", &format!(r#""reply_token":"rpl_1",{DANGEROUS_QUESTION}"#));
-    person.read_until("ask: Type the whole word");
+    person.read_until("ask: Type yes or no.");
     stream.send_event(2, "state.changed", r#""from_state":"awaiting_input","to_state":"thinking""#);
     stream.send_event(3, "tool.invoked", r#""tool":"x","summary_normal":"Looking.""#);
     person.read_until("tool: Looking.");

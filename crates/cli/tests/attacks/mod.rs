@@ -6,4 +6,5 @@ mod identity;
 mod limits;
 mod listening;
 mod serving;
+mod several_agents;
 mod storage;

@@ -43,13 +43,13 @@ fn a_bare_line_feed_does_not_end_a_header_line() {
 }
 
 #[test]
-fn browsers_are_told_to_use_only_tls_where_clients_use_tls() {
+fn where_tls_is_used_browsers_are_told_never_to_use_plain_http() {
     let folder = tempfile::tempdir().unwrap();
     let certificate = create_certificate(folder.path(), "hub");
     let policy = "Strict-Transport-Security: max-age=31536000";
     let hub = certificate.start_hub(&["--open"]);
     for path in ["/", "/healthz", "/unknown"] {
-        assert!(certificate.send(&hub, "", "GET", path, "").1.contains(policy), "{path}");
+        assert!(certificate.client(&hub).send("", "GET", path, "").1.contains(policy), "{path}");
     }
     let behind_proxy = HubProcess::start(&["--memory", "--listen", "127.0.0.1:0", "--behind-proxy"]);
     assert!(behind_proxy.client().get("/healthz").head.contains(policy));

@@ -73,7 +73,7 @@ impl ConsentScenario {
         let session = client.start_session();
         let accepted_token = client.ask_confirmation(&session);
         assert_eq!(client.reply(&subscription, &accepted_token, "accept").status, 204);
-        let question = CONFIRMATION_BODY.replace("5 euro", "7 euro").replace("5.00", "7.00");
+        let question = CONFIRMATION_BODY.replace("5 euros", "7 euros").replace("5.00", "7.00");
         let asked = client.post(&format!("/agent/v1/sessions/{session}/confirmations"), &question);
         assert_eq!(asked.status, 201, "{asked:?}");
         Self { session, accepted_token, open_token: asked.json_str("reply_token") }

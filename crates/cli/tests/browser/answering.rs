@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::listening_page::{announcements, open_listening_page, tab_to, wait_for_announcement};
+use crate::listening_page::{announcements, open_listening_page, open_log, tab_to, wait_for_announcement};
 use crate::page_state_checks::check_state;
 use testing::chromium::{Browser, Page};
 use testing::http::TestClient;
@@ -76,13 +76,19 @@ fn a_confirmation_can_be_accepted_by_keyboard() {
     );
     let expected = [
         "Demo assistant has started: Preparing a demo transfer.",
-        "You accepted this: Transfer 250 euros from the demo account to Ben.",
-        "Tool: Transferring 250 euros to Ben.",
-        "Tool: The transfer is complete.",
+        "You accepted this: Transfer 250 euros to Ben.",
         "In the demo, 250 euros went to Ben; no real money moved.",
         "Finished: That is all.",
     ];
-    assert_eq!(announcements(&mut page), expected, "each announcement must occur once and in order");
+    assert_eq!(
+        announcements(&mut page),
+        expected,
+        "each announcement must occur once and in order, without the steps that the answer has overtaken"
+    );
+    page.wait_until("document.querySelector('.steps summary')?.textContent == '8 steps'");
+    page.run_script("document.querySelector('.steps').open = true");
+    open_log(&mut page);
+    page.wait_until("document.querySelectorAll('.steps li').length == 8");
     check_state(&mut page, "accepted");
 }
 
@@ -277,7 +283,7 @@ fn a_person_can_extend_the_deadline_and_stop_the_agent() {
     // Other listeners get the same time and an announcement.
     wait_for_announcement(
         &mut other,
-        "This question has more time. You have about 4 minutes left to answer: Send 5 euro to Ben.",
+        "This question has more time. You have about 4 minutes left to answer: Send 5 euros to Ben.",
     );
     other.wait_until(&format!("{DIALOG}.innerText.includes('You have about 4 minutes left.')"));
     assert_eq!(
@@ -360,5 +366,5 @@ fn a_short_question_announces_its_time_once_and_a_timeout_rejects() {
     assert_eq!(read_decision(&client, &session, &token), ("reject".to_owned(), "timeout".to_owned()));
     let reminders: Vec<_> =
         announcements(&mut page).into_iter().filter(|text| text.contains("left")).collect();
-    assert_eq!(reminders, ["You have 20 seconds left to answer. Send 5 euro to Ben."]);
+    assert_eq!(reminders, ["You have 20 seconds left to answer. Send 5 euros to Ben."]);
 }

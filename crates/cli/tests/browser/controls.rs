@@ -4,8 +4,10 @@ use serde_json::json;
 
 use crate::answering::wait_for_question;
 use crate::listening_page::{
-    announcements, open_listening_page, open_page_at, tab_to, wait_for_announcement, wait_until_connected,
+    announcements, open_listening_page, open_page_at, open_settings, tab_to, wait_for_announcement,
+    wait_until_connected,
 };
+use crate::page_state_checks::check_state;
 use testing::chromium::{Browser, Page};
 use testing::http::TestClient;
 use testing::hub::HubProcess;
@@ -24,6 +26,7 @@ fn can_publish(client: &TestClient, session: &str) -> bool {
 
 /// Enters a pace and waits until the hub has accepted it.
 fn set_pace(page: &mut Page, pace: &str) {
+    open_settings(page);
     tab_to(page, "spinbutton \"Speech rate, in words per minute\"");
     page.press("Control+a");
     page.type_text(pace);
@@ -42,9 +45,9 @@ fn a_stop_button_stops_its_own_session() {
     let client = hub.client();
     let sessions =
         ["Writing to Ada.", "Writing to Ben.", "Writing to Chi."].map(|title| start_session(&client, title));
-    page.wait_until("document.querySelectorAll('#session-list button').length == 3");
+    page.wait_until("document.querySelectorAll('.session > button').length == 3");
     let button = page.evaluate(
-        "[...document.querySelectorAll('#session-list li')].find((element) => element.innerText.includes('Writing to Ben.')).querySelector('button').id",
+        "[...document.querySelectorAll('.session')].find((element) => element.innerText.includes('Writing to Ben.')).querySelector('button').id",
     );
     page.run_script(&format!("document.getElementById({button}).focus()"));
     assert!(page.focused_node().starts_with("button \"Stop "), "{}", page.focused_node());
@@ -60,7 +63,7 @@ fn a_stop_button_stops_its_own_session() {
     wait_for_question(&mut page);
     tab_to(&mut page, "button \"Stop the agent\"");
     page.press("Enter");
-    page.wait_until("document.querySelectorAll('#session-list button').length == 1");
+    page.wait_until("document.querySelectorAll('.session > button').length == 1");
     assert_eq!(sessions.each_ref().map(|session| can_publish(&client, session)), [true, false, false]);
 }
 
@@ -116,6 +119,7 @@ fn changed_settings_are_sent_to_the_hub() {
         let capability = |name: &str| last["capabilities"][name].clone();
         (capability("preferred_verbosity"), capability("pace_wpm"), capability("cognitive_load"))
     };
+    open_settings(&mut page);
     tab_to(&mut page, "combobox \"Level of detail\"");
     page.press("ArrowUp");
     assert_eq!(wait_for_settings(&mut page, 1), (json!("terse"), json!(1000), json!("medium")));
@@ -128,12 +132,73 @@ fn changed_settings_are_sent_to_the_hub() {
     assert_eq!(wait_for_settings(&mut page, 3), (json!("terse"), json!(900), json!("low")));
 }
 
+/// The settings are hidden at first. Escape hides them again, and the focus returns to their button.
+#[test]
+#[ignore = "needs a browser: cargo xtask browser"]
+fn the_settings_open_and_close_by_keyboard() {
+    let (hub, mut browser) = (HubProcess::start_in_memory(), Browser::start());
+    let mut page = open_listening_page(&hub, &mut browser);
+    assert_eq!(page.evaluate("document.getElementById('settings').hidden"), true);
+    open_settings(&mut page);
+    check_state(&mut page, "settings");
+    tab_to(&mut page, "combobox \"Language\"");
+    page.press("Escape");
+    assert!(page.focused_node().starts_with("button \"Settings\""), "{}", page.focused_node());
+    assert_eq!(page.evaluate("document.getElementById('settings').hidden"), true);
+}
+
+/// Replaces the notifications of the browser, which a test cannot see.
+const RECORD_NOTIFICATIONS_SCRIPT: &str = r#"
+window.notified = [];
+window.Notification = class extends EventTarget {
+    static permission = "default";
+    static async requestPermission() { return this.permission = window.answer ?? "granted"; }
+    constructor(title, { body, tag }) { super(); this.tag = tag; window.notified.push(`${title}: ${body}`); }
+    close() { window.notified.push(`closed ${this.tag}`); }
+};
+"#;
+
+#[test]
+#[ignore = "needs a browser: cargo xtask browser"]
+fn notifications_are_off_until_turned_on_and_only_for_hidden_pages() {
+    let (hub, mut browser) = (HubProcess::start_in_memory(), Browser::start());
+    let mut page = browser.open_page();
+    page.run_on_new_document(RECORD_NOTIFICATIONS_SCRIPT);
+    let mut page = open_page_at(&hub.address, page);
+    wait_until_connected(&mut page);
+    let client = hub.client();
+    let session = start_session(&client, "Paying.");
+    let ask = |page: &mut Page, has_focus: bool| {
+        page.run_script(&format!("document.hasFocus = () => {has_focus}"));
+        let token = client.ask_confirmation(&session);
+        wait_for_question(page);
+        client.send("DELETE", &format!("/agent/v1/sessions/{session}/replies/{token}"), "");
+        page.wait_until("document.querySelector('.dialog.settled') != null");
+        page.press("Escape");
+        (page.evaluate("notified.splice(0)"), token)
+    };
+    assert_eq!(ask(&mut page, false).0, json!([]), "notifications are off at first");
+    page.run_script("window.answer = 'denied'");
+    open_settings(&mut page);
+    tab_to(&mut page, "checkbox \"Desktop notifications\"");
+    page.press("Space");
+    page.wait_until("document.getElementById('notify-error').textContent == 'Your browser does not allow notifications from this page.'");
+    assert_eq!(page.evaluate("document.getElementById('notify').checked"), false);
+    page.run_script("window.answer = 'granted'");
+    page.press("Space");
+    page.wait_until("document.getElementById('notify-error').textContent == '' && document.getElementById('notify').checked");
+    assert_eq!(ask(&mut page, true).0, json!([]), "the person sees the page");
+    let (notified, token) = ask(&mut page, false);
+    assert_eq!(notified, json!(["Question from local: Send 5 euros to Ben.", format!("closed {token}")]));
+}
+
 /// In quiet mode progress appears only in the log, but errors are announced.
 #[test]
 #[ignore = "needs a browser: cargo xtask browser"]
 fn quiet_mode_logs_progress_without_announcing_it() {
     let (hub, mut browser) = (HubProcess::start_in_memory(), Browser::start());
     let mut page = open_listening_page(&hub, &mut browser);
+    open_settings(&mut page);
     tab_to(&mut page, "checkbox \"Quiet\"");
     page.press("Space");
     page.wait_until(

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::listening_page::{open_listening_page, wait_for_announcement};
+use crate::listening_page::{open_listening_page, open_log, wait_for_announcement};
 use testing::chromium::Browser;
 use testing::hub::HubProcess;
 
@@ -29,6 +29,7 @@ const MEASURE_WIDTH_SCRIPT: &str = r#"(() => {
 fn marks_are_drawn_on_their_letters_wherever_chunks_are_split() {
     let (hub, mut browser) = (HubProcess::start_in_memory(), Browser::start());
     let mut page = open_listening_page(&hub, &mut browser);
+    open_log(&mut page);
     let client = hub.client();
     let session = client.start_session();
     wait_for_announcement(&mut page, "Moving money.");

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::answering::{DIALOG, wait_for_question};
-use crate::listening_page::{open_listening_page, tab_to, wait_for_announcement};
+use crate::listening_page::{open_listening_page, open_settings, tab_to, wait_for_announcement};
 use crate::page_state_checks::assert_no_accessibility_violations;
 use testing::chromium::{Browser, MediaPreferences, Page};
 use testing::hub::HubProcess;
@@ -79,6 +79,24 @@ fn right_to_left_text_keeps_its_direction() {
     assert_fits(&mut page, "right-to-left");
 }
 
+/// No language of the page is written from right to left yet, so the test only turns the layout around.
+#[test]
+#[ignore = "needs a browser: cargo xtask browser"]
+fn the_interface_can_be_right_to_left() {
+    let (hub, mut browser) = (HubProcess::start_in_memory_with(&["--demo-agent"]), Browser::start());
+    let mut page = open_listening_page(&hub, &mut browser);
+    page.run_script("document.documentElement.dir = 'rtl'");
+    let session = hub.client().start_session();
+    hub.client().ask_confirmation(&session);
+    wait_for_question(&mut page);
+    assert_fits(&mut page, "right-to-left-dialog");
+    page.press("Escape");
+    page.wait_until(&format!("{DIALOG} == null"));
+    assert_fits(&mut page, "right-to-left-interface");
+    let is_mirrored = "document.querySelector('h1').getBoundingClientRect().x > document.getElementById('settings-button').getBoundingClientRect().x";
+    assert_eq!(page.evaluate(is_mirrored), true);
+}
+
 #[test]
 #[ignore = "needs a browser: cargo xtask browser"]
 fn verbosity_can_be_changed_and_an_invalid_pace_is_reported() {
@@ -100,6 +118,7 @@ fn verbosity_can_be_changed_and_an_invalid_pace_is_reported() {
     );
     invoke_tool("one");
     wait_for_announcement(&mut page, "Of usual length one.");
+    open_settings(&mut page);
     for (key, id, summary) in [("ArrowUp", "two", "Short two."), ("End", "three", "At great length three.")] {
         tab_to(&mut page, "combobox \"Level of detail\"");
         page.run_script("document.getElementById('settings-result').textContent = ''");

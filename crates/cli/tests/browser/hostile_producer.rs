@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::answering::{DIALOG, wait_for_question};
 use crate::listening_page::{
-    announcements, open_listening_page, open_page_at, tab_to, wait_for_announcement,
+    announcements, open_listening_page, open_log, open_page_at, tab_to, wait_for_announcement,
 };
 use crate::page_state_checks::assert_no_accessibility_violations;
 use testing::chromium::Browser;
@@ -42,6 +42,7 @@ fn event(number: usize, kind: &str, members: &Value) -> Value {
 fn producer_text_never_becomes_markup() {
     let (hub, mut browser) = (HubProcess::start_in_memory(), Browser::start());
     let mut page = open_listening_page(&hub, &mut browser);
+    open_log(&mut page);
     let client = hub.client();
     let hostile_text = format!("{MARKUP}{CONTROL_CHARACTERS}");
     let post = |path: &str, body: &Value| {
@@ -106,7 +107,7 @@ fn producer_text_never_becomes_markup() {
     assert_no_accessibility_violations(&mut page, "hostile page");
     assert_eq!(page.evaluate(count_injected), 0);
     assert_eq!(page.evaluate("window.harmed"), Value::Null);
-    assert_eq!(page.evaluate("getComputedStyle(document.body).display"), "grid");
+    assert_eq!(page.evaluate("getComputedStyle(document.getElementById('top')).display"), "flex");
     let errors = page.take_errors();
     assert!(errors.is_empty(), "the browser reported errors: {errors:#?}");
 }
@@ -135,7 +136,7 @@ fn the_page_limits_questions_and_sessions_and_still_works() {
     page.wait_until("document.title.startsWith('4096 questions, ')");
     page.wait_until("document.querySelectorAll('#question-list li').length == 50");
     page.wait_until("document.getElementById('no-sessions').textContent == '450 more agents are working, and will be listed when others have finished.'");
-    assert_eq!(page.evaluate("document.querySelectorAll('#session-list li').length"), 50);
+    assert_eq!(page.evaluate("document.querySelectorAll('.session').length"), 50);
     page.press("Escape");
     page.wait_until("document.getElementById('no-questions').textContent == '4046 more questions are waiting until one of these is answered.'");
 }
@@ -159,6 +160,7 @@ fn the_page_responds_with_ten_thousand_log_entries() {
         &sse_stream(events),
     );
     let mut page = open_page_at(&hub.address, page);
+    open_log(&mut page);
     page.wait_until("document.querySelectorAll('#log-list li').length == 10000");
     let longest_while_loading = page.evaluate("Math.round(longest)");
     page.run_script("longest = 0");

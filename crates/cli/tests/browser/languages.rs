@@ -41,7 +41,7 @@ fn a_spanish_session_is_localized_and_marked_with_its_language() {
     let mut page = open_listening_page(&hub, &mut browser);
     choose_language(&mut page, "es");
     wait_for_announcement(&mut page, "El centro usa ahora estos ajustes.");
-    assert_eq!(page.evaluate("document.title"), "Escuchando a sus agentes");
+    assert_eq!(page.evaluate("document.title"), "sayso: escuchando a sus agentes");
     assert_eq!(find_mismarked_english_texts(&mut page), json!([]));
     check_state(&mut page, "idle-es");
     tab_to(&mut page, "textbox \"¿Qué debe hacer el asistente de la demostración?\"");
@@ -60,7 +60,7 @@ fn a_spanish_session_is_localized_and_marked_with_its_language() {
     let expected = [
         "El centro usa ahora estos ajustes.",
         "Demo assistant ha empezado: Preparando una transferencia de demostración.",
-        "Usted ha aceptado esto: Transferir 250 euros de la cuenta de demostración a Ben.",
+        "Usted ha aceptado esto: Transferir 250 euros a Ben.",
     ];
     assert_eq!(announcements(&mut page).get(..3).unwrap(), expected);
     assert_eq!(find_mismarked_english_texts(&mut page), json!([]));
@@ -73,7 +73,11 @@ fn a_spanish_session_is_localized_and_marked_with_its_language() {
     );
     assert_eq!(log_label, json!(["es", "sesión:"]));
     assert_eq!(page.text("#no-sessions").as_deref(), Some("No agent is working now. These have ended:"));
-    assert_eq!(page.text("#session-list li p").as_deref(), Some("Finished. The agent's id is sayso-demo."));
+    let meta = page.text("#session-list .meta").unwrap();
+    assert!(
+        meta.starts_with("Finished") && meta.ends_with("The agent's id is sayso-demo."),
+        "the state must be in the new language: {meta}"
+    );
     page.reload();
     page.wait_until("document.getElementById('connection').textContent == 'Connected.'");
 }

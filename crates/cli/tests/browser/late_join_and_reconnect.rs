@@ -2,7 +2,8 @@
 
 use crate::answering::{DIALOG, wait_for_question};
 use crate::listening_page::{
-    announcements, open_listening_page, open_page_at, tab_to, wait_for_announcement, wait_until_connected,
+    announcements, open_listening_page, open_log, open_page_at, tab_to, wait_for_announcement,
+    wait_until_connected,
 };
 use crate::page_state_checks::{check_state, check_state_with_network_errors};
 use crate::tcp_relay::TcpRelay;
@@ -119,6 +120,7 @@ fn missed_events_are_announced_in_one_sentence() {
     let client = hub.client();
     let mut page = open_page_at(&relay.address, browser.open_page());
     wait_until_connected(&mut page);
+    open_log(&mut page);
     let session = client.start_session();
     wait_for_announcement(&mut page, "Moving money.");
     relay.disconnect();
@@ -194,5 +196,5 @@ fn the_question_of_a_lost_agent_closes() {
     page.press("Enter");
     wait_for_announcement(&mut page, "Error:");
     page.wait_for_text("No question is open.");
-    page.wait_for_text("Failed.");
+    page.wait_until("document.querySelector('.session .badge.failed')?.textContent == 'Failed.'");
 }

@@ -54,6 +54,18 @@ pub(crate) fn tab_to(page: &mut Page, target: &str) {
     panic!("Tab did not reach {target}; it reached {seen:#?}");
 }
 
+/// Opens the settings by keyboard.
+pub(crate) fn open_settings(page: &mut Page) {
+    tab_to(page, "button \"Settings\"");
+    page.press("Enter");
+    assert!(page.focused_node().starts_with("heading \"Listening settings\""), "{}", page.focused_node());
+}
+
+/// Unfolds the log.
+pub(crate) fn open_log(page: &mut Page) {
+    page.run_script("document.getElementById('log-details').open = true");
+}
+
 /// Waits until an announcement contains this text.
 pub(crate) fn wait_for_announcement(page: &mut Page, text: &str) {
     page.wait_until(&format!("announced.some((text) => text.includes({}))", json!(text)));

@@ -20,4 +20,5 @@ mod listening_page;
 mod page_state_checks;
 mod sign_in;
 mod tcp_relay;
+mod timelines;
 mod tree_outline;

@@ -98,7 +98,8 @@ fn normalize_tree(tree: &str) -> String {
 fn mask_times(line: &str) -> String {
     let mask_time = |word: &str| {
         let bare = word.trim_start_matches(['"', '(']);
-        let is_time = bare.len() == 8
+        let bare = bare.trim_end_matches(['.', '"']);
+        let is_time = matches!(bare.len(), 5 | 8)
             && bare
                 .bytes()
                 .enumerate()

@@ -3,7 +3,9 @@
 use std::process::Command;
 
 use crate::answering::wait_for_question;
-use crate::listening_page::{open_page_at, tab_to, wait_for_announcement, wait_until_connected};
+use crate::listening_page::{
+    open_page_at, open_settings, tab_to, wait_for_announcement, wait_until_connected,
+};
 use crate::page_state_checks::{check_state, check_state_with_network_errors};
 use testing::chromium::Browser;
 use testing::hub::HubProcess;
@@ -65,7 +67,7 @@ fn a_person_signs_in_listens_answers_and_signs_out() {
     wait_until_connected(&mut page);
     let mut isolated = open_page_at(&hub.address, browser.open_isolated_page());
     isolated.wait_until("!document.getElementById('sign-in').hidden");
-    page.run_script("document.getElementById('quiet').focus()");
+    open_settings(&mut page);
     tab_to(&mut page, "button \"Sign out\"");
     page.press("Enter");
     page.wait_until(

@@ -14,7 +14,7 @@ fn a_balance_request_is_announced_completely() {
         "tool: Looking up the balance of the demo account.",
         "progress: Step one of one.",
         "tool: The balance was found.",
-        "agent: The demo account holds 1250 euros; no real bank was asked.",
+        "agent: The demo account holds 1250 euros; no real bank was contacted.",
         "session: Demo assistant has finished. That is all.",
     ];
     assert_eq!(run_once("what's my balance?", &[]), expected);
@@ -24,26 +24,25 @@ fn a_balance_request_is_announced_completely() {
 fn an_accepted_transfer_is_announced_completely() {
     let expected = [
         "session: Demo assistant has started. Preparing a demo transfer.",
-        "ask: Question 1 from Demo assistant: Transfer 20 euros from the demo account to Ada.",
-        "ask: Consequence: The money leaves the demo account at once. No real money moves.",
-        "ask: Exactly: transfer money, amount 20.00, currency EUR, from demonstration, to Ada.",
-        "ask: High risk. This cannot be undone.",
+        "ask: Question 1 from Demo assistant: Transfer 20 euros to Ada.",
+        "ask: The money leaves the account at once.",
+        "ask: This cannot be undone.",
         "ask: You have …",
-        "ask: Type the whole word yes or no.",
+        "ask: Type yes or no.",
         "answer: Question 1 was answered automatically: yes.",
-        "answer: Your answer to question 1 was received: the agent may go ahead.",
+        "answer: Accepted.",
         "tool: Transferring 20 euros to Ada. This cannot be undone.",
         "tool: The transfer is complete.",
         "agent: In the demo, 20 euros went to Ada; no real money moved.",
         "session: Demo assistant has finished. That is all.",
     ];
-    assert_eq!(run_once("send 20 euro to Ada", &["--auto", "accept"]), expected);
+    assert_eq!(run_once("send 20 euros to Ada", &["--auto", "accept"]), expected);
 }
 
 #[test]
 fn a_cancellation_is_announced_completely_in_terse_mode() {
     let expected = [
-        "session: Demo assistant has started. Starting a task to cancel it.",
+        "session: Demo assistant has started. Starting a task in order to cancel it.",
         "session: Demo assistant says that a person stopped it. Cancelled.",
     ];
     assert_eq!(run_once("cancel", &["--verbosity", "terse"]), expected);
@@ -74,7 +73,7 @@ fn other_requests_are_announced_as_expected() {
             "delete a record",
             ["ask: Question 1 from Demo assistant: Delete the demo record.", "tool: The record was deleted."],
         ),
-        ("how is the weather?", ["ask: Choice 1: Lagos.", "agent: In Lagos, as everywhere in the demo"]),
+        ("how is the weather?", ["ask: 1: Lagos.", "agent: In Lagos, as everywhere in the demo"]),
         ("weather in Madrid", ["session: Demo assistant has started.", "agent: In Madrid, as everywhere"]),
         (
             "explain it at length",
@@ -107,7 +106,7 @@ fn other_requests_are_announced_as_expected() {
 
 #[test]
 fn only_an_accepted_question_leads_to_the_tool_call() {
-    for request in ["send 20 euro to Ben", "book a room", "send an e-mail to Ada", "delete a record"] {
+    for request in ["send 20 euros to Ben", "book a room", "send an e-mail to Ada", "delete a record"] {
         let announcements = run_once(request, &["--auto", "accept"]);
         assert!(has_tool_call(&announcements), "{announcements:#?}");
         let announcements = run_once(request, &["--auto", "reject"]);
@@ -117,12 +116,9 @@ fn only_an_accepted_question_leads_to_the_tool_call() {
             "{announcements:#?}"
         );
     }
-    let announcements = run_once("send 20 euro to Ben", &["--auto", "none"]);
+    let announcements = run_once("send 20 euros to Ben", &["--auto", "none"]);
     assert!(!has_tool_call(&announcements), "{announcements:#?}");
-    for line in [
-        "answer: Nobody answered question 1 in time: it will not be done.",
-        "agent: Nothing was transferred.",
-    ] {
+    for line in ["answer: Nobody answered question 1 in time: rejected.", "agent: Nothing was transferred."] {
         assert!(announcements.contains(&line.to_owned()), "{line}: {announcements:#?}");
     }
 }
@@ -137,7 +133,7 @@ fn announcements_are_localized_in_spanish_and_yoruba() {
         (
             "transfiere 20 euros a Ada",
             &["--auto", "accept"],
-            "ask: Pregunta 1 de Demo assistant: Transferir 20 euros de la cuenta de demostración a Ada.",
+            "ask: Pregunta 1 de Demo assistant: Transferir 20 euros a Ada.",
         ),
     ] {
         let announcements = run_once(request, options);

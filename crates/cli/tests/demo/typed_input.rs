@@ -5,12 +5,12 @@ use crate::demo::demo_process::{DemoProcess, strip_times};
 #[test]
 fn a_typed_yes_runs_the_tool_and_another_request_can_follow() {
     let mut demo = DemoProcess::start(&[]);
-    demo.type_line("send 20 euro to Ada");
-    demo.read_until("ask: Type the whole word");
+    demo.type_line("send 20 euros to Ada");
+    demo.read_until("ask: Type yes or no.");
     demo.type_line("y");
-    demo.read_until("error: Nothing was sent: this is too serious for a short answer.");
+    demo.read_until("error: Nothing was sent. Type the whole word: yes 1 or no 1.");
     demo.type_line("yes");
-    demo.read_until("answer: You said yes to question 1.");
+    demo.read_until("answer: Question 1: yes.");
     demo.read_until("tool: The transfer is complete.");
     demo.read_until("session: Demo assistant has finished.");
     demo.type_line("delete a record");
@@ -26,11 +26,11 @@ fn a_typed_yes_runs_the_tool_and_another_request_can_follow() {
 fn a_free_text_answer_and_other_commands_work() {
     let mut demo = DemoProcess::start(&[]);
     demo.type_line("weather");
-    demo.read_until("ask: Choice 3: Madrid.");
+    demo.read_until("ask: 3: Madrid.");
     demo.type_line("more time");
-    demo.read_until("ask: You asked for more time.");
+    demo.read_until("ask: More time requested.");
     demo.type_line("status");
-    demo.read_until("status: Question 1 from Demo assistant stays open");
+    demo.read_until("status: Question 1 from Demo assistant: about");
     demo.type_line("Ibadan");
     demo.read_until("agent: In Ibadan, as everywhere");
     demo.type_line("help");
@@ -42,8 +42,8 @@ fn a_free_text_answer_and_other_commands_work() {
 #[test]
 fn input_that_resembles_an_answer_is_neither_an_answer_nor_a_request() {
     let mut demo = DemoProcess::start(&[]);
-    demo.type_line("send 20 euro to Ada");
-    demo.read_until("ask: Type the whole word");
+    demo.type_line("send 20 euros to Ada");
+    demo.read_until("ask: Type yes or no.");
     for line in
         ["nope", "yes please", "ok then", "sure", "go ahead", "I don't want that", "send it", "wibble"]
     {
@@ -53,7 +53,7 @@ fn input_that_resembles_an_answer_is_neither_an_answer_nor_a_request() {
             printed.starts_with("error: That is not an answer, so nothing was sent."),
             "{line}: {printed}"
         );
-        assert!(printed.contains("Type the whole word yes or no."), "{printed}");
+        assert!(printed.contains("Type yes or no."), "{printed}");
     }
     demo.type_line("no");
     demo.read_until("agent: Nothing was transferred.");
@@ -75,7 +75,7 @@ fn a_choice_goes_to_the_question_that_offers_it() {
         demo.read_until(&format!("Question {number} from"));
         demo.read_until("ask: 2 questions are open. Type answer");
         demo.type_line(choice);
-        demo.read_until(&format!("answer: You answered question {number}: "));
+        demo.read_until(&format!("answer: Your answer to question {number}: "));
         demo.read_until("as everywhere in the demo");
     }
     demo.type_line("quit");
@@ -86,19 +86,18 @@ fn a_choice_goes_to_the_question_that_offers_it() {
 #[test]
 fn a_piped_script_runs_to_its_end() {
     let mut demo = DemoProcess::start(&[]);
-    demo.type_line("transfer 20 euro to Ada\nyes\nquit");
+    demo.type_line("transfer 20 euros to Ada\nyes\nquit");
     assert_eq!(demo.wait_for_exit(), 0);
     let from = demo.printed.iter().position(|line| line.starts_with("session: ")).unwrap();
     let expected = [
         "session: Demo assistant has started. Preparing a demo transfer.",
-        "ask: Question 1 from Demo assistant: Transfer 20 euros from the demo account to Ada.",
-        "ask: Consequence: The money leaves the demo account at once. No real money moves.",
-        "ask: Exactly: transfer money, amount 20.00, currency EUR, from demonstration, to Ada.",
-        "ask: High risk. This cannot be undone.",
+        "ask: Question 1 from Demo assistant: Transfer 20 euros to Ada.",
+        "ask: The money leaves the account at once.",
+        "ask: This cannot be undone.",
         "ask: You have …",
-        "ask: Type the whole word yes or no.",
-        "answer: You said yes to question 1.",
-        "answer: Your answer to question 1 was received: the agent may go ahead.",
+        "ask: Type yes or no.",
+        "answer: Question 1: yes.",
+        "answer: Accepted.",
         "tool: Transferring 20 euros to Ada. This cannot be undone.",
         "tool: The transfer is complete.",
         "agent: In the demo, 20 euros went to Ada; no real money moved.",
@@ -112,7 +111,7 @@ fn a_piped_script_runs_to_its_end() {
 fn lines_that_arrive_together_are_handled_in_order() {
     let mut demo = DemoProcess::start(&[]);
     demo.type_line(
-        "send 20 euro to Ada\nrepeat\nyes\n\nweather\n2\nstatus\ndelete a record\nno\nwhat's my balance?",
+        "send 20 euros to Ada\nrepeat\nyes\n\nweather\n2\nstatus\ndelete a record\nno\nwhat's my balance?",
     );
     demo.close_input();
     assert_eq!(demo.wait_for_exit(), 0);
@@ -120,13 +119,13 @@ fn lines_that_arrive_together_are_handled_in_order() {
     for expected in [
         "ask: Question 1",
         "ask: Question 1",
-        "answer: You said yes to question 1.",
+        "answer: Question 1: yes.",
         "tool: The transfer is complete.",
         "ask: Question 2",
-        "answer: You answered question 2: ",
+        "answer: Your answer to question 2: ",
         "agent: In London",
         "ask: Question 3",
-        "answer: You said no to question 3.",
+        "answer: Question 3: no.",
         "agent: The record was not deleted.",
         "agent: The demo account holds 1250 euros",
         "notice: The demo has ended.",
@@ -138,7 +137,7 @@ fn lines_that_arrive_together_are_handled_in_order() {
 #[test]
 fn the_person_can_stop_the_assistant() {
     let mut demo = DemoProcess::start(&["--once", "delete a record"]);
-    demo.read_until("ask: Type the whole word");
+    demo.read_until("ask: Type yes or no.");
     demo.type_line("stop");
     demo.read_until("answer: You stopped Demo assistant");
     assert_eq!(demo.wait_for_exit(), 0);
@@ -171,8 +170,8 @@ fn in_a_terminal_requests_work_while_a_question_is_open() {
     demo.read_until("has finished. That is all.");
     demo.type_line("stop");
     demo.read_until("You stopped Demo assistant");
-    demo.type_line("send 20 euro to Ada");
-    demo.read_until("ask: Type the whole word");
+    demo.type_line("send 20 euros to Ada");
+    demo.read_until("ask: Type yes or no.");
     // A bare yes is not accepted in the first second after a question appears.
     demo.type_line("yes 2");
     demo.read_until("tool: The transfer is complete.");

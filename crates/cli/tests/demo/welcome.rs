@@ -10,12 +10,12 @@ fn the_welcome_explains_the_demo_and_how_to_answer() {
     assert!(demo.printed[0].starts_with("This is the sayso demo."), "{printed}");
     for part in [
         "Nothing is real",
-        "Type what you want and press Enter.",
+        "Type what you want and press Enter:",
         "  what's my balance?",
-        "  send 20 euro to Ben",
+        "  send 20 euros to Ben",
         "  cancel",
-        "type yes or no; no answer means no",
-        "quit to leave",
+        "type \"yes\" or \"no\"; if you do not answer, that counts as no",
+        "\"quit\" to leave",
         "Others on this machine can listen and answer in a browser at http://127.0.0.1:",
     ] {
         assert!(printed.contains(part), "{part}: {printed}");

@@ -61,7 +61,10 @@ fn the_unmodified_producer_can_be_followed_and_obeys_the_reply() {
                 break;
             }
         }
-        assert!(lines.iter().any(|line| line.starts_with("ask: What it wants to do:")), "{lines:#?}");
+        assert!(
+            lines.iter().any(|line| line.starts_with("ask: Question 1 from AAEP Minimal Producer")),
+            "{lines:#?}"
+        );
         // The producer reports the tool call before it asks, so only the end of the call shows the decision.
         let failed = lines.iter().any(|line| line.starts_with("tool: The tool transfer funds failed."));
         assert_eq!(failed, !is_action_expected, "{lines:#?}");

@@ -56,7 +56,7 @@ fn listening_resumes_after_the_hub_restarts() {
     hub.kill();
     person.read_until("notice: Connection to the hub lost");
     person.type_line("status");
-    let lines = person.read_until("The level of detail is normal.");
+    let lines = person.read_until("there is no key to check that.");
     let not_connected = "status: Not connected; still trying. This is what was last known:";
     assert_eq!(lines[0], not_connected);
     assert!(lines[1].starts_with("status: Session 1, local."), "{lines:#?}");
@@ -67,14 +67,14 @@ fn listening_resumes_after_the_hub_restarts() {
         (position_of("notice: Reconnected."), position_of("notice: You missed nothing."));
     assert!(reconnected.is_some() && reconnected < missed_nothing, "{lines:#?}");
     let reminder = &lines[lines.len() - 1];
-    assert!(reminder.starts_with("ask: Question 1 from local is still open for another"), "{reminder}");
-    assert!(reminder.ends_with("Type repeat to hear it."), "{reminder}");
+    assert!(reminder.starts_with("ask: Question 1 from local is still open: about"), "{reminder}");
+    assert!(reminder.ends_with("Type repeat 1 to hear it."), "{reminder}");
     person.type_line("status");
-    let lines = person.read_until("The level of detail is normal.");
+    let lines = person.read_until("there is no key to check that.");
     assert!(!lines.iter().any(|line| line.contains("Not connected")), "{lines:#?}");
     person.type_line("yes");
     assert!(agent.wait_for_reply(&token, 30).contains(r#""decision":"accept""#));
-    let lines = person.read_until("was received: the agent may go ahead.");
+    let lines = person.read_until("answer: Accepted.");
     assert!(!lines.iter().any(|line| line.starts_with("ask: ")), "the question was repeated: {lines:#?}");
     drop(hub);
 }
@@ -297,11 +297,11 @@ fn a_late_listener_hears_the_open_question_and_can_answer() {
     let token = agent.ask_confirmation();
     let mut person = ListenProcess::start_connected(&hub.address, &[]);
     let lines = person.read_until("ask: Type");
-    assert_eq!(lines[0], "agent: local is waiting for an answer.");
-    assert_eq!(lines[1], "ask: Question 1 from local: Send 5 euro to Ben.");
+    assert_eq!(lines[0], "agent: local is waiting for an answer. About: Moving money.");
+    assert_eq!(lines[1], "ask: Question 1 from local: Send 5 euros to Ben.");
     person.type_line("yes");
     assert!(agent.wait_for_reply(&token, 30).contains(r#""decision":"accept","by":"reply""#));
-    person.read_until("answer: Your answer to question 1 was received: the agent may go ahead.");
+    person.read_until("answer: Accepted.");
 }
 
 #[test]

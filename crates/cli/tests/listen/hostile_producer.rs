@@ -93,7 +93,7 @@ fn a_question_amid_a_flood_of_events_is_asked_and_answered() {
     (0..20).for_each(|at| publish_batch(at * 100));
     let token = agent.ask_confirmation();
     (20..40).for_each(|at| publish_batch(at * 100));
-    let mut lines = person.read_until("ask: Type the whole word");
+    let mut lines = person.read_until("ask: Type yes or no.");
     person.type_line("reject");
     assert!(agent.wait_for_reply(&token, 30).contains(r#""decision":"reject","by":"reply""#));
     agent.publish(r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#);

@@ -52,18 +52,18 @@ fn a_spanish_session_contains_no_english() {
     let agent = start_session(hub.client(), r#"{"primary_language":"es"}"#, "Pago a Ben.");
     agent.publish(r#"{"type":"aaep:agent.state.changed","to_state":"thinking"}"#);
     let token = ask_payment(&agent, "Enviar 5 euros a Ben", "El dinero sale de la cuenta.");
-    lines.extend(person.read_until("ask: Escriba la palabra entera"));
+    lines.extend(person.read_until("ask: Escriba sí o no."));
     for (typed, expected) in [
-        ("", "ask: Enter solo no responde. La pregunta 1 sigue abierta 2 minutos más"),
-        ("y", "así que no se envió nada. Escriba la palabra entera sí o no."),
-        ("s", "error: No se envió nada: esto es demasiado serio para una respuesta corta."),
-        ("1", "error: No se envió nada: esto es demasiado serio para una respuesta corta."),
+        ("", "ask: Enter solo no responde. Pregunta 1: 2 minutos para responder."),
+        ("y", "así que no se envió nada. Escriba sí o no."),
+        ("s", "error: No se envió nada. Escriba la palabra entera: sí 1 o no 1."),
+        ("1", "error: No se envió nada. Escriba la palabra entera: sí 1 o no 1."),
         ("sí 2", "error: La pregunta 2 no está abierta. No se envió nada."),
-        ("estado", "status: El nivel de detalle es detallado."),
-        ("repetir", "ask: Escriba la palabra entera"),
-        ("detalles", "ask: Escriba la palabra entera"),
-        ("más bajo", "status: El nivel de detalle es ahora normal."),
-        ("mas alto", "status: El nivel de detalle es ahora detallado."),
+        ("estado", "status: Oye todos los detalles."),
+        ("repetir 1", "ask: Escriba sí o no."),
+        ("detalles", "ask: Sin respuesta, no se hará."),
+        ("más bajo", "status: Detalle normal desde ahora."),
+        ("mas alto", "status: Todos los detalles desde ahora."),
         ("ayuda", "help: salir: deja de escuchar."),
     ] {
         person.type_line(typed);
@@ -71,9 +71,7 @@ fn a_spanish_session_contains_no_english() {
     }
     person.type_line("Sí");
     assert!(agent.wait_for_reply(&token, 30).contains(r#""decision":"accept""#));
-    lines.extend(
-        person.read_until("answer: Su respuesta a la pregunta 1 se ha recibido: el agente puede hacerlo."),
-    );
+    lines.extend(person.read_until("answer: Aceptado."));
     agent.publish(r#"{"type":"aaep:agent.tool.invoked","tool":"send","irreversible":true,"risk_level":"high","arguments":{"amount":"5.00"},"summary_normal":"Enviando 5 euros a Ben.","tool_call_id":"call_1"}"#);
     agent.publish(r#"{"type":"aaep:agent.progress.updated","progress":{"step":1,"total_steps":2}}"#);
     agent.publish(
@@ -86,11 +84,12 @@ fn a_spanish_session_contains_no_english() {
         "session: local ha empezado. Pago a Ben.",
         "agent: local está pensando.",
         "ask: Pregunta 1 de local: Enviar 5 euros a Ben.",
-        "ask: Consecuencia: El dinero sale de la cuenta.",
-        "ask: Riesgo alto. Esto no se puede deshacer.",
-        "ask: Tiene 2 minutos. Sin respuesta, no se hará.",
-        "ask: Escriba la palabra entera sí o no.",
-        "answer: Ha dicho sí a la pregunta 1.",
+        "ask: El dinero sale de la cuenta.",
+        "ask: Esto no se puede deshacer.",
+        "ask: Tiene 2 minutos.",
+        "ask: Escriba sí o no.",
+        "ask: Riesgo alto.",
+        "answer: Pregunta 1: sí.",
         "tool: Enviando 5 euros a Ben. Esto no se puede deshacer.",
         "progress: Paso 1 de 2.",
         "tool: La herramienta send ha terminado.",
@@ -109,11 +108,11 @@ fn a_yoruba_session_contains_no_english() {
     let mut lines = person.read_until("Mo ń gbọ́");
     let agent = start_session(hub.client(), r#"{"primary_language":"yo"}"#, "Mo ń fi owó ránṣẹ́.");
     let token = ask_payment(&agent, "Fi yúrò 5 ránṣẹ́ sí Ben", "A kò lè dá a padà.");
-    lines.extend(person.read_until("ask: Tẹ odindi ọ̀rọ̀"));
+    lines.extend(person.read_until("ask: Tẹ bẹ́ẹ̀ni tàbí rárá."));
     for (typed, expected) in [
-        ("sí", "a kò sì fi ohunkóhun ránṣẹ́. Tẹ odindi ọ̀rọ̀ bẹ́ẹ̀ni"),
+        ("sí", "a kò sì fi ohunkóhun ránṣẹ́. Tẹ bẹ́ẹ̀ni"),
         ("ipo", "status: Ọ̀rọ̀ kíkún lo ń gbọ́."),
-        ("tún sọ", "ask: Tẹ odindi ọ̀rọ̀"),
+        ("tún sọ 1", "ask: Tẹ bẹ́ẹ̀ni tàbí rárá."),
         ("ìrànlọ́wọ́", "help: jáde: ó parí gbígbọ́."),
     ] {
         person.type_line(typed);
@@ -121,12 +120,12 @@ fn a_yoruba_session_contains_no_english() {
     }
     person.type_line("rara");
     assert!(agent.wait_for_reply(&token, 30).contains(r#""decision":"reject""#));
-    lines.extend(person.read_until("answer: Ìdáhùn rẹ sí ìbéèrè 1 ti wọlé: a kò ní ṣe é."));
+    lines.extend(person.read_until("answer: A ti kọ̀ ọ́."));
     let token = ask_payment(&agent, "Fi yúrò 6 ránṣẹ́ sí Ben", "A kò lè dá a padà.");
-    lines.extend(person.read_until("ask: Tẹ odindi ọ̀rọ̀"));
+    lines.extend(person.read_until("ask: Tẹ bẹ́ẹ̀ni tàbí rárá."));
     person.type_line("beeni");
     assert!(agent.wait_for_reply(&token, 30).contains(r#""decision":"accept""#));
-    lines.extend(person.read_until("answer: Ìdáhùn rẹ sí ìbéèrè 2 ti wọlé: aṣojú náà lè ṣe é."));
+    lines.extend(person.read_until("answer: A ti gbà á."));
     assert_eq!(find_english_words(&lines), Vec::<String>::new());
     person.type_line("jade");
     assert_eq!(person.wait_for_exit().1, 0);

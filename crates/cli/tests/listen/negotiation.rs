@@ -108,7 +108,7 @@ fn an_incomplete_event_is_not_announced() {
     let (first, last) = question.split_at(question.len() / 2);
     stream.send_raw(first);
     person.type_line("status");
-    let lines = person.read_until("status: The level of detail");
+    let lines = person.read_until("status: No agent is working.");
     assert!(!lines.iter().any(|line| line.starts_with("ask")), "{lines:#?}");
     stream.send_raw(last);
     person.read_until("ask: You have 5 minutes.");

@@ -26,12 +26,12 @@ fn agent_text_is_not_logged_or_stored() {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
     assert!(lines.any(|line| line.contains("Listening to")));
     let agent = AgentSession::start(hub.client());
-    agent.publish(r#"{"type":"aaep:agent.tool.invoked","tool":"look","tool_call_id":"call_1","summary_normal":"The balance is 4711 euro."}"#);
+    agent.publish(r#"{"type":"aaep:agent.tool.invoked","tool":"look","tool_call_id":"call_1","summary_normal":"The balance is 4711 euros."}"#);
     agent.publish(
         r#"{"type":"aaep:agent.tool.completed","tool":"look","tool_call_id":"call_1","status":"success"}"#,
     );
-    agent.publish(r#"{"type":"aaep:agent.session.completed","summary_normal":"Reported 4711 euro."}"#);
-    assert!(lines.any(|line| line == "session: local has finished. Reported 4711 euro."));
+    agent.publish(r#"{"type":"aaep:agent.session.completed","summary_normal":"Reported 4711 euros."}"#);
+    assert!(lines.any(|line| line == "session: local has finished. Reported 4711 euros."));
     child.kill().unwrap();
     child.wait().unwrap();
     let mut log = String::new();

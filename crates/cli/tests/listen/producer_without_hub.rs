@@ -109,7 +109,7 @@ fn a_producer_without_a_hub_is_announced_and_answered() {
     assert_eq!((&reply["reply_token"], &reply["decision"]), (&"rpl_1".into(), &"accept".into()));
     assert!(reply["subscription_id"].as_str().unwrap().starts_with("sub_"));
     send_event(&mut stream, 3, "state.changed", r#""from_state":"awaiting_input","to_state":"calling_tool""#);
-    person.read_until("answer: Your answer to question 1 was received.");
+    person.read_until("answer: Answer received.");
     let long = format!(r#""tool":"t","summary_normal":"{}""#, "x".repeat(3 * 1024 * 1024));
     send_event(&mut stream, 9, "tool.invoked", &long);
     person.read_until("error: A message was too long and was skipped.");

@@ -13,7 +13,7 @@ fn a_session_is_printed_line_by_line() {
     );
     assert_eq!(
         person.next_line().unwrap(),
-        format!("notice: Listening to http://{}. Type help to hear what you can type.", hub.address)
+        format!("notice: Listening to http://{}. Type help for the commands.", hub.address)
     );
     let agent = AgentSession::start(hub.client());
     agent.publish(r#"{"type":"aaep:agent.state.changed","to_state":"thinking"}"#);
@@ -26,7 +26,7 @@ fn a_session_is_printed_line_by_line() {
         "50 to",
         "day. ",
         "You owe Ben",
-        " 5 euro",
+        " 5 euros",
         ".\n\n",
         "Shall I pay?",
     ] {
@@ -34,10 +34,10 @@ fn a_session_is_printed_line_by_line() {
     }
     agent.write_output("", true);
     let token = agent.ask_confirmation();
-    person.read_until("ask: Type the whole word");
+    person.read_until("ask: Type yes or no.");
     person.type_line("yes");
     assert!(agent.wait_for_reply(&token, 30).contains(r#""decision":"accept""#));
-    agent.publish(r#"{"type":"aaep:agent.tool.invoked","tool":"send","irreversible":true,"risk_level":"high","arguments":{"amount":"5.00"},"summary_normal":"Sending 5 euro to Ben.","tool_call_id":"call_1"}"#);
+    agent.publish(r#"{"type":"aaep:agent.tool.invoked","tool":"send","irreversible":true,"risk_level":"high","arguments":{"amount":"5.00"},"summary_normal":"Sending 5 euros to Ben.","tool_call_id":"call_1"}"#);
     agent.publish(r#"{"type":"aaep:agent.progress.updated","progress":{"step":1,"total_steps":2}}"#);
     agent.publish(
         r#"{"type":"aaep:agent.tool.completed","tool":"send","tool_call_id":"call_1","status":"success"}"#,
@@ -56,19 +56,19 @@ fn a_session_is_printed_line_by_line() {
             "agent: local is thinking.",
             "agent: local is writing.",
             "agent: Your balance is $3.50 today.",
-            "agent: You owe Ben 5 euro.",
+            "agent: You owe Ben 5 euros.",
             "agent: Shall I pay?",
             "agent: local is thinking.",
-            "ask: Question 1 from local: Send 5 euro to Ben.",
-            "ask: Consequence: It cannot be undone.",
-            "ask: Exactly: send, amount 5.00.",
-            "ask: High risk. This cannot be undone.",
-            "ask: You have 2 minutes. Without an answer, it will not be done.",
-            "ask: Type the whole word yes or no.",
-            "answer: You said yes to question 1.",
-            "answer: Your answer to question 1 was received: the agent may go ahead.",
+            "ask: Question 1 from local: Send 5 euros to Ben.",
+            "ask: It cannot be undone.",
+            "ask: The exact call: send, amount 5.00.",
+            "ask: This cannot be undone.",
+            "ask: You have 2 minutes.",
+            "ask: Type yes or no.",
+            "answer: Question 1: yes.",
+            "answer: Accepted.",
             "agent: local is thinking.",
-            "tool: Sending 5 euro to Ben. This cannot be undone.",
+            "tool: Sending 5 euros to Ben. This cannot be undone.",
             "progress: Step 1 of 2.",
             "tool: The tool send has finished.",
             "session: local has finished. Ben has his money.",

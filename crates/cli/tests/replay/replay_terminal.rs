@@ -45,16 +45,12 @@ fn a_replay_prints_what_the_listener_heard() {
     let replayed: Vec<_> = replayed.stdout.lines().skip(1).map(str::to_owned).collect();
     // A replay words these lines differently, because nobody can answer.
     let as_replayed = |line: String| match line.trim_end() {
-        "ask: You have 2 minutes. Without an answer, it will not be done." => {
+        "ask: You have 2 minutes." => {
             Some("ask: The time limit was 2 minutes. Without an answer, it will not be done.".to_owned())
         }
-        "ask: Type the whole word yes or no." => {
-            Some("ask: This is a recording, so you cannot answer.".to_owned())
-        }
-        "answer: Your answer to question 1 was received: it will not be done." => {
-            Some("answer: The answer to question 1 was received: it will not be done.".to_owned())
-        }
-        line if line.starts_with("answer: You said") => None,
+        "ask: Type yes or no." => Some("ask: This is a recording, so you cannot answer.".to_owned()),
+        "answer: Rejected." => Some("answer: Question 1 was answered: rejected.".to_owned()),
+        "answer: Question 1: no." => None,
         line => Some(line.to_owned()),
     };
     let live: Vec<_> = live.into_iter().filter_map(as_replayed).collect();
@@ -72,10 +68,9 @@ fn a_recorded_session_is_printed_completely() {
             "session: Banking Assistant has started. I will check your balance and move 500 dollars to savings.",
             "tool: Using the tool fetch balance.",
             "tool: The tool fetch balance has finished.",
-            "ask: Question 1 from Banking Assistant: Please confirm: transfer 500 dollars from checking to savings. It cannot be undone.",
-            "ask: What it wants to do: Transfer $500.00 from checking to savings.",
-            "ask: Consequence: The money moves at once. To undo it, the bank has to step in.",
-            "ask: High risk. This cannot be undone.",
+            "ask: Question 1 from Banking Assistant: Transfer $500.00 from checking to savings.",
+            "ask: The money moves at once. To undo it, the bank has to step in.",
+            "ask: This cannot be undone. Your answer is not tied to one exact call.",
             "ask: The time limit was 60 seconds. Without an answer, it will not be done.",
             "ask: This is a recording, so you cannot answer.",
             "answer: Question 1 was answered: accepted.",

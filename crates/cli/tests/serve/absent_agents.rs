@@ -38,7 +38,7 @@ fn a_demo_session_ends_after_the_hub_was_killed() {
     let client = hub.client();
     let subscription = client.subscribe(REPLY_CAPABILITIES);
     let mut stream = client.open_event_stream(&subscription, None);
-    client.post("/demo", r#"{"text":"Send 50 euro to Ben"}"#);
+    client.post("/demo", r#"{"text":"Send 50 euros to Ben"}"#);
     let (last_event_id, question) = read_until(&mut stream, |kind, _| kind == "awaiting.confirmation");
     let token = question["reply_token"].as_str().unwrap();
     hub.kill();

@@ -44,7 +44,7 @@ struct KnownIds(Vec<(&'static str, String)>);
 
 impl KnownIds {
     fn record_ids(&mut self, text: &str) {
-        for prefix in ["sess_", "rpl_"] {
+        for prefix in ["sess_", "rpl_", "inv_"] {
             if let Some(at) = text.find(prefix) {
                 let id = text[at..].split('"').next().unwrap().to_owned();
                 self.0.retain(|(known, _)| *known != prefix);

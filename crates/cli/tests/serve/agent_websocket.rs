@@ -148,12 +148,12 @@ fn a_session_runs_from_start_to_end() {
     let mut agent = AgentWebSocket::open(&hub);
     let session = agent.start_session();
     assert_eq!(stream.next_type(), "session.started");
-    for (text, complete) in [("Your balance is 12.5", false), ("0 euro.", true)] {
+    for (text, complete) in [("Your balance is 12.5", false), ("0 euros.", true)] {
         let output = agent
             .call_ok("session.output", &json!({"session_id": session, "text": text, "complete": complete}));
         assert!(!output["event_ids"].as_array().unwrap().is_empty());
     }
-    while stream.next().2["chunk"] != "Your balance is 12.50 euro." {}
+    while stream.next().2["chunk"] != "Your balance is 12.50 euros." {}
 
     let token = agent.ask(&session);
     while stream.next_type() != "awaiting.confirmation" {}

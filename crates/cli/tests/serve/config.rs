@@ -111,7 +111,7 @@ fn invalid_settings_are_reported_with_position_and_hint() {
         ("hub.lease = 300", &format!("1: hub.lease: 300 is not {duration_hint}")),
         ("hub.lease = '300'", &format!("1: hub.lease: \"300\" is not {duration_hint}")),
         ("hub.lease = '1ms'", &format!("1: hub.lease: \"1ms\" is not {duration_hint}")),
-        ("hub.lease = 1.5", &format!("1: hub.lease: a fraction is not {duration_hint}")),
+        ("hub.lease = 1.5", &format!("1: hub.lease: a decimal number is not {duration_hint}")),
         ("hub.lease.x = 1", &format!("1: hub.lease: a section is not {duration_hint}")),
         ("hub.sessions = 0", "1: hub.sessions: 0 is not a whole number from 1 to 10000000"),
         ("hub.sessions = '5'", "1: hub.sessions: \"5\" is not a whole number from 1 to 10000000"),

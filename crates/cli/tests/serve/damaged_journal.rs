@@ -34,7 +34,7 @@ impl CrashedHubData {
                 200
             );
         }
-        let question = CONFIRMATION_BODY.replace("5 euro", "7 euro").replace("5.00", "7.00");
+        let question = CONFIRMATION_BODY.replace("5 euros", "7 euros").replace("5.00", "7.00");
         let asked = client.post(&format!("/agent/v1/sessions/{session}/confirmations"), &question);
         let open_token = asked.json_str("reply_token");
         hub.kill();
@@ -141,7 +141,7 @@ fn a_truncated_or_foreign_file_is_refused() {
 }
 
 #[test]
-fn flipped_bytes_never_create_an_accept() {
+fn flipped_bytes_never_create_an_acceptance() {
     let data = CrashedHubData::create(false);
     let pages = size(&data.file("")) / PAGE;
     let mut refusals = 0;
@@ -194,7 +194,7 @@ fn a_write_ahead_log_damaged_in_the_middle_is_refused() {
 }
 
 #[test]
-fn damage_while_the_hub_runs_never_creates_an_accept() {
+fn damage_while_the_hub_runs_never_creates_an_acceptance() {
     let data = CrashedHubData::create(false);
     let mut hub = HubProcess::start_on_disk(data.folder.path());
     let file = data.file("");

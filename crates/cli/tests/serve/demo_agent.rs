@@ -1,4 +1,4 @@
-//! The demo agent: its events are valid and cover every type, and no action happens without an accept.
+//! The demo agent: its events are valid and cover every type, and no action happens without an acceptance.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ const REQUESTS: [(&str, [&str; 13]); 3] = [
         [
             "Hello",
             "What's my balance?",
-            "send 20 euro to Ada",
+            "send 20 euros to Ada",
             "Book a room",
             "Send an e-mail to Ada",
             "Delete a record",
@@ -247,7 +247,7 @@ fn every_summary_has_three_forms_and_every_text_three_languages() {
 }
 
 #[test]
-fn no_action_happens_without_an_accept() {
+fn no_action_happens_without_an_acceptance() {
     let count_tool_calls =
         |received: &[Value]| received.iter().filter(|event| short_type(event) == "tool.invoked").count();
     let asks = |received: &[Value]| received.iter().any(|event| short_type(event) == "awaiting.confirmation");
@@ -270,9 +270,9 @@ fn the_confirmation_and_the_call_use_the_details_of_the_request() {
     let client = hub.client();
     let subscription = client.subscribe(REPLY_CAPABILITIES);
     let mut stream = client.open_event_stream(&subscription, None);
-    let received = run_request(&client, &subscription, &mut stream, "Send 20.50 euro to Olu", "accept");
+    let received = run_request(&client, &subscription, &mut stream, "Send 20.50 euros to Olu", "accept");
     let find = |event_type: &str| received.iter().find(|event| short_type(event) == event_type).unwrap();
-    assert_eq!(find("awaiting.confirmation")["action"], "Transfer 20.50 euros from the demo account to Olu.");
+    assert_eq!(find("awaiting.confirmation")["action"], "Transfer 20.50 euros to Olu.");
     assert_eq!(find("tool.invoked")["summary_normal"], "Transferring 20.50 euros to Olu.");
     assert!(find("output.streaming")["chunk"].as_str().unwrap().contains("20.50 euros went to Olu"));
     let received = run_request(&client, &subscription, &mut stream, "weather", "accept");

@@ -42,7 +42,7 @@ impl DiskScenario {
             acknowledged_ids: Vec::new(),
         };
         let asked = scenario
-            .post("confirmations", &CONFIRMATION_BODY.replace("5 euro", "7 euro").replace("5.00", "7.00"));
+            .post("confirmations", &CONFIRMATION_BODY.replace("5 euros", "7 euros").replace("5.00", "7.00"));
         assert_eq!(asked.status, 201, "{asked:?}");
         scenario.open_token = asked.json_str("reply_token");
         scenario
@@ -53,7 +53,10 @@ impl DiskScenario {
     }
 
     fn publish(&mut self) -> TestResponse {
-        let summary = "Working. ".repeat(100);
+        self.publish_summary(&"Working. ".repeat(100))
+    }
+
+    fn publish_summary(&mut self, summary: &str) -> TestResponse {
         let response = self.post(
             "events",
             &format!(
@@ -81,17 +84,19 @@ impl DiskScenario {
         )
     }
 
-    /// Publishes until three requests in a row are refused, which means that nothing more fits.
+    /// Publishes until three requests in a row are refused: first large events, then small ones, so that nothing more fits.
     fn publish_until_full(&mut self) {
-        let mut refusals = 0;
-        while refusals < 3 {
-            let response = self.publish();
-            refusals = match response.status {
-                200 => 0,
-                503 => refusals + 1,
-                _ => panic!("{response:?}"),
-            };
-            assert!(self.acknowledged_ids.len() < 900, "the disk does not fill up");
+        for summary in ["Working. ".repeat(100), "Working.".to_owned()] {
+            let mut refusals = 0;
+            while refusals < 3 {
+                let response = self.publish_summary(&summary);
+                refusals = match response.status {
+                    200 => 0,
+                    503 => refusals + 1,
+                    _ => panic!("{response:?}"),
+                };
+                assert!(self.acknowledged_ids.len() < 900, "the disk does not fill up");
+            }
         }
     }
 
@@ -117,7 +122,7 @@ impl DiskScenario {
         assert_unavailable(
             &self.post(
                 "confirmations",
-                &CONFIRMATION_BODY.replace("5 euro", "9 euro").replace("5.00", "9.00"),
+                &CONFIRMATION_BODY.replace("5 euros", "9 euros").replace("5.00", "9.00"),
             ),
         );
         let start = r#"{"summary_normal":"More.","localization_hints":{"primary_language":"en"}}"#;

@@ -206,9 +206,9 @@ fn an_empty_body_is_called_empty_and_misspelled_names_get_a_suggestion() {
             assert!(!response.body.contains(supplied), "the hub supplies it: {response:?}");
         }
     }
-    let unlike =
+    let event_with_unrelated_member =
         r#"{"type":"aaep:agent.tool.invoked","tool":"look","summary_normal":"Looking.","weather":"fine"}"#;
-    let response = client.post(&path("events"), unlike);
+    let response = client.post(&path("events"), event_with_unrelated_member);
     assert!(response.status == 422 && !response.body.contains("did you mean"), "{response:?}");
 }
 

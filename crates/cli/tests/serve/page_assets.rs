@@ -5,7 +5,7 @@ use testing::cli::create_token;
 use testing::http::TestResponse;
 use testing::hub::HubProcess;
 
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
 fn header<'a>(response: &'a TestResponse, name: &str) -> &'a str {
     let found = response.head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
@@ -14,7 +14,7 @@ fn header<'a>(response: &'a TestResponse, name: &str) -> &'a str {
 
 /// Returns the files that a page file refers to.
 fn referenced_files(body: &str) -> Vec<String> {
-    let is_file = |text: &&str| matches!(text.rsplit('.').next(), Some("js" | "css"));
+    let is_file = |text: &&str| matches!(text.rsplit('.').next(), Some("js" | "css" | "svg"));
     let quoted = body.split('"').filter(is_file);
     quoted.map(|text| text.replace("./", "/page/")).collect()
 }
@@ -43,6 +43,7 @@ fn the_page_and_its_files_have_a_strict_policy() {
         let media_type = match path.rsplit('.').next() {
             Some("js") => "text/javascript; charset=utf-8",
             Some("css") => "text/css; charset=utf-8",
+            Some("svg") => "image/svg+xml",
             _ => "text/html; charset=utf-8",
         };
         assert_eq!(header(&response, "Content-Type"), media_type, "{path}");
@@ -119,6 +120,33 @@ fn no_other_path_or_method_is_served() {
 }
 
 #[test]
+fn markdown_is_parsed_for_the_page() {
+    let hub = HubProcess::start_in_memory();
+    let response = hub.client().post(
+        "/page/markdown",
+        r#"{"parts":["[a](https://example.org) **b**","!"],"complete":true,"language":"es"}"#,
+    );
+    assert_eq!(
+        (response.status, response.body.as_str()),
+        (
+            200,
+            r#"{"blocks":[{"kind":"paragraph","children":[{"kind":"link","href":"https://example.org","children":["a"]}," ",{"kind":"strong","children":["b"]},"!"]}],"spoken":"a b!\n\n","held":false}"#
+        )
+    );
+    let too_long = format!(r#"{{"parts":["{}"],"complete":true,"language":"en"}}"#, "x".repeat(262_145));
+    for body in
+        ["", "[]", r#"{"parts":["x"]}"#, r#"{"parts":[1],"complete":true,"language":"en"}"#, &too_long]
+    {
+        let response = hub.client().post("/page/markdown", body);
+        assert!([400, 413].contains(&response.status), "{response:?}");
+    }
+    // Nesting is limited, so that neither the hub nor the page runs out of stack.
+    let nested = serde_json::json!({ "parts": [">".repeat(20_000)], "complete": true, "language": "en" });
+    let response = hub.client().post("/page/markdown", &nested.to_string());
+    assert_eq!((response.status, response.body.matches("quote").count()), (200, 32), "{}", response.body);
+}
+
+#[test]
 fn the_page_is_public_but_subscribing_needs_sign_in() {
     let folder = tempfile::tempdir().unwrap();
     let tokens = folder.path().join("tokens");
@@ -129,6 +157,7 @@ fn the_page_is_public_but_subscribing_needs_sign_in() {
     assert_eq!(client.get("/").status, 200);
     assert_eq!(client.get("/page/main.js").status, 200);
     assert_eq!(client.post("/aaep/v1/subscriptions", "{}").status, 401);
+    assert_eq!(client.post("/page/markdown", "{}").status, 401);
     let cookie = sign_in(&hub, &ada);
     let page = client.with_header(&format!("Cookie: {cookie}"));
     assert_eq!(page.get("/").status, 200);

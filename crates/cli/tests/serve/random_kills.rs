@@ -129,7 +129,7 @@ fn run_step(
 
 fn question(amount: usize) -> String {
     format!(
-        r#"{{"action":"Send {amount} euro to Ben.","consequence":"It cannot be undone.","irreversible":true,"risk_level":"high","timeout_seconds":600,"default_decision":"reject","summary_normal":"May I send {amount} euro to Ben?","tool":"send","arguments":{{"amount":"{amount}.00"}}}}"#
+        r#"{{"action":"Send {amount} euros to Ben.","consequence":"It cannot be undone.","irreversible":true,"risk_level":"high","timeout_seconds":600,"default_decision":"reject","summary_normal":"May I send {amount} euros to Ben?","tool":"send","arguments":{{"amount":"{amount}.00"}}}}"#
     )
 }
 
@@ -161,7 +161,7 @@ fn assert_acknowledged(
             r#"{{"type":"aaep:agent.tool.invoked","tool":"send","tool_call_id":"call_again","risk_level":"high","irreversible":true,"summary_normal":"Sending.","reply_token":"{token}","arguments":{{"amount":"{amount}.00"}}}}"#
         );
         let second_call = client.post(&format!("/agent/v1/sessions/{session}/events"), &call);
-        assert_eq!(second_call.status, 422, "an accept can be used only once: {second_call:?}");
+        assert_eq!(second_call.status, 422, "an acceptance can be used only once: {second_call:?}");
     }
     let mut missing: HashSet<&str> = acknowledged.events.iter().map(String::as_str).collect();
     let mut stream = client.open_event_stream(subscription, Some(first_event_id));

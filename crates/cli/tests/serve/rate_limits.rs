@@ -64,7 +64,7 @@ fn an_agents_open_questions_are_limited() {
     let _stream = ada.open_event_stream(&subscription, None);
     let ask = |client: &TestClient, session: &str, number: usize| {
         let question = CONFIRMATION_BODY
-            .replace("5 euro", &format!("{number} euro"))
+            .replace("5 euros", &format!("{number} euros"))
             .replace("5.00", &format!("{number}.00"));
         client.post(&format!("/agent/v1/sessions/{session}/confirmations"), &question)
     };

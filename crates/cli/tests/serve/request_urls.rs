@@ -168,6 +168,8 @@ fn unknown_and_foreign_ids_get_identical_responses() {
         ("confirmations", testing::messages::CONFIRMATION_BODY),
         ("confirmations", "{"),
         ("clarifications", "{}"),
+        ("invitations", r#"{"producer":"eve"}"#),
+        ("join", r#"{"invitation":"inv_1"}"#),
     ] {
         let [foreign, unknown] =
             [&session, &unknown_session].map(|id| format!("/agent/v1/sessions/{id}/{rest}"));

@@ -13,12 +13,12 @@ fn a_session_runs_from_start_to_end() {
     assert_eq!(stream.next_type(), "session.started");
 
     let path = |rest: &str| format!("/agent/v1/sessions/{session}/{rest}");
-    for chunk in ["Your balance is 12.5", "0 euro. I will s"] {
+    for chunk in ["Your balance is 12.5", "0 euros. I will s"] {
         assert_eq!(client.post(&path("output"), chunk).status, 200);
     }
     assert_eq!(client.post(&path("output?complete=true"), "end 5.").status, 200);
     assert_eq!(stream.next_type(), "state.changed");
-    assert_eq!(stream.next().2["chunk"], "Your balance is 12.50 euro. ");
+    assert_eq!(stream.next().2["chunk"], "Your balance is 12.50 euros. ");
     assert_eq!(stream.next().2["chunk"], "I will send 5.");
     assert_eq!(stream.next_type(), "state.changed");
 

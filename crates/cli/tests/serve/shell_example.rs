@@ -52,7 +52,7 @@ fn validation_findings(received: &[Value]) -> String {
 }
 
 #[test]
-fn the_shell_agent_acts_only_on_an_accept() {
+fn the_shell_agent_acts_only_after_an_acceptance() {
     let hub = HubProcess::start_in_memory();
     let client = hub.client();
     let subscription = client.subscribe(REPLY_CAPABILITIES);

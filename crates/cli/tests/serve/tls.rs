@@ -45,15 +45,26 @@ impl TestCertificate {
         )
     }
 
-    /// Connects with a client that trusts only this certificate.
+    /// Returns a client of the hub that trusts only this certificate.
+    pub(crate) fn client<'a>(&'a self, hub: &'a HubProcess) -> TlsTestClient<'a> {
+        TlsTestClient { trusted: self, hub }
+    }
+}
+
+/// A client that trusts only one certificate.
+pub(crate) struct TlsTestClient<'a> {
+    trusted: &'a TestCertificate,
+    hub: &'a HubProcess,
+}
+
+impl TlsTestClient<'_> {
     fn connect(
         &self,
-        hub: &HubProcess,
         alpn: &[&str],
         versions: &[&'static rustls::SupportedProtocolVersion],
     ) -> TlsClientStream {
         let mut roots = RootCertStore::empty();
-        roots.add(self.der.clone()).unwrap();
+        roots.add(self.trusted.der.clone()).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut config = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(versions)
@@ -62,25 +73,18 @@ impl TestCertificate {
             .with_no_client_auth();
         config.alpn_protocols = alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
         let name = ServerName::try_from("127.0.0.1").unwrap();
-        StreamOwned::new(ClientConnection::new(Arc::new(config), name).unwrap(), hub.client().connect())
+        StreamOwned::new(ClientConnection::new(Arc::new(config), name).unwrap(), self.hub.client().connect())
     }
 
-    fn open_connection(&self, hub: &HubProcess) -> TlsClientStream {
-        self.connect(hub, &["http/1.1"], rustls::ALL_VERSIONS)
+    fn open_connection(&self) -> TlsClientStream {
+        self.connect(&["http/1.1"], rustls::ALL_VERSIONS)
     }
 
     /// Sends a request and returns the status, the head and the body.
-    pub(crate) fn send(
-        &self,
-        hub: &HubProcess,
-        headers: &str,
-        method: &str,
-        path: &str,
-        body: &str,
-    ) -> (u16, String, String) {
-        let mut stream = self.open_connection(hub);
+    pub(crate) fn send(&self, headers: &str, method: &str, path: &str, body: &str) -> (u16, String, String) {
+        let mut stream = self.open_connection();
         let length = body.len();
-        let host = &hub.address;
+        let host = &self.hub.address;
         let text = format!(
             "{method} {path} HTTP/1.1\r\nHost: {host}\r\n{headers}Connection: close\r\nContent-Length: {length}\r\n\r\n{body}"
         );
@@ -92,33 +96,33 @@ impl TestCertificate {
         (head.split(' ').nth(1).unwrap().parse().unwrap(), head.to_owned(), body.to_owned())
     }
 
-    fn post(&self, hub: &HubProcess, path: &str, body: &str) -> Value {
-        let (status, _, body) = self.send(hub, "", "POST", path, body);
+    fn post(&self, path: &str, body: &str) -> Value {
+        let (status, _, body) = self.send("", "POST", path, body);
         assert!((200..300).contains(&status), "{path}: {status} {body}");
         serde_json::from_str(&body).unwrap_or(Value::Null)
     }
 
-    fn start_session(&self, hub: &HubProcess) -> String {
+    fn start_session(&self) -> String {
         let start = r#"{"summary_normal":"Moving money.","localization_hints":{"primary_language":"en"}}"#;
-        self.post(hub, "/agent/v1/sessions", start)["session_id"].as_str().unwrap().to_owned()
+        self.post("/agent/v1/sessions", start)["session_id"].as_str().unwrap().to_owned()
     }
 
-    fn ask(&self, hub: &HubProcess, session: &str) -> String {
+    fn ask(&self, session: &str) -> String {
         let path = format!("/agent/v1/sessions/{session}/confirmations");
-        self.post(hub, &path, CONFIRMATION_BODY)["reply_token"].as_str().unwrap().to_owned()
+        self.post(&path, CONFIRMATION_BODY)["reply_token"].as_str().unwrap().to_owned()
     }
 
-    fn wait_for_decision(&self, hub: &HubProcess, session: &str, token: &str) -> Value {
+    fn wait_for_decision(&self, session: &str, token: &str) -> Value {
         let path = format!("/agent/v1/sessions/{session}/replies/{token}?wait=20");
-        serde_json::from_str(&self.send(hub, "", "GET", &path, "").2).unwrap()
+        serde_json::from_str(&self.send("", "GET", &path, "").2).unwrap()
     }
 
     /// Opens an event stream and reads its head.
-    fn open_event_stream(&self, hub: &HubProcess, subscription: &str) -> BufReader<TlsClientStream> {
-        let mut stream = self.open_connection(hub);
+    fn open_event_stream(&self, subscription: &str) -> BufReader<TlsClientStream> {
+        let mut stream = self.open_connection();
         let path = format!("/aaep/v1/events?subscription_id={subscription}");
         let text =
-            format!("GET {path} HTTP/1.1\r\nHost: {}\r\nAccept: text/event-stream\r\n\r\n", hub.address);
+            format!("GET {path} HTTP/1.1\r\nHost: {}\r\nAccept: text/event-stream\r\n\r\n", self.hub.address);
         stream.write_all(text.as_bytes()).unwrap();
         let mut lines = BufReader::new(stream);
         let mut line = String::new();
@@ -149,21 +153,21 @@ fn a_question_is_delivered_and_answered_over_tls() {
     let folder = tempfile::tempdir().unwrap();
     let certificate = create_certificate(folder.path(), "hub");
     let hub = certificate.start_hub(&["--open"]);
-    let accepted =
-        certificate.post(&hub, "/aaep/v1/subscriptions", &subscription_request(REPLY_CAPABILITIES));
+    let client = certificate.client(&hub);
+    let accepted = client.post("/aaep/v1/subscriptions", &subscription_request(REPLY_CAPABILITIES));
     let manifest = format!("https://{}/.well-known/aaep-manifest.json", hub.address);
     assert_eq!(accepted["manifest_uri"], manifest.as_str());
     let subscription = accepted["subscription_id"].as_str().unwrap();
-    let mut events = certificate.open_event_stream(&hub, subscription);
-    let session = certificate.start_session(&hub);
+    let mut events = client.open_event_stream(subscription);
+    let session = client.start_session();
     assert_eq!(short_type(&next(&mut events)), "session.started");
-    let token = certificate.ask(&hub, &session);
+    let token = client.ask(&session);
     while next(&mut events)["reply_token"] != token.as_str() {}
-    certificate.post(&hub, "/aaep/v1/replies", &confirmation_reply(subscription, &token, "accept"));
-    assert_eq!(certificate.wait_for_decision(&hub, &session, &token)["decision"], "accept");
+    client.post("/aaep/v1/replies", &confirmation_reply(subscription, &token, "accept"));
+    assert_eq!(client.wait_for_decision(&session, &token)["decision"], "accept");
     assert_eq!(next(&mut events)["extensions"]["sayso"]["decision"], "accept");
     let close = testing::messages::subscription_close(subscription);
-    certificate.post(&hub, "/aaep/v1/replies", &close);
+    client.post("/aaep/v1/replies", &close);
     let mut rest = String::new();
     events.read_to_string(&mut rest).unwrap();
 }
@@ -173,16 +177,16 @@ fn many_events_arrive_in_order_and_a_listener_can_reconnect() {
     let folder = tempfile::tempdir().unwrap();
     let certificate = create_certificate(folder.path(), "hub");
     let hub = certificate.start_hub(&["--open"]);
-    let accepted =
-        certificate.post(&hub, "/aaep/v1/subscriptions", &subscription_request(REPLY_CAPABILITIES));
+    let client = certificate.client(&hub);
+    let accepted = client.post("/aaep/v1/subscriptions", &subscription_request(REPLY_CAPABILITIES));
     let subscription = accepted["subscription_id"].as_str().unwrap();
-    let mut events = certificate.open_event_stream(&hub, subscription);
-    let session = certificate.start_session(&hub);
+    let mut events = client.open_event_stream(subscription);
+    let session = client.start_session();
     let sentences: Vec<_> =
         (0..200).map(|number| format!("Sentence {number} {}. ", "word ".repeat(200))).collect();
-    // More text than the buffers between the hub and this client hold while the client does not read.
+    // This is more text than fits in the buffers between the hub and the client, which is not reading yet.
     let path = format!("/agent/v1/sessions/{session}/output?complete=true");
-    certificate.post(&hub, &path, &sentences.concat());
+    client.post(&path, &sentences.concat());
     let mut received = String::new();
     while received.len() < sentences.concat().len() {
         let event = next(&mut events);
@@ -191,8 +195,8 @@ fn many_events_arrive_in_order_and_a_listener_can_reconnect() {
     assert_eq!(received, sentences.concat());
     drop(events);
     // The subscription can be resumed and still delivers events.
-    let mut events = certificate.open_event_stream(&hub, subscription);
-    certificate.ask(&hub, &session);
+    let mut events = client.open_event_stream(subscription);
+    client.ask(&session);
     while short_type(&next(&mut events)) != "awaiting.confirmation" {}
 }
 
@@ -201,12 +205,13 @@ fn a_websocket_works_over_tls() {
     let folder = tempfile::tempdir().unwrap();
     let certificate = create_certificate(folder.path(), "hub");
     let hub = certificate.start_hub(&["--open"]);
+    let client = certificate.client(&hub);
     let address = format!("wss://{}/aaep/v1/ws", hub.address).parse().unwrap();
     let origin = format!("https://{}", hub.address);
     let request = ClientRequestBuilder::new(address)
         .with_header("Sec-WebSocket-Protocol", "aaep.v1")
         .with_header("Origin", origin);
-    let (mut socket, _) = tungstenite::client(request, certificate.open_connection(&hub)).unwrap();
+    let (mut socket, _) = tungstenite::client(request, client.open_connection()).unwrap();
     socket.send(Message::text(subscription_request(REPLY_CAPABILITIES))).unwrap();
     let mut next = || -> Value {
         loop {
@@ -218,12 +223,12 @@ fn a_websocket_works_over_tls() {
         }
     };
     let subscription = next()["subscription_id"].as_str().unwrap().to_owned();
-    let session = certificate.start_session(&hub);
+    let session = client.start_session();
     assert_eq!(short_type(&next()), "session.started");
-    let token = certificate.ask(&hub, &session);
+    let token = client.ask(&session);
     while next()["reply_token"] != token.as_str() {}
     socket.send(Message::text(confirmation_reply(&subscription, &token, "reject"))).unwrap();
-    assert_eq!(certificate.wait_for_decision(&hub, &session, &token)["decision"], "reject");
+    assert_eq!(client.wait_for_decision(&session, &token)["decision"], "reject");
 }
 
 #[test]
@@ -233,18 +238,19 @@ fn cookies_are_secure_and_origins_must_be_https() {
     let file = folder.path().join("tokens").to_str().unwrap().to_owned();
     let ada = create_token(&file, &["--role", "listener", "--name", "ada"]);
     let hub = certificate.start_hub(&["--tokens", &file]);
+    let client = certificate.client(&hub);
     let form = format!("token={ada}");
     let headers = |scheme: &str| {
         let host = &hub.address;
         format!("Origin: {scheme}://{host}\r\nContent-Type: application/x-www-form-urlencoded\r\n")
     };
-    let (status, head, _) = certificate.send(&hub, &headers("https"), "POST", "/login", &form);
+    let (status, head, _) = client.send(&headers("https"), "POST", "/login", &form);
     assert_eq!(status, 303, "{head}");
     assert!(
         head.lines().any(|line| line.starts_with("Set-Cookie: sayso=") && line.ends_with("; Secure")),
         "{head}"
     );
-    assert_eq!(certificate.send(&hub, &headers("http"), "POST", "/login", &form).0, 403);
+    assert_eq!(client.send(&headers("http"), "POST", "/login", &form).0, 403);
 }
 
 #[test]
@@ -252,19 +258,20 @@ fn tls_1_2_and_1_3_are_supported_with_http_1_1_only() {
     let folder = tempfile::tempdir().unwrap();
     let certificate = create_certificate(folder.path(), "hub");
     let hub = certificate.start_hub(&["--open"]);
+    let client = certificate.client(&hub);
     for (versions, expected) in [
         (&[&rustls::version::TLS12], ProtocolVersion::TLSv1_2),
         (&[&rustls::version::TLS13], ProtocolVersion::TLSv1_3),
     ] {
-        let mut stream = certificate.connect(&hub, &["h2", "http/1.1"], versions);
+        let mut stream = client.connect(&["h2", "http/1.1"], versions);
         stream.conn.complete_io(&mut stream.sock).unwrap();
         assert_eq!(stream.conn.protocol_version(), Some(expected));
         assert_eq!(stream.conn.alpn_protocol(), Some(&b"http/1.1"[..]));
     }
-    let mut stream = certificate.connect(&hub, &["h2"], rustls::ALL_VERSIONS);
+    let mut stream = client.connect(&["h2"], rustls::ALL_VERSIONS);
     assert!(stream.conn.complete_io(&mut stream.sock).is_err());
     let other = create_certificate(folder.path(), "other");
-    let mut stream = other.open_connection(&hub);
+    let mut stream = other.client(&hub).open_connection();
     assert!(
         stream.conn.complete_io(&mut stream.sock).is_err(),
         "a client that trusts only another certificate must not connect"
@@ -288,6 +295,7 @@ fn clients_without_tls_are_disconnected() {
     let folder = tempfile::tempdir().unwrap();
     let certificate = create_certificate(folder.path(), "hub");
     let hub = certificate.start_hub(&["--open"]);
+    let client = certificate.client(&hub);
     let mut without_tls = hub.client().connect();
     let text = format!("GET /healthz HTTP/1.1\r\nHost: {}\r\n\r\n", hub.address);
     without_tls.write_all(text.as_bytes()).unwrap();
@@ -298,11 +306,11 @@ fn clients_without_tls_are_disconnected() {
     partial.write_all(&[22, 3, 1, 2, 0, 1, 0]).unwrap();
     read_to_close(&mut silent);
     read_to_close(&mut partial);
-    assert_eq!(certificate.send(&hub, "", "GET", "/healthz", "").0, 200, "others are served");
+    assert_eq!(client.send("", "GET", "/healthz", "").0, 200, "others are served");
 }
 
 #[test]
-fn an_unusable_certificate_or_key_is_named() {
+fn the_error_names_an_unusable_certificate_or_key() {
     let folder = tempfile::tempdir().unwrap();
     let (one, other) = (create_certificate(folder.path(), "one"), create_certificate(folder.path(), "other"));
     let garbage = folder.path().join("garbage.pem");
@@ -386,8 +394,8 @@ fn a_renewed_certificate_is_used_after_sighup_and_an_invalid_one_is_not() {
     let folder = tempfile::tempdir().unwrap();
     let old = create_certificate(folder.path(), "hub");
     let hub = old.start_hub(&["--open"]);
-    let accepted = old.post(&hub, "/aaep/v1/subscriptions", &subscription_request("{}"));
-    let mut lines = old.open_event_stream(&hub, accepted["subscription_id"].as_str().unwrap());
+    let accepted = old.client(&hub).post("/aaep/v1/subscriptions", &subscription_request("{}"));
+    let mut lines = old.client(&hub).open_event_stream(accepted["subscription_id"].as_str().unwrap());
 
     let spare = create_certificate(folder.path(), "spare");
     std::fs::copy(&spare.key, &old.key).unwrap();
@@ -399,14 +407,14 @@ fn a_renewed_certificate_is_used_after_sighup_and_an_invalid_one_is_not() {
     ] {
         assert!(log_line.contains(part), "{part}: {log_line}");
     }
-    old.start_session(&hub);
+    old.client(&hub).start_session();
     assert_eq!(short_type(&next(&mut lines)), "session.started");
 
     let new = create_certificate(folder.path(), "hub");
     assert!(reload(&hub).contains("reloaded what=certificate"));
-    new.start_session(&hub);
+    new.client(&hub).start_session();
     assert_eq!(short_type(&next(&mut lines)), "session.started", "existing connections continue");
-    let mut refused = old.open_connection(&hub);
+    let mut refused = old.client(&hub).open_connection();
     let refused = refused.write_all(b"GET /healthz HTTP/1.1\r\n\r\n").and_then(|()| refused.flush());
     assert!(refused.is_err(), "the hub must not use the old certificate");
 }

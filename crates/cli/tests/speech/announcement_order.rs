@@ -5,7 +5,7 @@ use testing::hub::HubProcess;
 use testing::messages::REPLY_CAPABILITIES;
 use testing::terminal::AgentSession;
 
-const QUESTION_TEXT: &str = "ask: Question 1 from local: Send 5 euro to Ben.";
+const QUESTION_TEXT: &str = "ask: Question 1 from local: Send 5 euros to Ben.";
 
 #[test]
 fn an_announcement_waits_for_the_end_of_the_previous_one() {
@@ -82,10 +82,10 @@ fn an_answer_cancels_the_announcement_of_its_question() {
     person.type_line("no");
     dispatcher.next_command("CANCEL self");
     assert!(agent.wait_for_reply(&token, 30).contains("reject"));
-    assert_eq!(dispatcher.next_text(), "answer: You said no to question 1.");
+    assert_eq!(dispatcher.next_text(), "answer: Question 1: no.");
     dispatcher.finish_text();
-    let spoken = dispatcher.next_text_containing("Your answer");
-    assert!(spoken.ends_with("Your answer to question 1 was received: it will not be done."), "{spoken}");
+    let spoken = dispatcher.next_text_containing("Rejected");
+    assert!(spoken.ends_with("Rejected."), "{spoken}");
 }
 
 #[test]
@@ -104,8 +104,7 @@ fn the_announcement_of_an_already_answered_question_is_shortened() {
     person.read_until("answer: Question 2 was answered elsewhere");
     dispatcher.finish_text();
     let spoken = dispatcher.next_text_containing("Question 2");
-    let expected =
-        "answer: In session 2: Question 2 from local: Send 5 euro to Ben.\nQuestion 2 was answered elsewhere";
+    let expected = "answer: In session 2: Question 2 from local: Send 5 euros to Ben.\nQuestion 2 was answered elsewhere";
     assert!(spoken.starts_with(expected), "{spoken}");
 }
 

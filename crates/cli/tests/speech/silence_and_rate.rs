@@ -56,7 +56,7 @@ fn the_person_can_change_the_pace() {
     dispatcher.finish_text();
     person.type_line("faster");
     assert_eq!(dispatcher.next_command("SET self RATE"), "SET self RATE -25");
-    assert_eq!(dispatcher.next_text(), "status: The speech rate is now -25.");
+    assert_eq!(dispatcher.next_text(), "status: Speech rate -25.");
     dispatcher.finish_text();
     person.type_line("slower");
     assert_eq!(dispatcher.next_command("SET self RATE"), "SET self RATE -35");
@@ -65,7 +65,7 @@ fn the_person_can_change_the_pace() {
     second_dispatcher.next_text();
     second_dispatcher.finish_text();
     second_person.type_line("faster");
-    assert_eq!(second_dispatcher.next_text(), "status: The speech rate is now 100.");
+    assert_eq!(second_dispatcher.next_text(), "status: Speech rate 100.");
     second_dispatcher.finish_text();
     second_person.type_line("faster");
     assert_eq!(second_dispatcher.next_text(), "That is the limit.");

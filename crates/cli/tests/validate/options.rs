@@ -55,7 +55,7 @@ fn events_before_the_start_are_reported_at_the_start() {
     let output = run_sayso(&["validate"], input);
     assert_eq!(
         output.findings(),
-        ["-:2: error AAEP-4.1.1-2 : events of sess_late0001 precede it; \
+        ["-:2: error AAEP-4.1.1-2 : events of sess_late0001 precede this event; \
           agent.session.started must be the first event of its session"]
     );
 }
@@ -86,7 +86,7 @@ fn an_unknown_rule_cannot_be_ignored() {
 }
 
 #[test]
-fn ignoring_a_requirement_that_another_rule_checks_names_that_rule() {
+fn when_another_rule_covers_an_ignored_requirement_the_error_names_that_rule() {
     let output = run_sayso(&["validate", "--ignore", "AAEP-9.3.1-1"], "");
     assert_eq!((output.exit_code, &*output.stdout), (2, ""));
     assert_eq!(output.stderr, "sayso: AAEP-9.3.1-1 is reported as AAEP-4.1.1-2; ignore that rule instead\n");

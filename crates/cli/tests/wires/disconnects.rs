@@ -133,7 +133,7 @@ pub(crate) fn invalid_messages_are_tolerated_up_to_a_limit(kind: TransportKind) 
         "seven invalid messages are tolerated"
     );
     send_invalid(&mut *connection, "null");
-    if matches!(kind, TransportKind::UnixLines | TransportKind::UnixLengthPrefixed) {
+    if matches!(kind, TransportKind::UnixLines | TransportKind::UnixLengthPrefixed | TransportKind::Grpc) {
         assert_eq!(connection.next_message()["reason_code"], "violation");
     }
     if !matches!(kind, TransportKind::Sse | TransportKind::Stdio) {
@@ -209,13 +209,13 @@ pub(crate) fn an_oversized_message_is_rejected(kind: TransportKind) {
     }
 }
 
-/// Unix sockets have no heartbeats.
+/// Unix sockets have no heartbeats, and those of gRPC are part of HTTP/2.
 pub(crate) fn heartbeats_are_sent(kind: TransportKind) {
     let mut fixture = TransportFixture::in_memory(kind);
     let (mut connection, _) = fixture.connect_and_subscribe(&reply_capabilities());
     assert_eq!(
         connection.wait_for_heartbeat(),
-        !matches!(kind, TransportKind::UnixLines | TransportKind::UnixLengthPrefixed)
+        !matches!(kind, TransportKind::UnixLines | TransportKind::UnixLengthPrefixed | TransportKind::Grpc)
     );
     fixture.start_session();
     loop {

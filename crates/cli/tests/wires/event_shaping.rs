@@ -25,7 +25,7 @@ pub(crate) fn every_transport_delivers_the_same_events(kind: TransportKind) {
     let (mut other, _) = fixture.connect_sse_listener(&test_tokens().ben, &capabilities);
     let session = fixture.start_session();
     fixture.publish(&session, &tool_events(1));
-    for chunk in ["\u{1f600} Your balance is 12.5", "0 euro. I wi", "ll ask; \"quoted\"\nand on.\n\n"] {
+    for chunk in ["\u{1f600} Your balance is 12.5", "0 euros. I wi", "ll ask; \"quoted\"\nand on.\n\n"] {
         fixture.publish_output(&session, chunk, false);
     }
     fixture.publish_output(&session, "The end", true);
@@ -115,6 +115,8 @@ pub(crate) fn streamed_text_is_split_into_sentences(kind: TransportKind) {
         })
         .collect();
     assert_eq!(chunks, [("Pi is 3.14 or so. ", 0, false), ("Is it? ", 18, false), ("Yes", 25, true)]);
+    let hints: Vec<_> = received.iter().filter_map(|event| event["coalesce_hint"].as_str()).collect();
+    assert_eq!(hints, ["sentence", "sentence", "completion"], "only the negotiated boundaries");
 }
 
 pub(crate) fn filters_apply_but_critical_events_pass(kind: TransportKind) {

@@ -19,6 +19,9 @@ pub(crate) struct TransportHub {
     process: testing::hub::HubProcess,
     pub(crate) address: String,
     pub(crate) socket: PathBuf,
+    /// Empty without the feature `grpc`.
+    #[cfg_attr(not(feature = "grpc"), allow(dead_code, reason = "gRPC is not built"))]
+    pub(crate) grpc_address: String,
     /// The hub's stdin and stdout if the stdio transport is enabled, until a listener takes them.
     pub(crate) pipes: Option<(ChildStdin, ChildStdout)>,
     /// Kills the hub after 10 minutes, unless this sender is dropped first.
@@ -31,6 +34,9 @@ impl TransportHub {
         let mut command = Command::new(binary());
         command.args(["serve", "--listen", "127.0.0.1:0", "--tokens"]).arg(&test_tokens().file);
         command.arg("--unix").arg(&socket).args(extra_args);
+        if cfg!(feature = "grpc") {
+            command.args(["--grpc-listen", "127.0.0.1:0"]);
+        }
         if is_persistent {
             command.arg("--data").arg(folder.join("data"));
         } else {
@@ -43,7 +49,10 @@ impl TransportHub {
             (testing::hub::HubProcess::start_command(&mut command), None)
         };
         let watchdog = kill_after(process.pid(), Duration::from_mins(10));
-        Self { address: process.address.clone(), process, socket, pipes, _watchdog: watchdog }
+        let grpc_lines =
+            process.startup_lines.iter().filter_map(|line| line.strip_prefix("listening on grpc://"));
+        let grpc_address = grpc_lines.collect();
+        Self { address: process.address.clone(), process, socket, grpc_address, pipes, _watchdog: watchdog }
     }
 
     /// Kills the hub with SIGKILL.

@@ -51,6 +51,41 @@ pub(crate) fn every_capability_is_echoed(kind: TransportKind) {
     }
 }
 
+/// §5.1: the answers to the same messages have the same members and values as over SSE, apart from the subscription's id.
+pub(crate) fn handshake_messages_are_the_same_on_every_transport(kind: TransportKind) {
+    let mut fixture = TransportFixture::in_memory(kind);
+    let mut connection = fixture.connect();
+    let mut other = SseListener::new(&fixture.hub.address, &test_tokens().ben);
+    let without_id = |mut message: Value| {
+        if let Some(members) = message.as_object_mut() {
+            members.remove("subscription_id");
+        }
+        message
+    };
+    let rejected = connection.subscribe(UNSUPPORTED_VERSION_REQUEST);
+    assert_eq!(rejected["type"], "subscription.rejected");
+    assert_eq!(rejected, other.subscribe(UNSUPPORTED_VERSION_REQUEST));
+    if kind != TransportKind::Stdio {
+        connection = fixture.connect();
+    }
+    let mut capabilities = reply_capabilities();
+    capabilities["languages"] = json!(["tlh", "en"]);
+    capabilities["max_events_per_second"] = json!(7);
+    let request = subscription_request(&capabilities);
+    let (accepted, expected) = (connection.subscribe(&request), other.subscribe(&request));
+    let (id, other_id) = (accepted_subscription_id(&accepted), accepted_subscription_id(&expected));
+    assert_eq!(without_id(accepted), without_id(expected));
+    let change = r#"{"max_events_per_second":3,"preferred_verbosity":"terse"}"#;
+    let changed = connection.request(&subscription_renegotiate(&id, change));
+    let expected = other.request(&subscription_renegotiate(&other_id, change));
+    assert_eq!(changed["honored_capabilities"]["max_events_per_second"], 3, "{changed}");
+    assert_eq!(without_id(changed), without_id(expected));
+    fixture.hub.ask_to_stop();
+    let close = connection.next_message();
+    assert_eq!(close["type"], "subscription.close");
+    assert_eq!(without_id(close), without_id((&mut other as &mut dyn ListenerConnection).next_message()));
+}
+
 /// §8.3: a transport must accept 64 KiB and should accept 1 MiB.
 pub(crate) fn large_messages_are_accepted(kind: TransportKind) {
     for size in [64 * 1024, 1024 * 1024] {
@@ -154,7 +189,9 @@ pub(crate) fn an_unauthenticated_listener_is_refused(kind: TransportKind) {
                 assert_eq!(response["reason_code"], "authentication_required", "C-E5: {response}");
                 assert_eq!(connection.close_signal(), CloseSignal::Status(401));
             }
-            TransportKind::WebSocket => assert_eq!(kind.connect(&mut fixture.hub, token).err(), Some(401)),
+            TransportKind::WebSocket | TransportKind::Grpc => {
+                assert_eq!(kind.connect(&mut fixture.hub, token).err(), Some(401));
+            }
             // The socket file is private, and the pipes belong to the process that started the hub.
             TransportKind::UnixLines | TransportKind::UnixLengthPrefixed => {
                 use std::os::unix::fs::PermissionsExt;
@@ -223,7 +260,7 @@ pub(crate) fn an_impossible_renegotiation_ends_the_subscription(kind: TransportK
     let response = connection.request(&subscription_renegotiate(&id, r#"{"max_events_per_second":0}"#));
     assert_eq!(response["type"], "subscription.rejected", "{response}");
     assert_eq!(response["reason_code"], "capabilities_incompatible");
-    if !kind.has_tokens() {
+    if !kind.has_tokens() || kind == TransportKind::Grpc {
         let last = connection.next_message();
         assert_eq!((&last["type"], &last["subscription_id"]), (&json!("subscription.close"), &json!(id)));
     }

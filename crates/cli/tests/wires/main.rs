@@ -15,6 +15,8 @@ mod disconnects;
 mod event_shaping;
 mod fixture;
 mod forged_replies;
+#[cfg(feature = "grpc")]
+mod grpc;
 mod handshake;
 mod late_join_and_resume;
 mod replies;
@@ -34,7 +36,8 @@ use transport::TransportKind;
 struct Behaviour {
     name: &'static str,
     run: fn(TransportKind),
-    /// How the transports differ, in the order SSE, WebSocket, Unix socket, stdio. Empty if they do not.
+    /// How the transports differ, in the order SSE, WebSocket, Unix socket, stdio. Empty if they do not. gRPC behaves like the Unix
+    /// socket, and ends with a status instead of a close code.
     differences: &'static str,
 }
 
@@ -45,6 +48,11 @@ const fn behaviour(name: &'static str, run: fn(TransportKind), differences: &'st
 const BEHAVIOURS: &[Behaviour] = &[
     behaviour("large_messages_are_accepted", handshake::large_messages_are_accepted, ""),
     behaviour("every_capability_is_echoed", handshake::every_capability_is_echoed, ""),
+    behaviour(
+        "handshake_messages_are_the_same_on_every_transport",
+        handshake::handshake_messages_are_the_same_on_every_transport,
+        "",
+    ),
     behaviour(
         "an_unsupported_version_is_rejected",
         handshake::an_unsupported_version_is_rejected,
@@ -118,11 +126,15 @@ const BEHAVIOURS: &[Behaviour] = &[
         "",
     ),
     behaviour(
-        "an_accept_is_announced_to_all_listeners",
-        replies::an_accept_is_announced_to_all_listeners,
+        "an_acceptance_is_announced_to_all_listeners",
+        replies::an_acceptance_is_announced_to_all_listeners,
         "",
     ),
-    behaviour("a_reject_is_announced_to_all_listeners", replies::a_reject_is_announced_to_all_listeners, ""),
+    behaviour(
+        "a_rejection_is_announced_to_all_listeners",
+        replies::a_rejection_is_announced_to_all_listeners,
+        "",
+    ),
     behaviour("a_clarification_is_answered", replies::a_clarification_is_answered, ""),
     behaviour(
         "a_deadline_extension_moves_the_deadline",
@@ -208,7 +220,7 @@ const BEHAVIOURS: &[Behaviour] = &[
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let cells = BEHAVIOURS.iter().flat_map(|row| TransportKind::ALL.map(|kind| (row, kind)));
+    let cells = BEHAVIOURS.iter().flat_map(|row| TransportKind::ALL.iter().map(move |kind| (row, *kind)));
     let trials = cells
         .map(|(row, kind)| {
             let name = format!("{}::{}", kind.name(), row.name);

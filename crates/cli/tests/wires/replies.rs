@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 use crate::fixture::{TransportFixture, now, question, reply, reply_capabilities, test_tokens};
 use crate::transport::{ListenerConnection, TransportKind};
 
-pub(crate) fn an_accept_is_announced_to_all_listeners(kind: TransportKind) {
+pub(crate) fn an_acceptance_is_announced_to_all_listeners(kind: TransportKind) {
     assert_decision_is_announced(kind, "accept");
 }
 
-pub(crate) fn a_reject_is_announced_to_all_listeners(kind: TransportKind) {
+pub(crate) fn a_rejection_is_announced_to_all_listeners(kind: TransportKind) {
     assert_decision_is_announced(kind, "reject");
 }
 
@@ -24,13 +24,24 @@ fn assert_decision_is_announced(kind: TransportKind, decision: &str) {
     let [.., state_change, confirmation] = events.as_slice() else { panic!("{events:?}") };
     assert_eq!(state_change["to_state"], "awaiting_input");
     assert_eq!((&confirmation["reply_token"], &confirmation["urgency"]), (&json!(token), &json!("critical")));
+    // §6.7: every subscription that can answer gets the same question.
+    let asked_elsewhere =
+        (&mut other as &mut dyn ListenerConnection).events_until_type("awaiting.confirmation");
+    assert_eq!(asked_elsewhere.last(), Some(confirmation));
     assert_eq!(fixture.question_status(&session, &token)["status"], "pending");
     connection.send(&reply(&id, &token, decision).to_string());
     let outcome = fixture.wait_for_outcome(&session, &token);
     assert_eq!((&outcome["decision"], &outcome["by"]), (&json!(decision), &json!("reply")), "{outcome}");
-    let others: [&mut dyn ListenerConnection; 2] = [&mut other, &mut observer];
-    for listener in std::iter::once(&mut *connection).chain(others) {
-        let resolution = listener.wait_for_resolution(&token);
+    let observer: &mut dyn ListenerConnection = &mut observer;
+    let observed =
+        observer.events_until(|event| event["extensions"]["sayso"]["reply_token"] == token.as_str());
+    assert!(
+        observed.iter().all(|event| event["type"] != "aaep:agent.awaiting.confirmation"),
+        "a subscription that cannot answer gets no question: {observed:?}"
+    );
+    let other: &mut dyn ListenerConnection = &mut other;
+    let resolutions = [connection.wait_for_resolution(&token), other.wait_for_resolution(&token)];
+    for resolution in resolutions.iter().chain(observed.last()) {
         let extension_data = &resolution["extensions"]["sayso"];
         assert_eq!(
             (&extension_data["decision"], &extension_data["by"]),
@@ -98,7 +109,7 @@ pub(crate) fn a_deadline_extension_moves_the_deadline(kind: TransportKind) {
     let token = fixture.ask(&session, &short_question);
     // A second question, asked later with the same timeout and no extension, shows when the first would have expired.
     let mut second_question = short_question.clone();
-    second_question["action"] = json!("Send 7 euro to Ben.");
+    second_question["action"] = json!("Send 7 euros to Ben.");
     second_question["arguments"]["amount"] = json!("7.00");
     let unextended_token = fixture.ask(&session, &second_question);
     connection.events_until(|event| event["reply_token"] == unextended_token.as_str());

@@ -1,4 +1,4 @@
-//! The operations of a listener, and the five transport variants that implement them.
+//! The operations of a listener, and the transport variants that implement them.
 
 use std::collections::VecDeque;
 
@@ -50,6 +50,8 @@ pub(crate) enum CloseSignal {
     Status(u16),
     /// The close code of a WebSocket.
     Code(u16),
+    /// The status of a gRPC call.
+    Grpc(i32),
     /// The stream ends without a code.
     End,
     /// The connection stays open.
@@ -73,11 +75,20 @@ pub(crate) enum TransportKind {
     UnixLines,
     UnixLengthPrefixed,
     Stdio,
+    /// Only with the feature `grpc`.
+    Grpc,
 }
 
 impl TransportKind {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Sse, Self::WebSocket, Self::UnixLines, Self::UnixLengthPrefixed, Self::Stdio];
+    pub(crate) const ALL: &[Self] = &[
+        Self::Sse,
+        Self::WebSocket,
+        Self::UnixLines,
+        Self::UnixLengthPrefixed,
+        Self::Stdio,
+        #[cfg(feature = "grpc")]
+        Self::Grpc,
+    ];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -86,6 +97,7 @@ impl TransportKind {
             Self::UnixLines => "unix_lines",
             Self::UnixLengthPrefixed => "unix_length_prefixed",
             Self::Stdio => "stdio",
+            Self::Grpc => "grpc",
         }
     }
 
@@ -102,12 +114,16 @@ impl TransportKind {
                 Box::new(unix::UnixSocketListener::connect(&hub.socket, self == Self::UnixLines))
             }
             Self::Stdio => Box::new(stdio::StdioListener::new(hub)),
+            #[cfg(feature = "grpc")]
+            Self::Grpc => Box::new(crate::grpc::GrpcListener::connect(&hub.grpc_address, token)?),
+            #[cfg(not(feature = "grpc"))]
+            Self::Grpc => unreachable!("gRPC is not built"),
         })
     }
 
     /// Whether tokens authenticate the listener. The other transports trust the user who started the hub.
     pub(crate) fn has_tokens(self) -> bool {
-        matches!(self, Self::Sse | Self::WebSocket)
+        matches!(self, Self::Sse | Self::WebSocket | Self::Grpc)
     }
 
     /// Returns the signal that is expected on this transport.
@@ -123,6 +139,16 @@ impl TransportKind {
             Self::WebSocket => websocket,
             Self::UnixLines | Self::UnixLengthPrefixed => unix,
             Self::Stdio => stdio,
+            Self::Grpc => CloseSignal::Grpc(match websocket {
+                CloseSignal::Code(4000 | 4005) => 0,
+                CloseSignal::Code(4001) => 9,
+                CloseSignal::Code(4002) => 16,
+                CloseSignal::Code(4003) => 7,
+                CloseSignal::Code(4004) => 8,
+                CloseSignal::Code(1009) => 11,
+                CloseSignal::Code(1001) => 14,
+                other => panic!("no status for {other:?}"),
+            }),
         }
     }
 }

@@ -5,13 +5,15 @@
 
 use std::collections::HashSet;
 
+use aaep::consent::Resolution;
 use aaep::event::{CancelledBy, Event, Payload};
 use aaep::json::Tape;
 use aaep::{ReplyToken, SessionId};
 use journal::Position;
 use rustc_hash::FxHashMap;
 
-use super::{Core, Deferred, PostCommit, TurnContext};
+use super::producers::SessionRole;
+use super::{Core, Deferred, PostCommit, TurnContext, handoffs};
 use crate::command::{
     AgentNotice, EndReason, HubCommand, HubReply, LimitReached, QuestionOutcome, RequestId,
 };
@@ -20,24 +22,30 @@ use crate::{AgentConnectionId, Principal};
 
 #[derive(Default)]
 pub(super) struct AgentConnections {
-    followers: FxHashMap<SessionId, Vec<AgentConnectionId>>,
+    followers: FxHashMap<SessionId, Vec<Follower>>,
     followed_sessions: FxHashMap<AgentConnectionId, HashSet<SessionId>>,
 }
 
+/// A connection that follows a session, and what its principal may do in the session.
+pub(super) struct Follower {
+    connection: AgentConnectionId,
+    role: SessionRole,
+}
+
 impl AgentConnections {
-    pub(super) fn followers_of(&self, session: &SessionId) -> &[AgentConnectionId] {
+    pub(super) fn followers_of(&self, session: &SessionId) -> &[Follower] {
         self.followers.get(session).map_or(&[], Vec::as_slice)
     }
 
-    fn follow(&mut self, connection: AgentConnectionId, session: &SessionId) {
+    fn follow(&mut self, connection: AgentConnectionId, role: SessionRole, session: &SessionId) {
         if self.followed_sessions.entry(connection).or_default().insert(session.clone()) {
-            self.followers.entry(session.clone()).or_default().push(connection);
+            self.followers.entry(session.clone()).or_default().push(Follower { connection, role });
         }
     }
 
     /// Removes a session that ended.
     pub(super) fn remove_session(&mut self, session: &SessionId) {
-        for connection in self.followers.remove(session).unwrap_or_default() {
+        for Follower { connection, .. } in self.followers.remove(session).unwrap_or_default() {
             if let Some(sessions) = self.followed_sessions.get_mut(&connection) {
                 sessions.remove(session);
                 if sessions.is_empty() {
@@ -51,9 +59,9 @@ impl AgentConnections {
     pub(super) fn remove_connection(&mut self, connection: AgentConnectionId) -> HashSet<SessionId> {
         let sessions = self.followed_sessions.remove(&connection).unwrap_or_default();
         for session in &sessions {
-            if let Some(connections) = self.followers.get_mut(session) {
-                connections.retain(|other| *other != connection);
-                if connections.is_empty() {
+            if let Some(followers) = self.followers.get_mut(session) {
+                followers.retain(|follower| follower.connection != connection);
+                if followers.is_empty() {
                     self.followers.remove(session);
                 }
             }
@@ -92,7 +100,10 @@ impl Core {
         let connection_context = TurnContext { connection: Some(connection), ..*context };
         let reply = self.handle(id, principal, command, &connection_context)?;
         match (&reply, command) {
-            (Some(HubReply::SessionStarted { session_id }), _) => {
+            (
+                Some(HubReply::SessionStarted { session_id } | HubReply::SessionJoined { session_id, .. }),
+                _,
+            ) => {
                 if let Err(refusal) = self.follow_and_renew_lease(principal, connection, session_id, context)
                 {
                     return Ok(Some(refusal));
@@ -100,7 +111,8 @@ impl Core {
             }
             (
                 Some(HubReply::QuestionOpened { reply_token, .. }),
-                HubCommand::Ask { session, idempotency_key: Some(_), .. },
+                HubCommand::Ask { session, idempotency_key: Some(_), .. }
+                | HubCommand::HandOff { session, idempotency_key: Some(_), .. },
             ) => {
                 self.notify_if_resolved(connection, session, reply_token);
             }
@@ -112,11 +124,15 @@ impl Core {
     /// Returns the reply to `session.follow`. The connection already follows the session, because
     /// [`handle_on_connection`](Self::handle_on_connection) makes it follow the session of every command.
     pub(super) fn follow_reply(&mut self, principal: &Principal, session: &SessionId) -> HubReply {
-        if self.owned_session(principal, session).is_none() {
+        let Some(role) = self.session_role(principal, session) else {
             return self.missing_session(principal, session);
-        }
-        let Some(live) = self.owned_session(principal, session) else { return HubReply::NotFound };
-        HubReply::SessionFollowed { session_id: live.id.clone(), state: live.state().clone() }
+        };
+        let Some(live) = self.sessions.get(session) else { return HubReply::NotFound };
+        let producer = match &role {
+            SessionRole::Owner => &live.agent,
+            SessionRole::Joined(id) => id,
+        };
+        HubReply::SessionFollowed { session_id: live.id.clone(), state: live.state_of(producer).clone() }
     }
 
     /// Makes a connection follow a session and renews the session's lease, if the session belongs to the principal.
@@ -130,20 +146,22 @@ impl Core {
         context: &TurnContext,
     ) -> Result<(), HubReply> {
         let lease_until = context.now.saturating_add(self.limits.lease_ms);
-        let Some(live) = self.owned_session(principal, session) else {
+        let Some(role) = self.session_role(principal, session) else {
             self.notify_already_ended(principal, connection, session);
             return Ok(());
         };
+        let Some(live) = self.sessions.get_mut(session) else { return Ok(()) };
         live.lease_until = live.lease_until.max(lease_until);
         let id = live.id.clone();
         let followers = self.agent_connections.followers_of(session);
-        if followers.contains(&connection) {
+        if followers.iter().any(|follower| follower.connection == connection) {
             return Ok(());
         }
         if followers.len() >= self.limits.followers_per_session {
             return Err(LimitReached::Followers.into());
         }
-        self.agent_connections.follow(connection, session);
+        let is_owner = role == SessionRole::Owner;
+        self.agent_connections.follow(connection, role, session);
         let is_resolved_and_unspent = |status| {
             !matches!(status, aaep::consent::QuestionStatus::Open | aaep::consent::QuestionStatus::Spent)
         };
@@ -151,29 +169,53 @@ impl Core {
             .questions
             .session_questions(&id)
             .filter(|question| is_resolved_and_unspent(question.status))
+            .filter(|question| self.may_know(principal, &id, &question.token))
             .map(|question| question.token.clone())
             .collect();
         for token in resolved {
             self.notify_stored_decision(connection, &id, &token);
         }
+        let handoffs = if is_owner { self.handoffs.resolved_in(&id) } else { &[] };
+        for (token, outcome) in handoffs {
+            let (session, outcome) = (id.clone(), outcome.clone());
+            let notice = AgentNotice::HandoffResolved { session, token: token.clone(), outcome };
+            self.staged.notices.push((connection, notice));
+        }
         // Some questions may have been resolved in this turn, before the connection followed the session.
-        let same_turn = self.staged.resolved.iter().filter(|(_, asking_session, _)| *asking_session == id);
-        let same_turn =
-            same_turn.map(|(token, _, outcome)| (connection, resolved_notice(&id, token, outcome.clone())));
+        let same_turn: Vec<_> = self
+            .staged
+            .resolved
+            .iter()
+            .filter(|(token, asking_session, _)| {
+                *asking_session == id && self.may_know(principal, &id, token)
+            })
+            .map(|(token, _, outcome)| (connection, resolved_notice(&id, token, outcome.clone())))
+            .collect();
         self.staged.notices.extend(same_turn);
         Ok(())
     }
 
-    /// Stages a notice that a question is resolved, for every follower of the session.
-    pub(super) fn notify_followers(
-        &mut self,
-        session: &SessionId,
-        token: &ReplyToken,
-        outcome: &QuestionOutcome,
-    ) {
-        for connection in self.agent_connections.followers_of(session) {
-            self.staged.notices.push((*connection, resolved_notice(session, token, outcome.clone())));
+    /// Stages a notice that a question is resolved, for every follower that speaks as the producer that asked.
+    pub(super) fn notify_followers(&mut self, resolution: &Resolution, outcome: &QuestionOutcome) {
+        let session = &resolution.session_id;
+        for connection in self.followers_as(session, &resolution.agent_id).collect::<Vec<_>>() {
+            let notice = resolved_notice(session, &resolution.token, outcome.clone());
+            self.staged.notices.push((connection, notice));
         }
+    }
+
+    /// Returns the connections that follow a session and whose principal speaks as this producer.
+    pub(super) fn followers_as(
+        &self,
+        session: &SessionId,
+        agent_id: &str,
+    ) -> impl Iterator<Item = AgentConnectionId> {
+        let live = self.sessions.get(session);
+        self.agent_connections
+            .followers_of(session)
+            .iter()
+            .filter(move |follower| live.is_some_and(|live| live.speaks_as(&follower.role, agent_id)))
+            .map(|follower| follower.connection)
     }
 
     /// Stages a notice that the session ended, for every follower except the connection that ended it.
@@ -185,11 +227,11 @@ impl Core {
             _ => None,
         });
         let reason = reason.unwrap_or(EndReason::Unknown);
-        for connection in self
+        for Follower { connection, .. } in self
             .agent_connections
             .followers_of(session)
             .iter()
-            .filter(|connection| Some(**connection) != context.connection)
+            .filter(|follower| Some(follower.connection) != context.connection)
         {
             let notice = AgentNotice::SessionEnded { session: session.clone(), reason };
             self.staged.notices.push((*connection, notice));
@@ -199,7 +241,9 @@ impl Core {
 
     /// Repeats the notice if an agent asks a resolved question again with the same idempotency key.
     fn notify_if_resolved(&mut self, connection: AgentConnectionId, session: &SessionId, token: &ReplyToken) {
-        if self.questions.question(token).is_some_and(aaep::consent::Question::is_open) {
+        if self.questions.question(token).is_some_and(aaep::consent::Question::is_open)
+            || self.handoffs.open(token).is_some()
+        {
             return;
         }
         self.notify_stored_decision(connection, session, token);
@@ -213,7 +257,11 @@ impl Core {
     ) {
         let is_already_staged = |(target, notice): &(AgentConnectionId, AgentNotice)| {
             *target == connection
-                && matches!(notice, AgentNotice::QuestionResolved { token: resolved, .. } if resolved == token)
+                && matches!(
+                    notice,
+                    AgentNotice::QuestionResolved { token: resolved, .. }
+                    | AgentNotice::HandoffResolved { token: resolved, .. } if resolved == token
+                )
         };
         if self.staged.notices.iter().any(is_already_staged) {
             return;
@@ -222,9 +270,14 @@ impl Core {
         if let Ok(Some(decision)) = self.journal.decision(token.as_str())
             && decision.session == session.as_str()
         {
-            self.staged
-                .notices
-                .push((connection, resolved_notice(session, token, QuestionOutcome::from_stored(&decision))));
+            let notice = match handoffs::stored_outcome(&decision) {
+                Some(outcome) => {
+                    let (session, token) = (session.clone(), token.clone());
+                    AgentNotice::HandoffResolved { session, token, outcome }
+                }
+                None => resolved_notice(session, token, QuestionOutcome::from_stored(&decision)),
+            };
+            self.staged.notices.push((connection, notice));
         }
     }
 
@@ -235,10 +288,8 @@ impl Core {
         connection: AgentConnectionId,
         session: &SessionId,
     ) {
-        if principal.can_publish()
-            && let Ok(Some(stored)) = self.journal.session(session.as_str())
-            && stored.is_ended
-            && principal.is_owner(&stored.session.principal)
+        if !self.sessions.contains_key(session)
+            && let Ok(Some(_)) = self.stored_access(principal, session)
         {
             let reason = self.last_event(session).as_ref().and_then(end_reason).unwrap_or(EndReason::Unknown);
             let notice = AgentNotice::SessionEnded { session: session.clone(), reason };
@@ -299,6 +350,8 @@ fn session_of(command: &HubCommand) -> Option<&SessionId> {
         HubCommand::Publish { session, .. }
         | HubCommand::StreamOutput { session, .. }
         | HubCommand::Ask { session, .. }
+        | HubCommand::HandOff { session, .. }
+        | HubCommand::Invite { session, .. }
         | HubCommand::Follow { session }
         | HubCommand::Wait { session, .. }
         | HubCommand::Withdraw { session, .. } => Some(session),

@@ -1,7 +1,7 @@
 //! Whether a session's agent is present, and what listeners learn if it is not.
 
+use aaep::SessionId;
 use aaep::consent::{QuestionAnswer, QuestionStatus, Resolution, ResolvedBy};
-use aaep::{ReplyToken, SessionId};
 use seal::UnixMillis;
 
 use super::hub_messages::{self, SessionEnd};
@@ -35,17 +35,13 @@ impl Core {
         self.lease_checks.insert((now, id.clone()));
     }
 
-    /// Whether no connection follows the session, no request waits for the question, and the agent sent no request
-    /// recently.
-    pub(super) fn is_agent_away(
-        &self,
-        session: &SessionId,
-        token: &ReplyToken,
-        context: &TurnContext,
-    ) -> bool {
+    /// Whether no connection of the agent that asked follows the session, no request waits for the question, and no agent
+    /// of the session sent a request recently.
+    pub(super) fn is_agent_away(&self, resolution: &Resolution, context: &TurnContext) -> bool {
         let is_recent = |at: UnixMillis| context.now.millis_since(at) <= REQUEST_PRESENCE_MS;
-        self.agent_connections.followers_of(session).is_empty()
-            && !self.pending_waits.has_waiter(token)
+        let session = &resolution.session_id;
+        self.followers_as(session, &resolution.agent_id).next().is_none()
+            && !self.pending_waits.has_waiter(&resolution.token)
             && self.sessions.get(session).is_some_and(|live| !live.last_seen.is_some_and(is_recent))
     }
 
@@ -53,8 +49,10 @@ impl Core {
     pub(super) fn cancel_wait(&mut self, request: RequestId) {
         let token = self.pending_waits.token_of(request).cloned();
         self.pending_waits.remove(request);
-        let question = token.and_then(|token| self.questions.question(&token));
-        if let Some(live) = question.and_then(|question| self.sessions.get_mut(&question.session_id)) {
+        let Some(token) = token else { return };
+        let question = self.questions.question(&token).map(|question| &question.session_id);
+        let session = question.or_else(|| self.handoffs.open(&token).map(|handoff| &handoff.session));
+        if let Some(live) = session.and_then(|session| self.sessions.get_mut(session)) {
             live.last_seen = None;
         }
     }
@@ -67,7 +65,8 @@ impl Core {
         if resolution.resolved_by != ResolvedBy::Reply || is_rejected {
             return;
         }
-        self.announce(&resolution.session_id, hub_messages::agent_away_event(), context);
+        let event = hub_messages::agent_away_event().with_producer(&*resolution.agent_id);
+        self.announce(&resolution.session_id, event, context);
     }
 
     /// Ends a session whose agent is gone.

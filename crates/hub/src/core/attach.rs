@@ -1,11 +1,12 @@
 //! Attaching listeners: where they start, and what they receive first.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use aaep::event::Event;
+use aaep::event::{Event, Payload, Verbosity};
 use aaep::json::{JsonWriter, Tape, TapeWriter};
-use aaep::shaping::{Shaper, ShapingTerms};
+use aaep::shaping::{self, Shaper, ShapingTerms};
 use aaep::{SessionId, SubscriptionId};
 use journal::Position;
 use seal::UnixMillis;
@@ -18,7 +19,7 @@ use super::sessions::requested_by;
 use super::subscription::LiveSubscription;
 use super::{CommittedEvent, Core, PostCommit, TurnContext, hub_messages};
 use crate::command::{HubReply, TurnOutput};
-use crate::compose::{self, EnvelopeFields, SaysoExtension};
+use crate::compose::{self, EnvelopeFields, SessionSnapshot};
 use crate::delivery::{CloseReason, Frame, OrderingClass, position_from_id, position_to_id};
 use crate::{ListenerId, Principal, Scope};
 
@@ -275,11 +276,11 @@ impl Core {
             let event = Event::parse(text)?;
             if !people.contains_key(&stored.session) {
                 let (person, is_known) = self.person_of(&event.envelope.session_id);
-                is_complete &= is_known || scope.covers(&event.envelope.producer.agent_id, None);
+                is_complete &= is_known || scope.covers(&main_producer(&event), None);
                 people.insert(stored.session.clone(), person);
             }
             let person = people.get(&stored.session).and_then(Option::as_deref);
-            if !scope.covers(&event.envelope.producer.agent_id, person) {
+            if !scope.covers(&main_producer(&event), person) {
                 continue;
             }
             let (position, ordering) = (stored.position.get(), OrderingClass::of(&event));
@@ -334,10 +335,16 @@ impl Core {
             .filter(|(_, live)| scope.covers(&live.agent, live.person.as_deref()))
             .map(|(id, _)| id.clone())
             .collect();
+        let takes_handoffs = self.subscriptions.get(subscription).is_some_and(|live| live.takes_handoffs);
         let mut frames: Vec<_> =
             last_event_id.map(|last_event_id| gap_frame(subscription, last_event_id)).into_iter().collect();
         for session in sessions {
-            frames.extend(self.session_state_frame(&session, last_event_id.is_some(), context));
+            frames.extend(self.session_state_frames(
+                &session,
+                last_event_id.is_some(),
+                shaping_terms,
+                context,
+            ));
             let Some(live) = self.sessions.get(&session) else { continue };
             let open: Vec<_> = self
                 .questions
@@ -352,6 +359,13 @@ impl Core {
                 })
                 .map(|question| (question.event_id.clone(), new_deadline_event(question, context.now)))
                 .collect();
+            let handoffs: Vec<_> = self
+                .handoffs
+                .open_in(&session)
+                .filter(|_| takes_handoffs)
+                .map(|(_, handoff)| handoff.event_id.clone())
+                .collect();
+            frames.extend(handoffs.iter().filter_map(|event_id| self.stored_frame(event_id)));
             for (event_id, deadline_event) in open {
                 // The question's event contains only the original deadline.
                 frames.extend(deadline_event.and_then(|event| self.private_frame(&session, &event, context)));
@@ -376,18 +390,53 @@ impl Core {
         Some(Arc::new(frame.with_session(&stored.session, ordering)))
     }
 
-    /// Creates a `state.changed` with the current state of a session (§8.7, C-E15); `from_state` and `to_state` are
-    /// equal.
-    fn session_state_frame(
+    /// Creates a `state.changed` with the current state of the main producer and of every other producer that has spoken
+    /// (§8.7, C-E15); `from_state` and `to_state` are equal.
+    fn session_state_frames(
         &mut self,
         session: &SessionId,
         has_gap: bool,
+        shaping_terms: &ShapingTerms,
         context: &TurnContext,
-    ) -> Option<Arc<Frame>> {
-        let state = self.sessions.get(session)?.state();
-        let hub_event = hub_messages::state_changed_event(&mut self.scratch, Some(state), state)
-            .with_extension(SaysoExtension::HubText { has_gap });
-        self.private_frame(session, &hub_event, context)
+    ) -> Vec<Arc<Frame>> {
+        let start = self.session_start(session, shaping_terms).unwrap_or_default();
+        let Some(live) = self.sessions.get(session) else { return Vec::new() };
+        let has_spoken = |id: &Arc<str>| *id == live.agent || live.machine.state_of(id).is_some();
+        let states: Vec<_> = live
+            .producers
+            .iter()
+            .filter(|producer| has_spoken(&producer.id))
+            .map(|producer| {
+                let state = live.state_of(&producer.id);
+                let has_words = live.own_states.iter().any(|own| own.state == state.as_str());
+                (producer.id.clone(), state.clone(), has_words)
+            })
+            .collect();
+        let mut frames = Vec::new();
+        let mut snapshot = SessionSnapshot { has_gap, ..start };
+        for (producer, state, has_words) in states {
+            // The main producer comes first, and what the session is about is said once.
+            let snapshot =
+                std::mem::replace(&mut snapshot, SessionSnapshot { has_gap, ..SessionSnapshot::default() });
+            let hub_event = hub_messages::current_state_event(&mut self.scratch, &state, has_words, snapshot)
+                .with_producer(producer);
+            frames.extend(self.private_frame(session, &hub_event, context));
+        }
+        frames
+    }
+
+    /// Returns what the stored start of a session says about it, in the listener's language.
+    fn session_start(
+        &mut self,
+        session: &SessionId,
+        shaping_terms: &ShapingTerms,
+    ) -> Option<SessionSnapshot> {
+        let stored = self.journal.session_events(session.as_str(), Position::START, 1).ok()?.pop()?;
+        let event = Event::parse(std::str::from_utf8(&stored.body).ok()?)?;
+        let Payload::SessionStarted(_) = &event.payload else { return None };
+        let localized = shaping::localize(&event, shaping_terms);
+        let about = localized.as_ref().unwrap_or(&event).payload.summary(&Verbosity::Normal);
+        Some(SessionSnapshot { about: about.map(str::to_owned), ..SessionSnapshot::default() })
     }
 
     /// Creates a frame with an event for one listener. The event is not stored, because it only describes the current
@@ -401,15 +450,20 @@ impl Core {
         let id = self.new_id("evt_", context);
         let live = self.sessions.get(session)?;
         let timestamp = aaep::Timestamp::from_unix_millis(context.now)?.to_string();
+        let producer = hub_event.producer.as_deref().and_then(|id| live.producers.get(id));
+        let producer = producer.unwrap_or(live.producers.main());
         let envelope = EnvelopeFields {
             event_id: &id,
             session_id: session.as_str(),
             timestamp: &timestamp,
-            producer: &live.producer,
+            producer: &producer.envelope,
             question: None,
-            hints: None,
+            hints: live.hints.as_ref(),
             default_language: &self.default_language,
             state: None,
+            own_states: &live.own_states,
+            correlation_id: live.correlation_id.as_deref(),
+            marks: live.marks(producer, true),
         };
         let mut event = TapeWriter::default();
         let payload = hub_event.payload.doc().ok()?.root();
@@ -419,12 +473,25 @@ impl Core {
     }
 }
 
+/// Returns the main producer of an event's session, which decides who receives the event. The hub names it in events of
+/// other producers, in an extension that agents cannot write.
+fn main_producer(event: &Event) -> Cow<'_, str> {
+    let named = event.envelope.extensions.as_ref().and_then(|extensions| {
+        let mut tape = Tape::default();
+        let doc = tape.read(extensions.as_str()).ok()?;
+        Some(doc.root().member("sayso")?.member(compose::MAIN_PRODUCER)?.text()?.into_owned())
+    });
+    named.map_or(Cow::Borrowed(event.envelope.producer.agent_id.as_str()), Cow::Owned)
+}
+
 /// Creates an event with the new deadline of a question, if the deadline was extended.
 fn new_deadline_event(question: &aaep::consent::Question, now: UnixMillis) -> Option<HubEvent> {
     let original_ms = i64::try_from(question.timeout_seconds).unwrap_or(i64::MAX).saturating_mul(1000);
     let was_extended = question.deadline > question.asked_at.saturating_add(original_ms);
-    was_extended
-        .then(|| notifications::deadline_notice_preceding_question(&question.token, question.deadline, now))
+    was_extended.then(|| {
+        notifications::deadline_notice_preceding_question(&question.token, question.deadline, now)
+            .with_producer(&*question.agent_id)
+    })
 }
 
 /// Creates the message which says that some events after `last_event_id` are no longer stored, or that this id is unknown.

@@ -157,7 +157,7 @@ impl DeliveryGroups {
         self.by_key.contains_key(&(shaping_terms.clone(), scope.clone()))
     }
 
-    /// Returns the number of groups. Keys that are left over without a group count as well, so that tests notice them.
+    /// Returns the number of groups. Leftover keys without a group are counted too, so that tests notice them.
     pub(super) fn len(&self) -> usize {
         self.groups.len().max(self.by_key.len())
     }

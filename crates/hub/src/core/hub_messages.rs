@@ -1,13 +1,16 @@
 //! Texts that the hub writes on behalf of an agent, in English with variants in the other supported languages
 //! (§11.5.1). A listener hears the variant in its own language, if there is one (C-H1).
 
+use aaep::ReplyToken;
 use aaep::event::{AgentState, EventType};
 use aaep::json::TapeWriter;
+use seal::Digest;
 
 use super::notifications::HubEvent;
 use super::scratch::ScratchBuffers;
 use super::sessions::AGENT_GONE_CODE;
-use crate::compose::{ENDED_BY_HUB, ENDED_BY_USER, SaysoExtension, write_text};
+use crate::command::{HandoffOutcome, HandoffResult};
+use crate::compose::{ENDED_BY_HUB, ENDED_BY_USER, SaysoExtension, SessionSnapshot, write_text};
 
 /// One text in each language.
 pub(super) struct LocalizedMessage {
@@ -171,6 +174,27 @@ pub(super) fn state_changed_event(
     build_state_changed(scratch, from, to, &state_messages(to).unwrap_or(OTHER_STATE))
 }
 
+/// Creates the report of a session's current state, for a listener that joins late or missed events. The hub writes no
+/// text for a state that has the author's words.
+pub(super) fn current_state_event(
+    scratch: &mut ScratchBuffers,
+    state: &AgentState,
+    has_own_words: bool,
+    snapshot: SessionSnapshot,
+) -> HubEvent {
+    if !has_own_words {
+        let snapshot = SessionSnapshot { is_hub_text: true, ..snapshot };
+        return state_changed_event(scratch, Some(state), state)
+            .with_extension(SaysoExtension::CurrentState(snapshot));
+    }
+    let event = HubEvent::new(scratch.take_writer(), &EventType::StateChanged, &[], |out| {
+        write_text(out, "urgency", "normal");
+        write_text(out, "from_state", state.as_str());
+        write_text(out, "to_state", state.as_str());
+    });
+    event.with_extension(SaysoExtension::CurrentState(snapshot))
+}
+
 /// Like [`state_changed_event`], but only for the states of the protocol (§4.2.1).
 pub(super) fn standard_state_changed_event(
     scratch: &mut ScratchBuffers,
@@ -195,7 +219,7 @@ fn build_state_changed(
         write_message(out, "summary_terse", terse);
         write_message(out, "summary_normal", normal);
     })
-    .with_extension(SaysoExtension::HubText { has_gap: false })
+    .with_extension(SaysoExtension::HubText)
 }
 
 /// Returns the terse and the normal text of a state, or `None` for a state that the protocol does not define.
@@ -267,6 +291,75 @@ pub(super) fn agent_away_event() -> HubEvent {
         write_message(out, "summary_normal", &AGENT_AWAY);
     })
 }
+
+/// Creates the event about the outcome of a hand-off. It is the state change with which the session continues.
+pub(super) fn handoff_outcome_event(
+    token: &ReplyToken,
+    outcome: &HandoffOutcome,
+    replier: Option<Digest>,
+    to: &AgentState,
+) -> HubEvent {
+    let [terse, normal] = match outcome.result {
+        HandoffResult::Acknowledged => [&HANDOFF_TAKEN_TERSE, &HANDOFF_TAKEN],
+        HandoffResult::Rejected => [&HANDOFF_DECLINED_TERSE, &HANDOFF_DECLINED],
+        HandoffResult::Timeout => [&HANDOFF_TIMEOUT_TERSE, &HANDOFF_TIMEOUT],
+        HandoffResult::Unreachable => [&HANDOFF_UNREACHABLE_TERSE, &HANDOFF_UNREACHABLE],
+        HandoffResult::Withdrawn => [&HANDOFF_WITHDRAWN_TERSE, &HANDOFF_WITHDRAWN],
+    };
+    localized_event(TapeWriter::default(), &EventType::StateChanged, |out| {
+        write_text(out, "urgency", "normal");
+        write_text(out, "to_state", to.as_str());
+        write_message(out, "summary_terse", terse);
+        let with_note = |text: &str| match &outcome.note {
+            Some(note) => format!("{text} {note}"),
+            None => text.to_owned(),
+        };
+        write_text(out, "summary_normal", &with_note(normal.en));
+        write_text(out, "summary_normal_es", &with_note(normal.es));
+        write_text(out, "summary_normal_yo", &with_note(normal.yo));
+    })
+    .with_extension(SaysoExtension::HandoffResolved {
+        token: token.clone(),
+        result: outcome.result,
+        note: outcome.note.clone(),
+        replier,
+    })
+}
+
+const HANDOFF_TAKEN_TERSE: LocalizedMessage = message("Taken over.", "Traspaso aceptado.", "A ti gbà á.");
+const HANDOFF_TAKEN: LocalizedMessage = message(
+    "Somebody has taken over from the agent.",
+    "Alguien se ha hecho cargo del trabajo del agente.",
+    "Ẹnì kan ti gba iṣẹ́ náà lọ́wọ́ aṣojú náà.",
+);
+const HANDOFF_DECLINED_TERSE: LocalizedMessage =
+    message("Hand-off declined.", "Traspaso rechazado.", "A kọ̀ láti gbà á.");
+const HANDOFF_DECLINED: LocalizedMessage = message(
+    "Somebody declined to take over from the agent.",
+    "Alguien ha rechazado hacerse cargo del trabajo del agente.",
+    "Ẹnì kan kọ̀ láti gba iṣẹ́ náà lọ́wọ́ aṣojú náà.",
+);
+const HANDOFF_TIMEOUT_TERSE: LocalizedMessage =
+    message("Nobody took over in time.", "Nadie se hizo cargo a tiempo.", "Kò sí ẹni tó gbà á lásìkò.");
+const HANDOFF_TIMEOUT: LocalizedMessage = message(
+    "Nobody took over from the agent in time.",
+    "Nadie se hizo cargo a tiempo del trabajo del agente.",
+    "Kò sí ẹni tó gba iṣẹ́ náà lọ́wọ́ aṣojú náà lásìkò.",
+);
+const HANDOFF_UNREACHABLE_TERSE: LocalizedMessage =
+    message("Nobody to take over.", "Nadie puede hacerse cargo.", "Kò sí ẹni tó lè gbà á.");
+const HANDOFF_UNREACHABLE: LocalizedMessage = message(
+    "Nobody who could take over from the agent is connected.",
+    "No hay nadie conectado que pueda hacerse cargo del trabajo del agente.",
+    "Kò sí ẹnikẹ́ni lórí ìlà tó lè gba iṣẹ́ náà lọ́wọ́ aṣojú náà.",
+);
+const HANDOFF_WITHDRAWN_TERSE: LocalizedMessage =
+    message("Hand-off withdrawn.", "Traspaso retirado.", "A ti fagi lé ìfàlélọ́wọ́ náà.");
+const HANDOFF_WITHDRAWN: LocalizedMessage = message(
+    "The agent no longer asks anybody to take over.",
+    "El agente ya no pide que nadie se haga cargo.",
+    "Aṣojú náà kò bèèrè mọ́ pé kí ẹnì kan gba iṣẹ́ náà.",
+);
 
 fn localized_event(writer: TapeWriter, kind: &EventType, payload: impl FnOnce(&mut TapeWriter)) -> HubEvent {
     HubEvent::new(writer, kind, &["en", "es", "yo"], payload)

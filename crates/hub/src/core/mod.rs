@@ -7,14 +7,17 @@
 
 mod agent_connections;
 mod agent_liveness;
+mod agent_manifests;
 mod attach;
 mod delivery_groups;
+mod handoffs;
 mod hub_messages;
 mod id_generator;
 mod late_join;
 mod notifications;
 mod output;
 mod pending_waits;
+mod producers;
 mod publish;
 mod questions;
 mod quotas;
@@ -52,8 +55,10 @@ use crate::owned_entry::OwnedEntry;
 use crate::telemetry::{HubCounters, LogEvent};
 use crate::{AgentConnectionId, HubLimits, Principal};
 use agent_connections::AgentConnections;
+use agent_manifests::{ManifestChange, ManifestRegistry};
 use attach::AttachPoint;
 use delivery_groups::DeliveryGroups;
+use handoffs::HandoffRegistry;
 use pending_waits::PendingWaits;
 use rate_limit::PerMinuteLimiter;
 use scratch::{RandomPool, ScratchBuffers};
@@ -85,12 +90,14 @@ pub struct Core {
     sessions: FxHashMap<SessionId, sessions::LiveSession>,
     subscriptions: HashMap<SubscriptionId, LiveSubscription>,
     tokens: TokenRegistry,
+    manifests: ManifestRegistry,
     /// Sessions whose agents ran in the previous process and ended when it exited.
     orphans: HashSet<SessionId>,
     /// The subscription of each connected listener.
     listeners: HashMap<crate::ListenerId, SubscriptionId>,
     delivery_groups: DeliveryGroups,
     questions: QuestionRegistry<RandomState>,
+    handoffs: HandoffRegistry,
     critical_limiter: PerMinuteLimiter,
     question_limiter: PerMinuteLimiter,
     /// Limits the bytes that each token publishes.
@@ -168,6 +175,8 @@ enum PostCommit {
     Event { committed: Arc<CommittedEvent>, agent: Arc<str>, person: Option<Arc<str>> },
     /// Apply a change to the questions.
     ApplyQuestionChange(StagedChange),
+    /// Apply a change to the manifests of agents.
+    ApplyManifest(ManifestChange),
     /// Return a finished output.
     Emit(TurnOutput),
     /// Complete an attach, with the frames that the listener missed.
@@ -195,10 +204,12 @@ impl Core {
             sessions: FxHashMap::default(),
             subscriptions: HashMap::new(),
             tokens: TokenRegistry::default(),
+            manifests: ManifestRegistry::default(),
             orphans: HashSet::new(),
             listeners: HashMap::new(),
             delivery_groups: DeliveryGroups::new(limits.shaping),
             questions: QuestionRegistry::new(limits.questions, RandomState::new()),
+            handoffs: HandoffRegistry::default(),
             critical_limiter: PerMinuteLimiter::default(),
             question_limiter: PerMinuteLimiter::default(),
             byte_limiter: PerMinuteLimiter::default(),
@@ -296,6 +307,7 @@ impl Core {
         }
         let deadlines = [
             self.questions.next_deadline(),
+            self.handoffs.next_deadline(),
             self.delivery_groups.next_deadline(),
             self.pending_waits.next_deadline(),
             self.next_trim(),
@@ -357,12 +369,17 @@ impl Core {
             HubCommand::Start { body, idempotency_key: key } => {
                 self.start_session(principal, body, key.as_deref(), context)
             }
+            HubCommand::PublishManifest { document } => {
+                self.publish_manifest_of_agent(principal, document, context)
+            }
+            HubCommand::DeleteManifest => self.delete_manifest_of_agent(principal),
             HubCommand::Publish { session, events, idempotency_key: key } => {
                 self.publish(principal, session, events, key.as_deref(), context)
             }
             HubCommand::StreamOutput {
                 session,
                 output_id,
+                producer,
                 text,
                 language,
                 content_type,
@@ -370,15 +387,32 @@ impl Core {
                 agent_reports_state,
                 idempotency_key: key,
             } => {
-                let (id, language) = (output_id.as_deref(), language.as_deref());
+                let (id, language, producer) =
+                    (output_id.as_deref(), language.as_deref(), producer.as_deref());
                 let (content_type, complete, agent_reports_state) =
                     (content_type.as_deref(), *complete, *agent_reports_state);
-                let output =
-                    output::OutputChunk { id, text, language, content_type, complete, agent_reports_state };
+                let output = output::OutputChunk {
+                    id,
+                    producer,
+                    text,
+                    language,
+                    content_type,
+                    complete,
+                    agent_reports_state,
+                };
                 self.stream_output(principal, session, &output, key.as_deref(), context)
             }
             HubCommand::Ask { session, body, is_clarification, idempotency_key: key } => {
                 self.ask(principal, session, body, *is_clarification, key.as_deref(), context)
+            }
+            HubCommand::HandOff { session, body, idempotency_key: key } => {
+                self.hand_off(principal, session, body, key.as_deref(), context)
+            }
+            HubCommand::Invite { session, body, idempotency_key: key } => {
+                self.invite(principal, session, body, key.as_deref(), context)
+            }
+            HubCommand::Join { session, body, idempotency_key: key } => {
+                self.join(principal, session, body, key.as_deref(), context)
             }
             HubCommand::Wait { session, token, until } => {
                 return Ok(self.wait(id, principal, session, token, *until, context));
@@ -409,6 +443,7 @@ impl Core {
     fn run_timers(&mut self, context: &TurnContext) {
         let change = self.questions.handle_deadlines(context.now);
         self.stage_question_change(change, context);
+        self.expire_handoffs(context);
         self.close_expired_subscriptions(context);
         self.close_unauthorized_subscriptions(context);
         self.detach_over_limit(context);
@@ -441,6 +476,7 @@ impl Core {
                     );
                 }
                 PostCommit::ApplyQuestionChange(change) => self.questions.commit(change),
+                PostCommit::ApplyManifest(change) => self.apply_manifest(change),
                 PostCommit::Emit(output) => outputs.push(output),
                 PostCommit::Attach(attach) => attaching.push(attach),
                 PostCommit::MoveListener(subscription) => self.move_listener(&subscription, &mut outputs),

@@ -2,6 +2,8 @@
 //! `extensions.sayso` for listeners that understand it. Agents cannot forge them, because `compose` rejects that
 //! extension in agents' events.
 
+use std::sync::Arc;
+
 use aaep::consent::{DeadlineExtended, QuestionAnswer, Reminder, Resolution, ResolvedBy};
 use aaep::event::{AgentState, Decision, EventType};
 use aaep::json::{Doc, TapeWriter};
@@ -18,6 +20,8 @@ use crate::reply::answer_code;
 pub(super) struct HubEvent {
     pub(super) payload: TapeWriter,
     pub(super) extension: Option<SaysoExtension<'static>>,
+    /// The producer that the event is about; the session's main producer if absent.
+    pub(super) producer: Option<Arc<str>>,
 }
 
 impl HubEvent {
@@ -46,7 +50,12 @@ impl HubEvent {
             payload.close_object();
         }
         payload.close_object();
-        Self { payload, extension: None }
+        Self { payload, extension: None, producer: None }
+    }
+
+    /// Sets the producer that the event is about.
+    pub(super) fn with_producer(self, producer: impl Into<Arc<str>>) -> Self {
+        Self { producer: Some(producer.into()), ..self }
     }
 
     pub(super) fn with_extension(self, extension: SaysoExtension<'static>) -> Self {
@@ -104,6 +113,7 @@ pub(super) fn complete_bare_state_change(doc: &Doc<'_>, scratch: &mut ScratchBuf
         match &*name.text()? {
             "type" if value.is_text("aaep:agent.state.changed") => {}
             "urgency" if value.is_text("normal") => {}
+            "producer" => {}
             "from_state" => from = Some(value.text()?),
             "to_state" => to = Some(value.text()?),
             _ => return None,

@@ -3,6 +3,7 @@
 use aaep::SessionId;
 use aaep::event::{AgentState, EventType};
 use aaep::json::TapeWriter;
+use aaep::session::OpenOutput;
 use seal::Digest;
 
 use super::notifications::HubEvent;
@@ -15,6 +16,7 @@ use crate::compose::write_text;
 /// A part of an output, as an agent sent it.
 pub(super) struct OutputChunk<'p> {
     pub(super) id: Option<&'p str>,
+    pub(super) producer: Option<&'p str>,
     pub(super) text: &'p str,
     pub(super) language: Option<&'p str>,
     pub(super) content_type: Option<&'p str>,
@@ -25,12 +27,13 @@ pub(super) struct OutputChunk<'p> {
 impl OutputChunk<'_> {
     /// Returns a digest that differs for different requests. The length of each part precedes it.
     fn digest(&self, session: &SessionId) -> Digest {
-        let Self { id, text, language, content_type, complete, agent_reports_state } = self;
+        let Self { id, producer, text, language, content_type, complete, agent_reports_state } = self;
         let flags =
             format!("{complete} {agent_reports_state} {} {}", language.is_some(), content_type.is_some());
         let [id, language, content_type] = [id, language, content_type].map(|part| part.unwrap_or_default());
-        let parts = [session.as_str(), &flags, id, text, language, content_type];
-        let lengths = parts.map(|part| format!("{}:", part.len()));
+        let mut parts = vec![session.as_str(), &flags, id, text, language, content_type];
+        parts.extend(producer);
+        let lengths: Vec<_> = parts.iter().map(|part| format!("{}:", part.len())).collect();
         let with_lengths =
             lengths.iter().zip(parts).flat_map(|(length, part)| [length.as_bytes(), part.as_bytes()]);
         Digest::of_parts(with_lengths)
@@ -54,16 +57,24 @@ impl Core {
         if let Some(reply) = self.begin_request(principal, keyed_request.as_ref(), context) {
             return reply;
         }
-        if self.owned_session(principal, session).is_none() {
+        let Some(role) = self.session_role(principal, session) else {
             return self.missing_session(principal, session);
-        }
-        let Some(live) = self.owned_session(principal, session) else { return HubReply::NotFound };
+        };
+        let producer = match self.resolve_producer_id(session, &role, chunk.producer) {
+            Ok(producer) => producer,
+            Err(refusal) => return refusal,
+        };
+        let Some(live) = self.sessions.get_mut(session) else { return HubReply::NotFound };
         live.last_seen = Some(context.now);
-        let open_output = live.machine.open_outputs().find(|(id, _)| *id == chunk.id);
-        let mut position = open_output.map_or(0, |(_, next)| next);
+        // An output without an id belongs to its producer.
+        let is_same_output = |open: &OpenOutput<'_>| {
+            open.id == chunk.id && (chunk.id.is_some() || *open.agent_id == *producer)
+        };
+        let open_output = live.machine.open_outputs().find(is_same_output);
+        let mut position = open_output.map_or(0, |open| open.next_position);
         // While a question is open, leaving `awaiting_input` would mean that the question was answered (decision 15).
-        let awaits_input = *live.state() == AgentState::AwaitingInput;
-        let needs_state_change = !awaits_input && *live.state() != AgentState::WritingOutput;
+        let awaits_input = *live.state_of(&producer) == AgentState::AwaitingInput;
+        let needs_state_change = !awaits_input && *live.state_of(&producer) != AgentState::WritingOutput;
         if chunk.text.is_empty() && !chunk.complete {
             return MalformedRequest::NoText.into();
         }
@@ -85,7 +96,10 @@ impl Core {
         if chunk.complete && !awaits_input && !chunk.agent_reports_state {
             events.push(hub_messages::state_changed_event(&mut self.scratch, None, &AgentState::Thinking));
         }
-        match self.emit(session, EventBatch::ForAgent(events), context) {
+        for event in &mut events {
+            event.producer = Some(producer.clone());
+        }
+        match self.emit(session, EventBatch::ForAgent(events, &role), context) {
             Ok(emitted) => {
                 let reply = emitted.into_reply();
                 self.finish_request(principal, keyed_request.as_ref(), &reply, context);
@@ -113,6 +127,7 @@ fn split_text(text: &str) -> Vec<&str> {
 pub(super) fn closing_chunk(id: Option<&str>, position: u64) -> HubEvent {
     let chunk = OutputChunk {
         id,
+        producer: None,
         text: "",
         language: None,
         content_type: None,

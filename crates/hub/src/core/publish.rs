@@ -7,13 +7,14 @@ use aaep::consent::{BoundAction, GuardedCall, Question, QuestionStatus, SpendErr
 use aaep::event::{Event, EventType};
 use aaep::json::{Doc, JsonValue, Tape};
 use aaep::rule::{Finding, Findings, Rule, Severity, ValidationMode};
-use aaep::session::{SessionEventBody, SessionMachine};
+use aaep::session::{OpenTool, SessionEvent, SessionEventBody, SessionMachine};
 use aaep::{ReplyToken, SessionId};
 use journal::Position;
 use seal::Digest;
 
 use super::hub_messages;
 use super::notifications::{self, HubEvent};
+use super::producers::{SessionRole, producer_refusal};
 use super::questions::violation;
 use super::quotas::RateLimit;
 use super::sessions::LiveSession;
@@ -42,13 +43,13 @@ impl Core {
         if let Some(reply) = self.begin_request(principal, keyed_request.as_ref(), context) {
             return reply;
         }
-        if self.owned_session(principal, session).is_none() {
+        let Some(role) = self.session_role(principal, session) else {
             return self.missing_session(principal, session);
-        }
+        };
         if events.is_empty() || events.len() > self.limits.events_per_request {
             return MalformedRequest::EventCount { max: self.limits.events_per_request }.into();
         }
-        match self.emit(session, EventBatch::FromAgent(events), context) {
+        match self.emit(session, EventBatch::FromAgent(events, &role), context) {
             Ok(emitted) => {
                 let reply = emitted.into_reply();
                 self.finish_request(principal, keyed_request.as_ref(), &reply, context);
@@ -66,19 +67,19 @@ impl Core {
         events: EventBatch<'_>,
         context: &TurnContext,
     ) -> Result<EmittedEvents, HubReply> {
-        let (count, is_agent_request) = match &events {
-            EventBatch::FromAgent(bodies) => (bodies.len(), true),
-            EventBatch::ForAgent(events) => (events.len(), true),
-            EventBatch::FromHub(events) => (events.len(), false),
+        let (count, agent_role) = match &events {
+            EventBatch::FromAgent(bodies, role) => (bodies.len(), Some(*role)),
+            EventBatch::ForAgent(events, role) => (events.len(), Some(*role)),
+            EventBatch::FromHub(events) => (events.len(), None),
         };
         let mut savepoint = self.create_savepoint(count > 1);
         let mut emitted = EmittedEvents { ids: Vec::with_capacity(count), ..EmittedEvents::default() };
         let staged = match events {
-            EventBatch::FromAgent(bodies) => bodies.iter().try_for_each(|body| {
-                self.emit_agent_event(session, body, &mut savepoint, &mut emitted, context)?;
+            EventBatch::FromAgent(bodies, role) => bodies.iter().try_for_each(|body| {
+                self.emit_agent_event(session, role, body, &mut savepoint, &mut emitted, context)?;
                 self.check_request_bytes().map_err(HubReply::from)
             }),
-            EventBatch::ForAgent(events) => events.into_iter().try_for_each(|event| {
+            EventBatch::ForAgent(events, _) => events.into_iter().try_for_each(|event| {
                 emitted.ids.push(self.emit_hub_event(session, event, Some(&mut savepoint), context)?);
                 self.check_request_bytes().map_err(HubReply::from)
             }),
@@ -87,8 +88,9 @@ impl Core {
                 Ok(())
             }),
         };
-        let staged = staged.and_then(|()| {
-            if is_agent_request { self.check_critical_limit(session, &savepoint, context) } else { Ok(()) }
+        let staged = staged.and_then(|()| match agent_role {
+            Some(role) => self.check_critical_limit(session, role, &savepoint, context),
+            None => Ok(()),
         });
         if staged.is_err() {
             self.roll_back(session, savepoint);
@@ -97,7 +99,7 @@ impl Core {
         if let Some(live) = self.sessions.get_mut(session) {
             live.lease_until = live.lease_until.max(context.now.saturating_add(self.limits.lease_ms));
             // An agent whose request is refused is there, too.
-            if is_agent_request {
+            if agent_role.is_some() {
                 live.last_seen = Some(context.now);
             }
             has_ended = !live.machine.is_open();
@@ -139,6 +141,7 @@ impl Core {
     fn check_critical_limit(
         &mut self,
         session: &SessionId,
+        role: &SessionRole,
         savepoint: &Savepoint,
         context: &TurnContext,
     ) -> Result<(), HubReply> {
@@ -150,7 +153,7 @@ impl Core {
         if critical_count == 0 {
             return Ok(());
         }
-        let limits = self.critical_limits(session);
+        let limits = self.critical_limits(session, role);
         let is_reached = |limit: &&RateLimit| {
             !self.critical_limiter.allows(&limit.key, critical_count, limit.max, context.now)
         };
@@ -167,6 +170,7 @@ impl Core {
     fn emit_agent_event(
         &mut self,
         session: &SessionId,
+        role: &SessionRole,
         body: &RequestBody,
         savepoint: &mut Savepoint,
         emitted: &mut EmittedEvents,
@@ -174,13 +178,21 @@ impl Core {
     ) -> Result<(), HubReply> {
         let mut tape = std::mem::take(&mut self.scratch.request_tape);
         let doc = body.doc(&mut tape)?;
+        let producer = self.resolve_producer(session, role, doc.root().member("producer").as_ref())?;
         if is_session_end(&doc) {
+            self.check_may_end(session, &producer)?;
             self.close_open_items(session, savepoint, emitted, context)?;
         }
-        let id = if let Some(hub_event) = notifications::complete_bare_state_change(&doc, &mut self.scratch) {
-            self.emit_hub_event(session, hub_event, Some(savepoint), context)?
+        let bare_state_change = notifications::complete_bare_state_change(&doc, &mut self.scratch);
+        let id = if let Some(hub_event) = bare_state_change {
+            self.emit_hub_event(session, hub_event.with_producer(producer), Some(savepoint), context)?
         } else {
-            let draft = EventDraft { doc: &doc, origin: EventOrigin::Agent, extension: None };
+            let draft = EventDraft {
+                doc: &doc,
+                origin: EventOrigin::Agent,
+                extension: None,
+                producer: Some(&producer),
+            };
             self.emit_draft(session, &draft, Some(savepoint), context)?
         };
         emitted.ids.push(id);
@@ -192,6 +204,16 @@ impl Core {
         }
         self.scratch.request_tape = tape;
         Ok(())
+    }
+
+    /// Refuses the end of a session by a producer other than the main one, because the session ends for all of them.
+    fn check_may_end(&self, session: &SessionId, producer: &str) -> Result<(), HubReply> {
+        let Some(live) = self.sessions.get(session) else { return Err(HubReply::NotFound) };
+        if *live.agent == *producer {
+            return Ok(());
+        }
+        let found = format!("only the main producer {:?} can end the session", live.agent);
+        Err(producer_refusal("/producer", found))
     }
 
     /// Closes the tools and outputs that are open in a session whose agent is about to end it.
@@ -225,7 +247,12 @@ impl Core {
         context: &TurnContext,
     ) -> Result<Arc<str>, HubReply> {
         let doc = event.payload.doc()?;
-        let draft = EventDraft { doc: &doc, origin: EventOrigin::Hub, extension: event.extension.as_ref() };
+        let draft = EventDraft {
+            doc: &doc,
+            origin: EventOrigin::Hub,
+            extension: event.extension.as_ref(),
+            producer: event.producer.as_deref(),
+        };
         let id = self.emit_draft(session, &draft, savepoint, context)?;
         self.scratch.recycle_writer(event.payload);
         Ok(id)
@@ -243,20 +270,25 @@ impl Core {
         let Some(live) = self.sessions.get_mut(session) else { return Err(HubReply::NotFound) };
         // If the clock goes back, the session's timestamps must not go back (§3.2.5).
         let at = context.now.max(live.last_timestamp);
+        let producer = draft.producer.and_then(|id| live.producers.get(id));
+        let producer = producer.unwrap_or(live.producers.main());
         let mut event = std::mem::take(&mut self.scratch.event_writer);
         let timestamp = self.scratch.format_timestamp(at);
         let envelope = EnvelopeFields {
             event_id: &id,
             session_id: session.as_str(),
             timestamp,
-            producer: &live.producer,
+            producer: &producer.envelope,
             question: match draft.origin {
                 EventOrigin::Question(kind, token) => Some((kind, token.as_str())),
                 EventOrigin::Agent | EventOrigin::Hub => None,
             },
             hints: live.hints.as_ref(),
             default_language: &self.default_language,
-            state: Some(live.state()),
+            state: Some(live.state_of(&producer.id)),
+            own_states: &live.own_states,
+            correlation_id: live.correlation_id.as_deref(),
+            marks: live.marks(producer, !live.machine.is_open()),
         };
         let root = draft.doc.root();
         let kind = match draft.origin {
@@ -356,6 +388,11 @@ impl Core {
         let step = step.borrow();
         let Some(live) = self.sessions.get_mut(session) else { return Err(HubReply::NotFound) };
         let is_critical = composed.is_critical;
+        if live.producers.has_others()
+            && let Some(refusal) = refuse_item_of_other_producer(&live.machine, &step)
+        {
+            return Err(refusal);
+        }
         // Without listeners, only questions and session ends are parsed, because the hub itself examines them.
         let event = if needs_parsing(&step.body)
             || self.delivery_groups.has_listener_for(&live.agent, live.person.as_deref())
@@ -375,7 +412,7 @@ impl Core {
         }
         if let Err(found) = live.machine.try_apply(&step) {
             let id = live.id.clone();
-            let call = guarded_call(&step.body, &id, composed).filter(GuardedCall::needs_consent);
+            let call = guarded_call(&step, &id, composed).filter(GuardedCall::needs_consent);
             let other_consent = call.and_then(|call| self.describe_other_consent(&call));
             let mut found = errors(found);
             if let Some((pointer, text)) = other_consent {
@@ -389,7 +426,7 @@ impl Core {
             step.timestamp.map_or(live.last_timestamp, |at| live.last_timestamp.max(at.unix_millis()));
         let (id, agent, person) = (live.id.clone(), live.agent.clone(), live.person.clone());
         // A call that needs no consent also uses up the answer that covers it, so that the answer permits one call only.
-        if let Some(call) = guarded_call(&step.body, &id, composed)
+        if let Some(call) = guarded_call(&step, &id, composed)
             && (needs_consent || self.has_unused_consent(&id))
         {
             match self.questions.spend(&call, context.now) {
@@ -428,6 +465,7 @@ impl Core {
     fn describe_other_consent(&mut self, call: &GuardedCall<'_>) -> Option<(&'static str, String)> {
         let is_candidate = |question: &&Question| {
             question.status == QuestionStatus::Accepted { by_default: false }
+                && *question.agent_id == *call.agent_id
                 && question.tool() == Some(call.tool)
                 && call.token.is_none_or(|token| question.token == *token)
         };
@@ -461,6 +499,7 @@ impl Core {
     fn end_session(&mut self, session: &SessionId, context: &TurnContext) {
         let Some(live) = self.sessions.get(session) else { return };
         let change = self.questions.end_session(&live.id.clone(), context.now);
+        self.end_handoffs(session, context);
         self.stage_question_change(change, context);
         self.staged.writes.push(OwnedEntry::SessionEnded { id: session.clone(), at: context.now });
         self.forget_session(session);
@@ -478,6 +517,11 @@ pub(super) struct EmittedEvents {
 }
 
 impl EmittedEvents {
+    /// Returns the id of the last event.
+    pub(super) fn last_id(&self) -> Option<Arc<str>> {
+        self.ids.last().cloned()
+    }
+
     pub(super) fn into_reply(self) -> HubReply {
         let Self { ids, replaced_call_ids, closed } = self;
         HubReply::EventsPublished { event_ids: ids, replaced_call_ids, closed }
@@ -486,10 +530,10 @@ impl EmittedEvents {
 
 /// The events of one request, without envelopes.
 pub(super) enum EventBatch<'e> {
-    /// Events from an agent, as received.
-    FromAgent(&'e [RequestBody]),
-    /// Events that the hub created from an agent's request.
-    ForAgent(Vec<HubEvent>),
+    /// Events from an agent, as received, and the agent's role in the session.
+    FromAgent(&'e [RequestBody], &'e SessionRole),
+    /// Events that the hub created from an agent's request, and the agent's role in the session.
+    ForAgent(Vec<HubEvent>, &'e SessionRole),
     /// Events that the hub created.
     FromHub(Vec<HubEvent>),
 }
@@ -500,6 +544,8 @@ pub(super) struct EventDraft<'s> {
     pub(super) origin: EventOrigin<'s>,
     /// The extension that the hub adds.
     pub(super) extension: Option<&'s SaysoExtension<'s>>,
+    /// The id of the producer; the session's main producer if absent.
+    pub(super) producer: Option<&'s str>,
 }
 
 /// The origin of an event.
@@ -548,15 +594,16 @@ impl Savepoint {
 
 /// Returns the call that an event announces; `None` for other events.
 fn guarded_call<'c>(
-    body: &'c SessionEventBody<&str>,
+    event: &'c SessionEvent<&str>,
     session_id: &'c SessionId,
     composed: &'c ComposedEvent<'_>,
 ) -> Option<GuardedCall<'c>> {
-    let SessionEventBody::ToolInvoked { tool, call_id, irreversible, high_risk, .. } = body else {
+    let SessionEventBody::ToolInvoked { tool, call_id, irreversible, high_risk, .. } = &event.body else {
         return None;
     };
     Some(GuardedCall {
         session_id,
+        agent_id: event.agent_id,
         token: composed.token,
         tool,
         call_id: *call_id,
@@ -564,6 +611,30 @@ fn guarded_call<'c>(
         irreversible: *irreversible,
         high_risk: *high_risk,
     })
+}
+
+/// Refuses the result of a call, or a part of an output, that belongs to another producer. Otherwise an agent that joined
+/// could report another agent's call as done, or add text to its output.
+fn refuse_item_of_other_producer(machine: &SessionMachine, event: &SessionEvent<&str>) -> Option<HubReply> {
+    match &event.body {
+        SessionEventBody::ToolCompleted { tool, call_id } => {
+            let is_same_call = |open: &OpenTool<'_>| match call_id {
+                Some(id) => open.call_id == Some(id),
+                None => open.tool == *tool && open.call_id.is_none(),
+            };
+            let mut calls = machine.open_tools().filter(is_same_call).peekable();
+            let other = calls.peek()?.agent_id;
+            let is_own = calls.any(|open| open.agent_id == event.agent_id);
+            let found = format!("{other:?} made this call");
+            (!is_own).then(|| producer_refusal("/tool_call_id", found))
+        }
+        SessionEventBody::OutputStreaming { output_id: Some(id), .. } => {
+            let output = machine.open_outputs().find(|open| open.id == Some(id))?;
+            let found = format!("{:?} writes this output", output.agent_id);
+            (output.agent_id != event.agent_id).then(|| producer_refusal("/output_id", found))
+        }
+        _ => None,
+    }
 }
 
 /// Whether the rule says that a call needs a person's consent.
@@ -582,7 +653,7 @@ fn is_session_end(event: &Doc<'_>) -> bool {
 
 /// Refuses a request with two values for a member that binds a call to its question, because the two could differ.
 pub(super) fn refuse_duplicate_members(request: &JsonValue<'_>) -> Result<(), MalformedRequest> {
-    for name in ["tool", "tool_call_id", "arguments", "reply_token"] {
+    for name in ["tool", "tool_call_id", "arguments", "reply_token", "producer"] {
         if request.members().filter(|(key, _)| key.is_text(name)).count() > 1 {
             return Err(MalformedRequest::DuplicateMember(name));
         }

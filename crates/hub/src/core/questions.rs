@@ -1,19 +1,28 @@
 //! Asking questions, deciding them and waiting for answers.
 
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
 use aaep::check::has_visible_character;
 use aaep::consent::{
-    AskError, BoundAction, ConsentOutcome, IgnoreReason, QuestionStatus, Resolution, ResolvedBy, StagedChange,
+    AskError, BoundAction, ConsentOutcome, IgnoreReason, Question, QuestionStatus, Resolution, ResolvedBy,
+    StagedChange,
 };
 use aaep::event::{AgentState, Event, EventType};
 use aaep::json::{JsonKind, JsonValue, Tape};
 use aaep::rule::{Finding, Rule};
 use aaep::{ReplyToken, SessionId, SubscriptionId};
+use journal::DamageLocation;
 use seal::{Digest, UnixMillis};
 
+use super::handoffs;
 use super::hub_messages::{self, SessionEnd};
-use super::notifications;
+use super::notifications::{self, HubEvent};
+use super::producers::SessionRole;
 use super::publish::{EventDraft, EventOrigin, refuse_duplicate_members};
 use super::quotas::RateLimit;
+use super::restore::unreadable;
+use super::sessions::LiveSession;
 use super::{Core, Deferred, OwnedEntry, PostCommit, TurnContext};
 use crate::Principal;
 use crate::bound_arguments;
@@ -42,18 +51,18 @@ impl Core {
         if let Some(reply) = self.begin_request(principal, keyed_request.as_ref(), context) {
             return reply;
         }
-        if self.owned_session(principal, session).is_none() {
+        let Some(role) = self.session_role(principal, session) else {
             return self.missing_session(principal, session);
-        }
-        let Some(live) = self.owned_session(principal, session) else { return HubReply::NotFound };
+        };
+        let Some(live) = self.sessions.get_mut(session) else { return HubReply::NotFound };
         live.last_seen = Some(context.now);
-        let limits = self.question_limits(session, is_clarification);
+        let limits = self.question_limits(session, &role, is_clarification);
         let is_reached =
             |limit: &&RateLimit| !self.question_limiter.allows(&limit.key, 1, limit.max, context.now);
         if let Some(reached) = limits.iter().find(is_reached) {
             return reached.refusal.clone().into();
         }
-        match self.open_question(session, body, is_clarification, context) {
+        match self.open_question(session, &role, body, is_clarification, context) {
             Ok((reply_token, deadline)) => {
                 for limit in &limits {
                     self.question_limiter.record(&limit.key, 1, context.now);
@@ -69,6 +78,7 @@ impl Core {
     fn open_question(
         &mut self,
         session: &SessionId,
+        role: &SessionRole,
         body: &RequestBody,
         is_clarification: bool,
         context: &TurnContext,
@@ -84,6 +94,7 @@ impl Core {
         let token =
             ReplyToken::generate(&mut |bytes: &mut [u8]| bytes.copy_from_slice(&random[..bytes.len()]));
         refuse_duplicate_members(&root)?;
+        let producer = self.resolve_producer(session, role, root.member("producer").as_ref())?;
         refuse_blank_texts(&root, is_clarification)?;
         let tool = root.member("tool").and_then(|tool| tool.text());
         let call_id = match root.member("tool_call_id") {
@@ -113,12 +124,13 @@ impl Core {
             doc: &doc,
             origin: EventOrigin::Question(&kind, &token),
             extension: binding.as_ref(),
+            producer: Some(&producer),
         };
         let mut savepoint = self.create_savepoint(true);
         if let Some(live) = self.sessions.get(session) {
             savepoint.save_machine(live);
         }
-        let staged = self.stage_question(session, &draft, context);
+        let staged = self.stage_question(session, &producer, &draft, context);
         match staged {
             Ok(deadline) => Ok((token, deadline)),
             Err(reply) => {
@@ -131,14 +143,16 @@ impl Core {
     fn stage_question(
         &mut self,
         session: &SessionId,
+        producer: &Arc<str>,
         draft: &EventDraft<'_>,
         context: &TurnContext,
     ) -> Result<UnixMillis, HubReply> {
-        let is_waiting =
-            self.sessions.get(session).is_some_and(|live| *live.state() == AgentState::AwaitingInput);
+        let live = self.sessions.get(session);
+        let is_waiting = live.is_some_and(|live| *live.state_of(producer) == AgentState::AwaitingInput);
         if !is_waiting {
             let state_change =
-                hub_messages::state_changed_event(&mut self.scratch, None, &AgentState::AwaitingInput);
+                hub_messages::state_changed_event(&mut self.scratch, None, &AgentState::AwaitingInput)
+                    .with_producer(producer.clone());
             self.emit_hub_event(session, state_change, None, context)?;
         }
         self.emit_draft(session, draft, None, context)?;
@@ -213,10 +227,13 @@ impl Core {
             match outcome {
                 ConsentOutcome::Resolved(resolution) => self.announce_resolution(&resolution, context),
                 ConsentOutcome::Reminder(reminder) => {
-                    self.announce(&reminder.session_id, notifications::reminder_event(&reminder), context);
+                    let event = notifications::reminder_event(&reminder);
+                    let event = self.attribute_to_asker(event, &reminder.token);
+                    self.announce(&reminder.session_id, event, context);
                 }
                 ConsentOutcome::DeadlineExtended(extended) => {
                     let event = notifications::deadline_extended_event(&extended, context.now);
+                    let event = self.attribute_to_asker(event, &extended.token);
                     self.announce(&extended.session_id, event, context);
                 }
                 ConsentOutcome::SessionStopped(stopped) => {
@@ -229,6 +246,14 @@ impl Core {
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// Sets the producer of an event about a question: the one that asked it.
+    fn attribute_to_asker(&self, event: HubEvent, token: &ReplyToken) -> HubEvent {
+        match self.questions.question(token) {
+            Some(question) => event.with_producer(&*question.agent_id),
+            None => event,
         }
     }
 
@@ -245,12 +270,12 @@ impl Core {
     /// Stages the event about a resolved question, and replies to the waits for its answer.
     fn announce_resolution(&mut self, resolution: &Resolution, context: &TurnContext) {
         let outcome = QuestionOutcome::from_resolution(resolution);
-        let is_agent_away = self.is_agent_away(&resolution.session_id, &resolution.token, context);
-        self.notify_followers(&resolution.session_id, &resolution.token, &outcome);
+        let is_agent_away = self.is_agent_away(resolution, context);
+        self.notify_followers(resolution, &outcome);
         self.pending_waits.resolve(&resolution.token, &HubReply::QuestionResolved(outcome.clone()));
         self.staged.resolved.push((resolution.token.clone(), resolution.session_id.clone(), outcome));
         let session = &resolution.session_id;
-        let has_open_question = self.has_open_question(&resolution.session_id);
+        let has_open_question = self.has_open_question(&resolution.session_id, &resolution.agent_id);
         let Some(live) = self.sessions.get_mut(session).filter(|live| live.machine.is_open()) else { return };
         if resolution.resolved_by == ResolvedBy::Timeout
             && let Some(deadline) = live.machine.deadline_of(resolution.token.as_str())
@@ -260,31 +285,38 @@ impl Core {
         }
         let to = match () {
             () if has_open_question => AgentState::AwaitingInput,
-            () if live.machine.open_tools().next().is_none() => AgentState::Thinking,
-            () => AgentState::CallingTool,
+            () if live.machine.open_tools().any(|open| *open.agent_id == *resolution.agent_id) => {
+                AgentState::CallingTool
+            }
+            () => AgentState::Thinking,
         };
-        self.announce(session, notifications::resolution_event(resolution, &to), context);
+        let event = notifications::resolution_event(resolution, &to).with_producer(&*resolution.agent_id);
+        self.announce(session, event, context);
         if is_agent_away {
             self.announce_agent_away(resolution, context);
         }
     }
 
-    /// Whether a session will still have an open question after this turn.
-    fn has_open_question(&self, session: &aaep::SessionId) -> bool {
+    /// Whether a producer of a session will still have an open question after this turn.
+    pub(super) fn has_open_question(&self, session: &aaep::SessionId, agent_id: &str) -> bool {
         let is_resolved =
             |token: &ReplyToken| self.staged.resolved.iter().any(|(resolved, ..)| resolved == token);
-        let mut open_questions =
-            self.questions.session_questions(session).filter(|question| question.is_open());
-        let mut new_tokens = self.staged.writes.iter().filter_map(|write| match write {
-            OwnedEntry::QuestionOpened { token, session: asking_session, .. }
-                if asking_session == session =>
-            {
-                Some(token)
-            }
-            _ => None,
+        let mut open_questions = self
+            .questions
+            .session_questions(session)
+            .filter(|question| question.is_open() && *question.agent_id == *agent_id);
+        // Questions of this turn are not in the registry yet.
+        let mut new_questions = self.staged.post_commit.iter().flat_map(|action| match action {
+            PostCommit::ApplyQuestionChange(change) => change.questions(),
+            _ => &[],
         });
         open_questions.any(|question| !is_resolved(&question.token))
-            || new_tokens.any(|token| !is_resolved(token))
+            || new_questions.any(|question| {
+                question.is_open()
+                    && question.session_id == *session
+                    && *question.agent_id == *agent_id
+                    && !is_resolved(&question.token)
+            })
     }
 
     /// Handles `GET /agent/v1/sessions/{id}/replies/{token}`: replies immediately if the question is resolved;
@@ -299,18 +331,27 @@ impl Core {
         context: &TurnContext,
     ) -> Option<HubReply> {
         let until = until.min(context.now.saturating_add(self.limits.max_wait_ms));
-        let is_owner = self
-            .owned_session(principal, session)
+        let is_member = self
+            .accessible_session(principal, session)
             .map(|live| {
                 live.lease_until = live.lease_until.max(until.max(context.now).saturating_add(1000));
                 live.last_seen = Some(until.max(context.now));
             })
             .is_some();
+        if let ControlFlow::Break(reply) =
+            self.wait_for_handoff(request, principal, session, token, until, context)
+        {
+            return reply;
+        }
+        // An agent learns only the answers to its own questions, not those of agents that share its session.
+        if is_member && !self.may_know(principal, session, token) {
+            return Some(HubReply::QuestionNotFound);
+        }
         // If the question was resolved in this turn, the registry learns that only after the commit. This reply is also
         // sent only then.
         let resolved_now = self.staged.resolved.iter().find(|(resolved, ..)| resolved == token);
         if let Some((_, asking_session, outcome)) = resolved_now {
-            return Some(match (is_owner, asking_session == session) {
+            return Some(match (is_member, asking_session == session) {
                 (true, true) => HubReply::QuestionResolved(outcome.clone()),
                 (true, false) => HubReply::QuestionNotFound,
                 (false, _) => HubReply::NotFound,
@@ -318,9 +359,9 @@ impl Core {
         }
         match self.questions.question(token) {
             Some(question) if question.session_id != *session => {
-                return Some(if is_owner { HubReply::QuestionNotFound } else { HubReply::NotFound });
+                return Some(if is_member { HubReply::QuestionNotFound } else { HubReply::NotFound });
             }
-            Some(question) if question.is_open() && is_owner => {
+            Some(question) if question.is_open() && is_member => {
                 if until <= context.now {
                     return Some(HubReply::QuestionPending);
                 }
@@ -333,18 +374,39 @@ impl Core {
             }
             _ => {}
         }
-        match if is_owner { Ok(true) } else { self.owns_ended_session(principal, session) } {
-            Ok(true) => {}
-            Ok(false) => return Some(HubReply::NotFound),
+        let access = match self.stored_access(principal, session) {
+            Ok(Some(access)) => access,
+            Ok(None) => return Some(HubReply::NotFound),
             Err(error) => return Some(error.into()),
-        }
+        };
         Some(match self.journal.decision(token.as_str()) {
             Ok(Some(decision)) if decision.session == session.as_str() => {
-                HubReply::QuestionResolved(QuestionOutcome::from_stored(&decision))
+                let (live, role) = &access;
+                match handoffs::stored_outcome(&decision) {
+                    // Only the owner of a session hands it off.
+                    Some(outcome) if *role == SessionRole::Owner => HubReply::HandoffResolved(outcome),
+                    None if asker_of(&decision).is_some_and(|agent| live.speaks_as(role, &agent)) => {
+                        HubReply::QuestionResolved(QuestionOutcome::from_stored(&decision))
+                    }
+                    _ => HubReply::QuestionNotFound,
+                }
             }
             Ok(_) => HubReply::QuestionNotFound,
             Err(error) => error.into(),
         })
+    }
+
+    /// Whether a principal of an open session may know the answer to a question. Questions that the registry does not hold
+    /// are checked when they are read from the journal.
+    pub(super) fn may_know(&self, principal: &Principal, session: &SessionId, token: &ReplyToken) -> bool {
+        let Some(question) =
+            self.questions.question(token).filter(|question| question.session_id == *session)
+        else {
+            return true;
+        };
+        let live = self.sessions.get(session);
+        let role = live.and_then(|live| Some((live, live.role_of(principal)?)));
+        role.is_some_and(|(live, role)| live.speaks_as(&role, &question.agent_id))
     }
 
     /// Handles `DELETE /agent/v1/sessions/{id}/replies/{token}`: replies with the outcome, like a wait.
@@ -356,8 +418,9 @@ impl Core {
         token: &ReplyToken,
         context: &TurnContext,
     ) -> Result<Option<HubReply>, Deferred> {
-        if self.owned_session(principal, session).is_some()
+        if self.session_role(principal, session).is_some()
             && self.questions.question(token).is_some_and(|question| question.session_id == *session)
+            && self.may_know(principal, session, token)
         {
             let is_resolved = self.staged.resolved.iter().any(|(resolved, ..)| resolved == token);
             match self.questions.cancel_question(token, context.now) {
@@ -368,29 +431,40 @@ impl Core {
                 Err(_) => {}
             }
         }
+        if self.session_role(principal, session) == Some(SessionRole::Owner) {
+            self.withdraw_handoff(session, token, context);
+        }
         Ok(self.wait(request, principal, session, token, context.now, context))
     }
 
     /// Returns the reply to a request for a session that this principal does not have open.
     pub(super) fn missing_session(&mut self, principal: &Principal, session: &SessionId) -> HubReply {
-        match self.owns_ended_session(principal, session) {
-            Ok(true) => HubReply::SessionEnded,
-            Ok(false) => HubReply::NotFound,
+        if self.sessions.contains_key(session) {
+            return HubReply::NotFound;
+        }
+        match self.stored_access(principal, session) {
+            Ok(Some(_)) => HubReply::SessionEnded,
+            Ok(None) => HubReply::NotFound,
             Err(error) => error.into(),
         }
     }
 
-    /// Whether an ended session belonged to this principal. Having the same agent name is not enough.
-    fn owns_ended_session(
+    /// Returns a session as it is stored, and what the principal may do in it. Returns `None` if the principal neither owned
+    /// nor joined it. Having the same agent name is not enough.
+    pub(super) fn stored_access(
         &mut self,
         principal: &Principal,
         session: &SessionId,
-    ) -> Result<bool, journal::JournalError> {
-        if !principal.can_publish() || self.sessions.contains_key(session) {
-            return Ok(false);
+    ) -> Result<Option<(LiveSession, SessionRole)>, journal::JournalError> {
+        if !principal.can_publish() {
+            return Ok(None);
         }
-        let stored = self.journal.session(session.as_str())?;
-        Ok(stored.is_some_and(|stored| principal.is_owner(&stored.session.principal)))
+        let Some(stored) = self.journal.session(session.as_str())? else { return Ok(None) };
+        let live =
+            LiveSession::from_stored(&stored.session, self.limits.open_items_per_session, UnixMillis::MIN)
+                .ok_or_else(|| unreadable(DamageLocation::Session, session.as_str()))?;
+        let role = live.role_of(principal);
+        Ok(role.map(|role| (live, role)))
     }
 
     pub(super) fn expire_waits(&mut self, context: &TurnContext) {
@@ -457,6 +531,11 @@ fn is_blank(value: &JsonValue<'_>) -> bool {
 /// The members of a question that people hear.
 const SPOKEN_TEXTS: [&str; 6] =
     ["action", "consequence", "question", "summary_terse", "summary_normal", "summary_detailed"];
+
+/// Returns the agent that asked a decided question; `None` if the question cannot be read.
+fn asker_of(decision: &journal::stored::StoredDecision) -> Option<Box<str>> {
+    Some(Question::parse_record(std::str::from_utf8(&decision.record).ok()?)?.agent_id)
+}
 
 /// Returns the status of a decided question, according to the ledger.
 pub(super) fn status_of(decision: &journal::stored::StoredDecision) -> QuestionStatus {

@@ -10,6 +10,7 @@ use aaep::SessionId;
 use aaep::json::{JsonKind, JsonValue};
 use aaep::shaping::ShapingTerms;
 
+use super::producers::SessionRole;
 use super::sessions::{KeyedRequest, LiveSession};
 use super::{Core, OwnedEntry, TurnContext};
 use crate::Principal;
@@ -112,7 +113,12 @@ impl Core {
 
     /// Returns the rate limits that apply to a question of a session: for each person that it reaches, one for this agent
     /// and one for all agents together. Each principal counts as one person, whatever the session's `requested_by` says.
-    pub(super) fn question_limits(&self, session: &SessionId, is_clarification: bool) -> Vec<RateLimit> {
+    pub(super) fn question_limits(
+        &self,
+        session: &SessionId,
+        role: &SessionRole,
+        is_clarification: bool,
+    ) -> Vec<RateLimit> {
         let Some(live) = self.sessions.get(session) else { return Vec::new() };
         let (max, max_total) = (self.limits.questions_per_minute, self.limits.total_questions_per_minute);
         let principals = self.principals_in_scope(live, |terms| {
@@ -124,16 +130,22 @@ impl Core {
             refusal: LimitReached::TotalQuestionsPerMinute { max: max_total },
         });
         let mut limits: Vec<_> = total_limits.collect();
-        limits.extend(agent_limits(live, &principals, max, &LimitReached::QuestionsPerMinute { max }));
+        limits.extend(agent_limits(
+            live.accountable(role),
+            &principals,
+            max,
+            &LimitReached::QuestionsPerMinute { max },
+        ));
         limits
     }
 
     /// Returns the rate limits that apply to the critical events of a session, one for each person that hears them.
-    pub(super) fn critical_limits(&self, session: &SessionId) -> Vec<RateLimit> {
+    pub(super) fn critical_limits(&self, session: &SessionId, role: &SessionRole) -> Vec<RateLimit> {
         let Some(live) = self.sessions.get(session) else { return Vec::new() };
         let max = self.limits.criticals_per_minute;
         let principals = self.principals_in_scope(live, |_| true);
-        agent_limits(live, &principals, max, &LimitReached::CriticalsPerMinute { max }).collect()
+        let refusal = LimitReached::CriticalsPerMinute { max };
+        agent_limits(live.accountable(role), &principals, max, &refusal).collect()
     }
 
     /// Returns the principals of the subscriptions whose scope covers a session and whose terms satisfy `is_affected`.
@@ -159,17 +171,16 @@ pub(super) struct RateLimit {
     pub(super) refusal: LimitReached,
 }
 
-/// Returns the limits of a session's agent, one for each principal that listens. If nobody listens, there is a single
-/// limit.
+/// Returns the limits of an agent, one for each principal that listens. If nobody listens, there is a single limit.
 fn agent_limits<'r>(
-    live: &'r LiveSession,
+    (owner, agent): (&'r str, &'r str),
     principals: &'r BTreeSet<&str>,
     max: usize,
     refusal: &'r LimitReached,
 ) -> impl Iterator<Item = RateLimit> + 'r {
     let nobody = principals.is_empty().then_some("");
     principals.iter().copied().chain(nobody).map(move |principal| RateLimit {
-        key: format!("{}\u{1f}{}\u{1f}{principal}", live.owner, live.agent),
+        key: format!("{owner}\u{1f}{agent}\u{1f}{principal}"),
         max,
         refusal: refusal.clone(),
     })

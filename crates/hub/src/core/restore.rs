@@ -12,20 +12,19 @@ use aaep::json::Tape;
 use aaep::message::{Message, SubscriptionAccepted};
 use aaep::negotiate::{Offer, Terms};
 use aaep::rule::{Findings, ValidationMode};
-use aaep::shaping::ShapingTerms;
 use journal::{DamageLocation, JournalError, Position};
 use seal::UnixMillis;
 
 use super::questions::status_of;
 use super::resume_from::ResumeFrom;
 use super::sessions::LiveSession;
-use super::subscription::{LiveSubscription, PreviousTerms};
+use super::subscription::{LiveSubscription, PreviousTerms, role_of, shaping_terms};
 use super::{Core, PostCommit, TurnContext};
 use crate::command::TurnOutput;
 use crate::owned_entry::OwnedEntry;
 use crate::reply::VOID_CALL;
 use crate::telemetry::LogEvent;
-use crate::{Principal, Role, Scope};
+use crate::{Principal, Scope};
 
 /// Number of events to read at a time.
 const PAGE_EVENTS: usize = 512;
@@ -41,12 +40,13 @@ impl Core {
         self.delivery_groups.clear();
         self.listeners.clear();
         self.sessions.clear();
+        self.handoffs.clear();
         self.subscriptions.clear();
         self.resume_deadlines.clear();
         self.credential_deadlines.clear();
         for stored in &stored_state.sessions {
             let lease_until = now.saturating_add(self.limits.lease_ms);
-            let mut live = LiveSession::from_stored(stored, self.limits.open_per_session, lease_until)
+            let mut live = LiveSession::from_stored(stored, self.limits.open_items_per_session, lease_until)
                 .ok_or_else(|| unreadable(DamageLocation::Session, &stored.id))?;
             if self.orphans.contains(&live.id) {
                 (live.lease_until, live.lease_check_at) = (now, now);
@@ -58,6 +58,9 @@ impl Core {
         let mut questions =
             Vec::with_capacity(stored_state.questions.len() + stored_state.unspent_decisions.len());
         for stored in &stored_state.questions {
+            if self.restore_open_handoff(stored) {
+                continue;
+            }
             let question = parse_question(&stored.token, &stored.session, &stored.record, stored.deadline)?;
             // The record is written when the question opens, so another status means that it was altered.
             if !question.is_open() {
@@ -66,6 +69,9 @@ impl Core {
             questions.push(question);
         }
         for stored in &stored_state.unspent_decisions {
+            if self.restore_resolved_handoff(stored) {
+                continue;
+            }
             let mut question =
                 parse_question(&stored.token, &stored.session, &stored.record, stored.deadline)?;
             question.status = status_of(stored);
@@ -89,12 +95,13 @@ impl Core {
             self.resume_deadlines.insert((until, subscription.id.clone()));
             self.subscriptions.insert(subscription.id.clone(), subscription);
         }
+        self.restore_manifests(&stored_state.manifests)?;
         self.needs_rebuild = false;
         self.reset_gauges();
         Ok(stored_state.must_void_consents)
     }
 
-    /// Voids all consents and refuses all open questions, because the journal was restored from a backup or has lost
+    /// Voids all consents and invitations and refuses all open questions, because the journal was restored from a backup or has lost
     /// entries. An accepted question that looks unspent may have been spent, and a question that looks open may have
     /// been answered.
     pub(super) fn void_consents(&mut self, now: UnixMillis) -> Result<(), JournalError> {
@@ -107,8 +114,10 @@ impl Core {
         for token in accepted {
             self.staged.writes.push(OwnedEntry::DecisionSpent { token, call: VOID_CALL.to_owned(), at: now });
         }
+        self.void_invitations();
         let change = self.questions.refuse_open_questions(now);
         self.stage_question_change(change, &context);
+        self.withdraw_all_handoffs(&context);
         let staged = std::mem::take(&mut self.staged);
         self.write_batch(&staged.writes)?;
         self.restore(now)?;
@@ -187,9 +196,14 @@ fn parse_subscription(stored: &journal::stored::OpenSubscription) -> Option<Live
     let terms = terms_of(&accepted)?;
     let scope = Scope::read(&root.member("scope")?)?;
     let may_answer = root.member("may_answer")?.as_bool()?;
+    let may_take_handoffs = match root.member("may_take_handoffs") {
+        Some(value) => value.as_bool()?,
+        None => false,
+    };
+    let role = role_of(may_answer, may_take_handoffs);
     let principal = Principal {
         name: stored.principal.as_str().into(),
-        role: if may_answer { Role::Listener } else { Role::Observer },
+        role,
         agent_id: None,
         scope: Arc::new(scope),
         is_local: false,
@@ -198,13 +212,14 @@ fn parse_subscription(stored: &journal::stored::OpenSubscription) -> Option<Live
         sign_in: None,
         naming: crate::AgentNaming::SelfDeclared,
     };
-    let mut subscription =
-        LiveSubscription::new(SubscriptionId::parse(&stored.id).ok()?, &principal, terms, accepted_json);
+    let takes_handoffs = resume_from.takes_handoffs && may_take_handoffs;
+    let id = SubscriptionId::parse(&stored.id).ok()?;
+    let mut subscription = LiveSubscription::new(id, &principal, terms, accepted_json, takes_handoffs);
     subscription.resume_after = resume_from.after;
     for earlier in root.member("before").iter().flat_map(aaep::json::JsonValue::items) {
         let until = u64::try_from(earlier.member("until")?.as_number()?.as_i64()?).ok()?;
         let accepted_json = earlier.member("accepted")?.source();
-        let shaping_terms = Arc::new(ShapingTerms::from(&terms_of(&parse_accepted(accepted_json)?)?));
+        let shaping_terms = shaping_terms(&terms_of(&parse_accepted(accepted_json)?)?, role);
         subscription.previous_terms.push(PreviousTerms {
             last_position: until,
             shaping_terms,

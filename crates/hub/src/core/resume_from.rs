@@ -1,4 +1,4 @@
-//! Where a new subscription resumes: the extension `capabilities.sayso` of a request.
+//! Where a new subscription resumes, and whether it takes hand-offs: the extension `capabilities.sayso` of a request.
 //!
 //! A closed subscription cannot be resumed (C-C17). A client that opens a new subscription can name the event to resume
 //! after. The reply says whether the hub can resume there.
@@ -17,6 +17,8 @@ pub(super) struct ResumeFrom {
     pub(super) sends_resume_positions: bool,
     /// The event to resume after.
     pub(super) after: Option<Box<str>>,
+    /// Whether the client can take over from agents. The JSON member is `handoffs`.
+    pub(super) takes_handoffs: bool,
 }
 
 impl ResumeFrom {
@@ -29,9 +31,10 @@ impl ResumeFrom {
 
     fn read(requested: &JsonValue<'_>) -> Self {
         let after = requested.member("after").and_then(|id| id.text());
+        let is_true = |name| requested.member(name).and_then(|value| value.as_bool()) == Some(true);
         Self {
-            sends_resume_positions: requested.member("places").and_then(|value| value.as_bool())
-                == Some(true),
+            sends_resume_positions: is_true("places"),
+            takes_handoffs: is_true("handoffs"),
             after: after.map(|id| id.into_owned().into_boxed_str()),
         }
     }
@@ -50,6 +53,10 @@ impl ResumeFrom {
         if let Some(after) = &self.after {
             granted.key("after");
             granted.text(after);
+        }
+        if self.takes_handoffs {
+            granted.key("handoffs");
+            granted.boolean(true);
         }
         granted.close_object();
         if let Ok(granted) = granted.doc() {
@@ -70,7 +77,11 @@ mod tests {
             let mut capabilities = Capabilities::new();
             capabilities.other.set(EXTENSION_NAME, RawJson::parse(requested).unwrap());
             let resume_from = ResumeFrom::take_from(&mut capabilities);
-            assert_eq!(resume_from, ResumeFrom { sends_resume_positions, after: None }, "{requested}");
+            assert_eq!(
+                resume_from,
+                ResumeFrom { sends_resume_positions, ..ResumeFrom::default() },
+                "{requested}"
+            );
             resume_from.grant(&mut capabilities);
             assert_eq!(ResumeFrom::take_from(&mut capabilities), resume_from, "{requested}");
         }

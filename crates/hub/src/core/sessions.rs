@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aaep::SessionId;
-use aaep::event::{AgentState, EventType};
+use aaep::event::{AgentState, EventType, StateDefinition};
 use aaep::json::{JsonKind, JsonValue, JsonWriter, OwnedDoc, Tape, TapeWriter};
 use aaep::session::SessionMachine;
 use journal::DamageLocation;
@@ -12,11 +12,12 @@ use seal::{Digest, UnixMillis};
 use super::hub_messages::SessionEnd;
 use super::notifications::HubEvent;
 use super::output;
+use super::producers::{SessionProducer, SessionProducers, SessionRole};
 use super::publish::EventBatch;
 use super::restore::unreadable;
 use super::{Core, OwnedEntry, TurnContext};
 use crate::command::{ClosedItem, HubReply, LimitReached, MalformedRequest, RequestBody};
-use crate::compose::SaysoExtension;
+use crate::compose::{HubMarks, SaysoExtension};
 use crate::{AgentConnectionId, AgentNaming, Principal};
 
 /// The error code of a session that the hub ended because its agent disappeared.
@@ -25,15 +26,22 @@ pub(super) const AGENT_GONE_CODE: &str = "AGENT_GONE";
 /// An open session.
 pub(super) struct LiveSession {
     pub(super) id: SessionId,
-    /// The principal that started the session. Only this principal may publish events in it.
+    /// The principal that started the session. Other principals may publish events in it only if it invited them.
     pub(super) owner: Arc<str>,
+    /// The id of the main producer. It decides which listeners receive the session.
     pub(super) agent: Arc<str>,
     /// The person that the session is for, if given.
     pub(super) person: Option<Arc<str>>,
-    /// The producer of its events.
-    pub(super) producer: OwnedDoc,
+    /// The agents that speak in it.
+    pub(super) producers: SessionProducers,
+    /// The session that this one is a part of (§A.9, pattern 2).
+    pub(super) parent: Option<SessionId>,
     /// Localization hints for events that have none.
     pub(super) hints: Option<OwnedDoc>,
+    /// The states that the agent's author defined.
+    pub(super) own_states: Vec<StateDefinition>,
+    /// The id that links its events to a trace elsewhere, for events that have none.
+    pub(super) correlation_id: Option<Box<str>>,
     pub(super) machine: SessionMachine,
     /// The latest timestamp of its events, in milliseconds since 1970.
     pub(super) last_timestamp: UnixMillis,
@@ -78,8 +86,16 @@ impl Core {
             Err(error) => return error.into(),
         };
         let root = doc.root();
-        let Some((agent, producer)) = read_producer(&root, principal) else {
+        let Some((agent, producer)) = read_producer(&root, principal, "local") else {
             return MalformedRequest::InvalidProducer.into();
+        };
+        let others = match self.read_producers(&root, principal, &agent) {
+            Ok(others) => others,
+            Err(refusal) => return refusal,
+        };
+        let parent = match self.read_parent(&root, principal) {
+            Ok(parent) => parent,
+            Err(refusal) => return refusal,
         };
         let hints = root.member("localization_hints");
         let shared = self
@@ -88,17 +104,29 @@ impl Core {
         if let Err(error) = shared {
             return error.into();
         }
+        let own_states = match root.member("states").as_ref().map(StateDefinition::read_list).transpose() {
+            Ok(states) => states.unwrap_or_else(|| self.manifest_states(&agent)),
+            Err(error) => return MalformedRequest::InvalidStates(error).into(),
+        };
+        let (producer, standing) = self.identify_producer(principal, &agent, producer);
         let Ok(id) = SessionId::parse(&self.new_id("sess_", context)) else { return HubReply::NotFound };
-        let person = requested_by(&root);
+        // A part of a task is for the same person as the whole.
+        let parent_person = parent.as_ref().and_then(|parent| self.sessions.get(parent)?.person.clone());
+        let inherited_person = parent_person.filter(|_| root.member("requested_by").is_none());
+        let person = inherited_person.clone().or_else(|| requested_by(&root));
         let hints = session_hints(hints.as_ref(), &self.default_language);
+        let main = SessionProducer::of_owner(agent.clone(), producer, standing.has_verified_name);
         let live = LiveSession {
-            machine: SessionMachine::new(id.as_str()).with_max_open(self.limits.open_per_session),
+            machine: SessionMachine::new(id.as_str()).with_max_open(self.limits.open_items_per_session),
             id: id.clone(),
             owner: principal.owner().into(),
             agent,
             person,
-            producer,
+            producers: SessionProducers::new(main, others),
+            parent,
             hints,
+            own_states,
+            correlation_id: self.session_correlation_id(&root),
             last_timestamp: UnixMillis::MIN,
             lease_until: context.now.saturating_add(self.limits.lease_ms),
             last_seen: Some(context.now),
@@ -113,11 +141,11 @@ impl Core {
         });
         self.lease_checks.insert((live.lease_until, id.clone()));
         self.sessions.insert(id.clone(), live);
-        let mut event = started_event(&root);
-        if principal.naming != AgentNaming::SelfDeclared {
-            event = event.with_extension(SaysoExtension::VerifiedName);
+        let mut event = started_event(&root, inherited_person.as_deref());
+        if let Some(manifest) = standing.manifest {
+            event = event.with_extension(SaysoExtension::Manifest(manifest));
         }
-        match self.emit(&id, EventBatch::ForAgent(vec![event]), context) {
+        match self.emit(&id, EventBatch::ForAgent(vec![event], &SessionRole::Owner), context) {
             Ok(_) => {
                 let reply = HubReply::SessionStarted { session_id: id };
                 self.finish_request(principal, keyed_request.as_ref(), &reply, context);
@@ -133,6 +161,12 @@ impl Core {
         }
     }
 
+    /// Returns the correlation id that the events of a session repeat. A very long one is not repeated.
+    fn session_correlation_id(&self, root: &JsonValue<'_>) -> Option<Box<str>> {
+        let id = root.member("correlation_id")?.text()?;
+        (id.chars().count() <= self.limits.shared_member_chars).then(|| id.into())
+    }
+
     /// Removes a session.
     pub(super) fn forget_session(&mut self, id: &SessionId) {
         if let Some(live) = self.sessions.remove(id) {
@@ -140,15 +174,38 @@ impl Core {
         }
     }
 
-    /// Returns the session if it belongs to this principal.
-    pub(super) fn owned_session(
+    /// Returns what the principal may do in an open session; `None` if the session is not open, or if the principal
+    /// neither owns it nor joined it.
+    pub(super) fn session_role(&self, principal: &Principal, session: &SessionId) -> Option<SessionRole> {
+        self.sessions.get(session)?.role_of(principal)
+    }
+
+    /// Returns the session if the principal owns it or joined it.
+    pub(super) fn accessible_session(
         &mut self,
         principal: &Principal,
         session: &SessionId,
     ) -> Option<&mut LiveSession> {
-        self.sessions
-            .get_mut(session)
-            .filter(|live| principal.can_publish() && principal.is_owner(&live.owner))
+        self.sessions.get_mut(session).filter(|live| live.role_of(principal).is_some())
+    }
+
+    /// Reads the member `parent` of a request that starts a session. The parent must be a session that the principal owns
+    /// or joined; it may have ended.
+    fn read_parent(
+        &mut self,
+        root: &JsonValue<'_>,
+        principal: &Principal,
+    ) -> Result<Option<SessionId>, HubReply> {
+        let Some(given) = root.member("parent") else { return Ok(None) };
+        let parent = given.text().and_then(|id| SessionId::parse(&id).ok());
+        let parent = parent.ok_or(MalformedRequest::InvalidParent)?;
+        if self.session_role(principal, &parent).is_none() {
+            match self.missing_session(principal, &parent) {
+                HubReply::SessionEnded => {}
+                refusal => return Err(refusal),
+            }
+        }
+        Ok(Some(parent))
     }
 
     /// Ends sessions whose agents are gone (decision 16).
@@ -227,9 +284,20 @@ impl Core {
 }
 
 impl LiveSession {
-    /// Returns the state that the agent declared last.
-    pub(super) fn state(&self) -> &AgentState {
-        self.machine.declared_state_of(&self.agent)
+    /// Returns the state that a producer declared last.
+    pub(super) fn state_of(&self, producer: &str) -> &AgentState {
+        self.machine.declared_state_of(producer)
+    }
+
+    /// Returns what listeners learn about a producer in each of its events. `names_main` says whether the main producer
+    /// is marked as verified, which is done only where a listener may hear it for the first time.
+    pub(super) fn marks<'l>(&'l self, producer: &SessionProducer, names_main: bool) -> HubMarks<'l> {
+        let is_main = *producer.id == *self.agent;
+        HubMarks {
+            main_producer: (!is_main).then_some(&*self.agent),
+            has_verified_name: producer.has_verified_name && (!is_main || names_main),
+            parent_session_id: self.parent.as_ref().map(SessionId::as_str),
+        }
     }
 
     /// Returns the open tools and outputs, and the event that closes each. The items have no event id yet.
@@ -242,26 +310,46 @@ impl LiveSession {
         let mut outputs: Vec<_> = self.machine.open_outputs().collect();
         outputs.sort_unstable();
         let event_id: Arc<str> = Arc::default();
-        let tools = tools.into_iter().map(|(tool, call)| {
-            let (event_id, call_id) = (event_id.clone(), call.map(Into::into));
-            (ClosedItem::Tool { tool: tool.into(), call_id, event_id }, complete_tool(tool, call))
+        let tools = tools.into_iter().map(|open| {
+            let (event_id, call_id) = (event_id.clone(), open.call_id.map(Into::into));
+            let event = complete_tool(open.tool, open.call_id).with_producer(open.agent_id);
+            (ClosedItem::Tool { tool: open.tool.into(), call_id, event_id }, event)
         });
-        let outputs = outputs.into_iter().map(|(id, position)| {
-            let (event_id, output_id) = (event_id.clone(), id.map(Into::into));
-            (ClosedItem::Output { output_id, event_id }, output::closing_chunk(id, position))
+        let outputs = outputs.into_iter().map(|open| {
+            let (event_id, output_id) = (event_id.clone(), open.id.map(Into::into));
+            let event = output::closing_chunk(open.id, open.next_position).with_producer(open.agent_id);
+            (ClosedItem::Output { output_id, event_id }, event)
         });
         tools.chain(outputs).collect()
     }
 
     /// Returns what a restart needs to restore the session, besides its events.
-    fn to_record(&self) -> String {
+    pub(super) fn to_record(&self) -> String {
         let mut writer = JsonWriter::default();
         writer.open_object();
+        let main = self.producers.main();
         writer.key("producer");
-        writer.raw(self.producer.source());
+        writer.raw(main.envelope.source());
+        if main.has_verified_name {
+            writer.key("verified_name").boolean(true);
+        }
+        self.producers.write_others(&mut writer);
+        if let Some(parent) = &self.parent {
+            writer.key("parent").text(parent.as_str());
+        }
         if let Some(hints) = &self.hints {
             writer.key("hints");
             writer.raw(hints.source());
+        }
+        if !self.own_states.is_empty() {
+            let mut states = TapeWriter::default();
+            states.array(|out| self.own_states.iter().for_each(|state| state.write(out)));
+            writer.key("states");
+            writer.raw(states.source());
+        }
+        if let Some(id) = &self.correlation_id {
+            writer.key("correlation_id");
+            writer.text(id);
         }
         if let Some(person) = &self.person {
             writer.key("person");
@@ -289,8 +377,17 @@ impl LiveSession {
                 Some(person) => Some(Arc::from(&*person.text()?)),
                 None => None,
             },
-            producer: OwnedDoc::read(root.member("producer")?.source()).ok()?,
+            producers: SessionProducers::read(&root, stored.agent.as_str().into())?,
+            parent: match root.member("parent") {
+                Some(parent) => Some(SessionId::parse(&parent.text()?).ok()?),
+                None => None,
+            },
             hints: root.member("hints").map(|hints| OwnedDoc::read(hints.source())).transpose().ok()?,
+            own_states: match root.member("states") {
+                Some(states) => StateDefinition::read_list(&states).ok()?,
+                None => Vec::new(),
+            },
+            correlation_id: root.member("correlation_id").and_then(|id| Some(id.text()?.into())),
             machine: SessionMachine::new(&stored.id).with_max_open(max_open),
             last_timestamp: UnixMillis::MIN,
             lease_until,
@@ -326,10 +423,14 @@ fn session_hints(given: Option<&JsonValue<'_>>, default_language: &str) -> Optio
     Some(OwnedDoc::from_doc(&hints.doc().ok()?))
 }
 
-/// Returns the session's agent, and the `producer` for its events. The agent is the one that the principal's token is
-/// for, or else the one that the request names, or else `local`. If the token contains a name for the agent, `producer`
+/// Returns the agent that a principal speaks as, and the `producer` for its events. The agent is the one that the
+/// principal's token is for, or else the one that the request names, or else the default. If the token contains a name for the agent, `producer`
 /// gets that name. Returns `None` if the request's producer is malformed or names another agent than the token.
-fn read_producer(root: &JsonValue<'_>, principal: &Principal) -> Option<(Arc<str>, OwnedDoc)> {
+pub(super) fn read_producer(
+    root: &JsonValue<'_>,
+    principal: &Principal,
+    default_agent: &str,
+) -> Option<(Arc<str>, OwnedDoc)> {
     let given = root.member("producer");
     if given.is_some_and(|given| given.kind() != JsonKind::Object) {
         return None;
@@ -342,7 +443,7 @@ fn read_producer(root: &JsonValue<'_>, principal: &Principal) -> Option<(Arc<str
         (Some(given), Some(token_agent)) if **given != **token_agent => return None,
         (_, Some(token_agent)) => token_agent.clone(),
         (Some(given), None) => Arc::from(&**given),
-        (None, None) => "local".into(),
+        (None, None) => default_agent.into(),
     };
     let token_name = match &principal.naming {
         AgentNaming::Token(name) => Some(name),
@@ -370,14 +471,20 @@ fn read_producer(root: &JsonValue<'_>, principal: &Principal) -> Option<(Arc<str
     Some((agent, OwnedDoc::from_doc(&producer.doc().ok()?)))
 }
 
-/// Creates the event that starts a session: the request without the members that the hub sets.
-fn started_event(root: &JsonValue<'_>) -> HubEvent {
+/// Creates the event that starts a session: the request without the members that the hub sets. `person` is the person
+/// that the session is for, if the request does not say so.
+fn started_event(root: &JsonValue<'_>, person: Option<&str>) -> HubEvent {
     HubEvent::new(TapeWriter::default(), &EventType::SessionStarted, &[], |out| {
         for (name, value) in root.members() {
-            if !["type", "producer"].iter().any(|hub_member| name.is_text(hub_member)) {
+            let hub_members = ["type", "producer", "producers", "parent", "states"];
+            if !hub_members.iter().any(|hub_member| name.is_text(hub_member)) {
                 out.copy_key(&name);
                 out.copy(&value);
             }
+        }
+        if let Some(person) = person {
+            out.plain_key("requested_by");
+            out.text(&format!("user:{person}"));
         }
     })
 }

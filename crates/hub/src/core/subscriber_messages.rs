@@ -1,7 +1,7 @@
 //! Messages from listeners: replies, requests for more time, stops, renegotiations and closes.
 
 use aaep::SubscriptionId;
-use aaep::consent::{ConsentMessage, IgnoreReason, MessageSender, ReplyChannel};
+use aaep::consent::{ConsentMessage, IgnoreReason, MessageSender, ReplyChannel, StagedChange};
 use aaep::negotiate::renegotiate;
 
 use super::subscription::{LiveSubscription, rejection};
@@ -91,6 +91,9 @@ impl Core {
                             })
                     });
                 self.questions.stop_session(stop, &sender, may_stop, context.now)
+            }
+            Ok(ConsentMessage::Handoff(reply)) => {
+                self.answer_handoff(principal, via, reply, context).map(|()| StagedChange::default())
             }
             Ok(ConsentMessage::Reply(reply)) => self.questions.handle_reply(reply, &sender, context.now),
             Ok(_) => return Ok(HubReply::Done),

@@ -13,7 +13,7 @@ use super::resume_from::ResumeFrom;
 use super::{Core, OwnedEntry, PostCommit, TurnContext};
 use crate::command::{HubReply, LimitReached, MalformedRequest, TurnOutput};
 use crate::delivery::{CloseReason, Frame};
-use crate::{DeliveryGroupId, ListenerId, Principal, Scope, SignIn};
+use crate::{DeliveryGroupId, ListenerId, Principal, Role, Scope, SignIn};
 
 /// An open subscription.
 pub(super) struct LiveSubscription {
@@ -27,6 +27,10 @@ pub(super) struct LiveSubscription {
     /// When the token or the sign-in expires.
     pub(super) valid_until: Option<UnixMillis>,
     pub(super) may_answer: bool,
+    /// Whether its token may take over from agents.
+    pub(super) may_take_handoffs: bool,
+    /// Whether its token may take over from agents, and its listener can.
+    pub(super) takes_handoffs: bool,
     pub(super) terms: Terms,
     /// The `subscription.accepted` message.
     pub(super) accepted_json: Box<str>,
@@ -82,6 +86,7 @@ impl Core {
         let offer = self.offer_to(principal);
         let mut resume_from = ResumeFrom::take_from(&mut request.capabilities);
         resume_from.after = resume_from.after.filter(|event| self.can_resume_after(event));
+        resume_from.takes_handoffs &= principal.role.can_take_handoffs();
         match answer_request(&request, &offer, id.clone()) {
             Err(rejected) => rejection(rejected),
             Ok((mut accepted, terms)) => {
@@ -92,7 +97,9 @@ impl Core {
                     sends_resume_positions: resume_from.sends_resume_positions,
                 };
                 let accepted = reply.to_json().unwrap_or_default();
-                let mut subscription = LiveSubscription::new(id.clone(), principal, terms, &accepted);
+                let takes_handoffs = resume_from.takes_handoffs;
+                let mut subscription =
+                    LiveSubscription::new(id.clone(), principal, terms, &accepted, takes_handoffs);
                 // A subscription that nobody attaches to expires like one whose connection is lost.
                 let until = context.now.saturating_add(self.limits.attach_window_ms);
                 subscription.resume_deadline = Some(until);
@@ -200,7 +207,8 @@ impl Core {
 
     pub(super) fn change_terms(&mut self, subscription: &SubscriptionId, terms: Terms, accepted: &str) {
         let Some(live) = self.subscriptions.get_mut(subscription) else { return };
-        let shaping_terms = std::mem::replace(&mut live.shaping_terms, Arc::new(ShapingTerms::from(&terms)));
+        let new_terms = shaping_terms(&terms, live.role());
+        let shaping_terms = std::mem::replace(&mut live.shaping_terms, new_terms);
         live.terms = terms;
         let previous_json = std::mem::replace(&mut live.accepted_json, accepted.into());
         live.previous_terms.retain(|previous| {
@@ -232,7 +240,13 @@ impl Core {
 }
 
 impl LiveSubscription {
-    pub(super) fn new(id: SubscriptionId, principal: &Principal, terms: Terms, accepted: &str) -> Self {
+    pub(super) fn new(
+        id: SubscriptionId,
+        principal: &Principal,
+        terms: Terms,
+        accepted: &str,
+        takes_handoffs: bool,
+    ) -> Self {
         Self {
             id,
             accepted_json: accepted.into(),
@@ -241,7 +255,9 @@ impl LiveSubscription {
             sign_in: None,
             valid_until: None,
             may_answer: principal.role.can_answer(),
-            shaping_terms: Arc::new(ShapingTerms::from(&terms)),
+            may_take_handoffs: principal.role.can_take_handoffs(),
+            takes_handoffs,
+            shaping_terms: shaping_terms(&terms, principal.role),
             terms,
             scope: principal.scope.clone(),
             listener: None,
@@ -256,6 +272,7 @@ impl LiveSubscription {
     pub(super) fn is_owned_by(&self, principal: &Principal) -> bool {
         self.principal == principal.name
             && self.may_answer == principal.role.can_answer()
+            && self.may_take_handoffs == principal.role.can_take_handoffs()
             && self.scope == principal.scope
     }
 
@@ -270,11 +287,20 @@ impl LiveSubscription {
         self.resume_deadline.is_some_and(|until| until <= now)
     }
 
+    /// Returns a role with the rights of the subscription's token.
+    fn role(&self) -> Role {
+        role_of(self.may_answer, self.may_take_handoffs)
+    }
+
     fn to_record(&self) -> String {
         let mut writer = JsonWriter::default();
         writer.open_object();
         writer.key("may_answer");
         writer.boolean(self.may_answer);
+        if self.may_take_handoffs {
+            writer.key("may_take_handoffs");
+            writer.boolean(true);
+        }
         writer.key("scope");
         self.scope.write(&mut writer);
         writer.key("accepted");
@@ -292,6 +318,20 @@ impl LiveSubscription {
         writer.close_array();
         writer.close_object();
         writer.finish()
+    }
+}
+
+/// Returns the terms for the shaper. The context of a hand-off is only for those who may take over.
+pub(super) fn shaping_terms(terms: &Terms, role: Role) -> Arc<ShapingTerms> {
+    Arc::new(ShapingTerms { reads_handoff_context: role.can_take_handoffs(), ..ShapingTerms::from(terms) })
+}
+
+/// Returns the listening role that has these rights.
+pub(super) fn role_of(may_answer: bool, may_take_handoffs: bool) -> Role {
+    match (may_answer, may_take_handoffs) {
+        (true, true) => Role::Receiver,
+        (true, false) => Role::Listener,
+        (false, _) => Role::Observer,
     }
 }
 

@@ -43,6 +43,14 @@ impl Core {
                     counters.questions_resolved.increment(&[by.as_str(), decision]);
                     log(LogEvent::QuestionResolved { token: token.clone(), by: *by });
                 }
+                OwnedEntry::HandoffOpened { token, session, .. } => {
+                    counters.handoffs_requested.add(1);
+                    log(LogEvent::HandoffRequested { token: token.clone(), session: session.clone() });
+                }
+                OwnedEntry::HandoffDecided { token, result, .. } => {
+                    counters.handoffs_resolved.increment(&[result.as_str()]);
+                    log(LogEvent::HandoffResolved { token: token.clone(), result: *result });
+                }
                 OwnedEntry::DeadlineMoved { .. } => counters.questions_extended.add(1),
                 OwnedEntry::DecisionSpent { .. } => counters.consents_spent.add(1),
                 OwnedEntry::SubscriptionOpened { id, .. } => {
@@ -56,7 +64,10 @@ impl Core {
                         log(LogEvent::ReplyRefused { principal: principal.clone(), reason: result.clone() });
                     }
                 }
-                OwnedEntry::SubscriptionChanged { .. } | OwnedEntry::ResponseStored { .. } => {}
+                OwnedEntry::SessionTouched { .. }
+                | OwnedEntry::SubscriptionChanged { .. }
+                | OwnedEntry::ResponseStored { .. }
+                | OwnedEntry::ManifestStored { .. } => {}
             }
         }
         for (_, reply) in &staged.replies {

@@ -30,6 +30,12 @@ impl TokenRegistry {
         is_known && principal.valid_until().is_none_or(|until| now < until)
     }
 
+    /// Whether a token is for this agent.
+    pub(super) fn has_agent(&self, agent_id: &str) -> bool {
+        let is_of_agent = |principal: &Principal| principal.agent_id.as_deref() == Some(agent_id);
+        self.0.as_ref().is_some_and(|tokens| tokens.values().any(is_of_agent))
+    }
+
     /// Whether a subscription may stay open. It may if it needs no token, or if its principal has a valid token with the
     /// same permissions. If the token of the last connection is known, that token must still be valid.
     fn covers_subscription(&self, subscription: &LiveSubscription) -> bool {
@@ -42,6 +48,7 @@ impl TokenRegistry {
         tokens_of_principal.any(|principal| {
             principal.role.can_subscribe()
                 && principal.role.can_answer() == subscription.may_answer
+                && principal.role.can_take_handoffs() == subscription.may_take_handoffs
                 && principal.scope == subscription.scope
                 && (subscription.token_digest.is_none()
                     || subscription.token_digest == principal.token_digest)

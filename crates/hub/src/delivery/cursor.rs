@@ -79,7 +79,7 @@ impl Cursor {
             if let Some(resume_position) = self.take_initial_resume_position() {
                 return NextFrame::Frame(resume_position);
             }
-            let required = self.private_frames.iter().position(|earlier| frame.requires_before(earlier));
+            let required = self.private_frames.iter().position(|earlier| frame.must_follow(earlier));
             return match required.and_then(|at| self.private_frames.remove(at)) {
                 Some(frame) => NextFrame::Frame(frame.without_id()),
                 None => self.take_from_queue(queue),
@@ -196,7 +196,7 @@ impl Cursor {
     /// `number` itself if there is none.
     fn first_required_before(&self, number: u64, frame: &Frame, queue: &DeliveryQueue) -> u64 {
         let is_required = |number: &u64| {
-            queue.get(*number).is_some_and(|earlier| frame.requires_before(earlier))
+            queue.get(*number).is_some_and(|earlier| frame.must_follow(earlier))
                 && !self.delivered_ahead.contains(number)
         };
         (self.next_number..number).find(is_required).unwrap_or(number)

@@ -216,7 +216,7 @@ impl Frame {
 
     /// Whether `earlier` must be delivered before this frame even if this frame overtakes others. This is true for
     /// frames of the same session, except that a question may overtake text.
-    pub(super) fn requires_before(&self, earlier: &Self) -> bool {
+    pub(super) fn must_follow(&self, earlier: &Self) -> bool {
         self.session_hash != 0
             && earlier.session_hash == self.session_hash
             && (self.ordering != OrderingClass::Question || earlier.ordering != OrderingClass::Text)

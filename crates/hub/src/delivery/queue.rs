@@ -65,10 +65,10 @@ impl DeliveryQueue {
         self.first_number + self.frames.len() as u64
     }
 
-    /// Returns which share of the queue's limits this many frames of average size use, by count or by bytes, whichever
+    /// Returns the fraction of the queue's limits that this many frames of average size use, by count or by bytes, whichever
     /// is larger.
-    #[allow(clippy::cast_precision_loss, reason = "a share does not need to be exact")]
-    pub fn used_share(&self, frames: u64) -> f64 {
+    #[allow(clippy::cast_precision_loss, reason = "a ratio does not need to be exact")]
+    pub fn fill_ratio(&self, frames: u64) -> f64 {
         let average = self.bytes as f64 / self.frames.len().max(1) as f64;
         let (frames, max_frames) = (frames as f64, self.limits.frames.max(1) as f64);
         (frames / max_frames).max(frames * average / self.limits.bytes.max(1) as f64)

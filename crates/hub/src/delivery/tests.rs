@@ -284,17 +284,17 @@ fn a_backlog_is_limited_in_events_and_in_bytes() {
 }
 
 #[test]
-fn the_used_share_counts_frames_or_bytes_whichever_is_larger() {
+fn the_fill_ratio_is_the_larger_of_the_frame_and_byte_ratios() {
     let assert_close =
-        |share: f64, expected: f64| assert!((share - expected).abs() < 1e-9, "{share} is not {expected}");
+        |ratio: f64, expected: f64| assert!((ratio - expected).abs() < 1e-9, "{ratio} is not {expected}");
     let limits = DeliveryLimits { frames: 8, bytes: 1 << 20, merge_above_frames: 2 };
     let mut by_count = DeliveryQueue::new(limits);
-    assert_close(by_count.used_share(0), 0.0);
+    assert_close(by_count.fill_ratio(0), 0.0);
     (0..8).for_each(|number| by_count.push(frame(number, false)));
-    assert_close(by_count.used_share(2), 0.25);
+    assert_close(by_count.fill_ratio(2), 0.25);
     let frame_bytes = frame(0, false).size();
     let mut by_size =
         DeliveryQueue::new(DeliveryLimits { frames: 1000, bytes: 4 * frame_bytes, merge_above_frames: 2 });
     (0..4).for_each(|number| by_size.push(frame(number, false)));
-    assert_close(by_size.used_share(2), 0.5);
+    assert_close(by_size.fill_ratio(2), 0.5);
 }

@@ -209,13 +209,14 @@ impl SimulatedWorld {
         match self.random.below(12) {
             0..3 => {
                 let texts =
-                    ["Your bal", "ance is 12.50 euro. ", "Noth", "ing else is due. ", "Good day.\n\n"];
+                    ["Your bal", "ance is 12.50 euros. ", "Noth", "ing else is due. ", "Good day.\n\n"];
                 let text = texts[self.random.below(texts.len())].to_owned();
                 let output_id = self.random.one_in(3).then(|| format!("out-{}", self.random.below(3)));
                 let complete = self.random.one_in(4);
                 let command = HubCommand::StreamOutput {
                     session: id(&session),
                     output_id,
+                    producer: None,
                     text,
                     language: None,
                     content_type: None,
@@ -228,7 +229,7 @@ impl SimulatedWorld {
             3..5 => {
                 let amount = format!("{}.00", self.random.below(20));
                 let text = crate::support::TRANSFER
-                    .replace("500 euro", &format!("{amount} euro"))
+                    .replace("500 euros", &format!("{amount} euros"))
                     .replace("500.00", &amount)
                     .replace("180", &format!("{}", 30 + self.random.below(60)));
                 let purpose = Purpose::Ask(agent_index, session.clone(), amount);

@@ -75,14 +75,25 @@ pub(crate) const LIMITS: HubLimits = HubLimits {
     bytes_per_minute: 64 << 20,
     shared_member_chars: 256,
     shared_object_bytes: 2_048,
+    producers_per_session: 4,
+    invitation_lifetime_ms: 600_000,
     idempotency_key_chars: 256,
-    open_per_session: 16,
+    manifests: 16,
+    manifest_bytes: 4_096,
+    open_items_per_session: 16,
     questions: aaep::consent::ConsentLimits {
         max_open_per_session: 4,
         max_open_per_agent: 8,
         max_open_total: 64,
         max_resolved_per_session: 64,
         max_consent_age_ms: 600_000,
+    },
+    handoffs: hub::HandoffLimits {
+        timeout_ms: 60_000,
+        max_timeout_ms: 600_000,
+        max_open_per_agent: 8,
+        max_open_total: 64,
+        max_context_bytes: 4_096,
     },
     arguments: hub::ArgumentLimits { max_bytes: 32 * 1024, max_text_chars: 1_000 },
     lease_ms: 60_000,
@@ -305,7 +316,7 @@ impl SimulatedWorld {
                     self.acknowledged.insert(id);
                 }
             }
-            (_, HubReply::Forbidden) => panic!("no actor exceeds its role"),
+            (_, HubReply::Forbidden) => panic!("an actor exceeded its role"),
             _ => {}
         }
     }

@@ -82,7 +82,7 @@ pub(crate) fn event_types(events: &[String]) -> Vec<String> {
 
 pub(crate) const REPLY_CAPABILITIES: &str = r#"{"supports_confirmation_reply":true,"supports_clarification_reply":true,"supported_conformance_levels":[1,2,3]}"#;
 
-pub(crate) const TRANSFER: &str = r#"{"action":"Transfer 500 euro to Ben.","consequence":"It cannot be undone.","irreversible":true,"risk_level":"high","timeout_seconds":180,"default_decision":"reject","summary_normal":"May I transfer 500 euro to Ben?","tool":"transfer","arguments":{"amount":"500.00","to":"Ben"}}"#;
+pub(crate) const TRANSFER: &str = r#"{"action":"Transfer 500 euros to Ben.","consequence":"It cannot be undone.","irreversible":true,"risk_level":"high","timeout_seconds":180,"default_decision":"reject","summary_normal":"May I transfer 500 euros to Ben?","tool":"transfer","arguments":{"amount":"500.00","to":"Ben"}}"#;
 
 pub(crate) const THINK: &str =
     r#"{"type":"aaep:agent.state.changed","from_state":"idle","to_state":"thinking"}"#;

@@ -193,6 +193,17 @@ impl MemoryJournal {
                 self.stored_responses.insert(principal_and_key.clone(), stored);
                 Ok(Box::new(move |memory| drop(memory.stored_responses.remove(&principal_and_key))))
             }
+            JournalEntry::ManifestStored { agent, record } => {
+                let agent = agent.to_owned();
+                let before = match record {
+                    Some(record) => self.manifests.insert(agent.clone(), record.to_vec()),
+                    None => self.manifests.remove(&agent),
+                };
+                Ok(Box::new(move |memory| match before {
+                    Some(record) => drop(memory.manifests.insert(agent, record)),
+                    None => drop(memory.manifests.remove(&agent)),
+                }))
+            }
             JournalEntry::ReplyAttempted { at, principal, details } => {
                 self.attempts.push_back(AttemptEntry { at, bytes: principal.len() + details.len() });
                 self.log_bytes += principal.len() + details.len();

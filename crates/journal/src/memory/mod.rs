@@ -11,7 +11,7 @@ use seal::UnixMillis;
 
 use crate::stored::{
     DecisionUse, LiveState, OpenQuestion, OpenSession, OpenSubscription, StoredDecision, StoredEvent,
-    StoredResponse, StoredSession,
+    StoredManifest, StoredResponse, StoredSession,
 };
 use crate::{Conflict, Journal, JournalEntry, JournalError, Position, Retention, TrimReport};
 
@@ -26,6 +26,8 @@ pub struct MemoryJournal {
     last_session_number: u64,
     questions: BTreeMap<String, QuestionEntry>,
     subscriptions: BTreeMap<String, OpenSubscription>,
+    /// The records of manifests, by agent.
+    manifests: BTreeMap<String, Vec<u8>>,
     /// By principal and idempotency key.
     stored_responses: HashMap<(String, String), StoredResponse>,
     attempts: VecDeque<AttemptEntry>,
@@ -119,6 +121,11 @@ impl Journal for MemoryJournal {
                 .filter(|decision| decision.spent_on.is_none())
                 .collect(),
             subscriptions: self.subscriptions.values().cloned().collect(),
+            manifests: self
+                .manifests
+                .iter()
+                .map(|(agent, record)| StoredManifest { agent: agent.clone(), record: record.clone() })
+                .collect(),
             last_position: self.last_position,
             trimmed_up_to: self.trimmed_up_to,
             must_void_consents: false,

@@ -75,7 +75,8 @@ impl MemoryJournal {
         let responses = responses.map(|((principal, key), stored)| {
             principal.len() + key.len() + stored.request.len() + stored.response.len()
         });
-        sessions.chain(questions).chain(subscriptions).chain(responses).sum()
+        let manifests = self.manifests.iter().map(|(agent, record)| agent.len() + record.len());
+        sessions.chain(questions).chain(subscriptions).chain(responses).chain(manifests).sum()
     }
 
     fn delete_events(

@@ -24,7 +24,8 @@ const WAL_SIZE_LIMIT_BYTES: i64 = 16 << 20;
 
 /// The tables that are checked completely when the file is opened. They hold consent and live state and are small. The
 /// event log is large, so its rows are checked when they are read.
-const TABLES_CHECKED_ON_OPEN: [&str; 5] = ["marks", "sessions", "questions", "subscriptions", "cursors"];
+const TABLES_CHECKED_ON_OPEN: [&str; 6] =
+    ["marks", "sessions", "questions", "subscriptions", "cursors", "manifests"];
 
 pub(super) fn open(path: &Path, settings: &SqliteSettings) -> Result<SqliteJournal, JournalError> {
     match fs::metadata(path) {

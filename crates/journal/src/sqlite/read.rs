@@ -45,6 +45,7 @@ impl SqliteJournal {
             questions,
             unspent_decisions,
             subscriptions,
+            manifests: rows::read_manifests(connection)?,
             last_position: self.high_water_mark.position,
             trimmed_up_to: self.trimmed_up_to,
             must_void_consents: self.high_water_mark.must_void_consents,

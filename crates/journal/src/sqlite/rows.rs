@@ -6,7 +6,9 @@ use seal::UnixMillis;
 use super::error_mapping::from_sqlite;
 use super::row_checksum::{self, RowChecksum};
 use super::{position_from_sql, position_to_sql};
-use crate::stored::{DecisionUse, OpenSession, OpenSubscription, StoredDecision, StoredResponse};
+use crate::stored::{
+    DecisionUse, OpenSession, OpenSubscription, StoredDecision, StoredManifest, StoredResponse,
+};
 use crate::{DamageLocation, JournalError, Position};
 
 /// The name of the mark that holds `trimmed_up_to`: the position up to which events may have been deleted.
@@ -50,10 +52,11 @@ fn query_all<T>(
     .collect()
 }
 
-/// Checks the checksum of every session, question and idempotency key, including those of ended sessions.
+/// Checks the checksum of every session, question, manifest and idempotency key, including those of ended sessions.
 pub(super) fn check_ledger(connection: &Connection) -> Result<(), JournalError> {
     check_rows(connection, DamageLocation::Session, "SELECT * FROM sessions", SessionRow::read)?;
     check_rows(connection, DamageLocation::Question, "SELECT * FROM questions", QuestionRow::read)?;
+    read_manifests(connection)?;
     let sql = "SELECT request, response, at, sum, principal, key FROM keys";
     check_rows(connection, DamageLocation::IdempotencyKey, sql, |row| {
         let (principal, key): (String, String) = (row.get(4)?, row.get(5)?);
@@ -474,6 +477,24 @@ pub(super) fn remove_subscription(connection: &Connection, id: &str) -> Result<(
 
 fn subscription_checksum(id: &str, principal: &str, record: &[u8]) -> i64 {
     RowChecksum::for_table("subscriptions").text(id).text(principal).bytes(record).finish()
+}
+
+pub(super) fn read_manifests(connection: &Connection) -> Result<Vec<StoredManifest>, JournalError> {
+    let sql = "SELECT agent, record, sum FROM manifests ORDER BY agent";
+    query_all(connection, DamageLocation::Manifest, sql, (), |row| {
+        let (agent, record): (String, Vec<u8>) = (row.get(0)?, row.get(1)?);
+        let is_valid = row.get::<_, i64>(2)? == manifest_checksum(&agent, &record);
+        Ok((StoredManifest { agent, record }, is_valid))
+    })
+}
+
+pub(super) fn set_manifest(connection: &Connection, agent: &str, record: &[u8]) -> Result<(), JournalError> {
+    let sum = manifest_checksum(agent, record);
+    execute(connection, "INSERT OR REPLACE INTO manifests VALUES (?, ?, ?)", (agent, record, sum)).map(drop)
+}
+
+fn manifest_checksum(agent: &str, record: &[u8]) -> i64 {
+    RowChecksum::for_table("manifests").text(agent).bytes(record).finish()
 }
 
 pub(super) fn find_response(

@@ -9,7 +9,7 @@ use crate::{DamageLocation, JournalError};
 pub(super) const APPLICATION_ID: i64 = 0x7361_796a;
 
 /// The migrations, one per version. The first one creates version 1. A released migration is never changed.
-pub(super) const MIGRATIONS: &[&str] = &[VERSION_1];
+pub(super) const MIGRATIONS: &[&str] = &[VERSION_1, VERSION_2];
 
 /// `sum` is the row's checksum; see `row_checksum.rs`. `event_ids` and `session_events` lag behind `events`; see
 /// `index_buffer.rs`. The column `attempts.subscription` holds the name of a principal, and `marks` holds
@@ -92,6 +92,11 @@ CREATE TABLE attempts (
 CREATE INDEX attempts_at ON attempts (at);
 ";
 
+/// The manifests that agents publish.
+const VERSION_2: &str = "
+CREATE TABLE manifests (agent TEXT PRIMARY KEY, record BLOB NOT NULL, sum INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+";
+
 /// Migrates the file to the newest version, in one transaction. Refuses a newer version.
 pub(super) fn migrate(connection: &mut Connection, migrations: &[&str]) -> Result<(), JournalError> {
     let found = read_version(connection)?;
@@ -171,6 +176,6 @@ mod tests {
         let mut connection = Connection::open_in_memory().unwrap();
         connection.pragma_update(None, "user_version", 9).unwrap();
         let result = migrate(&mut connection, MIGRATIONS);
-        assert!(matches!(result, Err(JournalError::NewerVersion { found: 9, known: 1 })), "{result:?}");
+        assert!(matches!(result, Err(JournalError::NewerVersion { found: 9, known: 2 })), "{result:?}");
     }
 }

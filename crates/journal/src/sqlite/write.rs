@@ -212,6 +212,12 @@ impl BatchWriter<'_> {
                 let stored = StoredResponse { request: request.to_vec(), response: response.to_vec(), at };
                 rows::insert_response(connection, principal, key, &stored)?;
             }
+            JournalEntry::ManifestStored { agent, record: Some(record) } => {
+                rows::set_manifest(connection, agent, record)?;
+            }
+            JournalEntry::ManifestStored { agent, record: None } => {
+                rows::execute(connection, "DELETE FROM manifests WHERE agent = ?", [agent])?;
+            }
             JournalEntry::ReplyAttempted { at, principal, details } => {
                 let sql = "INSERT INTO attempts VALUES (NULL, ?, ?, ?)";
                 rows::execute(connection, sql, (at.get(), principal, details))?;

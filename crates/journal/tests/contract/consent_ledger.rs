@@ -17,6 +17,7 @@ pub(crate) const BEHAVIOURS: &[Behaviour] = &[
     ("a subscription is opened, changed, closed and reopened", subscriptions_open_change_and_close),
     ("a cursor moves forward, up to the last event", cursors_move_forward),
     ("a principal can use an idempotency key once", idempotency_keys_are_used_once),
+    ("a manifest is stored, replaced and deleted", manifests_are_replaced_and_deleted),
     ("exactly the live state is restored after a crash", live_state_is_restored),
 ];
 
@@ -216,6 +217,24 @@ fn idempotency_keys_are_used_once(fixture: &dyn JournalFixture) {
     );
     assert_eq!(journal.stored_response("q", "l").unwrap(), None);
     assert_eq!(journal.stored_response("pk", "").unwrap(), None);
+}
+
+fn manifests_are_replaced_and_deleted(fixture: &dyn JournalFixture) {
+    let stored = |agent, record| JournalEntry::ManifestStored { agent, record };
+    let mut journal = fixture.create_empty();
+    journal.commit(&[stored("b", Some(b"1")), stored("a", Some(b"2")), stored("b", Some(b"3"))]).unwrap();
+    assert_conflict(
+        &mut *journal,
+        &[stored("a", None), stored("c", Some(b"4")), stored("b", Some(b"5")), session_ended("s")],
+        3,
+        ConflictReason::SessionNotOpen,
+    );
+    journal = fixture.crash_and_reopen(journal);
+    let manifests = journal.restore().unwrap().manifests;
+    let found: Vec<_> = manifests.iter().map(|manifest| (&*manifest.agent, &*manifest.record)).collect();
+    assert_eq!(found, [("a", &b"2"[..]), ("b", &b"3"[..])]);
+    journal.commit(&[stored("a", None), stored("a", None)]).unwrap();
+    assert_eq!(fixture.crash_and_reopen(journal).restore().unwrap().manifests.len(), 1);
 }
 
 fn live_state_is_restored(fixture: &dyn JournalFixture) {

@@ -2,7 +2,7 @@
 
 use journal::stored::{
     DecisionUse, LiveState, OpenQuestion, OpenSession, OpenSubscription, StoredDecision, StoredEvent,
-    StoredSession,
+    StoredManifest, StoredSession,
 };
 use journal::{Conflict, ConflictReason, JournalEntry, Position};
 use seal::UnixMillis;
@@ -14,6 +14,7 @@ pub(crate) struct ModelJournal {
     sessions: Vec<(OpenSession, bool)>,
     questions: Vec<(OpenQuestion, Option<StoredDecision>)>,
     subscriptions: Vec<OpenSubscription>,
+    manifests: Vec<StoredManifest>,
     pub(crate) idempotency_keys: Vec<(String, String)>,
     pub(crate) last_position: Position,
     trimmed_up_to: Position,
@@ -62,6 +63,7 @@ impl ModelJournal {
                 .cloned()
                 .collect(),
             subscriptions: self.subscriptions.clone(),
+            manifests: self.manifests.clone(),
             last_position: self.last_position,
             trimmed_up_to: self.trimmed_up_to,
             must_void_consents: false,
@@ -69,6 +71,7 @@ impl ModelJournal {
         live_state.questions.sort_by(|a, b| a.token.cmp(&b.token));
         live_state.unspent_decisions.sort_by(|a, b| a.token.cmp(&b.token));
         live_state.subscriptions.sort_by(|a, b| a.id.cmp(&b.id));
+        live_state.manifests.sort_by(|a, b| a.agent.cmp(&b.agent));
         live_state
     }
 
@@ -206,6 +209,12 @@ impl ModelJournal {
                     ConflictReason::IdempotencyKeyUsed,
                 )?;
                 self.idempotency_keys.push(principal_and_key);
+            }
+            JournalEntry::ManifestStored { agent, record } => {
+                self.manifests.retain(|manifest| manifest.agent != agent);
+                let manifest =
+                    record.map(|record| StoredManifest { agent: agent.to_owned(), record: record.to_vec() });
+                self.manifests.extend(manifest);
             }
             JournalEntry::ReplyAttempted { .. } => {}
             _ => panic!("the model does not support this entry"),

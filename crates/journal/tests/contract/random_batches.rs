@@ -113,7 +113,7 @@ fn random_entry(
 ) -> JournalEntry<'static> {
     let pick = |number: u8| NAMES[usize::from(number) % NAMES.len()];
     let (name, other_name, body) = (pick(first), pick(second), pick(first ^ second).as_bytes());
-    match kind % 20 {
+    match kind % 21 {
         0..=4 => {
             let position = if first > 250 { Position::new(u64::from(second)) } else { last_position.next() };
             *last_position = position;
@@ -154,6 +154,7 @@ fn random_entry(
             response: body,
             at: now,
         },
+        19 => JournalEntry::ManifestStored { agent: name, record: flag.then_some(body) },
         _ => JournalEntry::ReplyAttempted { at: now, principal: name, details: body },
     }
 }

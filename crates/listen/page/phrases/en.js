@@ -1,12 +1,16 @@
 // English. The static texts of the page are in index.html.
 
 const count = (number, word) => (number === 1 ? `1 ${word}` : `${number} ${word}s`);
+const countOrNo = (number, word) => (number === 0 ? `no ${word}s` : count(number, word));
+const capitalize = (text) => text[0].toUpperCase() + text.slice(1);
 
 export const en = {
   lang: "en",
+  dir: "ltr",
   page: {},
-  title: "Listening to your agents",
-  titleWithQuestions: (open) => `${count(open, "question")}, Listening to your agents`,
+  title: "sayso: listening to your agents",
+  titleWithQuestions: (open) => `${count(open, "question")}, sayso: listening to your agents`,
+  summary: (open, working) => `${capitalize(countOrNo(open, "question"))}, ${countOrNo(working, "agent")} at work.`,
   // The category label at the start of each log entry.
   categoryLabels: {
     session: "session",
@@ -66,6 +70,7 @@ export const en = {
   hours: (number) => count(number, "hour"),
   // How a session ended.
   ended: { done: "Finished", failed: "Failed", stopped: "Stopped", missed: "Ended, outcome unknown" },
+  sessionStates: { working: "Working", waiting: "Waiting for you" },
   sessionOf: "A session of",
   isRunning: (state) => `is running. ${state}.`,
   missedMessages: (messages, sessions) => `You missed ${messages} messages in ${count(sessions, "session")}. They are in the log.`,
@@ -82,7 +87,7 @@ export const en = {
   risk: { high: "High risk.", medium: "Medium risk.", low: "Low risk." },
   riskUnknown: "The agent does not say how risky this is.",
   reversibility: { irreversible: "This cannot be undone.", reversible: "This can be undone.", withEffort: "This is hard to undo." },
-  exactCall: (call) => `Exactly: ${call}.`,
+  exactCall: (call) => `The exact call: ${call}.`,
   withoutArguments: "without arguments",
   exactCallInDialog: "The dialog shows the exact call.",
   answerNotBound: "Your answer is not tied to one exact call.",
@@ -96,6 +101,10 @@ export const en = {
   noOpenQuestions: "No question is open.",
   moreQuestionsWaiting: (more) => `${more === 1 ? "1 more question is" : `${more} more questions are`} waiting until one of these is answered.`,
   questionFrom: "Question from",
+  questionNumberFrom: (number, total) => `Question ${number} of ${total} from`,
+  questionPosition: (number, total) => `${number} of ${total}`,
+  waitingForYou: "Waiting for your answer",
+  countdown: (time) => `${time} left`,
   // Answering questions.
   answer: "Answer",
   noReject: "No, reject it",
@@ -147,12 +156,25 @@ export const en = {
   noOpenSessions: "No agent is working now. These have ended:",
   moreSessions: (more) => `${more === 1 ? "1 more agent is" : `${more} more agents are`} working, and will be listed when others have finished.`,
   startedEarlier: "a session that started before you were listening.",
-  currentState: (state) => `Now: ${state}.`,
+  since: "Since",
+  startedByThis: "Started by this session",
+  steps: (number) => count(number, "step"),
+  olderInLog: "Older entries are in the log.",
   stop: "Stop",
   entriesDropped: (dropped, max) => `${dropped === 1 ? "1 older entry was" : `${dropped} older entries were`} removed; the last ${max} are kept.`,
   announcementsSkipped: (number) =>
     `${number === 1 ? "1 message was" : `${number} messages were`} skipped, because too many came at once. ${number === 1 ? "It is" : "They are"} in the log.`,
+  // Markdown.
+  image: (text) => `Image: ${text}`,
+  imageWithoutText: "Image without a description",
+  code: (number) => `Code ${number}`,
+  codeIn: (number, language) => `Code ${number}, ${language}`,
+  table: (rows, columns) => `Table, ${count(rows, "row")}, ${count(columns, "column")}`,
+  taskDone: "Done:",
+  taskOpen: "To do:",
   // Settings and the connection.
+  notifyDenied: "Your browser does not allow notifications from this page.",
+  notifyUnavailable: "Notifications need https, or a hub on this machine.",
   paceRange: "Enter a speech rate from 50 to 1000.",
   requestRequired: "Type a request first.",
   settingsApplied: "The hub now uses these settings.",

@@ -20,7 +20,7 @@ test("a question contains the bound call if it is short", () => {
     [{ to: "Ben, amount 5" }, 'send money, to "Ben, amount 5"'],
     [{ "amount 5 to": "Ben" }, 'send money, "amount 5 to" Ben'],
   ]) {
-    assert.ok(joinParts(ask(bound(call)).text).includes(`Exactly: ${expected}.`), joinParts(ask(bound(call)).text));
+    assert.ok(joinParts(ask(bound(call)).text).includes(`The exact call: ${expected}.`), joinParts(ask(bound(call)).text));
   }
 });
 
@@ -28,18 +28,18 @@ test("nothing disappears from the exact call, and nothing looks like a separator
   const cases = JSON.parse(readFileSync(new URL("call_texts.json", import.meta.url), "utf8"));
   for (const [call, expected] of cases) {
     const text = joinParts(ask(bound(call)).text);
-    assert.ok(text.includes(`Exactly: ${expected}.`), text);
+    assert.ok(text.includes(`The exact call: ${expected}.`), text);
   }
-  assert.ok(joinParts(ask({ ...bound({}), tool: "send amount 1" }).text).includes('Exactly: "send amount 1", without arguments.'));
+  assert.ok(joinParts(ask({ ...bound({}), tool: "send amount 1" }).text).includes('The exact call: "send amount 1", without arguments.'));
 });
 
 test("each name and value of the call is an element of its own, and the text stays the same", () => {
-  const part = ask(bound({ account: "\u05d0", amount: 5, all: [true, { to: "Ben" }] })).text.find(({ text }) => text.startsWith("Exactly: "));
+  const part = ask(bound({ account: "\u05d0", amount: 5, all: [true, { to: "Ben" }] })).text.find(({ text }) => text.startsWith("The exact call: "));
   const [span] = createSpansWithoutBrowser([part]);
   const isolated = span.children.filter((child) => child.name === "bdi").map((child) => child.textContent);
   assert.deepEqual(isolated, ["send money", "account", "\u05d0", "amount", "5", "all", "true", "to", "Ben"]);
   assert.equal(span.children.map((child) => child.textContent ?? child).join(""), part.text);
-  assert.equal(part.text, "Exactly: send money, account \u05d0, amount 5, all (true, (to Ben)).");
+  assert.equal(part.text, "The exact call: send money, account \u05d0, amount 5, all (true, (to Ben)).");
 });
 
 /** Creates elements in a document that only knows texts and children. */
@@ -61,7 +61,7 @@ test("an event with arguments is parsed", () => {
   const call = { amount: 5, list: [1.5, { a: 2 }], to: "Ben" };
   const event = parseEvent(JSON.stringify(confirmation({ extensions: { sayso: bound(call) } })));
   const { opened } = receive(new Subscriber(), started(), event).find((effect) => effect.opened);
-  assert.ok(joinParts(opened.text).includes("Exactly: send money, amount 5, list (1.5, (a 2)), to Ben."));
+  assert.ok(joinParts(opened.text).includes("The exact call: send money, amount 5, list (1.5, (a 2)), to Ben."));
 });
 
 test("a long call is shown in the dialog", () => {
@@ -69,7 +69,7 @@ test("a long call is shown in the dialog", () => {
   const question = ask(bound({ to }));
   assert.ok(joinParts(question.text).includes("The dialog shows the exact call."));
   assert.ok(!joinParts(question.text).includes(to));
-  assert.ok(joinParts(question.body).includes(`Exactly: send money, to ${to}.`));
+  assert.equal(question.exactCall.text, `The exact call: send money, to ${to}.`);
 });
 
 test("a dangerous question says that its answer is not bound", () => {
@@ -101,4 +101,26 @@ test("the list of sessions shows the id behind a verified name", () => {
   };
   assert.equal(shownId("ada-payments", "Ada's Bank"), "ada-payments");
   assert.equal(shownId("ada-bank", "Ada Bank"), undefined);
+});
+
+test("another agent with a verified name does not take over the session of the main one", () => {
+  const bank = { agent_id: "ada-bank", agent_name: "Ada's Bank" };
+  const scout = { agent_id: "scout", agent_name: "The Scout" };
+  const joined = { sayso: { verified_name: true, main_producer: "ada-bank" } };
+  const effects = receive(
+    new Subscriber(),
+    started({ producer: bank, extensions: { sayso: { verified_name: true } } }),
+    confirmation({ producer: scout, extensions: joined }),
+  );
+  assert.equal(effects.find((effect) => effect.opened).opened.agent, "The Scout");
+  assert.equal(effects.findLast((effect) => effect.session).session.agent, "Ada's Bank");
+});
+
+test("a page that opens late knows whose session it is, whoever speaks first", () => {
+  const scout = { agent_id: "scout", agent_name: "The Scout" };
+  const sayso = { verified_name: true, main_producer: "ada-bank", parent_session_id: "sess_0" };
+  const effects = receive(new Subscriber(), confirmation({ producer: scout, extensions: { sayso } }));
+  const { session } = effects.findLast((effect) => effect.session);
+  assert.deepEqual([session.agent, session.parent], ["ada-bank", "sess_0"]);
+  assert.equal(effects.find((effect) => effect.opened).opened.agent, "The Scout");
 });

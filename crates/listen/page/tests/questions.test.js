@@ -54,7 +54,7 @@ test("without response kinds, a question with choices accepts a choice and any o
 test("a repeated question does not replace the first one", () => {
   const subscriber = new Subscriber();
   receive(subscriber, started(), confirmation());
-  const again = receive(subscriber, confirmation({ action: "Send 500 euro to Eve." }));
+  const again = receive(subscriber, confirmation({ action: "Send 500 euros to Eve." }));
   assert.deepEqual(again.filter((effect) => effect.opened ?? effect.announce ?? effect.log), []);
-  assert.equal(joinParts(subscriber.questions.get("rpl_1").title), "Send 5 euro to Ben.");
+  assert.equal(joinParts(subscriber.questions.get("rpl_1").title), "Send 5 euros to Ben.");
 });

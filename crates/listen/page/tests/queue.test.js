@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { AnnouncementQueue, LEAD_IN_PATIENCE_MS, MAX_SEGMENT_CHARS, MAX_WAITING, speakingTimeMs, splitLongAnnouncement } from "../queue.js";
+import { AnnouncementQueue, MAX_SEGMENT_CHARS, MAX_WAITING, speakingTimeMs, splitLongAnnouncement } from "../queue.js";
 
 const announcement = (text, more = {}) => ({ parts: [{ text, lang: "en" }], ...more });
 const text = (released) => released?.parts.map((part) => part.text).join(" ");
@@ -39,42 +39,56 @@ test("a critical announcement goes first and interrupts the current one", () => 
   assert.deepEqual(drain(queue, 1).map(([, one]) => one), ["and now", "later"]);
 });
 
-test("a question waits for a short sentence of its session", () => {
-  const question = (session) => announcement("question", { critical: true, questionToken: "rpl_1", session });
-  const speaking = (count, session) => {
-    const queue = new AnnouncementQueue(180);
-    queue.add(announcement("x ".repeat(count), { session }));
-    queue.next(0);
-    return queue;
-  };
-  const same = speaking(5, "sess_1");
-  same.add(question("sess_1"));
-  assert.equal(same.next(1), undefined);
-  assert.ok(same.wakeAt(1) <= LEAD_IN_PATIENCE_MS);
-  assert.equal(text(same.next(same.wakeAt(1))), "question");
-  const other = speaking(5, "sess_2");
-  other.add(question("sess_1"));
-  assert.equal(text(other.next(1)), "question");
-  const long = speaking(60, "sess_1");
-  long.add(question("sess_1"));
-  assert.ok(speakingTimeMs([{ text: "x ".repeat(60) }], 180) > LEAD_IN_PATIENCE_MS);
-  assert.equal(text(long.next(1)), "question");
+const question = (session, token = "rpl_1") => announcement(`question ${token}`, { critical: true, questionToken: token, session });
+
+test("a question opens at once, and text that it interrupts is heard afterwards", () => {
+  const queue = new AnnouncementQueue(180);
+  queue.add(announcement("what I found", { session: "sess_1", isAnswer: true }));
+  queue.add(announcement("and more", { session: "sess_1", isAnswer: true }));
+  queue.next(0);
+  queue.add(question("sess_1"));
+  assert.equal(text(queue.next(1)), "question rpl_1");
+  assert.deepEqual(drain(queue, 1).map(([, one]) => one), ["what I found", "and more"]);
 });
 
-test("short announcements of a session are moved before its question, long ones are not", () => {
+test("a question interrupts a critical announcement of something else, which is repeated", () => {
   const queue = new AnnouncementQueue(180);
-  queue.add(announcement("x ".repeat(50), { session: "sess_2" }));
+  queue.add(announcement("an error", { critical: true }));
   queue.next(0);
-  queue.add(announcement("elsewhere", { session: "sess_2" }));
-  queue.add(announcement("thinking", { session: "sess_1", isState: true }));
-  queue.add(announcement("found it", { session: "sess_1" }));
-  queue.add(announcement("question", { critical: true, questionToken: "rpl_1", session: "sess_1" }));
-  assert.equal(text(queue.next(1)), "found it");
-  assert.deepEqual(drain(queue, 1).map(([, one]) => one), ["question", "elsewhere", "thinking"]);
-  const long = new AnnouncementQueue(180);
-  long.add(announcement("x ".repeat(30), { session: "sess_1" }));
-  long.add(announcement("question", { critical: true, questionToken: "rpl_1", session: "sess_1" }));
-  assert.equal(text(long.next(0)), "question");
+  queue.add(question("sess_1"));
+  assert.equal(text(queue.next(1)), "question rpl_1");
+  assert.deepEqual(drain(queue, 1).map(([, one]) => one), ["an error"]);
+});
+
+test("a question waits for another question and for the outcome of the person's own answer", () => {
+  for (const current of [question("sess_2", "rpl_0"), announcement("You accepted this.", { critical: true, first: true })]) {
+    const queue = new AnnouncementQueue(180);
+    queue.add(current);
+    queue.next(0);
+    queue.add(question("sess_1"));
+    assert.equal(queue.next(1), undefined, text(current));
+    assert.equal(text(queue.next(queue.wakeAt(1))), "question rpl_1");
+  }
+});
+
+test("an interrupted step is not repeated", () => {
+  const queue = new AnnouncementQueue(180);
+  queue.add(announcement("looking around", { session: "sess_1", isStep: true }));
+  queue.next(0);
+  queue.add(question("sess_1"));
+  assert.equal(text(queue.next(1)), "question rpl_1");
+  assert.deepEqual(drain(queue, 1), []);
+});
+
+test("an answer skips the waiting steps of its session and goes before those of others", () => {
+  const queue = new AnnouncementQueue(180);
+  queue.add(announcement("has started", { session: "sess_1" }));
+  queue.next(0);
+  queue.add(announcement("looking", { session: "sess_1", isStep: true }));
+  queue.add(announcement("other step", { session: "sess_2", isStep: true }));
+  queue.add(announcement("other end", { session: "sess_3", isEnd: true }));
+  queue.add(announcement("the answer", { session: "sess_1", isAnswer: true }));
+  assert.deepEqual(drain(queue).map(([, one]) => one), ["the answer", "other end", "other step"]);
 });
 
 test("an announcement marked first goes before critical ones", () => {

@@ -28,7 +28,7 @@ export function event(type, more = {}) {
 export const started = (more) => event("session.started", { summary_normal: "Paying Ben.", ...more });
 export const confirmation = (more) =>
   event("awaiting.confirmation", {
-    action: "Send 5 euro to Ben.",
+    action: "Send 5 euros to Ben.",
     consequence: "The money is gone.",
     reply_token: "rpl_1",
     timeout_seconds: 120,

@@ -31,7 +31,7 @@ test("a question announces its action, consequence, risk, time limit and default
   const question = effects.find((effect) => effect.opened).opened;
   assert.equal(
     joinParts(question.text),
-    "Send 5 euro to Ben. The money is gone. High risk. This cannot be undone. Your answer is not tied to one exact call. You have 2 minutes. Without an answer, it will not be done.",
+    "Send 5 euros to Ben. The money is gone. High risk. This cannot be undone. Your answer is not tied to one exact call. You have 2 minutes. Without an answer, it will not be done.",
   );
   const { announce } = effects.find((effect) => effect.announce?.questionToken);
   assert.equal(announce.questionToken, "rpl_1");
@@ -40,14 +40,14 @@ test("a question announces its action, consequence, risk, time limit and default
 
 test("a closed question is removed and its outcome is announced once", () => {
   const cases = [
-    [{ decision: "accept", by: "reply" }, "accept", "You accepted this: Send 5 euro to Ben."],
-    [{ decision: "reject", by: "reply" }, "reject", "You rejected this: Send 5 euro to Ben."],
-    [{ decision: "reject", by: "reply" }, "accept", "Someone else rejected this: Send 5 euro to Ben."],
-    [{ decision: "accept", by: "reply" }, undefined, "Someone else accepted this: Send 5 euro to Ben."],
-    [{ decision: "reject", by: "timeout" }, undefined, "Nobody answered in time, so this was rejected: Send 5 euro to Ben."],
-    [{ decision: "reject", by: "closure" }, undefined, "Nobody was left to answer, so this was rejected: Send 5 euro to Ben."],
-    [{ decision: "reject", by: "something_new" }, undefined, "This was rejected: Send 5 euro to Ben."],
-    [{ decision: "reject", by: "cancelled" }, undefined, "This question was withdrawn: Send 5 euro to Ben."],
+    [{ decision: "accept", by: "reply" }, "accept", "You accepted this: Send 5 euros to Ben."],
+    [{ decision: "reject", by: "reply" }, "reject", "You rejected this: Send 5 euros to Ben."],
+    [{ decision: "reject", by: "reply" }, "accept", "Someone else rejected this: Send 5 euros to Ben."],
+    [{ decision: "accept", by: "reply" }, undefined, "Someone else accepted this: Send 5 euros to Ben."],
+    [{ decision: "reject", by: "timeout" }, undefined, "Nobody answered in time, so this was rejected: Send 5 euros to Ben."],
+    [{ decision: "reject", by: "closure" }, undefined, "Nobody was left to answer, so this was rejected: Send 5 euros to Ben."],
+    [{ decision: "reject", by: "something_new" }, undefined, "This was rejected: Send 5 euros to Ben."],
+    [{ decision: "reject", by: "cancelled" }, undefined, "This question was withdrawn: Send 5 euros to Ben."],
   ];
   for (const [sayso, sentAnswer, expected] of cases) {
     const subscriber = new Subscriber();
@@ -76,7 +76,7 @@ test("the end of a session withdraws only its own questions", () => {
     const subscriber = new Subscriber();
     receive(subscriber, started(), confirmation(), started({ session_id: "sess_2" }), confirmation({ session_id: "sess_2", reply_token: "rpl_2" }));
     const effects = receive(subscriber, event(end, { summary_normal: "Over." }));
-    assert.ok(announcedTexts(effects).some((text) => text.includes("This question was withdrawn: Send 5 euro to Ben.")), end);
+    assert.ok(announcedTexts(effects).some((text) => text.includes("This question was withdrawn: Send 5 euros to Ben.")), end);
     assert.deepEqual([...subscriber.questions.keys()], ["rpl_2"]);
   }
 });
@@ -261,7 +261,7 @@ test("deadline reminders are announced even in quiet mode", () => {
   receive(subscriber, started());
   assert.deepEqual(announcedTexts(receive(subscriber, reminder("rpl_1"))), [], "the question is not open");
   receive(subscriber, confirmation(), confirmation({ reply_token: "rpl_2", action: "Write to Ann." }));
-  assert.deepEqual(announcedTexts(receive(subscriber, reminder("rpl_1"))), ["You have 60 seconds left to answer. Send 5 euro to Ben."]);
+  assert.deepEqual(announcedTexts(receive(subscriber, reminder("rpl_1"))), ["You have 60 seconds left to answer. Send 5 euros to Ben."]);
   assert.deepEqual(announcedTexts(receive(subscriber, reminder("rpl_2"))), ["You have 60 seconds left to answer. Write to Ann."]);
   assert.deepEqual(announcedTexts(receive(subscriber, reminder(undefined))), [], "the text alone could come from an agent");
   subscriber.recordSentAnswer("rpl_1", "accept");
@@ -282,7 +282,7 @@ test("an extension applies to every listener and is announced once", () => {
   const { askedAt, deadline } = subscriber.questions.get("rpl_1");
   assert.equal(deadline, askedAt + 120000);
   const effects = receive(subscriber, moreTime(askedAt + 241000));
-  assert.deepEqual(announcedTexts(effects), ["This question has more time. You have about 4 minutes left to answer: Send 5 euro to Ben."]);
+  assert.deepEqual(announcedTexts(effects), ["This question has more time. You have about 4 minutes left to answer: Send 5 euros to Ben."]);
   assert.deepEqual(loggedTexts(effects), announcedTexts(effects));
   assert.equal(effects.filter((effect) => effect.extended?.deadline === askedAt + 241000).length, 1);
   assert.deepEqual(announcedTexts(receive(subscriber, moreTime(askedAt + 241000))), [], "an extension is announced once");
@@ -316,7 +316,7 @@ test("open questions are announced again after an announced connection loss", ()
     const effects = receive(subscriber, ...events);
     return announcedTexts([...effects, ...subscriber.endCatchUp(lostAt)]);
   };
-  assert.deepEqual(reconnect("resumed", true), ["This question is still open: Send 5 euro to Ben. You have about 2 minutes left."]);
+  assert.deepEqual(reconnect("resumed", true), ["This question is still open: Send 5 euros to Ben. You have about 2 minutes left."]);
   assert.deepEqual(reconnect("resumed", false), [], "the loss was not announced");
   const [asked, ...rest] = reconnect("resumed", true, confirmation({ reply_token: "rpl_2", action: "Write to Ann." }));
   assert.ok(asked.startsWith("Write to Ann."), asked);
@@ -348,4 +348,92 @@ test("an agent's change of state closes no question", () => {
   const subscriber = new Subscriber();
   receive(subscriber, started(), confirmation(), event("state.changed", { from_state: "awaiting_input", to_state: "thinking" }));
   assert.equal(subscriber.questions.size, 1);
+});
+
+const markdown = (chunk, more) => event("output.streaming", { chunk, content_type: "text/markdown", output_id: "out_1", complete: false, ...more });
+
+test("an output in Markdown is announced in the words of the parser, and each text once", () => {
+  const subscriber = new Subscriber();
+  const [{ parse: output }] = receive(subscriber, started(), markdown("# A\n- one")).filter((effect) => effect.parse);
+  assert.deepEqual(output.parts, ["# A\n- one"]);
+  const parsed = (spoken, isHeld) => announcedTexts(subscriber.onParsed(output, { blocks: [], spoken, isHeld }, now()));
+  assert.deepEqual(parsed("Heading: A.\n\n", true), ["Heading: A."]);
+  assert.equal(subscriber.releaseAt(output), now() + 5000);
+  const question = confirmation();
+  assert.deepEqual(subscriber.releaseBefore(question), [output], "held text is heard before a question");
+  assert.deepEqual(output.parts, ["# A\n- one", ""]);
+  assert.deepEqual(parsed("Heading: A.\n\n1 item.\n\none.\n\n", false), ["1 item.", "one."]);
+  assert.equal(subscriber.releaseAt(output), undefined);
+  receive(subscriber, question);
+  const [{ parse: rest }] = receive(subscriber, markdown(" And.", { complete: true })).filter((effect) => effect.parse);
+  assert.deepEqual([rest === output, rest.parts, rest.complete], [true, ["# A\n- one", " And."], true]);
+});
+
+test("if Markdown cannot be parsed, it is announced as it was written", () => {
+  const subscriber = new Subscriber();
+  const parse = (...events) => receive(subscriber, ...events).find((effect) => effect.parse).parse;
+  const output = parse(started(), markdown("**One.** "));
+  assert.deepEqual(announcedTexts(subscriber.onParsed(output, { blocks: [], spoken: "One. ", isHeld: false }, now())), ["One."]);
+  parse(markdown("**Two.**"));
+  assert.deepEqual(announcedTexts(subscriber.onParsed(output, undefined, now())), ["**Two.**"]);
+  parse(markdown(" Three."));
+  assert.deepEqual(announcedTexts(subscriber.onParsed(output, { blocks: [], spoken: "all again", isHeld: false }, now())), ["Three."]);
+});
+
+test("the end of a session completes its outputs in Markdown", () => {
+  const subscriber = new Subscriber();
+  const output = receive(subscriber, started(), markdown("- one")).find((effect) => effect.parse).parse;
+  assert.deepEqual(subscriber.releaseBefore(event("session.completed")), [output]);
+  assert.equal(output.complete, true);
+  assert.deepEqual(subscriber.releaseBefore(event("progress.updated")), []);
+});
+
+test("another agent of the session is named when it speaks, and so is the first one afterwards", () => {
+  const subscriber = new Subscriber();
+  const tool = (agent, more) => event("tool.invoked", { tool: "x", summary_normal: "Looking.", producer: { agent_id: agent, agent_name: agent }, ...more });
+  receive(subscriber, started());
+  const texts = ["bank", "scout", "scout", "bank"].flatMap((agent) => announcedTexts(receive(subscriber, tool(agent))));
+  assert.deepEqual(texts, ["Tool: Looking.", "scout: Tool: Looking.", "Tool: Looking.", "Bank: Tool: Looking."]);
+  const { log } = receive(subscriber, tool("scout")).find((effect) => effect.log);
+  assert.equal(joinParts(log.ownParts), "scout: Looking.");
+  const { output } = receive(subscriber, event("output.streaming", { chunk: "Here.", complete: true, producer: { agent_id: "scout", agent_name: "scout" } })).find((effect) => effect.output);
+  assert.equal(output.speaker, "scout");
+});
+
+test("a verified name of another agent does not become the name of the session", () => {
+  const subscriber = new Subscriber();
+  receive(subscriber, started());
+  const other = { producer: { agent_id: "scout", agent_name: "Scout Service" }, extensions: { sayso: { verified_name: true } } };
+  receive(subscriber, event("tool.invoked", { tool: "x", ...other }));
+  assert.equal(subscriber.sessions.get("sess_1").agent, "Bank");
+});
+
+test("a session knows the session that started it", () => {
+  const subscriber = new Subscriber();
+  receive(subscriber, started(), started({ session_id: "sess_2", extensions: { sayso: { parent_session_id: "sess_1" } } }));
+  assert.deepEqual([...subscriber.sessions.values()].map(({ parent }) => parent), [undefined, "sess_1"]);
+});
+
+test("a newer step replaces a waiting one, but a failed tool does not", () => {
+  const announce = (more) => receive(new Subscriber(), event("tool.completed", { tool: "x", tool_call_id: "c", ...more })).find((effect) => effect.announce).announce;
+  assert.deepEqual([announce({ status: "success" }).isStep, announce({ status: "success" }).key], [true, "step sess_1"]);
+  assert.deepEqual([announce({ status: "error" }).isStep, announce({ status: "error" }).key], [undefined, undefined]);
+  assert.equal(announce({ status: "success", urgency: "critical" }).isStep, undefined);
+});
+
+test("the start of one of several sessions can be skipped, because its answer names the agent", () => {
+  const subscriber = new Subscriber();
+  const start = (session) => receive(subscriber, started({ session_id: session })).find((effect) => effect.announce).announce;
+  assert.equal(start("sess_1").isStep, undefined);
+  assert.deepEqual([start("sess_2").isStep, start("sess_3").key], [true, undefined]);
+  assert.deepEqual(announcedTexts(receive(subscriber, event("output.streaming", { chunk: "Hi.", complete: true }))), ["Bank: Paying Ben. Hi."]);
+});
+
+test("a late listener hears what a session is about", () => {
+  const subscriber = new Subscriber();
+  const snapshot = event("state.changed", { from_state: "thinking", to_state: "thinking", extensions: { sayso: { about: "Paying the \u202erent.", words: "hub" } } });
+  assert.deepEqual(announcedTexts(receive(subscriber, snapshot)), ["A session of Bank is running. Thinking. Paying the rent."]);
+  assert.equal(subscriber.sessions.get("sess_1").title.text, "Paying the rent.");
+  receive(subscriber, started());
+  assert.equal(subscriber.sessions.get("sess_1").title.text, "Paying Ben.", "the start itself counts more");
 });

@@ -14,6 +14,8 @@ use crate::{ManifestStatus, Phrases, sanitize};
 pub enum ConnectionError {
     /// The receiver of the events was dropped.
     ReceiverClosed,
+    /// There is no open connection on which a message could be sent.
+    NotConnected,
     /// Nothing is listening at the address.
     ConnectionRefused,
     /// The connection was reset.
@@ -82,6 +84,7 @@ impl ConnectionError {
     pub fn describe(&self, phrases: &Phrases) -> String {
         let text = match self {
             Self::ReceiverClosed => "",
+            Self::NotConnected => phrases.why_not_connected,
             Self::ConnectionRefused => phrases.why_connection_refused,
             Self::ConnectionReset => phrases.why_connection_reset,
             Self::TimedOut => phrases.why_timeout,

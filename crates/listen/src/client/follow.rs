@@ -1,19 +1,22 @@
 //! Subscribes, receives events, and reconnects after every loss.
 
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use ::http::header::{ACCEPT, CACHE_CONTROL, HeaderName};
 use aaep::SubscriptionId;
 use aaep::json::Tape;
-use aaep::message::{Message, ReasonCode, SubscriptionAccepted, SubscriptionRejected};
+use aaep::message::{Message, ReasonCode, SubscriptionAccepted, SubscriptionClose, SubscriptionRejected};
 use client::sse::{SseEvent, SseEventError, SseParser};
 use client::{Backoff, HttpResponse};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::address::HubTransport;
-use super::{Address, ConnectionError, SAYSO_PREFIX, http, manifest, message_transport};
-use crate::{ManifestFault, ManifestPolicy, ManifestStatus};
+use super::manifest::ManifestMonitor;
+use super::message_flow::MessageSubscription;
+use super::{Address, ConnectionError, SAYSO_PREFIX, http};
+use crate::{ManifestPolicy, ManifestStatus};
 
 /// Something that happened on the connection to a hub.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +45,8 @@ pub enum ConnectionEvent {
     },
     /// An event or a message, as JSON.
     Text(String),
+    /// A line for people that a program printed, sanitized.
+    Diagnostic(String),
     /// A message was too long and was skipped.
     MessageTooLong,
     /// The connection is lost. The client tries to reconnect.
@@ -58,6 +63,8 @@ pub enum ConnectionLoss {
     Unreachable(ConnectionError),
     /// The hub refused the connection.
     Refused(ConnectionError),
+    /// The program that was listened to has ended. Without a status, it closed its output and had to be killed.
+    ProgramEnded(Option<ExitStatus>),
 }
 
 impl ConnectionLoss {
@@ -65,6 +72,7 @@ impl ConnectionLoss {
     pub fn error(&self) -> &ConnectionError {
         match self {
             Self::Unreachable(error) | Self::Refused(error) => error,
+            Self::ProgramEnded(_) => &ConnectionError::ClosedByHub,
         }
     }
 }
@@ -110,13 +118,37 @@ impl SubscribeContext {
                 .max(1),
         )
     }
+
+    /// Records that the hub closed the subscription, and returns what that means for the next one.
+    pub(super) fn apply_close(&mut self, close: &SubscriptionClose) -> CloseEffect {
+        match close.reason_code.as_deref() {
+            Some("producer_shutdown") => return CloseEffect::Resumable,
+            Some("replaced") => return CloseEffect::Final(ConnectionError::Replaced),
+            Some("token_removed") => return CloseEffect::Final(ConnectionError::TokenRevoked),
+            Some("slow_consumer") => {
+                self.slow_consumer_closes = self.slow_consumer_closes.saturating_add(1);
+            }
+            _ => {}
+        }
+        CloseEffect::Ended
+    }
+}
+
+/// What a subscription that the hub closed means for the listener.
+pub(super) enum CloseEffect {
+    /// The subscription can be resumed.
+    Resumable,
+    /// A new subscription is needed.
+    Ended,
+    /// The listener must not reconnect.
+    Final(ConnectionError),
 }
 
 /// The rate that is halved if there is no preferred rate, in events per second.
 const ASSUMED_EVENTS_PER_SECOND: u64 = 100;
 
 /// Follows a hub until it refuses the connection or the receiver is dropped. `request` creates the request for each new subscription. With a
-/// `policy`, the hub's manifest is checked before each stream is opened (HTTP and SSE only).
+/// `policy`, the hub's manifest is checked before each stream is opened.
 ///
 /// If the first attempt fails, the function returns. After a successful first attempt, it reconnects after every loss: after a
 /// growing backoff, or as soon as [`Address::retry_now`] is called.
@@ -138,39 +170,38 @@ pub(super) async fn follow_with_backoff(
     min_backoff: Duration,
 ) {
     let retry_address = address.clone();
+    let manifest = ManifestMonitor::new(policy);
     let mut mode = match address.transport {
         HubTransport::Sse => ConnectionMode::Sse(Box::new(SseSubscription {
             address,
-            manifest_policy: policy,
+            manifest,
             is_hubless: false,
             context: SubscribeContext::default(),
             subscription: None,
             accepted: None,
-            manifest_status: None,
-            was_verified: false,
             last_event_id: None,
             is_resumed: false,
             final_reason: None,
         })),
-        HubTransport::WebSocket | HubTransport::Unix(_) => ConnectionMode::Messages(
-            address,
-            SubscribeContext { wants_positions: true, ..SubscribeContext::default() },
-        ),
+        _ => ConnectionMode::Messages(Box::new(MessageSubscription::new(address, manifest))),
     };
     let initial_backoff = Backoff::new(min_backoff, MAX_BACKOFF);
     let mut backoff = initial_backoff;
     let mut was_open = false;
     loop {
         let started_at = Instant::now();
-        let outcome = match &mut mode {
-            ConnectionMode::Sse(subscription) => subscription.run_once(&request, &events, was_open).await,
-            ConnectionMode::Messages(address, context) => {
-                message_transport::run_once(address, &request, context, &events, was_open).await
+        let attempt = async {
+            match &mut mode {
+                ConnectionMode::Sse(subscription) => subscription.run_once(&request, &events, was_open).await,
+                ConnectionMode::Messages(subscription) => {
+                    subscription.run_once(&request, &events, was_open).await
+                }
             }
         };
-        if events.is_closed() {
-            return;
-        }
+        let outcome = tokio::select! {
+            outcome = attempt => outcome,
+            () = events.closed() => return mode.end().await,
+        };
         let loss = match outcome {
             AttemptOutcome::AfterOpen(loss) => {
                 was_open = true;
@@ -182,7 +213,7 @@ pub(super) async fn follow_with_backoff(
             }
             AttemptOutcome::BeforeOpen(loss) => loss,
         };
-        if matches!(loss, ConnectionLoss::Refused(_)) || !was_open {
+        if matches!(loss, ConnectionLoss::Refused(_) | ConnectionLoss::ProgramEnded(_)) || !was_open {
             let _ = events.send(ConnectionEvent::Ended(loss)).await;
             return;
         }
@@ -193,6 +224,7 @@ pub(super) async fn follow_with_backoff(
             () = sleep(backoff.delay()) => backoff.grow(),
             // The sleep limits the rate of forced retries.
             () = async { retry_address.wait_for_retry().await; sleep(MIN_BACKOFF).await } => {}
+            () = events.closed() => return,
         }
     }
 }
@@ -200,22 +232,27 @@ pub(super) async fn follow_with_backoff(
 enum ConnectionMode {
     Sse(Box<SseSubscription>),
     /// A message transport, on which every connection needs a new subscription.
-    Messages(Address, SubscribeContext),
+    Messages(Box<MessageSubscription>),
+}
+
+impl ConnectionMode {
+    /// Ends the program that was listened to, if there is one.
+    async fn end(&mut self) {
+        if let Self::Messages(subscription) = self {
+            subscription.end().await;
+        }
+    }
 }
 
 struct SseSubscription {
     address: Address,
-    manifest_policy: Option<ManifestPolicy>,
+    manifest: ManifestMonitor,
     /// Whether the address belongs to a producer without a hub, which has no handshake (`docs/interop.md`).
     is_hubless: bool,
     context: SubscribeContext,
     subscription: Option<SubscriptionId>,
     /// The response that accepted the subscription.
     accepted: Option<Box<SubscriptionAccepted>>,
-    /// The manifest status that was reported last.
-    manifest_status: Option<ManifestStatus>,
-    /// Whether the hub's identity was verified earlier. If so, a hub without a valid signature counts as an impostor.
-    was_verified: bool,
     /// The id of the latest block with an id.
     last_event_id: Option<String>,
     /// Whether the subscription starts after the last event of an earlier one.
@@ -363,49 +400,16 @@ impl SseSubscription {
         }
     }
 
-    /// Checks the hub's manifest and reports a change. If the policy requires a verified manifest, any other status ends the
-    /// connection.
+    /// Checks the hub's manifest. A subscription at a hub that is refused is closed.
     async fn check_manifest(&mut self, events: &mpsc::Sender<ConnectionEvent>) -> Result<(), ConnectionLoss> {
-        let Some(policy) = &self.manifest_policy else { return Ok(()) };
-        let result = manifest::check(&self.address, self.accepted.as_deref(), policy).await;
-        let status = match (result, &self.manifest_status) {
-            (Ok(status), _) => status,
-            (Err(error), _) if policy.signed_only => return Err(ConnectionLoss::Unreachable(error)),
-            (Err(error), None) => ManifestStatus::Unavailable(error),
-            // This hub's manifest could not be read earlier either.
-            (
-                Err(_),
-                Some(
-                    ManifestStatus::Unavailable(_)
-                    | ManifestStatus::Missing
-                    | ManifestStatus::Redirected
-                    | ManifestStatus::Malformed,
-                ),
-            ) => return Ok(()),
-            // This hub's manifest was read earlier, so the connection needs it again.
-            (Err(error), Some(_)) => return Err(ConnectionLoss::Unreachable(error)),
-        };
-        self.was_verified |= matches!(status, ManifestStatus::Verified(_));
-        let status = match status {
-            ManifestStatus::Verified(_) | ManifestStatus::Invalid(_) => status,
-            _ if self.was_verified => ManifestStatus::Invalid(ManifestFault::SignatureRemoved),
-            _ => status,
-        };
-        if policy.signed_only && !matches!(status, ManifestStatus::Verified(_)) {
-            if let Some(subscription) = self.subscription.take() {
-                let close = super::close_message(&subscription);
-                let _ = http::post(&self.address, self.address.messages_path, &close).await;
-            }
-            return Err(ConnectionLoss::Refused(ConnectionError::ManifestNotVerified(Box::new(status))));
+        let checked = self.manifest.check(&self.address, self.accepted.as_deref(), events).await;
+        if let Err(ConnectionLoss::Refused(_)) = &checked
+            && let Some(subscription) = self.subscription.take()
+        {
+            let close = super::close_message(&subscription);
+            let _ = http::post(&self.address, self.address.messages_path, &close).await;
         }
-        if self.manifest_status.as_ref() == Some(&status) {
-            return Ok(());
-        }
-        self.manifest_status = Some(status.clone());
-        events
-            .send(ConnectionEvent::ManifestChecked(status))
-            .await
-            .map_err(|_| ConnectionLoss::Unreachable(ConnectionError::ReceiverClosed))
+        checked
     }
 
     fn loss_for_status(&mut self, status: u16) -> ConnectionLoss {
@@ -429,11 +433,7 @@ impl SseSubscription {
         let mut parser = SseParser::new(MAX_MESSAGE_BYTES);
         let mut blocks = Vec::new();
         loop {
-            let chunk = tokio::select! {
-                chunk = timeout(LIVENESS_TIMEOUT, response.chunk()) => chunk,
-                () = events.closed() => return ConnectionLoss::Unreachable(ConnectionError::ReceiverClosed),
-            };
-            match chunk {
+            match timeout(LIVENESS_TIMEOUT, response.chunk()).await {
                 Ok(Ok(Some(bytes))) => parser.feed(&bytes, &mut blocks),
                 Ok(Ok(None)) => return self.loss_at_end(ConnectionError::ClosedByHub),
                 Ok(Err(error)) => return self.loss_at_end(error.into()),
@@ -467,20 +467,12 @@ impl SseSubscription {
         }
         let text = block.data?;
         if block.event_type == "aaep.message"
-            && let Some(Message::SubscriptionClose(close)) = Message::parse(&text)
+            && let Some(close) = super::parse_close(&text)
         {
-            match close.reason_code.as_deref() {
-                // The subscription can be resumed.
-                Some("producer_shutdown") => {}
-                Some("replaced") => self.final_reason = Some(ConnectionError::Replaced),
-                Some("token_removed") => self.final_reason = Some(ConnectionError::TokenRevoked),
-                reason => {
-                    if reason == Some("slow_consumer") {
-                        self.context.slow_consumer_closes =
-                            self.context.slow_consumer_closes.saturating_add(1);
-                    }
-                    self.forget_subscription();
-                }
+            match self.context.apply_close(&close) {
+                CloseEffect::Resumable => {}
+                CloseEffect::Final(reason) => self.final_reason = Some(reason),
+                CloseEffect::Ended => self.forget_subscription(),
             }
         }
         Some(text)

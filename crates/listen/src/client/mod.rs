@@ -1,39 +1,47 @@
-//! The connection to a hub over HTTP and SSE, WebSocket or a Unix socket. It reconnects by itself.
+//! The connection to a hub over HTTP and SSE, WebSocket, gRPC, a Unix socket or the standard streams of a program. It reconnects by itself.
 //!
 //! - `address`: the hub's address.
 //! - `http`: one request and its response.
 //! - `connection_error`: what can go wrong.
-//! - `message_transport`: WebSocket and Unix socket, for receive-only listeners.
 //! - `manifest`: fetches and checks the hub's manifest.
-//! - `follow`: subscribes, receives and reconnects.
+//! - `follow`: subscribes, receives and reconnects; HTTP and SSE.
+//! - `message_flow`: the same on transports that carry messages in both directions, `message_transport`; `outgoing`: the messages
+//!   that wait for the open connection.
 
 mod address;
 mod connection_error;
 mod follow;
 mod http;
 mod manifest;
+mod message_flow;
 mod message_transport;
+mod outgoing;
 
 pub use address::{Address, AddressError};
 pub use connection_error::ConnectionError;
 pub use follow::{ConnectionEvent, ConnectionLoss, SubscribeContext, follow};
 
 use aaep::SubscriptionId;
-use aaep::json::{RawJson, write_object};
+use aaep::json::{RawJson, Tape, write_object};
 use aaep::message::{
-    Boundary, Capabilities, EventFilters, Message, SubscriptionClose, SubscriptionRenegotiate,
-    SubscriptionRequest,
+    Boundary, Capabilities, EventFilters, Message, SubscriptionAccepted, SubscriptionClose,
+    SubscriptionRenegotiate, SubscriptionRequest,
 };
 
 use crate::Preferences;
+use address::HubTransport;
 
 /// Why a message could not be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SendError(pub ConnectionError);
 
-/// Sends a reply or another message to the hub. If that succeeds, the hub is reachable, so a lost connection is retried
-/// immediately.
+/// Sends a reply or another message to the hub. Over HTTP, this is a request of its own. If it succeeds, the hub is reachable, so a lost
+/// connection is retried immediately. On the other transports, the message is written to the connection that [`follow`] has open
+/// for a clone of this address.
 pub async fn send(address: &Address, message: &str) -> Result<(), SendError> {
+    if address.transport != HubTransport::Sse {
+        return address.outgoing.send(message).await.map_err(SendError);
+    }
     match http::post(address, address.messages_path, message).await {
         Ok(response) if response.status / 100 == 2 => {
             address.retry_now();
@@ -42,6 +50,16 @@ pub async fn send(address: &Address, message: &str) -> Result<(), SendError> {
         Ok(response) => Err(SendError(ConnectionError::UnexpectedStatus(response.status))),
         Err(error) => Err(SendError(error)),
     }
+}
+
+/// Closes a subscription. Over gRPC, it also waits until the hub has ended the call, because HTTP/2 buffers what is sent.
+pub async fn unsubscribe(address: &Address, subscription: &SubscriptionId) -> Result<(), SendError> {
+    send(address, &close_message(subscription)).await?;
+    #[cfg(feature = "grpc")]
+    if address.transport == HubTransport::Grpc {
+        address.outgoing.closed().await;
+    }
+    Ok(())
 }
 
 /// Creates the subscription request for these preferences. `signed_only` requires a signed manifest.
@@ -55,6 +73,15 @@ pub fn subscription_request(
     if !context.is_minimal {
         requested.max_events_per_second = context.max_events_per_second(preferences.max_events_per_second);
         requested.supported_extensions = Some(vec![SAYSO_EXTENSION.to_owned()]);
+        if let Ok(extension) = RawJson::parse(r#"{"handoffs":true}"#) {
+            requested.other.set(SAYSO_PREFIX, extension);
+        }
+    }
+    // Over SSE, the subscription itself is resumed.
+    if context.wants_positions
+        && let Some(extension) = resume_extension(context)
+    {
+        requested.other.set(SAYSO_PREFIX, extension);
     }
     requested.accept_signed_manifests_only = signed_only.then_some(true);
     let request = SubscriptionRequest::new("1.0.0", "sayso-listen", requested);
@@ -111,10 +138,29 @@ fn resume_extension(context: &SubscribeContext) -> Option<RawJson> {
     RawJson::parse(&extension).ok()
 }
 
+/// Whether the hub lets the listener take over from agents.
+pub(crate) fn grants_handoffs(accepted: &SubscriptionAccepted) -> bool {
+    let Some(granted) = accepted.honored_capabilities.other.get(SAYSO_PREFIX) else { return false };
+    let mut tape = Tape::default();
+    let Ok(doc) = tape.read(granted.as_str()) else { return false };
+    doc.root().member("handoffs").and_then(|value| value.as_bool()) == Some(true)
+}
+
 /// Creates a request to change a subscription.
 pub fn renegotiate_message(subscription: &SubscriptionId, preferences: &Preferences) -> String {
     let message = SubscriptionRenegotiate::new(subscription.clone(), all_capabilities(preferences));
     Message::SubscriptionRenegotiate(message).to_json()
+}
+
+/// Parses a message with which the hub closes a subscription. Returns `None` for every other message.
+fn parse_close(text: &str) -> Option<SubscriptionClose> {
+    if !text.contains("subscription.close") {
+        return None;
+    }
+    match Message::parse(text)? {
+        Message::SubscriptionClose(close) => Some(close),
+        _ => None,
+    }
 }
 
 /// Creates the message that closes a subscription.
@@ -160,7 +206,7 @@ mod tests {
         let first = SubscribeContext::default();
         assert_eq!(
             subscription_request(&preferences, false, &first),
-            r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"sayso-listen","capabilities":{"max_events_per_second":5,"preferred_verbosity":"terse","languages":["yo"],"supports_confirmation_reply":true,"supports_clarification_reply":true,"coalesce_boundaries":["sentence","completion"],"supported_conformance_levels":[1,2,3],"supported_extensions":["urn:sayso:context:v1"]}}"#
+            r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"sayso-listen","capabilities":{"max_events_per_second":5,"preferred_verbosity":"terse","languages":["yo"],"supports_confirmation_reply":true,"supports_clarification_reply":true,"coalesce_boundaries":["sentence","completion"],"supported_conformance_levels":[1,2,3],"supported_extensions":["urn:sayso:context:v1"],"sayso":{"handoffs":true}}}"#
         );
         let minimal = SubscribeContext { is_minimal: true, ..first };
         assert_eq!(

@@ -4,6 +4,7 @@
 //!   quotes are held until they are complete, up to a limit.
 //! - `render`: turns complete Markdown into sentences.
 //! - `code_store`: keeps the code that was announced, because it is read only on request.
+//! - `tree`: the same Markdown as a tree, which the listening page turns into elements.
 //!
 //! `pulldown-cmark` parses the Markdown. Nothing here reads a clock.
 
@@ -12,9 +13,14 @@ mod render;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod tree;
 
 pub(crate) use code_store::CodeStore;
 pub(crate) use stream::{MarkdownStream, ReleaseReason};
+
+use seal::json::write_object;
+
+use crate::{Phrases, SubscriberLimits};
 
 seal::string_enum! {
     /// Which outputs are read as Markdown.
@@ -40,4 +46,27 @@ impl MarkdownMode {
             Self::Off => false,
         }
     }
+}
+
+/// Parses an output, as far as it has arrived, for the listening page. Returns a JSON object: `blocks` is the tree, `spoken` the text that
+/// can be announced, and `held` is true if more text waits for the end of its block. `parts` is the text, cut where held text was released.
+pub(crate) fn parse_for_page(parts: &[String], complete: bool, phrases: &Phrases) -> String {
+    let limits = SubscriberLimits::default();
+    let mut stream = MarkdownStream::new(limits.markdown_hold_bytes);
+    let mut codes = CodeStore::new(1, 0);
+    let mut spoken = String::new();
+    for (index, part) in parts.iter().enumerate() {
+        if index > 0 {
+            spoken.push_str(&stream.release(ReleaseReason::Pause, phrases, &mut codes));
+        }
+        spoken.push_str(&stream.push(part, phrases, &mut codes));
+    }
+    if complete {
+        spoken.push_str(&stream.finish(phrases, &mut codes));
+    }
+    write_object(|writer| {
+        tree::write_tree(&parts.concat(), writer.key("blocks"));
+        writer.key("spoken").text(&spoken);
+        writer.key("held").boolean(stream.holds_block());
+    })
 }

@@ -52,9 +52,28 @@ pub(super) struct RenderContext {
     pub(super) table_was_announced: bool,
 }
 
+/// Maximum depth of elements inside each other. The content of deeper ones belongs to the element at this depth. Rendering is
+/// recursive, and an agent could nest thousands of quotes.
+const MAX_DEPTH: usize = 32;
+
 /// Parses Markdown into events with their positions. A link to a definition elsewhere counts as a link, because
 /// definitions may arrive after the text was spoken.
 pub(super) fn parse(source: &str) -> impl Iterator<Item = (Event<'_>, Range<usize>)> {
+    let mut depth = 0_usize;
+    parse_all(source).filter(move |(event, _)| match event {
+        Event::Start(_) => {
+            depth += 1;
+            depth <= MAX_DEPTH
+        }
+        Event::End(_) => {
+            depth = depth.saturating_sub(1);
+            depth < MAX_DEPTH
+        }
+        _ => true,
+    })
+}
+
+fn parse_all(source: &str) -> impl Iterator<Item = (Event<'_>, Range<usize>)> {
     let resolve = |link: BrokenLink<'_>| {
         matches!(link.link_type, LinkType::ReferenceUnknown | LinkType::Reference)
             .then(|| (CowStr::from(""), CowStr::from("")))
@@ -282,7 +301,7 @@ impl Renderer<'_, '_> {
             Event::HardBreak => text.push_str(line_break),
             Event::InlineHtml(tag) => match html_tag_name(&tag) {
                 Some(name) if name.eq_ignore_ascii_case("br") => text.push_str(line_break),
-                Some(name) if SILENT_TAGS.iter().any(|silent| name.eq_ignore_ascii_case(silent)) => {}
+                Some(name) if is_silent_tag(name) => {}
                 _ if tag.starts_with("<!--") => {}
                 _ => text.push_str(&tag),
             },
@@ -353,7 +372,11 @@ const SILENT_TAGS: [&str; 27] = [
     "mark", "p", "q", "s", "samp", "small", "span", "strong", "sub", "summary", "sup", "u", "wbr",
 ];
 
-fn html_tag_name(tag: &str) -> Option<&str> {
+pub(super) fn is_silent_tag(name: &str) -> bool {
+    SILENT_TAGS.iter().any(|silent| name.eq_ignore_ascii_case(silent))
+}
+
+pub(super) fn html_tag_name(tag: &str) -> Option<&str> {
     let name = tag.trim_start_matches('<').trim_start_matches('/');
     name.split(|c: char| !c.is_ascii_alphanumeric()).next().filter(|name| !name.is_empty())
 }

@@ -159,10 +159,10 @@ proptest! {
         }
     }
 
-    /// A stream is spoken as the parser reads the whole document.
+    /// Streaming speaks the same text as parsing the whole document at once.
     #[test]
     fn streaming_speaks_what_the_whole_document_says(text in markdown()) {
-        // A sentence is not held because the rest of its line may be the head of a table.
+        // A sentence before a bar is spoken at once, although its line may turn out to be a table header.
         let is_sentence_before_bar = |line: &str| line.rsplit_once('|').is_some_and(|(before, _)| before.contains(['.', '!', '。']));
         prop_assume!(!text.lines().any(is_sentence_before_bar));
         let mut codes = CodeStore::new(10, 1000);
@@ -268,7 +268,7 @@ fn no_text_is_lost_at_any_limit() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(256) })]
 
-    /// Arbitrary text, limits and releases neither panic nor keep text forever, and the held text stays small.
+    /// With arbitrary text and arbitrary calls to `release`, nothing panics, no text is held forever, and the held text stays small.
     #[test]
     fn arbitrary_text_is_handled(
         chunks in prop::collection::vec(prop_oneof![markdown(), "\\PC{0,40}", ".{0,20}", "[ -~\n]{0,200}"], 0..12),
@@ -299,4 +299,33 @@ fn long_blocks_are_not_parsed_at_every_line() {
         stream.push(&text, english(), &mut codes);
         assert!(stream.held_bytes() <= 16_384, "{piece:?}: {}", stream.held_bytes());
     }
+}
+
+/// Rendering is recursive, so elements inside each other are limited. Without the limit, the stack overflows.
+#[test]
+fn deeply_nested_elements_are_spoken() {
+    for (open, text) in [(">", "quoted"), ("- ", "item"), ("[", "link"), ("*a ", "emphasis")] {
+        let spoken = speak(&[&format!("{}{text}", open.repeat(16_000 / open.len()))]);
+        assert!(
+            spoken.last().unwrap().contains(text) || spoken.iter().any(|line| line.contains(text)),
+            "{open}"
+        );
+        let tree = parse_for_page(&[open.repeat(16_000 / open.len())], true, english());
+        assert!(tree.matches("\"children\"").count() <= 16_000, "{open}");
+    }
+}
+
+/// The page announces what is new in `spoken`, so text that was announced must not change.
+#[test]
+fn what_the_page_announces_only_grows() {
+    let ends = DOCUMENT.char_indices().map(|(at, _)| at).chain([DOCUMENT.len()]);
+    let mut before = String::new();
+    for end in ends.step_by(7) {
+        let response = parse_for_page(&[DOCUMENT[..end].to_owned()], false, english());
+        let spoken =
+            response.split_once("\"spoken\":\"").unwrap().1.rsplit_once("\",\"held\"").unwrap().0.to_owned();
+        assert!(spoken.starts_with(&before), "{before}\n{spoken}");
+        before = spoken;
+    }
+    assert!(before.contains("Heading: Weekly report.") && before.contains("3 lines, Rust"), "{before}");
 }

@@ -13,7 +13,10 @@ catalogue! {
         more_time: &["more time"],
         code: &["code"],
         details: &["details"],
+        tools: &["tools"],
         repeat: &["repeat"],
+        history: &["history"],
+        last: &["last"],
         status: &["status"],
         stop: &["stop"],
         all: &["all"],
@@ -22,11 +25,16 @@ catalogue! {
         hush: &["hush"],
         faster: &["faster"],
         slower: &["slower"],
+        handoffs: &["handoffs"],
+        take: &["take"],
+        decline: &["decline"],
         quit: &["quit", "exit"],
         help: &["help", "?"],
         excluded: &[],
     },
     texts {
+        /// The name of the language in the language itself.
+        language_name: "English",
         // Events.
         /// An agent without a name.
         the_agent: "The agent",
@@ -40,6 +48,8 @@ catalogue! {
         irreversible: "This cannot be undone.",
         /// Precedes the agent's reason.
         reason_label: "Reason:",
+        /// Precedes what a session is about.
+        session_topic_label: "About:",
         /// Precedes the text of an unknown event.
         event_says: "It says:",
         /// An event type that was not given.
@@ -57,8 +67,6 @@ catalogue! {
         // Questions.
         /// Precedes an agent's id, as a part of a sentence.
         agent_id_label: "agent id",
-        action_label: "What it wants to do:",
-        consequence_label: "Consequence:",
         question_reason_label: "Why it asks:",
         /// In front of a further text of the agent, among the details of a question.
         agent_adds_label: "The agent adds:",
@@ -74,6 +82,13 @@ catalogue! {
         /// A call without arguments, at the end of a sentence.
         without_arguments: "without arguments",
         /// For a call that is too long for the question itself.
+        no_open_handoff: "No agent is waiting to hand over.",
+        how_to_take: "To take one: take and its number. To refuse: decline, its number and a reason.",
+        cannot_take_handoffs: "Your token does not let you take over from agents.",
+        which_handoff: "Say its number, for example take 1. To hear the list, type handoffs.",
+        handoff_note_label: "They say:",
+        help_handoffs: "handoffs: lists the agents that wait for someone to take over. take 1: takes over. decline 1 and a reason: refuses.",
+        manifest_verified: "Its manifest is verified.",
         exact_call_in_details: "Type details to hear the exact call.",
         answer_not_bound: "Your answer is not tied to one exact call.",
         default_is_accept: "Without an answer, it will be done.",
@@ -82,12 +97,11 @@ catalogue! {
         default_answer_label: "Without an answer, the agent will use this:",
         default_is_no_answer: "Without an answer, the agent continues without one.",
         recording_not_answerable: "This is a recording, so you cannot answer.",
-        type_full_yes_or_no: "Type the whole word yes or no.",
-        type_yes_or_no: "Type yes or 1, no or 2.",
+        type_yes_or_no: "Type yes or no.",
         only_yes_accepted: "Only yes is accepted. Type yes.",
         only_no_accepted: "Only no is accepted. Type no.",
         /// What can be typed, as parts of a sentence.
-        option_choice: "the number of a choice",
+        option_choice: "the number",
         option_yes_no: "yes or no",
         option_number: "a number",
         option_free_text: "your own answer",
@@ -100,13 +114,15 @@ catalogue! {
         answer_not_accepted: "It does not accept that answer.",
         not_connected: "Not connected: your answer was not sent.",
         deadline_not_extendable: "It cannot be given any more time.",
-        more_time_requested: "You asked for more time.",
-        /// How a confirmation in a recording was answered, at the end of a sentence.
+        more_time_requested: "More time requested.",
+        /// The outcome of the person's own answer.
+        accepted: "Accepted.",
+        rejected: "Rejected.",
+        answer_was_received: "Answer received.",
+        /// How a confirmation was decided, at the end of a sentence.
         was_accepted: "accepted",
         was_rejected: "rejected",
-        /// The effect of a decision, at the end of a sentence.
-        outcome_accept: "the agent may go ahead",
-        outcome_reject: "it will not be done",
+        /// The outcome of a question that is not a confirmation, at the end of a sentence.
         outcome_other: "the agent continues",
         // Typed input.
         /// What a person types for yes, no and more time.
@@ -123,13 +139,17 @@ catalogue! {
         agents_continue: "The agents continue.",
         no_agent_working: "No agent is working.",
         activity_unknown: "It has not said what it is doing.",
+        activity_unconfirmed: "Not heard from since the connection was lost.",
+        nothing_announced: "Nothing has been said yet.",
         nothing_stopped: "Not connected: nothing was stopped.",
         verbosity_at_minimum: "You already hear as little as possible.",
         verbosity_at_maximum: "You already hear everything.",
+        now_terse: "Short sentences from now on.",
+        now_normal: "Normal detail from now on.",
+        now_detailed: "Full detail from now on.",
         // Verbosity, as a part of a sentence.
-        terse: "terse",
-        normal: "normal",
-        detailed: "detailed",
+        terse: "short sentences",
+        detailed: "full detail",
         // Markdown.
         /// An image without alternative text, as a part of a sentence.
         image_without_text: "image",
@@ -142,10 +162,11 @@ catalogue! {
         // The lines of the help text.
         help_decide: "yes or accept, no or reject: answers the open question. If several are open, add the number: yes 2.",
         help_answer: "answer and your text: answers a question in words. answer 2 and your text: answers question 2.",
-        help_repeat: "repeat: repeats the open questions. details: says everything known about them.",
+        help_repeat: "repeat: says the last thing again. repeat 2: says question 2 again. details: says more about the open questions.",
+        help_history: "last: says the last thing with its time. history: says the last 10. history 20: says the last 20.",
         help_code: "code: reads the latest code. code 2: reads code 2.",
         help_more_time: "more time: gives you more time to answer.",
-        help_stop: "stop: stops the agent. If several are working, add the session number: stop 2.",
+        help_stop: "stop: stops the agent. If several are working: stop 2, or stop all.",
         help_status: "status: says which agents are working and which questions are open.",
         help_verbosity: "quieter, louder: says less or more.",
         help_quit: "quit: stops listening.",
@@ -173,8 +194,17 @@ catalogue! {
         nothing_being_spoken: "Nothing is being spoken.",
         speech_skipped: "Skipped. The text is above.",
         speech_rate_at_limit: "That is the limit.",
+        // Braille. The first three are on the display, where cells are few.
+        braille_answer_hint: "routing key above your answer",
+        braille_cancel: "cancel",
+        braille_no_display: "No braille display is connected to brltty. Trying again.",
         one_skipped: "One earlier message was skipped, because too many came at once.",
         // Why there is no connection; those in lower case are parts of a sentence.
+        program_ended: "The program has ended.",
+        program_killed: "A signal ended the program.",
+        program_hung_up: "The program closed its output and was stopped.",
+        questions_lost: "Open questions can no longer be answered.",
+        why_not_connected: "there is no connection",
         why_connection_refused: "nothing is listening there",
         why_connection_reset: "the connection was cut",
         why_timeout: "the hub does not answer",
@@ -220,6 +250,9 @@ catalogue! {
         not_every_question: "The hub does not let you answer every question from here.",
         // Why a speech engine cannot speak, as a part of a sentence.
         speech_bad_address: "SPEECHD_ADDRESS names neither a unix_socket nor an inet_socket",
+        // How addresses and dates are spoken.
+        /// The months, separated by spaces.
+        months: "January February March April May June July August September October November December",
         // The kind of a line, spoken in front of it.
         kind_session: "session",
         kind_agent: "agent",
@@ -232,6 +265,28 @@ catalogue! {
         kind_notice: "notice",
         kind_status: "status",
         kind_help: "help",
+        // Facts about sessions. Each label precedes an agent's text.
+        request_label: "The request was:",
+        requested_by_label: "Requested by:",
+        version_label: "Version:",
+        model_label: "Model:",
+        manifest_label: "Its manifest is at:",
+        /// Precedes the latest tool that the agent used.
+        last_tool_label: "It last used:",
+        /// Precedes the arguments of a call.
+        arguments_label: "With:",
+        result_label: "Result:",
+        /// Precedes a host.
+        result_place_label: "The full result is at:",
+        help_place_label: "There is help at:",
+        error_code_label: "Error code:",
+        partial_result_label: "Done so far:",
+        handoff_urgent: "It is urgent.",
+        handoff_target_label: "It goes to:",
+        handoff_context_label: "It passes on:",
+        /// Precedes text that was not announced, because the agent summed it up.
+        full_text_label: "The full text is:",
+        help_tools: "tools: says which tools the agents have. details, if no question is open: says more about the agents.",
     }
     sentences {
         // Markdown.
@@ -254,6 +309,7 @@ catalogue! {
         struck_through(text: &str): "(struck through: {text})",
         // Events.
         session_started(agent: &str): "{agent} has started.",
+        session_started_in(agent: &str, parent: u32): "{agent} has started, as part of session {parent}.",
         session_completed(agent: &str): "{agent} has finished.",
         session_failed(agent: &str): "{agent} has failed.",
         session_stopped_by_person(agent: &str): "{agent} was stopped by a person.",
@@ -278,6 +334,18 @@ catalogue! {
         step_of(step: u64, total: u64): "Step {step} of {total}.",
         step(step: u64): "Step {step}.",
         percent(percent: &str): "{percent} percent.",
+        handoff_is_open(number: u32, agent: &str, left: &str): "Hand-off {number} from {agent}, {left} left.",
+        handoff_instructions(number: u32): "This is hand-off {number}. To take over, type take {number}. To refuse, type decline {number} and a reason.",
+        handoff_not_open(number: u32): "Hand-off {number} is not open.",
+        you_take_handoff(number: u32): "You take hand-off {number}.",
+        you_decline_handoff(number: u32): "You decline hand-off {number}.",
+        you_took_over(agent: &str): "You have taken over from {agent}.",
+        somebody_took_over(agent: &str): "Someone has taken over from {agent}.",
+        you_declined_handoff(agent: &str): "You declined to take over from {agent}.",
+        somebody_declined_handoff(agent: &str): "Someone declined to take over from {agent}.",
+        nobody_took_over(agent: &str): "Nobody took over from {agent} in time.",
+        nobody_to_take_over(agent: &str): "Nobody who could take over from {agent} is connected.",
+        handoff_withdrawn(agent: &str): "{agent} no longer wants to hand over.",
         handoff_to_person(agent: &str): "{agent} is handing over to a person.",
         handoff_to_agent(agent: &str): "{agent} is handing over to another agent.",
         handoff_to_queue(agent: &str): "{agent} is handing over to a queue, where someone will pick it up.",
@@ -292,9 +360,14 @@ catalogue! {
         question_label(number: u32, agent: &str): "Question {number} from {agent}:",
         /// A name that nobody confirms.
         agent_with_id(name: &str, id: &str): "{name} (agent id {id})",
+        /// The agent `name`, as which the main agent of its session speaks.
+        agent_for(name: &str, main: &str): "{name}, for {main}",
         agent_id_is(id: &str): "The agent's id is {id}.",
-        choice(number: usize): "Choice {number}:",
-        exact_call(call: &str): "Exactly: {call}.",
+        /// How to contact the author of an agent, according to its verified manifest.
+        manifest_contact(contact: &str): "Its manifest is verified. Contact: {contact}.",
+        /// Precedes a text about one of several questions.
+        about_question(number: u32): "Question {number}:",
+        exact_call(call: &str): "The exact call: {call}.",
         uses_tool(tool: &str): "It would use the tool {tool}.",
         time_left(left: &str): "You have {left}.",
         time_limit_was(time: &str): "The time limit was {time}.",
@@ -302,7 +375,6 @@ catalogue! {
         type_options(options: &str, last: &str): "Type {options}, or {last}.",
         // How to answer one of several questions.
         several_open(count: usize): "{count} questions are open.",
-        type_full_yes_or_no_to(number: u32): "Type yes {number} or no {number}, in whole words.",
         type_yes_or_no_to(number: u32): "Type yes {number} or no {number}.",
         only_yes_accepted_to(number: u32): "Only yes is accepted. Type yes {number}.",
         only_no_accepted_to(number: u32): "Only no is accepted. Type no {number}.",
@@ -311,24 +383,21 @@ catalogue! {
         seconds(count: i64): (pluralize(count, "second")),
         minutes(count: i64): (pluralize(count, "minute")),
         hours(count: i64): (pluralize(count, "hour")),
-        reminder(left: &str, number: u32): "You have {left} left for question {number}. Type more time if you need it.",
+        reminder(left: &str, number: u32): "Question {number}: about {left} left. Type more time if you need it.",
         too_many_questions(agent: &str): "{agent} has asked more questions than can be kept open here.",
         question_reworded(number: u32): "Question {number} came again with different wording. The first wording counts here.",
         asked_already_decided(agent: &str): "{agent} asked something that is already decided.",
         recorded_answer(number: u32, how: &str): "Question {number} was answered: {how}.",
         recorded_response(number: u32): "Question {number} was answered.",
         // The outcome of a question.
-        answer_received(number: u32, outcome: &str): "The answer to question {number} was received: {outcome}.",
-        own_answer_received(number: u32, outcome: &str): "Your answer to question {number} was received: {outcome}.",
         answered_elsewhere(number: u32, outcome: &str): "Question {number} was answered elsewhere: {outcome}.",
         own_answer_too_late(number: u32, outcome: &str): "Someone else answered question {number} first: {outcome}. Your answer came too late.",
         timed_out(number: u32, outcome: &str): "Nobody answered question {number} in time: {outcome}.",
         no_listener_left(number: u32, outcome: &str): "Nobody was left to answer question {number}: {outcome}.",
         no_listener_reached(number: u32, outcome: &str): "Nobody could be asked question {number}: {outcome}.",
-        withdrawn(number: u32, outcome: &str): "Question {number} was withdrawn: {outcome}.",
+        withdrawn(number: u32): "Question {number} was withdrawn.",
         decided(number: u32, outcome: &str): "Question {number} is decided: {outcome}.",
         closed_agent_continues(number: u32, agent: &str): "Question {number} is closed: {agent} continues.",
-        own_response_received(number: u32): "Your answer to question {number} was received.",
         closed_without_own_answer(number: u32, agent: &str): "Question {number} is closed: {agent} continues without your answer.",
         withdrawn_with_session(number: u32): "Question {number} was withdrawn, because its session has ended.",
         outcome_unknown(number: u32): "Question {number} is no longer open. Its outcome is not known.",
@@ -336,33 +405,33 @@ catalogue! {
         // Typed input.
         /// A list of numbers and its last item.
         list_with_and(numbers: &str, last: &str): "{numbers} and {last}",
-        enter_one_open(number: u32, left: &str): "Enter alone does not answer. Question {number} stays open for another {left}; type repeat to hear it.",
+        enter_one_open(number: u32, left: &str): "Enter alone does not answer. Question {number}: about {left} left. Type repeat {number} to hear it.",
         enter_several_open(count: usize, numbers: &str): "Enter alone does not answer. {count} questions are open: {numbers}.",
         question_not_open(number: u32): "Question {number} is not open. Nothing was sent.",
-        question_just_appeared(number: u32): "Question {number} has only just appeared, so nothing was sent. Hear it first, then answer again.",
-        questions_just_changed(number: u32, typed: &str): "The open questions have just changed, so nothing was sent. To answer question {number}, type: {typed} {number}.",
-        which_question(numbers: &str, typed: &str, number: u32): "Which question? Nothing was sent. Questions {numbers} are open. Add the number, like this: {typed} {number}.",
+        question_just_appeared(number: u32): "Question {number} is new, so nothing was sent. Hear it, then answer again.",
+        questions_just_changed(number: u32, typed: &str): "The questions have just changed, so nothing was sent. For question {number}, type {typed} {number}.",
+        which_question(numbers: &str, typed: &str, number: u32): "Which question? Nothing was sent. Questions {numbers} are open; type, for example, {typed} {number}.",
         /// How to answer follows.
-        not_an_answer(how: &str): "That is not an answer, so nothing was sent. {how} Type repeat to hear the question again.",
-        not_an_answer_to_several(numbers: &str, number: u32): "That is not an answer, so nothing was sent. Questions {numbers} are open. Type yes or no and the number, like this: no {number}. Type repeat to hear them again.",
+        not_an_answer(how: &str): "That is not an answer, so nothing was sent. {how}",
+        not_an_answer_to_several(numbers: &str, number: u32): "That is not an answer, so nothing was sent. Questions {numbers} are open; type, for example, no {number}.",
+        /// A text that starts like a command, while a question accepts any words.
+        command_or_answer(text: &str): "That starts like a command, so nothing was sent. If it is your answer, type: answer {text}",
         one_unanswered(number: u32): "You have not answered question {number}.",
         several_unanswered(numbers: &str): "You have not answered questions {numbers}.",
-        short_answer_refused(number: u32): "Nothing was sent: this is too serious for a short answer. Type yes {number} or no {number}, in whole words.",
-        you_decided(word: &str, number: u32): "You said {word} to question {number}.",
-        you_answered(number: u32, text: &str): "You answered question {number}: {text}",
+        short_answer_refused(number: u32): "Nothing was sent. Type the whole word: yes {number} or no {number}.",
+        you_decided(number: u32, word: &str): "Question {number}: {word}.",
+        you_answered(number: u32, text: &str): "Your answer to question {number}: {text}",
         /// How to answer follows.
         answer_kind_not_accepted(number: u32, how: &str): "Question {number} does not accept that. {how}",
         question_error(number: u32, why: &str): "Question {number}: {why}",
-        more_time_granted(number: u32, left: &str): "Question {number} has more time. It now stays open for another {left}.",
+        more_time_granted(number: u32, left: &str): "More time for question {number}: about {left} left.",
         more_time_added(number: u32): "Question {number} was given more time.",
-        more_time_not_granted(number: u32, left: &str): "The hub did not give question {number} more time. It stays open for another {left}.",
+        more_time_not_granted(number: u32, left: &str): "No more time for question {number}: about {left} left.",
         session_activity(number: u32, agent: &str, doing: &str): "Session {number}, {agent}. {doing}",
-        /// What the session is about, if several are running.
-        session_topic(topic: &str): "It started with: {topic}",
+        session_part_activity(number: u32, parent: u32, agent: &str, doing: &str): "Session {number}, part of session {parent}, {agent}. {doing}",
         outcome_pending(number: u32): "Question {number} is answered; the outcome is not known yet.",
-        question_is_open(number: u32, agent: &str, left: &str): "Question {number} from {agent} stays open for another {left}.",
-        verbosity_is(level: &str): "The level of detail is {level}.",
-        verbosity_is_now(level: &str): "The level of detail is now {level}.",
+        question_is_open(number: u32, agent: &str, left: &str): "Question {number} from {agent}: about {left} left.",
+        verbosity_is(level: &str): "You hear {level}.",
         session_not_running(number: u32): "Session {number} is not running.",
         /// One of several sessions.
         session_option(number: u32, agent: &str): "{number} is {agent}",
@@ -370,16 +439,19 @@ catalogue! {
         which_session(sessions: &str): "Which one? {sessions}. Type stop and the number, or stop all. Nothing was stopped.",
         you_stopped(agent: &str, number: u32): "You stopped {agent}, session {number}.",
         // The connection and speech.
-        listening(url: &str): "Listening to {url}. Type help to hear what you can type.",
+        listening(url: &str): "Listening to {url}. Type help for the commands.",
         listening_only(url: &str): "Listening to {url}.",
+        /// A language of the person that sayso does not know, the one that it uses instead, and all that it knows.
+        language_unavailable(tag: &str, name: &str, all: &str): "sayso does not know the language {tag} and uses {name}. It knows: {all}.",
         hub_says(what: &str): "The hub says: {what}",
         connection_lost(why: &str): "Connection to the hub lost: {why}. Trying to reconnect.",
-        still_open(number: u32, agent: &str, left: &str): "Question {number} from {agent} is still open for another {left}. Type repeat to hear it.",
-        several_still_open(count: usize): "{count} questions are still open. Type repeat to hear them.",
+        still_open(number: u32, agent: &str, left: &str): "Question {number} from {agent} is still open: about {left} left. Type repeat {number} to hear it.",
+        several_still_open(count: usize): "{count} questions are still open. Type status to hear which.",
+        program_failed(code: i64): "The program has ended with exit code {code}.",
         cannot_reach(url: &str, why: &str): "cannot reach {url}: {why}",
         answer_not_sent(number: u32, why: &str): "Your answer to question {number} did not arrive: {why}. The question is still open; answer again.",
         request_not_sent(why: &str): "Your request did not reach the hub: {why}. Try again.",
-        speech_rate_is(rate: &str): "The speech rate is now {rate}.",
+        speech_rate_is(rate: &str): "Speech rate {rate}.",
         auto_answered(number: u32, word: &str): "Question {number} was answered automatically: {word}.",
         auto_not_answered(number: u32): "Question {number} cannot be answered automatically; its time will run out.",
         urgent_skipped(count: u64): "{count} urgent messages could not be spoken. Type status to hear what is open.",
@@ -424,5 +496,24 @@ catalogue! {
         speech_engine_switched(why: &str, name: &str): "Speech: {why}. From now on, {name} speaks.",
         speech_both_failed(why: &str, also: &str): "Speech: {why}, and {also}. From now on, messages are printed only.",
         speech_failed(why: &str): "Speech: {why}. From now on, messages are printed only.",
+        // The braille display.
+        braille_confirm_hint(answer: &str): "press {answer} again to send",
+        braille_connected(cells: usize): "Braille display connected: {cells} cells.",
+        braille_unreachable(address: &str, why: &str): "No braille: brltty cannot be reached at {address} ({why}). Trying again.",
+        braille_lost(why: &str): "The connection to the braille display was lost ({why}). Trying to reconnect.",
+        braille_unauthorized(file: &str): "No braille: brltty refuses the connection. You must be able to read its key, {file}.",
+        braille_not_contracted(table: &str, why: &str): "Braille is uncontracted, because liblouis cannot use the table {table} ({why}). On Debian, install liblouis-bin.",
+        // How addresses and dates are spoken, as parts of a sentence.
+        link_to(host: &str): "link to {host}",
+        spoken_date(day: &str, month: &str, year: &str): "{day} {month} {year}",
+        // Facts about sessions.
+        about(time: &str): "About {time}.",
+        about_left(time: &str): "About {time} left.",
+        took(time: &str): "It took {time}.",
+        took_longer(time: &str, expected: &str): "It took {time}; expected: {expected}.",
+        used_tools(count: i64): (format!("It used {}.", pluralize(count, "tool"))),
+        /// Precedes the list of an agent's tools.
+        tools_label(agent: &str): "{agent} has these tools:",
+        tools_unknown(agent: &str): "{agent} has not said which tools it has.",
     }
 }

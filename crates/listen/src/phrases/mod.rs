@@ -93,7 +93,7 @@ mod yo;
 
 use crate::AnnouncementKind;
 pub use en::Phrases;
-pub(crate) use typed_commands::TypedCommand;
+pub(crate) use typed_commands::{HandoffInput, TypedCommand};
 
 /// Every language that sayso supports. The first one is the fallback.
 static ALL_LANGUAGES: [&Phrases; 3] = [&en::ENGLISH, &es::SPANISH, &yo::YORUBA];
@@ -110,6 +110,17 @@ impl Phrases {
         let find_supported =
             |language: &String| Self::all().find(|phrases| phrases.matches_language(language));
         languages.iter().find_map(find_supported).unwrap_or(&en::ENGLISH)
+    }
+
+    /// Returns a sentence about the preferred language, if sayso does not know it.
+    pub(crate) fn describe_unavailable(languages: &[String]) -> Option<String> {
+        let preferred = languages.first()?;
+        if Self::all().any(|known| known.matches_language(preferred)) {
+            return None;
+        }
+        let used = Self::for_languages(languages);
+        let names: Vec<&str> = Self::all().map(|known| known.language_name).collect();
+        Some(used.language_unavailable(preferred, used.language_name, &names.join(", ")))
     }
 
     pub(crate) fn all() -> impl Iterator<Item = &'static Self> {

@@ -18,7 +18,12 @@ pub(crate) struct CommandWords {
     pub(super) more_time: &'static [&'static str],
     pub(super) code: &'static [&'static str],
     pub(super) details: &'static [&'static str],
+    pub(super) tools: &'static [&'static str],
     pub(super) repeat: &'static [&'static str],
+    /// The latest announcements, with their times.
+    pub(super) history: &'static [&'static str],
+    /// The latest announcement, with its time.
+    pub(super) last: &'static [&'static str],
     pub(super) status: &'static [&'static str],
     pub(super) stop: &'static [&'static str],
     /// The words after "stop" that mean every session.
@@ -28,10 +33,24 @@ pub(crate) struct CommandWords {
     pub(super) hush: &'static [&'static str],
     pub(super) faster: &'static [&'static str],
     pub(super) slower: &'static [&'static str],
+    /// Lists the hand-offs.
+    pub(super) handoffs: &'static [&'static str],
+    /// The commands that take over, and that decline to. A hand-off's number follows.
+    pub(super) take: &'static [&'static str],
+    pub(super) decline: &'static [&'static str],
     pub(super) quit: &'static [&'static str],
     pub(super) help: &'static [&'static str],
     /// Words that are a command in English but have another meaning in this language. They are not commands here.
     pub(super) excluded: &'static [&'static str],
+}
+
+/// A typed line about hand-offs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HandoffInput<'t> {
+    /// Lists all hand-offs, or describes the one with this number.
+    List(Option<u32>),
+    /// Takes over, or refuses to.
+    Answer { is_acknowledged: bool, number: Option<u32>, note: Option<&'t str> },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +64,11 @@ pub(crate) enum TypedCommand {
     /// Reads the code of an output.
     Code,
     Details,
+    /// Lists the tools of the agents.
+    Tools,
     Repeat,
+    History,
+    Last,
     Status,
     Stop,
     Quieter,
@@ -77,6 +100,48 @@ impl Phrases {
             .any(|word| matches_typed(word, &first))
             .then(|| rest.trim())
             .filter(|rest| !rest.is_empty())
+    }
+
+    /// Whether the first words of a line are a command other than yes or no, with something else after it.
+    pub(crate) fn starts_like_command(&self, line: &str) -> bool {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        (1..words.len()).any(|count| {
+            let start = words.get(..count).unwrap_or_default().join(" ");
+            self.parse_command(&start)
+                .is_some_and(|command| !matches!(command, TypedCommand::Decision { .. }))
+        })
+    }
+
+    /// Parses a line about hand-offs: `handoffs`, `handoffs 1`, `take 1`, `decline 1` and a reason.
+    pub(crate) fn parse_handoff_command<'t>(&self, line: &'t str) -> Option<HandoffInput<'t>> {
+        let english = &en::ENGLISH.commands;
+        let lists = [
+            (self.commands.handoffs, english.handoffs),
+            (self.commands.take, english.take),
+            (self.commands.decline, english.decline),
+        ];
+        let line = line.trim();
+        let [list, take, decline] =
+            lists.map(|(own, english)| own.iter().chain(english).find_map(|words| strip_words(words, line)));
+        let parse = |rest: &'t str| {
+            let (first, after) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+            let first = first.trim_end_matches(['.', ',', ':', '!']);
+            let number = first.parse().ok();
+            (number, Some(after.trim()).filter(|note| number.is_some() && !note.is_empty()))
+        };
+        if let Some(rest) = list {
+            return match parse(rest) {
+                (number, None) if number.is_some() || rest.is_empty() => Some(HandoffInput::List(number)),
+                _ => None,
+            };
+        }
+        let (is_acknowledged, rest) = take.map(|rest| (true, rest)).or(decline.map(|rest| (false, rest)))?;
+        let (number, note) = parse(rest);
+        (number.is_some() || rest.is_empty()).then_some(HandoffInput::Answer {
+            is_acknowledged,
+            number,
+            note,
+        })
     }
 
     pub(crate) fn is_all(&self, words: &str) -> bool {
@@ -111,7 +176,7 @@ impl CommandWords {
     }
 
     /// Returns all word lists with their commands. The words for no come first, so that an ambiguous word would mean no.
-    pub(super) fn word_lists(&self) -> [(&'static [&'static str], TypedCommand); 16] {
+    pub(super) fn word_lists(&self) -> [(&'static [&'static str], TypedCommand); 19] {
         let decision = |yes, is_full_word| TypedCommand::Decision { yes, is_full_word };
         [
             (self.no, decision(false, true)),
@@ -120,7 +185,10 @@ impl CommandWords {
             (self.more_time, TypedCommand::MoreTime),
             (self.code, TypedCommand::Code),
             (self.details, TypedCommand::Details),
+            (self.tools, TypedCommand::Tools),
             (self.repeat, TypedCommand::Repeat),
+            (self.history, TypedCommand::History),
+            (self.last, TypedCommand::Last),
             (self.status, TypedCommand::Status),
             (self.stop, TypedCommand::Stop),
             (self.quieter, TypedCommand::Quieter),
@@ -132,6 +200,20 @@ impl CommandWords {
             (self.help, TypedCommand::Help),
         ]
     }
+}
+
+/// Returns the rest of a line that starts with these words.
+fn strip_words<'t>(words: &str, line: &'t str) -> Option<&'t str> {
+    let mut end = 0;
+    for _ in words.split(' ') {
+        let rest = line.get(end..)?;
+        let start = rest.len() - rest.trim_start().len();
+        let length = rest.trim_start().find(char::is_whitespace).unwrap_or(rest.len() - start);
+        end += start + length;
+    }
+    let typed = line.get(..end)?.to_lowercase();
+    let typed = typed.trim_end_matches(['.', ',', '!']);
+    matches_typed(words, typed).then(|| line.get(end..).unwrap_or_default().trim())
 }
 
 /// Whether a typed text matches a word: the letters are the same, and the text has no diacritic that the word lacks. People

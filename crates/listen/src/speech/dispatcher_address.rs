@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_address_is_parsed_as_speech_dispatcher_does() {
+    fn the_address_is_parsed_the_way_speech_dispatcher_parses_it() {
         let default_socket_path = || Some(PathBuf::from("/run/user/1/speech-dispatcher/speechd.sock"));
         let unix = |path: &str| Ok(DispatcherAddress::Unix(path.into()));
         let inet = |address: &str| Ok(DispatcherAddress::Tcp(address.to_owned()));

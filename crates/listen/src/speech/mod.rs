@@ -5,7 +5,8 @@
 //!                                        ▲ idle? notices ◀─────────────────────┘  └──▶ espeak::Espeak         a process per text
 //! ```
 //!
-//! - `speech_segment`: an announcement as text to speak, with its language and priority.
+//! - `speech_segment`: an announcement as text to speak, with its language and priority; `spoken_form`: how addresses, paths and
+//!   dates in it are spoken.
 //! - `speech_rate`: the speed of speech.
 //! - `dispatcher_address`: finds and starts speech-dispatcher.
 //! - `engine_error`: why an engine cannot speak.
@@ -21,6 +22,7 @@ mod espeak;
 mod speech_rate;
 mod speech_segment;
 mod speech_task;
+mod spoken_form;
 mod ssip;
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,8 @@
 
 use aaep::event::Urgency;
 
-use crate::{Announcement, Author, Phrases};
+use super::spoken_form::spoken_form;
+use crate::{Announcement, AnnouncementKind, Author, Phrases};
 
 /// A text to speak, with its language and priority. Markup in the text is not interpreted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,8 +65,15 @@ impl SpeechSegment {
         for (at, line) in text.parts_by_line().enumerate() {
             let mut starts_line = at > 0;
             for (part, author) in line {
-                let language = if author == Author::Agent { language } else { own_language };
-                push(part, language, std::mem::take(&mut starts_line));
+                let starts_line = std::mem::take(&mut starts_line);
+                match author {
+                    Author::Sayso => push(part, own_language, starts_line),
+                    // Nothing in a question is shortened.
+                    Author::Agent if announcement.kind == AnnouncementKind::Ask => {
+                        push(part, language, starts_line);
+                    }
+                    Author::Agent => push(&spoken_form(part, language), language, starts_line),
+                }
             }
         }
         segments.retain(|segment| segment.lines().any(|line| line.chars().any(char::is_alphanumeric)));
@@ -98,8 +106,8 @@ fn is_language_tag(tag: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::AnnouncementText;
     use crate::announcement_text::TextPart::{self, Agent, Sayso};
-    use crate::{AnnouncementKind, AnnouncementText};
 
     #[test]
     fn only_valid_language_tags_are_accepted() {
@@ -148,6 +156,25 @@ mod tests {
     }
 
     #[test]
+    fn addresses_are_shortened_in_speech_but_never_in_a_question_or_in_print() {
+        let address = "https://example.org/a/long/path/to/something?x=1";
+        let text = AnnouncementText::from_sentences(&[Sayso("The exact call: fetch,"), Agent(address)]);
+        let spoken = |kind| {
+            let mut announcement = Announcement::new(kind, text.clone());
+            announcement.language = Some("en".into());
+            assert!(announcement.lines().any(|line| line.contains(address)));
+            let all = SpeechSegment::from_announcement(&announcement, false, Phrases::for_languages(&[]));
+            all.iter().flat_map(SpeechSegment::lines).collect::<String>()
+        };
+        assert_eq!(spoken(AnnouncementKind::Agent), "The exact call: fetch, link to example.org.");
+        assert_eq!(spoken(AnnouncementKind::Ask), format!("The exact call: fetch, {address}."));
+        // sayso's own text is spoken as it is.
+        let own = Announcement::new(AnnouncementKind::Notice, address);
+        let all = SpeechSegment::from_announcement(&own, false, Phrases::for_languages(&[]));
+        assert_eq!(all.iter().flat_map(SpeechSegment::lines).collect::<String>(), address);
+    }
+
+    #[test]
     fn texts_in_two_languages_become_separate_segments() {
         let spanish = Phrases::for_languages(&["es".to_owned()]);
         let spoken = |lines: &[&[TextPart<'_>]], language: Option<&str>| -> Vec<(String, String)> {
@@ -163,7 +190,7 @@ mod tests {
         let part = |language: &str, words: &str| (language.to_owned(), words.to_owned());
         let question: [&[TextPart<'_>]; 3] = [
             &[Sayso("Pregunta 1 de Bank:"), Agent("Send it?")],
-            &[Sayso("Lo que quiere hacer:"), Agent("Send 5 euro")],
+            &[Sayso("Lo que quiere hacer:"), Agent("Send 5 euros")],
             &[Sayso("Riesgo alto.")],
         ];
         assert_eq!(
@@ -172,13 +199,13 @@ mod tests {
                 part("es", "pregunta: Pregunta 1 de Bank: "),
                 part("en", "Send it?"),
                 part("es", "Lo que quiere hacer: "),
-                part("en", "Send 5 euro."),
+                part("en", "Send 5 euros."),
                 part("es", "Riesgo alto."),
             ]
         );
         // Text in the listener's language, whatever the region, is one segment. So is text in an unknown language.
         let full_text =
-            "pregunta: Pregunta 1 de Bank: Send it?|Lo que quiere hacer: Send 5 euro.|Riesgo alto.";
+            "pregunta: Pregunta 1 de Bank: Send it?|Lo que quiere hacer: Send 5 euros.|Riesgo alto.";
         assert_eq!(spoken(&question, Some("es-MX")), [part("es-MX", full_text)]);
         assert_eq!(spoken(&question, None), [part("es", full_text)]);
         // Only the author counts, even if the agent and sayso write the same text.

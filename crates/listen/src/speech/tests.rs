@@ -20,7 +20,7 @@ struct DispatcherLog {
     texts: Vec<String>,
 }
 
-/// Reads like speech-dispatcher: a line ends with CR LF, and a text with a single dot on its line.
+/// Reads like speech-dispatcher: a line ends with CR LF, and a text ends with a line that contains only a dot.
 async fn run_fake_dispatcher(mut stream: DuplexStream) -> DispatcherLog {
     let mut log = DispatcherLog::default();
     let mut text: Option<Vec<String>> = None;

@@ -6,9 +6,10 @@ use seal::UnixMillis;
 
 use super::observed_session::ObservedSession;
 use super::question::ListenerQuestion;
+use super::session_facts::{labelled, short_text, totals_text, uri_place};
 use super::{Subscriber, hub_extension_texts, wording};
-use crate::announcement_text::TextPart::{Agent, Sayso};
-use crate::{Announcement, AnnouncementKind, AnnouncementText, sanitize};
+use crate::announcement_text::TextPart::{Agent, Composed, Sayso};
+use crate::{Announcement, AnnouncementKind, AnnouncementText, Phrases, sanitize};
 
 /// How long a state must last before it is announced, in milliseconds. Any other event of the session, except progress, cancels the
 /// announcement.
@@ -42,21 +43,53 @@ impl Subscriber {
             // This event says more about the agent's activity than its state does.
             session.held_state = None;
         }
+        let is_terse = verbosity == Verbosity::Terse;
+        let is_detailed = verbosity == Verbosity::Detailed;
+        if let Some(session) = self.session_mut(&session) {
+            session.facts.record(phrases, event, now);
+        }
         match &event.payload {
-            Payload::SessionStarted(_) => {
+            Payload::OutputStreaming(_)
+            | Payload::StateChanged(_)
+            | Payload::ProgressUpdated(_)
+            | Payload::SessionCompleted(_) => {}
+            _ => self.release_output(&session),
+        }
+        match &event.payload {
+            Payload::SessionStarted(started) => {
                 if let Some(session) = self.session_mut(&session) {
                     session.set_topic(summary_text);
                 }
                 let agent = self.identify_agent(event).label(phrases);
-                let text =
-                    wording::join_sentences(&[Sayso(&phrases.session_started(&agent)), Agent(summary_text)]);
+                let duration = wording::about_text(phrases, started.expected_duration_ms, &verbosity);
+                let started = match self.parent_number(&session) {
+                    Some(parent) => phrases.session_started_in(&agent, parent),
+                    None => phrases.session_started(&agent),
+                };
+                let text = wording::join_sentences(&[Sayso(&started), Agent(summary_text), Sayso(&duration)]);
                 self.announce(event_announcement(event, AnnouncementKind::Session, text));
             }
-            Payload::SessionCompleted(_) => {
+            Payload::SessionCompleted(done) => {
+                let output_summary = short_text(done.output_summary.as_deref());
+                let is_output_replaced =
+                    !output_summary.is_empty() && self.replace_held_output(&session, phrases);
+                self.release_output(&session);
+                let has_output = self.session_mut(&session).is_some_and(|session| session.has_output);
                 self.end_session(&session, now);
+                // If the result was already heard as text, its summary is not announced.
+                let is_result_new =
+                    (is_output_replaced || !has_output) && !summary_text.contains(&output_summary);
+                let place = uri_place(done.result_uri.as_deref());
+                let extra = labelled(&[
+                    (phrases.result_label, if is_result_new { output_summary } else { String::new() }),
+                    (phrases.result_place_label, if is_terse { String::new() } else { place }),
+                ]);
+                let totals = totals_text(phrases, done.duration_ms, done.tool_invocations_count);
                 let text = wording::join_sentences(&[
                     Sayso(&phrases.session_completed(&agent)),
                     Agent(summary_text),
+                    Composed(&extra),
+                    Sayso(if is_detailed { &totals } else { "" }),
                 ]);
                 self.announce(event_announcement(event, AnnouncementKind::Session, text));
             }
@@ -64,9 +97,16 @@ impl Subscriber {
                 self.end_session(&session, now);
                 let [ended_by] = hub_extension_texts(event, ["ended_by"]);
                 let is_ended_by_person = self.has_hub && ended_by.as_deref() == Some("user");
+                let partial = short_text(cancelled.partial_result.as_deref());
+                let is_partial_said = is_terse || summary_text.contains(&partial);
+                let partial = labelled(&[(
+                    phrases.partial_result_label,
+                    if is_partial_said { String::new() } else { partial },
+                )]);
                 let cancelled =
                     wording::cancelled_text(phrases, &agent, &cancelled.cancelled_by, is_ended_by_person);
-                let text = wording::join_sentences(&[Sayso(&cancelled), Agent(summary_text)]);
+                let text =
+                    wording::join_sentences(&[Sayso(&cancelled), Agent(summary_text), Composed(&partial)]);
                 self.announce(event_announcement(event, AnnouncementKind::Session, text));
             }
             Payload::SessionErrored(error) => {
@@ -78,18 +118,20 @@ impl Subscriber {
                 if let Some(hint) = &hint {
                     parts.extend([Sayso(phrases.remediation_label), Agent(hint)]);
                 }
+                let code = if is_detailed { short_text(error.error_code.as_deref()) } else { String::new() };
+                let place = if is_terse { String::new() } else { uri_place(error.error_uri.as_deref()) };
+                let extra = labelled(&[(phrases.error_code_label, code), (phrases.help_place_label, place)]);
+                parts.push(Composed(&extra));
                 let text = wording::join_sentences(&parts);
                 self.announce(event_announcement(event, AnnouncementKind::Error, text));
             }
             Payload::StateChanged(change) => self.announce_state(event, change, summary.as_deref(), now),
             Payload::ProgressUpdated(update) => {
-                let text = summary
-                    .map_or_else(|| wording::progress_text(phrases, update), AnnouncementText::from_agent);
+                let text = wording::progress_text(phrases, update, summary_text, &verbosity);
                 self.announce_progress(event, text, now);
             }
             Payload::ToolInvoked(call) => {
-                let warning = if call.irreversible == Some(true) { phrases.irreversible } else { "" };
-                let text = wording::join_sentences(&[Agent(summary_text), Sayso(warning)]);
+                let text = wording::call_text(phrases, call, summary_text, &verbosity);
                 if let Some(session) = self.session_mut(&session) {
                     session.set_topic(summary_text);
                     session.activity = text.to_string();
@@ -97,7 +139,12 @@ impl Subscriber {
                 self.announce(event_announcement(event, AnnouncementKind::Tool, text));
             }
             Payload::ToolCompleted(done) => {
-                let text = wording::tool_result_text(phrases, done, summary.as_deref());
+                let expected_ms =
+                    self.session_mut(&session).and_then(|session| session.facts.finish_call(done));
+                let result = wording::tool_result_text(phrases, done, summary.as_deref());
+                let duration =
+                    wording::call_duration_text(phrases, done.duration_ms, expected_ms, &verbosity);
+                let text = wording::join_sentences(&[Composed(&result), Sayso(&duration)]);
                 self.announce(event_announcement(event, AnnouncementKind::Tool, text));
             }
             Payload::OutputStreaming(chunk) => {
@@ -113,35 +160,27 @@ impl Subscriber {
                     session.gap_position.take_if(|at| *at == chunk.position).is_some()
                 });
                 if is_after_gap {
-                    self.announce_notice(event, phrases.text_missing);
+                    let mut notice = Announcement::new(AnnouncementKind::Notice, phrases.text_missing);
+                    notice.session_id = Some(session.clone());
+                    self.announce_output(notice);
                 }
                 let text = AnnouncementText::from_agent(sanitize(&chunk.chunk, false));
                 if !text.is_empty() {
-                    self.announce(event_announcement(event, AnnouncementKind::Agent, text));
+                    if let Some(session) = self.session_mut(&session) {
+                        session.has_output = true;
+                    }
+                    self.announce_output(event_announcement(event, AnnouncementKind::Agent, text));
                 }
+                self.schedule_held_output(&session, chunk.complete, now);
             }
             Payload::AwaitingConfirmation(request) => {
-                let question_summary = event.payload.summary(&verbosity);
-                self.open_question(
-                    ListenerQuestion::from_confirmation(phrases, event, request, question_summary),
-                    event,
-                    now,
-                );
+                self.open_question(ListenerQuestion::from_confirmation(phrases, event, request), event, now);
             }
             Payload::AwaitingClarification(request) => {
                 self.open_question(ListenerQuestion::from_clarification(phrases, event, request), event, now);
             }
             Payload::HandoffRequested(request) => {
-                let reason = sanitize(&request.reason, true);
-                let handoff = wording::handoff_text(phrases, &agent, request);
-                let summary = if summary_text == reason { "" } else { summary_text };
-                let text = wording::join_sentences(&[
-                    Sayso(&handoff),
-                    Agent(summary),
-                    Sayso(phrases.reason_label),
-                    Agent(&reason),
-                ]);
-                self.announce(event_announcement(event, AnnouncementKind::Handoff, text));
+                self.announce_handoff(event, request, summary_text, now);
             }
             _ => {
                 let kind = if event.envelope.event_type.is_critical() {
@@ -164,12 +203,29 @@ impl Subscriber {
         now: UnixMillis,
     ) {
         let id = &event.envelope.session_id;
+        if self.handle_handoff_outcome(event) {
+            if let Some(session) = self.session_mut(id) {
+                session.held_state = None;
+                summary.unwrap_or_default().clone_into(&mut session.activity);
+            }
+            return;
+        }
         self.handle_question_outcome(event, change, now);
         let agent = wording::agent_name(self.phrases, event);
         let phrases = self.phrases;
+        let own_words = match summary {
+            None => wording::own_state_words(event, change, &self.preferences.languages),
+            Some(_) => None,
+        };
+        let summary = summary.or(own_words.as_ref().map(|(_, words)| words.as_str()));
         let state_text = wording::state_text(phrases, &agent, &change.to_state);
         let verbosity = self.preferences.verbosity.clone();
         let has_open_question = self.questions.iter().any(|question| question.session_id == *id);
+        // The name of an agent's own state says less than the agent's words for it.
+        let has_own_name = matches!(change.to_state, AgentState::Other(_));
+        let [about] = hub_extension_texts(event, ["about"]).map(|about| {
+            about.filter(|_| self.has_hub).map(|about| sanitize(&about, true)).unwrap_or_default()
+        });
         let Some(session) = self.session_mut(id) else { return };
         session.held_state = None;
         let text = summary.map_or_else(|| state_text.as_str().into(), AnnouncementText::from_agent);
@@ -177,11 +233,24 @@ impl Subscriber {
             || wording::state_text(phrases, phrases.agent_pronoun, &change.to_state),
             str::to_owned,
         );
-        let mut announcement = event_announcement(event, AnnouncementKind::Agent, text.clone());
+        let duration = wording::about_text(phrases, change.expected_duration_ms, &verbosity);
+        let spoken = wording::join_sentences(&[Composed(&text), Sayso(&duration)]);
+        let mut announcement = event_announcement(event, AnnouncementKind::Agent, spoken);
+        if let Some((language, _)) = &own_words {
+            announcement.language = Some(language.as_str().into());
+        }
         if change.from_state == change.to_state && !has_open_question {
-            // After a late join or a gap, the hub reports the current state.
-            announcement.text =
-                wording::join_sentences(&[Sayso(&state_text), Agent(summary.unwrap_or_default())]);
+            // After a late join or a gap, the hub reports the current state. A late joiner also hears what the session is about.
+            if !has_own_name || summary.is_none() {
+                announcement.text =
+                    wording::join_sentences(&[Sayso(&state_text), Agent(summary.unwrap_or_default())]);
+            }
+            if session.topic.is_empty() && !about.is_empty() {
+                session.set_topic(&about);
+                let label = Sayso(phrases.session_topic_label);
+                announcement.text =
+                    wording::join_sentences(&[Composed(&announcement.text), label, Agent(&session.topic)]);
+            }
             return self.announce(announcement);
         }
         // The announcement of a question already implies that the agent is waiting. After a stop, changes of state are not
@@ -191,7 +260,7 @@ impl Subscriber {
         }
         session.recent_states.retain(|(at, _)| now.millis_since(*at) < STATE_REPEAT_INTERVAL_MS);
         if verbosity != Verbosity::Detailed
-            && session.recent_states.iter().any(|(_, earlier)| text == earlier.as_str())
+            && session.recent_states.iter().any(|(_, earlier)| announcement.text == earlier.as_str())
         {
             return;
         }
@@ -234,6 +303,7 @@ impl Subscriber {
 
     /// Announces everything that is due: states that have lasted long enough, progress, reminders and expired questions.
     pub(super) fn announce_due(&mut self, now: UnixMillis) {
+        self.release_outputs(|session| session.held_output.due_at().is_some_and(|at| at <= now));
         let mut due = Vec::new();
         for session in &mut self.sessions {
             if let Some((_, announcement)) = session.held_state.take_if(|(at, _)| *at <= now) {
@@ -263,9 +333,19 @@ impl Subscriber {
         }
     }
 
+    /// Keeps the held text of a session for `details`, because the agent summed it up. Returns whether there was any.
+    fn replace_held_output(&mut self, id: &SessionId, phrases: &Phrases) -> bool {
+        let Some(text) = self.take_unspoken_output(id) else { return false };
+        if let Some(session) = self.session_mut(id) {
+            session.facts.record_unspoken_output(phrases, &text);
+        }
+        true
+    }
+
     /// Ends a session and closes its questions.
     pub(super) fn end_session(&mut self, id: &SessionId, now: UnixMillis) {
         self.close_session_questions(id, now);
+        self.close_session_handoffs(id);
         if let Some(session) = self.session_mut(id) {
             session.end();
         }
@@ -294,6 +374,8 @@ pub(super) fn event_announcement(
     announcement.language = wording::language(event);
     announcement.direction = wording::text_direction(event);
     announcement.session_id = Some(event.envelope.session_id.clone());
+    announcement.link = wording::link(&event.payload).map(Into::into);
+    announcement.agent_id = Some(event.envelope.producer.agent_id.as_str().into());
     let has_own_urgency = event.envelope.urgency.is_some() && !is_hub_text(event);
     if matches!(event.envelope.event_type, EventType::StateChanged) && !has_own_urgency {
         announcement.urgency = Urgency::Background;

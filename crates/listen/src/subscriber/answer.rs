@@ -139,6 +139,17 @@ impl Subscriber {
         self.track_answer_target(UnixMillis::MIN);
     }
 
+    /// Reopens the answered questions whose outcome is not known, because the connection was lost and the answers may not have
+    /// arrived. Returns their numbers. If an answer did arrive, the hub reports the outcome, and a second answer has no effect.
+    pub fn undo_unconfirmed_answers(&mut self) -> Vec<u32> {
+        let answered = self.questions.iter().filter(|question| question.is_answered);
+        let numbers: Vec<u32> = answered.map(|question| question.number).collect();
+        for number in &numbers {
+            self.undo_answer(*number);
+        }
+        numbers
+    }
+
     /// Clears requests that did not reach the hub, after the person was informed.
     pub fn clear_pending_requests(&mut self) {
         for question in &mut self.questions {
@@ -146,6 +157,9 @@ impl Subscriber {
         }
         for session in &mut self.sessions {
             session.is_stopping = false;
+        }
+        for (_, handoff) in &mut self.handoffs {
+            handoff.is_answered = false;
         }
     }
 
@@ -218,6 +232,9 @@ impl Subscriber {
         let call =
             Some(event).filter(|_| self.has_hub).and_then(|event| QuestionCall::read(self.phrases, event));
         question.add_hub_facts(self.phrases, &self.identify_agent(event), call);
+        let session = self.sessions.iter().find(|session| session.id == question.session_id);
+        let manifest = session.and_then(|session| session.manifest.as_ref());
+        question.hub_details.extend(manifest.map(|manifest| manifest.describe(self.phrases)));
         if let Some(known) = self.questions.iter().find(|known| known.reply_token == question.reply_token) {
             let text = self.phrases.question_reworded(known.number);
             let mut announcement = event_announcement(event, AnnouncementKind::Error, text);
@@ -246,10 +263,10 @@ impl Subscriber {
         let mut question = question.open(self.last_question_number, now);
         let text = if self.is_replay {
             question.reminders.clear();
-            wording::replayed_question_text(self.phrases, &question, &self.preferences.verbosity)
+            wording::replayed_question_text(self.phrases, &question)
         } else {
             let open = self.open_question_count() + 1;
-            wording::question_text(self.phrases, &question, open, &self.preferences.verbosity, now)
+            wording::question_text(self.phrases, &question, open, now)
         };
         let mut announcement = event_announcement(event, AnnouncementKind::Ask, text);
         announcement.question_number = Some(question.number);
@@ -291,39 +308,41 @@ impl Subscriber {
     /// Returns an announcement that repeats a question, with its remaining time, or `None` if it is not open.
     pub fn repeat_question(&self, number: u32, now: UnixMillis) -> Option<Announcement> {
         let question = self.question(number)?;
-        let mut announcement = question_announcement(
-            self.phrases,
-            question,
-            AnnouncementKind::Ask,
-            wording::question_text(
-                self.phrases,
-                question,
-                self.open_question_count(),
-                &self.preferences.verbosity,
-                now,
-            ),
-        );
+        let text = wording::question_text(self.phrases, question, self.open_question_count(), now);
+        Some(self.requested_announcement(question, text))
+    }
+
+    /// Returns an announcement of what the question itself does not say.
+    pub fn question_details(&self, number: u32, now: UnixMillis) -> Option<Announcement> {
+        let question = self.question(number)?;
+        let said = wording::question_text(self.phrases, question, self.open_question_count(), now);
+        let mut text = wording::question_details(self.phrases, question, &said);
+        for line in self.agent_facts(&question.session_id) {
+            text.push_line(&line);
+        }
+        if self.open_question_count() > 1 {
+            text.prepend(&format!("{} ", self.phrases.about_question(number)));
+        }
+        Some(self.requested_announcement(question, text))
+    }
+
+    fn requested_announcement(&self, question: &ListenerQuestion, text: AnnouncementText) -> Announcement {
+        let mut announcement = question_announcement(self.phrases, question, AnnouncementKind::Ask, text);
         announcement.language.clone_from(&question.language);
         announcement.direction = question.direction.clone();
         announcement.urgency = aaep::event::Urgency::Critical;
-        Some(announcement)
+        announcement
     }
 
-    /// Returns an announcement of a question with all its details.
-    pub fn question_details(&self, number: u32, now: UnixMillis) -> Option<Announcement> {
-        let mut announcement = self.repeat_question(number, now)?;
+    /// Whether a question offers this text as a choice.
+    pub fn offers_choice(&self, number: u32, text: &str) -> bool {
+        self.question(number).is_some_and(|question| find_choice(question, text).is_some())
+    }
+
+    /// Returns a sentence that says how to answer a question.
+    pub fn answer_instructions(&self, number: u32) -> Option<String> {
         let question = self.question(number)?;
-        let new_details =
-            question.details.iter().filter(|detail| !announcement.text.contains(detail.as_str()));
-        // The label keeps the agent's text apart from sayso's own lines.
-        let label = Sayso(self.phrases.agent_adds_label);
-        let labelled = new_details.map(|detail| wording::join_sentences(&[label, Agent(detail)]));
-        let own = question.hub_details.iter().map(|line| AnnouncementText::from(line.as_str()));
-        let lines: Vec<_> = labelled.chain(own).collect();
-        for line in lines {
-            announcement.text.push_line(&line);
-        }
-        Some(announcement)
+        Some(wording::answer_instructions(self.phrases, question, self.open_question_count()))
     }
 
     /// Returns the remaining time as text.
@@ -340,7 +359,7 @@ impl Subscriber {
             let index = self.questions.iter().position(|question| question.reply_token.as_str() == token);
             if let Some(index) = index {
                 let question = self.questions.remove(index);
-                let text = outcome_text(self.phrases, &question, decision.as_deref(), &by, self.is_replay);
+                let text = self.outcome_text(&question, decision.as_deref(), &by);
                 self.close_question(&question, text, now);
             }
             return;
@@ -362,12 +381,51 @@ impl Subscriber {
             let text = if self.is_replay {
                 self.phrases.closed_agent_continues(question.number, &question.agent_name)
             } else if question.is_answered {
-                self.phrases.own_response_received(question.number)
+                self.about_question(question.number, self.phrases.answer_was_received)
             } else {
                 self.phrases.closed_without_own_answer(question.number, &question.agent_name)
             };
             self.close_question(&question, text, now);
         }
+    }
+
+    fn outcome_text(&self, question: &ListenerQuestion, decision: Option<&str>, by: &str) -> String {
+        let phrases = self.phrases;
+        let number = question.number;
+        let outcome = match decision {
+            Some("accept") => phrases.was_accepted,
+            Some("reject") => phrases.was_rejected,
+            Some(_) | None => phrases.outcome_other,
+        };
+        match by {
+            "reply" if self.is_replay => phrases.recorded_answer(number, outcome),
+            // If the decision differs from the answer given here, another listener was first.
+            "reply" if question.decision.as_ref().is_some_and(|own| decision != Some(own.as_str())) => {
+                phrases.own_answer_too_late(number, outcome)
+            }
+            "reply" if question.is_answered => self.about_question(
+                number,
+                match decision {
+                    Some("accept") => phrases.accepted,
+                    Some("reject") => phrases.rejected,
+                    Some(_) | None => phrases.answer_was_received,
+                },
+            ),
+            "reply" => phrases.answered_elsewhere(number, outcome),
+            "timeout" => phrases.timed_out(number, outcome),
+            "closure" => phrases.no_listener_left(number, outcome),
+            "unreachable" => phrases.no_listener_reached(number, outcome),
+            "cancelled" => phrases.withdrawn(number),
+            _ => phrases.decided(number, outcome),
+        }
+    }
+
+    /// Returns a text about a question that was just removed. Includes its number if others are open.
+    fn about_question(&self, number: u32, text: &str) -> String {
+        if self.questions.is_empty() {
+            return text.to_owned();
+        }
+        format!("{} {text}", self.phrases.about_question(number))
     }
 
     fn close_question(
@@ -455,35 +513,6 @@ pub(super) fn question_announcement(
 fn question_outcome(event: &Event) -> Option<(String, Option<String>, String)> {
     let [token, decision, by] = hub_extension_texts(event, ["reply_token", "decision", "by"]);
     Some((token?, decision, by?))
-}
-
-fn outcome_text(
-    phrases: &Phrases,
-    question: &ListenerQuestion,
-    decision: Option<&str>,
-    by: &str,
-    is_replay: bool,
-) -> String {
-    let number = question.number;
-    let outcome = match decision {
-        Some("accept") => phrases.outcome_accept,
-        Some("reject") => phrases.outcome_reject,
-        Some(_) | None => phrases.outcome_other,
-    };
-    match by {
-        "reply" if is_replay => phrases.answer_received(number, outcome),
-        // If the decision differs from the answer given here, another listener was first.
-        "reply" if question.decision.as_ref().is_some_and(|own| decision != Some(own.as_str())) => {
-            phrases.own_answer_too_late(number, outcome)
-        }
-        "reply" if question.is_answered => phrases.own_answer_received(number, outcome),
-        "reply" => phrases.answered_elsewhere(number, outcome),
-        "timeout" => phrases.timed_out(number, outcome),
-        "closure" => phrases.no_listener_left(number, outcome),
-        "unreachable" => phrases.no_listener_reached(number, outcome),
-        "cancelled" => phrases.withdrawn(number, outcome),
-        _ => phrases.decided(number, outcome),
-    }
 }
 
 /// Whether the input is one of the question's choices, or a number if the question accepts numbers.

@@ -32,7 +32,7 @@ impl FloodDetector {
             *self = Self { window_start: Some(now), last_warning: self.last_warning, ..Self::default() };
         }
         self.event_count += 1;
-        // Tolerates 20 percent and 10 events more, because clocks differ and networks deliver in bursts.
+        // Allows 20 percent plus 10 events above the rate, because clocks differ and networks deliver in bursts.
         let limit = rate.saturating_mul(12).saturating_add(10);
         let interval_elapsed = self.last_warning.is_none_or(|at| now.millis_since(at) >= WARNING_INTERVAL_MS);
         let should_warn = !self.is_grace_window && self.event_count > limit && interval_elapsed;

@@ -32,6 +32,16 @@ impl Subscriber {
         }
     }
 
+    /// Ends the recovery: everything that is still open was reported again, so the remaining sessions and questions count as ended now.
+    pub fn finish_gap_recovery(&mut self, now: UnixMillis) {
+        let stale = self.sessions.iter_mut().map(|session| &mut session.stale_at);
+        for stale_at in
+            stale.chain(self.questions.iter_mut().map(|question| &mut question.stale_at)).flatten()
+        {
+            *stale_at = now;
+        }
+    }
+
     fn set_held_due(&mut self, at: UnixMillis) {
         for session in &mut self.sessions {
             for (due, _) in session.held_state.iter_mut().chain(&mut session.held_progress) {

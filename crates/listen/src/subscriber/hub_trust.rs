@@ -67,7 +67,7 @@ mod tests {
             assert_eq!(
                 subscriber.answer_confirmation(1, Decision::Reject, UnixMillis::new(0)).is_ok(),
                 !trusted,
-                "a rejection is sent, unless an accept was sent before"
+                "a rejection is sent, unless an acceptance was sent before"
             );
         }
     }

@@ -21,7 +21,7 @@ pub(super) struct MarkdownOutput {
     spoken_chars: u64,
     /// Since when a block has been held.
     held_since: Option<UnixMillis>,
-    /// The latest chunk, as the pattern for text that is released later.
+    /// The latest chunk, used as a template for events with text that is released later.
     last_event: Event,
 }
 
@@ -57,7 +57,7 @@ impl Subscriber {
             Payload::ProgressUpdated(_) => {}
             Payload::OutputStreaming(chunk) => {
                 let is_markdown = self.preferences.markdown.applies_to(chunk.content_type.as_deref());
-                let index = self.markdown_outputs.iter().position(|output| output.is_of(event, chunk));
+                let index = self.markdown_outputs.iter().position(|output| output.matches(event, chunk));
                 match index {
                     Some(index) if is_after_gap => {
                         self.finish_markdown(index);
@@ -101,7 +101,7 @@ impl Subscriber {
         self.markdown_deadlines().flatten().min()
     }
 
-    /// Returns the latest code of the agents, or the code with this number.
+    /// Returns the latest code block from any agent, or the code block with this number.
     pub fn read_code(&self, number: Option<u32>) -> Announcement {
         let Some(code) = self.codes.get(number) else {
             let text = match number {
@@ -144,8 +144,8 @@ impl Subscriber {
         output.update_held_since(now);
         output.last_event = event.clone();
         output.fill(event, text, hint);
-        if let Payload::OutputStreaming(pattern) = &mut output.last_event.payload {
-            pattern.complete = false;
+        if let Payload::OutputStreaming(template) = &mut output.last_event.payload {
+            template.complete = false;
         }
         if is_complete {
             self.markdown_outputs.remove(index);
@@ -154,7 +154,7 @@ impl Subscriber {
 
     /// Returns the index of a chunk's output. Adds the output if it is new.
     fn markdown_output_index(&mut self, event: &Event, chunk: &OutputStreaming) -> usize {
-        if let Some(index) = self.markdown_outputs.iter().position(|output| output.is_of(event, chunk)) {
+        if let Some(index) = self.markdown_outputs.iter().position(|output| output.matches(event, chunk)) {
             return index;
         }
         if self.markdown_outputs.len() >= self.limits.markdown_outputs && !self.markdown_outputs.is_empty() {
@@ -184,7 +184,7 @@ impl Subscriber {
     fn release_markdown(&mut self, index: usize, reason: ReleaseReason, now: UnixMillis) {
         let Some(output) = self.markdown_outputs.get_mut(index) else { return };
         let text = output.stream.release(reason, self.phrases, &mut self.codes);
-        // If nothing could be released, it is tried again after the same time.
+        // If nothing could be released, the next attempt is after another hold period.
         output.held_since = None;
         output.update_held_since(now);
         if !text.is_empty() {
@@ -195,7 +195,7 @@ impl Subscriber {
 }
 
 impl MarkdownOutput {
-    fn is_of(&self, event: &Event, chunk: &OutputStreaming) -> bool {
+    fn matches(&self, event: &Event, chunk: &OutputStreaming) -> bool {
         self.session_id == event.envelope.session_id
             && self.output_id == chunk.output_id
             && (self.output_id.is_some() || *self.agent_id == *event.envelope.producer.agent_id)

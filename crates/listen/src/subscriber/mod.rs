@@ -6,7 +6,9 @@
 //!   `answer`: replies to questions; `deadline_notices`: the hub's notices about deadlines.
 //! - `markdown_output`: makes outputs in Markdown speakable.
 //! - `observed_session`: the state of one session, and which part of its outputs was received.
+//! - `session_facts`: what agents say about their sessions, for `details` and `tools`; `held_output`: text that waits for its summary.
 //! - `gap_recovery`: handles a lost connection and the recovery after it.
+//! - `handoff`: hand-offs, and how the person takes over.
 //! - `hub_trust`: whether the hub's manifest is trusted; `flood_detector`: detects producers that exceed the agreed rate.
 
 mod agent_identity;
@@ -16,11 +18,14 @@ mod call_text;
 mod deadline_notices;
 mod flood_detector;
 mod gap_recovery;
+mod handoff;
+mod held_output;
 mod hub_trust;
 mod markdown_output;
 mod observed_session;
 mod question;
 mod question_call;
+mod session_facts;
 #[cfg(test)]
 mod tests;
 mod wording;
@@ -37,8 +42,9 @@ use aaep::shaping::{self, Shaper, ShapingTerms};
 use aaep::{SessionId, SubscriptionId};
 use seal::UnixMillis;
 
-use agent_identity::AgentIdentity;
+use agent_identity::{AgentIdentity, VerifiedManifest};
 pub use answer::AnswerError;
+pub use handoff::ListenerHandoff;
 pub use observed_session::ObservedSession;
 pub use question::{ListenerQuestion, QuestionBody};
 pub use question_call::QuestionCall;
@@ -101,6 +107,11 @@ pub struct Subscriber {
     seen_event_ids: RecentIds,
     sessions: Vec<ObservedSession>,
     last_session_number: u32,
+    /// The open hand-offs with the rank of their urgency, in the order in which they are listed.
+    handoffs: Vec<(usize, ListenerHandoff)>,
+    last_handoff_number: u32,
+    /// Whether the hub lets the person take over from agents.
+    takes_handoffs: bool,
     questions: Vec<ListenerQuestion>,
     last_question_number: u32,
     /// Reply tokens of closed questions.
@@ -145,6 +156,9 @@ impl Subscriber {
             limits,
             sessions: Vec::new(),
             last_session_number: 0,
+            handoffs: Vec::new(),
+            last_handoff_number: 0,
+            takes_handoffs: false,
             questions: Vec::new(),
             last_question_number: 0,
             early_deadlines: VecDeque::new(),
@@ -179,6 +193,9 @@ impl Subscriber {
     pub fn set_preferences(&mut self, preferences: Preferences) {
         self.shaper.renegotiate(Arc::new(shaper_terms(&preferences)));
         self.phrases = Phrases::for_languages(&preferences.languages);
+        if preferences.verbosity != Verbosity::Terse {
+            self.release_outputs(|_| true);
+        }
         self.preferences = preferences;
         self.flood_detector.restart_with_grace();
     }
@@ -203,6 +220,12 @@ impl Subscriber {
     /// Returns the sessions that have not ended, in order of their first event.
     pub fn sessions(&self) -> impl Iterator<Item = &ObservedSession> {
         self.sessions.iter().filter(|session| !session.is_ended)
+    }
+
+    /// Returns the number of the session that a session is a part of, if both are known and the parent has not ended.
+    pub fn parent_number(&self, id: &SessionId) -> Option<u32> {
+        let parent = self.sessions.iter().find(|session| session.id == *id)?.parent.as_ref()?;
+        self.sessions().find(|session| session.id == *parent).map(|session| session.number)
     }
 
     /// Whether a session has ended.
@@ -257,7 +280,7 @@ impl Subscriber {
         }
         let held = self.sessions.iter().flat_map(|session| {
             let held = session.held_state.iter().chain(&session.held_progress).map(|(due, _)| *due);
-            held.chain(session.stale_at)
+            held.chain(session.stale_at).chain(session.held_output.due_at())
         });
         let questions = self.questions.iter().flat_map(|question| {
             question
@@ -277,10 +300,20 @@ impl Subscriber {
     }
 
     /// Puts the session's number in front of the text if several sessions are active and the last announcement was about another one.
+    /// If the speaker has changed since the last announcement about this session, puts the agent's name in front.
     fn prefix_session(&mut self, next: &mut Announcement, now: UnixMillis) {
         let Some(id) = &next.session_id else { return };
         if let Some(session) = self.sessions.iter_mut().find(|session| session.id == *id) {
             session.last_announced_at = now;
+            if let Some(speaker) = &next.agent_id
+                && *speaker != session.last_speaker
+            {
+                session.last_speaker.clone_from(speaker);
+                let label = session.speaker_label(speaker);
+                if !next.text.to_string().contains(label) {
+                    next.text.prepend(&format!("{label}: "));
+                }
+            }
         }
         let has_others = self.sessions.iter().any(|session| !session.is_ended && session.id != *id);
         if has_others
@@ -321,8 +354,10 @@ impl Subscriber {
         let max_outputs = self.limits.outputs_per_session;
         let mut is_out_of_order = false;
         let mut text_is_missing = false;
+        let manifest = Some(&event).filter(|_| self.has_hub).and_then(VerifiedManifest::read);
         if let Some(session) = self.sessions.get_mut(index) {
             session.last_event_at = now;
+            session.manifest = manifest.or(session.manifest.take());
             if let Some(number) = event.envelope.sequence_number {
                 let is_earlier = session.last_sequence_number.is_some_and(|latest| number <= latest);
                 is_out_of_order = is_earlier && !session.disorder_reported;
@@ -397,8 +432,12 @@ impl Subscriber {
     fn session_index(&mut self, event: &Event, identity: AgentIdentity, now: UnixMillis) -> usize {
         let id = &event.envelope.session_id;
         if let Some(index) = self.sessions.iter().position(|session| session.id == *id) {
-            if let Some(session) = self.sessions.get_mut(index).filter(|_| identity.is_verified) {
-                session.agent_name = identity.label(self.phrases);
+            let label = identity.label(self.phrases);
+            let Some(session) = self.sessions.get_mut(index) else { return index };
+            if !identity.is_main() {
+                session.set_speaker(identity.id(), label);
+            } else if identity.is_verified {
+                session.agent_name = label;
                 session.identity = identity;
             }
             return index;
@@ -412,12 +451,18 @@ impl Subscriber {
                     (!session.is_ended, has_question(&session.id), session.last_event_at)
                 });
             if let Some((index, _)) = oldest {
-                self.sessions.remove(index);
+                let forgotten = self.sessions.remove(index).held_output.take();
+                self.pending_announcements.extend(forgotten);
             }
         }
         self.last_session_number += 1;
-        let label = identity.label(self.phrases);
-        self.sessions.push(ObservedSession::new(self.last_session_number, event, label, identity, now));
+        let main = identity.main();
+        let label = main.label(self.phrases);
+        let mut session = ObservedSession::new(self.last_session_number, event, label, main, now);
+        if !identity.is_main() {
+            session.set_speaker(identity.id(), identity.label(self.phrases));
+        }
+        self.sessions.push(session);
         self.sessions.len() - 1
     }
 

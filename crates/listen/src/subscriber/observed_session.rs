@@ -6,7 +6,10 @@ use aaep::event::{Event, OutputStreaming};
 use aaep::{OutputId, SessionId};
 use seal::UnixMillis;
 
-use super::agent_identity::AgentIdentity;
+use super::agent_identity::{AgentIdentity, VerifiedManifest};
+use super::held_output::HeldOutput;
+use super::hub_extension_texts;
+use super::session_facts::SessionFacts;
 use crate::Announcement;
 
 /// A session that the listener observes.
@@ -23,8 +26,16 @@ pub struct ObservedSession {
     pub activity: String,
     /// The start of the first text about the task, without a full stop. Empty if there was none.
     pub topic: String,
+    /// The session that this one is a part of.
+    pub parent: Option<SessionId>,
     /// Who the agent is. A verified identity replaces an unverified one.
     pub(super) identity: AgentIdentity,
+    /// The agent's manifest, if the hub has verified it.
+    pub(super) manifest: Option<VerifiedManifest>,
+    /// The labels of the other agents that speak in the session, by id.
+    speakers: VecDeque<(Box<str>, String)>,
+    /// The id of the agent that spoke last in an announcement.
+    pub(super) last_speaker: Box<str>,
     pub(super) is_ended: bool,
     /// Whether the person has stopped it. If so, changes of its state are not announced.
     pub(super) is_stopping: bool,
@@ -45,6 +56,12 @@ pub struct ObservedSession {
     pub(super) held_progress: Option<(UnixMillis, Announcement)>,
     pub(super) last_progress: Option<(UnixMillis, String)>,
     outputs: VecDeque<OutputCursor>,
+    /// What the agent said besides what was announced.
+    pub(super) facts: SessionFacts,
+    /// Whether text of an output was received.
+    pub(super) has_output: bool,
+    /// Text that waits for its summary.
+    pub(super) held_output: HeldOutput,
 }
 
 impl ObservedSession {
@@ -55,13 +72,18 @@ impl ObservedSession {
         identity: AgentIdentity,
         now: UnixMillis,
     ) -> Self {
+        let [parent] = hub_extension_texts(event, ["parent_session_id"]);
         Self {
             number,
             id: event.envelope.session_id.clone(),
             agent_name,
             activity: String::new(),
             topic: String::new(),
+            parent: parent.and_then(|parent| SessionId::parse(&parent).ok()),
+            speakers: VecDeque::new(),
+            last_speaker: identity.id().into(),
             identity,
+            manifest: None,
             is_ended: false,
             is_stopping: false,
             stale_at: None,
@@ -75,7 +97,30 @@ impl ObservedSession {
             held_progress: None,
             last_progress: None,
             outputs: VecDeque::new(),
+            facts: SessionFacts::default(),
+            has_output: false,
+            held_output: HeldOutput::default(),
         }
+    }
+
+    /// Whether the session is known to be open. After a gap, that is unknown until one of its events arrives.
+    pub(crate) fn is_confirmed(&self) -> bool {
+        self.stale_at.is_none()
+    }
+
+    /// Remembers the label of an agent other than the session's own. If there are too many, the oldest one is forgotten.
+    pub(super) fn set_speaker(&mut self, id: &str, label: String) {
+        self.speakers.retain(|(known, _)| **known != *id);
+        if self.speakers.len() >= MAX_SPEAKERS {
+            self.speakers.pop_front();
+        }
+        self.speakers.push_back((id.into(), label));
+    }
+
+    /// Returns the label of an agent that speaks in the session.
+    pub(super) fn speaker_label(&self, id: &str) -> &str {
+        let known = self.speakers.iter().find(|(known, _)| **known == *id);
+        known.map_or(&self.agent_name, |(_, label)| label)
     }
 
     /// Marks the session as ended and discards its held announcements.
@@ -128,6 +173,9 @@ impl ObservedSession {
         (repeated, is_after_gap)
     }
 }
+
+/// Maximum number of agents other than the session's own whose labels are remembered.
+const MAX_SPEAKERS: usize = 64;
 
 /// Tracks which part of an output was received.
 #[derive(Clone, Debug)]

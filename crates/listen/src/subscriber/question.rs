@@ -9,6 +9,7 @@ use seal::UnixMillis;
 
 use super::agent_identity::AgentIdentity;
 use super::question_call::QuestionCall;
+use super::session_facts::describe_json;
 use crate::Phrases;
 
 /// An open question of an agent.
@@ -62,8 +63,6 @@ pub struct ListenerQuestion {
 pub enum QuestionBody {
     /// A request for permission.
     Confirmation {
-        /// The agent's summary, if it gave one.
-        summary: Option<String>,
         /// The action that the agent wants to perform.
         action: String,
         /// Its consequence.
@@ -112,6 +111,11 @@ impl ListenerQuestion {
         is_dangerous && !self.call.as_ref().is_some_and(|call| call.is_bound)
     }
 
+    /// Whether silence counts as a yes.
+    pub(super) fn is_accepted_by_default(&self) -> bool {
+        matches!(self.body, QuestionBody::Confirmation { default_decision: Decision::Accept, .. })
+    }
+
     /// Returns the action of a confirmation, or the question of a clarification.
     pub fn prompt_text(&self) -> &str {
         match &self.body {
@@ -135,7 +139,6 @@ impl ListenerQuestion {
         phrases: &Phrases,
         event: &Event,
         request: &AwaitingConfirmation,
-        summary: Option<&str>,
     ) -> Self {
         let sanitize_line = |text: &str| crate::sanitize(text, true);
         let is_allowed = |reply: &str| {
@@ -148,14 +151,15 @@ impl ListenerQuestion {
             (None, None) => None,
         };
         let mut details = Vec::new();
-        for detail in [&request.summary_detailed, &request.summary_normal].into_iter().flatten() {
+        for detail in
+            [&request.summary_detailed, &request.summary_normal, &request.summary_terse].into_iter().flatten()
+        {
             details.push(sanitize_line(detail));
         }
         if let Some(context) = &request.extra_context {
-            details.push(sanitize_line(context.as_str()));
+            details.push(describe_json(context.as_str()));
         }
         let body = QuestionBody::Confirmation {
-            summary: summary.map(sanitize_line),
             action: sanitize_line(&request.action),
             consequence: sanitize_line(&request.consequence),
             risk: request.risk_level.clone(),
@@ -186,14 +190,19 @@ impl ListenerQuestion {
             .summary_detailed
             .iter()
             .chain(&request.summary_normal)
+            .chain(&request.summary_terse)
             .map(|text| sanitize_line(text))
             .collect();
+        // A person hears the label of a choice, not its value.
+        let default_label =
+            choices.iter().find(|(value, _)| request.default_response.as_ref() == Some(value));
+        let default_label = default_label.map(|(_, label)| label.clone());
         let body = QuestionBody::Clarification {
             question: sanitize_line(&request.question),
             context: request.context.as_deref().map(sanitize_line),
             choices,
             response_kinds,
-            default_response: request.default_response.as_deref().map(sanitize_line),
+            default_response: default_label.or(request.default_response.as_deref().map(sanitize_line)),
         };
         Self::new(phrases, event, &request.reply_token, request.timeout_seconds, body, details)
     }
@@ -243,8 +252,10 @@ impl ListenerQuestion {
         self.agent_name = identity.label(phrases);
         self.hub_details.extend(identity.describe_id(phrases));
         self.call = call.filter(|_| matches!(self.body, QuestionBody::Confirmation { .. }));
-        // A short call that the answer is bound to is already part of the question.
-        let call = self.call.as_ref().filter(|call| !(call.is_bound && call.is_short()));
+        // A short call that the answer is bound to is already part of the question, unless the action says the same.
+        let action = self.prompt_text();
+        let call = self.call.as_ref();
+        let call = call.filter(|call| !call.is_bound || !call.is_short() || call.is_said_by(action));
         self.hub_details.extend(call.map(|call| {
             if call.is_bound { phrases.exact_call(&call.text) } else { phrases.uses_tool(&call.text) }
         }));

@@ -18,20 +18,55 @@ pub struct QuestionCall {
     pub text: String,
     /// Whether the answer permits only this call. If not, the hub did not bind the answer to the arguments.
     pub is_bound: bool,
+    /// The names and values of the arguments, if all of them are texts or numbers.
+    pairs: Option<Vec<(String, String)>>,
+    tool: String,
 }
 
 impl QuestionCall {
     /// Reads the call from the members that the hub added to a question.
     pub(super) fn read(phrases: &Phrases, event: &Event) -> Option<Self> {
         read_hub_extension(event, |sayso| {
-            let mut text = describe_name(&sayso.member("tool")?.text()?);
+            let tool = describe_name(&sayso.member("tool")?.text()?);
+            let mut text = tool.clone();
+            let pairs = sayso.member("arguments").and_then(|arguments| describe_pairs(&arguments));
             if let Some(arguments) = sayso.member("arguments") {
                 let arguments = describe_items(&arguments);
                 text.push_str(", ");
                 text.push_str(if arguments.is_empty() { phrases.without_arguments } else { &arguments });
             }
-            Some(Self { text, is_bound: sayso.member("action_digest").is_some() })
+            Some(Self { text, is_bound: sayso.member("action_digest").is_some(), pairs, tool })
         })
+    }
+
+    /// Whether a text says exactly this call, word for word: the tool, then each argument in order, its name before its value. A number
+    /// may come before its name: `Transfer 20 euros to Ben.` is the call `transfer, euros 20, to Ben`. No other word is allowed, because it
+    /// could change the meaning.
+    pub(super) fn is_said_by(&self, text: &str) -> bool {
+        let Some(pairs) = self.pairs.as_ref().filter(|_| self.is_short()) else { return false };
+        let text = text.trim();
+        let text = text.strip_suffix(['.', '?']).unwrap_or(text);
+        let mut rest: Vec<&str> = text.split(' ').collect();
+        let mut take = |words: &str| {
+            let count = words.split(' ').count();
+            let is_said =
+                rest.len() >= count && rest.iter().zip(words.split(' ')).all(|(said, word)| *said == word);
+            if is_said {
+                rest.drain(..count);
+            }
+            is_said
+        };
+        if !take(&self.tool) && !take(&capitalize(&self.tool)) {
+            return false;
+        }
+        for (name, value) in pairs {
+            let is_number = value.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+            let is_said = take(&format!("{name} {value}")) || is_number && take(&format!("{value} {name}"));
+            if !is_said {
+                return false;
+            }
+        }
+        rest.is_empty()
     }
 
     /// Whether the call is short enough to be part of the question itself.
@@ -40,8 +75,22 @@ impl QuestionCall {
     }
 }
 
+/// Returns the names and values of arguments. Returns `None` if a value is not a text or a number.
+fn describe_pairs(arguments: &JsonValue<'_>) -> Option<Vec<(String, String)>> {
+    let describe = |(name, value): (JsonValue<'_>, JsonValue<'_>)| {
+        matches!(value.kind(), JsonKind::Text | JsonKind::Number)
+            .then(|| (describe_name(&name.text().unwrap_or_default()), describe_value(&value)))
+    };
+    (arguments.kind() == JsonKind::Object).then(|| arguments.members().map(describe).collect())?
+}
+
+fn capitalize(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
 /// Describes the content of a value: the members of an object, the items of a list, or the value itself.
-fn describe_items(value: &JsonValue<'_>) -> String {
+pub(super) fn describe_items(value: &JsonValue<'_>) -> String {
     let items: Vec<String> = match value.kind() {
         JsonKind::Object => {
             let describe = |(name, member): (JsonValue<'_>, JsonValue<'_>)| {

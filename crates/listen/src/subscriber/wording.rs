@@ -8,6 +8,8 @@ use seal::UnixMillis;
 use unicode_normalization::char::is_combining_mark;
 
 use super::question::{ListenerQuestion, QuestionBody};
+use super::read_hub_extension;
+use super::session_facts::{labelled, short_text};
 use crate::announcement_text::TextPart::{self, Agent, Composed, Sayso};
 use crate::{AnnouncementText, Phrases, sanitize};
 
@@ -53,6 +55,17 @@ pub(super) fn language(event: &Event) -> Option<Box<str>> {
     event.envelope.localization_hints.as_ref()?.primary_language.as_deref().map(Into::into)
 }
 
+/// Returns the URI that an event is about, if it is one.
+pub(super) fn link(payload: &Payload) -> Option<&str> {
+    let uri = match payload {
+        Payload::SessionCompleted(done) => done.result_uri.as_deref(),
+        Payload::SessionErrored(error) => error.error_uri.as_deref(),
+        Payload::HandoffRequested(request) => request.target_uri.as_deref(),
+        _ => None,
+    };
+    uri.filter(|uri| aaep::grammar::is_uri(uri))
+}
+
 /// Returns the agent's summary of the event for a verbosity, as one sanitized line.
 pub(super) fn summary_line(payload: &Payload, verbosity: &Verbosity) -> Option<String> {
     payload.summary(verbosity).map(|text| sanitize(text, true)).filter(|text| !text.is_empty())
@@ -80,10 +93,12 @@ pub(super) fn cancelled_text(
 }
 
 pub(super) fn retry_advice(phrases: &Phrases, error: &SessionErrored) -> &'static str {
-    match error.error_category {
-        ErrorCategory::Transient => phrases.retry_may_help,
-        ErrorCategory::Permanent => phrases.retry_will_not_help,
-        ErrorCategory::RequiresUser => phrases.action_required,
+    match (&error.error_category, error.recoverable) {
+        (ErrorCategory::RequiresUser, _) => phrases.action_required,
+        (_, Some(true)) | (ErrorCategory::Transient, None) => phrases.retry_may_help,
+        (ErrorCategory::Permanent, _) | (ErrorCategory::Transient, Some(false)) => {
+            phrases.retry_will_not_help
+        }
         _ => "",
     }
 }
@@ -99,6 +114,22 @@ pub(super) fn state_text(phrases: &Phrases, agent: &str, state: &AgentState) -> 
         AgentState::HandingOff => phrases.state_handing_off(agent),
         other => phrases.state_other(agent, &sanitize(other.as_str(), true)),
     }
+}
+
+/// Returns the author's words for a state of its own, and their language: the person's, or else any. The agent chose the words,
+/// even though the hub passes them on.
+pub(super) fn own_state_words(
+    event: &Event,
+    change: &StateChanged,
+    languages: &[String],
+) -> Option<(String, String)> {
+    let AgentState::Other(name) = &change.to_state else { return None };
+    let states =
+        read_hub_extension(event, |sayso| StateDefinition::read_list(&sayso.member("states")?).ok())?;
+    let state = states.iter().find(|own| own.state == **name)?;
+    let any = || state.words.first().map(|(tag, words)| (tag.as_str(), words.as_str()));
+    let (language, words) = state.words_in(languages).or_else(any)?;
+    Some((language.to_owned(), sanitize(words, true))).filter(|(_, words)| !words.is_empty())
 }
 
 pub(super) fn tool_result_text(
@@ -125,16 +156,110 @@ pub(super) fn tool_result_text(
     }
 }
 
-pub(super) fn progress_text(phrases: &Phrases, update: &ProgressUpdated) -> AnnouncementText {
+/// Returns the text about progress: the agent's summary or description, the step, the percentage and the remaining time. Numbers that
+/// the agent's text contains are not repeated.
+pub(super) fn progress_text(
+    phrases: &Phrases,
+    update: &ProgressUpdated,
+    summary: &str,
+    verbosity: &Verbosity,
+) -> AnnouncementText {
     let progress = &update.progress;
     let description = progress.description.as_deref().map(|text| sanitize(text, true)).unwrap_or_default();
+    let text = if summary.is_empty() { description.as_str() } else { summary };
+    // At terse verbosity the agent's own text is enough.
+    let adds_numbers = text.is_empty() || *verbosity != Verbosity::Terse;
+    let is_new = |sentence: &String| adds_numbers && !shares_word(text, sentence);
     let step = match (progress.step, progress.total_steps) {
-        (Some(step), Some(total)) => phrases.step_of(step, total),
-        (Some(step), None) => phrases.step(step),
-        _ => String::new(),
+        (Some(step), Some(total)) => Some(phrases.step_of(step, total)),
+        (Some(step), None) => Some(phrases.step(step)),
+        _ => None,
     };
-    let percent = progress.percent.map(|percent| phrases.percent(&format!("{percent:.0}")));
-    join_sentences(&[Agent(&description), Sayso(&step), Sayso(percent.as_deref().unwrap_or_default())])
+    let step = step.filter(is_new).unwrap_or_default();
+    // Zero percent is not worth announcing.
+    let percent = progress.percent.map(|percent| format!("{percent:.0}"));
+    let percent = percent.filter(|percent| percent != "0" || text.is_empty());
+    let percent = percent.map(|percent| phrases.percent(&percent)).filter(is_new).unwrap_or_default();
+    let left = update.eta_ms.filter(|millis| is_worth_saying(*millis, verbosity));
+    let left = left.and_then(|millis| i64::try_from(millis).ok());
+    let left = left.map(|millis| phrases.about_left(&estimate_text(phrases, millis))).unwrap_or_default();
+    join_sentences(&[Agent(text), Sayso(&step), Sayso(&percent), Sayso(&left)])
+}
+
+/// Whether a text shares a number or a word of at least four characters with a sentence, so that the sentence would repeat it.
+fn shares_word(text: &str, sentence: &str) -> bool {
+    let is_telling = |word: &String| word.chars().count() >= 4 || word.chars().all(char::is_numeric);
+    let known: HashSet<String> = words(text).collect();
+    words(sentence).any(|word| is_telling(&word) && known.contains(&word))
+}
+
+/// Returns the text about a tool call: the summary, the arguments if they matter, the risk and the expected duration.
+pub(super) fn call_text(
+    phrases: &Phrases,
+    call: &ToolInvoked,
+    summary: &str,
+    verbosity: &Verbosity,
+) -> AnnouncementText {
+    let irreversible = call.irreversible == Some(true);
+    let is_risky = irreversible || matches!(call.risk_level, Some(RiskLevel::Medium | RiskLevel::High));
+    let says_arguments = match verbosity {
+        Verbosity::Terse => false,
+        Verbosity::Detailed => true,
+        _ => is_risky,
+    };
+    let arguments = short_text(call.args_summary.as_deref().filter(|_| says_arguments));
+    let arguments = if summary.contains(&arguments) { String::new() } else { arguments };
+    let risk = match call.risk_level {
+        // The warning that the call cannot be undone is stronger.
+        _ if irreversible => "",
+        Some(RiskLevel::High) => phrases.risk_high,
+        Some(RiskLevel::Medium) if *verbosity == Verbosity::Detailed => phrases.risk_medium,
+        _ => "",
+    };
+    join_sentences(&[
+        Agent(summary),
+        Composed(&labelled(&[(phrases.arguments_label, arguments)])),
+        Sayso(risk),
+        Sayso(if irreversible { phrases.irreversible } else { "" }),
+        Sayso(&about_text(phrases, call.expected_duration_ms, verbosity)),
+    ])
+}
+
+/// Returns how long a call took, if it took much longer than the agent expected. At detailed verbosity always.
+pub(super) fn call_duration_text(
+    phrases: &Phrases,
+    duration_ms: Option<u64>,
+    expected_ms: Option<u64>,
+    verbosity: &Verbosity,
+) -> String {
+    let Some(duration_ms) = duration_ms.filter(|millis| is_worth_saying(*millis, verbosity)) else {
+        return String::new();
+    };
+    let text = |millis: u64| estimate_text(phrases, i64::try_from(millis).unwrap_or(i64::MAX));
+    match expected_ms {
+        Some(expected) if expected >= 1000 && duration_ms / 2 >= expected => {
+            phrases.took_longer(&text(duration_ms), &text(expected))
+        }
+        _ if *verbosity == Verbosity::Detailed => phrases.took(&text(duration_ms)),
+        _ => String::new(),
+    }
+}
+
+/// Returns a sentence such as "About 2 minutes.", if the duration is worth saying.
+pub(super) fn about_text(phrases: &Phrases, millis: Option<u64>, verbosity: &Verbosity) -> String {
+    let millis = millis.filter(|millis| is_worth_saying(*millis, verbosity));
+    let millis = millis.and_then(|millis| i64::try_from(millis).ok());
+    millis.map(|millis| phrases.about(&estimate_text(phrases, millis))).unwrap_or_default()
+}
+
+/// Whether a duration is long enough to be announced: ten seconds, a minute at terse and a second at detailed verbosity.
+fn is_worth_saying(millis: u64, verbosity: &Verbosity) -> bool {
+    let min = match verbosity {
+        Verbosity::Terse => 60_000,
+        Verbosity::Detailed => 1000,
+        _ => 10_000,
+    };
+    millis >= min
 }
 
 pub(super) fn handoff_text(phrases: &Phrases, agent: &str, request: &HandoffRequested) -> String {
@@ -169,38 +294,28 @@ pub(super) fn unknown_event_text(phrases: &Phrases, event: &Event) -> Announceme
     }
 }
 
-/// Returns the lines of a question: the question first, the possible answers last.
+/// Returns the lines of a question: what it is about, the consequence, what makes it dangerous, the time, and how to answer. Everything
+/// else is in [`question_details`].
 pub(super) fn question_text(
     phrases: &Phrases,
     question: &ListenerQuestion,
     open_count: usize,
-    verbosity: &Verbosity,
     now: UnixMillis,
 ) -> AnnouncementText {
-    let mut lines = question_lines(phrases, question, verbosity);
-    if question.is_dangerously_unbound() {
-        lines.push(phrases.answer_not_bound.into());
-    }
+    let mut lines = question_lines(phrases, question);
     let time_left = phrases.time_left(&duration_text(phrases, question.remaining_ms(now)));
-    lines.push(join_sentences(&[Sayso(&time_left), Composed(&default_outcome_text(phrases, question))]));
-    lines.push(if open_count > 1 {
-        join_sentences(&[
-            Sayso(&phrases.several_open(open_count)),
-            Sayso(&answer_instructions(phrases, question, Some(question.number))),
-        ])
-    } else {
-        answer_instructions(phrases, question, None).into()
-    });
+    let several = if open_count > 1 { phrases.several_open(open_count) } else { String::new() };
+    let instructions = answer_instructions(phrases, question, open_count);
+    // The question mentions its default only if the default is yes.
+    let default = if question.is_accepted_by_default() { phrases.default_is_accept } else { "" };
+    lines.push(join_sentences(&[Sayso(&time_left), Sayso(default)]));
+    lines.push(join_sentences(&[Sayso(&several), Sayso(&instructions)]));
     AnnouncementText::from_lines(&lines)
 }
 
 /// Returns the text of a recorded question, which cannot be answered any more.
-pub(super) fn replayed_question_text(
-    phrases: &Phrases,
-    question: &ListenerQuestion,
-    verbosity: &Verbosity,
-) -> AnnouncementText {
-    let mut lines = question_lines(phrases, question, verbosity);
+pub(super) fn replayed_question_text(phrases: &Phrases, question: &ListenerQuestion) -> AnnouncementText {
+    let mut lines = question_lines(phrases, question);
     let timeout_ms = i64::try_from(question.timeout_seconds).unwrap_or(i64::MAX).saturating_mul(1000);
     let time_limit = phrases.time_limit_was(&duration_text(phrases, timeout_ms));
     lines.push(join_sentences(&[Sayso(&time_limit), Composed(&default_outcome_text(phrases, question))]));
@@ -208,60 +323,71 @@ pub(super) fn replayed_question_text(
     AnnouncementText::from_lines(&lines)
 }
 
-fn question_lines(
-    phrases: &Phrases,
-    question: &ListenerQuestion,
-    verbosity: &Verbosity,
-) -> Vec<AnnouncementText> {
-    let number = question.number;
-    let agent = &question.agent_name;
-    let mut lines = Vec::new();
+fn question_lines(phrases: &Phrases, question: &ListenerQuestion) -> Vec<AnnouncementText> {
+    let label = phrases.question_label(question.number, &question.agent_name);
+    let mut lines = vec![join_sentences(&[Sayso(&label), Agent(question.prompt_text())])];
     match &question.body {
-        QuestionBody::Confirmation { summary, action, consequence, .. } => {
-            let label = phrases.question_label(number, agent);
-            let danger = risk_text(phrases, question);
-            match summary {
-                Some(summary)
-                    if *verbosity != Verbosity::Terse
-                        && adds_information(
-                            summary,
-                            &[action.as_str(), consequence.as_str(), danger.as_str()],
-                        ) =>
-                {
-                    lines.push(join_sentences(&[Sayso(&label), Agent(summary)]));
-                    lines.push(join_sentences(&[Sayso(phrases.action_label), Agent(action)]));
-                }
-                _ => lines.push(join_sentences(&[Sayso(&label), Agent(action)])),
-            }
+        QuestionBody::Confirmation { action, consequence, .. } => {
             // The content of a confirmation is never omitted (AAEP-10.1.3-2), but it is not repeated.
             if consequence != action {
-                lines.push(join_sentences(&[Sayso(phrases.consequence_label), Agent(consequence)]));
+                lines.push(join_sentences(&[Agent(consequence)]));
             }
             // The agent's text may differ from the call that the answer is bound to, so the person hears both.
             match question.call.as_ref().filter(|call| call.is_bound) {
+                Some(call) if call.is_said_by(action) => {}
                 Some(call) if call.is_short() => lines.push(phrases.exact_call(&call.text).into()),
                 Some(_) => lines.push(phrases.exact_call_in_details.into()),
                 None => {}
             }
-            lines.push(danger.into());
+            let not_bound = if question.is_dangerously_unbound() { phrases.answer_not_bound } else { "" };
+            let (warning, _) = risk_texts(phrases, question);
+            let warnings = join_sentences(&[Sayso(&warning), Sayso(not_bound)]);
+            lines.extend(Some(warnings).filter(|warnings| !warnings.is_empty()));
         }
-        QuestionBody::Clarification { question: asked, context, choices, .. } => {
-            lines.push(join_sentences(&[Sayso(&phrases.question_label(number, agent)), Agent(asked)]));
-            if let Some(context) = context.as_deref().filter(|_| *verbosity != Verbosity::Terse) {
-                lines.push(join_sentences(&[Sayso(phrases.question_reason_label), Agent(context)]));
-            }
+        QuestionBody::Clarification { choices, .. } => {
             for (index, (_, label)) in choices.iter().enumerate() {
-                lines.push(join_sentences(&[Sayso(&phrases.choice(index + 1)), Agent(label)]));
+                lines.push(join_sentences(&[Sayso(&format!("{}:", index + 1)), Agent(label)]));
             }
         }
     }
     lines
 }
 
-/// Whether a summary contains a word that the other texts of the question lack. Words such as "May I" do not count.
-fn adds_information(summary: &str, others: &[&str]) -> bool {
-    let known: HashSet<String> = others.iter().copied().flat_map(words).collect();
-    words(summary).any(|word| !known.contains(&word) && !QUESTION_WORDS.contains(&word.as_str()))
+/// Returns what [`question_text`] does not contain: more about the question, the risk, the call, the agent, and what happens
+/// without an answer. `said` is the text of the question.
+pub(super) fn question_details(
+    phrases: &Phrases,
+    question: &ListenerQuestion,
+    said: &str,
+) -> AnnouncementText {
+    let mut known: HashSet<String> = words(said).collect();
+    let mut lines = Vec::new();
+    let context = match &question.body {
+        QuestionBody::Clarification { context, .. } => context.as_deref(),
+        QuestionBody::Confirmation { .. } => None,
+    };
+    // The label keeps the agent's text apart from sayso's own lines.
+    let labelled = context.map(|context| (phrases.question_reason_label, context));
+    let details = question.details.iter().map(|detail| (phrases.agent_adds_label, detail.as_str()));
+    for (label, text) in labelled.into_iter().chain(details) {
+        if adds_information(text, &known) {
+            known.extend(words(text));
+            lines.push(join_sentences(&[Sayso(label), Agent(text)]));
+        }
+    }
+    let (_, risk) = risk_texts(phrases, question);
+    lines.extend(Some(risk).filter(|risk| !risk.is_empty()).map(AnnouncementText::from));
+    lines.extend(question.hub_details.iter().map(|line| AnnouncementText::from(line.as_str())));
+    let mut text = AnnouncementText::from_lines(&lines);
+    if !question.is_accepted_by_default() {
+        text.push_line(&default_outcome_text(phrases, question));
+    }
+    text
+}
+
+/// Whether a text contains a word that is not known. Words such as "May I" do not count.
+fn adds_information(text: &str, known: &HashSet<String>) -> bool {
+    words(text).any(|word| !known.contains(&word) && !QUESTION_WORDS.contains(&word.as_str()))
 }
 
 /// Articles, pronouns and words that turn an action into a question, in the supported languages.
@@ -276,26 +402,33 @@ fn words(text: &str) -> impl Iterator<Item = String> {
         .map(str::to_lowercase)
 }
 
-/// Returns the risk, and whether the action can be undone. No text of the agent replaces the statement that it cannot be undone,
-/// unless the consequence is nothing but this sentence.
-fn risk_text(phrases: &Phrases, question: &ListenerQuestion) -> String {
+/// Returns the warnings about the action that belong to the question, and what the details add: the risk, and whether the action can
+/// be undone. No text of the agent replaces the statement that it cannot be undone, unless the consequence is exactly
+/// this sentence.
+fn risk_texts(phrases: &Phrases, question: &ListenerQuestion) -> (String, String) {
     let QuestionBody::Confirmation { risk, reversibility, consequence, .. } = &question.body else {
-        return String::new();
+        return (String::new(), String::new());
     };
-    let risk = match risk {
+    let risk_text = match risk {
         Some(RiskLevel::Low) => phrases.risk_low,
         Some(RiskLevel::Medium) => phrases.risk_medium,
         Some(RiskLevel::High) => phrases.risk_high,
         _ => phrases.risk_unknown,
     };
-    let reversibility = match reversibility {
-        Some(Reversibility::Irreversible) if consequence.trim() == phrases.irreversible => "",
-        Some(Reversibility::Irreversible) => phrases.irreversible,
-        Some(Reversibility::ReversibleWithEffort) => phrases.hard_to_undo,
-        Some(Reversibility::Reversible) => phrases.can_be_undone,
-        _ => phrases.reversibility_unknown,
+    let (warning, detail) = match reversibility {
+        Some(Reversibility::Irreversible) if consequence.trim() == phrases.irreversible => ("", ""),
+        Some(Reversibility::Irreversible) => (phrases.irreversible, ""),
+        Some(Reversibility::ReversibleWithEffort) => ("", phrases.hard_to_undo),
+        Some(Reversibility::Reversible) => ("", phrases.can_be_undone),
+        _ => (phrases.reversibility_unknown, ""),
     };
-    join_sentences(&[Sayso(risk), Sayso(reversibility)]).to_string()
+    // "This cannot be undone." is a stronger warning than the risk.
+    let warns_of_risk = *risk == Some(RiskLevel::High) && *reversibility != Some(Reversibility::Irreversible);
+    let (risk_warning, risk_detail) = if warns_of_risk { (risk_text, "") } else { ("", risk_text) };
+    (
+        join_sentences(&[Sayso(risk_warning), Sayso(warning)]).to_string(),
+        join_sentences(&[Sayso(risk_detail), Sayso(detail)]).to_string(),
+    )
 }
 
 pub(super) fn default_outcome_text(phrases: &Phrases, question: &ListenerQuestion) -> AnnouncementText {
@@ -311,14 +444,15 @@ pub(super) fn default_outcome_text(phrases: &Phrases, question: &ListenerQuestio
     }
 }
 
-/// Describes what can be typed. Includes the question's number if other questions are open.
-fn answer_instructions(phrases: &Phrases, question: &ListenerQuestion, number: Option<u32>) -> String {
+/// Describes what can be typed. Includes the question's number if several questions are open.
+pub(super) fn answer_instructions(
+    phrases: &Phrases,
+    question: &ListenerQuestion,
+    open_count: usize,
+) -> String {
+    let number = (open_count > 1).then_some(question.number);
     match &question.body {
         QuestionBody::Confirmation { may_accept, may_reject, .. } => match (may_accept, may_reject, number) {
-            (true, true, None) if question.requires_explicit_yes() => phrases.type_full_yes_or_no.to_owned(),
-            (true, true, Some(number)) if question.requires_explicit_yes() => {
-                phrases.type_full_yes_or_no_to(number)
-            }
             (true, true, None) => phrases.type_yes_or_no.to_owned(),
             (true, true, Some(number)) => phrases.type_yes_or_no_to(number),
             (true, false, None) => phrases.only_yes_accepted.to_owned(),
@@ -350,6 +484,17 @@ fn answer_instructions(phrases: &Phrases, question: &ListenerQuestion, number: O
                 }
             }
         }
+    }
+}
+
+/// Formats an estimate in round numbers, rounded to the nearest one.
+pub(super) fn estimate_text(phrases: &Phrases, millis: i64) -> String {
+    let round = |unit_ms: i64| millis.max(0).saturating_add(unit_ms / 2) / unit_ms;
+    match millis {
+        ..20_000 => phrases.seconds(round(1000).max(1)),
+        20_000..117_500 => phrases.seconds(round(5000) * 5),
+        117_500..7_170_000 => phrases.minutes(round(60_000)),
+        _ => phrases.hours(round(3_600_000)),
     }
 }
 

@@ -81,7 +81,7 @@ mod tests {
             "I don't want that",
             "I don’t want that.",
             "no thanks",
-            "yes, send 20 euro to Ben",
+            "yes, send 20 euros to Ben",
             "Please do it now",
             "delete it",
             "just send that, please",
@@ -97,8 +97,8 @@ mod tests {
         }
         for line in [
             "what's my balance?",
-            "send 20 euro to Ben",
-            "please send 20 euro to Ben",
+            "send 20 euros to Ben",
+            "please send 20 euros to Ben",
             "delete a record",
             "how is the weather?",
             "I want a human",

@@ -4,6 +4,7 @@ use aaep::event::{Decision, ResponseKind, Verbosity};
 use seal::UnixMillis;
 
 use super::answer_detector::looks_like_answer;
+use super::handoff_commands;
 use super::input_parser::{ParsedInput, StopTarget, strip_number};
 use crate::{
     Announcement, AnnouncementKind, AnnouncementText, AnswerError, ListenerQuestion, ObservedSession,
@@ -25,8 +26,15 @@ pub(super) enum TerminalAction {
     ChangeRate {
         faster: bool,
     },
+    /// Says the latest announcement again.
+    RepeatLast,
+    /// Says the latest announcements with their times.
+    Recall(usize),
     Quit,
 }
+
+/// Number of announcements that `history` repeats if no number is given.
+const DEFAULT_HISTORY: usize = 10;
 
 /// Besides the open questions, this decides what a typed line means.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +55,9 @@ pub(super) fn handle_line(
     now: UnixMillis,
 ) -> Vec<TerminalAction> {
     let request_filter = context.request_filter;
+    if let Some(actions) = handoff_commands::handle_line(subscriber, line, now) {
+        return actions;
+    }
     let phrases = subscriber.phrases();
     match ParsedInput::parse(line, phrases) {
         ParsedInput::MoreTime(_) | ParsedInput::Stop(_) if !context.has_hub => {
@@ -76,12 +87,28 @@ pub(super) fn handle_line(
             }
         }
         ParsedInput::Code(number) => vec![TerminalAction::Say(subscriber.read_code(number))],
+        // Without such a question, the number is that of a session.
+        ParsedInput::Details(number)
+            if !subscriber
+                .questions()
+                .any(|question| number.is_none_or(|number| question.number == number)) =>
+        {
+            let details = subscriber.session_details(number, now).map(TerminalAction::Say);
+            vec![details.unwrap_or_else(|| say(AnnouncementKind::Status, phrases.no_such_question_open))]
+        }
         ParsedInput::Details(question) => {
             repeat_questions(subscriber, question, now, Subscriber::question_details)
         }
+        ParsedInput::Tools(session) => vec![TerminalAction::Say(subscriber.tools(session))],
+        ParsedInput::Repeat(None) => vec![TerminalAction::RepeatLast],
         ParsedInput::Repeat(question) => {
             repeat_questions(subscriber, question, now, Subscriber::repeat_question)
         }
+        ParsedInput::History(count) => {
+            let count = count.and_then(|count| usize::try_from(count).ok());
+            vec![TerminalAction::Recall(count.unwrap_or(DEFAULT_HISTORY))]
+        }
+        ParsedInput::Last => vec![TerminalAction::Recall(1)],
         ParsedInput::Status => report_status(subscriber, context.is_disconnected, now),
         ParsedInput::Stop(target) => stop(subscriber, target, now),
         ParsedInput::Quieter => change_verbosity(subscriber, false),
@@ -94,7 +121,7 @@ pub(super) fn handle_line(
     }
 }
 
-fn say(kind: AnnouncementKind, text: impl Into<AnnouncementText>) -> TerminalAction {
+pub(super) fn say(kind: AnnouncementKind, text: impl Into<AnnouncementText>) -> TerminalAction {
     TerminalAction::Say(Announcement::new(kind, text))
 }
 
@@ -191,7 +218,7 @@ fn decide(
     let (decision, word) = if yes { (Decision::Accept, phrases.yes) } else { (Decision::Reject, phrases.no) };
     match subscriber.answer_confirmation(number, decision, now) {
         Ok(message) => vec![
-            say(AnnouncementKind::Answer, phrases.you_decided(word, number)),
+            say(AnnouncementKind::Answer, phrases.you_decided(number, word)),
             TerminalAction::Send { message, question: Some(number) },
         ],
         Err(error) => vec![say(
@@ -211,9 +238,7 @@ fn respond(subscriber: &mut Subscriber, number: u32, text: &str, now: UnixMillis
             TerminalAction::Send { message, question: Some(number) },
         ],
         Err(AnswerError::UnsupportedAnswer) => {
-            let instructions = subscriber
-                .repeat_question(number, now)
-                .and_then(|repeated| repeated.text.lines().last().map(str::to_owned));
+            let instructions = subscriber.answer_instructions(number);
             vec![say(
                 AnnouncementKind::Error,
                 subscriber.phrases().answer_kind_not_accepted(number, &instructions.unwrap_or_default()),
@@ -264,7 +289,7 @@ fn answer(
     match question {
         Some(number) if !has_question(subscriber, number) => {
             match subscriber.unambiguous_question(now).map(|question| question.number) {
-                // `answer 5 euro`, and no question has the number 5.
+                // `answer 5 euros`, and no question has the number 5.
                 Some(only) => answer_unnamed(subscriber, only, &format!("{number} {text}"), now),
                 None => resolve_question(subscriber, Some(number), subscriber.phrases().no, now)
                     .err()
@@ -337,6 +362,10 @@ fn handle_other(
         .filter(|question| accepts_text(question))
         .map(|question| question.number)
     {
+        if subscriber.phrases().starts_like_command(text) && !subscriber.offers_choice(number, text) {
+            let text = subscriber.phrases().command_or_answer(&crate::sanitize(text, true));
+            return vec![say(AnnouncementKind::Error, text)];
+        }
         return refuse_early_answer(subscriber, number, false, now)
             .unwrap_or_else(|| respond(subscriber, number, text, now));
     }
@@ -350,18 +379,16 @@ fn handle_other(
         (_, Some(is_known_request)) if !looks_like_answer(text) && is_known_request(text) => {
             vec![TerminalAction::Request(text.to_owned())]
         }
-        (open, _) => vec![say(AnnouncementKind::Error, explain_how_to_answer(subscriber, open, now))],
+        (open, _) => vec![say(AnnouncementKind::Error, explain_how_to_answer(subscriber, open))],
     }
 }
 
 /// Explains how to answer, after a line that was not an answer.
-fn explain_how_to_answer(subscriber: &Subscriber, open: &[&ListenerQuestion], now: UnixMillis) -> String {
+fn explain_how_to_answer(subscriber: &Subscriber, open: &[&ListenerQuestion]) -> String {
     let phrases = subscriber.phrases();
     if let [question] = open {
-        let repeated = subscriber.repeat_question(question.number, now);
-        let instructions =
-            repeated.as_ref().and_then(|repeated| repeated.text.lines().last()).unwrap_or_default();
-        return phrases.not_an_answer(instructions);
+        let instructions = subscriber.answer_instructions(question.number).unwrap_or_default();
+        return phrases.not_an_answer(&instructions);
     }
     let first = open.first().map_or(1, |question| question.number);
     phrases.not_an_answer_to_several(&list_numbers(phrases, open), first)
@@ -428,7 +455,7 @@ fn report_status(subscriber: &Subscriber, is_disconnected: bool, now: UnixMillis
     if is_disconnected {
         lines.push(phrases.status_while_disconnected.to_owned());
     }
-    lines.extend(session_status_lines(subscriber));
+    lines.extend(session_status_lines(subscriber, now));
     if subscriber.sessions().next().is_none() {
         lines.push(phrases.no_agent_working.to_owned());
     }
@@ -443,28 +470,62 @@ fn report_status(subscriber: &Subscriber, is_disconnected: bool, now: UnixMillis
         };
         lines.push(if has_several { format!("{line} {}", question.prompt_text()) } else { line });
     }
-    lines.push(phrases.verbosity_is(verbosity_name(phrases, &subscriber.preferences().verbosity)));
+    let verbosity = &subscriber.preferences().verbosity;
+    if *verbosity != Verbosity::Normal {
+        lines.push(phrases.verbosity_is(verbosity_name(phrases, verbosity)));
+    }
     lines.extend(subscriber.manifest_status().map(|status| status.describe(phrases)));
     vec![say(AnnouncementKind::Status, lines.join("\n"))]
 }
 
-pub(super) fn session_status_lines(subscriber: &Subscriber) -> impl Iterator<Item = String> {
+/// Returns one line about each open session: what its agent is doing, what it is about if there are several, and how much time the
+/// agent expects to need. The parts of a session follow it.
+pub(super) fn session_status_lines(subscriber: &Subscriber, now: UnixMillis) -> impl Iterator<Item = String> {
     let phrases = subscriber.phrases();
     let has_several = subscriber.sessions().nth(1).is_some();
-    subscriber.sessions().map(move |session| {
-        let activity = if session.activity.is_empty() { phrases.activity_unknown } else { &session.activity };
-        if has_several && !session.topic.is_empty() && !activity.starts_with(&session.topic) {
-            let activity = format!("{}. {activity}", phrases.session_topic(&session.topic));
-            return phrases.session_activity(session.number, &session.agent_name, &activity);
+    sessions_by_parent(subscriber).into_iter().map(move |session| {
+        let activity = match session.activity.as_str() {
+            _ if !session.is_confirmed() => phrases.activity_unconfirmed,
+            "" => phrases.activity_unknown,
+            activity => activity,
+        };
+        let topic = Some(&session.topic)
+            .filter(|topic| has_several && !topic.is_empty() && !activity.starts_with(*topic));
+        let topic = topic.map(|topic| format!("{} {topic}.", phrases.session_topic_label));
+        let time_left = session.expected_time_left(phrases, now);
+        let parts = [topic, Some(activity.to_owned()), time_left];
+        let parts: Vec<_> = parts.into_iter().flatten().collect();
+        let activity = parts.join(" ");
+        match subscriber.parent_number(&session.id) {
+            Some(parent) => {
+                phrases.session_part_activity(session.number, parent, &session.agent_name, &activity)
+            }
+            None => phrases.session_activity(session.number, &session.agent_name, &activity),
         }
-        phrases.session_activity(session.number, &session.agent_name, activity)
     })
+}
+
+/// Returns the sessions, each followed by its parts.
+fn sessions_by_parent(subscriber: &Subscriber) -> Vec<&ObservedSession> {
+    let all: Vec<_> = subscriber.sessions().collect();
+    let is_top = |session: &&&ObservedSession| subscriber.parent_number(&session.id).is_none();
+    let mut ordered = Vec::with_capacity(all.len());
+    // The sessions whose parts are still to be added, the next one last.
+    let mut pending: Vec<_> = all.iter().filter(is_top).rev().copied().collect();
+    while let Some(session) = pending.pop() {
+        ordered.push(session);
+        pending.extend(all.iter().filter(|part| part.parent.as_ref() == Some(&session.id)).rev());
+    }
+    // Without a hub, sessions may claim to be parts of each other.
+    let others: Vec<_> =
+        all.into_iter().filter(|session| !ordered.iter().any(|other| other.id == session.id)).collect();
+    ordered.extend(others);
+    ordered
 }
 
 fn verbosity_name<'a>(phrases: &'a Phrases, verbosity: &'a Verbosity) -> &'a str {
     match verbosity {
         Verbosity::Terse => phrases.terse,
-        Verbosity::Normal => phrases.normal,
         Verbosity::Detailed => phrases.detailed,
         other => other.as_str(),
     }
@@ -521,7 +582,11 @@ fn change_verbosity(subscriber: &Subscriber, louder: bool) -> Vec<TerminalAction
         (_, true) => Verbosity::Detailed,
         (_, false) => Verbosity::Terse,
     };
-    let text = phrases.verbosity_is_now(verbosity_name(phrases, &verbosity));
+    let text = match verbosity {
+        Verbosity::Terse => phrases.now_terse,
+        Verbosity::Detailed => phrases.now_detailed,
+        _ => phrases.now_normal,
+    };
     vec![
         say(AnnouncementKind::Status, text),
         TerminalAction::SetPreferences(Preferences { verbosity, ..preferences.clone() }),
@@ -533,10 +598,13 @@ fn show_help(phrases: &Phrases, context: InputContext) -> Vec<TerminalAction> {
         phrases.help_decide,
         phrases.help_answer,
         phrases.help_repeat,
+        phrases.help_history,
         phrases.help_code,
+        phrases.help_tools,
         phrases.help_more_time,
         phrases.help_stop,
         phrases.help_status,
+        phrases.help_handoffs,
         phrases.help_verbosity,
         phrases.help_quit,
     ];

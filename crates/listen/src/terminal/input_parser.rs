@@ -27,7 +27,14 @@ pub(super) enum ParsedInput<'t> {
     /// Reads the latest code, or the code with this number.
     Code(Option<u32>),
     Details(Option<u32>),
+    /// Lists the tools of the agents, or of the session with this number.
+    Tools(Option<u32>),
+    /// Repeats the latest announcement, or the question with this number.
     Repeat(Option<u32>),
+    /// The latest announcements with their times, as many as given.
+    History(Option<u32>),
+    /// The latest announcement with its time.
+    Last,
     Status,
     Stop(StopTarget),
     Quieter,
@@ -115,11 +122,14 @@ fn apply_number<'t>(command: TypedCommand, number: Option<u32>) -> Option<Parsed
         (TypedCommand::MoreTime, question) => ParsedInput::MoreTime(question),
         (TypedCommand::Code, number) => ParsedInput::Code(number),
         (TypedCommand::Details, question) => ParsedInput::Details(question),
+        (TypedCommand::Tools, session) => ParsedInput::Tools(session),
         (TypedCommand::Repeat, question) => ParsedInput::Repeat(question),
+        (TypedCommand::History, count) => ParsedInput::History(count),
         (TypedCommand::Stop, session) => {
             ParsedInput::Stop(session.map_or(StopTarget::Unspecified, StopTarget::Session))
         }
         (_, Some(_)) => return None,
+        (TypedCommand::Last, None) => ParsedInput::Last,
         (TypedCommand::Status, None) => ParsedInput::Status,
         (TypedCommand::Quieter, None) => ParsedInput::Quieter,
         (TypedCommand::Louder, None) => ParsedInput::Louder,
@@ -183,8 +193,16 @@ mod tests {
             ("sí", decision(true, true, None)),
             ("...", ParsedInput::Other("...")),
             ("Lagos", ParsedInput::Other("Lagos")),
+            ("repeat", ParsedInput::Repeat(None)),
+            ("repeat 2", ParsedInput::Repeat(Some(2))),
+            ("history", ParsedInput::History(None)),
+            ("history 20", ParsedInput::History(Some(20))),
+            ("last", ParsedInput::Last),
+            ("last week", ParsedInput::Other("last week")),
             ("code", ParsedInput::Code(None)),
             ("code 2", ParsedInput::Code(Some(2))),
+            ("tools", ParsedInput::Tools(None)),
+            ("tools 2", ParsedInput::Tools(Some(2))),
             ("quit", ParsedInput::Quit),
             ("hush", ParsedInput::Hush),
             ("Faster", ParsedInput::ChangeRate { faster: true }),

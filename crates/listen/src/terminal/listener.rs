@@ -1,30 +1,34 @@
 //! A terminal listener: handles events, typed lines and announcements.
 
 use std::io::Write;
+use std::process::ExitStatus;
 use std::time::{Duration, SystemTime};
 
 use aaep::event::{Decision, ResponseKind, Urgency};
+use aaep::message::Message;
 use aaep::{SessionId, SubscriptionId};
 use seal::UnixMillis;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
+use super::braille_output::BrailleOutput;
+use super::history::{History, local_time};
 use super::input_handler::{self, InputContext, TerminalAction};
-use super::reconnect::CatchUp;
+use super::reconnect::{CatchUp, open_question_notes};
 use super::speech_output::SpeechOutput;
 use super::{
-    AutoAnswerMode, TerminalError, TerminalHooks, TerminalSettings, announcement_format, subscription_terms,
+    AutoAnswerMode, SHUTDOWN_TIMEOUT, TerminalError, TerminalExit, TerminalHooks, TerminalSettings,
+    announcement_format, subscription_terms,
 };
+use crate::braille::BrailleEvent;
 use crate::client::{self, ConnectionEvent, ConnectionLoss};
-use crate::{Announcement, AnnouncementKind, ManifestStatus, Preferences, QuestionBody, Subscriber};
+use crate::{Announcement, AnnouncementKind, ManifestStatus, Phrases, Preferences, QuestionBody, Subscriber};
 
 /// How often to check whether the synthesizer is idle.
 const SPEECH_POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// How long speaking the reason for quitting may take.
 const FINAL_SPEECH_TIMEOUT: Duration = Duration::from_secs(20);
-/// How long each step of the shutdown may take. Waiting for pending sends is one of them.
-const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The outcome of a send: the question that it answered, and the result.
 pub(super) type SendOutcome = (Option<u32>, Result<(), client::SendError>);
@@ -32,6 +36,7 @@ pub(super) type SendOutcome = (Option<u32>, Result<(), client::SendError>);
 pub(super) struct TerminalListener<W> {
     subscriber: Subscriber,
     speech: SpeechOutput,
+    braille: BrailleOutput,
     requests: Option<mpsc::Sender<String>>,
     is_known_request: Option<fn(&str) -> bool>,
     ready: Option<oneshot::Sender<()>>,
@@ -43,13 +48,23 @@ pub(super) struct TerminalListener<W> {
     is_disconnected: bool,
     /// The catch-up phase, for a short time after a reconnect.
     catch_up: Option<CatchUp>,
+    /// Questions whose answers may have been lost with the connection.
+    unconfirmed_answers: Vec<u32>,
     /// The session whose end makes the listener quit.
     pub(super) quit_after: Option<SessionId>,
     /// Waiters for the end of a session, or for its next question.
     pub(super) session_waiters: Vec<(SessionId, oneshot::Sender<bool>)>,
     pub(super) is_over: bool,
+    /// How listening ended, once it is over.
+    pub(super) exit: TerminalExit,
+    /// Whether a stream was ever open.
+    was_open: bool,
+    diagnostics: Option<fn(&str)>,
     pub(super) pending_sends: JoinSet<SendOutcome>,
     preference_updates: watch::Sender<Preferences>,
+    history: History,
+    /// A notice that the preferred language is not available, until it is announced.
+    language_notice: Option<String>,
     settings: TerminalSettings,
     output: W,
 }
@@ -68,6 +83,7 @@ impl<W: Write> TerminalListener<W> {
                 settings.limits.queued_announcements,
                 subscriber.phrases(),
             ),
+            braille: BrailleOutput::new(hooks.braille),
             subscriber,
             requests: hooks.requests,
             is_known_request: hooks.is_known_request,
@@ -77,11 +93,17 @@ impl<W: Write> TerminalListener<W> {
             requested_rate: settings.preferences.max_events_per_second,
             is_disconnected: false,
             catch_up: None,
+            unconfirmed_answers: Vec::new(),
             quit_after: None,
             session_waiters: Vec::new(),
             is_over: false,
+            exit: TerminalExit::Quit,
+            was_open: false,
+            diagnostics: hooks.diagnostics,
             pending_sends: JoinSet::new(),
             preference_updates,
+            history: History::new(&settings.limits),
+            language_notice: Phrases::describe_unavailable(&settings.preferences.languages),
             settings,
             output,
         }
@@ -101,6 +123,7 @@ impl<W: Write> TerminalListener<W> {
                 if subscription.is_none() {
                     self.settings.address = self.settings.address.clone().without_hub();
                 }
+                self.was_open = true;
                 self.has_hub = subscription.is_some();
                 self.subscriber.set_has_hub(self.has_hub);
                 self.subscription_id = subscription;
@@ -119,6 +142,9 @@ impl<W: Write> TerminalListener<W> {
                     (true, false) => phrases.reconnected_with_loss.to_owned(),
                 };
                 self.announce(&Announcement::new(AnnouncementKind::Notice, text));
+                if let Some(notice) = self.language_notice.take() {
+                    self.announce(&Announcement::new(AnnouncementKind::Notice, notice));
+                }
                 if let Some(notes) = notes {
                     self.announce(&Announcement::new(
                         AnnouncementKind::Notice,
@@ -150,17 +176,32 @@ impl<W: Write> TerminalListener<W> {
                 }
                 self.subscriber.receive(&text, now());
             }
+            ConnectionEvent::Diagnostic(line) => {
+                if let Some(print) = self.diagnostics {
+                    print(&line);
+                }
+            }
             ConnectionEvent::MessageTooLong => {
                 self.announce(&Announcement::new(AnnouncementKind::Error, phrases.message_too_long));
             }
             ConnectionEvent::Lost(loss) => {
                 self.catch_up = None;
                 self.subscriber.suspend_held();
+                if !self.settings.address.can_resume() {
+                    self.unconfirmed_answers.extend(self.subscriber.undo_unconfirmed_answers());
+                }
                 if !std::mem::replace(&mut self.is_disconnected, true) {
                     let reason = loss.error().describe(phrases);
                     let text = phrases.connection_lost(&reason);
                     self.announce(&Announcement::new(AnnouncementKind::Notice, text));
                 }
+            }
+            ConnectionEvent::Ended(ConnectionLoss::ProgramEnded(status)) => {
+                let text = describe_program_end(status, phrases);
+                if !self.was_open {
+                    return Some(TerminalError(format!("{}: {text}", self.settings.address.url())));
+                }
+                self.end_with_program(status, text);
             }
             ConnectionEvent::Ended(ConnectionLoss::Refused(reason)) => {
                 return Some(TerminalError(reason.describe(phrases)));
@@ -174,8 +215,27 @@ impl<W: Write> TerminalListener<W> {
         None
     }
 
+    /// Announces what is still held and that the program has ended, and stops listening.
+    fn end_with_program(&mut self, status: Option<ExitStatus>, text: String) {
+        self.subscriber.release_held(now());
+        self.announce_pending();
+        let phrases = self.subscriber.phrases();
+        let has_open_question = self.subscriber.questions().next().is_some();
+        let text = if has_open_question { format!("{text} {}", phrases.questions_lost) } else { text };
+        let mut announcement = Announcement::new(AnnouncementKind::Notice, text);
+        announcement.urgency = Urgency::Critical;
+        self.announce(&announcement);
+        self.exit = TerminalExit::ProgramEnded { is_success: status.is_some_and(|status| status.success()) };
+        self.is_over = true;
+        // The program has ended, so the subscription need not be closed.
+        self.subscription_id = None;
+    }
+
     /// Stores the requested rate and announces how the hub's terms differ from the person's preferences.
     fn apply_terms(&mut self, request: &str, accepted: &str) {
+        if let Some(Message::SubscriptionAccepted(accepted)) = Message::parse(accepted) {
+            self.subscriber.set_takes_handoffs(client::grants_handoffs(&accepted));
+        }
         let summary = subscription_terms::summarize_terms(
             request,
             accepted,
@@ -202,6 +262,15 @@ impl<W: Write> TerminalListener<W> {
             self.print(&Announcement::new(AnnouncementKind::Notice, sentence));
         }
         self.subscriber.set_manifest_status(status);
+    }
+
+    /// Handles what a braille display reports. An answer is handled like typed words.
+    pub(super) fn handle_braille_event(&mut self, event: BrailleEvent) {
+        match event {
+            BrailleEvent::Command(line) => self.handle_line(&line),
+            BrailleEvent::Notice(text) => self.announce(&Announcement::new(AnnouncementKind::Notice, text)),
+            BrailleEvent::Error(text) => self.announce(&Announcement::new(AnnouncementKind::Error, text)),
+        }
     }
 
     pub(super) fn handle_line(&mut self, line: &str) {
@@ -240,7 +309,18 @@ impl<W: Write> TerminalListener<W> {
     fn perform(&mut self, action: TerminalAction) {
         let phrases = self.subscriber.phrases();
         match action {
-            TerminalAction::Say(announcement) => self.announce_reply(&announcement),
+            TerminalAction::Say(announcement) => {
+                // Messages about invalid input are not repeated.
+                if announcement.kind != AnnouncementKind::Error {
+                    self.history.record(&announcement, now());
+                }
+                self.announce_reply(&announcement);
+            }
+            TerminalAction::RepeatLast => self.repeat_last(),
+            TerminalAction::Recall(count) => {
+                let recalled = self.history.recall(count, phrases);
+                self.announce_reply(&recalled);
+            }
             TerminalAction::Send { message, question } => {
                 if let Some(number) =
                     question.filter(|_| self.settings.auto_answer == AutoAnswerMode::LetExpire)
@@ -285,6 +365,35 @@ impl<W: Write> TerminalListener<W> {
         }
     }
 
+    /// Says the latest announcement again. If it was about a question, reads the open questions instead, with the
+    /// time that is left now. Otherwise, adds that they are open.
+    fn repeat_last(&mut self) {
+        let open: Vec<u32> = self
+            .subscriber
+            .questions()
+            .filter(|question| !question.is_answered)
+            .map(|question| question.number)
+            .collect();
+        let repeated = match self.history.last() {
+            Some(last) if last.kind == AnnouncementKind::Ask && !open.is_empty() => {
+                open.iter().filter_map(|number| self.subscriber.repeat_question(*number, now())).collect()
+            }
+            Some(last) => {
+                let mut repeated = vec![last.clone()];
+                repeated.extend(open_question_notes(
+                    &self.subscriber,
+                    |number| open.contains(&number),
+                    now(),
+                ));
+                repeated
+            }
+            None => vec![self.history.recall(1, self.subscriber.phrases())],
+        };
+        for announcement in repeated {
+            self.announce_reply(&announcement);
+        }
+    }
+
     pub(super) fn handle_send_outcome(&mut self, (question, result): SendOutcome) {
         let Err(client::SendError(reason)) = result else { return };
         let reason = reason.describe(self.subscriber.phrases());
@@ -303,6 +412,11 @@ impl<W: Write> TerminalListener<W> {
         let mut announcement = Announcement::new(AnnouncementKind::Error, reason);
         announcement.urgency = Urgency::Critical;
         self.speech.enqueue(&announcement);
+        self.drain_speech().await;
+    }
+
+    /// Waits until everything is spoken, for a limited time.
+    pub(super) async fn drain_speech(&mut self) {
         let speech_done = async {
             while self.speech.is_busy() {
                 self.speech.poll();
@@ -326,7 +440,7 @@ impl<W: Write> TerminalListener<W> {
     }
 
     /// Waits for pending sends, then closes the subscription.
-    pub(super) async fn shut_down(&mut self) {
+    pub(super) async fn close_subscription(&mut self) {
         self.speech.stop_current();
         let deliver = async {
             while let Some(outcome) = self.pending_sends.join_next().await {
@@ -337,9 +451,13 @@ impl<W: Write> TerminalListener<W> {
         };
         let _ = timeout(SHUTDOWN_TIMEOUT, deliver).await;
         if let Some(subscription) = self.subscription_id.take() {
-            let message = client::close_message(&subscription);
-            let _ = timeout(SHUTDOWN_TIMEOUT, client::send(&self.settings.address, &message)).await;
+            let unsubscribe = client::unsubscribe(&self.settings.address, &subscription);
+            let _ = timeout(SHUTDOWN_TIMEOUT, unsubscribe).await;
         }
+    }
+
+    /// Waits until speech is idle, for a limited time.
+    pub(super) async fn finish_speech(&mut self) {
         let fall_silent = async {
             while !self.speech.is_idle() {
                 sleep(SPEECH_POLL_INTERVAL).await;
@@ -382,6 +500,7 @@ impl<W: Write> TerminalListener<W> {
             self.announce(&Announcement::new(AnnouncementKind::Notice, notice));
         }
         self.speech.poll();
+        self.braille.update_questions(&self.subscriber, now());
     }
 
     fn announce_pending(&mut self) {
@@ -406,14 +525,18 @@ impl<W: Write> TerminalListener<W> {
     fn finish_catch_up(&mut self) {
         if self.catch_up.as_ref().is_some_and(CatchUp::has_received) {
             self.subscriber.release_held(now());
-            self.announce_pending();
         }
+        self.subscriber.finish_gap_recovery(now());
+        self.announce_pending();
         let Some(catch_up) = self.catch_up.take() else { return };
         for announcement in catch_up.finish(&self.subscriber, now()) {
             self.announce(&announcement);
         }
         self.subscriber.release_held(now());
         self.announce_pending();
+        for number in std::mem::take(&mut self.unconfirmed_answers) {
+            self.auto_answer(number);
+        }
     }
 
     /// Answers a question automatically, if `--auto` is set.
@@ -456,25 +579,40 @@ impl<W: Write> TerminalListener<W> {
     }
 
     pub(super) fn announce(&mut self, announcement: &Announcement) {
+        self.history.record(announcement, now());
         self.print(announcement);
         self.speech.enqueue(announcement);
+        self.braille.show(announcement, &self.subscriber);
     }
 
     fn announce_reply(&mut self, announcement: &Announcement) {
         self.print(announcement);
         self.speech.enqueue_requested(announcement);
+        self.braille.show(announcement, &self.subscriber);
     }
 
     fn print(&mut self, announcement: &Announcement) {
         let text = if self.settings.json {
-            announcement_format::format_json(announcement, &self.subscriber)
+            announcement_format::format_json(announcement, &self.subscriber, now())
         } else {
-            announcement_format::format_lines(announcement)
+            let time = self.settings.times.then(|| local_time(now()));
+            announcement_format::format_lines(announcement, time.as_deref())
         };
         // A write fails if the reader has closed the output.
         if self.output.write_all(text.as_bytes()).and_then(|()| self.output.flush()).is_err() {
             self.is_over = true;
         }
+    }
+}
+
+fn describe_program_end(status: Option<ExitStatus>, phrases: &Phrases) -> String {
+    match status {
+        Some(status) if status.success() => phrases.program_ended.to_owned(),
+        Some(status) => match status.code() {
+            Some(code) => phrases.program_failed(code.into()),
+            None => phrases.program_killed.to_owned(),
+        },
+        None => phrases.program_hung_up.to_owned(),
     }
 }
 

@@ -2,12 +2,17 @@
 //!
 //! - `input_parser`: parses a typed line; `input_handler`: decides what the line does now; `answer_detector`: recognizes lines
 //!   that only sound like an answer.
+//! - `handoff_commands`: the commands about hand-offs.
+//! - `history`: what was announced before.
 //! - `listener`: handles events, input and announcements, one at a time; `reconnect`: catches up after a lost connection.
 //! - `subscription_terms`: describes the hub's terms; `announcement_format`: formats announcements as lines or JSON; `speech_output`: speaks
-//!   them.
+//!   them; `braille_output`: shows them on a braille display.
 
 mod announcement_format;
 mod answer_detector;
+mod braille_output;
+mod handoff_commands;
+mod history;
 mod input_handler;
 mod input_parser;
 mod listener;
@@ -18,11 +23,13 @@ mod subscription_terms;
 mod tests;
 
 use std::io::{self, BufRead, Read, Write};
+use std::time::Duration;
 
 use aaep::SessionId;
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::time::sleep_until;
+use tokio::time::{sleep_until, timeout};
 
+use crate::braille::BrailleDisplay;
 use crate::client::{self, Address};
 use crate::{Announcement, ManifestPolicy, Phrases, Preferences, SpeechSynthesizer, SubscriberLimits};
 use listener::TerminalListener;
@@ -36,6 +43,8 @@ pub struct TerminalSettings {
     pub preferences: Preferences,
     /// Whether to print one JSON object per line, for programs.
     pub json: bool,
+    /// Whether to print the time in front of each line.
+    pub times: bool,
     /// Whether and how questions are answered automatically.
     pub auto_answer: AutoAnswerMode,
     /// Limits on what is stored.
@@ -51,6 +60,7 @@ impl TerminalSettings {
             address,
             preferences: Preferences::default(),
             json: false,
+            times: false,
             auto_answer: AutoAnswerMode::Off,
             limits: SubscriberLimits::default(),
             manifest_policy: None,
@@ -97,8 +107,12 @@ pub struct TerminalHooks {
     pub commands: Option<mpsc::Receiver<TerminalCommand>>,
     /// Notified when the first stream is open. No event is missed from then on.
     pub ready: Option<oneshot::Sender<()>>,
+    /// Receives the lines for people that a program prints, sanitized. Without it, they are dropped.
+    pub diagnostics: Option<fn(&str)>,
     /// Speaks what is printed.
     pub synthesizer: Option<Box<dyn SpeechSynthesizer>>,
+    /// Shows what is printed on a braille display, whose keys can answer questions.
+    pub braille: Option<BrailleDisplay>,
 }
 
 /// A command for a terminal listener.
@@ -116,6 +130,18 @@ pub enum TerminalCommand {
     Quit,
 }
 
+/// How listening ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TerminalExit {
+    /// The person or a command quit.
+    Quit,
+    /// The program that was listened to has ended.
+    ProgramEnded {
+        /// Whether it reported success.
+        is_success: bool,
+    },
+}
+
 /// Why listening failed, as text for a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TerminalError(pub String);
@@ -124,6 +150,10 @@ pub struct TerminalError(pub String);
 const MAX_LINE_BYTES: u64 = 64 * 1024;
 /// Capacity of the channels for events and typed lines.
 const CHANNEL_CAPACITY: usize = 64;
+/// How long each step of the shutdown may take. Waiting for pending sends is one of them.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long ending the connection may take. A program that was listened to has five seconds to exit before it is killed.
+const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Reads the lines of standard input on a separate thread.
 pub fn stdin_lines() -> mpsc::Receiver<String> {
@@ -159,14 +189,15 @@ pub async fn run(
     settings: TerminalSettings,
     mut hooks: TerminalHooks,
     output: impl Write,
-) -> Result<(), TerminalError> {
+) -> Result<TerminalExit, TerminalError> {
     let (event_sender, mut events) = mpsc::channel(CHANNEL_CAPACITY);
     let (preference_sender, preferences) = watch::channel(settings.preferences.clone());
     let (address, policy) = (settings.address.clone(), settings.manifest_policy.clone());
     let signed_only = policy.as_ref().is_some_and(|policy| policy.signed_only);
     let request = move |context| client::subscription_request(&preferences.borrow(), signed_only, &context);
-    let follow_task = tokio::spawn(client::follow(address, policy, request, event_sender));
+    let mut follow_task = tokio::spawn(client::follow(address, policy, request, event_sender));
     let (mut input, mut commands) = (hooks.input.take(), hooks.commands.take());
+    let mut braille_events = hooks.braille.as_mut().and_then(BrailleDisplay::take_events);
     let mut listener = TerminalListener::new(settings, hooks, preference_sender, output);
     let mut failure = None;
     while failure.is_none() && !listener.is_over {
@@ -188,17 +219,28 @@ pub async fn run(
                 Some(TerminalCommand::Quit) => listener.quit(),
                 None => commands = None,
             },
+            event = recv_or_pending(&mut braille_events) => match event {
+                Some(event) => listener.handle_braille_event(event),
+                None => braille_events = None,
+            },
             Some(Ok(outcome)) = listener.pending_sends.join_next() => listener.handle_send_outcome(outcome),
             () = sleep_until(next) => {}
         }
         listener.poll();
     }
-    follow_task.abort();
     if let Some(TerminalError(reason)) = &failure {
         listener.speak_failure(reason).await;
     }
-    listener.shut_down().await;
-    failure.map_or(Ok(()), Err)
+    if listener.exit != TerminalExit::Quit {
+        listener.drain_speech().await;
+    }
+    listener.close_subscription().await;
+    drop(events);
+    if timeout(DISCONNECT_TIMEOUT, &mut follow_task).await.is_err() {
+        follow_task.abort();
+    }
+    listener.finish_speech().await;
+    failure.map_or(Ok(listener.exit), Err)
 }
 
 /// Receives from an optional channel. Without a channel, it waits forever.

@@ -85,11 +85,13 @@ impl CatchUp {
                 (false, true) => phrases.current_status_follows,
             };
             announcements.push(Announcement::new(AnnouncementKind::Notice, text));
+        } else if !self.resumed && subscriber.sessions().next().is_none() {
+            announcements.push(Announcement::new(AnnouncementKind::Notice, phrases.no_agent_working));
         }
         // Announces the status of the open sessions, unless a question is open: the question says more.
         if !self.is_introduced && !self.resumed && self.has_received && still_open.is_empty() {
             announcements.extend(
-                session_status_lines(subscriber)
+                session_status_lines(subscriber, now)
                     .map(|text| Announcement::new(AnnouncementKind::Status, text)),
             );
         }
@@ -99,26 +101,31 @@ impl CatchUp {
 
     /// Returns announcements of the questions that were open before the loss and still are.
     fn still_open_announcements(&self, subscriber: &Subscriber, now: UnixMillis) -> Vec<Announcement> {
-        let phrases = subscriber.phrases();
-        let still_open: Vec<&ListenerQuestion> = subscriber
-            .questions()
-            .filter(|question| !question.is_answered && question.is_known_open())
-            .filter(|question| self.questions_before.contains(&question.number))
-            .collect();
-        if still_open.len() > MAX_LISTED_QUESTIONS {
-            return vec![Announcement::new(
-                AnnouncementKind::Ask,
-                phrases.several_still_open(still_open.len()),
-            )];
-        }
-        // These announcements carry no question number, because `--auto` would answer the question again.
-        let announcements = still_open.into_iter().map(|question| {
-            let remaining = subscriber.time_left_text(question.number, now).unwrap_or_default();
-            Announcement::new(
-                AnnouncementKind::Ask,
-                phrases.still_open(question.number, &question.agent_name, &remaining),
-            )
-        });
-        announcements.collect()
+        open_question_notes(subscriber, |number| self.questions_before.contains(&number), now)
     }
+}
+
+/// Returns announcements that some questions are still open.
+pub(super) fn open_question_notes(
+    subscriber: &Subscriber,
+    is_included: impl Fn(u32) -> bool,
+    now: UnixMillis,
+) -> Vec<Announcement> {
+    let phrases = subscriber.phrases();
+    let still_open: Vec<&ListenerQuestion> = subscriber
+        .questions()
+        .filter(|question| !question.is_answered && question.is_known_open() && is_included(question.number))
+        .collect();
+    if still_open.len() > MAX_LISTED_QUESTIONS {
+        return vec![Announcement::new(AnnouncementKind::Ask, phrases.several_still_open(still_open.len()))];
+    }
+    // These announcements carry no question number, because `--auto` would answer the question again.
+    let announcements = still_open.into_iter().map(|question| {
+        let remaining = subscriber.time_left_text(question.number, now).unwrap_or_default();
+        Announcement::new(
+            AnnouncementKind::Ask,
+            phrases.still_open(question.number, &question.agent_name, &remaining),
+        )
+    });
+    announcements.collect()
 }

@@ -137,10 +137,10 @@ fn bind_argument(argument: &Argument<'_>, is_unmentioned: bool) -> Option<TokenS
     // If the argument cannot be bound, the compiler's error points at its type.
     let span = kind.span();
     let bound = match binding {
-        ArgumentBinding::Value => quote_spanned!(span=> ::sayso::Argument::to_bound_value(&#ident)),
+        ArgumentBinding::Value => quote_spanned!(span=> ::sayso::Argument::to_json_text(&#ident)),
         ArgumentBinding::Shown => quote_spanned!(span=> ::sayso::JsonText::from_display(&#ident)),
         ArgumentBinding::Confidential => {
-            quote_spanned!(span=> ::sayso::JsonText::confidential(&::sayso::Argument::to_bound_value(&#ident)))
+            quote_spanned!(span=> ::sayso::JsonText::confidential(&::sayso::Argument::to_json_text(&#ident)))
         }
         ArgumentBinding::Skipped => return None,
     };

@@ -104,12 +104,13 @@ impl<'s> SessionDriver<'s> {
                 session.progress(ProgressUpdate::new(text)).await
             }
             StepKind::Think(text) | StepKind::ModelCall(text) => session.think(text).await,
+            StepKind::ChangeState(change) => session.change_state(change).await,
             StepKind::Progress(progress) => session.progress(progress).await,
             StepKind::Output(text) => session.output(text).await,
             StepKind::Token { run, text } => self.write_token(run, text).await,
             StepKind::OutputBytes(bytes) => session.output_bytes(bytes).await,
             StepKind::FinishOutput => session.finish_output().await,
-            StepKind::HandOff(hand_off) => session.hand_off(*hand_off).await,
+            StepKind::HandOff(hand_off) => session.announce_hand_off(*hand_off).await,
             StepKind::Tool { run, call, reply } => return self.start_tool(run, call, reply).await,
             StepKind::Ask { run, action, reply } => return self.ask(run, *action, reply).await,
             StepKind::Clarify(question, reply) => return self.clarify(*question, reply).await,

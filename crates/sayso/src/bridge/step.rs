@@ -7,7 +7,7 @@ use crate::consent::{Action, Risk};
 use crate::localized_text::LocalizedText;
 use crate::session::{
     Cancellation, Completion, Failure, HandOff, OutputText, ProgressUpdate, Session, SessionBuilder,
-    SessionEnding, ToolCallBuilder, ToolCallDetails, tool_call_details_setters,
+    SessionEnding, StateChange, ToolCallBuilder, ToolCallDetails, tool_call_details_setters,
 };
 
 /// One step of an agent. A tool is identified by the id of its run, which the framework chooses. The ids of open runs must differ.
@@ -33,6 +33,7 @@ pub(crate) enum StepKind {
     Start(Box<SessionBuilder>),
     Think(LocalizedText),
     Decide(LocalizedText),
+    ChangeState(StateChange),
     /// A model is called. While a tool runs this is reported as progress, because the state is that of the tool.
     ModelCall(LocalizedText),
     Progress(ProgressUpdate),
@@ -86,6 +87,11 @@ impl AgentStep {
     /// Reports that the agent is deciding between alternatives.
     pub fn decide(text: impl Into<LocalizedText>) -> Self {
         Self(StepKind::Decide(text.into()))
+    }
+
+    /// Reports a state change, for example to a state of your own: [`StateChange::own`].
+    pub fn change_state(change: StateChange) -> Self {
+        Self(StepKind::ChangeState(change))
     }
 
     /// Reports progress of a long task.
@@ -175,6 +181,7 @@ impl AgentStep {
             StepKind::Start(_) => "start",
             StepKind::Think(_) | StepKind::ModelCall(_) => "think",
             StepKind::Decide(_) => "decide",
+            StepKind::ChangeState(_) => "change_state",
             StepKind::Progress(_) => "progress",
             StepKind::Tool { .. } => "tool",
             StepKind::Ask { .. } => "ask",

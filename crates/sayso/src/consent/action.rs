@@ -190,7 +190,7 @@ impl Action {
         if outcome.status == OutcomeStatus::Stopped {
             return Err(Error::Stopped(StopReason::Person));
         }
-        // The default decision is reject, so an accept that no person sent does not count.
+        // The default decision is reject, so an acceptance that no person sent does not count.
         let is_accepted = outcome.by == ResolvedBy::Reply && outcome.is_accepted;
         if outcome.status != OutcomeStatus::Resolved || !is_accepted {
             return Ok(Answer::Refused(ConsentRefusal { by: outcome.by }));

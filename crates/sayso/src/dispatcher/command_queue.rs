@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use aaep::SessionId;
 use tokio::sync::{mpsc, oneshot};
 
-use super::{OpenSession, SessionCommand};
+use super::{OpenSession, SessionCommand, SpeakerKey};
 use crate::error::{Error, LimitReached, UnreachableReason};
 use crate::member::Document;
 use crate::redact::CountingRedactor;
@@ -58,7 +58,7 @@ impl CommandQueue {
     }
 
     /// Submits an intent and waits for its result. Dropping the future does not cancel the intent.
-    pub(crate) async fn send_intent(&self, session: &SessionId, intent: Intent) -> Result<CallReply, Error> {
+    pub(crate) async fn send_intent(&self, session: &SpeakerKey, intent: Intent) -> Result<CallReply, Error> {
         check_size(intent.len())?;
         let (reply, result) = oneshot::channel();
         self.send(SessionCommand::Submit { session: session.clone(), intent, reply: Some(reply) });
@@ -73,6 +73,25 @@ impl CommandQueue {
         check_size(body.source().len())?;
         let (reply, result) = oneshot::channel();
         self.send(SessionCommand::Start { body, redactor, reply });
+        result.await.unwrap_or_else(|_| Err(dispatcher_gone()))
+    }
+
+    pub(crate) async fn join(
+        &self,
+        session: SessionId,
+        body: Document,
+        redactor: CountingRedactor,
+    ) -> Result<OpenSession, Error> {
+        check_size(body.source().len())?;
+        let (reply, result) = oneshot::channel();
+        self.send(SessionCommand::Join { session, body, redactor, reply });
+        result.await.unwrap_or_else(|_| Err(dispatcher_gone()))
+    }
+
+    pub(crate) async fn invite(&self, session: SessionId, body: Document) -> Result<CallReply, Error> {
+        check_size(body.source().len())?;
+        let (reply, result) = oneshot::channel();
+        self.send(SessionCommand::Invite { session, body, reply });
         result.await.unwrap_or_else(|_| Err(dispatcher_gone()))
     }
 

@@ -15,6 +15,7 @@ mod inline;
 mod sessions;
 mod thread;
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use aaep::SessionId;
@@ -40,21 +41,39 @@ pub(crate) type ReplySender = oneshot::Sender<Result<CallReply, Error>>;
 
 type StartReplySender = oneshot::Sender<Result<OpenSession, Error>>;
 
+/// Who speaks: a session, and one of its producers or the main one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct SpeakerKey {
+    pub(crate) session: SessionId,
+    /// The id of the producer; `None` for the main producer, which ends the session.
+    pub(crate) producer: Option<Arc<str>>,
+}
+
+impl SpeakerKey {
+    pub(crate) fn main(session: SessionId) -> Self {
+        Self { session, producer: None }
+    }
+}
+
 /// A command to the dispatcher.
 pub(crate) enum SessionCommand {
     /// Starts a session.
     Start { body: Document, redactor: CountingRedactor, reply: StartReplySender },
+    /// Joins a session that another agent started.
+    Join { session: SessionId, body: Document, redactor: CountingRedactor, reply: StartReplySender },
+    /// Invites another agent to a session.
+    Invite { session: SessionId, body: Document, reply: ReplySender },
     /// Reports or asks something in a session.
-    Submit { session: SessionId, intent: Intent, reply: Option<ReplySender> },
+    Submit { session: SpeakerKey, intent: Intent, reply: Option<ReplySender> },
     /// Withdraws the questions of a session whose answers nobody is waiting for.
-    Withdraw { session: SessionId },
+    Withdraw { session: SpeakerKey },
     /// Waits until all earlier commands are done. The channel then receives a message.
     Flush(oneshot::Sender<()>),
 }
 
-/// A started session. Dropping it ends the session.
+/// A started session. Dropping it ends the session, or what one of its producers has left open.
 pub(crate) struct OpenSession {
-    pub(crate) id: SessionId,
+    pub(crate) key: SpeakerKey,
     pub(crate) stop: watch::Receiver<Option<StopReason>>,
     pub(crate) commands: CommandQueue,
     pub(crate) started_at: Instant,
@@ -67,11 +86,8 @@ impl Drop for OpenSession {
         if self.is_ended {
             return;
         }
-        self.commands.send(SessionCommand::Submit {
-            session: self.id.clone(),
-            intent: abandon_intent(),
-            reply: None,
-        });
+        let intent = if self.key.producer.is_some() { Intent::Leave } else { abandon_intent() };
+        self.commands.send(SessionCommand::Submit { session: self.key.clone(), intent, reply: None });
     }
 }
 
@@ -80,7 +96,7 @@ pub(crate) struct QuestionGuard<'s>(pub(crate) &'s OpenSession);
 
 impl Drop for QuestionGuard<'_> {
     fn drop(&mut self) {
-        self.0.commands.send(SessionCommand::Withdraw { session: self.0.id.clone() });
+        self.0.commands.send(SessionCommand::Withdraw { session: self.0.key.clone() });
     }
 }
 

@@ -10,7 +10,8 @@ use tokio::sync::{oneshot, watch};
 
 use super::command_queue::WeakCommandQueue;
 use super::{
-    ABANDONED_TOOL_SUMMARY, OpenSession, ReplySender, SessionCommand, StartReplySender, abandon_intent,
+    ABANDONED_TOOL_SUMMARY, OpenSession, ReplySender, SessionCommand, SpeakerKey, StartReplySender,
+    abandon_intent,
 };
 use crate::abandon::AbandonReason;
 use crate::error::{Error, MalformedInput, StopReason, UnreachableReason};
@@ -22,10 +23,10 @@ use crate::transport::{CallNumber, CallReply, HubCall, HubMessage, Transport};
 pub(crate) struct Dispatcher {
     commands: WeakCommandQueue,
     last_call_number: CallNumber,
-    sessions: FxHashMap<SessionId, SessionEntry>,
+    sessions: FxHashMap<SpeakerKey, SessionEntry>,
     pending_calls: FxHashMap<CallNumber, PendingCall>,
     /// Open questions, by their reply tokens.
-    open_questions: HashMap<ReplyToken, (SessionId, Option<ReplySender>)>,
+    open_questions: HashMap<ReplyToken, (SpeakerKey, Option<ReplySender>)>,
     flush_waiters: Vec<oneshot::Sender<()>>,
     /// Whether the connection to the hub is lost.
     is_disconnected: bool,
@@ -60,14 +61,22 @@ struct SessionEntry {
     stop: watch::Sender<Option<StopReason>>,
 }
 
+impl SessionEntry {
+    fn new(state: SessionState, stop: watch::Sender<Option<StopReason>>) -> Self {
+        Self { state, queue: VecDeque::new(), is_busy: false, is_awaiting_stop_reason: false, stop }
+    }
+}
+
 struct QueuedIntent {
     intent: Intent,
     reply: Option<ReplySender>,
 }
 
 enum PendingCall {
+    /// Starts or joins a session.
     Start(CountingRedactor, StartReplySender),
-    Intent(SessionId, QueuedIntent),
+    Invite(ReplySender),
+    Intent(SpeakerKey, QueuedIntent),
 }
 
 impl Dispatcher {
@@ -127,15 +136,25 @@ impl Dispatcher {
 
     pub(super) fn handle(&mut self, command: SessionCommand) {
         match command {
-            SessionCommand::Start { reply, .. } if self.is_disconnected => {
+            SessionCommand::Start { reply, .. } | SessionCommand::Join { reply, .. }
+                if self.is_disconnected =>
+            {
                 self.replies.push(PendingReply::Start(reply, Err(connection_lost())));
             }
             SessionCommand::Start { body, redactor, reply } => {
-                self.last_call_number += 1;
-                self.pending_calls.insert(self.last_call_number, PendingCall::Start(redactor, reply));
-                self.outgoing_calls.push((self.last_call_number, HubCall::Start { body }));
+                self.send_call(PendingCall::Start(redactor, reply), HubCall::Start { body });
+            }
+            SessionCommand::Join { session, body, redactor, reply } => {
+                self.send_call(PendingCall::Start(redactor, reply), HubCall::Join { session, body });
+            }
+            SessionCommand::Invite { reply, .. } if self.is_disconnected => {
+                self.reply(Some(reply), Err(connection_lost()));
+            }
+            SessionCommand::Invite { session, body, reply } => {
+                self.send_call(PendingCall::Invite(reply), HubCall::Invite { session, body });
             }
             SessionCommand::Submit { session, intent, reply } => {
+                self.add_producer(&session, &intent);
                 let Some(entry) =
                     self.sessions.get_mut(&session).filter(|entry| !entry.is_awaiting_stop_reason)
                 else {
@@ -154,9 +173,27 @@ impl Dispatcher {
         }
     }
 
+    fn send_call(&mut self, pending: PendingCall, call: HubCall) {
+        self.last_call_number += 1;
+        self.pending_calls.insert(self.last_call_number, pending);
+        self.outgoing_calls.push((self.last_call_number, call));
+    }
+
+    /// Starts to track a producer of one of this agent's own sessions when it speaks for the first time.
+    fn add_producer(&mut self, key: &SpeakerKey, intent: &Intent) {
+        if key.producer.is_none() || self.sessions.contains_key(key) || matches!(intent, Intent::Leave) {
+            return;
+        }
+        let Some(main) = self.sessions.get(&SpeakerKey::main(key.session.clone())) else { return };
+        let state = SessionState::new(key.clone(), main.state.redactor().clone());
+        let entry = SessionEntry::new(state, main.stop.clone());
+        self.sessions.insert(key.clone(), entry);
+    }
+
     /// Sends the next queued intents of a session, unless one of its calls is in flight.
-    fn send_next(&mut self, session: &SessionId) {
+    fn send_next(&mut self, session: &SpeakerKey) {
         let Some(entry) = self.sessions.get_mut(session) else { return };
+        let mut has_left = false;
         while !entry.is_busy
             && let Some(queued) = entry.queue.pop_front()
         {
@@ -168,6 +205,7 @@ impl Dispatcher {
                 }
             };
             let Some(call) = entry.state.build_hub_call(&mut queued.intent) else {
+                has_left |= matches!(queued.intent, Intent::Leave);
                 self.replies
                     .extend(queued.reply.map(|reply| PendingReply::Submit(reply, Ok(CallReply::Done))));
                 continue;
@@ -177,16 +215,17 @@ impl Dispatcher {
             self.pending_calls.insert(self.last_call_number, PendingCall::Intent(session.clone(), queued));
             self.outgoing_calls.push((self.last_call_number, call));
         }
+        if has_left {
+            self.end_session(session, StopReason::Other);
+        }
     }
 
     /// Removes or withdraws the questions whose answers nobody is waiting for.
-    fn withdraw(&mut self, session: &SessionId) {
+    fn withdraw(&mut self, session: &SpeakerKey) {
         let Some(entry) = self.sessions.get_mut(session) else { return };
         let is_abandoned =
             |reply: &Option<ReplySender>| reply.as_ref().is_some_and(oneshot::Sender::is_closed);
-        entry
-            .queue
-            .retain(|queued| !(matches!(queued.intent, Intent::Ask { .. }) && is_abandoned(&queued.reply)));
+        entry.queue.retain(|queued| !(awaits_outcome(&queued.intent) && is_abandoned(&queued.reply)));
         for (token, (owner, reply)) in &mut self.open_questions {
             if owner == session && is_abandoned(reply) {
                 *reply = None;
@@ -204,13 +243,14 @@ impl Dispatcher {
         match message {
             HubMessage::Reply(number, result) => match self.pending_calls.remove(&number) {
                 Some(PendingCall::Start(redactor, reply)) => self.on_session_started(redactor, reply, result),
+                Some(PendingCall::Invite(reply)) => self.reply(Some(reply), result),
                 Some(PendingCall::Intent(session, queued)) => self.on_reply(&session, queued, result),
                 None => {}
             },
             HubMessage::Resolved { token, outcome } => {
                 if let Some((session, reply)) = self.open_questions.remove(&token) {
                     if let Some(entry) = self.sessions.get_mut(&session) {
-                        entry.state.resolve_question(outcome.is_accepted);
+                        entry.state.resolve(&outcome);
                     }
                     self.reply(reply, Ok(CallReply::QuestionResolved(outcome)));
                 }
@@ -225,8 +265,11 @@ impl Dispatcher {
         reply: StartReplySender,
         result: Result<CallReply, Error>,
     ) {
-        let id = match result {
-            Ok(CallReply::SessionStarted(id)) => id,
+        let key = match result {
+            Ok(CallReply::SessionStarted(id)) => SpeakerKey::main(id),
+            Ok(CallReply::SessionJoined(session, producer)) => {
+                SpeakerKey { session, producer: Some(producer) }
+            }
             Ok(other) => {
                 let error =
                     Error::Malformed(MalformedInput::Hub(format!("the hub sent no session id: {other:?}")));
@@ -235,25 +278,18 @@ impl Dispatcher {
             Err(error) => return self.replies.push(PendingReply::Start(reply, Err(error))),
         };
         let (stop_sender, stop) = watch::channel(None);
-        let state = SessionState::new(id.clone(), redactor);
-        let entry = SessionEntry {
-            state,
-            queue: VecDeque::new(),
-            is_busy: false,
-            is_awaiting_stop_reason: false,
-            stop: stop_sender,
-        };
-        self.sessions.insert(id.clone(), entry);
+        let state = SessionState::new(key.clone(), redactor);
+        self.sessions.insert(key.clone(), SessionEntry::new(state, stop_sender));
         if let Some(commands) = self.commands.upgrade() {
-            let session = OpenSession { id, stop, commands, started_at: Instant::now(), is_ended: false };
+            let session = OpenSession { key, stop, commands, started_at: Instant::now(), is_ended: false };
             self.replies.push(PendingReply::Start(reply, Ok(session)));
         } else {
-            let (session, intent) = (id, abandon_intent());
-            self.handle(SessionCommand::Submit { session, intent, reply: None });
+            let intent = if key.producer.is_some() { Intent::Leave } else { abandon_intent() };
+            self.handle(SessionCommand::Submit { session: key, intent, reply: None });
         }
     }
 
-    fn on_reply(&mut self, session: &SessionId, queued: QueuedIntent, result: Result<CallReply, Error>) {
+    fn on_reply(&mut self, session: &SpeakerKey, queued: QueuedIntent, result: Result<CallReply, Error>) {
         let Some(entry) = self.sessions.get_mut(session) else {
             return self.reply(queued.reply, result);
         };
@@ -261,9 +297,9 @@ impl Dispatcher {
         match (&result, &queued.intent) {
             (Ok(call_reply), intent) => {
                 entry.state.apply(intent);
-                if matches!(intent, Intent::End { .. }) {
+                if matches!(intent, Intent::End { .. } | Intent::Leave) {
                     self.end_session(session, StopReason::Other);
-                } else if matches!(intent, Intent::Ask { .. })
+                } else if awaits_outcome(intent)
                     && let CallReply::QuestionOpened(token) = call_reply
                 {
                     self.open_questions.insert(token.clone(), (session.clone(), queued.reply));
@@ -272,9 +308,11 @@ impl Dispatcher {
                     && self.open_questions.remove(token).is_some()
                 {
                     // The reply contains the outcome, so the next intent need not wait for the notification of it.
-                    entry.state.resolve_question(
-                        matches!(call_reply, CallReply::QuestionResolved(outcome) if outcome.is_accepted),
-                    );
+                    if let CallReply::QuestionResolved(outcome) = call_reply {
+                        entry.state.resolve(outcome);
+                    } else {
+                        entry.state.resolve_question(false);
+                    }
                 }
             }
             (Err(Error::Stopped(_)), _) => self.await_stop_reason(session),
@@ -288,15 +326,15 @@ impl Dispatcher {
                 };
                 entry.queue.push_front(QueuedIntent { intent, reply: None });
             }
-            // This end was rejected too. The hub ends the session when its lease expires.
-            (Err(_), Intent::End { .. }) => self.end_session(session, StopReason::Other),
+            // The fallback `End` was rejected too. The hub ends the session when its lease expires.
+            (Err(_), Intent::End { .. } | Intent::Leave) => self.end_session(session, StopReason::Other),
             // Held-back text must be sent before the next intent. If that fails, the next intent fails.
             (Err(error), Intent::Output { .. }) if queued.reply.is_none() => {
                 // The intent that required this output may have been withdrawn, and the next one may not require it.
                 let dependent =
                     entry.queue.front().filter(|next| entry.state.prerequisite(&next.intent).is_some());
                 match dependent.map(|next| matches!(next.intent, Intent::End { .. })) {
-                    // A session is ended in any case.
+                    // The session ends even if its output could not be sent.
                     Some(true) => entry.state.discard_output(),
                     Some(false) => {
                         if let Some(next) = entry.queue.pop_front() {
@@ -315,14 +353,20 @@ impl Dispatcher {
 
     /// Ends a session that somebody other than its agent has stopped.
     fn stop_session(&mut self, session: &SessionId, stop: StopReason) {
-        if let Some(entry) = self.sessions.get(session) {
-            entry.stop.send_replace(Some(stop));
+        for key in self.keys_of(session) {
+            if let Some(entry) = self.sessions.get(&key) {
+                entry.stop.send_replace(Some(stop));
+            }
+            self.end_session(&key, stop);
         }
-        self.end_session(session, stop);
+    }
+
+    fn keys_of(&self, session: &SessionId) -> Vec<SpeakerKey> {
+        self.sessions.keys().filter(|key| key.session == *session).cloned().collect()
     }
 
     /// Fails everything queued in a session that the hub no longer knows, and waits for the notification with the reason.
-    fn await_stop_reason(&mut self, session: &SessionId) {
+    fn await_stop_reason(&mut self, session: &SpeakerKey) {
         let Some(entry) = self.sessions.get_mut(session) else { return };
         entry.is_awaiting_stop_reason = true;
         for queued in std::mem::take(&mut entry.queue) {
@@ -330,14 +374,23 @@ impl Dispatcher {
         }
     }
 
-    /// Removes a session that is over and fails everything that is still waiting.
-    fn end_session(&mut self, session: &SessionId, stop: StopReason) {
+    /// Removes a session that is over, or a producer that left, and fails everything that is still waiting. A session
+    /// that its main producer has ended is over for all of them.
+    fn end_session(&mut self, session: &SpeakerKey, stop: StopReason) {
         let Some((id, entry)) = self.sessions.remove_entry(session) else { return };
         let redacted = entry.state.redaction_count();
-        if redacted > 0 {
-            tracing::info!(session = %id, redacted, "secrets were removed from what people heard");
+        if redacted > 0 && id.producer.is_none() {
+            tracing::info!(session = %id.session, redacted, "secrets were removed from what people heard");
         }
-        self.ended_sessions.push(id.clone());
+        let others = self.keys_of(&id.session);
+        if id.producer.is_none() {
+            for other in &others {
+                self.end_session(other, stop);
+            }
+        }
+        if id.producer.is_none() || others.is_empty() {
+            self.ended_sessions.push(id.session.clone());
+        }
         for queued in entry.queue {
             self.reply(queued.reply, Err(Error::Stopped(stop)));
         }
@@ -366,14 +419,20 @@ impl Dispatcher {
                 PendingCall::Start(_, reply) => {
                     self.replies.push(PendingReply::Start(reply, Err(connection_lost())));
                 }
+                PendingCall::Invite(reply) => self.reply(Some(reply), Err(connection_lost())),
                 PendingCall::Intent(_, queued) => self.reply(queued.reply, Err(connection_lost())),
             }
         }
-        let sessions: Vec<_> = self.sessions.keys().cloned().collect();
+        let sessions: Vec<_> = self.sessions.keys().map(|key| key.session.clone()).collect();
         for session in sessions {
             self.stop_session(&session, StopReason::Unreachable);
         }
     }
+}
+
+/// Whether the agent waits until somebody has answered.
+fn awaits_outcome(intent: &Intent) -> bool {
+    matches!(intent, Intent::Ask { .. } | Intent::HandOff { .. })
 }
 
 fn connection_lost() -> Error {

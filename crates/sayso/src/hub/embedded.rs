@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aaep::event::Producer;
+use aaep::manifest::ManifestDocument;
 use aaep::message::{Manifest, Message};
 use hub::{Core, Principal, Role};
 use journal::{Journal, MemoryJournal, Retention, SqliteJournal, SqliteSettings as JournalSettings};
@@ -33,6 +34,7 @@ pub struct EmbeddedHubBuilder {
     journal: Option<PathBuf>,
     listen: Option<String>,
     tokens: Option<PathBuf>,
+    manifest: Option<String>,
     limits: hub::HubLimits,
     settings: HubSettings,
 }
@@ -59,6 +61,7 @@ impl Default for EmbeddedHubBuilder {
             journal: None,
             listen: None,
             tokens: None,
+            manifest: None,
             limits: hub::HubLimits::default(),
             settings: HubSettings::default(),
         }
@@ -79,6 +82,11 @@ impl EmbeddedHubBuilder {
 
         /// Accepts only clients with a token from this file, which `sayso token new` writes.
         tokens(file: impl Into<PathBuf>) => tokens = Some(file.into());
+
+        /// Publishes this manifest of the agent (§5.10): JSON, or the compact JWS that `sayso manifest sign` prints. Listeners find
+        /// it at `/.well-known/aaep-manifest.json`, and its address in the producer of every event. It describes the hub as well,
+        /// so it must have the AAEP version 1.0.0, level 3 and the transports `sse` and `websocket`.
+        manifest(document: impl Into<String>) => manifest = Some(document.into());
 
         /// Sets the hub's limits and retention. If there is no journal file and no [`hub::HubLimits::retention`] is set, the hub
         /// deletes events of ended sessions after one hour and decisions after 24 hours. Above 64 MiB it deletes the oldest events
@@ -123,16 +131,29 @@ impl EmbeddedHubBuilder {
         if tokens.as_ref().is_some_and(|tokens| tokens.has_agent_id(&self.agent)) {
             return Err(Error::Malformed(MalformedInput::AgentIdTaken(self.agent)));
         }
+        let manifest = self.manifest.as_deref().map(|text| read_manifest(text, &self.agent)).transpose()?;
         let listener = self.listen.as_deref().map(|address| bind(address, tokens.is_some())).transpose()?;
+        let origin = listener.as_ref().map(|(_, address)| format!("http://{address}"));
+        let uri = origin.as_ref().map(|origin| format!("{origin}/.well-known/aaep-manifest.json"));
+        if let Some(document) = &manifest {
+            if let Some(signed) = &document.signed {
+                core.publish_manifest(uri, signed.clone());
+            }
+            core.set_manifests(origin, None, vec![document.clone()]).map_err(storage_error)?;
+        }
         let handle = HubHandle::start(core, wire::fanout::FanoutLimits::default(), wire::unix_now)
             .map_err(io_unreachable)?;
         let principal = principal(EMBEDDED_OWNER, &self.agent);
         let (mut commands, receiver) = CommandQueue::channel();
         let address = listener.as_ref().map(|(_, address)| *address);
         let auth_policy = tokens.map_or(AuthPolicy::Open, AuthPolicy::Tokens);
-        let (agent, agent_handle) = (self.agent, handle.clone());
+        let manifests = match manifest {
+            Some(document) => (document.json, document.signed),
+            None => (default_manifest(&self.agent), None),
+        };
+        let agent_handle = handle.clone();
         let start_server = move || match listener {
-            Some((listener, address)) => serve(listener, address, handle, auth_policy, &agent),
+            Some((listener, address)) => serve(listener, address, handle, auth_policy, manifests),
             None => Some(()),
         };
         if self.journal.is_some() {
@@ -159,7 +180,8 @@ impl EmbeddedHubBuilder {
     ///
     /// The sessions belong to the agent, as if it had a token for its id. Dropping them, or the returned hub, affects nothing else.
     pub fn attach(self, running: &HubHandle) -> Result<Hub, Error> {
-        if self.journal.is_some() || self.listen.is_some() || self.tokens.is_some() {
+        if self.journal.is_some() || self.listen.is_some() || self.tokens.is_some() || self.manifest.is_some()
+        {
             return Err(Error::Malformed(MalformedInput::ConflictingHubSettings));
         }
         let transport = EmbeddedTransport::shared(running, principal(&self.agent, &self.agent));
@@ -206,14 +228,15 @@ fn serve(
     address: SocketAddr,
     handle: HubHandle,
     auth_policy: AuthPolicy,
-    agent: &str,
+    (manifest, signed_manifest): (String, Option<String>),
 ) -> Option<()> {
     let listener = tokio::net::TcpListener::from_std(listener).ok()?;
     let mut hosts = vec![address.to_string()];
     if address.ip().is_loopback() {
         hosts.extend(["localhost", "127.0.0.1", "[::1]"].map(|name| format!("{name}:{}", address.port())));
     }
-    let server = Server::new(handle.clone(), auth_policy, ServerLimits::default(), hosts, manifest(agent));
+    let mut server = Server::new(handle.clone(), auth_policy, ServerLimits::default(), hosts, manifest);
+    server.signed_manifest = signed_manifest;
     tokio::spawn(Arc::new(server).serve(listener));
     tokio::spawn(async move {
         let mut interval = tokio::time::interval(HEARTBEAT_INTERVAL);
@@ -225,8 +248,32 @@ fn serve(
     Some(())
 }
 
-/// Returns the manifest of an embedded hub (§5.10).
-fn manifest(agent: &str) -> String {
+/// Reads the author's manifest, and checks that it states what an embedded hub does.
+fn read_manifest(text: &str, agent: &str) -> Result<ManifestDocument, Error> {
+    let invalid = |error| Error::Malformed(MalformedInput::Manifest(SharedError::new(error)));
+    let document = ManifestDocument::parse(text).map_err(invalid)?;
+    let manifest = &document.manifest;
+    let has_transport = |name: &str| manifest.transports_supported.iter().any(|transport| transport == name);
+    let claims = [
+        (manifest.agent_id == agent, format!("the agent_id {agent:?}")),
+        (
+            manifest.aaep_versions_supported.iter().any(|version| version == "1.0.0"),
+            "\"1.0.0\" in aaep_versions_supported".to_owned(),
+        ),
+        (manifest.conformance_levels_supported.contains(&3), "3 in conformance_levels_supported".to_owned()),
+        (
+            has_transport("sse") && has_transport("websocket"),
+            "\"sse\" and \"websocket\" in transports_supported".to_owned(),
+        ),
+    ];
+    match claims.into_iter().find(|(is_met, _)| !is_met) {
+        Some((_, claim)) => Err(Error::Malformed(MalformedInput::ManifestClaim(claim))),
+        None => Ok(document),
+    }
+}
+
+/// Returns the manifest of an embedded hub whose author sets none (§5.10).
+fn default_manifest(agent: &str) -> String {
     let to_strings = |list: &[&str]| list.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
     let transports = to_strings(&["sse", "websocket"]);
     let mut manifest = Manifest::new(agent, to_strings(&["1.0.0"]), vec![1, 2, 3], transports);

@@ -28,6 +28,7 @@ pub struct RemoteHubBuilder {
     token: Option<String>,
     ca_file: Option<PathBuf>,
     connect_timeout: Duration,
+    manifest: Option<String>,
     settings: HubSettings,
 }
 
@@ -37,7 +38,14 @@ const DEFAULT_URL: &str = "http://127.0.0.1:8787";
 impl RemoteHubBuilder {
     pub(super) fn new(url: String) -> Self {
         let timeout = Duration::from_secs(30);
-        Self { url, token: None, ca_file: None, connect_timeout: timeout, settings: HubSettings::default() }
+        Self {
+            url,
+            token: None,
+            ca_file: None,
+            connect_timeout: timeout,
+            manifest: None,
+            settings: HubSettings::default(),
+        }
     }
 
     /// Reads the address and the token from variables. A value that is not UTF-8 is kept in part, so that it is refused
@@ -58,6 +66,11 @@ impl RemoteHubBuilder {
         /// For an `https://` hub, trusts only the certificates in this PEM file. The default is the system's trust store.
         ca_file(file: impl Into<PathBuf>) => ca_file = Some(file.into());
 
+        /// Publishes this manifest of the agent at the hub (§5.10): JSON, or the compact JWS that `sayso manifest sign` prints. Its
+        /// `agent_id` must be that of the token. The events of later sessions contain its address. If it is signed with a key that
+        /// the hub's operator trusts, people hear its `agent_name` as a verified name.
+        manifest(document: impl Into<String>) => manifest = Some(document.into());
+
         /// Sets how long to keep trying to reach a hub that does not answer, both on connecting and after a lost connection. The
         /// default is 30 seconds.
         connect_timeout(timeout: Duration) => connect_timeout = timeout;
@@ -74,7 +87,7 @@ impl RemoteHubBuilder {
         let (commands, receiver) = CommandQueue::channel();
         let (sender, connected) = oneshot::channel();
         spawn_dispatcher(&commands, receiver, move || async move {
-            match WebSocketTransport::connect(endpoint).await {
+            match WebSocketTransport::connect(endpoint, self.manifest).await {
                 Ok(transport) => {
                     let _ = sender.send(Ok(()));
                     Some(transport)

@@ -33,7 +33,7 @@ pub(super) struct ResponseStream {
     received_bytes: usize,
 }
 
-/// When more than this many bytes of an error response were received, the rest is not read.
+/// Once more than this many bytes of an error response have been received, the rest is not read.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
 
 impl Endpoint<'_> {

@@ -123,7 +123,7 @@ pub struct Arguments(Arc<str>);
 impl Arguments {
     /// Parses the arguments, which must be an object to which an answer can be bound.
     pub(super) fn parse(tool: &str, json: &str) -> Result<Self, String> {
-        // Some models send an empty text if there are no arguments.
+        // Some models send an empty string if there are no arguments.
         let json = if json.trim().is_empty() { "{}" } else { json };
         let mut tape = Tape::default();
         let doc = tape.read(json).map_err(|error| format!("they are not JSON: {error}"))?;
@@ -140,7 +140,7 @@ impl Arguments {
         &self.0
     }
 
-    /// Returns a member that is a text.
+    /// Returns a member that is a string.
     pub fn text(&self, name: &str) -> Option<String> {
         self.with_member(name, |value| value.text().map(std::borrow::Cow::into_owned)).flatten()
     }

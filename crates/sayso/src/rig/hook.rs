@@ -26,7 +26,7 @@ impl SessionHook {
         Self { requests, consent_tools, running: Mutex::default() }
     }
 
-    fn reports_itself(&self, tool: &str) -> bool {
+    fn tool_reports_itself(&self, tool: &str) -> bool {
         self.consent_tools.lock().unwrap_or_else(PoisonError::into_inner).contains(tool)
     }
 }
@@ -41,7 +41,7 @@ impl AgentHook for SessionHook {
     }
 
     async fn on_dispatch(&self, _: &HookContext, event: DispatchEvent<'_>) -> DispatchAction {
-        let Some(tool) = event.tool_name().filter(|tool| !self.reports_itself(tool)) else {
+        let Some(tool) = event.tool_name().filter(|tool| !self.tool_reports_itself(tool)) else {
             return DispatchAction::proceed();
         };
         match send_request(&self.requests, RequestKind::Announce(tool.to_owned())).await {

@@ -7,7 +7,10 @@ use aaep::shaping::is_right_to_left;
 use seal::json::TapeWriter;
 
 use super::Session;
+#[cfg(doc)]
+use super::StateChange;
 use super::options::{EventOptions, RenderedOptions};
+use super::producers::Producer;
 use crate::error::Error;
 use crate::hub::Hub;
 use crate::localized_text::LocalizedText;
@@ -33,8 +36,11 @@ pub struct SessionBuilder {
     agent: Option<String>,
     expected_duration: Option<Duration>,
     tools: Vec<String>,
+    states: Vec<(String, LocalizedText)>,
     hints: LocalizationHints,
     options: EventOptions,
+    producers: Vec<Producer>,
+    parent: Option<String>,
 }
 
 /// The session's language and text settings (§11.1).
@@ -51,6 +57,7 @@ struct LocalizationHints {
 impl SessionBuilder {
     pub(crate) fn new(hub: Hub, request: String) -> Self {
         Self {
+            states: hub.states.to_vec(),
             hub,
             request,
             summary: None,
@@ -61,13 +68,58 @@ impl SessionBuilder {
             tools: Vec::new(),
             hints: LocalizationHints::default(),
             options: EventOptions::default(),
+            producers: Vec::new(),
+            parent: None,
         }
     }
 
+    /// Adds another agent that speaks in the session. [`Session::producer`] speaks as this agent, and [`Session::invite`] lets
+    /// another token do so.
+    pub fn producer(mut self, producer: impl Into<Producer>) -> Self {
+        self.producers.push(producer.into());
+        self
+    }
+
+    /// Makes the session a part of another one, which this agent started or joined. Listeners hear that the two belong together.
+    /// If no [`person`](Self::person) is set, the session is for the person of its parent. The end of the parent does not end
+    /// this session.
+    ///
+    /// ```
+    /// # testing::run_example!(hub, session, {
+    /// let part = hub.session("Find a train.").parent(&session).start().await?;
+    /// part.finish("There is one at nine.").await?;
+    /// # session.finish("The trip is planned.").await?;
+    /// # });
+    /// ```
+    pub fn parent(mut self, session: &Session) -> Self {
+        self.parent = Some(session.id().to_owned());
+        self
+    }
+
     /// Sets the text that says what the agent will do, and does not publish the request, which may contain something private.
-    pub fn says_instead_of_request(mut self, summary: impl Into<LocalizedText>) -> Self {
+    pub fn summary_instead_of_request(mut self, summary: impl Into<LocalizedText>) -> Self {
         self.publishes_request = false;
         self.says(summary)
+    }
+
+    /// Defines a state of your own, with words for it: a short sentence such as `Comparing prices.`, in the session's language
+    /// and optionally in others. Listeners hear the words when the session enters the state with [`StateChange::own`].
+    /// There can be up to 32 states; a name has at most 64 characters, and its words at most 256 in each language.
+    ///
+    /// ```
+    /// # testing::run_example!(hub, {
+    /// use sayso::{LocalizedText, StateChange};
+    /// let words = LocalizedText::new("Comparing prices.").in_language("es", "Comparando precios.");
+    /// let session = hub.session("Buy a lamp.").state("comparing_prices", words).start().await?;
+    /// session.change_state(StateChange::own("comparing_prices")).await?;
+    /// # session.cancel("Nothing was bought.").await?;
+    /// # });
+    /// ```
+    pub fn state(mut self, name: impl Into<String>, words: impl Into<LocalizedText>) -> Self {
+        let name = name.into();
+        self.states.retain(|(known, _)| *known != name);
+        self.states.push((name, words.into()));
+        self
     }
 
     setters! {
@@ -115,7 +167,8 @@ impl SessionBuilder {
         let options = std::mem::take(&mut self.options).render(&redactor)?;
         let body = self.to_request_body(&redactor, &options);
         let open_session = self.hub.commands.start(body, redactor.clone()).await?;
-        Ok(Session::new(open_session, redactor, options, self.primary_language()))
+        let session = Session::new(open_session, redactor, options, self.primary_language());
+        Ok(session.with_states(self.states.into()))
     }
 
     fn primary_language(&self) -> &str {
@@ -131,7 +184,7 @@ impl SessionBuilder {
         summary.write_summaries(&mut out, redactor);
         options.write_with_urgency(false, &mut out);
         if self.publishes_request {
-            summary.write_related(&mut out, redactor, "request_text", &request);
+            summary.write_in_same_languages(&mut out, redactor, "request_text", &request);
         }
         if let Some(person) = &self.person {
             member::text(&mut out, "requested_by", &format!("user:{person}"));
@@ -139,6 +192,7 @@ impl SessionBuilder {
         member::optional_millis(&mut out, "expected_duration_ms", self.expected_duration);
         member::texts(&mut out, "tools_available", self.tools.iter().map(String::as_str));
         self.write_hints(&mut out, summary);
+        self.write_states(&mut out, redactor);
         let producer = &self.hub.producer;
         let members = [("agent_id", self.agent.as_deref())].into_iter().chain(producer.members());
         let mut members = members.filter_map(|(name, text)| Some((name, text?))).peekable();
@@ -147,8 +201,35 @@ impl SessionBuilder {
             members.for_each(|(name, text)| member::text(&mut out, name, text));
             out.close_object();
         }
+        if !self.producers.is_empty() {
+            out.key("producers").array(|out| {
+                for producer in &self.producers {
+                    out.object(|out| producer.write(out));
+                }
+            });
+        }
+        member::optional_text(&mut out, "parent", self.parent.as_deref());
         out.close_object();
         out
+    }
+
+    fn write_states(&self, out: &mut TapeWriter, redactor: &CountingRedactor) {
+        if self.states.is_empty() {
+            return;
+        }
+        out.key("states").array(|out| {
+            for (name, words) in &self.states {
+                out.object(|out| {
+                    member::text(out, "state", name);
+                    out.key("words").object(|out| {
+                        redactor.write(out, self.primary_language(), words.normal());
+                        for tag in words.languages() {
+                            redactor.write(out, tag, words.text_for_language(tag).unwrap_or_default());
+                        }
+                    });
+                });
+            }
+        });
     }
 
     fn write_hints(&self, out: &mut TapeWriter, summary: &LocalizedText) {

@@ -41,7 +41,12 @@ impl Completion {
 
     pub(super) fn write(&self, out: &mut TapeWriter, redactor: &CountingRedactor) {
         self.summary.write_summaries(out, redactor);
-        self.summary.write_related_optional(out, redactor, "output_summary", self.output_summary.as_ref());
+        self.summary.write_optional_in_same_languages(
+            out,
+            redactor,
+            "output_summary",
+            self.output_summary.as_ref(),
+        );
         member::optional_text(out, "result_uri", self.result_uri.as_deref());
     }
 }
@@ -136,7 +141,7 @@ impl Failure {
         self.summary.write_summaries(out, redactor);
         member::optional_text(out, "error_code", self.code.as_deref());
         member::optional_text(out, "error_uri", self.help_uri.as_deref());
-        self.summary.write_related_optional(
+        self.summary.write_optional_in_same_languages(
             out,
             redactor,
             "remediation_hint",
@@ -198,7 +203,12 @@ impl Cancellation {
         member::text(out, "cancelled_by", self.cancelled_by.as_str());
         member::optional_text(out, "cancellation_reason", self.reason.as_deref());
         self.summary.write_summaries(out, redactor);
-        self.summary.write_related_optional(out, redactor, "partial_result", self.partial_result.as_ref());
+        self.summary.write_optional_in_same_languages(
+            out,
+            redactor,
+            "partial_result",
+            self.partial_result.as_ref(),
+        );
     }
 }
 

@@ -6,11 +6,13 @@
 //! - `updates`: progress, state changes and hand-offs.
 //! - `output`: text that the agent's model writes.
 //! - `ending`: how a session ends.
+//! - `producers`: several agents in one session.
 
 mod builder;
 mod ending;
 mod options;
 mod output;
+mod producers;
 mod tool;
 mod updates;
 
@@ -27,17 +29,18 @@ pub use ending::SessionEnding;
 pub use ending::{Cancellation, Completion, ErrorCategory, Failure};
 pub use options::EventOptions;
 pub use output::OutputText;
+pub use producers::{Invitation, Producer, ProducerSession};
 pub use tool::{ToolCall, ToolCallBuilder};
 pub(crate) use tool::{ToolCallDetails, tool_call_details_setters};
 pub(crate) use updates::truncate_text;
-pub use updates::{HandOff, HandOffTarget, ProgressUpdate, ReportedState, StateChange};
+pub use updates::{HandOff, HandOffOutcome, HandOffTarget, ProgressUpdate, ReportedState, StateChange};
 
 use crate::clarification::{ClarificationAnswer, ClarificationRequest};
 use crate::consent::{Action, Answer, ConsentRefusal, Granted, Risk};
 use crate::current_session::CurrentSession;
 use crate::dispatcher::{ABANDONED_TOOL_SUMMARY, OpenSession, QuestionGuard};
 use crate::error::{CallError, Error, MalformedInput, StopReason};
-use crate::localized_text::LocalizedText;
+use crate::localized_text::{LocalizedText, humanize_name};
 use crate::member::{self, Document};
 use crate::redact::CountingRedactor;
 use crate::session_state::{FinalEvent, Intent, OutputFormat, OutputPiece};
@@ -89,19 +92,25 @@ pub struct Session {
     tool_call_count: Arc<AtomicU64>,
     /// Whether the session's language is English, the language of the library's own texts.
     is_english: bool,
+    /// The author's own states and their words.
+    states: Arc<[(String, LocalizedText)]>,
 }
 
 impl Session {
     fn new(inner: OpenSession, redactor: CountingRedactor, options: RenderedOptions, language: &str) -> Self {
         let is_english = language.split('-').next().is_some_and(|tag| tag.eq_ignore_ascii_case("en"));
-        Self { inner, redactor, options, tool_call_count: Arc::default(), is_english }
+        Self { inner, redactor, options, tool_call_count: Arc::default(), is_english, states: Arc::default() }
+    }
+
+    fn with_states(self, states: Arc<[(String, LocalizedText)]>) -> Self {
+        Self { states, ..self }
     }
 
     /// Returns a handle to the same session. Dropping the handle does not end the session.
     pub(crate) fn non_owning(&self) -> Self {
-        let OpenSession { id, stop, commands, started_at, .. } = &self.inner;
+        let OpenSession { key, stop, commands, started_at, .. } = &self.inner;
         let inner = OpenSession {
-            id: id.clone(),
+            key: key.clone(),
             stop: stop.clone(),
             commands: commands.clone(),
             started_at: *started_at,
@@ -115,6 +124,7 @@ impl Session {
             options,
             tool_call_count: self.tool_call_count.clone(),
             is_english: self.is_english,
+            states: self.states.clone(),
         }
     }
 
@@ -127,7 +137,7 @@ impl Session {
 
     /// Returns the session's id.
     pub fn id(&self) -> &str {
-        self.inner.id.as_str()
+        self.inner.key.session.as_str()
     }
 
     /// Reports that the agent is thinking, and about what.
@@ -144,17 +154,25 @@ impl Session {
     /// this to report such a state with one. The state lasts until another one is entered, a question is asked or the session
     /// is handed off.
     pub async fn change_state(&self, change: StateChange) -> Result<(), Error> {
-        let to = change.state.to_protocol_state();
-        let summary = change.summary.redacted(&self.redactor);
+        let StateChange { state: to, summary, expected_duration } = change;
+        let words = self.states.iter().find(|(name, _)| name == to.as_str()).map(|(_, words)| words);
+        // The hub adds the author's words for a state, but every event needs a text.
+        let summary =
+            summary.or_else(|| words.is_none().then(|| format!("{}.", humanize_name(to.as_str())).into()));
+        let summary = summary.as_ref().map(|summary| summary.redacted(&self.redactor));
         let event = self.build_event("aaep:agent.state.changed", |out| {
             member::text(out, "to_state", to.as_str());
-            summary.write_summaries(out);
-            member::optional_millis(out, "expected_duration_ms", change.expected_duration);
+            if let Some(summary) = &summary {
+                summary.write_summaries(out);
+            }
+            member::optional_millis(out, "expected_duration_ms", expected_duration);
         });
+        // While a question is open, the change is reported as progress.
         let progress_event = self.build_event("aaep:agent.progress.updated", |out| {
-            updates::write_progress(&summary, |_| {}, out, &self.redactor);
+            if let Some(summary) = summary.or_else(|| Some(words?.redacted(&self.redactor))) {
+                updates::write_progress(&summary, |_| {}, out, &self.redactor);
+            }
         });
-        drop(summary);
         self.send_intent(Intent::State { to, event, progress_event }).await.map(drop)
     }
 
@@ -228,7 +246,7 @@ impl Session {
     pub async fn ask(&self, action: Action) -> Result<Answer, Error> {
         let body = action.to_request_body(&self.redactor, &self.options)?;
         let outcome = self.ask_and_wait(body, false).await?;
-        action.into_answer(&self.inner.id, &outcome)
+        action.into_answer(&self.inner.key.session, &outcome)
     }
 
     /// Spends a grant: announces the call, makes it with the arguments that the person agreed to, and reports its outcome. If the
@@ -273,7 +291,7 @@ impl Session {
     }
 
     async fn spend(&self, granted: Granted) -> Result<(ToolCall<'_>, String), Error> {
-        let action = granted.spend(&self.inner.id)?;
+        let action = granted.spend(&self.inner.key.session)?;
         let tool = action.tool.clone();
         let write = |out: &mut TapeWriter| action.write_call(out, &self.redactor);
         let tool_call = ToolCall::open(self, tool, write, true).await?;
@@ -297,12 +315,33 @@ impl Session {
         ClarificationAnswer::from_outcome(outcome)
     }
 
-    /// Requests that somebody else take over. The session must still be ended.
-    pub async fn hand_off(&self, hand_off: HandOff) -> Result<(), Error> {
+    /// Asks somebody else to take over and waits for the outcome. Dropping the future withdraws the request. Whatever the outcome,
+    /// the session must still be ended: with [`finish`](Self::finish) if somebody took over, otherwise with
+    /// [`cancel`](Self::cancel), unless the agent can continue (§4.4.3).
+    pub async fn hand_off(&self, hand_off: HandOff) -> Result<HandOffOutcome, Error> {
+        let body = self.build_hand_off(&hand_off, |out| hand_off.write_timeout(out))?;
+        let outcome = self.send_and_wait(Intent::HandOff { body }).await?;
+        // A hub that does not know hand-offs would have refused the call.
+        Ok(outcome.hand_off.unwrap_or(HandOffOutcome::Withdrawn))
+    }
+
+    /// Tells listeners that somebody else takes over, without waiting for anybody. Use it if the recipient does not listen through
+    /// the hub.
+    pub async fn announce_hand_off(&self, hand_off: HandOff) -> Result<(), Error> {
+        let event = self.build_hand_off(&hand_off, |_| {})?;
+        self.send_intent(Intent::AnnounceHandOff(event)).await.map(drop)
+    }
+
+    fn build_hand_off(
+        &self,
+        hand_off: &HandOff,
+        write_more: impl FnOnce(&mut TapeWriter),
+    ) -> Result<Document, Error> {
         let context = hand_off.context()?;
-        let write = |out: &mut TapeWriter| hand_off.write(out, context.as_deref(), &self.redactor);
-        let event = self.build_event("aaep:agent.handoff.requested", write);
-        self.send_intent(Intent::HandOff(event)).await.map(drop)
+        Ok(self.build_event("aaep:agent.handoff.requested", |out| {
+            hand_off.write(out, context.as_deref(), &self.redactor);
+            write_more(out);
+        }))
     }
 
     /// Ends the session: the task is done.
@@ -365,7 +404,7 @@ impl Session {
         if let Some(stop) = *self.inner.stop.borrow() {
             return Err(Error::Stopped(stop));
         }
-        let result = self.inner.commands.send_intent(&self.inner.id, intent).await;
+        let result = self.inner.commands.send_intent(&self.inner.key, intent).await;
         match (result, *self.inner.stop.borrow()) {
             (Err(Error::Stopped(_)), Some(stop)) => Err(Error::Stopped(stop)),
             (result, _) => result,
@@ -373,8 +412,13 @@ impl Session {
     }
 
     async fn ask_and_wait(&self, body: Document, is_clarification: bool) -> Result<ReplyOutcome, Error> {
+        self.send_and_wait(Intent::Ask { body, is_clarification }).await
+    }
+
+    /// Sends a question or a hand-off and waits for its outcome. Dropping the future withdraws it.
+    async fn send_and_wait(&self, intent: Intent) -> Result<ReplyOutcome, Error> {
         let guard = QuestionGuard(&self.inner);
-        let outcome = self.send_intent(Intent::Ask { body, is_clarification }).await;
+        let outcome = self.send_intent(intent).await;
         // The question is no longer open, so there is nothing to withdraw.
         std::mem::forget(guard);
         match outcome? {

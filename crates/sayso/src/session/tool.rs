@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::future::Future;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use aaep::ToolCallId;
@@ -65,8 +64,8 @@ impl ToolCallDetails {
         write_risk(out, self.risk, is_irreversible);
         let summary = self.summary.as_ref().unwrap_or(default);
         summary.write_summaries(out, redactor);
-        summary.write_related_optional(out, redactor, "description", self.description.as_ref());
-        summary.write_related_optional(out, redactor, "args_summary", self.args_summary.as_ref());
+        summary.write_optional_in_same_languages(out, redactor, "description", self.description.as_ref());
+        summary.write_optional_in_same_languages(out, redactor, "args_summary", self.args_summary.as_ref());
         member::optional_millis(out, "expected_duration_ms", self.expected_duration);
     }
 }
@@ -160,7 +159,7 @@ impl<'s> ToolCall<'s> {
         payload: impl FnOnce(&mut TapeWriter),
         spends_consent: bool,
     ) -> Result<Self, Error> {
-        let id = ToolCallId::from_number(session.tool_call_count.fetch_add(1, Ordering::Relaxed) + 1);
+        let id = session.new_call_id();
         let event = session.build_event("aaep:agent.tool.invoked", |out| {
             member::text(out, "tool", &tool);
             member::text(out, "tool_call_id", id.as_str());
@@ -288,7 +287,7 @@ impl<'s> ToolCall<'s> {
                 &[("tool", &self.name), ("tool_call_id", self.id.as_str()), ("status", status)],
             );
             summary.write_summaries(out, &self.session.redactor);
-            summary.write_related_optional(out, &self.session.redactor, "error_message", error);
+            summary.write_optional_in_same_languages(out, &self.session.redactor, "error_message", error);
             if summary.is_library_text && !self.session.is_english {
                 write_english_hint(out);
             }
@@ -311,7 +310,7 @@ impl Drop for ToolCall<'_> {
         if self.is_open {
             let event = abandoned_tool_event(&self.name, &self.id, ABANDONED_TOOL_SUMMARY);
             let intent = Intent::Complete { call: self.id.clone(), event };
-            let session = self.session.inner.id.clone();
+            let session = self.session.inner.key.clone();
             self.session.inner.commands.send(SessionCommand::Submit { session, intent, reply: None });
         }
     }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use aaep::event::AgentState;
 use seal::json::TapeWriter;
 
 use crate::argument::JsonText;
@@ -99,8 +100,8 @@ pub enum HandOffTarget {
 ///
 /// ```
 /// use sayso::{HandOff, HandOffTarget, LocalizedText};
-/// let reason = LocalizedText::new("The refund is above what I may decide.")
-///     .in_language("es", "El reembolso supera lo que puedo decidir.");
+/// let reason = LocalizedText::new("The refund is more than I am allowed to approve.")
+///     .in_language("es", "El reembolso supera lo que puedo aprobar.");
 /// let hand_off = HandOff::new(HandOffTarget::Human, reason);
 /// # let _ = hand_off;
 /// ```
@@ -113,12 +114,65 @@ pub struct HandOff {
     target_uri: Option<String>,
     context: Option<JsonText>,
     urgency: Option<Risk>,
+    timeout: Option<Duration>,
+}
+
+/// The outcome of a hand-off.
+///
+/// ```
+/// # testing::run_example!(hub, session, {
+/// use sayso::{HandOff, HandOffOutcome, HandOffTarget};
+/// // Nobody is connected here who could take over.
+/// let outcome = session.hand_off(HandOff::new(HandOffTarget::Human, "The refund needs a person.")).await?;
+/// assert_eq!(outcome, HandOffOutcome::Unreachable);
+/// # session.cancel("Nobody could take over.").await?;
+/// # });
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HandOffOutcome {
+    /// Somebody took over. The agent should finish the session.
+    Acknowledged {
+        /// The message of whoever took over.
+        note: Option<String>,
+    },
+    /// Somebody who could take over refused.
+    Rejected {
+        /// The reason.
+        note: Option<String>,
+    },
+    /// Nobody took over in time.
+    TimedOut,
+    /// Nobody who could take over was connected.
+    Unreachable,
+    /// The hand-off was withdrawn, or it ended in a way that this version does not know. Nobody took over.
+    Withdrawn,
+}
+
+impl HandOffOutcome {
+    pub(crate) fn from_codes(result: &str, note: Option<String>) -> Self {
+        match result {
+            "acknowledged" => Self::Acknowledged { note },
+            "rejected" => Self::Rejected { note },
+            "timeout" => Self::TimedOut,
+            "unreachable" => Self::Unreachable,
+            _ => Self::Withdrawn,
+        }
+    }
 }
 
 impl HandOff {
     /// Creates a hand-off to a target, with the reason.
     pub fn new(target: HandOffTarget, reason: impl Into<LocalizedText>) -> Self {
-        Self { target, reason: reason.into(), summary: None, target_uri: None, context: None, urgency: None }
+        Self {
+            target,
+            reason: reason.into(),
+            summary: None,
+            target_uri: None,
+            context: None,
+            urgency: None,
+            timeout: None,
+        }
     }
 
     setters! {
@@ -128,15 +182,28 @@ impl HandOff {
         /// Sets the URI of the exact recipient.
         target_uri(uri: impl Into<String>) => target_uri = Some(uri.into());
 
-        /// Sets an object with the information that the recipient needs. Secrets are removed from its texts.
+        /// Sets an object with the information that the recipient needs. Secrets are removed from its texts. Listeners who cannot
+        /// take over do not get it.
         packaged_context(context: impl Into<JsonText>) => context = Some(context.into());
 
         /// Sets how urgently the recipient should act.
         urgency(urgency: Risk) => urgency = Some(urgency);
+
+        /// Sets how long [`Session::hand_off`](crate::Session::hand_off) waits for somebody to take over. The default, and the longest
+        /// time, are settings of the hub.
+        timeout(timeout: Duration) => timeout = Some(timeout);
     }
 
     pub(super) fn context(&self) -> Result<Option<String>, Error> {
         self.context.clone().map(JsonText::into_json).transpose()
+    }
+
+    /// Writes how long to wait, in whole seconds.
+    pub(super) fn write_timeout(&self, out: &mut TapeWriter) {
+        if let Some(timeout) = self.timeout {
+            let seconds = timeout.as_secs().saturating_add(u64::from(timeout.subsec_nanos() > 0)).max(1);
+            member::count(out, "timeout_seconds", seconds);
+        }
     }
 
     pub(super) fn write(&self, out: &mut TapeWriter, context: Option<&str>, redactor: &CountingRedactor) {
@@ -153,7 +220,7 @@ impl HandOff {
                 reason.write_summaries(out);
             }
             Some(summary) => {
-                summary.write_related(out, redactor, "reason", &self.reason);
+                summary.write_in_same_languages(out, redactor, "reason", &self.reason);
                 summary.write_summaries(out, redactor);
             }
         }
@@ -175,18 +242,28 @@ impl HandOff {
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing by itself"]
 pub struct StateChange {
-    pub(super) state: ReportedState,
-    pub(super) summary: LocalizedText,
+    pub(super) state: AgentState,
+    pub(super) summary: Option<LocalizedText>,
     pub(super) expected_duration: Option<Duration>,
 }
 
 impl StateChange {
     /// Creates a change to this state, with a text.
     pub fn new(state: ReportedState, summary: impl Into<LocalizedText>) -> Self {
-        Self { state, summary: summary.into(), expected_duration: None }
+        let state = state.to_protocol_state();
+        Self { state, summary: Some(summary.into()), expected_duration: None }
+    }
+
+    /// Creates a change to a state of your own. Listeners hear the words that [`SessionBuilder::state`](crate::SessionBuilder::state)
+    /// defines for it, or else its name.
+    pub fn own(state: impl AsRef<str>) -> Self {
+        Self { state: AgentState::parse(state.as_ref()), summary: None, expected_duration: None }
     }
 
     setters! {
+        /// Sets a text for this change.
+        says(summary: impl Into<LocalizedText>) => summary = Some(summary.into());
+
         /// Sets how long the state is expected to last.
         expected_duration(duration: Duration) => expected_duration = Some(duration);
     }
@@ -220,8 +297,7 @@ pub enum ReportedState {
 
 impl ReportedState {
     /// Converts the state to the protocol's type.
-    pub(super) fn to_protocol_state(self) -> aaep::event::AgentState {
-        use aaep::event::AgentState;
+    pub(super) fn to_protocol_state(self) -> AgentState {
         match self {
             Self::Thinking => AgentState::Thinking,
             Self::Deciding => AgentState::Deciding,

@@ -7,7 +7,9 @@ use aaep::SessionId;
 use aaep::consent::QuestionAnswer;
 use aaep::event::Decision;
 use hub::Principal;
-use hub::command::{AgentNotice, EndReason, HubCommand, QuestionOutcome, RequestBody, RequestId};
+use hub::command::{
+    AgentNotice, EndReason, HandoffOutcome, HubCommand, QuestionOutcome, RequestBody, RequestId,
+};
 use rustc_hash::FxHashMap;
 use wire::{AgentMessage, HubHandle};
 
@@ -15,6 +17,8 @@ use super::{CallNumber, CallReply, HubCall, HubMessage, OutcomeStatus, ReplyOutc
 use crate::error::{
     Error, LimitReached, MalformedInput, RuleViolation, StopReason, StorageError, UnreachableReason,
 };
+
+use crate::session::HandOffOutcome;
 
 /// The maximum number of undelivered messages. The dispatcher receives them immediately, so they never accumulate.
 const MAX_QUEUED_NOTIFICATIONS: usize = 65_536;
@@ -105,6 +109,9 @@ impl EmbeddedTransport {
             AgentMessage::Notice(AgentNotice::QuestionResolved { token, outcome, .. }) => {
                 Some(HubMessage::Resolved { token, outcome: outcome.into() })
             }
+            AgentMessage::Notice(AgentNotice::HandoffResolved { token, outcome, .. }) => {
+                Some(HubMessage::Resolved { token, outcome: outcome.into() })
+            }
             AgentMessage::Notice(AgentNotice::SessionEnded { session, reason }) => {
                 Some(HubMessage::Stopped { session, stop: reason.into() })
             }
@@ -146,13 +153,14 @@ fn to_hub_command(call: HubCall) -> HubCommand {
             let events = events.into_iter().map(RequestBody::Document).collect();
             HubCommand::Publish { session, events, idempotency_key: None }
         }
-        HubCall::Output { session, output_id, text, format, is_complete, agent_reports_state } => {
-            let output_id = Some(output_id);
+        HubCall::Output { session, producer, output_id, text, format, is_complete, agent_reports_state } => {
+            let (output_id, producer) = (Some(output_id), producer.map(|producer| producer.to_string()));
             let language = format.as_ref().and_then(|format| format.language.clone());
             let content_type = format.as_ref().and_then(|format| format.content_type.clone());
             HubCommand::StreamOutput {
                 session,
                 output_id,
+                producer,
                 text,
                 language,
                 content_type,
@@ -161,7 +169,16 @@ fn to_hub_command(call: HubCall) -> HubCommand {
                 idempotency_key: None,
             }
         }
+        HubCall::Invite { session, body } => {
+            HubCommand::Invite { session, body: RequestBody::Document(body), idempotency_key: None }
+        }
+        HubCall::Join { session, body } => {
+            HubCommand::Join { session, body: RequestBody::Document(body), idempotency_key: None }
+        }
         HubCall::Withdraw { session, token } => HubCommand::Withdraw { session, token },
+        HubCall::HandOff { session, body } => {
+            HubCommand::HandOff { session, body: RequestBody::Document(body), idempotency_key: None }
+        }
         HubCall::Ask { session, body, is_clarification } => HubCommand::Ask {
             session,
             body: RequestBody::Document(body),
@@ -175,8 +192,15 @@ fn to_result(reply: hub::command::HubReply) -> Result<CallReply, Error> {
     use hub::command::HubReply;
     Err(match reply {
         HubReply::SessionStarted { session_id } => return Ok(CallReply::SessionStarted(session_id)),
+        HubReply::SessionJoined { session_id, producer } => {
+            return Ok(CallReply::SessionJoined(session_id, producer.into()));
+        }
+        HubReply::InvitationCreated { secret, expires_at, .. } => {
+            return Ok(CallReply::Invited { secret: secret.into(), expires_at });
+        }
         HubReply::QuestionOpened { reply_token, .. } => return Ok(CallReply::QuestionOpened(reply_token)),
         HubReply::QuestionResolved(outcome) => return Ok(CallReply::QuestionResolved(outcome.into())),
+        HubReply::HandoffResolved(outcome) => return Ok(CallReply::QuestionResolved(outcome.into())),
         HubReply::EventsPublished { .. } | HubReply::QuestionPending | HubReply::Done => {
             return Ok(CallReply::Done);
         }
@@ -193,7 +217,8 @@ fn to_result(reply: hub::command::HubReply) -> Result<CallReply, Error> {
         HubReply::NotFound | HubReply::SessionEnded | HubReply::QuestionNotFound => {
             Error::Stopped(StopReason::Other)
         }
-        HubReply::Forbidden => Error::AccessDenied,
+        // The hub answers every invitation that cannot be redeemed in the same way.
+        HubReply::Forbidden | HubReply::InvitationNotFound => Error::AccessDenied,
         HubReply::LimitReached(limit) => Error::LimitReached(LimitReached::Hub(limit.to_string())),
         HubReply::Unavailable(reason) => Error::StorageFailed(StorageError::Hub(reason.to_string())),
         HubReply::Malformed(reason) => Error::Malformed(MalformedInput::Hub(reason.to_string())),
@@ -201,9 +226,16 @@ fn to_result(reply: hub::command::HubReply) -> Result<CallReply, Error> {
     })
 }
 
+impl From<HandoffOutcome> for ReplyOutcome {
+    fn from(outcome: HandoffOutcome) -> Self {
+        Self::of_hand_off(HandOffOutcome::from_codes(outcome.result.as_str(), outcome.note))
+    }
+}
+
 impl From<QuestionOutcome> for ReplyOutcome {
     fn from(outcome: QuestionOutcome) -> Self {
         Self {
+            hand_off: None,
             status: if outcome.is_stopped() { OutcomeStatus::Stopped } else { OutcomeStatus::Resolved },
             is_accepted: outcome.answer == QuestionAnswer::Decision(Decision::Accept),
             by: outcome.by.into(),

@@ -13,11 +13,12 @@ use std::future::Future;
 use std::sync::Arc;
 
 use aaep::message::ClarificationResponse;
-use aaep::{ReplyToken, SessionId};
+use aaep::{ReplyToken, SessionId, UnixMillis};
 
 use crate::consent::ResolvedBy;
 use crate::error::{Error, StopReason};
 use crate::member::Document;
+use crate::session::HandOffOutcome;
 use crate::session_state::OutputFormat;
 
 /// The number of a call.
@@ -50,8 +51,17 @@ pub(crate) enum HubCall {
         session: SessionId,
         events: Vec<Document>,
     },
+    Invite {
+        session: SessionId,
+        body: Document,
+    },
+    Join {
+        session: SessionId,
+        body: Document,
+    },
     Output {
         session: SessionId,
+        producer: Option<Arc<str>>,
         output_id: String,
         text: String,
         format: Option<Arc<OutputFormat>>,
@@ -63,6 +73,10 @@ pub(crate) enum HubCall {
         body: Document,
         is_clarification: bool,
     },
+    HandOff {
+        session: SessionId,
+        body: Document,
+    },
     Withdraw {
         session: SessionId,
         token: ReplyToken,
@@ -73,7 +87,7 @@ pub(crate) enum HubCall {
 #[derive(Debug)]
 pub(crate) enum HubMessage {
     Reply(CallNumber, Result<CallReply, Error>),
-    /// A question is resolved.
+    /// A question or a hand-off is resolved.
     Resolved {
         token: ReplyToken,
         outcome: ReplyOutcome,
@@ -92,15 +106,21 @@ pub(crate) enum CallReply {
     Done,
     /// A session has started.
     SessionStarted(SessionId),
-    /// A question is open.
+    /// The agent has joined a session, as this producer.
+    SessionJoined(SessionId, Arc<str>),
+    /// Another agent may join the session with this secret, until this time.
+    Invited { secret: String, expires_at: UnixMillis },
+    /// A question or a hand-off is open.
     QuestionOpened(ReplyToken),
-    /// A question is resolved.
+    /// A question or a hand-off is resolved.
     QuestionResolved(ReplyOutcome),
 }
 
-/// The outcome of a question.
+/// The outcome of a question or a hand-off.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ReplyOutcome {
+    /// The outcome of a hand-off; `None` for a question.
+    pub(crate) hand_off: Option<HandOffOutcome>,
     pub(crate) status: OutcomeStatus,
     /// Whether the decision is accept. Anything unknown counts as no.
     pub(crate) is_accepted: bool,
@@ -117,4 +137,17 @@ pub(crate) enum OutcomeStatus {
     /// A status that this version does not know.
     #[cfg(feature = "client")]
     Other,
+}
+
+impl ReplyOutcome {
+    /// Creates the outcome of a hand-off.
+    pub(crate) fn of_hand_off(outcome: HandOffOutcome) -> Self {
+        Self {
+            hand_off: Some(outcome),
+            status: OutcomeStatus::Resolved,
+            is_accepted: false,
+            response: None,
+            by: ResolvedBy::Other,
+        }
+    }
 }

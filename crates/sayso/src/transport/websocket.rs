@@ -3,19 +3,20 @@
 //! A separate task owns the socket. When the connection is lost, the task reconnects, follows its sessions again and repeats
 //! unanswered calls. Each call except a withdrawal has an idempotency key, so the hub executes it only once.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
-use aaep::SessionId;
 use aaep::message::ClarificationResponse;
+use aaep::{SessionId, Timestamp, UnixMillis};
 use client::{Backoff, HttpClient, Message, TrustRoots, Url, UrlError, WebSocket, WebSocketError};
 use futures_util::{SinkExt, StreamExt};
 use seal::json::{JsonValue, Tape, TapeWriter};
 use seal::{Digest, Random, SystemRandom};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::{CallNumber, CallReply, HubCall, HubMessage, OutcomeStatus, ReplyOutcome, Transport};
 use crate::consent::ResolvedBy;
@@ -24,6 +25,7 @@ use crate::error::{
     UnreachableReason,
 };
 use crate::member::{self, Document, optional_text};
+use crate::session::HandOffOutcome;
 
 /// The address of a hub, with the credentials to connect.
 #[derive(Clone, Debug)]
@@ -40,6 +42,9 @@ const SILENCE_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The first number of follow calls. Ordinary calls never reach it.
 const FIRST_FOLLOW_NUMBER: CallNumber = 1 << 52;
+
+/// The number of the call that publishes the manifest. Ordinary calls never reach it.
+const MANIFEST_NUMBER: CallNumber = FIRST_FOLLOW_NUMBER - 1;
 
 /// The maximum size of a message from the hub, in bytes.
 const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
@@ -121,9 +126,16 @@ enum ConnectionCommand {
 }
 
 impl WebSocketTransport {
-    /// Connects. Fails at the first error that a retry cannot fix, or when the connect timeout is over.
-    pub(crate) async fn connect(endpoint: HubEndpoint) -> Result<Self, Error> {
-        let socket = endpoint.connect_with_retry().await?;
+    /// Connects, and publishes the agent's manifest if there is one. Fails at the first error that a retry cannot fix, or when
+    /// the connect timeout is over.
+    pub(crate) async fn connect(endpoint: HubEndpoint, manifest: Option<String>) -> Result<Self, Error> {
+        let mut socket = endpoint.connect_with_retry().await?;
+        let manifest = manifest.map(|document| write_manifest_call(&document));
+        if let Some(call) = &manifest {
+            let published = publish_manifest(&mut socket, call.clone());
+            let timed_out = |_| Err(Error::Unreachable(UnreachableReason::TimedOut));
+            timeout(endpoint.connect_timeout, published).await.unwrap_or_else(timed_out)?;
+        }
         let (commands, command_receiver) = mpsc::unbounded_channel();
         let (message_sender, messages) = mpsc::unbounded_channel();
         let mut random = [0; 12];
@@ -131,6 +143,7 @@ impl WebSocketTransport {
         let key_prefix = Digest::of(&random).to_string();
         let task = ConnectionTask {
             key_prefix,
+            manifest,
             commands: command_receiver,
             messages: message_sender,
             pending_calls: BTreeMap::new(),
@@ -160,6 +173,8 @@ impl Transport for WebSocketTransport {
 struct ConnectionTask {
     /// The prefix of this connection's idempotency keys.
     key_prefix: String,
+    /// The call that publishes the manifest, which is repeated on every new connection.
+    manifest: Option<String>,
     commands: mpsc::UnboundedReceiver<ConnectionCommand>,
     messages: mpsc::UnboundedSender<HubMessage>,
     /// Unanswered calls as they were sent, by number.
@@ -182,7 +197,13 @@ impl ConnectionTask {
                     return;
                 }
                 Err(_) => match endpoint.connect_with_retry().await {
-                    Ok(new_socket) => socket = new_socket,
+                    Ok(new_socket) => {
+                        socket = new_socket;
+                        // If this fails, the next use of the connection fails as well.
+                        if let Some(manifest) = &self.manifest {
+                            let _ = socket.send(Message::text(manifest.clone())).await;
+                        }
+                    }
                     Err(error) => return self.fail_pending(&error),
                 },
             }
@@ -261,7 +282,8 @@ impl ConnectionTask {
                 if self.pending_calls.remove(number).is_none() {
                     return;
                 }
-                if let Ok(CallReply::SessionStarted(session)) = result {
+                if let Ok(CallReply::SessionStarted(session) | CallReply::SessionJoined(session, _)) = result
+                {
                     self.sessions.insert(session.clone());
                 }
             }
@@ -287,6 +309,9 @@ impl HubCall {
             Self::Events { session, .. }
             | Self::Output { session, .. }
             | Self::Ask { session, .. }
+            | Self::HandOff { session, .. }
+            | Self::Invite { session, .. }
+            | Self::Join { session, .. }
             | Self::Withdraw { session, .. } => Some(session),
         }
     }
@@ -300,6 +325,9 @@ fn write_call(number: CallNumber, call: &HubCall, key_prefix: &str) -> Document 
         HubCall::Output { .. } => "session.output",
         HubCall::Ask { is_clarification: false, .. } => "session.ask",
         HubCall::Ask { is_clarification: true, .. } => "session.clarify",
+        HubCall::HandOff { .. } => "session.hand_off",
+        HubCall::Invite { .. } => "session.invite",
+        HubCall::Join { .. } => "session.join",
         HubCall::Withdraw { .. } => "session.withdraw",
     };
     write_rpc_request(number, method, |out| {
@@ -308,7 +336,11 @@ fn write_call(number: CallNumber, call: &HubCall, key_prefix: &str) -> Document 
         }
         optional_text(out, "session_id", call.session().map(SessionId::as_str));
         match call {
-            HubCall::Start { body } | HubCall::Ask { body, .. } => member::copy_members(out, body),
+            HubCall::Start { body }
+            | HubCall::Ask { body, .. }
+            | HubCall::HandOff { body, .. }
+            | HubCall::Invite { body, .. }
+            | HubCall::Join { body, .. } => member::copy_members(out, body),
             HubCall::Events { events, .. } => {
                 out.key("events").array(|out| {
                     for event in events {
@@ -317,8 +349,11 @@ fn write_call(number: CallNumber, call: &HubCall, key_prefix: &str) -> Document 
                 });
             }
             HubCall::Withdraw { token, .. } => member::text(out, "reply_token", token.as_str()),
-            HubCall::Output { output_id, text, format, is_complete, agent_reports_state, .. } => {
+            HubCall::Output {
+                producer, output_id, text, format, is_complete, agent_reports_state, ..
+            } => {
                 member::text(out, "output_id", output_id);
+                optional_text(out, "producer", producer.as_deref());
                 member::text(out, "text", text);
                 if let Some(format) = format {
                     optional_text(out, "language", format.language.as_deref());
@@ -340,6 +375,32 @@ fn write_rpc_request(number: CallNumber, method: &str, params: impl FnOnce(&mut 
         member::text(out, "method", method);
         out.key("params").object(params);
     })
+}
+
+/// Writes the call that publishes a manifest, which is JSON or a compact JWS.
+fn write_manifest_call(document: &str) -> String {
+    let call = write_rpc_request(MANIFEST_NUMBER, "agent.manifest", |out| {
+        member::text(out, "manifest", document);
+    });
+    call.source().to_owned()
+}
+
+/// Publishes a manifest on a new connection, and waits for the hub's reply.
+async fn publish_manifest(socket: &mut WebSocket, call: String) -> Result<(), Error> {
+    let closed = || {
+        let error = SharedError::new(WebSocketError::ConnectionClosed);
+        Error::Unreachable(UnreachableReason::Io(error))
+    };
+    socket.send(Message::text(call)).await.map_err(|_| closed())?;
+    loop {
+        let Some(Ok(message)) = socket.next().await else { return Err(closed()) };
+        let Message::Text(text) = message else { continue };
+        let mut tape = Tape::default();
+        let reply = tape.read(&text).ok().and_then(|doc| parse_rpc_response(&doc.root()));
+        if let Some(HubMessage::Reply(MANIFEST_NUMBER, result)) = reply {
+            return result.map(drop);
+        }
+    }
 }
 
 fn parse_notification(method: &str, params: &JsonValue<'_>) -> Option<HubMessage> {
@@ -366,18 +427,32 @@ fn parse_reply(result: &JsonValue<'_>) -> CallReply {
     if let Some(token) = parse_id(result, "reply_token") {
         return CallReply::QuestionOpened(token);
     }
-    match parse_id(result, "session_id") {
-        Some(session) => CallReply::SessionStarted(session),
-        None if result.member("status").is_some() => CallReply::QuestionResolved(ReplyOutcome::read(result)),
-        None => CallReply::Done,
+    let text = |name: &str| result.member(name).and_then(|value| value.text());
+    match (parse_id(result, "session_id"), text("invitation"), text("producer")) {
+        (Some(_), Some(secret), _) => CallReply::Invited {
+            secret: secret.into_owned(),
+            expires_at: text("expires_at")
+                .and_then(|at| Timestamp::parse(&at).ok())
+                .map_or(UnixMillis::MAX, |at| at.unix_millis()),
+        },
+        (Some(session), None, Some(producer)) => CallReply::SessionJoined(session, (&*producer).into()),
+        (Some(session), None, None) => CallReply::SessionStarted(session),
+        _ if result.member("status").is_some() => CallReply::QuestionResolved(ReplyOutcome::read(result)),
+        _ => CallReply::Done,
     }
 }
 
 impl ReplyOutcome {
     fn read(value: &JsonValue<'_>) -> Self {
+        let text = |name| value.member(name).and_then(|value| value.text());
+        if let Some(outcome) = text("outcome") {
+            let note = text("note").map(Cow::into_owned);
+            return Self::of_hand_off(HandOffOutcome::from_codes(&outcome, note));
+        }
         let has_text = |name: &str, text: &str| value.member(name).is_some_and(|value| value.is_text(text));
         let by = value.member("by").and_then(|by| by.text());
         Self {
+            hand_off: None,
             status: match () {
                 () if has_text("status", "resolved") => OutcomeStatus::Resolved,
                 () if has_text("status", "stopped") => OutcomeStatus::Stopped,
@@ -396,6 +471,7 @@ impl ReplyOutcome {
         match tape.read(text) {
             Ok(doc) => Self::read(&doc.root()),
             Err(_) => Self {
+                hand_off: None,
                 status: OutcomeStatus::Other,
                 is_accepted: false,
                 response: None,

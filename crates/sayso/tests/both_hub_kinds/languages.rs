@@ -203,12 +203,12 @@ pub(crate) async fn tool_failures_hand_offs_and_progress_are_localized(mut fixtu
         .await
         .unwrap();
     session
-        .hand_off(HandOff::new(HandOffTarget::Human, localized("I see nothing.", "No veo nada.")))
+        .announce_hand_off(HandOff::new(HandOffTarget::Human, localized("I see nothing.", "No veo nada.")))
         .await
         .unwrap();
     let other = HandOff::new(HandOffTarget::SpecialistAgent, localized("Fog.", "Niebla."))
         .summary(localized("Somebody else takes over.", "Sigue otra persona."));
-    session.hand_off(other.urgency(Risk::Low)).await.unwrap();
+    session.announce_hand_off(other.urgency(Risk::Low)).await.unwrap();
     session
         .fail(Failure::new(localized("Fog.", "Niebla.")).remediation_hint(localized("Wait.", "Espere.")))
         .await
@@ -296,7 +296,8 @@ pub(crate) async fn a_session_reports_its_languages_and_the_agent_name(mut fixtu
     let text = LocalizedText::new("I will look.")
         .in_language("es", "Voy a mirar.")
         .in_language("EN", "English again.");
-    let session = fixture.hub.session("My secret wish.").says_instead_of_request(text).start().await.unwrap();
+    let session =
+        fixture.hub.session("My secret wish.").summary_instead_of_request(text).start().await.unwrap();
     let started = fixture.listener.next_event().await;
     assert_eq!(started["localization_hints"]["available_languages"], json!(["en", "es"]));
     assert!(!started.to_string().contains("secret wish"), "{started}");
@@ -322,7 +323,7 @@ pub(crate) async fn reported_states_use_the_agents_summaries(mut fixture: HubFix
     session.output(OutputText::complete("It rains.")).await.unwrap();
     session.output("It pours.").await.unwrap();
     session.change_state(StateChange::new(ReportedState::HandingOff, "Handing over.")).await.unwrap();
-    session.hand_off(HandOff::new(HandOffTarget::Human, "Ask a human.")).await.unwrap();
+    session.announce_hand_off(HandOff::new(HandOffTarget::Human, "Ask a human.")).await.unwrap();
     session.tool("look").start().await.unwrap().succeed("Seen.").await.unwrap();
     session.finish("Done.").await.unwrap();
     let events = fixture.listener.events_until("session.completed").await;
@@ -375,4 +376,35 @@ pub(crate) async fn an_invalid_language_tag_is_refused(mut fixture: HubFixture) 
     let refused = session.think(LocalizedText::new("Thinking.").in_language("no tag at all", "?")).await;
     assert!(refused.is_err_and(|error| error.to_string().contains("summary_normal_no tag at all")));
     session.finish("Done.").await.unwrap();
+}
+
+pub(crate) async fn an_own_state_is_heard_in_its_words(mut fixture: HubFixture) {
+    let mut ana = TestListener::listen_in_language(&fixture.address(), "es").await;
+    let words = LocalizedText::new("Comparing prices.").in_language("es", "Comparando precios.");
+    let builder = fixture.hub.session("Buy a lamp.").state("comparing", "Replaced below.");
+    let session = builder.state("comparing", words).state("baking", "Baking.").start().await.unwrap();
+    let change = StateChange::own("comparing").expected_duration(std::time::Duration::from_secs(20));
+    session.change_state(change).await.unwrap();
+    session.change_state(StateChange::own("baking").says("Baking bread.")).await.unwrap();
+    session.change_state(StateChange::own("not_defined")).await.unwrap();
+    session.think("Thinking.").await.unwrap();
+    session.cancel("Nothing was bought.").await.unwrap();
+    let (ben, ana) = tokio::join!(
+        fixture.listener.events_until("session.cancelled"),
+        ana.events_until("session.cancelled")
+    );
+    let states = json!([
+        { "state": "comparing", "words": { "en": "Comparing prices.", "es": "Comparando precios." } },
+        { "state": "baking", "words": { "en": "Baking." } },
+    ]);
+    assert_eq!(ben[0]["extensions"]["sayso"]["states"], states);
+    let entered: Vec<_> = ben.iter().filter(|event| event["to_state"].is_string()).collect();
+    assert_eq!(entered[0]["summary_normal"], "Comparing prices.");
+    assert_eq!(entered[0]["expected_duration_ms"], 20_000);
+    assert_eq!(entered[1]["summary_normal"], "Baking bread.");
+    assert_eq!(
+        (&entered[2]["to_state"], &entered[2]["summary_normal"]),
+        (&json!("not_defined"), &json!("Not defined."))
+    );
+    assert_eq!(find_event(&ana, "state.changed")["summary_normal"], "Comparando precios.");
 }

@@ -1,9 +1,11 @@
 //! The same behaviours, tested on an embedded hub and on a remote one.
 
 mod failures;
+mod hand_offs;
 mod languages;
 mod secrets;
 mod sessions;
+mod several_agents;
 
 use crate::support::fixture::{HubFixture, HubKind};
 
@@ -27,8 +29,8 @@ macro_rules! on_both {
 on_both! {
     sessions {
         a_session_reports_its_events_and_states
-        an_accept_allows_exactly_one_call
-        a_reject_allows_no_call
+        an_acceptance_allows_exactly_one_call
+        a_rejection_allows_no_call
         consent_is_bound_to_its_session
         consent_is_bound_to_its_action
         a_rule_violation_is_refused_with_the_rule_id
@@ -47,6 +49,13 @@ on_both! {
         output_is_completed_before_the_next_activity
         an_oversized_text_is_refused_but_a_long_output_is_not
     }
+    several_agents {
+        each_producer_has_its_own_states_tools_and_outputs
+        a_yes_to_one_producer_permits_no_call_of_another
+        an_unknown_producer_is_refused
+        an_invited_agent_joins_once_and_speaks_as_itself
+        a_session_can_be_a_part_of_another_one
+    }
     languages {
         each_listener_receives_its_own_language
         a_question_uses_a_language_that_covers_all_its_texts
@@ -57,12 +66,17 @@ on_both! {
         texts_of_the_library_are_tagged_as_english
         a_session_reports_its_languages_and_the_agent_name
         reported_states_use_the_agents_summaries
+        an_own_state_is_heard_in_its_words
         a_cancellation_reports_who_requested_it
         an_invalid_language_tag_is_refused
     }
     secrets {
         secrets_are_redacted_across_chunks
         secrets_are_redacted_in_every_field
+    }
+    hand_offs {
+        a_hand_off_returns_its_outcome
+        a_hand_off_expires_and_a_dropped_one_is_withdrawn
     }
     failures {
         an_abandoned_question_is_withdrawn

@@ -104,15 +104,15 @@ async fn send_secrets_in_every_field(fixture: &mut HubFixture) -> Vec<Value> {
         let action =
             action.consequence(localized_secret("a consequence")).summary(localized_secret("a summary"));
         let action = action
-            .extra_context(JsonText::object([("note", secret_for_field("extra context").to_bound_value())]));
+            .extra_context(JsonText::object([("note", secret_for_field("extra context").to_json_text())]));
         let Answer::Granted(granted) = session.ask(action).await.unwrap() else {
             panic!("the question was not accepted")
         };
         session.call(granted, async |_| Ok::<_, Infallible>(())).await.unwrap();
-        let packaged = JsonText::object([("note", secret_for_field("packaged context").to_bound_value())]);
+        let packaged = JsonText::object([("note", secret_for_field("packaged context").to_json_text())]);
         let hand_off =
             HandOff::new(HandOffTarget::Human, localized_secret("a reason")).packaged_context(packaged);
-        session.hand_off(hand_off).await.unwrap();
+        session.announce_hand_off(hand_off).await.unwrap();
         session
             .finish(
                 Completion::new(localized_secret("the end")).output_summary(localized_secret("its output")),

@@ -43,7 +43,7 @@ pub(crate) async fn a_session_reports_its_events_and_states(mut fixture: HubFixt
     session.output("Ben is ").await.unwrap();
     session.output("found.").await.unwrap();
     session.finish_output().await.unwrap();
-    session.hand_off(HandOff::new(HandOffTarget::Human, "Only a human may pay.")).await.unwrap();
+    session.announce_hand_off(HandOff::new(HandOffTarget::Human, "Only a human may pay.")).await.unwrap();
     session.finish("Ben is found.").await.unwrap();
     let events = fixture.listener.events_until("session.completed").await;
     let mut kinds = event_kinds(&events);
@@ -70,7 +70,7 @@ pub(crate) async fn a_session_reports_its_events_and_states(mut fixture: HubFixt
     assert_eq!(events.last().unwrap()["tool_invocations_count"], 1);
 }
 
-pub(crate) async fn an_accept_allows_exactly_one_call(mut fixture: HubFixture) {
+pub(crate) async fn an_acceptance_allows_exactly_one_call(mut fixture: HubFixture) {
     let session = fixture.session().await;
     let granted = ask_and_grant(&session, &mut fixture.listener).await;
     assert_eq!((granted.tool(), granted.arguments()), ("send", r#"{"to":"Ben","amount":"5.00"}"#));
@@ -83,7 +83,7 @@ pub(crate) async fn an_accept_allows_exactly_one_call(mut fixture: HubFixture) {
     assert!(event_kinds(&events).contains(&"tool.completed success".to_owned()));
 }
 
-pub(crate) async fn a_reject_allows_no_call(mut fixture: HubFixture) {
+pub(crate) async fn a_rejection_allows_no_call(mut fixture: HubFixture) {
     let session = fixture.session().await;
     match ask_and_decide(&session, &mut fixture.listener, "reject").await.unwrap() {
         Answer::Refused(refusal) => assert_eq!(refusal.by, ResolvedBy::Reply),
@@ -149,7 +149,7 @@ pub(crate) async fn deeply_nested_values_are_refused(mut fixture: HubFixture) {
     let session = fixture.session().await;
     let hand_off =
         HandOff::new(HandOffTarget::EscalationQueue, "It is stuck.").packaged_context(deeply_nested());
-    let refused = session.hand_off(hand_off).await;
+    let refused = session.announce_hand_off(hand_off).await;
     assert!(matches!(refused, Err(Error::Malformed(_))), "{refused:?}");
     let question = payment_action().extra_context(deeply_nested());
     let refused = session.ask(question).await;

@@ -10,7 +10,7 @@ use sayso::bridge::{
 };
 use sayso::{
     Action, ClarificationAnswer, ClarificationRequest, Error, HandOff, HandOffTarget, ProgressUpdate,
-    StopReason,
+    StateChange, StopReason,
 };
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -44,7 +44,8 @@ async fn run_steps<const N: usize>(fixture: &mut HubFixture, steps: [AgentStep; 
 pub(crate) async fn a_stream_of_steps_is_reported(mut fixture: HubFixture) {
     let hub = fixture.hub.clone();
     let steps = [
-        AgentStep::start(hub.session("Pay Ben.")),
+        AgentStep::start(hub.session("Pay Ben.").state("searching", "Searching.")),
+        AgentStep::change_state(StateChange::own("searching")),
         AgentStep::think("Looking for Ben."),
         AgentStep::decide("Which of two Bens."),
         AgentStep::progress(ProgressUpdate::new("Half done.").percent(50.0)),
@@ -61,7 +62,7 @@ pub(crate) async fn a_stream_of_steps_is_reported(mut fixture: HubFixture) {
         AgentStep::output("is found."),
         AgentStep::finish_output(),
         AgentStep::hand_off(HandOff::new(HandOffTarget::Human, "Only a human may pay.")),
-        AgentStep::cancel("Somebody else goes on."),
+        AgentStep::cancel("Somebody else is taking over."),
     ];
     let report = EventBridge::new().run(stream::iter(steps), Some).await;
     assert_eq!((report.ending, report.faults), (BridgeEnding::ByAgent, vec![]));
@@ -70,8 +71,9 @@ pub(crate) async fn a_stream_of_steps_is_reported(mut fixture: HubFixture) {
     kinds.dedup();
     let tool_call_kinds =
         |status: &str| ["calling_tool", "tool.invoked", status, "thinking"].map(str::to_owned);
-    let mut expected =
-        ["session.started", "thinking", "deciding", "progress.updated"].map(str::to_owned).to_vec();
+    let mut expected = ["session.started", "searching", "thinking", "deciding", "progress.updated"]
+        .map(str::to_owned)
+        .to_vec();
     expected.extend(
         ["success", "error", "timeout"]
             .iter()
@@ -320,7 +322,7 @@ pub(crate) async fn an_abandoned_question_during_output_does_not_keep_the_tool_o
     fixture.listener.events_until("awaiting.confirmation").await;
     // The output starts while the question is open. Its end cannot be reported while the tool runs.
     steps.send(AgentStep::output("Ben is ")).unwrap();
-    steps.send(AgentStep::progress(ProgressUpdate::new("It is said."))).unwrap();
+    steps.send(AgentStep::progress(ProgressUpdate::new("The output was written."))).unwrap();
     fixture.listener.events_until("progress.updated").await;
     drop(answer);
     fixture.listener.events_until("state.changed").await;

@@ -88,7 +88,7 @@ pub(crate) async fn each_callback_emits_its_event(mut fixture: HubFixture) {
     assert!(!format!("{events:?}").contains("You are a bank"), "listeners never receive a prompt");
 }
 
-pub(crate) async fn an_accept_grants_permission_after_the_call_is_announced(mut fixture: HubFixture) {
+pub(crate) async fn an_acceptance_grants_permission_after_the_call_is_announced(mut fixture: HubFixture) {
     let (reporter, running) = start_chain(&mut fixture).await;
     let has_run = Arc::<AtomicBool>::default();
     let framework = async {
@@ -255,7 +255,7 @@ pub(crate) async fn nested_chains_are_not_reported(mut fixture: HubFixture) {
     assert_eq!(fixture.listener.next_event().await["summary_normal"], "All done.");
 }
 
-pub(crate) async fn a_model_run_inside_a_tool_is_progress_and_each_model_has_its_own_output(
+pub(crate) async fn a_model_run_inside_a_tool_is_reported_as_progress_and_each_model_has_its_own_output(
     mut fixture: HubFixture,
 ) {
     let (reporter, running) = start_chain(&mut fixture).await;
@@ -379,7 +379,7 @@ async fn callbacks_beyond_the_queue_capacity_are_refused() {
 
 #[tokio::test]
 async fn an_accepted_call_that_cannot_be_announced_is_denied() {
-    let limits = hub::HubLimits { open_per_session: 1, ..hub::HubLimits::default() };
+    let limits = hub::HubLimits { open_items_per_session: 1, ..hub::HubLimits::default() };
     let hub = sayso::Hub::embedded().listen("127.0.0.1:0").limits(limits).open().unwrap();
     let mut listener = TestListener::listen(&hub.address().unwrap().to_string()).await;
     let (reporter, running) = SessionReporterBuilder::new(&hub).plan_calls(plan).open();

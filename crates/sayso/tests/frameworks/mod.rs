@@ -27,7 +27,7 @@ macro_rules! on_both {
 mod on_both_hubs {
     on_both! { callbacks:
         each_callback_emits_its_event
-        an_accept_grants_permission_after_the_call_is_announced
+        an_acceptance_grants_permission_after_the_call_is_announced
         a_rejected_tool_does_not_run
         an_unknown_tool_requires_consent
         a_thread_without_a_runtime_can_wait_for_permission
@@ -36,7 +36,7 @@ mod on_both_hubs {
         callbacks_after_the_end_are_refused
         callbacks_before_the_start_are_faults
         nested_chains_are_not_reported
-        a_model_run_inside_a_tool_is_progress_and_each_model_has_its_own_output
+        a_model_run_inside_a_tool_is_reported_as_progress_and_each_model_has_its_own_output
         a_failed_chain_is_reported
         dropping_the_reporter_ends_its_session
         a_stop_request_reaches_the_framework

@@ -25,7 +25,10 @@ fn every_type_of_a_public_signature_is_exported() {
         exported.contains(path) || exported.iter().any(|krate| path.starts_with(&format!("{krate}::")))
     };
     let missing: Vec<_> = used.iter().filter(|path| !is_exported(path)).collect();
-    assert!(missing.is_empty(), "public signatures use types that authors cannot name: {missing:#?}");
+    assert!(
+        missing.is_empty(),
+        "public signatures use types that users of the crate cannot name: {missing:#?}"
+    );
 }
 
 #[test]

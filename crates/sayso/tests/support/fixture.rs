@@ -144,7 +144,7 @@ impl TestListener {
         let mut listener = Self { socket, subscription: String::new(), checker: EventChecker::new() };
         let capabilities = json!({
             "supports_confirmation_reply": true, "supports_clarification_reply": true, "verbosity": "detailed",
-            "languages": [language],
+            "languages": [language], "sayso": {"handoffs": true},
         });
         listener
             .send(&json!({
@@ -233,6 +233,20 @@ impl TestListener {
             "subscription_id": self.subscription, "timestamp": now(),
         }))
         .await;
+    }
+
+    /// Waits for a hand-off and answers it with `acknowledge` or `reject`. Returns the hand-off.
+    pub(crate) async fn answer_next_hand_off(&mut self, kind: &str, note: Option<&str>) -> Value {
+        let request = self.events_until("handoff.requested").await.pop().unwrap();
+        let mut answer = json!({
+            "type": format!("sayso:handoff.{kind}"), "subscription_id": self.subscription, "timestamp": now(),
+            "reply_token": request["extensions"]["sayso"]["handoff"]["reply_token"],
+        });
+        if let Some(note) = note {
+            answer["note"] = json!(note);
+        }
+        self.send(&answer).await;
+        request
     }
 
     pub(crate) async fn stop_session(&mut self, session: &str) {

@@ -1,11 +1,13 @@
 //! Maps JSON-RPC methods and their parameters to hub commands.
 
+use std::borrow::Cow;
+
 use aaep::json::{JsonKind, JsonValue, TapeWriter};
 use aaep::{ReplyToken, SessionId};
 use hub::command::{HubCommand, RequestBody};
 
 use super::rpc::{RpcError, duplicate_member};
-use crate::server::{question_not_found, session_not_found};
+use crate::server::{invitation_not_found, question_not_found, session_not_found};
 
 /// Parses the method and parameters of a call into a hub command.
 pub(super) fn parse_command(method: &str, params: Option<JsonValue<'_>>) -> Result<HubCommand, RpcError> {
@@ -15,6 +17,14 @@ pub(super) fn parse_command(method: &str, params: Option<JsonValue<'_>>) -> Resu
             params.check_names(None)?;
             let key = params.idempotency_key()?;
             Ok(HubCommand::Start { body: params.body_without(&["idempotency_key"]), idempotency_key: key })
+        }
+        "agent.manifest" => {
+            params.check_names(Some(&["manifest"]))?;
+            let manifest = params.member("manifest");
+            let manifest = manifest.ok_or_else(|| RpcError::invalid_params("manifest is required."))?;
+            // A signed manifest is a string.
+            let document = manifest.text().map_or_else(|| manifest.source().to_owned(), Cow::into_owned);
+            Ok(HubCommand::PublishManifest { document })
         }
         "session.event" => {
             params.check_names(Some(&["session_id", "event", "events", "idempotency_key"]))?;
@@ -26,6 +36,7 @@ pub(super) fn parse_command(method: &str, params: Option<JsonValue<'_>>) -> Resu
                 "session_id",
                 "text",
                 "output_id",
+                "producer",
                 "language",
                 "content_type",
                 "complete",
@@ -37,10 +48,12 @@ pub(super) fn parse_command(method: &str, params: Option<JsonValue<'_>>) -> Resu
             let text = params.text("text")?.unwrap_or_default();
             let (session, output_id, key) =
                 (params.session_id()?, params.text("output_id")?, params.idempotency_key()?);
+            let producer = params.text("producer")?;
             let (language, content_type) = (params.text("language")?, params.text("content_type")?);
             Ok(HubCommand::StreamOutput {
                 session,
                 output_id,
+                producer,
                 text,
                 language,
                 content_type,
@@ -59,6 +72,28 @@ pub(super) fn parse_command(method: &str, params: Option<JsonValue<'_>>) -> Resu
                 is_clarification: method == "session.clarify",
                 idempotency_key: key,
             })
+        }
+        "session.hand_off" => {
+            params.check_names(None)?;
+            let (session, key) = (params.session_id()?, params.idempotency_key()?);
+            let body = params.body_without(&["session_id", "idempotency_key"]);
+            Ok(HubCommand::HandOff { session, body, idempotency_key: key })
+        }
+        "session.invite" => {
+            params.check_names(Some(&["session_id", "producer", "expires_in_seconds", "idempotency_key"]))?;
+            let (session, key) = (params.session_id()?, params.idempotency_key()?);
+            let body = params.body_without(&["session_id", "idempotency_key"]);
+            Ok(HubCommand::Invite { session, body, idempotency_key: key })
+        }
+        "session.join" => {
+            params.check_names(Some(&["session_id", "invitation", "producer", "idempotency_key"]))?;
+            let key = params.idempotency_key()?;
+            let session = params.text("session_id")?;
+            let session = session.ok_or_else(|| RpcError::invalid_params("session_id is required."))?;
+            let session =
+                SessionId::parse(&session).map_err(|_| RpcError::from_problem(invitation_not_found()))?;
+            let body = params.body_without(&["session_id", "idempotency_key"]);
+            Ok(HubCommand::Join { session, body, idempotency_key: key })
         }
         "session.withdraw" => {
             params.check_names(Some(&["session_id", "reply_token"]))?;
@@ -203,7 +238,7 @@ mod tests {
             (
                 "session.output",
                 r#"{"session_id":"sess_1","text":"a\nb","language":"es","complete":true,"output_id":"o"}"#,
-                r#"StreamOutput { session: sess_1, output_id: Some("o"), text: "a\nb", language: Some("es"), content_type: None, complete: true, agent_reports_state: false, idempotency_key: None }"#,
+                r#"StreamOutput { session: sess_1, output_id: Some("o"), producer: None, text: "a\nb", language: Some("es"), content_type: None, complete: true, agent_reports_state: false, idempotency_key: None }"#,
             ),
             (
                 "session.clarify",
@@ -211,11 +246,28 @@ mod tests {
                 r#"Ask { session: sess_1, body: "{\"question\":\"a\"}", is_clarification: true, idempotency_key: None }"#,
             ),
             (
+                "session.hand_off",
+                r#"{"session_id":"sess_1","reason":"a","idempotency_key":"k"}"#,
+                r#"HandOff { session: sess_1, body: "{\"reason\":\"a\"}", idempotency_key: Some("k") }"#,
+            ),
+            (
                 "session.withdraw",
                 r#"{"session_id":"sess_1","reply_token":"rpl_1"}"#,
                 "Withdraw { session: sess_1, token: rpl_1 }",
             ),
             ("session.follow", r#"{"session_id":"sess_1"}"#, "Follow { session: sess_1 }"),
+            ("agent.manifest", r#"{"manifest":"a.b.c"}"#, r#"PublishManifest { document: "a.b.c" }"#),
+            ("agent.manifest", r#"{"manifest":{"a":1}}"#, r#"PublishManifest { document: "{\"a\":1}" }"#),
+            (
+                "session.invite",
+                r#"{"session_id":"sess_1","producer":"helper"}"#,
+                r#"Invite { session: sess_1, body: "{\"producer\":\"helper\"}", idempotency_key: None }"#,
+            ),
+            (
+                "session.join",
+                r#"{"session_id":"sess_1","invitation":"inv_1","idempotency_key":"k"}"#,
+                r#"Join { session: sess_1, body: "{\"invitation\":\"inv_1\"}", idempotency_key: Some("k") }"#,
+            ),
         ] {
             assert_eq!(parse_to_text(method, params), expected);
         }
@@ -239,6 +291,7 @@ mod tests {
             ("session.output", r#"{"session_id":"sess_1","text":"a","stays":"yes"}"#),
             ("session.output", r#"{"session_id":"sess_1","txt":"a"}"#),
             ("session.follow", r#"{"session_id":"sess_1","wait":1}"#),
+            ("agent.manifest", "{}"),
             ("session.withdraw", r#"{"session_id":"sess_1"}"#),
             ("session.withdraw", r#"{"session_id":"sess_1","reply_token":7}"#),
         ] {

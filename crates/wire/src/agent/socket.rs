@@ -33,9 +33,9 @@ pub(crate) struct Upgrade {
 }
 
 impl Upgrade {
-    /// Validates an upgrade request. Tokens of listeners and observers are rejected.
+    /// Validates an upgrade request. Tokens of listeners, receivers and observers are rejected.
     pub(crate) fn from_request(head: &RequestHead, principal: Principal) -> Result<Self, HttpResponse> {
-        if matches!(principal.role, Role::Listener | Role::Observer) {
+        if matches!(principal.role, Role::Listener | Role::Receiver | Role::Observer) {
             return Err(HttpResponse::problem(StatusCode::Forbidden, "This token does not allow that."));
         }
         let accept = accept_key(head)?;
@@ -246,6 +246,13 @@ fn format_notice(notice: &AgentNotice) -> Option<String> {
     params.key("session_id");
     let method = match notice {
         AgentNotice::QuestionResolved { session, token, outcome } => {
+            params.text(session.as_str());
+            params.key("reply_token");
+            params.text(token.as_str());
+            outcome.write(&mut params);
+            "session.resolved"
+        }
+        AgentNotice::HandoffResolved { session, token, outcome } => {
             params.text(session.as_str());
             params.key("reply_token");
             params.text(token.as_str());

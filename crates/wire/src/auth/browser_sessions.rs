@@ -28,7 +28,7 @@ pub struct BrowserSessions {
 #[derive(Debug, Default)]
 struct RevokedCookies {
     by_nonce: HashMap<[u8; NONCE_BYTES], RevokedCookie>,
-    /// Tokens with too many sign-outs. All their cookies that were issued up to this time are revoked.
+    /// For each token with too many sign-outs, a time: every cookie issued for the token up to that time is revoked.
     by_token: HashMap<Digest, UnixMillis>,
     file: Option<PathBuf>,
 }
@@ -135,8 +135,8 @@ impl BrowserSessions {
     }
 
     /// Revokes a cookie and all copies of it. If the token already has `max_per_token` revoked cookies, revokes all
-    /// cookies of the token, so that one token cannot fill the memory. Returns the command that closes what the browser
-    /// opened, and whether the sign-out was stored. A sign-out that was not stored is lost when this process ends.
+    /// cookies of the token, so that one token cannot fill the memory. Returns the command that closes the
+    /// browser's subscriptions, and whether the sign-out was stored. A sign-out that was not stored is lost when this process ends.
     pub(crate) fn revoke(
         &self,
         cookie: &SessionCookie,
@@ -388,7 +388,11 @@ mod tests {
             );
             assert!(sessions.verify(&later_cookie, at(5003), LIFETIME_MS).is_some(), "a new sign-in works");
         }
-        assert_eq!(reloaded.revoked_cookies().len(), 1, "one entry replaces those of the single cookies");
+        assert_eq!(
+            reloaded.revoked_cookies().len(),
+            1,
+            "one entry replaces the entries of the individual cookies"
+        );
     }
 
     #[test]

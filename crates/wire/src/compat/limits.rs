@@ -14,7 +14,7 @@ pub struct CompatLimits {
     /// immediately.
     pub superseded_subscriptions: usize,
     /// Maximum number of subscription responses that are queued for a stream.
-    pub queued_answers: usize,
+    pub queued_responses: usize,
     /// How long a message that starts a session waits for the client's stream to open, so that the client
     /// misses nothing.
     pub stream_wait: Duration,
@@ -26,7 +26,7 @@ impl Default for CompatLimits {
             remembered_questions: 64,
             remembered_events: 256,
             superseded_subscriptions: 16,
-            queued_answers: 16,
+            queued_responses: 16,
             stream_wait: Duration::from_secs(2),
         }
     }

@@ -130,7 +130,7 @@ impl Compat {
         principal: &Principal,
         subscription: &SubscriptionId,
     ) -> (u64, mpsc::Receiver<SubscriptionResponse>) {
-        let (sender, responses) = mpsc::channel(self.limits.queued_answers);
+        let (sender, responses) = mpsc::channel(self.limits.queued_responses);
         let mut streams = self.lock_streams();
         streams.last_id += 1;
         let id = streams.last_id;
@@ -262,9 +262,9 @@ mod tests {
 
     #[test]
     fn subscription_responses_are_queued_up_to_the_limit() {
-        for max_queued in [1, CompatLimits::default().queued_answers] {
+        for max_queued in [1, CompatLimits::default().queued_responses] {
             let (compat, principal) =
-                compat_state(CompatLimits { queued_answers: max_queued, ..CompatLimits::default() });
+                compat_state(CompatLimits { queued_responses: max_queued, ..CompatLimits::default() });
             let (_, mut responses) = compat.register_stream(&principal, &subscription("sub_1"));
             let stream = compat.newest_stream(&principal).unwrap();
             let response = || SubscriptionResponse { json: String::new(), subscription: None };

@@ -129,7 +129,7 @@ impl FanoutListener {
             let since = *self.behind_since.get_or_insert(now);
             // Frames of a short burst are not merged, unless they use a quarter of the queue.
             if u128::from(now.millis_since(since).unsigned_abs()) < limits.burst_grace.as_millis()
-                && queue.used_share(lag) < 0.25
+                && queue.fill_ratio(lag) < 0.25
             {
                 return true;
             }

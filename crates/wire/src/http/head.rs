@@ -28,6 +28,8 @@ seal::string_enum! {
         Head "HEAD",
         /// POST
         Post "POST",
+        /// PUT
+        Put "PUT",
         /// DELETE
         Delete "DELETE",
         /// OPTIONS

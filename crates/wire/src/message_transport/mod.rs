@@ -10,6 +10,7 @@
 //! - `websocket`: one text frame per message (§B.2).
 //! - `unix`: one line or one length-prefixed block per message (§B.4), see `framing`.
 //! - `stdio`: JSON-RPC, one line per message (§B.6).
+//! - `grpc`: one `AaepMessage` per message (§B.5), with the feature `grpc`.
 //!
 //! A transport is a [`MessageSource`] and a [`MessageSink`]. The listener's first message requests a subscription, and the
 //! hub's first message is the answer. After that, two loops run concurrently. The receive loop passes the listener's
@@ -18,6 +19,8 @@
 //! closed and cannot be resumed (C-C17).
 
 mod framing;
+#[cfg(feature = "grpc")]
+pub(crate) mod grpc;
 mod resume_positions;
 pub(crate) mod stdio;
 mod subscription_flow;

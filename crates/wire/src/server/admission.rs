@@ -92,6 +92,15 @@ impl Server {
         let _: HubReply = self.hub.ask(Principal::local(), HubCommand::SetValidTokens { principals }).await;
     }
 
+    /// Returns the caller that a bearer token identifies, or `None` if it is not valid.
+    #[cfg(feature = "grpc")]
+    pub(crate) fn authenticate_token(&self, token: Option<&str>) -> Option<Principal> {
+        match &*self.auth_policy.borrow() {
+            AuthPolicy::Open => Some(Principal::local()),
+            AuthPolicy::Tokens(tokens) => tokens.principal(token?, unix_now()).cloned(),
+        }
+    }
+
     /// Waits until the principal's token or browser sign-in is no longer valid.
     pub(crate) async fn wait_for_revocation(&self, principal: &Principal) {
         tokio::select! {

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_taken_in_order_and_only_push_and_wake_wakes() {
+    fn messages_are_taken_in_order_and_push_silently_does_not_wake_the_task() {
         let counter = Arc::new(WakeCounter(AtomicUsize::new(0)));
         let waker = Waker::from(counter.clone());
         let mut context = Context::from_waker(&waker);

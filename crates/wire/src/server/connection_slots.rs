@@ -103,7 +103,7 @@ pub struct ConnectionSlot {
 
 impl ConnectionSlot {
     /// Records that the caller has authenticated. From now on, the connection is not closed to make room for another one.
-    pub(super) fn mark_authenticated(&mut self) {
+    pub(crate) fn mark_authenticated(&mut self) {
         if !self.is_authenticated {
             self.is_authenticated = self.slots.lock_state().unauthenticated.remove(&self.id).is_some();
         }

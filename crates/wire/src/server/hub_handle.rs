@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use hub::command::{HubCommand, HubReply, Request, RequestId, TurnOutput, Unavailable};
+use hub::manifests::PublishedManifests;
 use hub::{AgentConnectionId, Core, Engine, ListenerId, Principal};
 use rustc_hash::FxHashMap;
 use seal::UnixMillis;
@@ -23,6 +24,7 @@ pub struct HubHandle {
     pending: Arc<Mutex<PendingReplies>>,
     next_id: Arc<AtomicU64>,
     telemetry: Arc<Telemetry>,
+    manifests: PublishedManifests,
     /// The writer task of each listener holds a read lock. Shutdown waits for these tasks by acquiring the write lock.
     shutdown_lock: Arc<RwLock<()>>,
 }
@@ -85,6 +87,7 @@ impl HubHandle {
         })?;
         telemetry.set_hub_counters(core.counters());
         telemetry.set_fanout_counters(fanout.counters());
+        let manifests = core.published_manifests();
         let apply = {
             let (pending, fanout, telemetry) = (pending.clone(), fanout.clone(), telemetry.clone());
             move |outputs: &mut Vec<_>| apply_outputs(outputs.drain(..), &pending, &fanout, &telemetry)
@@ -108,12 +111,17 @@ impl HubHandle {
             }
         };
         std::thread::Builder::new().name("fanout-reports".to_owned()).spawn(forward_reports)?;
-        Ok(Self { engine, fanout, pending, next_id, telemetry, shutdown_lock: Arc::default() })
+        Ok(Self { engine, fanout, pending, next_id, telemetry, manifests, shutdown_lock: Arc::default() })
     }
 
     /// Returns the telemetry of this hub.
     pub fn telemetry(&self) -> &Arc<Telemetry> {
         &self.telemetry
+    }
+
+    /// Returns the manifests that the hub publishes.
+    pub(crate) fn manifests(&self) -> &PublishedManifests {
+        &self.manifests
     }
 
     /// Sends a command to the hub and waits for its reply. Dropping the future cancels the wait.

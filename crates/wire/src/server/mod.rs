@@ -38,8 +38,8 @@ pub use hub_handle::{AgentConnection, HubHandle};
 use ipnet::IpNet;
 pub use routes::unix_now;
 pub(crate) use routes::{
-    check_origin, question_not_found, reject_token_in_query, reply_to_response, session_not_found,
-    subscription_reply_to_response,
+    check_origin, invitation_not_found, question_not_found, reject_token_in_query, reply_to_response,
+    session_not_found, subscription_reply_to_response,
 };
 pub(crate) use stream::{wait_for_disconnect, write_with_timeout};
 use tokio::net::{TcpListener, TcpStream};
@@ -48,6 +48,8 @@ use crate::Tls;
 use crate::auth::{BrowserSessions, SignInLimiter};
 use crate::compat::{self, Compat};
 use crate::http::{HttpResponse, RequestHead, RequestLimits};
+#[cfg(feature = "grpc")]
+use crate::message_transport::grpc;
 use crate::message_transport::{CLOSE_TIMEOUT, UnixSocket, stdio, unix};
 use crate::telemetry::RequestInProgress;
 
@@ -72,6 +74,10 @@ pub struct ServerLimits {
     pub websocket_bytes: usize,
     /// Maximum size of a message on a Unix socket, in bytes.
     pub unix_bytes: usize,
+    /// Maximum size of a message over gRPC, in bytes.
+    pub grpc_bytes: usize,
+    /// Maximum number of concurrent streams on one gRPC connection.
+    pub grpc_streams: usize,
     /// Maximum length of a line on standard input, in bytes.
     pub stdio_bytes: usize,
     /// Number of malformed messages after which a WebSocket or Unix socket connection is closed.
@@ -122,6 +128,8 @@ impl Default for ServerLimits {
             body_bytes: MAX_MESSAGE_BYTES,
             websocket_bytes: MAX_MESSAGE_BYTES,
             unix_bytes: MAX_MESSAGE_BYTES,
+            grpc_bytes: MAX_MESSAGE_BYTES,
+            grpc_streams: 16,
             stdio_bytes: MAX_MESSAGE_BYTES,
             malformed_messages: 8,
             message_write_timeout: Duration::from_mins(1),
@@ -304,6 +312,34 @@ impl Server {
 
     /// Accepts connections until the future is dropped.
     pub async fn serve(self: Arc<Self>, listener: TcpListener) {
+        self.accept_connections(listener, |server, stream, peer, slot| async move {
+            server.serve_stream(stream, peer, slot).await;
+        })
+        .await;
+    }
+
+    /// Accepts listeners over gRPC until the future is dropped.
+    #[cfg(feature = "grpc")]
+    pub async fn serve_grpc(self: Arc<Self>, listener: TcpListener) {
+        self.accept_connections(listener, |server, stream, _, slot| async move {
+            let Some(tls) = server.tls.clone() else {
+                return grpc::run(server, stream, slot).await;
+            };
+            if let Some(stream) = tls.accept_http2(stream, server.limits.head_timeout).await {
+                grpc::run(server, stream, slot).await;
+            }
+        })
+        .await;
+    }
+
+    /// Accepts connections and serves each in a task.
+    async fn accept_connections<F>(
+        self: Arc<Self>,
+        listener: TcpListener,
+        serve: fn(Arc<Self>, TcpStream, IpAddr, ConnectionSlot) -> F,
+    ) where
+        F: Future<Output = ()> + Send + 'static,
+    {
         loop {
             let Ok((stream, peer)) = listener.accept().await else {
                 back_off_after_accept_error().await;
@@ -317,7 +353,7 @@ impl Server {
             let server = self.clone();
             tokio::spawn(async move {
                 tokio::select! {
-                    () = server.serve_stream(stream, peer.ip(), slot) => {}
+                    () = serve(server, stream, peer.ip(), slot) => {}
                     () = close_signal.notified() => {}
                 }
             });

@@ -8,6 +8,7 @@ use aaep::message::Message;
 use aaep::rule::Finding;
 use aaep::{ReplyToken, SessionId, SubscriptionId};
 use hub::command::{HubCommand, HubReply, SubscriberMessage};
+use hub::manifests::MANIFEST_FOLDER;
 use hub::{Principal, Role};
 use seal::UnixMillis;
 
@@ -66,6 +67,7 @@ fn identify_caller(server: &Server, head: &RequestHead) -> Result<Caller, HttpRe
     let is_read_only = matches!(head.method, Method::Get | Method::Head);
     match head.path.as_str() {
         "/healthz" | "/readyz" | "/.well-known/aaep-manifest.json" if is_read_only => Ok(Caller::Anyone),
+        path if is_read_only && path.starts_with(MANIFEST_FOLDER) => Ok(Caller::Anyone),
         "/login" | "/logout" => Ok(Caller::Anyone),
         path => authenticate(server, head).map(Caller::Principal).map_err(|response| match path {
             "/aaep/v1/subscriptions" if response.status == StatusCode::Unauthorized => {
@@ -133,7 +135,11 @@ async fn route(
         }
         (Method::Get | Method::Head, [".well-known", "aaep-manifest.json"]) => {
             reject_query(head)?;
-            return respond(manifest_response(server, head));
+            return respond(manifest_response(head, &server.manifest, server.signed_manifest.as_deref()));
+        }
+        (Method::Get | Method::Head, [".well-known", "aaep-manifests", file_name]) => {
+            reject_query(head)?;
+            return agent_manifest_response(server, head, file_name).map(RequestOutcome::Response);
         }
         (Method::Post, ["login"]) => {
             reject_query(head)?;
@@ -189,6 +195,14 @@ async fn route(
             reject_query(head)?;
             (HubCommand::Start { body: json_body(body)?.into(), idempotency_key: key }, StatusCode::Created)
         }
+        (Method::Put, ["agent", "v1", "manifest"]) => {
+            reject_query(head)?;
+            (HubCommand::PublishManifest { document: json_body(body)? }, StatusCode::Ok)
+        }
+        (Method::Delete, ["agent", "v1", "manifest"]) => {
+            reject_query(head)?;
+            (HubCommand::DeleteManifest, StatusCode::NoContent)
+        }
         (Method::Post, ["agent", "v1", "sessions", session, "events"]) => {
             reject_query(head)?;
             let (text, session) = (json_body(body)?, parse_session_id(session)?);
@@ -198,7 +212,8 @@ async fn route(
             (HubCommand::Publish { session, events, idempotency_key: key }, StatusCode::Ok)
         }
         (Method::Post, ["agent", "v1", "sessions", session, "output"]) => {
-            let query = parse_query(head, &["output_id", "language", "content_type", "complete", "stays"])?;
+            let known = ["output_id", "producer", "language", "content_type", "complete", "stays"];
+            let query = parse_query(head, &known)?;
             let flag = |name: &str| match query.get(name) {
                 None | Some("false") => Ok(false),
                 Some("true") => Ok(true),
@@ -208,12 +223,14 @@ async fn route(
                 )),
             };
             let (complete, stays) = (flag("complete")?, flag("stays")?);
-            let [output_id, language, content_type] =
-                ["output_id", "language", "content_type"].map(|name| query.get(name).map(str::to_owned));
+            let [output_id, producer, language, content_type] =
+                ["output_id", "producer", "language", "content_type"]
+                    .map(|name| query.get(name).map(str::to_owned));
             let (text, session) = (utf8_body(body)?, parse_session_id(session)?);
             let output = HubCommand::StreamOutput {
                 session,
                 output_id,
+                producer,
                 text,
                 language,
                 content_type,
@@ -228,6 +245,24 @@ async fn route(
             let (body, session, is_clarification) =
                 (json_body(body)?.into(), parse_session_id(session)?, *kind == "clarifications");
             (HubCommand::Ask { session, body, is_clarification, idempotency_key: key }, StatusCode::Created)
+        }
+        (Method::Post, ["agent", "v1", "sessions", session, "handoffs"]) => {
+            reject_query(head)?;
+            let (body, session) = (json_body(body)?.into(), parse_session_id(session)?);
+            (HubCommand::HandOff { session, body, idempotency_key: key }, StatusCode::Created)
+        }
+        (Method::Post, ["agent", "v1", "sessions", session, "invitations"]) => {
+            reject_query(head)?;
+            let (body, session) = (json_body(body)?.into(), parse_session_id(session)?);
+            (HubCommand::Invite { session, body, idempotency_key: key }, StatusCode::Created)
+        }
+        (Method::Post, ["agent", "v1", "sessions", session, "join"]) => {
+            reject_query(head)?;
+            let session = SessionId::parse(session).map_err(|_| invitation_not_found())?;
+            (
+                HubCommand::Join { session, body: json_body(body)?.into(), idempotency_key: key },
+                StatusCode::Ok,
+            )
         }
         (Method::Get, ["agent", "v1", "sessions", session, "replies", token]) => {
             let query = parse_query(head, &["wait"])?;
@@ -307,15 +342,26 @@ pub(super) fn is_long_poll(head: &RequestHead) -> bool {
         && head.query.as_deref().is_some_and(|query| query.contains("wait"))
 }
 
-/// Returns the manifest as JSON, or signed for clients that prefer that (C-F6).
-fn manifest_response(server: &Server, head: &RequestHead) -> HttpResponse {
-    let signed =
-        server.signed_manifest.as_ref().filter(|_| head.prefers("application/jose", "application/json"));
-    match signed {
-        Some(signed) => HttpResponse::new(StatusCode::Ok).body("application/jose", signed.clone()),
-        None => HttpResponse::new(StatusCode::Ok).json(server.manifest.clone()),
+/// Returns a manifest as JSON, or signed for clients that prefer that (C-F6).
+fn manifest_response(head: &RequestHead, manifest: &str, signed: Option<&str>) -> HttpResponse {
+    match signed.filter(|_| head.prefers("application/jose", "application/json")) {
+        Some(signed) => HttpResponse::new(StatusCode::Ok).body("application/jose", signed.to_owned()),
+        None => HttpResponse::new(StatusCode::Ok).json(manifest.to_owned()),
     }
     .header("Vary", "Accept")
+}
+
+/// Returns the manifest of an agent.
+fn agent_manifest_response(
+    server: &Server,
+    head: &RequestHead,
+    file_name: &str,
+) -> Result<HttpResponse, HttpResponse> {
+    let manifest = server.hub.manifests().get(file_name).ok_or_else(|| {
+        HttpResponse::problem(StatusCode::NotFound, "The hub publishes no manifest of this agent.")
+    })?;
+    let document = &manifest.document;
+    Ok(manifest_response(head, &document.json, document.signed.as_deref()))
 }
 
 /// Returns the current time of the system clock.
@@ -398,6 +444,7 @@ const PATHS: &[(&[&str], &str)] = &[
     (&["readyz"], "GET, HEAD"),
     (&["metrics"], "GET, HEAD"),
     (&[".well-known", "aaep-manifest.json"], "GET, HEAD"),
+    (&[".well-known", "aaep-manifests", "*"], "GET, HEAD"),
     (&["login"], "POST"),
     (&["logout"], "POST"),
     (&["aaep", "v1", "events"], "GET"),
@@ -405,11 +452,15 @@ const PATHS: &[(&[&str], &str)] = &[
     (&["aaep", "v1", "subscriptions"], "POST"),
     (&["aaep", "v1", "replies"], "POST"),
     (&["agent", "v1", "ws"], "GET"),
+    (&["agent", "v1", "manifest"], "PUT, DELETE"),
     (&["agent", "v1", "sessions"], "POST"),
     (&["agent", "v1", "sessions", "*", "events"], "POST"),
     (&["agent", "v1", "sessions", "*", "output"], "POST"),
     (&["agent", "v1", "sessions", "*", "confirmations"], "POST"),
     (&["agent", "v1", "sessions", "*", "clarifications"], "POST"),
+    (&["agent", "v1", "sessions", "*", "handoffs"], "POST"),
+    (&["agent", "v1", "sessions", "*", "invitations"], "POST"),
+    (&["agent", "v1", "sessions", "*", "join"], "POST"),
     (&["agent", "v1", "sessions", "*", "replies", "*"], "GET, DELETE"),
 ];
 
@@ -507,6 +558,12 @@ pub(crate) fn question_not_found() -> HttpResponse {
     HttpResponse::problem(StatusCode::NotFound, "The session has no such question.")
 }
 
+/// The response for every invitation that cannot be redeemed.
+pub(crate) fn invitation_not_found() -> HttpResponse {
+    let title = "There is no such invitation, or it is used up, expired or for another agent.";
+    HttpResponse::problem(StatusCode::NotFound, title)
+}
+
 /// Parses a session id from a path. An invalid id is answered with 404, like an unknown one.
 fn parse_session_id(text: &str) -> Result<SessionId, HttpResponse> {
     SessionId::parse(text).map_err(|_| session_not_found())
@@ -535,6 +592,7 @@ pub(crate) fn reply_to_response(reply: &HubReply, success_status: StatusCode) ->
             return HttpResponse::problem(StatusCode::BadRequest, &error.to_string());
         }
         HubReply::NotFound => return session_not_found(),
+        HubReply::InvitationNotFound => return invitation_not_found(),
         HubReply::SessionEnded => {
             return HttpResponse::problem(StatusCode::NotFound, "The session has ended; start a new one.");
         }
@@ -555,9 +613,10 @@ pub(crate) fn reply_to_response(reply: &HubReply, success_status: StatusCode) ->
             return HttpResponse::problem(StatusCode::ServiceUnavailable, &reason.to_string());
         }
         HubReply::SubscriptionRejected(rejected) => rejection_status(rejected.reason_code.as_str()),
-        HubReply::Subscribed { .. } | HubReply::SessionStarted { .. } | HubReply::QuestionOpened { .. } => {
-            success_status
-        }
+        HubReply::Subscribed { .. }
+        | HubReply::SessionStarted { .. }
+        | HubReply::InvitationCreated { .. }
+        | HubReply::QuestionOpened { .. } => success_status,
         _ => StatusCode::Ok,
     };
     let Some(json) = reply.to_json() else {

@@ -15,6 +15,8 @@ pub(super) struct WireCounters {
     websocket: MetricValue,
     unix: MetricValue,
     stdio: MetricValue,
+    #[cfg(feature = "grpc")]
+    grpc: MetricValue,
 }
 
 impl WireCounters {
@@ -24,6 +26,8 @@ impl WireCounters {
             TransportKind::WebSocket => &self.websocket,
             TransportKind::Unix => &self.unix,
             TransportKind::Stdio => &self.stdio,
+            #[cfg(feature = "grpc")]
+            TransportKind::Grpc => &self.grpc,
         }
     }
 }
@@ -35,10 +39,19 @@ pub(crate) enum TransportKind {
     WebSocket,
     Unix,
     Stdio,
+    #[cfg(feature = "grpc")]
+    Grpc,
 }
 
 impl TransportKind {
-    pub(super) const ALL: [Self; 4] = [Self::Sse, Self::WebSocket, Self::Unix, Self::Stdio];
+    pub(super) const ALL: &'static [Self] = &[
+        Self::Sse,
+        Self::WebSocket,
+        Self::Unix,
+        Self::Stdio,
+        #[cfg(feature = "grpc")]
+        Self::Grpc,
+    ];
 
     pub(super) fn as_str(self) -> &'static str {
         match self {
@@ -46,6 +59,8 @@ impl TransportKind {
             Self::WebSocket => "websocket",
             Self::Unix => "unix",
             Self::Stdio => "stdio",
+            #[cfg(feature = "grpc")]
+            Self::Grpc => "grpc",
         }
     }
 }

@@ -21,6 +21,12 @@ impl Telemetry {
             LogEvent::QuestionResolved { token, by } => {
                 log_record::question_resolved(HashPrefix(token.as_str()), by.as_str());
             }
+            LogEvent::HandoffRequested { token, session } => {
+                log_record::handoff_requested(HashPrefix(token.as_str()), session);
+            }
+            LogEvent::HandoffResolved { token, result } => {
+                log_record::handoff_resolved(HashPrefix(token.as_str()), result.as_str());
+            }
             LogEvent::ReplyRefused { principal, reason } => {
                 log_record::reply_refused(reason, HashPrefix(principal));
             }

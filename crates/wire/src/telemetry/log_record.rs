@@ -54,6 +54,10 @@ records! {
     question_asked(question: HashPrefix<'_>, session: &SessionId) INFO "question.asked" "An agent asked a question.";
     question_resolved(question: HashPrefix<'_>, by: &'static str)
         INFO "question.resolved" "A question was resolved. The answer is not logged.";
+    handoff_requested(handoff: HashPrefix<'_>, session: &SessionId)
+        INFO "handoff.requested" "An agent asked somebody to take over.";
+    handoff_resolved(handoff: HashPrefix<'_>, outcome: &'static str)
+        INFO "handoff.resolved" "A hand-off was resolved. The note is not logged.";
     reply_refused(why: &str, from: HashPrefix<'_>) WARN "reply.refused" "A reply was refused.";
     rule_violation(rules: RuleIds<'_>) INFO "rule.violation" "A request of an agent was refused because it breaks these rules.";
     hub_event_rejected(session: &SessionId, rules: RuleIds<'_>)

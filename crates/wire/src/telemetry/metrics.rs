@@ -120,6 +120,9 @@ impl MetricFamilies {
             &hub.questions_resolved,
             &["by", "decision"],
         );
+        self.add_counter("sayso_handoffs_requested", "Hand-offs requested.", hub.handoffs_requested.get());
+        let help = "Hand-offs resolved, by outcome.";
+        self.add_labelled_counter("sayso_handoffs_resolved", help, &hub.handoffs_resolved, &["outcome"]);
         let help = "Extensions of a question's deadline.";
         self.add_counter("sayso_questions_extended", help, hub.questions_extended.get());
         let help = "Accepted confirmations spent on a tool call.";
@@ -159,7 +162,7 @@ impl MetricFamilies {
             let help = "Listeners disconnected because they could not keep up.";
             self.add_counter("sayso_slow_listeners_disconnected", help, fanout.slow_listeners.get());
         }
-        let listeners = TransportKind::ALL.map(|transport| {
+        let listeners = TransportKind::ALL.iter().map(|&transport| {
             let streams = fanout
                 .filter(|_| transport == TransportKind::Sse)
                 .map_or(0, |fanout| fanout.open_streams.get());
@@ -168,7 +171,7 @@ impl MetricFamilies {
         self.add(
             "sayso_listeners",
             "Connected listeners, by transport.",
-            MetricSamples::Gauge(listeners.into()),
+            MetricSamples::Gauge(listeners.collect()),
         );
         let help = "HTTP requests, by route and status class.";
         self.add_labelled_counter("sayso_http_requests", help, &counters.requests, &["route", "status"]);

@@ -209,6 +209,15 @@ impl Telemetry {
     }
 }
 
+#[cfg(feature = "grpc")]
+impl Telemetry {
+    /// Records a caller without a valid token, on a transport whose calls are not recorded as HTTP requests.
+    pub(crate) fn record_auth_failure(&self, route: &'static str) {
+        self.counters.auth_failures.add(1);
+        log_record::auth_failed(route);
+    }
+}
+
 /// A request in progress.
 pub(crate) struct RequestInProgress<'o> {
     telemetry: &'o Telemetry,

@@ -246,7 +246,7 @@ impl ReferenceQuestion<'_> {
     }
 
     /// Returns whether the resolution that an event reports agrees with what happened (decision 15). If nothing
-    /// certain is known about the answer yet, takes over the reported resolution.
+    /// certain is known about the answer yet, adopts the reported resolution.
     fn apply_reported_resolution(&mut self, line: &RecordingLine) -> bool {
         let by = line.text_at("/extensions/sayso/by");
         let decision = line.text_at("/extensions/sayso/decision");

@@ -21,8 +21,8 @@ pub(in crate::demo) const LOOKUP_DONE: Phrase = phrase! {
 };
 
 pub(in crate::demo) const BALANCE: TranslatedText = translated(
-    "The demo account holds 1250 euros; no real bank was asked.",
-    "La cuenta de demostración tiene 1250 euros; no se preguntó a ningún banco real.",
+    "The demo account holds 1250 euros; no real bank was contacted.",
+    "La cuenta de demostración tiene 1250 euros; no se contactó con ningún banco real.",
     "Yúrò 1250 ló wà nínú àkántì àfihàn; a kò béèrè lọ́wọ́ báńkì gidi kankan.",
 );
 

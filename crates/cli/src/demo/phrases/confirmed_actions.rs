@@ -20,19 +20,19 @@ pub(in crate::demo) struct ConfirmedAction {
 }
 
 pub(in crate::demo) const TRANSFER: ConfirmedAction = ConfirmedAction {
-    tool: "transfer_money",
-    arguments: r#"{"amount":"{exact}","currency":"EUR","from":"demonstration","to":"{recipient}"}"#,
+    tool: "transfer",
+    arguments: r#"{"euros":"{amount}","to":"{recipient}"}"#,
     is_irreversible: true,
     risk: Risk::High,
     action: translated(
-        "Transfer {euros} from the demo account to {recipient}.",
-        "Transferir {euros} de la cuenta de demostración a {recipient}.",
-        "Fi yúrò {amount} ránṣẹ́ sí {recipient} láti inú àkántì àfihàn.",
+        "Transfer {euros} to {recipient}.",
+        "Transferir {euros} a {recipient}.",
+        "Fi yúrò {amount} ránṣẹ́ sí {recipient}.",
     ),
     consequence: translated(
-        "The money leaves the demo account at once. No real money moves.",
-        "El dinero sale enseguida de la cuenta de demostración. No se mueve dinero real.",
-        "Nínú àfihàn, owó náà ti lọ. Kò sí owó gidi tó kúrò.",
+        "The money leaves the account at once.",
+        "El dinero sale de la cuenta enseguida.",
+        "Owó náà máa kúrò nínú àkántì lẹ́sẹ̀kẹsẹ̀.",
     ),
     question: phrase! {
         "Transfer {euros} to {recipient}?", "May I transfer {euros} to {recipient}? It cannot be undone.", "May I transfer {euros} from the demo account to {recipient}? It cannot be undone.";
@@ -67,14 +67,14 @@ pub(in crate::demo) const BOOKING: ConfirmedAction = ConfirmedAction {
     is_irreversible: false,
     risk: Risk::Medium,
     action: translated(
-        "Book the Garden room for tomorrow at two in the afternoon.",
-        "Reservar la sala Garden para mañana a las dos de la tarde.",
+        "Book the Garden room for tomorrow at two.",
+        "Reservar la sala Garden para mañana a las dos.",
         "Gba yàrá Garden sílẹ̀ fún ọ̀la ní aago méjì ọ̀sán.",
     ),
     consequence: translated(
-        "The room is reserved for you. No real room is booked.",
-        "La sala queda reservada para usted. No se reserva ninguna sala real.",
-        "Nínú àfihàn, a máa pa yàrá náà mọ́ fún ọ. Kò sí yàrá gidi tí a máa gbà.",
+        "The room is reserved for you.",
+        "La sala queda reservada para usted.",
+        "A máa pa yàrá náà mọ́ fún ọ.",
     ),
     question: phrase! {
         "Book the Garden room?", "May I book the Garden room for tomorrow at two?", "May I book the Garden room for tomorrow at two in the afternoon?";
@@ -110,9 +110,9 @@ pub(in crate::demo) const MAIL: ConfirmedAction = ConfirmedAction {
         "Fi ìkíni kúkúrú ránṣẹ́ sí {recipient} nípa ímeèlì.",
     ),
     consequence: translated(
-        "{recipient} gets it at once. No real e-mail is sent.",
-        "{recipient} lo recibe enseguida. No se envía ningún correo real.",
-        "Nínú àfihàn, {recipient} máa gbà á. A kò fi ímeèlì gidi ránṣẹ́.",
+        "{recipient} gets it at once.",
+        "{recipient} lo recibe enseguida.",
+        "{recipient} máa gbà á lẹ́sẹ̀kẹsẹ̀.",
     ),
     question: phrase! {
         "Send the e-mail to {recipient}?", "May I send the greeting to {recipient}? It cannot be undone.", "May I send a short greeting by e-mail to {recipient}? It cannot be undone.";
@@ -152,9 +152,9 @@ pub(in crate::demo) const DELETION: ConfirmedAction = ConfirmedAction {
         "Pa àkọsílẹ̀ àfihàn rẹ́.",
     ),
     consequence: translated(
-        "The record is gone forever. No real record is touched.",
-        "El registro desaparece para siempre. No se toca ningún registro real.",
-        "Nínú àfihàn, àkọsílẹ̀ náà ti lọ títí láé. A kò fọwọ́ kan àkọsílẹ̀ gidi.",
+        "The record is gone forever.",
+        "El registro desaparece para siempre.",
+        "Àkọsílẹ̀ náà máa lọ títí láé.",
     ),
     question: phrase! {
         "Delete the record?", "May I delete the record? It cannot be undone.", "May I delete the demo record? It cannot be undone.";

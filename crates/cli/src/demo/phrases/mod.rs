@@ -8,7 +8,7 @@
 //! - `weather`: the weather, and the question about a place.
 //! - `unsuccessful`: a missing tool, a hand-off, a cancellation.
 //!
-//! The placeholders `{amount}`, `{exact}`, `{euros}`, `{recipient}` and `{place}` stand for details of the request.
+//! The placeholders `{amount}`, `{euros}`, `{recipient}` and `{place}` stand for details of the request.
 
 mod account;
 mod common;

@@ -26,8 +26,8 @@ const STARTED: Phrase = phrase! {
 };
 
 const STARTED_BALANCE: Phrase = phrase! {
-    "Balance.", "Checking the balance.", "Checking the balance of the demo account. No real bank is asked.";
-    "Saldo.", "Se va a consultar el saldo.", "Se va a consultar el saldo de la cuenta de demostración. No se pregunta a ningún banco real.";
+    "Balance.", "Checking the balance.", "Checking the balance of the demo account. No real bank is contacted.";
+    "Saldo.", "Se va a consultar el saldo.", "Se va a consultar el saldo de la cuenta de demostración. No se contacta con ningún banco real.";
     "Iye owó.", "A máa wo iye owó náà.", "A máa wo iye owó inú àkántì àfihàn. A kò béèrè lọ́wọ́ báńkì gidi kankan.";
 };
 
@@ -80,7 +80,7 @@ const STARTED_HANDOFF: Phrase = phrase! {
 };
 
 const STARTED_CANCELLATION: Phrase = phrase! {
-    "Starting a task to cancel it.", "Starting a task that will be cancelled.", "Starting a task that will be cancelled immediately, as you asked.";
+    "Starting a task in order to cancel it.", "Starting a task that will be cancelled.", "Starting a task that will be cancelled immediately, as you asked.";
     "Empezando una tarea para cancelarla.", "Empezando una tarea que se va a cancelar.", "Empezando una tarea que se va a cancelar enseguida, como ha pedido.";
     "Mo bẹ̀rẹ̀ iṣẹ́ kan láti fagi lé e.", "Mo bẹ̀rẹ̀ iṣẹ́ tí a máa fagi lé.", "Mo bẹ̀rẹ̀ iṣẹ́ tí a máa fagi lé lẹ́sẹ̀kẹsẹ̀, bí o ṣe béèrè.";
 };

@@ -65,6 +65,8 @@ keys! {
         "A proxy in front of the hub terminates TLS. Permits a public address without a certificate, and sets the Secure attribute of cookies.";
     "unix": Path => OptionalPath(unix),
         "Also accept listeners on this Unix socket; \"usual\" stands for the path where listeners look by default. Only the same user can connect.";
+    "grpc_listen": Address => OptionalAddress(grpc_listen),
+        "Also accept listeners over gRPC on this address, with the same tokens and TLS; port 0 picks a free port. Needs a build with the feature grpc.";
     "stdio": Flag => Flag(stdio),
         "Also accept one listener on standard input and output, as JSON-RPC; exit when the input ends.";
     "compat": Flag => Flag(compat),
@@ -100,7 +102,7 @@ keys! {
         "Interval between heartbeats on an event stream.";
 
     "http.trusted_proxies": List => List(trusted_proxies),
-        "Addresses or networks, such as 10.0.0.0/8, of proxies whose X-Forwarded-For and X-Forwarded-Proto headers count. Can be repeated.";
+        "Addresses or networks, such as 10.0.0.0/8, of proxies whose X-Forwarded-For and X-Forwarded-Proto headers are trusted. Can be repeated.";
 
     "sign_in.lifetime": Time(SECOND, 366 * DAY) => Time(wire.sign_in_lifetime),
         "How long a browser stays signed in.";
@@ -120,21 +122,25 @@ keys! {
         "Maximum size of a message on a Unix socket.";
     "messages.stdio_bytes": Bytes(256, GIB) => Size(wire.stdio_bytes),
         "Maximum length of a line on standard input.";
+    "messages.grpc_bytes": Bytes(256, GIB) => Size(wire.grpc_bytes),
+        "Maximum size of a message over gRPC.";
+    "messages.grpc_streams": Count(1, 1_000) => Size(wire.grpc_streams),
+        "Maximum number of concurrent streams on one gRPC connection; further ones wait.";
     "messages.malformed": Count(1, 1_000_000) => Size(wire.malformed_messages),
-        "Number of malformed messages after which a WebSocket or Unix socket connection is closed.";
+        "Number of malformed messages after which a WebSocket, gRPC or Unix socket connection is closed.";
     "messages.ping_interval": Time(50, HOUR) => Time(wire.ping_interval),
         "Interval between WebSocket pings; after three unanswered pings the connection is closed.";
     "messages.write_timeout": Time(50, HOUR) => Time(wire.message_write_timeout),
         "Time limit for sending one message.";
 
     "compat_limits.remembered_questions": Count(1, 65_536) => Size(wire.compat.remembered_questions),
-        "Maximum number of questions remembered per compat connection; an answer to an older question counts for the current subscription.";
+        "Maximum number of questions remembered per compat connection; an answer to an older question is treated as coming from the current subscription.";
     "compat_limits.remembered_events": Count(1, 1_000_000) => Size(wire.compat.remembered_events),
         "Maximum number of event ids remembered per compat connection, so that a new subscription does not repeat these events.";
     "compat_limits.superseded_subscriptions": Count(1, 1_000) => Size(wire.compat.superseded_subscriptions),
         "Maximum number of earlier subscriptions that a compat connection keeps because their questions are still open.";
-    "compat_limits.queued_answers": Count(1, 65_536) => Size(wire.compat.queued_answers),
-        "Maximum number of handshake answers queued for a compat event stream; further requests wait.";
+    "compat_limits.queued_responses": Count(1, 65_536) => Size(wire.compat.queued_responses),
+        "Maximum number of subscription responses queued for a compat event stream; further requests wait.";
     "compat_limits.stream_wait": Time(0, HOUR) => Time(wire.compat.stream_wait),
         "How long a compat request for a session waits until the event stream of its sender is open.";
 
@@ -177,14 +183,18 @@ keys! {
         "Maximum length of each name and value in a session's producer and localization_hints, which every event repeats.";
     "hub.shared_object_bytes": Bytes(64, MIB) => Size(hub.shared_object_bytes),
         "Maximum size of a session's producer, and of its localization_hints.";
+    "hub.producers_per_session": Count(1, 1_000) => Size(hub.producers_per_session),
+        "Maximum number of producers of one session, including the main one.";
+    "hub.invitation_lifetime": Time(SECOND, 7 * DAY) => Millis(hub.invitation_lifetime_ms),
+        "How long an invitation to a session is valid, unless the agent asks for a shorter time.";
     "hub.idempotency_key_characters": Count(16, 65_536) => Size(hub.idempotency_key_chars),
         "Maximum length of an idempotency key.";
-    "hub.open_items_per_session": Count(1, 65_536) => Size(hub.open_per_session),
-        "Maximum number of open tools, and of open outputs, in one session. It also applies to open questions if questions.open_per_session is higher.";
+    "hub.open_items_per_session": Count(1, 65_536) => Size(hub.open_items_per_session),
+        "Maximum number of open tools, of open outputs and of producers in one session. This limit also caps questions.open_per_session.";
     "hub.lease": Time(100, 7 * DAY) => Millis(hub.lease_ms),
         "How long a session stays open after its agent was last heard from.";
     "hub.attach_window": Time(0, DAY) => Millis(hub.attach_window_ms),
-        "How long a new subscription waits for its first connection. With 0, only WebSocket, Unix socket and stdio work, because they subscribe on the connection itself.";
+        "How long a new subscription waits for its first connection. With 0, only WebSocket, gRPC, Unix socket and stdio work, because they subscribe on the connection itself.";
     "hub.resume_window": Time(0, DAY) => Millis(hub.resume_window_ms),
         "How long a subscription outlives its connection.";
     "hub.replay": Count(0, 1_000_000) => Size(hub.max_replay_events),
@@ -193,6 +203,26 @@ keys! {
         "Maximum number of requests written to disk in one batch.";
     "hub.max_sleep": Time(10, MINUTE) => Millis(hub.max_sleep_ms),
         "Maximum time between two readings of the clock, which limits how late deadlines are handled after the clock jumps.";
+
+    "handoffs.timeout": Time(SECOND, 7 * DAY) => Millis(hub.handoffs.timeout_ms),
+        "How long a hand-off waits for somebody to take over, unless the agent says so.";
+    "handoffs.max_timeout": Time(SECOND, 30 * DAY) => Millis(hub.handoffs.max_timeout_ms),
+        "The longest time for which an agent may let a hand-off wait.";
+    "handoffs.open_per_agent": Count(1, 65_536) => Size(hub.handoffs.max_open_per_agent),
+        "Maximum number of open hand-offs per agent; a session has at most one.";
+    "handoffs.open_total": Count(1, 1_000_000) => Size(hub.handoffs.max_open_total),
+        "Maximum number of open hand-offs in total.";
+    "handoffs.context_bytes": Bytes(64, MIB) => Size(hub.handoffs.max_context_bytes),
+        "Maximum size of a hand-off's packaged_context.";
+
+    "manifests.folder": Path => OptionalPath(manifests),
+        "Folder with manifests of agents, as .json files or as signed .jws files, which the hub publishes.";
+    "manifests.keys": Path => OptionalPath(manifest_keys),
+        "Public keys (a JWK or a JWK set) of the authors whose signed manifests are verified.";
+    "manifests.count": Count(0, 1_000_000) => Size(hub.manifests),
+        "Maximum number of manifests that agents publish themselves; those in manifests.folder do not count.";
+    "manifests.bytes": Bytes(256, aaep::manifest::MAX_SIGNED_BYTES as u64) => Size(hub.manifest_bytes),
+        "Maximum size of a manifest that an agent publishes, signed or not.";
 
     "questions.open_per_session": Count(1, 65_536) => Size(hub.questions.max_open_per_session),
         "Maximum number of open questions per session.";
@@ -203,7 +233,7 @@ keys! {
     "questions.resolved_per_session": Count(1, 65_536) => Size(hub.questions.max_resolved_per_session),
         "Maximum number of resolved questions that a session keeps; a tool call cannot use the answer to an older one.";
     "questions.consent_lifetime": Time(SECOND, DAY) => Millis(hub.questions.max_consent_age_ms),
-        "How long after a person accepted an action the agent may start it.";
+        "How long the agent has to start an action after a person has accepted it.";
     "questions.argument_bytes": Bytes(64, MIB) => Size(hub.arguments.max_bytes),
         "Maximum size of the arguments that listeners receive with a question; a question with larger arguments is refused.";
     "questions.argument_characters": Count(16, 1_000_000) => Size(hub.arguments.max_text_chars),

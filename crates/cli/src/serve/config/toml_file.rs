@@ -87,7 +87,7 @@ fn raw_value<'v>(value: &'v DeValue<'_>) -> RawValue<'v> {
                 items.iter().map(|item: &Spanned<_>| item.get_ref().as_str()).collect();
             texts.map_or(RawValue::Other("a list with values other than strings"), RawValue::List)
         }
-        DeValue::Float(_) => RawValue::Other("a fraction"),
+        DeValue::Float(_) => RawValue::Other("a decimal number"),
         DeValue::Datetime(_) => RawValue::Other("a date"),
         DeValue::Table(_) => RawValue::Other("a section"),
     }

@@ -33,6 +33,7 @@ pub(super) enum ValueKind {
 /// A reference to the field that holds a value. Each variant stands for one field type.
 pub(super) enum FieldRef<'c> {
     Address(&'c mut SocketAddr),
+    OptionalAddress(&'c mut Option<SocketAddr>),
     Path(&'c mut PathBuf),
     OptionalPath(&'c mut Option<PathBuf>),
     Flag(&'c mut bool),
@@ -144,6 +145,10 @@ impl ConfigKey {
             FieldRef::Address(target) => {
                 *target = raw.text().and_then(crate::hub_args::parse_listen_address).ok_or_else(invalid)?;
             }
+            FieldRef::OptionalAddress(target) => {
+                let address = raw.text().and_then(crate::hub_args::parse_listen_address);
+                *target = Some(address.ok_or_else(invalid)?);
+            }
             FieldRef::Path(target) => *target = raw.path().ok_or_else(invalid)?,
             FieldRef::OptionalPath(target) => *target = Some(raw.path().ok_or_else(invalid)?),
             FieldRef::Flag(target) => *target = raw.flag().ok_or_else(invalid)?,
@@ -176,6 +181,7 @@ impl ConfigKey {
         let millis = |millis: i64| number(u64::try_from(millis).unwrap_or(0));
         Some(match (self.field)(&mut config) {
             FieldRef::Address(address) => toml_string(&address.to_string()),
+            FieldRef::OptionalAddress(address) => toml_string(&(*address)?.to_string()),
             FieldRef::Path(path) => toml_string(&path.to_string_lossy()),
             FieldRef::OptionalPath(path) => toml_string(&path.as_ref()?.to_string_lossy()),
             FieldRef::Flag(flag) => flag.to_string(),

@@ -1,6 +1,6 @@
 //! Every changed, dropped, duplicated or swapped message of a transcript is detected, with two exceptions. If the last message
 //! is dropped, the other messages are valid, and the session is reported as still open. The last message can also be replaced
-//! with another one that its sender signed after the same messages.
+//! with a different message that its sender signed on top of the same history.
 //!
 //! The exhaustive tests mutate all transcripts of the demo with one seed. Most call `Authenticator` and `SessionRecord`
 //! directly, as `sayso asp verify` does, so a mutation costs one message check instead of a process start. A sample of each

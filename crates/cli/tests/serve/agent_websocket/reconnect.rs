@@ -88,7 +88,7 @@ fn an_idempotency_key_holds_across_connections_and_restarts() {
     agent.call_ok("session.event", &with_key(event_params(&session, TOOL_INVOKED), "call"));
     let second_call =
         agent.call_err("session.event", &event_params(&session, &TOOL_INVOKED.replace("call_1", "call_2")));
-    assert_eq!(second_call["code"], -32022, "an accept can be used only once");
+    assert_eq!(second_call["code"], -32022, "an acceptance can be used only once");
 }
 
 #[test]

@@ -33,9 +33,9 @@ fn a_question_contains_the_bound_call_if_it_is_short() {
         (r#"{"a":0.00005e8,"b":5.00,"c":5E3}"#, "send money, a 5000, b 5.00, c 5000"),
     ] {
         let (harness, lines) = ask_with("en", &confirmation("rpl_1"), &bound_to(arguments));
-        assert_eq!(lines[3], format!("ask: Exactly: {expected}."));
+        assert_eq!(lines[2], format!("ask: The exact call: {expected}."));
         let details = harness.subscriber.question_details(1, harness.now).unwrap();
-        assert_eq!(details.lines().filter(|line| line.contains("Exactly")).count(), 1, "{details:?}");
+        assert!(!details.text.contains("The exact call"), "{details:?}");
     }
 }
 
@@ -46,17 +46,17 @@ fn nothing_disappears_from_the_exact_call_and_nothing_looks_like_a_separator() {
     for case in cases.root().items() {
         let [arguments, expected] = case.items().collect::<Vec<_>>().try_into().unwrap();
         let (_, lines) = ask_with("en", &confirmation("rpl_1"), &bound_to(arguments.source()));
-        assert_eq!(lines[3], format!("ask: Exactly: {}.", expected.text().unwrap()));
+        assert_eq!(lines[2], format!("ask: The exact call: {}.", expected.text().unwrap()));
     }
     let sayso = r#"{"tool":"send amount 1","action_digest":"sha256:x","arguments":{}}"#;
     let (_, lines) = ask_with("en", &confirmation("rpl_1"), sayso);
-    assert_eq!(lines[3], r#"ask: Exactly: "send amount 1", without arguments."#);
+    assert_eq!(lines[2], r#"ask: The exact call: "send amount 1", without arguments."#);
 }
 
 #[test]
 fn the_agents_text_cannot_replace_sayso_s_lines_in_the_details() {
     let text = "x".repeat(question_call::MAX_SHORT_CALL_CHARS);
-    let exact = format!("Exactly: send money, to {text}.");
+    let exact = format!("The exact call: send money, to {text}.");
     let question = confirmation("rpl_1").replace("It is gone.", &format!("A sample: {exact}"));
     let question = format!(r#"{question},"summary_detailed":"{exact}""#);
     let (harness, _) = ask_with("en", &question, &bound_to(&format!(r#"{{"to":"{text}"}}"#)));
@@ -71,14 +71,14 @@ fn a_long_call_is_read_with_the_details() {
     let (harness, lines) =
         ask_with("en", &confirmation("rpl_1"), &bound_to(&format!(r#"{{"to":"{text}"}}"#)));
     assert!(lines.contains(&"ask: Type details to hear the exact call.".to_owned()), "{lines:#?}");
-    assert!(!lines.iter().any(|line| line.contains("Exactly")), "{lines:#?}");
+    assert!(!lines.iter().any(|line| line.contains("The exact call")), "{lines:#?}");
     let details: Vec<_> = harness.subscriber.question_details(1, harness.now).unwrap().lines().collect();
-    assert!(details.contains(&format!("ask: Exactly: send money, to {text}.")), "{details:#?}");
+    assert!(details.contains(&format!("ask: The exact call: send money, to {text}.")), "{details:#?}");
 }
 
 #[test]
 fn a_dangerous_question_says_that_its_answer_is_not_bound() {
-    let not_bound = "ask: Your answer is not tied to one exact call.".to_owned();
+    let not_bound = "Your answer is not tied to one exact call.";
     let dangers = [
         (r#""risk_level":"high","irreversible":true"#, true),
         (r#""risk_level":"high","irreversible":false"#, true),
@@ -91,7 +91,8 @@ fn a_dangerous_question_says_that_its_answer_is_not_bound() {
             [("{}".to_owned(), false), (r#"{"tool":"send_money"}"#.to_owned(), false), (bound_to("{}"), true)]
         {
             let (harness, lines) = ask_with("en", &question, &sayso);
-            assert_eq!(lines.contains(&not_bound), is_dangerous && !is_bound, "{members} {sayso} {lines:#?}");
+            let says_so = lines.iter().any(|line| line.ends_with(not_bound));
+            assert_eq!(says_so, is_dangerous && !is_bound, "{members} {sayso} {lines:#?}");
             let details: Vec<_> =
                 harness.subscriber.question_details(1, harness.now).unwrap().lines().collect();
             let names_tool = details.contains(&"ask: It would use the tool send money.".to_owned());
@@ -105,14 +106,47 @@ fn the_call_is_announced_in_every_language() {
     for (language, call, not_bound) in [
         (
             "es",
-            "ask: Exactamente: send money, amount 5.",
-            "ask: Su respuesta no está ligada a una acción exacta.",
+            "ask: Se ejecutará exactamente: send money, amount 5.",
+            "Su respuesta no está ligada a una acción exacta.",
         ),
-        ("yo", "ask: Ní pàtó: send money, amount 5.", "ask: Ìdáhùn rẹ kò so mọ́ iṣẹ́ kan pàtó."),
+        ("yo", "ask: Ohun tó máa ṣe gan-an: send money, amount 5.", "Ìdáhùn rẹ kò so mọ́ iṣẹ́ kan pàtó."),
     ] {
         let (_, lines) = ask_with(language, &confirmation("rpl_1"), &bound_to(r#"{"amount":5}"#));
         assert!(lines.contains(&call.to_owned()), "{lines:#?}");
         let (_, lines) = ask_with(language, &confirmation("rpl_1"), "{}");
-        assert!(lines.contains(&not_bound.to_owned()), "{lines:#?}");
+        assert!(lines.iter().any(|line| line.ends_with(not_bound)), "{lines:#?}");
+    }
+}
+
+#[test]
+fn a_call_is_not_repeated_only_if_the_action_says_it_word_for_word() {
+    let arguments = r#"{"euros":"20","to":"Ben Ode"}"#;
+    for (action, arguments, is_said) in [
+        ("Transfer 20 euros to Ben Ode.", arguments, true),
+        ("transfer euros 20 to Ben Ode", arguments, true),
+        ("Transfer 20 euros to Ben Ode?", r#"{"euros":20,"to":"Ben Ode"}"#, true),
+        // Another word, order, value or name could change the meaning.
+        ("Transfer 20 euros to Ben", arguments, false),
+        ("Transfer 20 euros to Ben Ode now.", arguments, false),
+        ("Do not transfer 20 euros to Ben Ode.", arguments, false),
+        ("Transfer to Ben Ode 20 euros.", arguments, false),
+        ("Transfer 20 euros from Ben Ode.", arguments, false),
+        ("Transfer 2 euros to Ben Ode.", arguments, false),
+        ("Transfer 20 euros to ben ode.", arguments, false),
+        ("Transfer 20 euros Ben Ode to.", arguments, false),
+        ("Transfer Ben to Ada from.", r#"{"to":"Ben","from":"Ada"}"#, false),
+        ("Transfer.", "{}", true),
+        ("Transfer.", r#"["Ben"]"#, false),
+        ("Transfer to Ben, Ada.", r#"{"to":"Ben, Ada"}"#, false),
+        ("Transfer all true.", r#"{"all":true}"#, false),
+    ] {
+        let question = confirmation("rpl_1").replace("Send 5 euros to Ben", action);
+        let (harness, lines) =
+            ask_with("en", &question, &bound_to(arguments).replace("send_money", "transfer"));
+        let is_in_question = lines.iter().any(|line| line.starts_with("ask: The exact call: transfer"));
+        assert_eq!(is_in_question, !is_said, "{action}: {lines:#?}");
+        // The person can always hear the exact call.
+        let details = harness.subscriber.question_details(1, harness.now).unwrap();
+        assert_eq!(details.text.contains("The exact call: transfer"), is_said, "{action}: {details:?}");
     }
 }

@@ -9,8 +9,8 @@ fn reminders_come_at_half_and_a_tenth_and_the_deadline_can_be_extended() {
     assert_eq!(
         harness.advance(119_000),
         [
-            "ask: You have 60 seconds left for question 1. Type more time if you need it.",
-            "ask: You have 12 seconds left for question 1. Type more time if you need it.",
+            "ask: Question 1: about 60 seconds left. Type more time if you need it.",
+            "ask: Question 1: about 12 seconds left. Type more time if you need it.",
         ]
     );
     let request = harness.subscriber.request_more_time(1, harness.now).unwrap();
@@ -20,7 +20,7 @@ fn reminders_come_at_half_and_a_tenth_and_the_deadline_can_be_extended() {
         "1 second",
         "only the hub extends the deadline"
     );
-    let more = "ask: Question 1 has more time. It now stays open for another 2 minutes.";
+    let more = "ask: More time for question 1: about 2 minutes left.";
     assert_eq!(harness.receive("progress.updated", &more_time("rpl_1", 240)), [more]);
     assert_eq!(
         harness.receive("progress.updated", &more_time("rpl_1", 240)),
@@ -29,7 +29,7 @@ fn reminders_come_at_half_and_a_tenth_and_the_deadline_can_be_extended() {
     );
     assert_eq!(
         harness.advance(9_999),
-        ["ask: You have 2 minutes left for question 1. Type more time if you need it."]
+        ["ask: Question 1: about 2 minutes left. Type more time if you need it."]
     );
     assert_eq!(harness.advance(2), [""; 0], "the request was granted");
     harness.receive("progress.updated", &more_time("rpl_1", 1200));
@@ -53,7 +53,7 @@ fn a_question_with_little_time_has_fewer_reminders() {
         let expected: Vec<_> = expected
             .iter()
             .map(|remaining| {
-                format!("ask: You have {remaining} left for question 1. Type more time if you need it.")
+                format!("ask: Question 1: about {remaining} left. Type more time if you need it.")
             })
             .collect();
         assert_eq!(harness.advance(seconds.parse::<i64>().unwrap() * 1000 - 1), expected);
@@ -66,7 +66,7 @@ fn an_extension_requested_by_another_listener_applies_here_too() {
     harness.ask_confirmation("rpl_1");
     harness.advance(100_000);
     let lines = harness.receive("progress.updated", &more_time("rpl_1", 240));
-    assert_eq!(lines, ["ask: Question 1 has more time. It now stays open for another 2 minutes."]);
+    assert_eq!(lines, ["ask: More time for question 1: about 2 minutes left."]);
     let until_end = harness.advance(139_999);
     assert_eq!(until_end.len(), 2, "both reminders are repeated: {until_end:?}");
     assert!(harness.subscriber.answer_confirmation(1, Decision::Accept, harness.now).is_ok());
@@ -96,10 +96,7 @@ fn a_request_for_more_time_without_a_response_is_reported() {
     let mut harness = SubscriberHarness::new();
     harness.ask_confirmation("rpl_1");
     harness.subscriber.request_more_time(1, harness.now).unwrap();
-    assert_eq!(
-        harness.advance(10_000),
-        ["ask: The hub did not give question 1 more time. It stays open for another 115 seconds."]
-    );
+    assert_eq!(harness.advance(10_000), ["ask: No more time for question 1: about 115 seconds left."]);
     assert_eq!(harness.advance(10_000), [""; 0], "the missing response is reported only once");
 }
 
@@ -111,10 +108,7 @@ fn a_late_joiner_has_the_remaining_time() {
     harness.now += 150_000;
     assert_eq!(harness.receive("progress.updated", &more_time("rpl_1", 240)), [""; 0]);
     let lines = harness.receive_text(&question);
-    assert!(
-        lines.iter().any(|line| line == "ask: You have 90 seconds. Without an answer, it will not be done."),
-        "{lines:?}"
-    );
+    assert!(lines.iter().any(|line| line == "ask: You have 90 seconds."), "{lines:?}");
     // The notice arrives after the question, among the missed events. Until then the local clock seemed wrong.
     let mut harness = SubscriberHarness::new();
     let question = harness.event("awaiting.confirmation", &confirmation("rpl_1"));
@@ -122,10 +116,7 @@ fn a_late_joiner_has_the_remaining_time() {
     let more = harness.event("progress.updated", &more_time("rpl_1", 240));
     harness.now += 50_000;
     harness.receive_text(&question);
-    assert_eq!(
-        harness.receive_text(&more),
-        ["ask: Question 1 has more time. It now stays open for another 90 seconds."]
-    );
+    assert_eq!(harness.receive_text(&more), ["ask: More time for question 1: about 90 seconds left."]);
     // If the local clock is really wrong, the correction stays.
     let mut harness = SubscriberHarness::new();
     let question = harness.event("awaiting.confirmation", &confirmation("rpl_1"));
@@ -134,10 +125,7 @@ fn a_late_joiner_has_the_remaining_time() {
     harness.now += 3_600_000;
     harness.subscriber.receive(&question, harness.now - 10_000);
     harness.drain_lines();
-    assert_eq!(
-        harness.receive_text(&more),
-        ["ask: Question 1 has more time. It now stays open for another 3 minutes."]
-    );
+    assert_eq!(harness.receive_text(&more), ["ask: More time for question 1: about 3 minutes left."]);
 }
 
 #[test]
@@ -186,7 +174,7 @@ fn the_hubs_text_about_a_state_is_replaced_by_local_text() {
             r#""reply_token":"rpl_1","decision":"reject","by":"timeout""#,
         ),
     );
-    assert_eq!(lines, ["answer: Nobody answered question 1 in time: it will not be done."]);
+    assert_eq!(lines, ["answer: Nobody answered question 1 in time: rejected."]);
     assert_eq!(
         harness.advance(STATE_HOLD_MS),
         ["agent: Bank is using a tool."],
@@ -207,7 +195,7 @@ fn every_extension_is_announced_as_a_longer_time() {
         [(10, "10 seconds"), (15, "14 seconds"), (20, "19 seconds"), (25, "25 seconds")]
     {
         harness.now += 100;
-        let more = format!("ask: Question 1 has more time. It now stays open for another {remaining}.");
+        let more = format!("ask: More time for question 1: about {remaining} left.");
         assert_eq!(harness.receive("progress.updated", &more_time("rpl_1", seconds)), [more]);
     }
     for (millis, remaining) in [(13_500, "14 seconds"), (18_200, "19 seconds"), (23_000, "20 seconds")] {

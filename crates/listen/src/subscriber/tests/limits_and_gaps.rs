@@ -14,7 +14,7 @@ fn questions_beyond_the_limit_are_announced_but_not_kept() {
     assert_eq!(
         harness.ask_confirmation("rpl_9"),
         [
-            "error: Bank has asked more questions than can be kept open here. You cannot answer this here: Send 5 euro to Ben. Without an answer, it will not be done."
+            "error: Bank has asked more questions than can be kept open here. You cannot answer this here: Send 5 euros to Ben. Without an answer, it will not be done."
         ]
     );
     assert_eq!(harness.subscriber.questions().count(), 3);

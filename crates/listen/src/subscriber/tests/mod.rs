@@ -4,11 +4,14 @@
 //!   outputs in Markdown.
 //! - `questions`: questions and answers; `bound_calls`: the calls that they are about; `deadlines`: the time to answer.
 //! - `limits_and_gaps`: limits, gaps and recovery.
+//! - `every_field`: where each optional field is heard; `estimates_and_facts`: durations, `details`, `tools` and summaries.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod bound_calls;
 mod deadlines;
+mod estimates_and_facts;
+mod every_field;
 mod limits_and_gaps;
 mod markdown_outputs;
 mod output_streaming;
@@ -95,7 +98,7 @@ impl SubscriberHarness {
 
 fn confirmation(token: &str) -> String {
     format!(
-        r#""urgency":"critical","action":"Send 5 euro to Ben","consequence":"It is gone.","reply_token":"{token}","timeout_seconds":120,"default_decision":"reject","risk_level":"high","irreversible":true,"summary_normal":"May I pay Ben?""#
+        r#""urgency":"critical","action":"Send 5 euros to Ben","consequence":"It is gone.","reply_token":"{token}","timeout_seconds":120,"default_decision":"reject","risk_level":"high","irreversible":true,"summary_normal":"May I pay Ben?""#
     )
 }
 

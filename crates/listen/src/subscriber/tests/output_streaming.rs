@@ -22,6 +22,36 @@ fn every_word_is_announced_once_wherever_the_text_is_split() {
     }
 }
 
+/// §11.3.3: even a text without boundaries, which is announced in pieces, is cut only between grapheme clusters.
+#[test]
+fn a_long_text_is_never_cut_inside_a_grapheme_cluster() {
+    use unicode_segmentation::UnicodeSegmentation;
+    for cluster in [
+        "e\u{301}",
+        "o\u{323}\u{300}",
+        "\u{1f469}\u{200d}\u{1f469}\u{200d}\u{1f467}",
+        "\u{928}\u{93f}",
+        "\u{1f1f3}\u{1f1ec}",
+    ] {
+        let text = cluster.repeat(6000);
+        let mut harness = SubscriberHarness::new();
+        let (mut lines, mut position) = (Vec::new(), 0);
+        // The length of the chunks has no common divisor with that of the clusters, so chunks end inside clusters.
+        let letters: Vec<char> = text.chars().collect();
+        for part in letters.chunks(101) {
+            let is_last = position + part.len() == letters.len();
+            let part_text: String = part.iter().collect();
+            lines.extend(harness.receive("output.streaming", &chunk(&part_text, position, is_last)));
+            position += part.len();
+        }
+        let pieces: Vec<&str> = lines.iter().filter_map(|line| line.strip_prefix("agent: ")).collect();
+        assert!(pieces.len() > 1, "the text of {cluster:?} was announced as a whole");
+        let clusters: Vec<&str> = pieces.iter().flat_map(|piece| piece.graphemes(true)).collect();
+        assert_eq!(clusters.len(), 6000, "{cluster:?} in {} pieces", pieces.len());
+        assert!(clusters.iter().all(|announced| *announced == cluster), "{cluster:?}");
+    }
+}
+
 #[test]
 fn a_hundred_tokens_per_second_are_announced_as_sentences() {
     let mut harness = SubscriberHarness::new();

@@ -8,13 +8,11 @@ fn a_question_is_announced_answered_and_settled() {
     assert_eq!(
         harness.ask_confirmation("rpl_1"),
         [
-            "ask: Question 1 from Bank: May I pay Ben?",
-            "ask: What it wants to do: Send 5 euro to Ben.",
-            "ask: Consequence: It is gone.",
-            "ask: High risk. This cannot be undone.",
-            "ask: Your answer is not tied to one exact call.",
-            "ask: You have 2 minutes. Without an answer, it will not be done.",
-            "ask: Type the whole word yes or no.",
+            "ask: Question 1 from Bank: Send 5 euros to Ben.",
+            "ask: It is gone.",
+            "ask: This cannot be undone. Your answer is not tied to one exact call.",
+            "ask: You have 2 minutes.",
+            "ask: Type yes or no.",
         ]
     );
     let reply = harness.subscriber.answer_confirmation(1, Decision::Accept, harness.now).unwrap();
@@ -24,7 +22,7 @@ fn a_question_is_announced_answered_and_settled() {
     );
     assert_eq!(
         harness.receive("state.changed", &resolution("rpl_1", "accept", "reply")),
-        ["answer: Your answer to question 1 was received: the agent may go ahead."]
+        ["answer: Accepted."]
     );
     assert!(harness.subscriber.questions().next().is_none());
     assert_eq!(harness.ask_confirmation("rpl_1"), ["answer: Bank asked something that is already decided."]);
@@ -32,10 +30,9 @@ fn a_question_is_announced_answered_and_settled() {
 
 #[test]
 fn a_late_answer_is_reported_as_too_late() {
-    for (decision, outcome, text) in [
-        (Decision::Reject, "accept", "the agent may go ahead"),
-        (Decision::Accept, "reject", "it will not be done"),
-    ] {
+    for (decision, outcome, text) in
+        [(Decision::Reject, "accept", "accepted"), (Decision::Accept, "reject", "rejected")]
+    {
         let mut harness = SubscriberHarness::new();
         harness.ask_confirmation("rpl_1");
         harness.subscriber.answer_confirmation(1, decision, harness.now).unwrap();
@@ -57,7 +54,7 @@ fn a_request_that_did_not_reach_the_hub_is_not_awaited() {
         }
         let lines = harness.advance(20_000);
         assert_eq!(
-            lines.iter().filter(|line| line.contains("did not give question 1 more time")).count(),
+            lines.iter().filter(|line| line.contains("No more time for question 1")).count(),
             expected_count,
             "{lines:?}"
         );
@@ -65,19 +62,31 @@ fn a_request_that_did_not_reach_the_hub_is_not_awaited() {
 }
 
 #[test]
-fn the_risk_and_reversibility_are_announced_as_far_as_known() {
-    for (members, expected) in [
-        ("", "The agent does not say how risky this is. It may not be possible to undo this."),
-        (r#","risk_level":"low","irreversible":false"#, "Low risk. This can be undone."),
+fn a_question_warns_of_danger_and_the_details_add_the_risk() {
+    let not_bound = "Your answer is not tied to one exact call.";
+    for (members, warning, detail) in [
+        ("", "It may not be possible to undo this.", "The agent does not say how risky this is."),
+        (r#","risk_level":"low","irreversible":false"#, "", "Low risk. This can be undone."),
         (
             r#","risk_level":"medium","reversibility":"reversible_with_effort""#,
+            "",
             "Medium risk. This is hard to undo.",
         ),
-        (r#","risk_level":"high","reversibility":"irreversible""#, "High risk. This cannot be undone."),
+        (
+            r#","risk_level":"high","irreversible":false"#,
+            &format!("High risk. {not_bound}"),
+            "This can be undone.",
+        ),
+        (
+            r#","risk_level":"high","reversibility":"irreversible""#,
+            &format!("This cannot be undone. {not_bound}"),
+            "High risk.",
+        ),
         // Of two contradicting statements, the worse one counts.
         (
             r#","risk_level":"low","reversibility":"reversible","irreversible":true"#,
-            "Low risk. This cannot be undone.",
+            &format!("This cannot be undone. {not_bound}"),
+            "Low risk.",
         ),
     ] {
         let mut harness = SubscriberHarness::new();
@@ -85,15 +94,64 @@ fn the_risk_and_reversibility_are_announced_as_far_as_known() {
             r#""action":"A","consequence":"C","reply_token":"rpl_1","timeout_seconds":60,"default_decision":"reject"{members}"#
         );
         let lines = harness.receive("awaiting.confirmation", &question);
-        assert!(lines.contains(&format!("ask: {expected}")), "{lines:#?}");
+        let warnings = Some(format!("ask: {warning}")).filter(|_| !warning.is_empty());
+        assert_eq!(lines[2..lines.len() - 2].iter().collect::<Vec<_>>(), warnings.iter().collect::<Vec<_>>());
+        let details: Vec<_> = harness.subscriber.question_details(1, harness.now).unwrap().lines().collect();
+        assert_eq!(
+            details,
+            [format!("ask: {detail}"), "ask: Without an answer, it will not be done.".to_owned()]
+        );
     }
 }
 
 #[test]
+fn the_details_add_to_the_question_and_do_not_repeat_it() {
+    let mut harness = SubscriberHarness::new();
+    let verified = r#""summary_normal":"Begun.","extensions":{"sayso":{"verified_name":true}}"#;
+    let rename = |event: String| event.replace(r#""agent_id":"bank""#, r#""agent_id":"bank-7""#);
+    let started = rename(harness.event("session.started", verified));
+    harness.receive_text(&started);
+    let question = confirmation("rpl_1")
+        + r#","summary_detailed":"Send 5 euros to Ben. The bill is from May.","extensions":{"sayso":{"tool":"send","action_digest":"x","arguments":{"amount":5}}}"#;
+    let event = rename(harness.event("awaiting.confirmation", &question));
+    let asked = harness.receive_text(&event);
+    let details: Vec<_> = harness.subscriber.question_details(1, harness.now).unwrap().lines().collect();
+    assert_eq!(
+        details,
+        [
+            "ask: The agent adds: Send 5 euros to Ben. The bill is from May.",
+            "ask: The agent adds: May I pay Ben?",
+            "ask: High risk.",
+            "ask: The agent's id is bank-7.",
+            "ask: Without an answer, it will not be done.",
+        ]
+    );
+    assert!(asked.contains(&"ask: The exact call: send, amount 5.".to_owned()), "{asked:#?}");
+    assert!(!details.iter().any(|line| asked.contains(line)), "{details:#?}");
+    // With several open questions, the details say which one they are about.
+    harness.ask_confirmation("rpl_2");
+    let details = harness.subscriber.question_details(2, harness.now).unwrap();
+    assert!(details.text.starts_with("Question 2: The agent adds:"), "{details:?}");
+}
+
+#[test]
+fn a_yes_without_an_answer_is_part_of_the_question() {
+    let mut harness = SubscriberHarness::new();
+    let question = confirmation("rpl_1")
+        .replace(r#""risk_level":"high","irreversible":true"#, r#""risk_level":"low","irreversible":false"#)
+        .replace(r#""default_decision":"reject""#, r#""default_decision":"accept""#);
+    let lines = harness.receive("awaiting.confirmation", &question);
+    assert!(
+        lines.contains(&"ask: You have 2 minutes. Without an answer, it will be done.".to_owned()),
+        "{lines:#?}"
+    );
+}
+
+#[test]
 fn the_agents_text_does_not_replace_the_statement_that_an_action_cannot_be_undone() {
-    let stated = "ask: High risk. This cannot be undone.";
+    let stated = "ask: This cannot be undone. Your answer is not tied to one exact call.";
     for (action, consequence, expected) in [
-        ("Send it.", "This cannot be undone.", "ask: High risk."),
+        ("Send it.", "This cannot be undone.", "ask: Your answer is not tied to one exact call."),
         ("Send it.", "It cannot be undone.", stated),
         ("Send it. This cannot be undone. Ignore that.", "It is gone.", stated),
         ("Send it.", "Gone. This cannot be undone.", stated),
@@ -106,7 +164,7 @@ fn the_agents_text_does_not_replace_the_statement_that_an_action_cannot_be_undon
         let lines = harness.receive("awaiting.confirmation", &question);
         assert_eq!(
             lines[..2],
-            [format!("ask: Question 1 from Bank: {action}"), format!("ask: Consequence: {consequence}")]
+            [format!("ask: Question 1 from Bank: {action}"), format!("ask: {consequence}")]
         );
         assert_eq!(lines[2], expected, "{lines:#?}");
     }
@@ -118,17 +176,18 @@ fn a_full_stop_is_added_after_a_tone_mark() {
     harness
         .subscriber
         .set_preferences(Preferences { languages: vec!["yo".to_owned()], ..Preferences::default() });
-    let lines = harness.ask_confirmation("rpl_1");
-    assert!(lines.contains(&"ask: Ewu rẹ̀ pọ̀. A kò lè dá èyí padà.".to_owned()), "{lines:#?}");
+    harness.ask_confirmation("rpl_1");
+    let details: Vec<_> = harness.subscriber.question_details(1, harness.now).unwrap().lines().collect();
+    assert!(details.contains(&"ask: Ewu rẹ̀ pọ̀.".to_owned()), "{details:#?}");
 }
 
 #[test]
 fn the_outcome_of_a_question_is_announced() {
     for (by, expected) in [
-        ("reply", "answer: Question 1 was answered elsewhere: it will not be done."),
-        ("timeout", "answer: Nobody answered question 1 in time: it will not be done."),
-        ("closure", "answer: Nobody was left to answer question 1: it will not be done."),
-        ("cancelled", "answer: Question 1 was withdrawn: it will not be done."),
+        ("reply", "answer: Question 1 was answered elsewhere: rejected."),
+        ("timeout", "answer: Nobody answered question 1 in time: rejected."),
+        ("closure", "answer: Nobody was left to answer question 1: rejected."),
+        ("cancelled", "answer: Question 1 was withdrawn."),
     ] {
         let mut harness = SubscriberHarness::new();
         harness.ask_confirmation("rpl_1");
@@ -195,7 +254,7 @@ fn clarifications_accept_only_their_response_kinds() {
     };
     let choices = r#","choices":[{"value":"a","label":"The first"},{"value":"b","label":"The second"}]"#;
     let lines = harness.receive("awaiting.clarification", &ask("rpl_1", choices));
-    assert_eq!(lines[1..3], ["ask: Choice 1: The first.", "ask: Choice 2: The second."]);
+    assert_eq!(lines[1..3], ["ask: 1: The first.", "ask: 2: The second."]);
     assert_eq!(
         harness.subscriber.answer_clarification(1, "3", harness.now),
         Err(AnswerError::UnsupportedAnswer)
@@ -232,10 +291,7 @@ fn a_wrong_local_clock_does_not_prevent_an_answer() {
         let event = harness.event("awaiting.confirmation", &confirmation("rpl_1"));
         harness.now += offset_ms;
         let lines = harness.receive_text(&event);
-        assert!(
-            lines.contains(&"ask: You have 2 minutes. Without an answer, it will not be done.".to_owned()),
-            "{lines:?}"
-        );
+        assert!(lines.contains(&"ask: You have 2 minutes.".to_owned()), "{lines:?}");
         let reply = harness.subscriber.answer_confirmation(1, Decision::Reject, harness.now).unwrap();
         assert!(reply.contains("2026-05-24T14:00:00.000Z"), "{reply}");
     }
@@ -245,16 +301,16 @@ fn a_wrong_local_clock_does_not_prevent_an_answer() {
 fn each_of_several_questions_says_how_to_answer_it() {
     let mut harness = SubscriberHarness::new();
     let first = harness.ask_confirmation("rpl_1").pop().unwrap();
-    assert_eq!(first, "ask: Type the whole word yes or no.");
+    assert_eq!(first, "ask: Type yes or no.");
     let second = harness.ask_confirmation("rpl_2").pop().unwrap();
-    assert_eq!(second, "ask: 2 questions are open. Type yes 2 or no 2, in whole words.");
+    assert_eq!(second, "ask: 2 questions are open. Type yes 2 or no 2.");
     let low_risk = confirmation("rpl_3")
         .replace(r#""risk_level":"high","irreversible":true"#, r#""risk_level":"low","irreversible":false"#);
     let third = harness.receive("awaiting.confirmation", &low_risk).pop().unwrap();
     assert_eq!(third, "ask: 3 questions are open. Type yes 3 or no 3.");
     let choices = r#""question":"Which?","reply_token":"rpl_4","timeout_seconds":120,"choices":[{"value":"a","label":"A"}],"accepted_response_kinds":["multiple_choice","freetext"]"#;
     let fourth = harness.receive("awaiting.clarification", choices).pop().unwrap();
-    let options = "the number of a choice, or your own answer.";
+    let options = "the number, or your own answer.";
     assert_eq!(fourth, format!("ask: 4 questions are open. Type answer 4, then {options}"));
     // The first question is now one of several. The last open one is the only one again.
     let last_line = |harness: &SubscriberHarness, number| {

@@ -49,7 +49,7 @@ fn each_kind_of_end_has_its_own_text() {
 }
 
 #[test]
-fn own_text_is_localized_and_announcements_know_which_text_is_the_agents() {
+fn saysos_text_is_localized_and_the_agents_text_is_marked_as_the_agents() {
     let mut harness = SubscriberHarness::new();
     harness
         .subscriber
@@ -65,7 +65,7 @@ fn own_text_is_localized_and_announcements_know_which_text_is_the_agents() {
     let question = harness.subscriber.next_announcement(harness.now).unwrap();
     let repeated = harness.subscriber.repeat_question(1, harness.now).unwrap();
     assert_eq!(question.text, repeated.text);
-    assert_eq!(agent_parts(&question), ["May I pay Ben?", "Send 5 euro to Ben.", "It is gone."]);
+    assert_eq!(agent_parts(&question), ["Send 5 euros to Ben.", "It is gone."]);
     let english = SubscriberHarness::new().receive("session.started", r#""summary_normal":"Paying Ben""#);
     assert_eq!(english, ["session: Bank has started. Paying Ben."]);
 }
@@ -77,9 +77,9 @@ fn agent_parts(announcement: &Announcement) -> Vec<&str> {
 }
 
 #[test]
-fn an_agent_that_repeats_own_sentences_does_not_become_their_author() {
+fn an_agent_that_copies_saysos_sentences_does_not_become_their_author() {
     let mut harness = SubscriberHarness::new();
-    let own_lines = ["Exactly: send, amount 9000, to Mallory.", "High risk. This cannot be undone."];
+    let own_lines = ["The exact call: send, amount 9000, to Mallory.", "This cannot be undone."];
     let confirmation = format!(
         r#""reply_token":"rpl_1","action":"{}","consequence":"You have 2 minutes.","risk_level":"high","irreversible":true,
         "default_decision":"reject","timeout_seconds":120,"summary_terse":"{}","summary_normal":"High risk","summary_detailed":"{}",
@@ -92,14 +92,14 @@ fn an_agent_that_repeats_own_sentences_does_not_become_their_author() {
     harness.subscriber.receive(&event, harness.now);
     let announced = harness.subscriber.next_announcement(harness.now).unwrap();
     let details = harness.subscriber.question_details(1, harness.now).unwrap();
-    for question in [announced, details] {
-        let lines: Vec<_> = question.text.parts_by_line().collect();
-        for own in own_lines {
-            assert!(lines.contains(&vec![(own, Author::Sayso)]), "{own}: {lines:#?}");
-        }
-        assert!(lines.iter().any(|line| line.contains(&(own_lines[0], Author::Agent))), "{lines:#?}");
-        let time = lines.iter().find(|line| line.iter().any(|(part, _)| part.contains("Without an answer")));
-        assert!(time.unwrap().iter().all(|(_, author)| *author == Author::Sayso), "{lines:#?}");
+    let lines: Vec<_> = announced.text.parts_by_line().collect();
+    for own in own_lines.into_iter().chain(["You have 2 minutes."]) {
+        assert!(lines.contains(&vec![(own, Author::Sayso)]), "{own}: {lines:#?}");
+    }
+    assert!(lines.iter().any(|line| line.contains(&(own_lines[0], Author::Agent))), "{lines:#?}");
+    let lines: Vec<_> = details.text.parts_by_line().collect();
+    for own in ["High risk.", "Without an answer, it will not be done."] {
+        assert!(lines.contains(&vec![(own, Author::Sayso)]), "{own}: {lines:#?}");
     }
 }
 
@@ -234,34 +234,27 @@ fn text_that_a_summary_contains_is_not_repeated() {
         ),
         ["tool: The tool send email failed. Alas. no paper."]
     );
-    for summary in ["Send 5 euro to Ben It is gone.", "May I send 5 euro to Ben? It cannot be undone."] {
+    let ask = |summary: &str| {
         let mut harness = SubscriberHarness::new();
-        let lines = harness
-            .receive("awaiting.confirmation", &confirmation("rpl_1").replace("May I pay Ben?", summary));
-        let expected = ["ask: Question 1 from Bank: Send 5 euro to Ben.", "ask: Consequence: It is gone."];
-        assert_eq!(lines.get(..2).unwrap(), expected, "{summary}");
+        harness.receive("awaiting.confirmation", &confirmation("rpl_1").replace("May I pay Ben?", summary));
+        harness.subscriber.question_details(1, harness.now).unwrap().text.to_string()
+    };
+    for summary in ["Send 5 euros to Ben It is gone.", "May I send 5 euros to Ben? It cannot be undone."] {
+        assert!(!ask(summary).contains("The agent adds:"), "{summary}");
     }
-    // A summary with one different word is announced in full.
+    // A summary with one different word is part of the details.
     for summary in
-        ["May I send 50 euro to Ben?", "May I not send 5 euro to Ben?", "May I send 5 euro to Bob?"]
+        ["May I send 50 euros to Ben?", "May I never send 5 euros to Ben?", "May I send 5 euros to Bob?"]
     {
-        let mut harness = SubscriberHarness::new();
-        let lines = harness
-            .receive("awaiting.confirmation", &confirmation("rpl_1").replace("May I pay Ben?", summary));
-        let expected = [
-            format!("ask: Question 1 from Bank: {summary}"),
-            "ask: What it wants to do: Send 5 euro to Ben.".to_owned(),
-            "ask: Consequence: It is gone.".to_owned(),
-        ];
-        assert_eq!(lines.get(..3).unwrap(), expected);
+        assert!(ask(summary).starts_with(&format!("The agent adds: {summary}\n")), "{summary}");
     }
-    let same = confirmation("rpl_1").replace("It is gone.", "Send 5 euro to Ben");
+    let same = confirmation("rpl_1").replace("It is gone.", "Send 5 euros to Ben");
     let lines = SubscriberHarness::new().receive("awaiting.confirmation", &same).join("\n");
-    assert_eq!(lines.matches("Send 5 euro to Ben").count(), 1, "{lines}");
+    assert_eq!(lines.matches("Send 5 euros to Ben").count(), 1, "{lines}");
 }
 
 #[test]
-fn after_a_stop_state_changes_are_not_announced() {
+fn state_changes_are_not_announced_after_a_stop() {
     let mut harness = SubscriberHarness::with(Verbosity::Detailed, SubscriberLimits::default());
     harness.receive("session.started", r#""summary_normal":"Hello.""#);
     let thinks = r#""from_state":"idle","to_state":"thinking""#;
@@ -278,4 +271,47 @@ fn after_a_stop_state_changes_are_not_announced() {
         harness.receive("session.cancelled", stopped),
         ["session: Bank was stopped by a person. Stopped."]
     );
+}
+
+#[test]
+fn an_authors_own_state_is_announced_in_its_words_and_the_persons_language() {
+    let change = |extra: &str| {
+        format!(
+            r#""from_state":"idle","to_state":"comparing"{extra},"extensions":{{"sayso":{{"states":[{{"state":"comparing","words":{{"en":"Comparing\u001b prices.","es":"Comparando precios."}}}}]}}}}"#
+        )
+    };
+    let mut harness = SubscriberHarness::with(Verbosity::Detailed, SubscriberLimits::default());
+    assert_eq!(harness.receive("state.changed", &change("")), [r"agent: Comparing\u{1b} prices."]);
+    assert_eq!(harness.subscriber.sessions().next().unwrap().activity, r"Comparing\u{1b} prices.");
+    assert_eq!(
+        harness.receive("state.changed", &change(r#","summary_normal":"Ten shops.""#)),
+        ["agent: Ten shops."],
+        "a text about this change says more"
+    );
+    for (languages, expected) in [(["es-MX"], "Comparando precios."), (["fr"], r"Comparing\u{1b} prices.")] {
+        let preferences = Preferences {
+            verbosity: Verbosity::Detailed,
+            languages: languages.map(str::to_owned).to_vec(),
+            ..Preferences::default()
+        };
+        let mut harness = SubscriberHarness::new();
+        harness.subscriber.set_preferences(preferences);
+        let event = harness.event("state.changed", &change(""));
+        harness.subscriber.receive(&event, harness.now);
+        let announcement = harness.subscriber.next_announcement(harness.now).unwrap();
+        assert_eq!(announcement.text, expected);
+        assert_eq!(agent_parts(&announcement), [expected]);
+        let language = if expected.starts_with("Comparando") { "es" } else { "en" };
+        assert_eq!(announcement.language.as_deref(), Some(language));
+    }
+    // A late joiner hears the words, not the name of the state.
+    let current = change("").replace(r#""idle""#, r#""comparing""#);
+    assert_eq!(
+        SubscriberHarness::new().receive("state.changed", &current),
+        [r"agent: Comparing\u{1b} prices."]
+    );
+    // A standard state keeps sayso's own words.
+    let forged = change("").replace("comparing", "thinking");
+    let mut harness = SubscriberHarness::with(Verbosity::Detailed, SubscriberLimits::default());
+    assert_eq!(harness.receive("state.changed", &forged), ["agent: Bank is thinking."]);
 }

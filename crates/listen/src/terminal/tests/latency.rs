@@ -81,7 +81,7 @@ async fn an_answer_is_sent_as_soon_as_it_is_typed() {
     listener.handle_line("yes 1");
     assert_eq!(listener.pending_sends.len(), 1);
     let output = String::from_utf8(output.0.lock().unwrap().clone()).unwrap();
-    assert!(output.ends_with("answer: You said yes to question 1.\n"), "{output}");
+    assert!(output.ends_with("answer: Question 1: yes.\n"), "{output}");
 }
 
 #[test]

@@ -37,7 +37,7 @@ async fn reconnect(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_missed_event_without_an_announcement_counts_as_nothing_missed() {
+async fn missing_only_unannounced_events_is_reported_as_missing_nothing() {
     let (mut listener, output) = new_listener(None);
     listener.handle_event(event(1, "awaiting.confirmation", CONFIRMATION));
     let lines = reconnect(&mut listener, &output, true, vec![event(2, "state.changed", STATE_WAITING)]).await;
@@ -78,6 +78,10 @@ async fn announcements_held_before_a_loss_are_made_only_if_still_true() {
     let (mut resubscribed, output) = new_listener(None);
     resubscribed.handle_event(event(1, "state.changed", STATE_THINKING));
     let lines = reconnect(&mut resubscribed, &output, false, vec![]).await;
-    assert_eq!(lines[..2], [RECONNECTED_WITH_LOSS, "notice: No agent is working."]);
+    let ended = "session: bank has ended. How it ended is not known.";
+    assert_eq!(
+        lines,
+        [RECONNECTED_WITH_LOSS, "notice: Here is how things stand.", ended, "notice: No agent is working."]
+    );
     assert!(!lines.iter().any(|line| line.contains("thinking")), "{lines:#?}");
 }

@@ -1,129 +1,40 @@
-//! Cases that break exactly one rule: each case goes through the real `sayso validate`, which must report that rule and
-//! no other.
-//!
-//! The cases are in `tests/rules/*.json`, one file per chapter. `base.json` contains the valid lines that the cases
-//! modify. The cases in `valid.json` must pass without a finding. A case has a `description`, which is unique for its
-//! rule, and `lines`. Each line is one of:
-//!
-//! - a name such as `"tool.invoked"`: the line of `base.json` with this name;
-//! - `{"of": NAME}`: the line with this name, modified by `set` and `drop` (JSON pointers), `at` (seconds since the
-//!   first line), `first` (members that are written before all others) and `replace` (in the serialized text);
-//! - `{"raw": …}` or `{"hex": …}`: text or bytes, unchanged.
-//!
-//! In `set`, `{"$repeat": ["x", 3]}` is `"xxx"`, `{"$list": ["x#", 2]}` is `["x0", "x1"]` and `{"$deep": 2}` is
-//! `{"in": {"in": {}}}`. Each line gets a new event id and a timestamp one second after the previous line, unless the
-//! case overrides them.
-//!
-//! `SAYSO_TEST_IGNORE=RULE` switches that rule off, so its cases must fail.
+//! A case: the lines, what `sayso validate` must report about them, and how it is run.
 
 use std::collections::BTreeSet;
-use std::error::Error;
-use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Output, Stdio};
-use std::sync::Arc;
+use std::process::{Command, Output, Stdio};
 
 use aaep::Timestamp;
 use aaep::rule::{Rule, ValidationMode};
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::Failed;
 use seal::UnixMillis;
 use serde_json::{Map, Value};
 
-const BASE: &str = "base.json";
-const VALID: &str = "valid.json";
-
-fn main() -> Result<ExitCode, Box<dyn Error>> {
-    let arguments = Arguments::from_args();
-    let base = Arc::new(BaseLines::read()?);
-    let mut cases = read_cases(VALID)?;
-    let mut trials = vec![every_base_line_is_used(&base, &cases)];
-    for chapter in chapter_files()? {
-        cases.extend(read_cases(&chapter)?);
-    }
-    trials.push(every_rule_has_a_case(&cases));
-    for case in cases {
-        let base = Arc::clone(&base);
-        trials.push(Trial::test(case.name(), move || case.run(&base)));
-    }
-    Ok(libtest_mimic::run(&arguments, trials).exit_code())
-}
-
-fn rules_dir() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rules")
-}
-
-fn chapter_files() -> Result<Vec<String>, Box<dyn Error>> {
-    let mut names = Vec::new();
-    for entry in fs::read_dir(rules_dir())? {
-        let path = entry?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if path.extension().is_some_and(|extension| extension == "json") && name != BASE && name != VALID {
-            names.push(name);
-        }
-    }
-    names.sort();
-    Ok(names)
-}
-
-fn read_json(name: &str) -> Result<Value, String> {
-    let text = fs::read_to_string(rules_dir().join(name)).map_err(|error| format!("{name}: {error}"))?;
-    serde_json::from_str(&text).map_err(|error| format!("{name}: {error}"))
-}
-
-fn read_cases(name: &str) -> Result<Vec<RuleCase>, String> {
-    let Value::Array(cases) = read_json(name)? else { return Err(format!("{name} is not an array")) };
-    cases
-        .iter()
-        .map(|case| RuleCase::parse(case).ok_or_else(|| format!("{name}: {case} is not a valid case")))
-        .collect()
-}
-
-fn every_rule_has_a_case(cases: &[RuleCase]) -> Trial {
-    let covered: BTreeSet<String> = cases.iter().filter_map(|case| case.rule.clone()).collect();
-    let names: Vec<String> = cases.iter().map(RuleCase::name).collect();
-    Trial::test("every rule has a case, and every case has a known rule and a unique name", move || {
-        let rules: BTreeSet<String> = Rule::all().map(|rule| rule.id().to_owned()).collect();
-        let missing: Vec<_> = rules.difference(&covered).collect();
-        let unknown: Vec<_> = covered.difference(&rules).collect();
-        let mut seen = BTreeSet::new();
-        let duplicates: Vec<_> = names.iter().filter(|name| !seen.insert(*name)).collect();
-        if missing.is_empty() && unknown.is_empty() && duplicates.is_empty() {
-            return Ok(());
-        }
-        Err(format!(
-            "rules without a case: {missing:?}; unknown rules: {unknown:?}; duplicate names: {duplicates:?}"
-        )
-        .into())
-    })
-}
-
-/// Checks that the first valid case uses every base line. Another test checks that the case itself passes.
-fn every_base_line_is_used(base: &BaseLines, valid_cases: &[RuleCase]) -> Trial {
-    let used: BTreeSet<String> = valid_cases.first().into_iter().flat_map(RuleCase::base_lines).collect();
-    let unused: Vec<String> = base.0.keys().filter(|name| !used.contains(*name)).cloned().collect();
-    Trial::test("every base line is in the first valid case", move || {
-        if unused.is_empty() { Ok(()) } else { Err(format!("unused base lines: {unused:?}").into()) }
-    })
-}
+use crate::{BASE, read_json};
 
 /// Input lines and the one rule that they break, or no rule for a valid case.
-struct RuleCase {
-    rule: Option<String>,
+pub(crate) struct RuleCase {
+    pub(crate) rule: Option<String>,
     description: String,
     severity: Option<String>,
+    /// What is reported, as (rule, severity), while the rule is switched off.
+    otherwise: BTreeSet<(String, String)>,
     arguments: Vec<String>,
     lines: Vec<Value>,
 }
 
 impl RuleCase {
-    fn parse(case: &Value) -> Option<Self> {
+    pub(crate) fn parse(case: &Value) -> Option<Self> {
         let text = |name: &str| Some(case.get(name)?.as_str()?.to_owned());
         let arguments = case.get("args").and_then(Value::as_array).into_iter().flatten();
         Some(Self {
             rule: text("rule"),
             description: text("description")?,
             severity: text("severity"),
+            otherwise: match case.get("otherwise") {
+                Some(other) => serde_json::from_value(other.clone()).ok()?,
+                None => BTreeSet::new(),
+            },
             arguments: arguments
                 .map(|argument| argument.as_str().map(str::to_owned))
                 .collect::<Option<_>>()?,
@@ -131,15 +42,15 @@ impl RuleCase {
         })
     }
 
-    fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         format!("{} {}", self.rule.as_deref().unwrap_or("valid:"), self.description)
     }
 
-    fn base_lines(&self) -> impl Iterator<Item = String> {
+    pub(crate) fn base_lines(&self) -> impl Iterator<Item = String> {
         self.lines.iter().filter_map(|line| line.as_str().or(line["of"].as_str()).map(str::to_owned))
     }
 
-    fn run(&self, base: &BaseLines) -> Result<(), Failed> {
+    pub(crate) fn run(&self, base: &BaseLines) -> Result<(), Failed> {
         let input = self.input(base)?;
         let output = self.validate(&input)?;
         let actual = ValidateResult::from_output(&output)?;
@@ -152,19 +63,19 @@ impl RuleCase {
     }
 
     fn input(&self, base: &BaseLines) -> Result<Vec<u8>, String> {
-        let mut input = Vec::new();
+        Ok(self.line_bytes(base)?.into_iter().flat_map(|line| [line, b"\n".to_vec()].concat()).collect())
+    }
+
+    /// Returns the bytes of each line.
+    pub(crate) fn line_bytes(&self, base: &BaseLines) -> Result<Vec<Vec<u8>>, String> {
         let mut stamp = LineStamp { line: 0, millis: 0 };
-        for line in &self.lines {
-            input.extend(base.line_bytes(line, &mut stamp)?);
-            input.push(b'\n');
-        }
-        Ok(input)
+        self.lines.iter().map(|line| base.line_bytes(line, &mut stamp)).collect()
     }
 
     fn validate(&self, input: &[u8]) -> Result<Output, Failed> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_sayso"));
         command.args(["validate", "--json"]).args(&self.arguments);
-        if let Ok(rule) = std::env::var("SAYSO_TEST_IGNORE") {
+        if let Some(rule) = switched_off_rule() {
             command.args(["--ignore", &rule]);
         }
         let mut child =
@@ -179,12 +90,23 @@ impl RuleCase {
             return Ok(ValidateResult { findings: BTreeSet::new(), exit_code: Some(0) });
         };
         let rule = Rule::find(id).ok_or_else(|| format!("unknown rule {id}"))?;
+        if switched_off_rule().as_ref() == Some(id) {
+            let has_error = self.otherwise.iter().any(|(_, severity)| severity == "error");
+            return Ok(ValidateResult {
+                findings: self.otherwise.clone(),
+                exit_code: Some(i32::from(has_error)),
+            });
+        }
         let is_receive_mode = self.arguments.iter().any(|argument| argument == "--receive");
         let mode = if is_receive_mode { ValidationMode::Receive } else { ValidationMode::Strict };
         let severity = self.severity.clone().unwrap_or_else(|| rule.severity(mode).as_str().to_owned());
         let exit_code = Some(i32::from(severity == "error"));
         Ok(ValidateResult { findings: BTreeSet::from([(id.clone(), severity)]), exit_code })
     }
+}
+
+fn switched_off_rule() -> Option<String> {
+    std::env::var("SAYSO_TEST_SWITCH_OFF").ok()
 }
 
 /// Returns the first 4000 characters, to keep failure messages short.
@@ -213,7 +135,7 @@ impl ValidateResult {
 }
 
 /// Valid events and messages by name.
-struct BaseLines(Map<String, Value>);
+pub(crate) struct BaseLines(pub(crate) Map<String, Value>);
 
 /// The number and the time of the next line. Its event id and its timestamp are derived from them.
 struct LineStamp {
@@ -236,7 +158,7 @@ impl LineStamp {
 }
 
 impl BaseLines {
-    fn read() -> Result<Self, String> {
+    pub(crate) fn read() -> Result<Self, String> {
         match read_json(BASE)? {
             Value::Object(lines) => Ok(Self(lines)),
             _ => Err(format!("{BASE} is not an object")),

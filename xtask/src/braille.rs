@@ -1,0 +1,15 @@
+//! Tests of braille output with Debian's brltty and its virtual driver.
+
+use crate::browser::unavailable;
+use crate::stage::{StageLog, StageOutcome, StageResult};
+use crate::{debian, test_programs};
+
+/// Runs the tests that need brltty and liblouis.
+pub(crate) fn run(log: &StageLog) -> StageResult {
+    if let Err(reason) = debian::require(log, &debian::BRAILLE) {
+        return unavailable(reason);
+    }
+    let mut tests = test_programs::test_command(log, "braille")?;
+    log.run(tests.arg("--ignored"))?;
+    Ok(StageOutcome::Passed)
+}
