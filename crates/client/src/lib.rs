@@ -26,7 +26,7 @@ pub use backoff::Backoff;
 pub use connection::{ByteStream, ClientConnection, HttpClient};
 pub use error::{CertificateErrorKind, ClientError};
 #[cfg(feature = "http")]
-pub use request::{HttpResponse, send_request};
+pub use request::{CompleteResponse, HttpResponse, PersistentConnection, send_request};
 pub use tls::{TrustRoots, TrustRootsError};
 pub use url::{Url, UrlError};
 #[cfg(feature = "websocket")]

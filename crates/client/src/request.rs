@@ -21,12 +21,16 @@ const MAX_HEAD_BYTES: usize = 16 * 1024;
 impl HttpClient {
     /// Starts a request for a path below the server's address, with the token if there is one.
     pub fn request(&self, method: Method, path: &str) -> Builder {
+        self.persistent_request(method, path).header(CONNECTION, "close")
+    }
+
+    /// Like [`Self::request`], for a [`PersistentConnection`].
+    pub fn persistent_request(&self, method: Method, path: &str) -> Builder {
         let request = Request::builder()
             .method(method)
             .uri(format!("{}{path}", self.url().path()))
             .header(HOST, self.url().authority())
-            .header(USER_AGENT, concat!("sayso/", env!("CARGO_PKG_VERSION")))
-            .header(CONNECTION, "close");
+            .header(USER_AGENT, concat!("sayso/", env!("CARGO_PKG_VERSION")));
         match &self.authorization {
             Some(bearer) => request.header(AUTHORIZATION, bearer),
             None => request,
@@ -39,14 +43,68 @@ pub async fn send_request(
     connection: ClientConnection,
     request: Request<impl Into<Bytes>>,
 ) -> Result<HttpResponse, ClientError> {
-    let mut builder = http1::Builder::new();
-    // Some producers compare header names case-sensitively, so names are sent in title case.
-    builder.max_buf_size(MAX_HEAD_BYTES).title_case_headers(true);
-    let (mut sender, connection) = builder.handshake(TokioIo::new(connection)).await.map_err(from_hyper)?;
-    let task = ConnectionTask(tokio::spawn(async move { drop(connection.await) }));
+    let PersistentConnection { mut sender, task } = PersistentConnection::open(connection).await?;
     let response = sender.send_request(request.map(|body| Full::new(body.into()))).await;
     let (head, body) = response.map_err(from_hyper)?.into_parts();
     Ok(HttpResponse { status: head.status.as_u16(), headers: head.headers, body, _task: task })
+}
+
+/// A connection that serves several requests, one after the other.
+#[derive(Debug)]
+pub struct PersistentConnection {
+    sender: http1::SendRequest<Full<Bytes>>,
+    task: ConnectionTask,
+}
+
+/// A response with its complete body.
+#[derive(Clone, Debug)]
+pub struct CompleteResponse {
+    /// The HTTP status code.
+    pub status: u16,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: String,
+}
+
+impl PersistentConnection {
+    /// Prepares a new connection for requests.
+    pub async fn open(connection: ClientConnection) -> Result<Self, ClientError> {
+        let mut builder = http1::Builder::new();
+        // Some producers compare header names case-sensitively, so names are sent in title case.
+        builder.max_buf_size(MAX_HEAD_BYTES).title_case_headers(true);
+        let (sender, connection) = builder.handshake(TokioIo::new(connection)).await.map_err(from_hyper)?;
+        let task = ConnectionTask(tokio::spawn(async move { drop(connection.await) }));
+        Ok(Self { sender, task })
+    }
+
+    /// Returns whether the connection can take another request.
+    pub fn is_usable(&self) -> bool {
+        self.sender.is_ready()
+    }
+
+    /// Sends a request and reads the complete response. Fails if the body is longer than `max_bytes`. After an error, the
+    /// connection cannot be used again.
+    pub async fn send(
+        &mut self,
+        request: Request<impl Into<Bytes>>,
+        max_bytes: usize,
+    ) -> Result<CompleteResponse, ClientError> {
+        self.sender.ready().await.map_err(from_hyper)?;
+        let response = self.sender.send_request(request.map(|body| Full::new(body.into()))).await;
+        let (head, mut incoming) = response.map_err(from_hyper)?.into_parts();
+        let mut body = Vec::new();
+        while let Some(frame) = incoming.frame().await {
+            if let Ok(data) = frame.map_err(from_hyper)?.into_data() {
+                body.extend_from_slice(&data);
+            }
+            if body.len() > max_bytes {
+                return Err(ClientError::TooLong);
+            }
+        }
+        let body = String::from_utf8(body).map_err(|_| ClientError::NotUtf8)?;
+        Ok(CompleteResponse { status: head.status.as_u16(), headers: head.headers, body })
+    }
 }
 
 /// A response whose body has not been read yet.
