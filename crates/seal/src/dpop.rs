@@ -26,6 +26,17 @@ pub struct Claims {
     pub mh: Option<Digest>,
 }
 
+/// The claims of a proof for one HTTP request (RFC 9449, section 4.2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HttpClaims {
+    /// The claims that every proof has.
+    pub claims: Claims,
+    /// `nonce`: the value that the server gave the client.
+    pub nonce: Option<String>,
+    /// `ath`: the hash of the access token.
+    pub ath: Option<String>,
+}
+
 /// Why a proof is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -49,12 +60,30 @@ pub enum DpopError {
 
 /// Creates a proof.
 pub fn create_proof(key: &es256::SigningKey, claims: &Claims) -> Result<String, JwsError> {
+    sign_claims(key, claims, [])
+}
+
+/// Creates a proof for one HTTP request.
+pub fn create_http_proof(key: &es256::SigningKey, claims: &HttpClaims) -> Result<String, JwsError> {
+    sign_claims(key, &claims.claims, [("nonce", claims.nonce.as_deref()), ("ath", claims.ath.as_deref())])
+}
+
+fn sign_claims<const N: usize>(
+    key: &es256::SigningKey,
+    claims: &Claims,
+    additional: [(&str, Option<&str>); N],
+) -> Result<String, JwsError> {
     let claims = write_object(|writer| {
         writer.text_members([("htm", &*claims.htm), ("htu", &claims.htu)]);
         writer.key("iat").integer(claims.iat);
         writer.key("jti").text(&claims.jti);
         if let Some(mh) = &claims.mh {
             writer.key("mh").text(&mh.to_string());
+        }
+        for (name, value) in additional {
+            if let Some(value) = value {
+                writer.key(name).text(value);
+            }
         }
     });
     let header = jws::JwsHeader { typ: Some("dpop+jwt"), kid: None, include_jwk: true };
@@ -64,6 +93,12 @@ pub fn create_proof(key: &es256::SigningKey, claims: &Claims) -> Result<String, 
 /// Verifies a proof with the sender's known key and returns its claims. The caller must compare the claims with the
 /// message.
 pub fn verify(proof: &str, key: &es256::VerifyingKey) -> Result<Claims, DpopError> {
+    verify_http(proof, key).map(|claims| claims.claims)
+}
+
+/// Verifies a proof for one HTTP request with the sender's known key and returns its claims. The caller must compare the
+/// claims with the request, check the nonce and remember the `jti`.
+pub fn verify_http(proof: &str, key: &es256::VerifyingKey) -> Result<HttpClaims, DpopError> {
     let key = Jwk::P256(key.clone());
     let verified = jws::verify(proof, &key).map_err(DpopError::InvalidToken)?;
     if verified.typ.as_deref() != Some("dpop+jwt") {
@@ -98,7 +133,9 @@ pub fn verify(proof: &str, key: &es256::VerifyingKey) -> Result<Claims, DpopErro
         None => None,
         Some(_) => Some(Digest::parse(&text_claim("mh")?).ok_or(DpopError::InvalidClaim("mh"))?),
     };
-    Ok(Claims { jti: text_claim("jti")?, htm: text_claim("htm")?, htu: text_claim("htu")?, iat, mh })
+    let claims = Claims { jti: text_claim("jti")?, htm: text_claim("htm")?, htu: text_claim("htu")?, iat, mh };
+    let optional_claim = |name| root.member(name).map(|_| text_claim(name)).transpose();
+    Ok(HttpClaims { nonce: optional_claim("nonce")?, ath: optional_claim("ath")?, claims })
 }
 
 /// A cache of the ids of accepted proofs, which detects replays.
