@@ -38,7 +38,9 @@ pub use id::{
     AgentUri, CommitmentId, Currency, IdError, MessageId, ProposalId, QueryId, Reference, SessionId,
 };
 pub use limits::{AspLimits, MAX_CLOCK_SKEW_SECONDS};
-pub use participant::{Participant, ParticipantConfig, ReceiveOutcome, SentMessage};
+pub use participant::{
+    Participant, ParticipantConfig, ReceiveOutcome, RestoreError, SentMessage, StoredStep,
+};
 pub use performative::Performative;
 pub use session_record::{Admission, Checkpoint, SessionRecord};
 pub use transcript::{AppendError, ChainPosition, InclusionProof, Transcript};

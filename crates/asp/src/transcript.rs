@@ -4,7 +4,7 @@
 //! whether a message can be appended, and [`Transcript::append`] appends it. [`Transcript::inclusion_proof`] returns a
 //! proof that a message is in the chain. Anyone who knows the head can verify it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use seal::json::Tape;
@@ -22,7 +22,8 @@ pub struct Transcript {
     entries: Vec<TranscriptEntry>,
     /// For each hash, the index of the message that links to it. The initial hash maps to the first message.
     index_by_previous_hash: HashMap<Digest, usize>,
-    message_ids: HashSet<MessageId>,
+    /// For each message, its index.
+    index_by_id: HashMap<MessageId, usize>,
     /// The position that this transcript continues from.
     start: ChainPosition,
     next_sequence_numbers: [u64; 2],
@@ -127,7 +128,13 @@ impl Transcript {
 
     /// Returns whether the transcript contains this message. Messages before the start position are not known.
     pub fn contains(&self, message: &MessageId) -> bool {
-        self.message_ids.contains(message)
+        self.index_by_id.contains_key(message)
+    }
+
+    /// Returns a message as it was received. Returns `None` if it is not in the transcript or its text was discarded.
+    pub fn message(&self, id: &MessageId) -> Option<&Arc<str>> {
+        let entry = self.entries.get(*self.index_by_id.get(id)?)?;
+        (!entry.text.is_empty()).then_some(&entry.text)
     }
 
     /// Checks whether a message from `sender` can be appended.
@@ -168,7 +175,7 @@ impl Transcript {
     pub fn append(&mut self, message: &AuthenticatedMessage, sender: Role) {
         let envelope = &message.envelope;
         self.index_by_previous_hash.insert(self.head(), self.entries.len());
-        self.message_ids.insert(envelope.message_id);
+        self.index_by_id.insert(envelope.message_id, self.entries.len());
         self.next_sequence_numbers[sender.index()] = envelope.sequence_number + 1;
         self.entries.push(TranscriptEntry {
             text: if self.discards_texts { Arc::default() } else { message.text.clone() },
@@ -182,7 +189,7 @@ impl Transcript {
     pub(crate) fn rewind(&mut self, position: &ChainPosition) {
         let remaining_count = position.message_count.saturating_sub(self.start.message_count);
         for entry in self.entries.drain(remaining_count.min(self.entries.len())..) {
-            self.message_ids.remove(&entry.id);
+            self.index_by_id.remove(&entry.id);
         }
         self.index_by_previous_hash.retain(|_, index| *index < remaining_count);
         self.next_sequence_numbers = position.next_sequence_numbers;

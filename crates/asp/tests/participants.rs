@@ -1,8 +1,9 @@
-//! Tests with two participants: complete sessions, refusals outside the state machine (D6), races (D8) and unreliable
-//! networks.
+//! Tests with two participants: complete sessions, refusals outside the state machine (D6), races (D8), restarts and
+//! unreliable networks.
 
 mod lifecycle;
 mod participant_pair;
 mod races;
 mod refusals;
+mod restart;
 mod unreliable_network;

@@ -17,9 +17,9 @@ use crate::error::{AspError, AuthenticationError, Refusal, RejectCode};
 use crate::id::{AgentUri, MessageId};
 use crate::limits::{AspLimits, MAX_CLOCK_SKEW_SECONDS};
 
-/// The pinned cards, which hold the only trusted keys.
+/// The pinned cards, which hold the only trusted keys. A clone shares the cards.
 #[derive(Clone, Debug, Default)]
-pub struct PinnedCards(Vec<AgentCard>);
+pub struct PinnedCards(Arc<[AgentCard]>);
 
 impl PinnedCards {
     /// Pins these cards.
@@ -53,6 +53,8 @@ pub struct AuthenticatedMessage {
     pub envelope: Envelope,
     /// The id of its DPoP proof.
     pub jti: String,
+    /// The key that its signature was verified with, or that signed it.
+    pub signing_key: ed25519::VerifyingKey,
 }
 
 /// Authenticates messages. It reuses its buffers.
@@ -106,7 +108,7 @@ impl Authenticator {
             let id = root.member("messageId").and_then(|id| MessageId::parse(&id.text()?).ok());
             Refusal { message_id: id, ..Refusal::new(RejectCode::SchemaUnsupported, error.to_string()) }
         })?;
-        Ok(AuthenticatedMessage { text: text.into(), hash, envelope, jti })
+        Ok(AuthenticatedMessage { text: text.into(), hash, envelope, jti, signing_key: *card.signing_key() })
     }
 
     /// Parses a message without authentication. Use it to display messages, never for decisions.

@@ -92,6 +92,7 @@ impl MessageSigner {
             text,
             hash,
             jti: claims.jti,
+            signing_key: keys.signing.verifying_key(),
             envelope: draft.into_envelope(proof, hash, signature),
         })
     }

@@ -1,9 +1,9 @@
 //! Two participants with a clock.
 
-use asp::message::Body;
+use asp::message::{Authenticator, Body, Constraints, DurationMillis};
 use asp::session::{AspSession, ReceiverChecks};
 use asp::state_machine::{Role, State};
-use asp::{AspError, ChainPosition, Participant, ReceiveOutcome, SentMessage};
+use asp::{AspError, ChainPosition, Participant, ReceiveOutcome, SentMessage, StoredStep};
 use seal::UnixMillis;
 
 use crate::support::bodies::{accept, inform, invitation, query};
@@ -15,6 +15,10 @@ pub(crate) struct ParticipantPair {
     pub(crate) random: CountingRandom,
     pub(crate) now: UnixMillis,
     pub(crate) checks: ReceiverChecks,
+    /// The response time that sent messages set, in milliseconds.
+    pub(crate) response_time_ms: Option<u64>,
+    /// The steps of each side, as a node would store them.
+    pub(crate) steps: [Vec<StoredStep>; 2],
 }
 
 impl ParticipantPair {
@@ -22,9 +26,17 @@ impl ParticipantPair {
     pub(crate) fn new() -> Self {
         let mut random = CountingRandom(1);
         let mut a = participant(&BUYER, &[&SELLER]);
-        a.invite(&SELLER.card, START, &mut random).unwrap();
+        let session_id = a.invite(&SELLER.card, START, &mut random).unwrap();
         let b = participant(&SELLER, &[&BUYER]);
-        Self { sides: [a, b], random, now: START, checks: ReceiverChecks::PASSED }
+        let opened = StoredStep::Opened { session_id, peer: SELLER.agent().clone(), role: A };
+        Self {
+            sides: [a, b],
+            random,
+            now: START,
+            checks: ReceiverChecks::PASSED,
+            response_time_ms: None,
+            steps: [vec![opened], Vec::new()],
+        }
     }
 
     pub(crate) fn introduced() -> Self {
@@ -49,8 +61,15 @@ impl ParticipantPair {
 
     pub(crate) fn try_send(&mut self, role: Role, body: Body) -> Result<SentMessage, AspError> {
         let (now, mut random) = (self.now, self.random.clone());
-        let sent = self.side(role).send(body, now, &mut random);
+        let constraints = self.response_time_ms.map(|millis| Constraints {
+            max_response_time_ms: DurationMillis::new(millis),
+            ..Constraints::new()
+        });
+        let sent = self.side(role).send_with(body, constraints, ReceiverChecks::PASSED, now, &mut random);
         self.random = random;
+        if let Ok(sent) = &sent {
+            self.steps[role as usize].push(sent.into());
+        }
         sent
     }
 
@@ -61,7 +80,15 @@ impl ParticipantPair {
 
     pub(crate) fn deliver(&mut self, to: Role, text: &str) -> ReceiveOutcome {
         let (now, checks, mut random) = (self.now, self.checks, self.random.clone());
-        let outcome = self.side(to).receive(text, checks, now, &mut random).unwrap();
+        let side = self.side(to);
+        let outcome = match Authenticator::default().authenticate(text, side.cards(), side.limits()) {
+            Ok(message) => {
+                let outcome = side.handle(&message, checks, now, &mut random).unwrap();
+                self.steps[to as usize].extend(StoredStep::from_outcome(&message, &outcome, now));
+                outcome
+            }
+            Err(error) => side.handle_authentication_error(error, now, &mut random).unwrap(),
+        };
         self.random = random;
         outcome
     }

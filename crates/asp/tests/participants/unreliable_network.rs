@@ -1,14 +1,16 @@
-//! Two participants over an unreliable network that delays, duplicates and, if requested, reorders messages.
+//! Two participants over an unreliable network that delays, duplicates and, if requested, reorders messages, and that
+//! restarts participants.
 
 use std::collections::VecDeque;
 
-use asp::ReceiveOutcome;
 use asp::message::Body;
 use asp::session::SessionEnding;
 use asp::state_machine::{Role, State};
+use asp::{ReceiveOutcome, StoredStep};
 use proptest::prelude::*;
 
 use super::participant_pair::{A, B, ParticipantPair};
+use super::restart::{assert_same_participant, describe_outcome, restore};
 use crate::support::bodies::{
     accept, close, commit, counter, escalate, inform, observe, propose, query, reject, withdraw,
 };
@@ -25,19 +27,38 @@ enum NetworkEvent {
     Duplicate(Role, usize),
     /// A message to this side overtakes earlier ones.
     Overtake(Role, usize),
+    /// The transport confirms the oldest messages of this side that the other side has accepted.
+    Settle(Role),
+    /// Time passes, in milliseconds, and this side handles its timers.
+    Elapse(Role, i64),
 }
 
-fn events_strategy(allow_overtaking: bool) -> impl Strategy<Value = Vec<NetworkEvent>> {
+/// What the network may do besides delaying and duplicating messages.
+#[derive(Clone, Copy)]
+struct Disturbances {
+    overtakes: bool,
+    lets_time_pass: bool,
+}
+
+fn events_strategy(disturbances: Disturbances) -> impl Strategy<Value = Vec<NetworkEvent>> {
     let role = || prop_oneof![Just(A), Just(B)];
-    let overtake_weight = u32::from(allow_overtaking);
+    let overtake_weight = u32::from(disturbances.overtakes);
+    let elapse_weight = 2 * u32::from(disturbances.lets_time_pass);
     let event = prop_oneof![
         5 => (role(), 0..64_usize).prop_map(|(role, choice)| NetworkEvent::Send(role, choice)),
         4 => (role(), prop::bool::weighted(0.8)).prop_map(|(role, is_funded)| NetworkEvent::Deliver(role, is_funded)),
         2 => (role(), 0..64_usize).prop_map(|(role, choice)| NetworkEvent::Duplicate(role, choice)),
         overtake_weight => (role(), 0..64_usize).prop_map(|(role, choice)| NetworkEvent::Overtake(role, choice)),
+        1 => role().prop_map(NetworkEvent::Settle),
+        elapse_weight => (role(), prop_oneof![4 => 0..4000_i64, 1 => 0..4_000_000_i64])
+            .prop_map(|(role, millis)| NetworkEvent::Elapse(role, millis)),
     ];
     proptest::collection::vec(event, 4..26)
 }
+
+const ORDERED: Disturbances = Disturbances { overtakes: false, lets_time_pass: false };
+const REORDERED: Disturbances = Disturbances { overtakes: true, ..ORDERED };
+const REORDERED_WITH_TIME: Disturbances = Disturbances { lets_time_pass: true, ..REORDERED };
 
 struct UnreliableNetwork {
     pair: ParticipantPair,
@@ -47,16 +68,28 @@ struct UnreliableNetwork {
     arrived: [Vec<String>; 2],
     sent_count: usize,
     delivered_count: usize,
+    restarts: Restarts,
+}
+
+/// When participants are restored from their stored steps.
+#[derive(Clone, Copy, PartialEq)]
+enum Restarts {
+    Never,
+    /// After each event, a copy is restored and compared, and the run continues with the original.
+    CompareOnly,
+    /// Both sides are replaced by restored participants after each event.
+    AfterEachEvent,
 }
 
 impl UnreliableNetwork {
-    fn run(events: &[NetworkEvent]) -> Self {
+    fn run(events: &[NetworkEvent], restarts: Restarts) -> Self {
         let mut network = Self {
             pair: ParticipantPair::conversing(),
             in_flight: Default::default(),
             arrived: Default::default(),
             sent_count: 0,
             delivered_count: 0,
+            restarts,
         };
         for event in events {
             network.pair.now += 100;
@@ -80,7 +113,16 @@ impl UnreliableNetwork {
                         network.deliver(*to, &text);
                     }
                 }
+                NetworkEvent::Settle(role) => network.settle(*role),
+                NetworkEvent::Elapse(role, millis) => {
+                    network.pair.now += *millis;
+                    let at = network.pair.now;
+                    if !network.pair.side(*role).handle_timeout(at).is_empty() {
+                        network.pair.steps[index(*role)].push(StoredStep::TimersExpired { at });
+                    }
+                }
             }
+            network.restart();
         }
         // Finally everything arrives, and the exchange must end.
         network.pair.checks.is_funded = true;
@@ -115,6 +157,7 @@ impl UnreliableNetwork {
             _ => close("enough"),
         };
         self.sent_count += 1;
+        self.pair.response_time_ms = choice.is_multiple_of(5).then_some(2000);
         if let Ok(sent) = self.pair.try_send(role, body) {
             self.in_flight[index(role.other())].push_back(sent.text.to_string());
         }
@@ -129,10 +172,38 @@ impl UnreliableNetwork {
 
     fn deliver(&mut self, to: Role, text: &str) {
         self.delivered_count += 1;
+        let restored = (self.restarts == Restarts::CompareOnly).then(|| restore(&self.pair, to));
         let outcome = self.pair.deliver(to, text);
+        if let Some(mut restored) = restored {
+            let (checks, now, mut random) = (self.pair.checks, self.pair.now, self.pair.random.clone());
+            let repeated = restored.receive(text, checks, now, &mut random).unwrap();
+            assert_eq!(describe_outcome(&repeated), describe_outcome(&outcome));
+            assert_same_participant(&restored, self.pair.side(to));
+        }
         assert!(!matches!(outcome, ReceiveOutcome::Dropped(_)), "{outcome:?}");
         if let ReceiveOutcome::Refused { reject: Some(reject), .. } = outcome {
             self.in_flight[index(to.other())].push_back(reject.to_string());
+        }
+    }
+
+    fn settle(&mut self, role: Role) {
+        let sent: Vec<_> = self.pair.side(role).unsettled_messages().map(|(id, _)| id).collect();
+        let other = self.pair.side(role.other()).record().unwrap().transcript().clone();
+        if let Some(message_id) = sent.into_iter().take_while(|id| other.contains(id)).last() {
+            self.pair.side(role).settle(message_id);
+            self.pair.steps[index(role)].push(StoredStep::Settled { message_id });
+        }
+    }
+
+    fn restart(&mut self) {
+        for role in [A, B] {
+            if self.restarts != Restarts::Never {
+                let restored = restore(&self.pair, role);
+                assert_same_participant(&restored, self.pair.side(role));
+                if self.restarts == Restarts::AfterEachEvent {
+                    *self.pair.side(role) = restored;
+                }
+            }
         }
     }
 
@@ -154,8 +225,8 @@ proptest! {
     /// Each sender's messages arrive in order, with delays and duplicates. After all have arrived, both sides have the
     /// same transcript and state, and no chain is broken.
     #[test]
-    fn delays_and_duplicates_lead_to_one_transcript(events in events_strategy(false)) {
-        let mut network = UnreliableNetwork::run(&events);
+    fn delays_and_duplicates_lead_to_one_transcript(events in events_strategy(ORDERED)) {
+        let mut network = UnreliableNetwork::run(&events, Restarts::Never);
         prop_assert!(!network.has_broken_chain());
         network.pair.assert_agreement();
         // The session can continue.
@@ -168,10 +239,25 @@ proptest! {
 
     /// If messages overtake each other, a chain may break (D7) and the session fails; otherwise both sides agree.
     #[test]
-    fn with_reordering_both_sides_agree_or_the_session_fails(events in events_strategy(true)) {
-        let mut network = UnreliableNetwork::run(&events);
+    fn with_reordering_both_sides_agree_or_the_session_fails(events in events_strategy(REORDERED)) {
+        let mut network = UnreliableNetwork::run(&events, Restarts::Never);
         if !network.has_broken_chain() {
             network.pair.assert_agreement();
         }
+    }
+
+    /// A participant that is restored from its stored steps at any point equals the original, and handles the next message
+    /// in the same way, also after timers expired and after a broken chain.
+    #[test]
+    fn a_restored_participant_equals_the_original(events in events_strategy(REORDERED_WITH_TIME)) {
+        UnreliableNetwork::run(&events, Restarts::CompareOnly);
+    }
+
+    /// If both sides restart after every event, they still reach one transcript.
+    #[test]
+    fn restarts_lead_to_one_transcript(events in events_strategy(ORDERED)) {
+        let mut network = UnreliableNetwork::run(&events, Restarts::AfterEachEvent);
+        prop_assert!(!network.has_broken_chain());
+        network.pair.assert_agreement();
     }
 }

@@ -215,5 +215,11 @@ pub(crate) fn with_dummy_signature(envelope: EditableJson) -> AuthenticatedMessa
     envelope.set("integrity/signature", EditableJson::text(&signature.to_string()));
     let text = envelope.write();
     let parsed = Authenticator::default().parse_unauthenticated(&text).unwrap();
-    AuthenticatedMessage { jti: parsed.message_id.to_string(), text: text.into(), hash, envelope: parsed }
+    AuthenticatedMessage {
+        jti: parsed.message_id.to_string(),
+        text: text.into(),
+        hash,
+        envelope: parsed,
+        signing_key: BUYER.keys.signing.verifying_key(),
+    }
 }

@@ -1,9 +1,17 @@
 //! One side of a live session. It signs messages with the agent's keys and handles received messages.
 //!
 //! [`Participant::send`] appends a message to the participant's own record and returns the bytes to send.
-//! [`Participant::receive`] handles received bytes. A sent message is rolled back if the other side refuses it or if it
+//! [`Participant::receive`] handles received bytes. To authenticate in another thread, use [`Authenticator::authenticate`]
+//! there and pass the result to [`Participant::handle`]. A sent message is rolled back if the other side refuses it or if it
 //! loses a race (D6, D8). Once the other side has built on a message, that message is settled and can no longer be rolled
 //! back.
+//!
+//! [`Participant::restore`] rebuilds a participant after a restart from the steps that the caller has stored
+//! ([`StoredStep`]).
+
+mod stored_step;
+
+pub use stored_step::{RestoreError, StoredStep};
 
 use std::sync::Arc;
 
@@ -61,6 +69,7 @@ pub struct Participant {
 #[derive(Debug)]
 struct UnsettledMessage {
     id: MessageId,
+    text: Arc<str>,
     body: Body,
     checkpoint: Checkpoint,
 }
@@ -207,15 +216,17 @@ impl Participant {
         match record.admit(&message, checks, Some(now)) {
             Admission::Accepted(transitions) => {
                 let id = message.envelope.message_id;
-                self.unsettled.push(UnsettledMessage { id, body: message.envelope.body, checkpoint });
-                Ok(SentMessage { text: message.text, message_id: id, transitions })
+                let (text, body) = (message.text, message.envelope.body);
+                self.unsettled.push(UnsettledMessage { id, text: text.clone(), body, checkpoint });
+                Ok(SentMessage { text, message_id: id, transitions })
             }
             Admission::Refused(refusal) => Err(LocalError::NotAllowed(refusal).into()),
             Admission::ChainBroken(_) => Err(LocalError::NoPeer.into()),
         }
     }
 
-    /// Handles received bytes. `checks` states what the receiver knows about the sender and the escrow.
+    /// Handles received bytes: authenticates them and calls [`Self::handle`]. `checks` states what the receiver knows about
+    /// the sender and the escrow.
     pub fn receive(
         &mut self,
         text: &str,
@@ -223,15 +234,44 @@ impl Participant {
         now: UnixMillis,
         random: &mut impl Random,
     ) -> Result<ReceiveOutcome, LocalError> {
-        let message = match self.authenticator.authenticate(text, &self.cards, &self.config.limits) {
-            Ok(message) => message,
-            Err(AspError::Unauthenticated(error)) => {
-                self.dropped_count += 1;
-                return Ok(ReceiveOutcome::Dropped(error));
-            }
-            Err(AspError::Refused(refusal)) => return self.reject_refused(refusal, now, random),
-            Err(AspError::Local(error)) => return Err(error),
-        };
+        match self.authenticator.authenticate(text, &self.cards, &self.config.limits) {
+            Ok(message) => self.handle(&message, checks, now, random),
+            Err(error) => self.handle_authentication_error(error, now, random),
+        }
+    }
+
+    /// Handles the error of [`Authenticator::authenticate`]: drops the message, or answers with a REJECT if it is authentic
+    /// but malformed (D7).
+    pub fn handle_authentication_error(
+        &mut self,
+        error: AspError,
+        now: UnixMillis,
+        random: &mut impl Random,
+    ) -> Result<ReceiveOutcome, LocalError> {
+        match error {
+            AspError::Unauthenticated(error) => Ok(self.drop_message(error)),
+            AspError::Refused(refusal) => self.reject_refused(refusal, now, random),
+            AspError::Local(error) => Err(error),
+        }
+    }
+
+    fn drop_message(&mut self, error: AuthenticationError) -> ReceiveOutcome {
+        self.dropped_count += 1;
+        ReceiveOutcome::Dropped(error)
+    }
+
+    /// Handles a message that was authenticated with [`Self::cards`], possibly in another thread. A message that was
+    /// authenticated with another card of its sender is dropped.
+    pub fn handle(
+        &mut self,
+        message: &AuthenticatedMessage,
+        checks: ReceiverChecks,
+        now: UnixMillis,
+        random: &mut impl Random,
+    ) -> Result<ReceiveOutcome, LocalError> {
+        if let Err(error) = self.check_key(message) {
+            return Ok(self.drop_message(error));
+        }
         let (sender, id) = (&message.envelope.sender.agent_id, message.envelope.message_id);
         let refusal = |code, reason: &str| Refusal { message_id: Some(id), ..Refusal::new(code, reason) };
         // No REJECT is sent if the message is our own, is already recorded, or does not begin a session with us.
@@ -240,10 +280,9 @@ impl Participant {
             return without_reject(refusal(RejectCode::Duplicate, "this is our own message"));
         }
         if self.record.as_ref().is_some_and(|record| record.role_of(sender).is_none()) {
-            self.dropped_count += 1;
-            return Ok(ReceiveOutcome::Dropped(AuthenticationError::UnknownSender(sender.to_string())));
+            return Ok(self.drop_message(AuthenticationError::UnknownSender(sender.to_string())));
         }
-        if let Some(rolled_back) = self.handle_reject(&message) {
+        if let Some(rolled_back) = self.handle_reject(message) {
             return Ok(rolled_back);
         }
         let is_new_session = self.record.is_none();
@@ -269,12 +308,9 @@ impl Participant {
         if self.record.as_ref().is_some_and(|record| record.transcript().contains(&id)) {
             return without_reject(refusal(RejectCode::Duplicate, "this message was received before"));
         }
-        let outcome = match self.find_earlier_refusal(&message) {
+        let outcome = match self.find_earlier_refusal(message) {
             Some((code, reason)) => Err(refusal(code, reason)),
-            None => match self.find_lost_race(&message) {
-                Some(index) => self.yield_race(&message, index, checks, now),
-                None => self.admit(&message, checks, now),
-            },
+            None => self.admit_or_yield(message, checks, Some(now)),
         };
         outcome.or_else(|refusal| {
             // The sender rolls the message back, so a later copy must not be accepted. This is best effort: while
@@ -301,6 +337,22 @@ impl Participant {
     /// [`Self::receive`] has already rolled back.
     pub fn is_settled(&self, message: MessageId) -> bool {
         self.unsettled.iter().all(|sent| sent.id != message)
+    }
+
+    /// Returns the sent messages that are not settled, in the order in which they were sent. After a restart, the caller
+    /// transmits them again.
+    pub fn unsettled_messages(&self) -> impl Iterator<Item = (MessageId, &Arc<str>)> {
+        self.unsettled.iter().map(|sent| (sent.id, &sent.text))
+    }
+
+    /// Returns the cards that authenticate the messages of this session: the pinned cards and the agent's own card.
+    pub fn cards(&self) -> &PinnedCards {
+        &self.cards
+    }
+
+    /// Returns the resource limits.
+    pub fn limits(&self) -> &AspLimits {
+        &self.config.limits
     }
 
     /// Handles all timers that expired.
@@ -408,20 +460,44 @@ impl Participant {
         index.filter(|_| self.role() == Some(Role::Invited))
     }
 
+    fn check_key(&self, message: &AuthenticatedMessage) -> Result<(), AuthenticationError> {
+        let sender = &message.envelope.sender.agent_id;
+        match self.cards.get(sender) {
+            None => Err(AuthenticationError::UnknownSender(sender.to_string())),
+            Some(card) if *card.signing_key() != message.signing_key => {
+                Err(AuthenticationError::InvalidSignature)
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// Appends a message of the other side. If it wins a race against our messages, they are rolled back.
+    fn admit_or_yield(
+        &mut self,
+        message: &AuthenticatedMessage,
+        checks: ReceiverChecks,
+        clock: Option<UnixMillis>,
+    ) -> Result<ReceiveOutcome, Refusal> {
+        match self.find_lost_race(message) {
+            Some(index) => self.yield_race(message, index, checks, clock),
+            None => self.admit(message, checks, clock),
+        }
+    }
+
     /// Replaces our messages with the winning message, unless the winning message would be refused at that position.
     fn yield_race(
         &mut self,
         message: &AuthenticatedMessage,
         index: usize,
         checks: ReceiverChecks,
-        now: UnixMillis,
+        clock: Option<UnixMillis>,
     ) -> Result<ReceiveOutcome, Refusal> {
         let (Some(record), Some(first)) = (&self.record, self.unsettled.get(index)) else {
             return Ok(ReceiveOutcome::Ignored);
         };
         let mut trial = record.clone();
         trial.rewind(first.checkpoint.clone());
-        match trial.admit(message, checks, Some(now)) {
+        match trial.admit(message, checks, clock) {
             Admission::Accepted(transitions) => {
                 self.record = Some(trial);
                 // Our earlier messages are settled, because the winning message builds on them.
@@ -441,10 +517,10 @@ impl Participant {
         &mut self,
         message: &AuthenticatedMessage,
         checks: ReceiverChecks,
-        now: UnixMillis,
+        clock: Option<UnixMillis>,
     ) -> Result<ReceiveOutcome, Refusal> {
         let Some(record) = &mut self.record else { return Ok(ReceiveOutcome::Ignored) };
-        match record.admit(message, checks, Some(now)) {
+        match record.admit(message, checks, clock) {
             Admission::Accepted(transitions) => {
                 self.unsettled.clear();
                 Ok(ReceiveOutcome::Accepted {
