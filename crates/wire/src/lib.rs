@@ -7,6 +7,7 @@
 //! - [`fanout`]: the thread that writes to all streaming listeners.
 //! - [`http`]: HTTP/1.1 requests and responses.
 //! - `http_server`: the HTTP server that the hub and other services share: connections, TLS, admission, limits, metrics.
+//! - [`HttpServer`]: serves an [`HttpService`] other than the hub.
 //! - `json_rpc`: the parts of JSON-RPC 2.0 that agents and stdio listeners share.
 //! - `message_transport`: the protocol on transports that carry complete messages: WebSocket, Unix socket and stdio.
 //! - `outbound_queue`: the frames for a listener that has its own writer task.
@@ -28,6 +29,7 @@ mod message_transport;
 mod outbound_queue;
 pub mod replay;
 mod server;
+mod service;
 mod sse;
 pub mod telemetry;
 mod tls;
@@ -39,4 +41,7 @@ pub use http_server::{
 pub use ipnet::IpNet;
 pub use message_transport::UnixSocket;
 pub use server::{AgentConnection, AgentMessage, Asset, Handler, HubHandle, Server, StartSession};
+pub use service::{
+    HttpServer, HttpService, ServiceOutcome, ServiceRequest, ServiceStream, ServiceWebSocket, close_websocket,
+};
 pub use tls::{Tls, TlsError};
