@@ -11,12 +11,13 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::rpc::{self, RpcCall, RpcError, RpcMessage};
+use crate::ServerLimits;
 use crate::http::{HttpResponse, RequestHead, StatusCode};
 use crate::message_transport::websocket::{accept_key, switch_protocols};
 use crate::message_transport::{
     CLOSE_TIMEOUT, DisconnectReason, InboundItem, MessageSink, MessageSource, OutboundItem, lingering_close,
 };
-use crate::server::{AgentConnection, AgentMessage, Server, ServerLimits, reply_to_response};
+use crate::server::{AgentConnection, AgentMessage, Server, reply_to_response};
 
 /// The subprotocol. It is optional.
 const SUBPROTOCOL: &str = "sayso.agent.v1";
@@ -59,19 +60,21 @@ pub(crate) async fn run(
     read_ahead: Vec<u8>,
 ) {
     let Upgrade { principal, accept, subprotocol } = upgrade;
-    let Some(socket) = switch_protocols(server, &accept, subprotocol, stream, read_ahead).await else {
+    let limits = server.core.limits;
+    let max_bytes = limits.websocket_bytes;
+    let Some(socket) = switch_protocols(max_bytes, &accept, subprotocol, stream, read_ahead).await else {
         return;
     };
     let (mut sink, mut source) = socket.split();
     // The queue also has space for the reply to every call in flight. Almost twice `calls_in_flight` calls can be in
     // flight, because a batch with that many calls is read as long as the limit is not reached.
-    let connection = server.hub.connect_agent(
-        server.limits.queued_notifications.saturating_add(2 * server.limits.calls_in_flight).max(1),
-    );
+    let connection = server
+        .hub
+        .connect_agent(limits.queued_notifications.saturating_add(2 * limits.calls_in_flight).max(1));
     let mut agent_socket = AgentSocket {
         connection,
         principal: principal.clone(),
-        limits: server.limits,
+        limits,
         calls: HashMap::new(),
         batches: HashMap::new(),
         in_flight_bytes: 0,

@@ -10,10 +10,9 @@ use tokio::time::timeout;
 use super::implicit_subscription::ImplicitSubscription;
 use super::{Compat, SubscriptionResponse};
 use crate::http::HttpResponse;
+use crate::http_server::{SSE_RESPONSE_HEAD, wait_for_disconnect, write_with_timeout};
 use crate::message_transport::CLOSE_TIMEOUT;
-use crate::server::{
-    SSE_RESPONSE_HEAD, Server, subscription_reply_to_response, wait_for_disconnect, write_with_timeout,
-};
+use crate::server::{Server, subscription_reply_to_response};
 use crate::sse;
 use crate::telemetry::TransportKind;
 
@@ -54,10 +53,11 @@ impl CompatStream {
         let Self { mut implicit, registration, mut responses } = self;
         let _listener_guard = server.hub.telemetry().track_listener(TransportKind::Sse);
         let _shutdown_guard = server.hub.delay_shutdown();
-        let time_limit = server.limits.message_write_timeout;
+        let time_limit = server.core.limits.message_write_timeout;
         let (mut reader, mut writer) = tokio::io::split(stream);
         let writing = async {
-            if !write_with_timeout(&mut writer, SSE_RESPONSE_HEAD, server.limits.response_timeout).await {
+            if !write_with_timeout(&mut writer, SSE_RESPONSE_HEAD, server.core.limits.response_timeout).await
+            {
                 return;
             }
             loop {

@@ -222,9 +222,8 @@ mod tests {
     }
 
     fn compat_state(limits: CompatLimits) -> (Compat, Principal) {
-        let start_session = Box::new(|_, _| {
-            Box::pin(async { Err("unavailable".to_owned()) }) as crate::server::HandlerFuture<_>
-        });
+        let start_session =
+            Box::new(|_, _| Box::pin(async { Err("unavailable".to_owned()) }) as crate::HandlerFuture<_>);
         (Compat::new(limits, start_session), Principal::local())
     }
 

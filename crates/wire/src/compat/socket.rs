@@ -44,20 +44,24 @@ impl Upgrade {
         read_ahead: Vec<u8>,
     ) {
         let Self { compat, principal, accept } = self;
-        let Some(socket) = switch_protocols(server, &accept, None, stream, read_ahead).await else { return };
+        let max_bytes = server.core.limits.websocket_bytes;
+        let Some(socket) = switch_protocols(max_bytes, &accept, None, stream, read_ahead).await else {
+            return;
+        };
         let (mut sink, mut source) = socket.split();
         let _listener_guard = server.hub.telemetry().track_listener(TransportKind::WebSocket);
         let _shutdown_guard = server.hub.delay_shutdown();
-        let reason = match ImplicitSubscription::open(&server.hub, &principal, server.limits.compat).await {
-            Err(_) => DisconnectReason::Rejected,
-            Ok(mut implicit) => {
-                let reason =
-                    exchange_messages(server, &compat, &principal, &mut implicit, &mut source, &mut sink)
-                        .await;
-                implicit.close(&implicit.subscription).await;
-                reason
-            }
-        };
+        let reason =
+            match ImplicitSubscription::open(&server.hub, &principal, server.core.limits.compat).await {
+                Err(_) => DisconnectReason::Rejected,
+                Ok(mut implicit) => {
+                    let reason =
+                        exchange_messages(server, &compat, &principal, &mut implicit, &mut source, &mut sink)
+                            .await;
+                    implicit.close(&implicit.subscription).await;
+                    reason
+                }
+            };
         let _ =
             timeout(CLOSE_TIMEOUT, sink.transmit(OutboundItem::Close { reason, subscription: None })).await;
         if let Ok(socket) = source.reunite(sink) {
@@ -75,7 +79,7 @@ async fn exchange_messages(
     source: &mut (impl MessageSource + Send),
     sink: &mut (impl MessageSink + Send),
 ) -> DisconnectReason {
-    let limits = &server.limits;
+    let limits = &server.core.limits;
     let mut pings = tokio::time::interval(limits.ping_interval);
     pings.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     pings.reset();

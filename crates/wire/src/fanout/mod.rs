@@ -107,7 +107,7 @@ pub enum ListenerSink {
     /// Not yet connected; frames wait.
     Pending,
     /// A socket with an SSE stream, and its slot among the server's connections.
-    Socket(mio::net::TcpStream, Option<crate::server::ConnectionSlot>),
+    Socket(mio::net::TcpStream, Option<crate::ConnectionSlot>),
     /// A channel to a task that encodes and writes the frames itself, and reports when it is ready for more.
     Channel(tokio::sync::mpsc::Sender<Arc<Frame>>),
 }

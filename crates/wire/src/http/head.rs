@@ -20,7 +20,7 @@ pub struct RequestHead {
 }
 
 seal::string_enum! {
-    /// The request methods that the hub distinguishes.
+    /// The request methods that the servers distinguish.
     Method {
         /// GET
         Get "GET",
@@ -80,12 +80,14 @@ pub enum HeadError {
     Value,
 }
 
-/// Headers that must not be repeated, because the hub uses a single value.
-const SINGLE_HEADERS: [&str; 11] = [
+/// Headers that must not be repeated, because the servers use a single value.
+const SINGLE_HEADERS: [&str; 13] = [
+    "asp-session-id",
     "authorization",
     "content-length",
     "content-type",
     "cookie",
+    "dpop",
     "host",
     "idempotency-key",
     "last-event-id",
@@ -298,6 +300,7 @@ mod tests {
             ("X: y\nContent-Length: 1\r\n", HeadError::BareLineFeed),
             ("X: y\n", HeadError::BareLineFeed),
             ("Authorization: Bearer a\r\nAuthorization: Bearer b\r\n", HeadError::Repeated),
+            ("DPoP: a\r\nDPoP: a\r\n", HeadError::Repeated),
         ] {
             assert_eq!(
                 parse(&format!("POST / HTTP/1.1\r\nHost: a\r\n{headers}\r\n")),

@@ -1,4 +1,4 @@
-//! The parts of HTTP/1.1 that the hub needs, implemented strictly: ambiguous requests are rejected.
+//! The parts of HTTP/1.1 that the servers need, implemented strictly: ambiguous requests are rejected.
 //!
 //! - [`RequestHead`]: parses the request line and headers, and determines how the body is framed.
 //! - [`ChunkedDecoder`]: decodes a chunked body incrementally.

@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use super::{HttpResponse, RequestHead, StatusCode};
+
 /// Decoded query parameters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query(Vec<(String, String)>);
@@ -43,6 +45,15 @@ impl Query {
     /// Returns the value of a parameter.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+}
+
+impl RequestHead {
+    /// Parses the query parameters of the request. Only names in `known` are allowed. Returns the response if the query is
+    /// invalid.
+    pub fn parse_query(&self, known: &[&str]) -> Result<Query, HttpResponse> {
+        Query::parse(self.query.as_deref(), known)
+            .map_err(|error| HttpResponse::problem(StatusCode::BadRequest, &format!("{error}.")))
     }
 }
 

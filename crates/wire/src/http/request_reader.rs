@@ -6,7 +6,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::time::timeout;
 
 use super::{BodyFraming, ChunkedDecoder, HeadError, HttpResponse, RequestHead, StatusCode};
-use crate::server::write_with_timeout;
+use crate::http_server::write_with_timeout;
 
 /// Size limits and time limits of a request and its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

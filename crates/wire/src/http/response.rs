@@ -4,12 +4,13 @@ use std::fmt::Write;
 
 use seal::json::JsonWriter;
 
-/// The status codes that the hub uses.
+/// The status codes that the servers use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each variant is named after its status")]
 pub enum StatusCode {
     Ok,
     Created,
+    Accepted,
     NoContent,
     SeeOther,
     NotModified,
@@ -30,7 +31,9 @@ pub enum StatusCode {
     TooManyRequests,
     HeadTooLarge,
     InternalServerError,
+    BadGateway,
     ServiceUnavailable,
+    GatewayTimeout,
 }
 
 impl StatusCode {
@@ -39,6 +42,7 @@ impl StatusCode {
         match self {
             Self::Ok => (200, "OK"),
             Self::Created => (201, "Created"),
+            Self::Accepted => (202, "Accepted"),
             Self::NoContent => (204, "No Content"),
             Self::SeeOther => (303, "See Other"),
             Self::NotModified => (304, "Not Modified"),
@@ -59,7 +63,9 @@ impl StatusCode {
             Self::TooManyRequests => (429, "Too Many Requests"),
             Self::HeadTooLarge => (431, "Request Header Fields Too Large"),
             Self::InternalServerError => (500, "Internal Server Error"),
+            Self::BadGateway => (502, "Bad Gateway"),
             Self::ServiceUnavailable => (503, "Service Unavailable"),
+            Self::GatewayTimeout => (504, "Gateway Timeout"),
         }
     }
 }
@@ -95,7 +101,7 @@ impl HttpResponse {
     }
 
     /// Returns the body.
-    pub(crate) fn body_bytes(&self) -> &[u8] {
+    pub fn body_bytes(&self) -> &[u8] {
         &self.body
     }
 
@@ -109,6 +115,12 @@ impl HttpResponse {
     /// Creates a problem details response with a human-readable title (RFC 9457).
     pub fn problem(status: StatusCode, title: &str) -> Self {
         Self::problem_with(status, title, |_| {})
+    }
+
+    /// Refuses the method and names those that the path allows (RFC 9110, section 15.5.6).
+    pub fn method_not_allowed(allowed: &str) -> Self {
+        let title = format!("Method not allowed; this path allows {allowed}.");
+        Self::problem(StatusCode::MethodNotAllowed, &title).header("Allow", allowed)
     }
 
     /// Creates a problem details response with additional members.

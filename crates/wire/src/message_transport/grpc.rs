@@ -21,7 +21,8 @@ use super::{
     CLOSE_TIMEOUT, DisconnectReason, InboundItem, MessageSink, MessageSource, OutboundItem, WireLimits,
     run_subscription,
 };
-use crate::server::{ConnectionSlot, Server};
+use crate::http_server::ConnectionSlot;
+use crate::server::Server;
 use crate::telemetry::TransportKind;
 
 /// Maximum number of bytes of one stream that HTTP/2 buffers. Further messages wait in the listener's queue.
@@ -36,7 +37,7 @@ pub(crate) async fn run(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     slot: ConnectionSlot,
 ) {
-    let limits = server.limits;
+    let limits = server.core.limits;
     let (open_streams, stream_count) = watch::channel(0);
     let (stop, mut stopped) = mpsc::channel(1);
     let connection = Arc::new(GrpcConnection { server, slot: Mutex::new(slot), open_streams, stop });
@@ -138,11 +139,11 @@ impl AaepService for GrpcConnection {
             let _stream_guard = stream_guard;
             let _listener_guard = server.hub.telemetry().track_listener(TransportKind::Grpc);
             let limits = WireLimits {
-                first_message_timeout: Some(server.limits.head_timeout),
+                first_message_timeout: Some(server.core.limits.head_timeout),
                 // HTTP/2 has its own pings.
                 ping_interval: None,
-                max_malformed: Some(server.limits.malformed_messages),
-                write_timeout: server.limits.message_write_timeout,
+                max_malformed: Some(server.core.limits.malformed_messages),
+                write_timeout: server.core.limits.message_write_timeout,
             };
             tokio::select! {
                 _ = run_subscription(&server.hub, &principal, &limits, &mut source, &mut sink) => {}

@@ -22,7 +22,7 @@ pub(crate) async fn run(
     input: impl AsyncRead + Send + Unpin,
     output: impl AsyncWrite + Send + Unpin,
 ) {
-    let mut source = FrameReader::new(input, MessageFraming::Lines, server.limits.stdio_bytes);
+    let mut source = FrameReader::new(input, MessageFraming::Lines, server.core.limits.stdio_bytes);
     let mut source = JsonRpcSource(&mut source);
     let mut sink = JsonRpcSink(output);
     let _listener_guard = server.hub.telemetry().track_listener(TransportKind::Stdio);
@@ -30,7 +30,7 @@ pub(crate) async fn run(
         first_message_timeout: None,
         ping_interval: None,
         max_malformed: None,
-        write_timeout: server.limits.message_write_timeout,
+        write_timeout: server.core.limits.message_write_timeout,
     };
     while run_subscription(&server.hub, &Principal::local(), &limits, &mut source, &mut sink).await
         != DisconnectReason::ConnectionLost

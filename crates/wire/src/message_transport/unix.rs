@@ -101,15 +101,15 @@ impl Drop for UnixSocket {
 /// Runs one connection. It needs no token, because the peer is the user who runs the hub.
 pub(crate) async fn run(server: &Server, stream: UnixStream) {
     let (reader, writer) = stream.into_split();
-    let frames = FrameReader::detect(reader, server.limits.unix_bytes);
-    let Ok(Some(mut source)) = timeout(server.limits.head_timeout, frames).await else { return };
+    let frames = FrameReader::detect(reader, server.core.limits.unix_bytes);
+    let Ok(Some(mut source)) = timeout(server.core.limits.head_timeout, frames).await else { return };
     let mut sink = FramedWriter { framing: source.framing(), writer };
     let _listener_guard = server.hub.telemetry().track_listener(TransportKind::Unix);
     let limits = WireLimits {
-        first_message_timeout: Some(server.limits.head_timeout),
+        first_message_timeout: Some(server.core.limits.head_timeout),
         ping_interval: None,
-        max_malformed: Some(server.limits.malformed_messages),
-        write_timeout: server.limits.message_write_timeout,
+        max_malformed: Some(server.core.limits.malformed_messages),
+        write_timeout: server.core.limits.message_write_timeout,
     };
     run_subscription(&server.hub, &Principal::local(), &limits, &mut source, &mut sink).await;
     if let Ok(stream) = source.into_reader().reunite(sink.writer) {

@@ -64,7 +64,7 @@ pub(crate) fn accept_key(head: &RequestHead) -> Result<String, HttpResponse> {
     Ok(derive_accept_key(key.as_bytes()))
 }
 
-fn upgrade_required(title: &str) -> HttpResponse {
+pub(crate) fn upgrade_required(title: &str) -> HttpResponse {
     HttpResponse::problem(StatusCode::UpgradeRequired, title)
         .header("Upgrade", "websocket")
         .header("Sec-WebSocket-Version", "13")
@@ -75,9 +75,10 @@ fn is_websocket_key(key: &str) -> bool {
     key.strip_suffix("==").is_some_and(|rest| rest.len() == 22 && rest.bytes().all(is_base64))
 }
 
-/// Sends the 101 response and returns the WebSocket. `read_ahead` holds the bytes that followed the request head.
+/// Sends the 101 response and returns the WebSocket, whose messages may have up to `max_bytes`. `read_ahead` holds the
+/// bytes that followed the request head.
 pub(crate) async fn switch_protocols<S: AsyncRead + AsyncWrite + Send + Unpin>(
-    server: &Server,
+    max_bytes: usize,
     accept: &str,
     subprotocol: Option<&str>,
     mut stream: S,
@@ -95,7 +96,7 @@ pub(crate) async fn switch_protocols<S: AsyncRead + AsyncWrite + Send + Unpin>(
     if !timeout(CLOSE_TIMEOUT, write).await.is_ok_and(|result| result.is_ok()) {
         return None;
     }
-    let max_size = Some(server.limits.websocket_bytes);
+    let max_size = Some(max_bytes);
     let config = WebSocketConfig::default()
         .max_message_size(max_size)
         .max_frame_size(max_size)
@@ -112,15 +113,17 @@ pub(crate) async fn run(
     read_ahead: Vec<u8>,
 ) {
     let Upgrade { principal, accept } = upgrade;
-    let Some(socket) = switch_protocols(server, &accept, Some(SUBPROTOCOL), stream, read_ahead).await else {
+    let max_bytes = server.core.limits.websocket_bytes;
+    let Some(socket) = switch_protocols(max_bytes, &accept, Some(SUBPROTOCOL), stream, read_ahead).await
+    else {
         return;
     };
     let (mut sink, mut source) = socket.split();
     let limits = WireLimits {
-        first_message_timeout: Some(server.limits.head_timeout),
-        ping_interval: Some(server.limits.ping_interval),
-        max_malformed: Some(server.limits.malformed_messages),
-        write_timeout: server.limits.message_write_timeout,
+        first_message_timeout: Some(server.core.limits.head_timeout),
+        ping_interval: Some(server.core.limits.ping_interval),
+        max_malformed: Some(server.core.limits.malformed_messages),
+        write_timeout: server.core.limits.message_write_timeout,
     };
     let _listener_guard = server.hub.telemetry().track_listener(TransportKind::WebSocket);
     tokio::select! {

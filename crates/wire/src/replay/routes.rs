@@ -10,10 +10,10 @@ use tokio::time::timeout;
 use super::player::Player;
 use super::{Replay, ReplaySubscription, socket};
 use crate::http::{HttpResponse, Method, Query, ReadError, RequestHead, RequestReader, StatusCode};
-use crate::message_transport::websocket;
-use crate::server::{
+use crate::http_server::{
     SSE_RESPONSE_HEAD, check_origin, reject_token_in_query, wait_for_disconnect, write_with_timeout,
 };
+use crate::message_transport::websocket;
 use crate::sse;
 
 pub(super) async fn run(replay: &Replay, mut stream: TcpStream) {

@@ -59,6 +59,6 @@ pub(super) fn respond(assets: &[Asset], head: &RequestHead) -> Option<Result<Htt
         (Method::Get | Method::Head, Some(_)) => {
             Err(HttpResponse::problem(StatusCode::BadRequest, "This address takes no query parameters."))
         }
-        _ => Err(super::routes::method_not_allowed("GET, HEAD")),
+        _ => Err(HttpResponse::method_not_allowed("GET, HEAD")),
     })
 }

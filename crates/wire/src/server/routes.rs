@@ -1,138 +1,67 @@
 //! Maps requests to hub commands and static responses.
 
-use std::net::IpAddr;
-
 use aaep::consent::IgnoreReason;
 use aaep::json::JsonWriter;
 use aaep::message::Message;
 use aaep::rule::Finding;
 use aaep::{ReplyToken, SessionId, SubscriptionId};
+use hub::Principal;
 use hub::command::{HubCommand, HubReply, SubscriberMessage};
 use hub::manifests::MANIFEST_FOLDER;
-use hub::{Principal, Role};
-use seal::UnixMillis;
 
-use super::connection::RequestOutcome;
-use super::stream::report_disconnected;
-use super::{AuthPolicy, Server, ServerLimits, assets, sign_in};
+use super::event_stream::report_disconnected;
+use super::upgrade::HubUpgrade;
+use super::{Server, assets, sign_in};
 use crate::agent;
 use crate::compat;
-use crate::http::{HttpResponse, Method, Query, RequestHead, StatusCode};
+use crate::http::{HttpResponse, Method, RequestHead, StatusCode};
+use crate::http_server::{Access, AdmittedRequest, RequestOutcome, unauthorized, unix_now};
 use crate::message_transport::websocket::Upgrade;
 use crate::message_transport::{rejected_message, rejection_of};
-use crate::telemetry::ExpositionFormat;
 
-/// How long browsers must use only TLS for this host name: a year (RFC 6797).
-const HSTS_POLICY: &str = "max-age=31536000";
-
-/// The caller of a request, identified by the head of the request.
-pub(super) enum Caller {
-    /// The route is open to everybody, so the caller was not identified.
-    Anyone,
-    /// The caller that the authentication policy has accepted.
-    Principal(Principal),
+/// Decides from the head of a request what it needs. On a route that is open to everybody, the only body is a sign-in
+/// form, which is smaller than a head.
+pub(super) fn access(server: &Server, head: &RequestHead) -> Access {
+    let is_read_only = matches!(head.method, Method::Get | Method::Head);
+    let is_open = match head.path.as_str() {
+        "/login" | "/logout" => true,
+        "/.well-known/aaep-manifest.json" => is_read_only,
+        path if path.starts_with(MANIFEST_FOLDER) => is_read_only,
+        _ => false,
+    };
+    if is_open || assets::is_asset(&server.assets, head) {
+        Access::Anyone { max_body_bytes: server.core.limits.head_bytes }
+    } else {
+        Access::Token
+    }
 }
 
-impl Caller {
-    /// Whether the authentication policy has accepted the caller.
-    pub(super) fn has_authenticated(&self) -> bool {
-        matches!(self, Self::Principal(_))
-    }
-
-    /// Returns the maximum size of a body. On a route that is open to everybody, the only body is a sign-in form, which is
-    /// smaller than a head.
-    pub(super) fn max_body_bytes(&self, limits: &ServerLimits) -> usize {
-        match self {
-            Self::Anyone => limits.body_bytes.min(limits.head_bytes),
-            Self::Principal(_) => limits.body_bytes,
+/// Identifies the caller by its token or cookie. With an open policy, every caller is accepted.
+pub(super) fn authenticate(server: &Server, head: &RequestHead) -> Result<Principal, HttpResponse> {
+    let authenticated =
+        server.core.authenticate(head, |tokens| sign_in::principal_of_cookie(server, tokens, head));
+    authenticated.map_err(|response| match head.path.as_str() {
+        "/aaep/v1/subscriptions" if response.status == StatusCode::Unauthorized => {
+            let message = rejected_message("authentication_required", "A valid token is required.");
+            HttpResponse::new(StatusCode::Unauthorized).header("WWW-Authenticate", "Bearer").json(message)
         }
-    }
-}
-
-/// Decides from the head of a request whether its body is read. Returns the caller, or the response if the request is
-/// refused.
-pub(super) fn admit(server: &Server, head: &RequestHead) -> Result<Caller, HttpResponse> {
-    identify_caller(server, head).map_err(|response| {
-        server.begin_request(head).finish(response.status.code_and_reason().0);
-        add_hsts(server, head, response)
+        _ => response,
     })
 }
 
-fn identify_caller(server: &Server, head: &RequestHead) -> Result<Caller, HttpResponse> {
-    check_origin(&server.hosts, server.clients_use_tls(), head)?;
-    reject_token_in_query(head)?;
-    if assets::is_asset(&server.assets, head) {
-        return Ok(Caller::Anyone);
-    }
-    let is_read_only = matches!(head.method, Method::Get | Method::Head);
-    match head.path.as_str() {
-        "/healthz" | "/readyz" | "/.well-known/aaep-manifest.json" if is_read_only => Ok(Caller::Anyone),
-        path if is_read_only && path.starts_with(MANIFEST_FOLDER) => Ok(Caller::Anyone),
-        "/login" | "/logout" => Ok(Caller::Anyone),
-        path => authenticate(server, head).map(Caller::Principal).map_err(|response| match path {
-            "/aaep/v1/subscriptions" if response.status == StatusCode::Unauthorized => {
-                let message = rejected_message("authentication_required", "A valid token is required.");
-                HttpResponse::new(StatusCode::Unauthorized).header("WWW-Authenticate", "Bearer").json(message)
-            }
-            _ => response,
-        }),
-    }
-}
-
-/// Tells browsers to use only TLS for this host name, if clients use TLS.
-fn add_hsts(server: &Server, head: &RequestHead, response: HttpResponse) -> HttpResponse {
-    if server.clients_use_tls() && !is_localhost(head) {
-        response.header("Strict-Transport-Security", HSTS_POLICY)
-    } else {
-        response
-    }
-}
-
-pub(super) async fn handle_request(
+/// Handles a request. Only requests to routes that are open to everybody have no principal.
+pub(super) async fn route(
     server: &Server,
-    head: &RequestHead,
-    caller: Caller,
-    body: Vec<u8>,
-    peer: IpAddr,
-) -> RequestOutcome {
-    let request = server.begin_request(head);
-    let outcome = match route(server, head, caller, body, peer).await {
-        Ok(RequestOutcome::Response(response)) | Err(response) => {
-            RequestOutcome::Response(add_hsts(server, head, response))
-        }
-        Ok(outcome) => outcome,
-    };
-    request.finish(match &outcome {
-        RequestOutcome::Response(response) => response.status.code_and_reason().0,
-        RequestOutcome::EventStream(_) | RequestOutcome::CompatStream(_) => 200,
-        RequestOutcome::WebSocket(_)
-        | RequestOutcome::AgentWebSocket(_)
-        | RequestOutcome::CompatWebSocket(_) => 101,
-    });
-    outcome
-}
-
-async fn route(
-    server: &Server,
-    head: &RequestHead,
-    caller: Caller,
-    body: Vec<u8>,
-    peer: IpAddr,
-) -> Result<RequestOutcome, HttpResponse> {
+    request: AdmittedRequest<()>,
+) -> Result<RequestOutcome<HubUpgrade>, HttpResponse> {
+    let AdmittedRequest { head, principal, body, peer, .. } = request;
+    let head = &head;
     if let Some(result) = assets::respond(&server.assets, head) {
         return result.map(RequestOutcome::Response);
     }
     let parts: Vec<&str> = head.path.split('/').skip(1).collect();
     let respond = |response| Ok(RequestOutcome::Response(response));
     match (head.method, parts.as_slice()) {
-        (Method::Get | Method::Head, ["healthz"]) => {
-            reject_query(head)?;
-            return respond(HttpResponse::new(StatusCode::Ok).body("text/plain", "good\n"));
-        }
-        (Method::Get | Method::Head, ["readyz"]) => {
-            reject_query(head)?;
-            return respond(readiness_response(server));
-        }
         (Method::Get | Method::Head, [".well-known", "aaep-manifest.json"]) => {
             reject_query(head)?;
             return respond(manifest_response(head, &server.manifest, server.signed_manifest.as_deref()));
@@ -149,23 +78,24 @@ async fn route(
             reject_query(head)?;
             return respond(sign_in::logout(server, head, peer).await);
         }
-        (_, ["login" | "logout"]) => return Err(method_not_allowed("POST")),
+        (_, ["login" | "logout"]) => return Err(HttpResponse::method_not_allowed("POST")),
         _ => {}
     }
-    let Caller::Principal(principal) = caller else { return Err(path_not_found(&parts)) };
-    if let (Method::Get | Method::Head, ["metrics"]) = (head.method, parts.as_slice()) {
-        return metrics_response(server, head, &principal).map(RequestOutcome::Response);
-    }
+    let Some(principal) = principal else { return Err(path_not_found(&parts)) };
     if let Some(outcome) = compat::route(server, head, &parts, &body, &principal).await? {
         return Ok(match outcome {
             compat::CompatOutcome::Response(response) => RequestOutcome::Response(response),
-            compat::CompatOutcome::EventStream(stream) => RequestOutcome::CompatStream(stream),
-            compat::CompatOutcome::WebSocket(upgrade) => RequestOutcome::CompatWebSocket(upgrade),
+            compat::CompatOutcome::EventStream(stream) => {
+                RequestOutcome::Upgrade(HubUpgrade::CompatStream(stream))
+            }
+            compat::CompatOutcome::WebSocket(upgrade) => {
+                RequestOutcome::Upgrade(HubUpgrade::CompatWebSocket(upgrade))
+            }
         });
     }
     if let Some((_, handler)) = server.handler(head) {
         if head.method != Method::Post {
-            return Err(method_not_allowed("POST"));
+            return Err(HttpResponse::method_not_allowed("POST"));
         }
         reject_query(head)?;
         return respond(handler(principal, utf8_body(body)?).await);
@@ -175,7 +105,8 @@ async fn route(
         (Method::Get, ["aaep", "v1", "events"]) => return open_event_stream(server, head, principal).await,
         (Method::Get, ["aaep", "v1", "ws"]) => {
             reject_query(head)?;
-            return Upgrade::from_request(head, principal).map(RequestOutcome::WebSocket);
+            return Upgrade::from_request(head, principal)
+                .map(|upgrade| RequestOutcome::Upgrade(HubUpgrade::WebSocket(upgrade)));
         }
         (Method::Post, ["aaep", "v1", "subscriptions"]) => {
             reject_query(head)?;
@@ -189,7 +120,8 @@ async fn route(
         }
         (Method::Get, ["agent", "v1", "ws"]) => {
             reject_query(head)?;
-            return agent::Upgrade::from_request(head, principal).map(RequestOutcome::AgentWebSocket);
+            return agent::Upgrade::from_request(head, principal)
+                .map(|upgrade| RequestOutcome::Upgrade(HubUpgrade::AgentWebSocket(upgrade)));
         }
         (Method::Post, ["agent", "v1", "sessions"]) => {
             reject_query(head)?;
@@ -213,7 +145,7 @@ async fn route(
         }
         (Method::Post, ["agent", "v1", "sessions", session, "output"]) => {
             let known = ["output_id", "producer", "language", "content_type", "complete", "stays"];
-            let query = parse_query(head, &known)?;
+            let query = head.parse_query(&known)?;
             let flag = |name: &str| match query.get(name) {
                 None | Some("false") => Ok(false),
                 Some("true") => Ok(true),
@@ -265,11 +197,11 @@ async fn route(
             )
         }
         (Method::Get, ["agent", "v1", "sessions", session, "replies", token]) => {
-            let query = parse_query(head, &["wait"])?;
+            let query = head.parse_query(&["wait"])?;
             let seconds: u64 = query.get("wait").unwrap_or("0").parse().map_err(|_| {
                 HttpResponse::problem(StatusCode::BadRequest, "wait must be a number of seconds.")
             })?;
-            let max_seconds = server.limits.max_reply_wait.as_secs();
+            let max_seconds = server.core.limits.max_reply_wait.as_secs();
             let until =
                 unix_now().saturating_add(i64::try_from(seconds.min(max_seconds) * 1000).unwrap_or(0));
             let (session, token) = (parse_session_id(session)?, parse_reply_token(token)?);
@@ -287,7 +219,7 @@ async fn route(
         }
         _ => {
             return Err(match allowed_methods(&parts) {
-                Some(methods) => method_not_allowed(methods),
+                Some(methods) => HttpResponse::method_not_allowed(methods),
                 None => path_not_found(&parts),
             });
         }
@@ -299,40 +231,6 @@ async fn route(
         };
     }
     respond(reply_to_response(&server.hub.ask(principal, command).await, success_status))
-}
-
-/// Returns whether the request is for `localhost`. Other servers on the same machine use this host name too, and HSTS would
-/// affect them.
-fn is_localhost(head: &RequestHead) -> bool {
-    let host = head.header("host").unwrap_or_default();
-    host.split(':').next().is_some_and(|name| name.eq_ignore_ascii_case("localhost"))
-}
-
-/// Reports whether the hub can store events and has the current tokens.
-fn readiness_response(server: &Server) -> HttpResponse {
-    if server.hub.telemetry().is_storage_failing() {
-        let title = "The journal cannot be written, so no new requests are accepted. See the log.";
-        return HttpResponse::problem(StatusCode::ServiceUnavailable, title);
-    }
-    if server.hub.telemetry().is_reload_failing() {
-        let title = "The last reload failed, so removed tokens may still be accepted. See the log.";
-        return HttpResponse::problem(StatusCode::ServiceUnavailable, title);
-    }
-    HttpResponse::new(StatusCode::Ok).body("text/plain", "good\n")
-}
-
-/// Returns the metrics. Only an admin may read them.
-fn metrics_response(
-    server: &Server,
-    head: &RequestHead,
-    principal: &Principal,
-) -> Result<HttpResponse, HttpResponse> {
-    if principal.role != Role::Admin {
-        return Err(HttpResponse::problem(StatusCode::Forbidden, "Metrics require an admin token."));
-    }
-    reject_query(head)?;
-    let format = ExpositionFormat::from_accept(head.header("accept"));
-    Ok(HttpResponse::new(StatusCode::Ok).body(format.media_type(), server.hub.telemetry().metrics(format)))
 }
 
 /// Returns whether a request may wait for a reply. The server cancels such a request when the client disconnects.
@@ -364,17 +262,12 @@ fn agent_manifest_response(
     Ok(manifest_response(head, &document.json, document.signed.as_deref()))
 }
 
-/// Returns the current time of the system clock.
-pub fn unix_now() -> UnixMillis {
-    std::time::SystemTime::now().into()
-}
-
 async fn open_event_stream(
     server: &Server,
     head: &RequestHead,
     principal: Principal,
-) -> Result<RequestOutcome, HttpResponse> {
-    let query = parse_query(head, &["subscription_id", "last_event_id"])?;
+) -> Result<RequestOutcome<HubUpgrade>, HttpResponse> {
+    let query = head.parse_query(&["subscription_id", "last_event_id"])?;
     if !head.accepts("text/event-stream") {
         return Err(HttpResponse::problem(
             StatusCode::NotAcceptable,
@@ -397,45 +290,9 @@ async fn open_event_stream(
             report_disconnected(server, listener);
             Err(unauthorized())
         }
-        HubReply::Done => Ok(RequestOutcome::EventStream(listener)),
+        HubReply::Done => Ok(RequestOutcome::Upgrade(HubUpgrade::EventStream(listener))),
         other => Err(subscription_reply_to_response(&other)),
     }
-}
-
-/// Rejects a token in the query string, on every route and for every caller.
-pub(crate) fn reject_token_in_query(head: &RequestHead) -> Result<(), HttpResponse> {
-    if head.query.as_deref().is_some_and(|query| query.contains("token=")) {
-        return Err(HttpResponse::problem(
-            StatusCode::BadRequest,
-            "Do not put a token in the URL, where others can see it. Send it in an Authorization header.",
-        ));
-    }
-    Ok(())
-}
-
-/// Identifies the caller by its token or cookie. With an open policy, every caller is accepted.
-fn authenticate(server: &Server, head: &RequestHead) -> Result<Principal, HttpResponse> {
-    let policy = server.auth_policy.borrow();
-    let tokens = match &*policy {
-        AuthPolicy::Open => return Ok(Principal::local()),
-        AuthPolicy::Tokens(tokens) => tokens,
-    };
-    let principal = match head.bearer_token() {
-        Some(token) => tokens.principal(token, unix_now()).cloned(),
-        None => sign_in::principal_of_cookie(server, tokens, head)?,
-    };
-    principal.ok_or_else(unauthorized)
-}
-
-fn unauthorized() -> HttpResponse {
-    HttpResponse::problem(StatusCode::Unauthorized, "A valid token is required.")
-        .header("WWW-Authenticate", "Bearer")
-}
-
-/// Refuses the method and names those that the path allows (RFC 9110, section 15.5.6).
-pub(super) fn method_not_allowed(allowed: &str) -> HttpResponse {
-    let title = format!("Method not allowed; this path allows {allowed}.");
-    HttpResponse::problem(StatusCode::MethodNotAllowed, &title).header("Allow", allowed)
 }
 
 /// The paths of the hub and their methods. `*` stands for any segment.
@@ -491,27 +348,6 @@ fn path_not_found(parts: &[&str]) -> HttpResponse {
     HttpResponse::problem(StatusCode::NotFound, &title)
 }
 
-/// Rejects requests from web pages of another origin, and requests with a host name that is not the hub's own.
-pub(crate) fn check_origin(hosts: &[String], has_tls: bool, head: &RequestHead) -> Result<(), HttpResponse> {
-    let is_own_host = |host: &str| hosts.iter().any(|own| own.eq_ignore_ascii_case(host));
-    if !head.header("host").is_some_and(is_own_host) {
-        return Err(HttpResponse::problem(
-            StatusCode::MisdirectedRequest,
-            "This server does not serve that host name.",
-        ));
-    }
-    let is_same_origin = head.header("origin").is_none_or(|origin| {
-        // Without TLS, the origin may still be https, because a proxy in front of the hub may provide TLS.
-        let host = origin.strip_prefix("http://").filter(|_| !has_tls);
-        host.or_else(|| origin.strip_prefix("https://")).is_some_and(is_own_host)
-    });
-    if is_same_origin {
-        Ok(())
-    } else {
-        Err(HttpResponse::problem(StatusCode::Forbidden, "Requests from other origins are not allowed."))
-    }
-}
-
 fn utf8_body(body: Vec<u8>) -> Result<String, HttpResponse> {
     String::from_utf8(body)
         .map_err(|_| HttpResponse::problem(StatusCode::BadRequest, "The body is not UTF-8."))
@@ -535,13 +371,8 @@ fn parse_subscriber_message(text: &str) -> Result<SubscriberMessage, HttpRespons
     }
 }
 
-fn parse_query(head: &RequestHead, known: &[&str]) -> Result<Query, HttpResponse> {
-    Query::parse(head.query.as_deref(), known)
-        .map_err(|error| HttpResponse::problem(StatusCode::BadRequest, &format!("{error}.")))
-}
-
 fn reject_query(head: &RequestHead) -> Result<(), HttpResponse> {
-    parse_query(head, &[]).map(|_| ())
+    head.parse_query(&[]).map(|_| ())
 }
 
 /// The response for a session that does not exist, and for one of another token.

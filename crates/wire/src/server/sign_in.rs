@@ -12,10 +12,10 @@ use hub::Principal;
 use hub::command::HubReply;
 use seal::{SystemRandom, UnixMillis};
 
-use super::routes::unix_now;
-use super::{AuthPolicy, Server};
+use super::Server;
 use crate::auth::{SessionCookie, Tokens};
 use crate::http::{HttpResponse, Method, Query, RequestHead, StatusCode};
+use crate::http_server::{AuthPolicy, unix_now};
 
 /// The name of the session cookie.
 const COOKIE_NAME: &str = "sayso";
@@ -27,10 +27,10 @@ pub(super) fn login(server: &Server, head: &RequestHead, body: &[u8], peer: IpAd
         Err(response) => return response,
     };
     // With an open policy, no cookie is needed.
-    let policy = server.auth_policy.borrow();
+    let policy = server.core.auth_policy.borrow();
     let AuthPolicy::Tokens(tokens) = &*policy else { return success_response(head) };
     let now = unix_now();
-    let client = server.client_address(head, peer);
+    let client = server.core.client_address(head, peer);
     let mut limiter = server.sign_in_limiter.lock().unwrap_or_else(PoisonError::into_inner);
     if let Err(seconds) = limiter.check(client, now) {
         let title = "Too many failed sign-in attempts; try again later.";
@@ -44,21 +44,23 @@ pub(super) fn login(server: &Server, head: &RequestHead, body: &[u8], peer: IpAd
     if !principal.role.can_subscribe() {
         return HttpResponse::problem(StatusCode::Forbidden, "This token is for an agent, not for a person.");
     }
-    let is_secure = server.is_https(head, peer);
+    let is_secure = server.core.is_https(head, peer);
     let cookie = server.browser_sessions.issue(&token_digest, now, &mut SystemRandom);
-    success_response(head)
-        .header("Set-Cookie", &set_cookie_value(is_secure, &cookie, server.limits.sign_in_lifetime.as_secs()))
+    success_response(head).header(
+        "Set-Cookie",
+        &set_cookie_value(is_secure, &cookie, server.core.limits.sign_in_lifetime.as_secs()),
+    )
 }
 
 /// Handles `POST /logout`. Revokes the cookie, closes what the browser opened with it, and clears it in the browser.
 pub(super) async fn logout(server: &Server, head: &RequestHead, peer: IpAddr) -> HttpResponse {
     let now = unix_now();
-    let cleared_cookie = set_cookie_value(server.is_https(head, peer), "", 0);
+    let cleared_cookie = set_cookie_value(server.core.is_https(head, peer), "", 0);
     if let Some(cookie) = verified_cookie(server, head, now) {
         if let Err(response) = check_same_origin(head) {
             return response;
         }
-        let max_per_token = server.limits.sign_outs_per_token;
+        let max_per_token = server.core.limits.sign_outs_per_token;
         let (end_sign_in, stored) =
             server.browser_sessions.revoke(&cookie, now, server.sign_in_lifetime_ms(), max_per_token);
         // A failed write needs no handling, because the hub then disconnects every listener.
@@ -97,7 +99,7 @@ fn verified_cookie(server: &Server, head: &RequestHead, now: UnixMillis) -> Opti
 
 impl Server {
     pub(super) fn sign_in_lifetime_ms(&self) -> i64 {
-        i64::try_from(self.limits.sign_in_lifetime.as_millis()).unwrap_or(i64::MAX)
+        i64::try_from(self.core.limits.sign_in_lifetime.as_millis()).unwrap_or(i64::MAX)
     }
 
     /// Whether the principal's browser has signed out.

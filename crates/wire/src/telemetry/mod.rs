@@ -21,7 +21,7 @@ mod log;
 pub mod log_record;
 mod metrics;
 mod process;
-mod route_template;
+pub(crate) mod route_template;
 
 use std::sync::{Arc, OnceLock};
 use std::time::{Instant, SystemTime};
@@ -146,13 +146,8 @@ impl Telemetry {
         let _ = self.fanout.set(counters);
     }
 
-    /// Begins to record a request. `handler` is the path of the handler that serves the request, if any.
-    pub(crate) fn begin_request(
-        &self,
-        head: &RequestHead,
-        handler: Option<&'static str>,
-    ) -> RequestInProgress<'_> {
-        let route = handler.unwrap_or_else(|| route_template::template(&head.path));
+    /// Begins to record a request. `route` is the template of its path.
+    pub(crate) fn begin_request(&self, head: &RequestHead, route: &'static str) -> RequestInProgress<'_> {
         RequestInProgress { telemetry: self, route, method: head.method.as_str() }
     }
 

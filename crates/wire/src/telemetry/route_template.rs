@@ -2,8 +2,16 @@
 
 /// The route of a request that could not be read.
 pub(super) const UNREADABLE: &str = "unreadable";
+/// The route of a request to a path that does not exist.
+pub(crate) const OTHER: &str = "other";
 
-pub(super) fn template(path: &str) -> &'static str {
+/// Returns the path, if it is a route for operators, which every server has.
+pub(crate) fn operator_route(path: &str) -> Option<&'static str> {
+    ["/healthz", "/readyz", "/metrics"].into_iter().find(|route| *route == path)
+}
+
+/// Returns the route of a request to the hub.
+pub(crate) fn template(path: &str) -> &'static str {
     let parts: Vec<&str> = path.split('/').skip(1).take(7).collect();
     match parts.as_slice() {
         [""] => "/",
@@ -31,7 +39,7 @@ pub(super) fn template(path: &str) -> &'static str {
         ["agent", "v1", "sessions", _, "invitations"] => "/agent/v1/sessions/{id}/invitations",
         ["agent", "v1", "sessions", _, "join"] => "/agent/v1/sessions/{id}/join",
         ["agent", "v1", "sessions", _, "replies", _] => "/agent/v1/sessions/{id}/replies/{token}",
-        _ => "other",
+        _ => OTHER,
     }
 }
 

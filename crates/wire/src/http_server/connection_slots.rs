@@ -12,7 +12,7 @@ use crate::telemetry::Telemetry;
 
 /// The connection slots of a server.
 #[derive(Debug)]
-pub(super) struct ConnectionSlots {
+pub(crate) struct ConnectionSlots {
     max_connections: usize,
     max_per_address: usize,
     /// Maximum number of connections that have not authenticated. The remaining slots are reserved.
@@ -32,7 +32,7 @@ struct SlotState {
 }
 
 impl ConnectionSlots {
-    pub(super) fn new(limits: &ServerLimits, telemetry: Arc<Telemetry>) -> Arc<Self> {
+    pub(crate) fn new(limits: &ServerLimits, telemetry: Arc<Telemetry>) -> Arc<Self> {
         // At least half of the slots are for everybody, even if the total was lowered to fit the limit on file descriptors.
         let reserved = limits.reserved_connections.min(limits.connections / 2);
         Arc::new(Self {
@@ -50,7 +50,7 @@ impl ConnectionSlots {
     /// The oldest connection that has not authenticated is closed to make room for the new one if no slot is free, or if
     /// such connections hold as many slots as they may. Without reserved slots, no connection is closed. The returned `Notify`
     /// is the signal to close this connection for the same reason.
-    pub(super) fn acquire(
+    pub(crate) fn acquire(
         self: &Arc<Self>,
         address: Option<IpAddr>,
     ) -> Option<(ConnectionSlot, Arc<Notify>)> {
@@ -131,7 +131,7 @@ impl Drop for ConnectionSlot {
 
 /// Returns whether the address is `127.0.0.1` or `::1`. All programs on this machine share these addresses, so the limit per
 /// address does not apply to them.
-pub(super) fn is_this_machine(address: IpAddr) -> bool {
+pub(crate) fn is_this_machine(address: IpAddr) -> bool {
     matches!(address.to_canonical(), IpAddr::V4(Ipv4Addr::LOCALHOST) | IpAddr::V6(Ipv6Addr::LOCALHOST))
 }
 

@@ -1,0 +1,60 @@
+//! Accepts TCP connections, with or without TLS.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::{TcpListener, TcpStream};
+
+use super::connection_slots::is_this_machine;
+use super::{ConnectionSlot, RequestHandler, connection};
+
+/// Accepts connections, each with a slot, and serves each in a task.
+pub(crate) async fn accept_connections<H: RequestHandler, F>(
+    handler: Arc<H>,
+    listener: TcpListener,
+    serve: fn(Arc<H>, TcpStream, IpAddr, ConnectionSlot) -> F,
+) where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let core = handler.core();
+    loop {
+        let Ok((stream, peer)) = listener.accept().await else {
+            back_off_after_accept_error().await;
+            continue;
+        };
+        let address = Some(peer.ip().to_canonical())
+            .filter(|peer| !core.is_behind_proxy && !is_this_machine(*peer) && !core.is_trusted_proxy(*peer));
+        let Some((slot, close_signal)) = core.connections.acquire(address) else { continue };
+        let _ = stream.set_nodelay(true);
+        let handler = handler.clone();
+        tokio::spawn(async move {
+            tokio::select! {
+                () = serve(handler, stream, peer.ip(), slot) => {}
+                () = close_signal.notified() => {}
+            }
+        });
+    }
+}
+
+/// Serves HTTP on a connection, after the TLS handshake if the server uses TLS.
+pub(crate) async fn serve_http<H: RequestHandler>(
+    handler: Arc<H>,
+    stream: TcpStream,
+    peer: IpAddr,
+    slot: ConnectionSlot,
+) {
+    let core = handler.core();
+    let Some(tls) = &core.tls else {
+        return connection::run(&*handler, stream, peer, slot).await;
+    };
+    if let Some(stream) = tls.accept(stream, core.limits.head_timeout).await {
+        connection::run(&*handler, stream, peer, slot).await;
+    }
+}
+
+/// Waits before the next accept. The usual cause of the error is a lack of file descriptors, and some may be freed in the
+/// meantime.
+pub(crate) async fn back_off_after_accept_error() {
+    tokio::time::sleep(Duration::from_millis(50)).await;
+}
