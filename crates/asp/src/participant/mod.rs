@@ -58,6 +58,8 @@ pub struct Participant {
     record: Option<SessionRecord>,
     /// Sent messages that are not settled.
     unsettled: Vec<UnsettledMessage>,
+    /// The transitions of messages that were settled since the last [`Participant::take_settled`].
+    settled_transitions: Vec<Transition>,
     /// The hashes of refused messages. They are remembered while a copy could still be accepted.
     refused_hashes: ReplayCache,
     authenticator: Authenticator,
@@ -72,6 +74,8 @@ struct UnsettledMessage {
     text: Arc<str>,
     body: Body,
     checkpoint: Checkpoint,
+    /// What the message caused here.
+    transitions: Vec<Transition>,
 }
 
 /// A message that [`Participant::send`] has appended to our record. The caller transmits its text. The message may still be
@@ -139,6 +143,7 @@ impl Participant {
             config,
             record: None,
             unsettled: Vec::new(),
+            settled_transitions: Vec::new(),
             authenticator: Authenticator::default(),
             signer: MessageSigner::default(),
             dropped_count: 0,
@@ -217,7 +222,14 @@ impl Participant {
             Admission::Accepted(transitions) => {
                 let id = message.envelope.message_id;
                 let (text, body) = (message.text, message.envelope.body);
-                self.unsettled.push(UnsettledMessage { id, text: text.clone(), body, checkpoint });
+                let unsettled = UnsettledMessage {
+                    id,
+                    text: text.clone(),
+                    body,
+                    checkpoint,
+                    transitions: transitions.clone(),
+                };
+                self.unsettled.push(unsettled);
                 Ok(SentMessage { text, message_id: id, transitions })
             }
             Admission::Refused(refusal) => Err(LocalError::NotAllowed(refusal).into()),
@@ -329,8 +341,19 @@ impl Participant {
     /// message. Without this call, the other side's next message settles them.
     pub fn settle(&mut self, message: MessageId) {
         if let Some(index) = self.unsettled.iter().position(|sent| sent.id == message) {
-            self.unsettled.drain(..=index);
+            self.settle_first(index + 1);
         }
+    }
+
+    /// Returns the transitions of our messages that were settled since the last call, in order. Only now may the caller
+    /// perform their irreversible effects.
+    pub fn take_settled(&mut self) -> Vec<Transition> {
+        std::mem::take(&mut self.settled_transitions)
+    }
+
+    fn settle_first(&mut self, count: usize) {
+        let settled = self.unsettled.drain(..count).flat_map(|sent| sent.transitions);
+        self.settled_transitions.extend(settled);
     }
 
     /// Returns whether a message of ours can no longer be rolled back. Also returns `true` for a message that
@@ -501,7 +524,8 @@ impl Participant {
             Admission::Accepted(transitions) => {
                 self.record = Some(trial);
                 // Our earlier messages are settled, because the winning message builds on them.
-                let superseded = self.unsettled.drain(..).skip(index).map(|sent| sent.body).collect();
+                self.settle_first(index);
+                let superseded = self.unsettled.drain(..).map(|sent| sent.body).collect();
                 Ok(ReceiveOutcome::Accepted {
                     envelope: Box::new(message.envelope.clone()),
                     transitions,
@@ -522,7 +546,7 @@ impl Participant {
         let Some(record) = &mut self.record else { return Ok(ReceiveOutcome::Ignored) };
         match record.admit(message, checks, clock) {
             Admission::Accepted(transitions) => {
-                self.unsettled.clear();
+                self.settle_first(self.unsettled.len());
                 Ok(ReceiveOutcome::Accepted {
                     envelope: Box::new(message.envelope.clone()),
                     transitions,
@@ -532,7 +556,7 @@ impl Participant {
             Admission::Refused(refusal) => Err(refusal),
             Admission::ChainBroken(transition) => {
                 // FAILED is terminal, so no refusal or race may roll it back.
-                self.unsettled.clear();
+                self.settle_first(self.unsettled.len());
                 Ok(ReceiveOutcome::Failed(transition))
             }
         }

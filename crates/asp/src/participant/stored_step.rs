@@ -209,10 +209,10 @@ impl Participant {
         let record = self.record.as_mut().ok_or(LocalError::NoPeer)?;
         let checkpoint = record.checkpoint();
         match record.admit(&message, ReceiverChecks::PASSED, None) {
-            Admission::Accepted(_) => {
+            Admission::Accepted(transitions) => {
                 let AuthenticatedMessage { text, envelope, .. } = message;
                 let (id, body) = (envelope.message_id, envelope.body);
-                self.unsettled.push(UnsettledMessage { id, text, body, checkpoint });
+                self.unsettled.push(UnsettledMessage { id, text, body, checkpoint, transitions });
                 Ok(())
             }
             Admission::Refused(refusal) => Err(refusal.into()),

@@ -175,6 +175,20 @@ impl AspSession {
         self.state_data.commitment()
     }
 
+    /// Returns whether this side must still identify itself: the invitation is accepted, and it has not done so (D2).
+    pub fn awaits_identity(&self, role: Role) -> bool {
+        matches!(&self.state_data, StateData::Invited(invited)
+            if invited.is_accepted && !invited.is_identified[role.index()])
+    }
+
+    /// Returns the side that escalated, while the session is ESCALATED.
+    pub fn escalated_by(&self) -> Option<Role> {
+        match &self.state_data {
+            StateData::Escalated(escalated) => Some(escalated.by),
+            _ => None,
+        }
+    }
+
     /// Returns the role of an agent, if it takes part.
     pub fn role_of(&self, agent: &AgentUri) -> Option<Role> {
         Role::ALL.into_iter().find(|role| &self.party(*role).agent == agent)
