@@ -118,6 +118,8 @@ text_ids! {
     CommitmentId |text| is_prefixed_id("cmt_", text), "cmt_ followed by 1 to 128 letters, digits, hyphens, dots or underscores";
     /// The id of a query (D19).
     QueryId |text| is_prefixed_id("qry_", text), "qry_ followed by 1 to 128 letters, digits, hyphens, dots or underscores";
+    /// The id of a dispute (D28).
+    DisputeId |text| is_prefixed_id("dsp_", text), "dsp_ followed by 1 to 128 letters, digits, hyphens, dots or underscores";
     /// The id of an item that a message refers to: a proposal, commitment, query, delegation or message.
     Reference |text| is_token(text, 136), "1 to 136 letters, digits, hyphens, dots or underscores";
     /// A currency code: three capital letters, as in ISO 4217.

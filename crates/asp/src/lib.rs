@@ -10,6 +10,8 @@
 //! - [`Transcript`]: the hash chain of messages; [`SessionRecord`]: the transcript and the session together.
 //! - [`Participant`]: one side of a live session, with its keys.
 //! - [`escrow`]: money that is held until a commitment is fulfilled.
+//! - [`trust`]: how much this side trusts other agents, from its own history.
+//! - [`dispute`]: complaints about accepted commitments.
 //! - [`AspError`]: failed calls, messages that fail authentication, and refused messages.
 //!
 //! In comments, "the page" is the web page on which npayload publishes the state machine. `D1` to `D20` are our decisions
@@ -18,6 +20,7 @@
 mod agent_card;
 mod amount;
 mod commitment;
+pub mod dispute;
 mod error;
 pub mod escrow;
 mod id;
@@ -29,13 +32,15 @@ pub mod session;
 mod session_record;
 pub mod state_machine;
 mod transcript;
+pub mod trust;
 
 pub use agent_card::{AgentCard, AgentCardError, AgentProfile, ConformanceLevel};
 pub use amount::{Amount, AmountError};
 pub use commitment::{Commitment, CommitmentStatus};
 pub use error::{AspError, AuthenticationError, LocalError, Refusal, RejectCode};
 pub use id::{
-    AgentUri, CommitmentId, Currency, IdError, MessageId, ProposalId, QueryId, Reference, SessionId,
+    AgentUri, CommitmentId, Currency, DisputeId, IdError, MessageId, ProposalId, QueryId, Reference,
+    SessionId,
 };
 pub use limits::{AspLimits, MAX_CLOCK_SKEW_SECONDS};
 pub use participant::{

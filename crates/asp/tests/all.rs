@@ -11,3 +11,4 @@ mod session;
 mod support;
 mod transcript;
 mod transition_table;
+mod trust;

@@ -10,7 +10,9 @@ use thiserror::Error;
 use super::body::{Authority, InformType, Urgency};
 use crate::Performative;
 use crate::amount::{Amount, AmountError};
-use crate::id::{AgentUri, CommitmentId, Currency, MessageId, ProposalId, QueryId, Reference, SessionId};
+use crate::id::{
+    AgentUri, CommitmentId, Currency, DisputeId, MessageId, ProposalId, QueryId, Reference, SessionId,
+};
 
 /// A missing or invalid part of a message.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -199,7 +201,7 @@ macro_rules! string_enum_codecs {
 
 string_enum_codecs! { Authority InformType Performative Urgency }
 
-text_codecs! { AgentUri CommitmentId Currency MessageId ProposalId QueryId Reference SessionId }
+text_codecs! { AgentUri CommitmentId Currency DisputeId MessageId ProposalId QueryId Reference SessionId }
 
 /// Members that ASP does not define, unchanged. They are signed with the rest of the message and have no effect here.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

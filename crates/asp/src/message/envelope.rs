@@ -214,6 +214,11 @@ impl TrustScore {
         (0.0..=100.0).contains(&score).then_some(Self(score))
     }
 
+    /// Creates the score that is nearest to a computed value.
+    pub(crate) fn nearest(value: f64) -> Self {
+        Self(if value.is_nan() { 0.0 } else { value.clamp(0.0, 100.0) })
+    }
+
     /// Returns the score.
     pub fn get(self) -> f64 {
         self.0
