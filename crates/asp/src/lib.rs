@@ -34,7 +34,7 @@ pub mod state_machine;
 mod transcript;
 pub mod trust;
 
-pub use agent_card::{AgentCard, AgentCardError, AgentProfile, ConformanceLevel};
+pub use agent_card::{AgentCard, AgentCardError, AgentEndpoints, AgentProfile, ConformanceLevel};
 pub use amount::{Amount, AmountError};
 pub use commitment::{Commitment, CommitmentStatus};
 pub use error::{AspError, AuthenticationError, LocalError, Refusal, RejectCode};

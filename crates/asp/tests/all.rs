@@ -2,6 +2,7 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "a failed test panics")]
 
+mod agent_cards;
 mod bad_input;
 mod escrow_ledger;
 mod model_checking;

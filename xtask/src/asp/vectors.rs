@@ -5,8 +5,8 @@ use asp::message::{
     TrustScore,
 };
 use asp::{
-    AgentCard, AgentProfile, AgentUri, Amount, CommitmentId, ConformanceLevel, Currency, MessageId,
-    ProposalId, Reference, SessionId,
+    AgentCard, AgentEndpoints, AgentProfile, AgentUri, Amount, CommitmentId, ConformanceLevel, Currency,
+    MessageId, ProposalId, Reference, SessionId,
 };
 use seal::json::{JsonWriter, RawJson, Tape};
 use seal::{AgentKeys, CanonicalWriter, Digest, Timestamp, UnixMillis, base64url, ed25519, es256};
@@ -124,6 +124,9 @@ fn card(keys: &AgentKeys) -> Result<AgentCard, String> {
         organization: "org:a".to_owned(),
         capabilities: vec!["negotiate.printing".to_owned()],
         level: ConformanceLevel::Standard,
+        endpoints: AgentEndpoints::default(),
+        max_transaction_value: None,
+        currency: None,
     };
     AgentCard::sign(&profile, keys).map_err(|error| error.to_string())
 }

@@ -4,7 +4,10 @@ use std::sync::LazyLock;
 
 use asp::message::{PinnedCards, TrustScore};
 use asp::session::SessionRules;
-use asp::{AgentCard, AgentProfile, AgentUri, AspLimits, ConformanceLevel, Participant, ParticipantConfig};
+use asp::{
+    AgentCard, AgentEndpoints, AgentProfile, AgentUri, AspLimits, ConformanceLevel, Participant,
+    ParticipantConfig,
+};
 use seal::{AgentKeys, Digest, Random, ed25519, es256};
 
 pub(crate) struct TestAgent {
@@ -55,6 +58,9 @@ pub(crate) fn profile(agent: &str) -> AgentProfile {
         organization: "org:test".to_owned(),
         capabilities: vec!["test.anything".to_owned()],
         level: ConformanceLevel::Standard,
+        endpoints: AgentEndpoints::default(),
+        max_transaction_value: None,
+        currency: None,
     }
 }
 

@@ -7,8 +7,8 @@ use asp::message::{Body, PinnedCards, TrustScore};
 use asp::session::{ReceiverChecks, SessionRules};
 use asp::state_machine::Role;
 use asp::{
-    AgentCard, AgentProfile, AgentUri, AspLimits, ConformanceLevel, Participant, ParticipantConfig,
-    Performative, ReceiveOutcome,
+    AgentCard, AgentEndpoints, AgentProfile, AgentUri, AspLimits, ConformanceLevel, Participant,
+    ParticipantConfig, Performative, ReceiveOutcome,
 };
 use seal::{AgentKeys, Digest, Random, UnixMillis, ed25519, es256};
 
@@ -144,6 +144,9 @@ pub(crate) fn test_agent(agent_id: &str, seed: u8) -> TestAgent {
         organization: "org:test".to_owned(),
         capabilities: vec!["test.anything".to_owned()],
         level: ConformanceLevel::Standard,
+        endpoints: AgentEndpoints::default(),
+        max_transaction_value: None,
+        currency: None,
     };
     TestAgent { card: AgentCard::sign(&profile, &keys).unwrap(), keys }
 }

@@ -3,8 +3,8 @@
 use asp::message::{PinnedCards, TrustScore};
 use asp::session::SessionRules;
 use asp::{
-    AgentCard, AgentCardError, AgentProfile, AgentUri, AspLimits, ConformanceLevel, LocalError, Participant,
-    ParticipantConfig,
+    AgentCard, AgentCardError, AgentEndpoints, AgentProfile, AgentUri, AspLimits, ConformanceLevel,
+    LocalError, Participant, ParticipantConfig,
 };
 use seal::{AgentKeys, Digest, Random, SystemRandom, ed25519, es256};
 
@@ -151,6 +151,9 @@ fn create_actor(
         organization: org_id.replace("org_", "org:"),
         capabilities: vec![capability.to_owned()],
         level: ConformanceLevel::Standard,
+        endpoints: AgentEndpoints::default(),
+        max_transaction_value: None,
+        currency: None,
     };
     Ok(Actor { name, card: AgentCard::sign(&profile, &keys)?, keys, org_id, trust_score })
 }
