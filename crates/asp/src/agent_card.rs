@@ -235,7 +235,7 @@ impl AgentCard {
     pub fn endpoint(&self) -> String {
         match &self.endpoint {
             Some(endpoint) => endpoint.to_string(),
-            None => derive_endpoint(self.agent_id.as_str()),
+            None => self.agent_id.default_endpoint(),
         }
     }
 
@@ -321,6 +321,13 @@ fn is_base_url(text: &str) -> bool {
 }
 
 /// Derives the URL of an agent's node from the authority of the agent's URI, without user information.
+impl AgentUri {
+    /// Returns the base URL of the agent's node if its card states none ([`AgentCard::endpoint`]).
+    pub fn default_endpoint(&self) -> String {
+        derive_endpoint(self.as_str())
+    }
+}
+
 fn derive_endpoint(agent: &str) -> String {
     let rest = agent.strip_prefix("agent://").unwrap_or(agent);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();

@@ -90,7 +90,8 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    pub(crate) fn new(code: RejectCode, reason: impl Into<String>) -> Self {
+    /// Creates a refusal that names no message.
+    pub fn new(code: RejectCode, reason: impl Into<String>) -> Self {
         Self { code, reason: reason.into(), message_id: None }
     }
 }

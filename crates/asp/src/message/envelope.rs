@@ -126,6 +126,15 @@ json_record! {
     }
 }
 
+impl Constraints {
+    /// Parses constraints.
+    pub fn parse(json: &str) -> Result<Self, MalformedMessage> {
+        let mut tape = seal::json::Tape::default();
+        let doc = tape.read(json).map_err(|error| MalformedMessage::expected(format!("JSON: {error}")))?;
+        Self::read(&doc.root())
+    }
+}
+
 /// `content`, without its body.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Content {
