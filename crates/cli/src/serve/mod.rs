@@ -1,6 +1,7 @@
 //! `sayso serve`: the hub.
 
 mod agent_manifests;
+pub(crate) mod asp_node;
 mod check;
 mod config;
 pub(crate) mod control;
@@ -231,7 +232,7 @@ fn serve(config: &Config, log_args: &LogArgs) -> Result<(), String> {
         let stop_requested = async {
             tokio::select! {
                 () = stop_signal => {}
-                () = reloader.run(&server) => {}
+                () = reloader.run(&*server) => {}
             }
         };
         tokio::pin!(stdio_connection);

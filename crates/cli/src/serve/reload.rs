@@ -9,8 +9,8 @@ use rustix::io::Errno;
 use sd_notify::NotifyState;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use wire::auth::Tokens;
-use wire::telemetry::log_record;
-use wire::{Server, Tls};
+use wire::telemetry::{Telemetry, log_record};
+use wire::{Server, Tls, TokenChanges};
 
 /// What to reload, and from where.
 pub(super) struct Reloader {
@@ -22,6 +22,25 @@ pub(super) struct Reloader {
     pub(super) tls: Option<(Tls, PathBuf, PathBuf)>,
     tokens_status: ReloadStatus,
     tls_status: ReloadStatus,
+}
+
+/// A server whose tokens can be replaced.
+pub(super) trait Reloadable {
+    /// Replaces all tokens.
+    async fn replace_tokens(&self, tokens: Tokens) -> TokenChanges;
+
+    /// Returns the telemetry that records reloads.
+    fn telemetry(&self) -> &Telemetry;
+}
+
+impl Reloadable for Server {
+    async fn replace_tokens(&self, tokens: Tokens) -> TokenChanges {
+        Server::replace_tokens(self, tokens).await
+    }
+
+    fn telemetry(&self) -> &Telemetry {
+        self.hub.telemetry()
+    }
 }
 
 /// Time between two attempts to read a file after a temporary error.
@@ -41,7 +60,7 @@ impl Reloader {
     }
 
     /// Reloads at every SIGHUP. Returns if a SIGHUP was sent because the terminal was closed. The caller must then stop the hub.
-    pub(super) async fn run(mut self, server: &Server) {
+    pub(super) async fn run(mut self, server: &impl Reloadable) {
         let Some(mut signals) = self.signals.take() else { return std::future::pending().await };
         loop {
             let must_retry = [self.tokens_status, self.tls_status].contains(&ReloadStatus::Retrying);
@@ -76,7 +95,7 @@ impl Reloader {
     }
 
     /// Reloads everything, or only what must be retried.
-    async fn reload(&mut self, server: &Server, is_retry: bool) {
+    async fn reload(&mut self, server: &impl Reloadable, is_retry: bool) {
         if self.tokens.is_none() && self.tls.is_none() {
             log_record::reloaded_nothing("nothing", "this hub has no token file and no certificate");
         }
@@ -87,10 +106,10 @@ impl Reloader {
             self.tls_status = self.reload_tls(is_retry).await;
         }
         let has_failed = [self.tokens_status, self.tls_status] != [ReloadStatus::Current; 2];
-        server.hub.telemetry().record_reload(has_failed);
+        server.telemetry().record_reload(has_failed);
     }
 
-    async fn reload_tokens(&self, server: &Server, is_retry: bool) -> ReloadStatus {
+    async fn reload_tokens(&self, server: &impl Reloadable, is_retry: bool) -> ReloadStatus {
         let Some(path) = self.tokens.clone() else { return ReloadStatus::Current };
         match read_blocking(move || Tokens::load(&path)).await {
             Ok(tokens) => {

@@ -1,0 +1,328 @@
+//! Messages that bind only after a person's yes, and escalations that a person decides.
+//!
+//! A COMMIT, or the ACCEPT of one, is signed and stored only together with the record that the person accepted exactly this body.
+//! No, silence, a stopped session, a hub that cannot be reached, or a crash: nothing is sent.
+
+use std::sync::Arc;
+
+use asp::message::{Body, Commit, Consent, Constraints, Inform, InformType};
+use asp::session::{IncomingMessage, ReceiverChecks};
+use asp::state_machine::State;
+use asp::{Performative, Refusal, RejectCode, StoredStep};
+use seal::SystemRandom;
+use seal::json::{RawJson, write_object};
+use wire::unix_now;
+
+use crate::journal_writer::Batch;
+use crate::node::Node;
+use crate::person::{BoundCall, PersonAnswer, PersonQuestion, QuestionKind};
+use crate::records::{ConsentOutcome, ConsentRequest, SessionRecord};
+use crate::send::SendOutcome;
+use crate::session::{RefusalNotice, SessionHandle, SessionState};
+use crate::NodeError;
+
+impl Node {
+    /// Returns whether a person must be asked before this message is sent.
+    pub(crate) fn needs_consent(&self, state: &SessionState, body: &Body) -> bool {
+        let policy = &self.config.policy.consent;
+        match body {
+            Body::Commit(_) => policy.commit,
+            Body::Accept(_) => policy.accept && state.state() == State::Agreeing,
+            _ => false,
+        }
+    }
+
+    /// Asks a person about a message. It is sent once the person has accepted it.
+    pub(crate) async fn ask_for_consent(
+        self: &Arc<Self>,
+        handle: &Arc<SessionHandle>,
+        state: &mut SessionState,
+        body: Body,
+        constraints: Option<Constraints>,
+    ) -> Result<SendOutcome, NodeError> {
+        let refuse = |reason: String| NodeError::Refused(Refusal::new(RejectCode::PolicyViolation, reason));
+        if constraints.is_some() {
+            return Err(refuse("a message that waits for a person cannot have constraints".to_owned()));
+        }
+        if asp::consent::read(&body).is_some() {
+            return Err(refuse("only the node itself adds the consent of a person".to_owned()));
+        }
+        self.check_allowed(handle, state, &body)?;
+        let question = self.question(handle, state, &body).map_err(&refuse)?;
+        self.ask_person(handle, state, question, &body).await.map_err(refuse)
+    }
+
+    /// Asks the person, and stores that they are asked.
+    async fn ask_person(
+        self: &Arc<Self>,
+        handle: &Arc<SessionHandle>,
+        state: &mut SessionState,
+        question: PersonQuestion,
+        body: &Body,
+    ) -> Result<SendOutcome, String> {
+        let person = self.person.as_ref().ok_or("no person can be asked, because the node has no hub")?;
+        let asked = person.ask(&question).await?;
+        let request = ConsentRequest {
+            id: asp::MessageId::generate(unix_now(), &mut SystemRandom).to_string(),
+            performative: body.performative().as_str().to_owned(),
+            body: body.to_json(),
+            hub_session: asked.hub_session,
+            reply_token: asked.reply_token.clone(),
+        };
+        let record = SessionRecord::ConsentAsked(request.clone());
+        self.commit(state, Batch::of_session(handle.info.id, vec![record]))
+            .await
+            .map_err(|error| error.to_string())?;
+        state.consent = Some(request.clone());
+        handle.report_change(state, unix_now());
+        self.await_consent(handle, request);
+        Ok(SendOutcome::AwaitingConsent { reply_token: asked.reply_token })
+    }
+
+    /// Asks a person about our agent's escalation, if nobody was asked yet.
+    pub(crate) async fn ask_about_escalation(
+        self: &Arc<Self>,
+        handle: &Arc<SessionHandle>,
+        state: &mut SessionState,
+    ) {
+        let is_ours = state.participant.session().and_then(asp::session::AspSession::escalated_by)
+            == Some(handle.info.role);
+        if !is_ours || state.consent.is_some() || !self.config.policy.consent.escalate || self.person.is_none() {
+            return;
+        }
+        let Some(body) = state.latest_escalation() else { return };
+        let asked = match self.question(handle, state, &body) {
+            Ok(question) => self.ask_person(handle, state, question, &body).await,
+            Err(reason) => Err(reason),
+        };
+        if let Err(reason) = asked {
+            state.note_refusal(RefusalNotice {
+                performative: Performative::Escalate.as_str().to_owned(),
+                code: RejectCode::PolicyViolation.as_str().to_owned(),
+                reason,
+            });
+        }
+    }
+
+    /// Waits for the person's answer in a task of its own.
+    pub(crate) fn await_consent(self: &Arc<Self>, handle: &Arc<SessionHandle>, request: ConsentRequest) {
+        let (node, handle) = (self.clone(), handle.clone());
+        tokio::spawn(async move {
+            let Some(person) = &node.person else {
+                let reason = "the node has no hub any more".to_owned();
+                return node.refuse_consent(&handle, &request, reason).await;
+            };
+            let mut stopping = node.stop_signal();
+            let answer = tokio::select! {
+                answer = person.wait(&request.hub_session, &request.reply_token) => answer,
+                // The answer is fetched after the next start.
+                _ = stopping.wait_for(|is_stopping| *is_stopping) => return,
+            };
+            match answer {
+                PersonAnswer::Accepted { receipt, signature } => {
+                    node.handle_acceptance(&handle, &request, receipt, signature).await;
+                }
+                PersonAnswer::Answered { response, receipt, signature } => {
+                    node.handle_resolution(&handle, &request, response, receipt, signature).await;
+                }
+                PersonAnswer::Refused { reason } => node.refuse_consent(&handle, &request, reason).await,
+            }
+        });
+    }
+
+    /// Sends the message that the person accepted. The record of the yes and the message are stored together.
+    async fn handle_acceptance(
+        self: &Arc<Self>,
+        handle: &Arc<SessionHandle>,
+        request: &ConsentRequest,
+        receipt: String,
+        signature: String,
+    ) {
+        let result = self.send_accepted(handle, request, &receipt, &signature).await;
+        if let Err(error) = result {
+            self.refuse_consent(handle, request, error.to_string()).await;
+        }
+    }
+
+    async fn send_accepted(
+        self: &Arc<Self>,
+        handle: &Arc<SessionHandle>,
+        request: &ConsentRequest,
+        receipt: &str,
+        signature: &str,
+    ) -> Result<(), NodeError> {
+        let refuse = |reason: &str| NodeError::Refused(Refusal::new(RejectCode::PolicyViolation, reason));
+        let mut state = self.lock(handle).await?;
+        if state.consent.as_ref().is_none_or(|asked| asked.id != request.id) {
+            return Ok(());
+        }
+        self.expire(handle, &mut state).await?;
+        let performative =
+            Performative::parse(&request.performative).ok_or_else(|| refuse("the stored message is malformed"))?;
+        let body = Body::parse(performative, &request.body).map_err(|error| refuse(&error.to_string()))?;
+        self.check_allowed(handle, &state, &body)?;
+        let question = self.question(handle, &state, &body).map_err(|reason| refuse(&reason))?;
+        let person = self.person.as_ref().ok_or_else(|| refuse("the node has no hub any more"))?;
+        let receipt_json = RawJson::parse(receipt).map_err(|error| refuse(&error.to_string()))?;
+        let body = asp::consent::attach(body, Consent::new(receipt_json, signature));
+        let hub_key = person.receipt_key().await.map_err(|reason| refuse(&reason))?;
+        // The hub's key proves the yes, and the digest in the receipt binds it to exactly this body.
+        asp::consent::verify(handle.info.id, &body, question.kind.accepted_commitment(), &hub_key)
+            .map_err(|error| refuse(&error.to_string()))?;
+        person.begin_call(request, &question).await.map_err(|reason| refuse(&reason))?;
+        let checks = self.checks_of_own_message(handle, &state, &body);
+        let sent = state
+            .participant
+            .send_with(body, None, checks, unix_now(), &mut SystemRandom)
+            .map_err(|error| refuse(&error.to_string()));
+        let sent = match sent {
+            Ok(sent) => sent,
+            Err(error) => {
+                person.end_call(request, &question, false).await;
+                return Err(error);
+            }
+        };
+        let outcome = ConsentOutcome::Accepted { receipt: receipt.to_owned(), signature: signature.to_owned() };
+        let records = vec![
+            SessionRecord::ConsentResolved { request: request.id.clone(), outcome: outcome.clone() },
+            SessionRecord::Step(StoredStep::from(&sent)),
+        ];
+        self.commit(&mut state, Batch::of_session(handle.info.id, records)).await?;
+        state.consent = None;
+        state.last_consent = Some((request.clone(), outcome));
+        self.narrate(handle, &state, &sent.transitions);
+        self.finish_change(handle, &mut state).await?;
+        drop(state);
+        person.end_call(request, &question, true).await;
+        Ok(())
+    }
+
+    /// Sends the person's decision about an escalation.
+    async fn handle_resolution(
+        self: &Arc<Self>,
+        handle: &Arc<SessionHandle>,
+        request: &ConsentRequest,
+        response: String,
+        receipt: String,
+        signature: String,
+    ) {
+        let result = async {
+            let mut state = self.lock(handle).await?;
+            if state.consent.as_ref().is_none_or(|asked| asked.id != request.id) {
+                return Ok(());
+            }
+            self.expire(handle, &mut state).await?;
+            let mut resolution = Inform::new(InformType::Resolution);
+            resolution.resolved_by = Some("person".to_owned());
+            let data = write_object(|writer| {
+                writer.key("decision").text(&response);
+                writer.key("receipt").raw(&receipt);
+                writer.key("signature").text(&signature);
+            });
+            resolution.data = RawJson::parse(&data).ok();
+            let outcome = ConsentOutcome::Answered { response, receipt, signature };
+            let record =
+                SessionRecord::ConsentResolved { request: request.id.clone(), outcome: outcome.clone() };
+            self.commit(&mut state, Batch::of_session(handle.info.id, vec![record])).await?;
+            state.consent = None;
+            state.last_consent = Some((request.clone(), outcome));
+            self.send_message(handle, &mut state, resolution.into(), None).await.map(drop)
+        };
+        self.log_failure(handle.info.id, result.await);
+    }
+
+    /// Records a no. The message is not sent.
+    async fn refuse_consent(
+        self: &Arc<Self>,
+        handle: &Arc<SessionHandle>,
+        request: &ConsentRequest,
+        reason: String,
+    ) {
+        let result = async {
+            let mut state = self.lock(handle).await?;
+            if state.consent.as_ref().is_none_or(|asked| asked.id != request.id) {
+                return Ok(());
+            }
+            state.consent = None;
+            state.note_refusal(RefusalNotice {
+                performative: request.performative.clone(),
+                code: RejectCode::PolicyViolation.as_str().to_owned(),
+                reason: reason.clone(),
+            });
+            let outcome = ConsentOutcome::Refused { reason };
+            let record =
+                SessionRecord::ConsentResolved { request: request.id.clone(), outcome: outcome.clone() };
+            self.commit(&mut state, Batch::of_session(handle.info.id, vec![record])).await?;
+            state.last_consent = Some((request.clone(), outcome));
+            self.finish_change(handle, &mut state).await
+        };
+        self.log_failure(handle.info.id, result.await);
+    }
+
+    /// Checks whether the session machine would accept a message of ours now.
+    fn check_allowed(
+        &self,
+        handle: &SessionHandle,
+        state: &SessionState,
+        body: &Body,
+    ) -> Result<(), NodeError> {
+        let mut session = state.participant.session().ok_or(NodeError::UnknownSession)?.clone();
+        let message = IncomingMessage {
+            sender: handle.info.role,
+            body,
+            sent_at: unix_now(),
+            response_timeout_ms: None,
+            checks: self.checks_of_own_message(handle, state, body),
+        };
+        session.handle_message(&message).map(drop).map_err(NodeError::Refused)
+    }
+
+    /// Returns the question about a message of ours.
+    fn question(
+        &self,
+        handle: &SessionHandle,
+        state: &SessionState,
+        body: &Body,
+    ) -> Result<PersonQuestion, String> {
+        let commitment = state.participant.session().and_then(asp::session::AspSession::commitment);
+        let commitment: Option<&Commit> = commitment.map(asp::Commitment::commit);
+        let (kind, call) = match body {
+            Body::Escalate(escalate) => (QuestionKind::Escalation(escalate.clone()), None),
+            _ => {
+                let arguments = asp::consent::arguments(handle.info.id, body, commitment);
+                let arguments = arguments.map_err(|error| error.to_string())?;
+                let tool = asp::consent::tool(body).ok_or("this message needs no consent")?;
+                let kind = match (body, commitment) {
+                    (Body::Commit(commit), _) => QuestionKind::Commit(commit.clone()),
+                    (_, Some(commit)) => QuestionKind::Accept(commit.clone()),
+                    _ => return Err("no commitment is pending".to_owned()),
+                };
+                (kind, Some(BoundCall { tool, arguments }))
+            }
+        };
+        let peer = &handle.info.peer;
+        let (score, level) = self.peers().trust_of(peer.agent_id(), unix_now());
+        Ok(PersonQuestion {
+            session: handle.info.id,
+            subject: handle.info.subject.clone(),
+            own_agent: handle.info.own.agent_id().clone(),
+            peer: peer.clone(),
+            score,
+            level,
+            kind,
+            call,
+            timeout: self.config.policy.consent.timeout,
+        })
+    }
+
+    /// The checks for a message of ours: only the escrow can fail, because it is our own money or the peer's promise.
+    pub(crate) fn checks_of_own_message(
+        &self,
+        handle: &SessionHandle,
+        state: &SessionState,
+        body: &Body,
+    ) -> ReceiverChecks {
+        let is_funded = self.peers().is_funded(&handle.info, state, body);
+        ReceiverChecks { is_funded, ..ReceiverChecks::PASSED }
+    }
+}

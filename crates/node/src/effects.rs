@@ -1,0 +1,153 @@
+//! What the transitions of a session mean for trust and money.
+
+use std::sync::Arc;
+
+use asp::message::AuthenticatedMessage;
+use asp::session::{Effect, SessionEnding, SessionOutcome, Transition};
+use asp::session::ReceiverChecks;
+use asp::state_machine::Role;
+use asp::trust::TrustEventKind;
+use asp::{AgentCard, CommitmentStatus};
+use seal::UnixMillis;
+use wire::unix_now;
+
+use crate::node::Node;
+use crate::peers::trust_record;
+use crate::records::{NodeRecord, SessionInfo};
+use crate::session::{SessionHandle, SessionState};
+use crate::NodeError;
+
+impl Node {
+    /// Returns the facts that follow from transitions that can no longer be rolled back. They are stored together with the
+    /// message that caused them, so each fact is stored once.
+    pub(crate) fn effects_of(
+        &self,
+        info: &SessionInfo,
+        _state: &SessionState,
+        transitions: &[Transition],
+        now: UnixMillis,
+    ) -> Vec<NodeRecord> {
+        let effects = transitions.iter().flat_map(|transition| &transition.effects);
+        let mut records = Vec::new();
+        for effect in effects {
+            match effect {
+                Effect::SessionEnded(outcome) => records.extend(trust_records(info, outcome, now)),
+                Effect::ActivateEscrow { .. } | Effect::ReleaseEscrow { .. } => {
+                    records.extend(self.peers().ledger_records(info, effect, now));
+                }
+                _ => {}
+            }
+        }
+        records
+    }
+
+    /// What this node knows about a message of the peer.
+    pub(crate) fn checks_of_message(
+        &self,
+        handle: &SessionHandle,
+        state: &SessionState,
+        message: &AuthenticatedMessage,
+    ) -> ReceiverChecks {
+        let body = &message.envelope.body;
+        let checks = self.checks_of_peer(&handle.info.peer, Some(body));
+        ReceiverChecks { is_funded: self.peers().is_funded(&handle.info, state, body), ..checks }
+    }
+
+    /// Records that a message on a peer's own connection was not authentic.
+    pub(crate) async fn record_violation(&self, peer: &AgentCard) {
+        let record = trust_record(peer.agent_id(), None, TrustEventKind::AuthenticationFailed, unix_now());
+        if let Err(error) = self.append_node_records(vec![record]).await {
+            tracing::error!(target: "sayso::log", kind = "asp.failed", %error);
+        }
+    }
+
+    /// Pins a card, durably.
+    pub(crate) async fn pin(self: &Arc<Self>, card: AgentCard) -> Result<AgentCard, NodeError> {
+        let agent = card.agent_id().clone();
+        if self.peers().is_revoked(&agent) {
+            return Err(NodeError::UnknownPeer(agent.to_string()));
+        }
+        let is_successor = self.peers().card(&agent).is_some();
+        if !is_successor && !self.peers().has_room(&self.config.limits) {
+            return Err(NodeError::LimitReached("too many cards are pinned"));
+        }
+        let kind =
+            if is_successor { TrustEventKind::CardRotated } else { TrustEventKind::CardTrustedOnFirstUse };
+        let records = vec![
+            NodeRecord::CardPinned { card: card.as_str().to_owned() },
+            trust_record(&agent, None, kind, unix_now()),
+        ];
+        self.append_node_records(records).await?;
+        // A race with another card of the same agent is decided by the order of the records.
+        self.peers()
+            .card(&agent)
+            .filter(|pinned| pinned.signing_key() == card.signing_key())
+            .ok_or_else(|| NodeError::UnknownPeer(agent.to_string()))
+    }
+
+    /// Fetches the card of an agent from its own node, and pins it if it is new or the successor of the pinned one.
+    pub(crate) async fn fetch_and_pin(self: &Arc<Self>, agent: &asp::AgentUri) -> Result<AgentCard, NodeError> {
+        let url = format!("{}{}", agent.default_endpoint(), AgentCard::WELL_KNOWN_PATH);
+        let unusable = |reason: &str| NodeError::UnusableCard(url.clone(), reason.to_owned());
+        let card = self.client.fetch_card(&url).await.map_err(|reason| unusable(&reason))?;
+        if card.agent_id() != agent {
+            return Err(unusable("it is the card of another agent"));
+        }
+        let pinned = self.peers().card(agent);
+        match pinned {
+            Some(pinned) if pinned.signing_key() == card.signing_key() => Ok(pinned),
+            Some(pinned) if !card.is_successor_of(&pinned) => {
+                Err(unusable("its keys differ from those of the pinned card, and the old key did not sign it"))
+            }
+            None if !self.config.trusts_on_first_use => Err(NodeError::UnknownPeer(agent.to_string())),
+            _ => self.pin(card).await,
+        }
+    }
+}
+
+/// Returns what the end of a session says about the peer.
+fn trust_records(info: &SessionInfo, outcome: &SessionOutcome, now: UnixMillis) -> Vec<NodeRecord> {
+    let peer_role = info.role.other();
+    let mut kinds = Vec::new();
+    let agreement =
+        outcome.commitment.as_ref().filter(|commitment| commitment.status() != CommitmentStatus::Withdrawn);
+    if let Some(commitment) = agreement {
+        let id = commitment.commit().commitment_id.clone();
+        let own_obligations = outcome
+            .obligations
+            .iter()
+            .filter(|(obligation, _)| obligation.party == *info.peer.agent_id())
+            .map(|(_, result)| *result)
+            .max();
+        if outcome.broken_by.contains(&peer_role) {
+            kinds.push(TrustEventKind::CommitmentBroken(id));
+        } else {
+            use asp::session::ObligationOutcome;
+            match own_obligations {
+                Some(ObligationOutcome::Fulfilled) => kinds.push(TrustEventKind::CommitmentKept(id)),
+                Some(ObligationOutcome::Late) => kinds.push(TrustEventKind::CommitmentLate(id)),
+                _ => {}
+            }
+        }
+    }
+    let is_abandoned = match outcome.ending {
+        SessionEnding::Unilateral(role) | SessionEnding::Withdrawn(role) | SessionEnding::Fatal(role) => {
+            role == peer_role
+        }
+        SessionEnding::BrokenChain => {
+            kinds.push(TrustEventKind::ChainBroken);
+            true
+        }
+        // Nobody knows who let the session time out. The invited side lets an invitation time out.
+        SessionEnding::TimedOut(asp::state_machine::Timer::Invitation) => peer_role == Role::Invited,
+        _ => false,
+    };
+    if is_abandoned {
+        kinds.push(TrustEventKind::SessionAbandoned);
+    } else if agreement.is_some() && !outcome.broken_by.contains(&peer_role) {
+        kinds.push(TrustEventKind::SessionCompleted);
+    } else if matches!(outcome.ending, SessionEnding::Closed(_) | SessionEnding::Completed) {
+        kinds.push(TrustEventKind::SessionClosed);
+    }
+    kinds.into_iter().map(|kind| trust_record(info.peer.agent_id(), Some(info.id), kind, now)).collect()
+}

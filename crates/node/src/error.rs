@@ -1,0 +1,44 @@
+//! Errors, grouped by who is at fault.
+
+use asp::{LocalError, Refusal, SessionId};
+use journal::JournalError;
+use thiserror::Error;
+
+/// Why a request to the node failed. A failed request has no effect.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum NodeError {
+    /// The session does not exist.
+    #[error("there is no such session")]
+    UnknownSession,
+    /// The peer's card is neither pinned nor known.
+    #[error("the card of {0} is not pinned")]
+    UnknownPeer(String),
+    /// The peer's card cannot be fetched or is invalid.
+    #[error("the card at {0} cannot be used: {1}")]
+    UnusableCard(String, String),
+    /// The request is malformed.
+    #[error("{0}")]
+    Malformed(String),
+    /// The message may not be sent now, or the peer or a person refused it.
+    #[error("{0}")]
+    Refused(Refusal),
+    /// This node's own keys, clock or card do not permit the message.
+    #[error(transparent)]
+    Local(LocalError),
+    /// Another message waits for a person's answer.
+    #[error("another message of this session waits for a person's answer")]
+    AwaitingConsent,
+    /// A limit is reached.
+    #[error("{0}")]
+    LimitReached(&'static str),
+    /// The journal cannot be written.
+    #[error("the journal cannot be written: {0}")]
+    Storage(#[from] JournalError),
+    /// The stored session cannot be restored.
+    #[error("the stored session {0} cannot be restored: {1}")]
+    DamagedSession(SessionId, String),
+    /// The node is stopping.
+    #[error("the node is stopping")]
+    Stopping,
+}

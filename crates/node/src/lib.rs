@@ -1,0 +1,48 @@
+//! The ASP node: it runs an agent's sessions with agents on other machines, keeps them in a journal, and asks a person before a
+//! commitment binds.
+//!
+//! - [`Node`]: the sessions of one agent. [`Node::run`] does its work; [`NodeService`] serves it over HTTP.
+//! - [`Identity`]: the agent's keys and card.
+//! - [`Policy`]: who may do what, and what a person is asked about.
+//! - [`NodeLimits`]: the limits.
+//! - [`Person`]: the hub through which a person is asked and hears what happens.
+//! - `session`, `send`, `receive`, `outbox`: one session, our messages, the peer's messages, and the delivery of ours.
+//! - `consent`: messages that wait for a person.
+//! - `effects`, `peers`: what sessions mean for trust and money.
+//! - `records`, `journal_writer`: the durable facts.
+//! - `dpop`, `peer_client`: requests between nodes.
+//!
+//! Every change is stored before anybody learns about it: a received message before it is acknowledged, a message of ours before
+//! it leaves. After a restart, the node continues from the stored facts.
+
+mod consent;
+mod dpop;
+mod effects;
+mod error;
+mod identity;
+mod journal_writer;
+mod limits;
+mod narration;
+mod node;
+mod outbox;
+mod peer_client;
+mod peers;
+mod person;
+mod policy;
+mod receive;
+mod records;
+mod routes;
+mod send;
+mod session;
+mod timers;
+mod view;
+
+pub use error::NodeError;
+pub use identity::{Identity, IdentityError, read_card};
+pub use limits::NodeLimits;
+pub use node::{Node, NodeConfig};
+pub use person::{Person, PersonConfig};
+pub use peer_client::{fetch_card, fetch_card_text};
+pub use policy::{ConsentPolicy, Policy, PolicyError};
+pub use routes::NodeService;
+pub use send::{InvitationRequest, SendOutcome};

@@ -1,0 +1,36 @@
+//! Limits on what peers and the agent's program can make the node use.
+
+use std::time::Duration;
+
+use asp::AspLimits;
+
+seal::defaults! {
+    /// The limits of a node.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct NodeLimits {
+        /// The limits of one session.
+        pub session: AspLimits = AspLimits::default(),
+        /// Maximum number of open sessions.
+        pub sessions: usize = 10_000,
+        /// Maximum number of open sessions with one peer.
+        pub sessions_per_peer: usize = 1_000,
+        /// Maximum number of pinned cards, including those that were pinned when their agents were first met.
+        pub pinned_cards: usize = 10_000,
+        /// Maximum number of registered cards.
+        pub registered_cards: usize = 10_000,
+        /// Maximum number of DPoP proofs of requests that are remembered to detect replays.
+        pub remembered_proofs: usize = 200_000,
+        /// How long a peer may take to answer a request.
+        pub peer_timeout: Duration = Duration::from_secs(10),
+        /// The first delay before a message is sent again.
+        pub retry_delay: Duration = Duration::from_millis(200),
+        /// The longest delay before a message is sent again.
+        pub max_retry_delay: Duration = Duration::from_mins(1),
+        /// How long the node tries to deliver a message to a peer that does not answer.
+        pub delivery_timeout: Duration = Duration::from_hours(7 * 24),
+        /// Maximum time that one request of the agent's program waits for a change.
+        pub max_wait: Duration = Duration::from_mins(5),
+        /// Maximum number of messages in one response.
+        pub page_messages: usize = 200,
+    }
+}

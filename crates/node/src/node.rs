@@ -1,0 +1,315 @@
+//! The node: its sessions, and the operations that its own tasks share.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use asp::{AgentCard, AgentUri, SessionId, StoredStep};
+use client::TrustRoots;
+use journal::Journal;
+use tokio::sync::watch;
+use wire::unix_now;
+
+use crate::dpop::ProofVerifier;
+use crate::identity::Identity;
+use crate::journal_writer::{Batch, JournalWriter};
+use crate::limits::NodeLimits;
+use crate::peer_client::PeerClient;
+use crate::peers::Peers;
+use crate::person::Person;
+use crate::policy::Policy;
+use crate::records::{SessionInfo, SessionRecord};
+use crate::session::{SessionHandle, SessionState};
+use crate::timers::Timers;
+use crate::NodeError;
+
+/// The configuration of a node.
+#[derive(Debug)]
+pub struct NodeConfig {
+    /// The agent's keys and card.
+    pub identity: Identity,
+    /// The pinned cards of peers.
+    pub pinned: Vec<AgentCard>,
+    /// Whether the card of an unknown agent is pinned when it is first met.
+    pub trusts_on_first_use: bool,
+    /// Whether the node stores the cards of other agents and answers searches.
+    pub is_registry: bool,
+    /// Who may do what, and what a person is asked about.
+    pub policy: Policy,
+    /// The limits.
+    pub limits: NodeLimits,
+    /// The trusted TLS certificates of other nodes.
+    pub trust_roots: TrustRoots,
+    /// Whether clients use TLS, to this node or to a proxy in front of it.
+    pub clients_use_tls: bool,
+}
+
+/// One agent's node.
+#[derive(Debug)]
+pub struct Node {
+    pub(crate) config: NodeConfig,
+    pub(crate) client: PeerClient,
+    pub(crate) verifier: ProofVerifier,
+    pub(crate) journal: JournalWriter,
+    pub(crate) person: Option<Person>,
+    pub(crate) timers: Timers,
+    peers: Mutex<Peers>,
+    sessions: Mutex<HashMap<SessionId, Arc<SessionHandle>>>,
+    /// Held while a session is created, so that two copies of an invitation create one session.
+    pub(crate) creation: tokio::sync::Mutex<()>,
+    stopping: watch::Sender<bool>,
+}
+
+impl Node {
+    /// Restores a node from its journal. [`Self::run`] then does its work.
+    pub fn open(
+        config: NodeConfig,
+        journal: Box<dyn Journal>,
+        person: Option<Person>,
+    ) -> Result<Arc<Self>, NodeError> {
+        let now = unix_now();
+        let (journal, stored) = JournalWriter::start(journal)?;
+        let mut peers = Peers::new(&config).map_err(|error| NodeError::Malformed(error.to_string()))?;
+        stored.node_records.iter().for_each(|record| peers.apply(record, &config.limits));
+        let node = Self {
+            client: PeerClient::new(
+                config.identity.keys.clone(),
+                config.trust_roots.clone(),
+                config.limits.peer_timeout,
+            ),
+            verifier: ProofVerifier::new(config.limits.remembered_proofs, now),
+            journal,
+            person,
+            timers: Timers::default(),
+            peers: Mutex::new(peers),
+            sessions: Mutex::default(),
+            creation: tokio::sync::Mutex::new(()),
+            stopping: watch::Sender::new(false),
+            config,
+        };
+        for session in stored.open_sessions {
+            let state = SessionState::restore(&node.config, &session)?;
+            node.insert(&SessionHandle::new(session.info, state, now));
+        }
+        Ok(Arc::new(node))
+    }
+
+    /// Does the node's own work until the node stops: delivers messages, handles expired timers, and waits for the answers of
+    /// people. Work that was interrupted by a restart continues.
+    pub async fn run(self: &Arc<Self>) {
+        let pinned = self.peers().pinning_events(unix_now());
+        if let Err(error) = self.append_node_records(pinned).await {
+            tracing::error!(target: "sayso::log", kind = "asp.failed", %error);
+        }
+        for handle in self.handles() {
+            self.resume(&handle).await;
+        }
+        let mut stopping = self.stopping.subscribe();
+        loop {
+            tokio::select! {
+                expired = self.timers.next_expired() => {
+                    for id in expired {
+                        if let Some(handle) = self.find_open(id) {
+                            self.handle_expired(&handle).await;
+                        }
+                    }
+                }
+                _ = stopping.wait_for(|is_stopping| *is_stopping) => return,
+            }
+        }
+    }
+
+    /// Makes [`Self::run`] and all deliveries end. Stored messages are delivered after the next start.
+    pub fn stop(&self) {
+        self.stopping.send_replace(true);
+    }
+
+    pub(crate) fn stop_signal(&self) -> watch::Receiver<bool> {
+        self.stopping.subscribe()
+    }
+
+    /// Continues a restored session.
+    async fn resume(self: &Arc<Self>, handle: &Arc<SessionHandle>) {
+        let result = async {
+            let mut state = self.lock(handle).await?;
+            self.expire(handle, &mut state).await?;
+            self.advance(handle, &mut state).await?;
+            if let Some(request) = state.consent.clone() {
+                self.await_consent(handle, request);
+            }
+            self.finish_change(handle, &mut state).await
+        };
+        self.log_failure(handle.info.id, result.await);
+    }
+
+    async fn handle_expired(self: &Arc<Self>, handle: &Arc<SessionHandle>) {
+        let result = async {
+            let mut state = self.lock(handle).await?;
+            self.expire(handle, &mut state).await?;
+            self.finish_change(handle, &mut state).await
+        };
+        if result.await.is_err() {
+            // The write is tried again with the next reading of the clock.
+            self.timers.set(handle.info.id, Some(unix_now().saturating_add(1_000)));
+        }
+    }
+
+    pub(crate) fn log_failure(&self, session: SessionId, result: Result<(), NodeError>) {
+        if let Err(error) = result {
+            tracing::error!(target: "sayso::log", kind = "asp.failed", session = %session, %error);
+        }
+    }
+
+    /// Locks a session. If a write failed, the session is read from the journal again.
+    pub(crate) async fn lock<'h>(
+        &self,
+        handle: &'h SessionHandle,
+    ) -> Result<tokio::sync::MutexGuard<'h, SessionState>, NodeError> {
+        let mut state = handle.state.lock().await;
+        if state.needs_reload {
+            let stored = self.journal.read(handle.info.id).await?.ok_or(NodeError::UnknownSession)?;
+            let is_delivering = state.is_delivering;
+            *state = SessionState { is_delivering, ..SessionState::restore(&self.config, &stored)? };
+        }
+        Ok(state)
+    }
+
+    /// Makes facts durable, then applies them. After an error, the session is read from the journal again.
+    pub(crate) async fn commit(&self, state: &mut SessionState, batch: Batch) -> Result<(), NodeError> {
+        let node_records = batch.node_records.clone();
+        if let Err(error) = self.journal.append(batch, unix_now()).await {
+            state.needs_reload = true;
+            return Err(error.into());
+        }
+        self.apply_node_records(&node_records);
+        Ok(())
+    }
+
+    /// Makes facts about the node or its peers durable, then applies them.
+    pub(crate) async fn append_node_records(&self, records: Vec<crate::records::NodeRecord>) -> Result<(), NodeError> {
+        self.journal.append(Batch::of_node(records.clone()), unix_now()).await?;
+        self.apply_node_records(&records);
+        Ok(())
+    }
+
+    pub(crate) fn apply_node_records(&self, records: &[crate::records::NodeRecord]) {
+        if records.is_empty() {
+            return;
+        }
+        let mut peers = self.peers();
+        records.iter().for_each(|record| peers.apply(record, &self.config.limits));
+    }
+
+    /// Handles timers that have expired.
+    pub(crate) async fn expire(
+        self: &Arc<Self>,
+        handle: &Arc<SessionHandle>,
+        state: &mut SessionState,
+    ) -> Result<(), NodeError> {
+        let now = unix_now();
+        if state.next_deadline().is_none_or(|deadline| deadline > now) {
+            return Ok(());
+        }
+        let transitions = state.participant.handle_timeout(now);
+        let node_records = self.effects_of(&handle.info, state, &transitions, now);
+        let mut batch = Batch::of_session(handle.info.id, vec![SessionRecord::Step(StoredStep::TimersExpired { at: now })]);
+        batch.node_records = node_records;
+        self.commit(state, batch).await?;
+        self.narrate(handle, state, &transitions);
+        handle.report_change(state, now);
+        Ok(())
+    }
+
+    /// Updates the deadline of a session, starts the delivery of its messages, and ends it in the journal if nothing is left to
+    /// do.
+    pub(crate) async fn finish_change(
+        self: &Arc<Self>,
+        handle: &Arc<SessionHandle>,
+        state: &mut SessionState,
+    ) -> Result<(), NodeError> {
+        let now = unix_now();
+        self.timers.set(handle.info.id, state.next_deadline());
+        handle.report_change(state, now);
+        if state.has_undelivered() {
+            self.start_delivery(handle, state);
+            return Ok(());
+        }
+        if state.state().is_terminal() && state.consent.is_none() && !state.is_ended {
+            let batch = Batch { session: Some(handle.info.id), ends_session: true, ..Batch::default() };
+            self.commit(state, batch).await?;
+            state.is_ended = true;
+            self.timers.set(handle.info.id, None);
+            self.sessions().remove(&handle.info.id);
+            self.finish_narration(handle, state);
+        }
+        Ok(())
+    }
+
+    /// Returns a session, open or ended.
+    pub(crate) async fn session(&self, id: SessionId) -> Result<Arc<SessionHandle>, NodeError> {
+        if let Some(handle) = self.find_open(id) {
+            return Ok(handle);
+        }
+        let stored = self.journal.read(id).await?.ok_or(NodeError::UnknownSession)?;
+        if !stored.is_ended
+            && let Some(handle) = self.find_open(id)
+        {
+            // The session began while the journal was read.
+            return Ok(handle);
+        }
+        let state = SessionState::restore(&self.config, &stored)?;
+        Ok(SessionHandle::new(stored.info, state, unix_now()))
+    }
+
+    pub(crate) fn find_open(&self, id: SessionId) -> Option<Arc<SessionHandle>> {
+        self.sessions().get(&id).cloned()
+    }
+
+    pub(crate) fn insert(&self, handle: &Arc<SessionHandle>) {
+        self.sessions().insert(handle.info.id, handle.clone());
+    }
+
+    /// Returns all open sessions, the oldest first.
+    pub(crate) fn handles(&self) -> Vec<Arc<SessionHandle>> {
+        let mut handles: Vec<_> = self.sessions().values().cloned().collect();
+        handles.sort_unstable_by_key(|handle| handle.info.id);
+        handles
+    }
+
+    /// Checks whether one more session may be opened with this peer.
+    pub(crate) fn check_capacity(&self, peer: &AgentUri) -> Result<(), NodeError> {
+        let sessions = self.sessions();
+        if sessions.len() >= self.config.limits.sessions {
+            return Err(NodeError::LimitReached("the node has too many open sessions"));
+        }
+        let with_peer = sessions.values().filter(|handle| handle.info.peer.agent_id() == peer).count();
+        if with_peer >= self.config.limits.sessions_per_peer {
+            return Err(NodeError::LimitReached("there are too many open sessions with this agent"));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn peers(&self) -> MutexGuard<'_, Peers> {
+        self.peers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<SessionHandle>>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the agent's own card.
+    pub fn card(&self) -> &AgentCard {
+        &self.config.identity.card
+    }
+
+    /// Returns the data of a new session.
+    pub(crate) fn new_session_info(
+        &self,
+        id: SessionId,
+        peer: AgentCard,
+        role: asp::state_machine::Role,
+        subject: String,
+    ) -> SessionInfo {
+        SessionInfo { id, own: self.config.identity.card.clone(), peer, role, subject }
+    }
+
+}

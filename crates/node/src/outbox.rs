@@ -1,0 +1,210 @@
+//! The delivery of our messages: in order per session, until the peer has stored or refused each of them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use asp::message::{Authenticator, PinnedCards};
+use asp::{MessageId, ReceiveOutcome, StoredStep};
+use client::Backoff;
+use seal::{Random, SystemRandom};
+use wire::unix_now;
+
+use crate::journal_writer::Batch;
+use crate::node::Node;
+use crate::peer_client::{DeliveryAnswer, PeerError};
+use crate::records::SessionRecord;
+use crate::session::{RefusalNotice, SessionHandle, SessionState};
+use crate::NodeError;
+
+/// The message to deliver next.
+struct NextMessage {
+    id: MessageId,
+    text: Arc<str>,
+    is_invitation: bool,
+}
+
+impl Node {
+    /// Starts the delivery of a session's messages, unless a task already delivers them.
+    pub(crate) fn start_delivery(self: &Arc<Self>, handle: &Arc<SessionHandle>, state: &mut SessionState) {
+        if state.is_delivering {
+            return;
+        }
+        state.is_delivering = true;
+        let (node, handle) = (self.clone(), handle.clone());
+        tokio::spawn(async move {
+            let mut stopping = node.stop_signal();
+            tokio::select! {
+                () = node.deliver_all(&handle) => {}
+                _ = stopping.wait_for(|is_stopping| *is_stopping) => {}
+            }
+        });
+    }
+
+    async fn deliver_all(self: &Arc<Self>, handle: &Arc<SessionHandle>) {
+        let limits = &self.config.limits;
+        let mut backoff = Backoff::new(limits.retry_delay, limits.max_retry_delay);
+        let mut first_failure = None;
+        loop {
+            let next = match self.lock(handle).await {
+                Ok(mut state) => match next_message(&state) {
+                    Some(next) => next,
+                    None => {
+                        state.is_delivering = false;
+                        return;
+                    }
+                },
+                // The journal cannot be read now. The delivery continues when it can.
+                Err(_) => {
+                    wait(&mut backoff, None).await;
+                    continue;
+                }
+            };
+            let breaker_delay = self.peers().delay_until_allowed(handle.info.peer.agent_id(), unix_now());
+            if let Some(delay) = breaker_delay {
+                tokio::time::sleep(delay).await;
+            }
+            let answer =
+                self.client.deliver(&handle.info.peer, handle.info.id, next.is_invitation, &next.text).await;
+            self.peers().record_contact(handle.info.peer.agent_id(), answer.is_ok(), unix_now());
+            let result = match answer {
+                Ok(DeliveryAnswer::Stored) => self.settle(handle, next.id).await,
+                Ok(DeliveryAnswer::Refused { reject }) => self.handle_reject(handle, &next, &reject).await,
+                Ok(DeliveryAnswer::Rejected { code, reason, is_final: true }) => {
+                    self.abandon(handle, &next, &code, &reason).await
+                }
+                Ok(DeliveryAnswer::Rejected { is_final: false, .. }) => Ok(false),
+                Err(error) => {
+                    let delay = match &error {
+                        PeerError::Busy(delay) => *delay,
+                        _ => None,
+                    };
+                    tracing::debug!(target: "sayso::log", kind = "asp.delivery_failed", session = %handle.info.id, %error);
+                    let failing_since = *first_failure.get_or_insert_with(unix_now);
+                    let tried_for = unix_now().millis_since(failing_since);
+                    if u128::try_from(tried_for).unwrap_or(0) > limits.delivery_timeout.as_millis() {
+                        let reason = "the other side did not answer in time";
+                        self.abandon(handle, &next, "timeout", reason).await
+                    } else {
+                        wait(&mut backoff, delay).await;
+                        continue;
+                    }
+                }
+            };
+            match result {
+                Ok(true) => {
+                    first_failure = None;
+                    backoff = Backoff::new(limits.retry_delay, limits.max_retry_delay);
+                }
+                // A failed write, or an answer that another attempt may improve.
+                Ok(false) | Err(_) => wait(&mut backoff, None).await,
+            }
+        }
+    }
+
+    /// Records that the peer has stored a message. Returns whether the delivery may go on.
+    pub(crate) async fn settle(
+        self: &Arc<Self>,
+        handle: &Arc<SessionHandle>,
+        message_id: MessageId,
+    ) -> Result<bool, NodeError> {
+        let mut state = self.lock(handle).await?;
+        if state.participant.is_settled(message_id) {
+            return Ok(true);
+        }
+        state.participant.settle(message_id);
+        let settled = state.participant.take_settled();
+        let step = SessionRecord::Step(StoredStep::Settled { message_id });
+        let mut batch = Batch::of_session(handle.info.id, vec![step]);
+        batch.node_records = self.effects_of(&handle.info, &state, &settled, unix_now());
+        self.commit(&mut state, batch).await?;
+        self.finish_change(handle, &mut state).await?;
+        Ok(true)
+    }
+
+    /// Rolls back a message that the peer refused.
+    async fn handle_reject(
+        self: &Arc<Self>,
+        handle: &Arc<SessionHandle>,
+        refused: &NextMessage,
+        reject: &str,
+    ) -> Result<bool, NodeError> {
+        let mut state = self.lock(handle).await?;
+        let cards = PinnedCards::new([handle.info.peer.clone()]);
+        let Ok(message) = Authenticator::default().authenticate(reject, &cards, &self.config.limits.session) else {
+            return Ok(false);
+        };
+        if state.participant.is_settled(refused.id) {
+            // A message of the peer arrived first, and has rolled ours back.
+            return Ok(true);
+        }
+        let checks = self.checks_of_peer(&handle.info.peer, None);
+        let outcome = state
+            .participant
+            .handle(&message, checks, unix_now(), &mut SystemRandom)
+            .map_err(NodeError::Local)?;
+        let ReceiveOutcome::RolledBack { refusal, messages } = &outcome else { return Ok(false) };
+        for body in messages {
+            state.note_refusal(RefusalNotice {
+                performative: body.performative().as_str().to_owned(),
+                code: refusal.code.as_str().to_owned(),
+                reason: refusal.reason.clone(),
+            });
+        }
+        self.store_outcome(handle, &mut state, &message, &outcome).await?;
+        self.advance(handle, &mut state).await?;
+        self.finish_change(handle, &mut state).await?;
+        Ok(true)
+    }
+
+    /// Stops delivering a message that the peer will never take.
+    async fn abandon(
+        self: &Arc<Self>,
+        handle: &Arc<SessionHandle>,
+        next: &NextMessage,
+        code: &str,
+        reason: &str,
+    ) -> Result<bool, NodeError> {
+        let mut state = self.lock(handle).await?;
+        if state.participant.is_settled(next.id) {
+            return Ok(true);
+        }
+        state.note_refusal(RefusalNotice {
+            performative: performative_of(&next.text),
+            code: code.to_owned(),
+            reason: reason.to_owned(),
+        });
+        let record = SessionRecord::DeliveryAbandoned { message: next.id };
+        self.commit(&mut state, Batch::of_session(handle.info.id, vec![record])).await?;
+        state.abandoned = Some(next.id);
+        self.finish_change(handle, &mut state).await?;
+        Ok(true)
+    }
+}
+
+fn next_message(state: &SessionState) -> Option<NextMessage> {
+    if !state.has_undelivered() {
+        return None;
+    }
+    let (id, text) = state.participant.unsettled_messages().next()?;
+    let is_invitation =
+        state.participant.record().and_then(|record| record.transcript().messages().next()) == Some(&**text);
+    Some(NextMessage { id, text: text.clone(), is_invitation })
+}
+
+fn performative_of(text: &str) -> String {
+    let mut tape = seal::json::Tape::default();
+    let performative = tape
+        .read(text)
+        .ok()
+        .and_then(|doc| Some(doc.root().member("performative")?.text()?.into_owned()));
+    performative.unwrap_or_default()
+}
+
+/// Waits before the next attempt, a little longer for some than for others, so that they do not all come at once.
+async fn wait(backoff: &mut Backoff, at_least: Option<Duration>) {
+    let mut random = [0];
+    SystemRandom.fill(&mut random);
+    let delay = backoff.delay().max(at_least.unwrap_or_default());
+    tokio::time::sleep(delay + delay.mul_f64(f64::from(random[0]) / 512.0)).await;
+    backoff.grow();
+}

@@ -1,0 +1,276 @@
+//! Requests to other nodes, on connections that are kept open, with a DPoP proof for each request.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use asp::{AgentCard, MessageId, SessionId};
+use client::{ClientError, CompleteResponse, HttpClient, PersistentConnection, TrustRoots, Url};
+use http::Method;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
+use seal::AgentKeys;
+use seal::json::Tape;
+use thiserror::Error;
+use wire::unix_now;
+
+use crate::dpop;
+
+/// The media type of a message.
+pub(crate) const ASP_JSON: &str = "application/asp+json";
+/// Maximum number of idle connections to one peer.
+const MAX_IDLE_CONNECTIONS: usize = 32;
+/// Maximum size of a response to a delivered message. It contains at most one signed REJECT.
+const MAX_RESPONSE_BYTES: usize = 512 * 1024;
+
+/// The answer of a peer to a delivered message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum DeliveryAnswer {
+    /// The peer has stored the message.
+    Stored,
+    /// The peer refused the message with this signed REJECT.
+    Refused { reject: String },
+    /// The peer refused the message without a REJECT, for example because it knows neither the session nor us. `is_final` says
+    /// that trying again cannot help.
+    Rejected { code: String, reason: String, is_final: bool },
+}
+
+/// Why a request has no answer.
+#[derive(Debug, Error)]
+pub(crate) enum PeerError {
+    /// The address in the card is not usable.
+    #[error("the peer's address is invalid: {0}")]
+    Address(#[from] client::UrlError),
+    /// The connection failed.
+    #[error("{0}")]
+    Connection(#[from] ClientError),
+    /// The peer did not answer in time.
+    #[error("the peer did not answer within {} s", .0.as_secs())]
+    TimedOut(Duration),
+    /// The peer asks to wait.
+    #[error("the peer is busy")]
+    Busy(Option<Duration>),
+    /// The answer makes no sense.
+    #[error("the peer's answer is invalid: status {0}")]
+    InvalidAnswer(u16),
+    /// No proof can be made.
+    #[error("no DPoP proof can be made")]
+    NoProof,
+}
+
+/// A client for all peers.
+#[derive(Debug)]
+pub(crate) struct PeerClient {
+    keys: AgentKeys,
+    trust_roots: TrustRoots,
+    timeout: Duration,
+    /// The state for each base address.
+    peers: Mutex<HashMap<String, PeerState>>,
+}
+
+#[derive(Debug, Default)]
+struct PeerState {
+    nonce: Option<String>,
+    idle: Vec<PersistentConnection>,
+}
+
+impl PeerClient {
+    pub(crate) fn new(keys: AgentKeys, trust_roots: TrustRoots, timeout: Duration) -> Self {
+        Self { keys, trust_roots, timeout, peers: Mutex::default() }
+    }
+
+    /// Delivers a message. The first message of a session goes to the collection of sessions.
+    pub(crate) async fn deliver(
+        &self,
+        peer: &AgentCard,
+        session: SessionId,
+        is_invitation: bool,
+        text: &str,
+    ) -> Result<DeliveryAnswer, PeerError> {
+        let path = if is_invitation {
+            "/v1/asp/sessions".to_owned()
+        } else {
+            format!("/v1/asp/sessions/{session}/messages")
+        };
+        let response = self.request(&peer.endpoint(), Method::POST, &path, Some(session), text).await?;
+        read_delivery_answer(&response)
+    }
+
+    /// Returns the peer's messages of a session, from this position in its chain on.
+    pub(crate) async fn messages(
+        &self,
+        peer: &AgentCard,
+        session: SessionId,
+        since: usize,
+    ) -> Result<Vec<String>, PeerError> {
+        let path = format!("/v1/asp/sessions/{session}/messages?since_sequence={since}&limit=200");
+        let response = self.request(&peer.endpoint(), Method::GET, &path, Some(session), "").await?;
+        if response.status != 200 {
+            return Err(PeerError::InvalidAnswer(response.status));
+        }
+        let mut tape = Tape::default();
+        let doc = tape.read(&response.body).map_err(|_| PeerError::InvalidAnswer(response.status))?;
+        let messages = doc.root().member("messages");
+        Ok(messages.into_iter().flat_map(|list| list.items()).map(|item| item.source().to_owned()).collect())
+    }
+
+    /// Fetches a card.
+    pub(crate) async fn fetch_card(&self, url: &str) -> Result<AgentCard, String> {
+        let text = fetch_text(url, self.trust_roots.clone(), self.timeout).await?;
+        AgentCard::parse(&text).map_err(|error| error.to_string())
+    }
+
+    fn http_client(&self, base: &str) -> Result<HttpClient, client::UrlError> {
+        Ok(HttpClient::new(Url::parse_http(base)?).with_trust_roots(self.trust_roots.clone()))
+    }
+
+    /// Sends a request. If the peer asks for another nonce, sends it once more.
+    async fn request(
+        &self,
+        base: &str,
+        method: Method,
+        path: &str,
+        session: Option<SessionId>,
+        body: &str,
+    ) -> Result<CompleteResponse, PeerError> {
+        let response = self.request_once(base, &method, path, session, body).await?;
+        let response = if response.status == 401 && self.remember_nonce(base, &response) {
+            self.request_once(base, &method, path, session, body).await?
+        } else {
+            response
+        };
+        self.remember_nonce(base, &response);
+        Ok(response)
+    }
+
+    async fn request_once(
+        &self,
+        base: &str,
+        method: &Method,
+        path: &str,
+        session: Option<SessionId>,
+        body: &str,
+    ) -> Result<CompleteResponse, PeerError> {
+        let client = self.http_client(base)?;
+        let target = path.split('?').next().unwrap_or(path);
+        let (nonce, idle) = {
+            let mut peers = self.peers();
+            let state = peers.entry(base.to_owned()).or_default();
+            state.idle.retain(PersistentConnection::is_usable);
+            (state.nonce.clone(), state.idle.pop())
+        };
+        let url = format!("{base}{target}");
+        let (proof, authorization) =
+            dpop::create(&self.keys, method.as_str(), &url, nonce, unix_now()).ok_or(PeerError::NoProof)?;
+        let mut request = client
+            .persistent_request(method.clone(), path)
+            .header(AUTHORIZATION, authorization)
+            .header("DPoP", proof);
+        if let Some(session) = session {
+            request = request.header("Asp-Session-Id", session.to_string());
+        }
+        if !body.is_empty() {
+            request = request.header(CONTENT_TYPE, ASP_JSON);
+        }
+        let request = request.body(body.to_owned()).map_err(|_| PeerError::NoProof)?;
+        let exchange = async {
+            let mut connection = match idle {
+                Some(connection) => connection,
+                None => PersistentConnection::open(client.connect().await?).await?,
+            };
+            let response = connection.send(request, MAX_RESPONSE_BYTES).await?;
+            Ok::<_, ClientError>((connection, response))
+        };
+        let (connection, response) =
+            tokio::time::timeout(self.timeout, exchange).await.map_err(|_| PeerError::TimedOut(self.timeout))??;
+        let mut peers = self.peers();
+        let state = peers.entry(base.to_owned()).or_default();
+        if state.idle.len() < MAX_IDLE_CONNECTIONS {
+            state.idle.push(connection);
+        }
+        Ok(response)
+    }
+
+    /// Remembers the nonce of a response. Returns whether it is a new one.
+    fn remember_nonce(&self, base: &str, response: &CompleteResponse) -> bool {
+        let nonce = response.headers.get("DPoP-Nonce").and_then(|value| value.to_str().ok());
+        let Some(nonce) = nonce else { return false };
+        let mut peers = self.peers();
+        let known = &mut peers.entry(base.to_owned()).or_default().nonce;
+        known.replace(nonce.to_owned()).as_deref() != Some(nonce)
+    }
+
+    fn peers(&self) -> std::sync::MutexGuard<'_, HashMap<String, PeerState>> {
+        self.peers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How long fetching a card may take, outside a node.
+const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Fetches a card from an address and verifies it.
+pub async fn fetch_card(url: &str, trust_roots: TrustRoots) -> Result<AgentCard, String> {
+    let text = fetch_card_text(url, trust_roots).await?;
+    AgentCard::parse(&text).map_err(|error| format!("{url}: {error}"))
+}
+
+/// Fetches the text of a card, without verifying it.
+pub async fn fetch_card_text(url: &str, trust_roots: TrustRoots) -> Result<String, String> {
+    fetch_text(url, trust_roots, FETCH_TIMEOUT).await
+}
+
+/// Fetches a text of at most the size of a card. Redirects are not followed.
+async fn fetch_text(url: &str, trust_roots: TrustRoots, limit: Duration) -> Result<String, String> {
+    let (base, path) = split_url(url).ok_or("the address must be http(s)://HOST/PATH")?;
+    let url = Url::parse_http(base).map_err(|error| error.to_string())?;
+    let client = HttpClient::new(url).with_trust_roots(trust_roots);
+    let request = client.request(Method::GET, path).body("").map_err(|error| error.to_string())?;
+    let exchange = async {
+        let connection = client.connect().await?;
+        let response = client::send_request(connection, request).await?;
+        let status = response.status;
+        Ok::<_, ClientError>((status, response.text(AgentCard::MAX_BYTES, limit).await?))
+    };
+    let (status, text) = tokio::time::timeout(limit, exchange)
+        .await
+        .map_err(|_| "the other side did not answer in time".to_owned())?
+        .map_err(|error| error.to_string())?;
+    if status == 200 { Ok(text) } else { Err(format!("the other side answered with status {status}")) }
+}
+
+fn read_delivery_answer(response: &CompleteResponse) -> Result<DeliveryAnswer, PeerError> {
+    let mut tape = Tape::default();
+    let doc = tape.read(&response.body).ok();
+    let member = |name: &str| {
+        let root = doc.as_ref()?.root();
+        Some(root.member(name)?.text()?.into_owned())
+    };
+    match response.status {
+        200 | 201 if member("messageId").is_some_and(|id| MessageId::parse(&id).is_ok()) => {
+            Ok(DeliveryAnswer::Stored)
+        }
+        429 | 503 => {
+            let seconds = response.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+            Err(PeerError::Busy(seconds.map(Duration::from_secs)))
+        }
+        409 | 422 if member("reject").is_some() => {
+            Ok(DeliveryAnswer::Refused { reject: member("reject").unwrap_or_default() })
+        }
+        status @ (400 | 401 | 403 | 404 | 409 | 410 | 413 | 415 | 422) => Ok(DeliveryAnswer::Rejected {
+            code: member("code").unwrap_or_else(|| "unspecified".to_owned()),
+            reason: member("reason")
+                .or_else(|| member("title"))
+                .unwrap_or_else(|| format!("the peer answered with status {status}")),
+            // A proof can be refused because of clocks or a restart, and a path can be missing while a proxy starts.
+            is_final: !matches!(status, 401 | 404),
+        }),
+        status => Err(PeerError::InvalidAnswer(status)),
+    }
+}
+
+/// Splits an address into its origin and its path.
+fn split_url(url: &str) -> Option<(&str, &str)> {
+    let start = url.find("://")? + 3;
+    let slash = url.get(start..)?.find('/').map_or(url.len(), |index| start + index);
+    let (base, path) = url.split_at(slash);
+    Some((base, if path.is_empty() { "/" } else { path }))
+}

@@ -1,0 +1,276 @@
+//! What the node knows about other agents: their cards, its own trust in them, their rates, and the escrow ledger.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use asp::message::{Body, TrustScore};
+use asp::session::{Effect, ReceiverChecks};
+use asp::trust::{CircuitBreaker, RateLimited, TokenBucket, TrustBook, TrustEvent, TrustParametersError, TrustEventKind, TrustLevel, TrustReport};
+use asp::{AgentCard, AgentUri};
+use seal::UnixMillis;
+use seal::json::write_object;
+
+use crate::dpop;
+use crate::limits::NodeLimits;
+use crate::node::NodeConfig;
+use crate::policy::Policy;
+use crate::records::{NodeRecord, SessionInfo};
+use crate::session::SessionState;
+
+/// What the node knows about other agents.
+#[derive(Debug)]
+pub(crate) struct Peers {
+    /// The pinned card of each agent.
+    cards: HashMap<AgentUri, AgentCard>,
+    /// The agent of each access token.
+    agents_by_token: HashMap<String, AgentUri>,
+    registered: HashMap<AgentUri, AgentCard>,
+    trust: TrustBook,
+    contacts: HashMap<AgentUri, Contact>,
+    policy: Policy,
+}
+
+/// The recent traffic with one agent.
+#[derive(Debug)]
+struct Contact {
+    messages: TokenBucket,
+    invitations: TokenBucket,
+    breaker: CircuitBreaker,
+}
+
+impl Peers {
+    /// Starts with the cards that the operator pinned.
+    pub(crate) fn new(config: &NodeConfig) -> Result<Self, TrustParametersError> {
+        let policy = config.policy.clone();
+        let trust = TrustBook::new(policy.trust.clone())?;
+        let mut peers = Self {
+            cards: HashMap::new(),
+            agents_by_token: HashMap::new(),
+            registered: HashMap::new(),
+            trust,
+            contacts: HashMap::new(),
+            policy,
+        };
+        for card in &config.pinned {
+            peers.insert_card(card.clone(), usize::MAX);
+        }
+        Ok(peers)
+    }
+
+    /// Applies a stored fact, at the start and after each commit.
+    pub(crate) fn apply(&mut self, record: &NodeRecord, limits: &NodeLimits) {
+        match record {
+            NodeRecord::CardPinned { card } => {
+                if let Ok(card) = AgentCard::parse(card) {
+                    self.insert_card(card, limits.pinned_cards);
+                }
+            }
+            NodeRecord::CardRegistered { card } => {
+                if let Ok(card) = AgentCard::parse(card)
+                    && (self.registered.len() < limits.registered_cards
+                        || self.registered.contains_key(card.agent_id()))
+                {
+                    self.registered.insert(card.agent_id().clone(), card);
+                }
+            }
+            NodeRecord::Trust { event } => {
+                if let Ok(event) = TrustEvent::parse(event) {
+                    self.trust.record(&event);
+                }
+            }
+            NodeRecord::Ledger { .. } | NodeRecord::Dispute { .. } => {}
+        }
+    }
+
+    /// Pins a card. A card that the operator pinned is replaced only by its signed successor.
+    fn insert_card(&mut self, card: AgentCard, max_cards: usize) {
+        if self.policy.revoked.contains(card.agent_id()) {
+            return;
+        }
+        match self.cards.get(card.agent_id()) {
+            Some(old) if old.signing_key() != card.signing_key() && !card.is_successor_of(old) => return,
+            Some(old) => {
+                let token = dpop::access_token(old.dpop_key());
+                self.agents_by_token.remove(&token);
+            }
+            None if self.cards.len() >= max_cards => return,
+            None => {}
+        }
+        self.agents_by_token.insert(dpop::access_token(card.dpop_key()), card.agent_id().clone());
+        self.cards.insert(card.agent_id().clone(), card);
+    }
+
+    /// Returns the pinned card of an agent.
+    pub(crate) fn card(&self, agent: &AgentUri) -> Option<AgentCard> {
+        self.cards.get(agent).cloned()
+    }
+
+    /// Returns the pinned card whose key has this access token.
+    pub(crate) fn card_by_token(&self, token: &str) -> Option<AgentCard> {
+        self.card(self.agents_by_token.get(token)?)
+    }
+
+    /// Returns whether the operator has revoked the cards of an agent.
+    pub(crate) fn is_revoked(&self, agent: &AgentUri) -> bool {
+        self.policy.revoked.contains(agent)
+    }
+
+    /// Returns whether one more card can be pinned.
+    pub(crate) fn has_room(&self, limits: &NodeLimits) -> bool {
+        self.cards.len() < limits.pinned_cards
+    }
+
+    /// Returns the registered cards with this capability and at least this score, the most trusted first.
+    pub(crate) fn discover(&self, capability: &str, min_trust: f64, now: UnixMillis) -> Vec<(AgentCard, TrustScore)> {
+        let fits = |card: &&AgentCard| card.capabilities().any(|own| own == capability);
+        let mut found: Vec<_> = self
+            .registered
+            .values()
+            .filter(fits)
+            .map(|card| (card.clone(), self.trust.score(card.agent_id(), now)))
+            .filter(|(_, score)| score.get() >= min_trust)
+            .collect();
+        found.sort_by(|(a, a_score), (b, b_score)| {
+            b_score.get().total_cmp(&a_score.get()).then_with(|| a.agent_id().cmp(b.agent_id()))
+        });
+        found
+    }
+
+    /// Returns the registered card of an agent whose URI ends with this part.
+    pub(crate) fn registered_card(&self, name: &str) -> Option<AgentCard> {
+        self.registered.values().find(|card| crate::routes::last_path_part(card.agent_id()) == name).cloned()
+    }
+
+    pub(crate) fn trust_of(&self, agent: &AgentUri, now: UnixMillis) -> (TrustScore, TrustLevel) {
+        (self.trust.score(agent, now), self.trust.level(agent, now))
+    }
+
+    pub(crate) fn trust_report(&self, agent: &AgentUri, now: UnixMillis) -> TrustReport {
+        self.trust.report(agent, now)
+    }
+
+    /// Returns the trust events for a card that was pinned.
+    pub(crate) fn pinning_events(&self, now: UnixMillis) -> Vec<NodeRecord> {
+        let known: std::collections::HashSet<_> = self.trust.peers().cloned().collect();
+        let new = self.cards.keys().filter(|agent| !known.contains(*agent));
+        new.map(|agent| trust_record(agent, None, TrustEventKind::CardPinned, now)).collect()
+    }
+
+    /// The receiver's checks of a message. A revoked agent is never trusted.
+    pub(crate) fn checks(
+        &self,
+        peer: &AgentCard,
+        _body: Option<&Body>,
+        policy: &Policy,
+        now: UnixMillis,
+    ) -> ReceiverChecks {
+        let score = self.trust.score(peer.agent_id(), now);
+        let is_trusted = !self.is_revoked(peer.agent_id()) && score.get() >= policy.trust_threshold;
+        ReceiverChecks { is_trusted, is_funded: false, is_card_pinned: true }
+    }
+
+    /// Returns whether the escrow of the pending commitment is covered, or there is none.
+    pub(crate) fn is_funded(&self, info: &SessionInfo, state: &SessionState, body: &Body) -> bool {
+        let _ = info;
+        if !matches!(body, Body::Accept(_)) {
+            return true;
+        }
+        let commitment = state.participant.session().and_then(asp::session::AspSession::commitment);
+        let Some(escrow) = commitment.and_then(|commitment| commitment.commit().escrow.as_ref()) else {
+            return true;
+        };
+        let _ = escrow;
+        true
+    }
+
+    /// Counts a message or an invitation of an agent against its limit.
+    pub(crate) fn admit(&mut self, agent: &AgentUri, is_invitation: bool, now: UnixMillis) -> Result<(), RateLimited> {
+        let limits = self.policy.peer_limits.of(self.trust.level(agent, now));
+        let contact = self.contact(agent);
+        if is_invitation {
+            contact.invitations.take(limits.invitations_per_minute, now)?;
+        }
+        contact.messages.take(limits.messages_per_minute, now)
+    }
+
+    /// Returns how long a peer that does not answer is left alone.
+    pub(crate) fn delay_until_allowed(&mut self, agent: &AgentUri, now: UnixMillis) -> Option<Duration> {
+        let open = self.contact(agent).breaker.try_call(now).err()?;
+        Some(Duration::from_millis(u64::try_from(open.retry_at.millis_since(now)).unwrap_or(0)))
+    }
+
+    /// Records whether a peer has answered.
+    pub(crate) fn record_contact(&mut self, agent: &AgentUri, has_answered: bool, now: UnixMillis) {
+        let breaker = &mut self.contact(agent).breaker;
+        if has_answered {
+            breaker.record_success();
+        } else {
+            breaker.record_failure(now);
+        }
+    }
+
+    fn contact(&mut self, agent: &AgentUri) -> &mut Contact {
+        let parameters = self.policy.circuit_breaker.clone();
+        self.contacts.entry(agent.clone()).or_insert_with(|| Contact {
+            messages: TokenBucket::default(),
+            invitations: TokenBucket::default(),
+            breaker: CircuitBreaker::new(parameters),
+        })
+    }
+}
+
+impl Peers {
+    /// Returns the ledger entries for an escrow that is paid in or out.
+    pub(crate) fn ledger_records(&self, info: &SessionInfo, effect: &Effect, now: UnixMillis) -> Vec<NodeRecord> {
+        let _ = (info, effect, now);
+        Vec::new()
+    }
+}
+
+/// Writes a trust report as JSON.
+pub(crate) fn report_to_json(report: &TrustReport) -> String {
+    write_object(|writer| {
+        writer.key("agent").text(report.peer.as_str());
+        writer.key("score").number(report.score.get());
+        writer.key("level").integer(report.level.number().into());
+        writer.key("levelName").text(report.level.as_str());
+        writer.key("components").array(|writer| {
+            for component in &report.components {
+                writer.object(|writer| {
+                    writer.key("name").text(component.component.as_str());
+                    for (name, value) in [
+                        ("weight", component.weight),
+                        ("value", component.value),
+                        ("base", component.base),
+                        ("growth", component.growth),
+                        ("penalty", component.penalty),
+                    ] {
+                        writer.key(name).number(value);
+                    }
+                    writer.key("events").array(|writer| {
+                        for event in &component.events {
+                            writer.object(|writer| {
+                                writer.key("name").text(event.name.as_str());
+                                writer.key("count").integer(i64::try_from(event.count).unwrap_or(i64::MAX));
+                            });
+                        }
+                    });
+                    writer.key("recentEvents").array(|writer| {
+                        component.recent_events.iter().for_each(|event| writer.raw(&event.to_json()));
+                    });
+                });
+            }
+        });
+    })
+}
+
+/// Returns the record of a trust event.
+pub(crate) fn trust_record(
+    agent: &AgentUri,
+    session: Option<asp::SessionId>,
+    kind: TrustEventKind,
+    at: UnixMillis,
+) -> NodeRecord {
+    let event = TrustEvent { peer: agent.clone(), at, session_id: session, kind };
+    NodeRecord::Trust { event: event.to_json() }
+}

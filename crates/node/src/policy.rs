@@ -1,0 +1,277 @@
+//! The policy of a node: who may do what, and what a person is asked about.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use asp::trust::{CircuitBreakerParameters, PeerLimits, TrustParameters};
+use asp::{AgentUri, Amount, Currency};
+use seal::describe_io_error;
+use thiserror::Error;
+use toml::de::{DeTable, DeValue};
+
+use crate::limits::NodeLimits;
+
+/// The policy.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// The lowest score with which an agent can open a session with ours.
+    pub trust_threshold: f64,
+    /// The constants of the trust computation.
+    pub trust: TrustParameters,
+    /// How many messages and invitations an agent may send, by its trust level.
+    pub peer_limits: PeerLimits,
+    /// When a peer that does not answer is left alone for a while.
+    pub circuit_breaker: CircuitBreakerParameters,
+    /// What a person is asked about.
+    pub consent: ConsentPolicy,
+    /// Agents whose cards are no longer accepted.
+    pub revoked: HashSet<AgentUri>,
+    /// The limits of the node.
+    pub limits: NodeLimits,
+    /// The money that agents have paid in with the operator of this node.
+    pub deposits: Vec<(AgentUri, Amount, Currency)>,
+}
+
+/// What a person is asked about before it is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConsentPolicy {
+    /// Before a COMMIT.
+    pub commit: bool,
+    /// Before a commitment of the other side is accepted.
+    pub accept: bool,
+    /// About an escalation of our agent.
+    pub escalate: bool,
+    /// How long the person has to answer.
+    pub timeout: Duration,
+}
+
+impl ConsentPolicy {
+    /// A person is asked about everything that binds.
+    pub const ASK: Self = Self { commit: true, accept: true, escalate: true, timeout: Duration::from_mins(10) };
+    /// Nobody is asked.
+    pub const NEVER_ASK: Self =
+        Self { commit: false, accept: false, escalate: false, timeout: Duration::from_mins(10) };
+}
+
+/// Why a policy cannot be used.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum PolicyError {
+    /// The file cannot be read.
+    #[error("{path}: {reason}", path = .0.display(), reason = describe_io_error(.1))]
+    File(PathBuf, #[source] std::io::Error),
+    /// The file is not valid.
+    #[error("{path}: {1}", path = .0.display())]
+    Invalid(PathBuf, String),
+}
+
+impl Policy {
+    /// The policy of a node without a policy file.
+    pub fn new(consent: ConsentPolicy) -> Self {
+        Self {
+            trust_threshold: 0.0,
+            trust: TrustParameters::default(),
+            peer_limits: PeerLimits::default(),
+            circuit_breaker: CircuitBreakerParameters::default(),
+            consent,
+            revoked: HashSet::new(),
+            limits: NodeLimits::default(),
+            deposits: Vec::new(),
+        }
+    }
+
+    /// Reads a policy file. Members that are absent keep their defaults.
+    pub fn load(path: &Path, consent: ConsentPolicy) -> Result<Self, PolicyError> {
+        let text =
+            std::fs::read_to_string(path).map_err(|error| PolicyError::File(path.to_owned(), error))?;
+        Self::parse(&text, consent).map_err(|reason| PolicyError::Invalid(path.to_owned(), reason))
+    }
+
+    /// Parses a policy.
+    pub fn parse(text: &str, consent: ConsentPolicy) -> Result<Self, String> {
+        let table = DeTable::parse(text).map_err(|error| error.message().trim().replace('\n', "; "))?;
+        let mut policy = Self::new(consent);
+        for (section, value) in table.get_ref() {
+            let section = section.get_ref();
+            let DeValue::Table(members) = value.get_ref() else {
+                return Err(format!("{section} must be a table"));
+            };
+            for (name, value) in members {
+                let name = name.get_ref();
+                policy
+                    .set(section, name, value.get_ref())
+                    .map_err(|expected| format!("{section}.{name} {expected}"))?;
+            }
+        }
+        policy.trust.validate().map_err(|error| error.to_string())?;
+        Ok(policy)
+    }
+
+    fn set(&mut self, section: &str, name: &str, value: &DeValue<'_>) -> Result<(), String> {
+        let boolean = || match value {
+            DeValue::Boolean(flag) => Ok(*flag),
+            _ => Err("must be true or false"),
+        };
+        let number = || read_number(value).ok_or("must be a number");
+        let count = || read_count(value).ok_or("must be a number of at least 0");
+        match (section, name) {
+            ("consent", "commit") => self.consent.commit = boolean()?,
+            ("consent", "accept") => self.consent.accept = boolean()?,
+            ("consent", "escalate") => self.consent.escalate = boolean()?,
+            ("consent", "timeout_seconds") => {
+                let seconds = count()?;
+                if seconds == 0 {
+                    return Err("must be at least 1".to_owned());
+                }
+                self.consent.timeout = Duration::from_secs(seconds.into());
+            }
+            ("trust", "threshold") => {
+                let threshold = number()?;
+                if !(0.0..=100.0).contains(&threshold) {
+                    return Err("must be from 0 to 100".to_owned());
+                }
+                self.trust_threshold = threshold;
+            }
+            ("trust", "growth_half_life_days") => self.trust.growth_half_life_ms = days(number()?),
+            ("trust", "penalty_half_life_days") => self.trust.penalty_half_life_ms = days(number()?),
+            ("trust", "min_endorser_score") => self.trust.min_endorser_score = number()?,
+            ("trust", "same_organization_factor") => self.trust.same_organization_factor = number()?,
+            ("trust", "level_boundaries") => {
+                let numbers = items(value).and_then(|items| items.map(read_number).collect::<Option<Vec<f64>>>());
+                let boundaries = numbers.and_then(|numbers| <[f64; 4]>::try_from(numbers).ok());
+                self.trust.level_boundaries = boundaries.ok_or("must be a list of four scores")?;
+            }
+            ("limits", "messages_per_minute") => {
+                let numbers = per_level(value)?;
+                let levels = self.peer_limits.by_level.iter_mut();
+                levels.zip(numbers).for_each(|(level, number)| level.messages_per_minute = number);
+            }
+            ("limits", "invitations_per_minute") => {
+                let numbers = per_level(value)?;
+                let levels = self.peer_limits.by_level.iter_mut();
+                levels.zip(numbers).for_each(|(level, number)| level.invitations_per_minute = number);
+            }
+            ("limits", "sessions") => self.limits.sessions = count()? as usize,
+            ("limits", "sessions_per_peer") => self.limits.sessions_per_peer = count()? as usize,
+            ("limits", "pinned_cards") => self.limits.pinned_cards = count()? as usize,
+            ("limits", "registered_cards") => self.limits.registered_cards = count()? as usize,
+            ("limits", "remembered_proofs") => self.limits.remembered_proofs = count()? as usize,
+            ("limits", "message_bytes") => self.limits.session.max_message_bytes = count()? as usize,
+            ("limits", "messages_per_session") => self.limits.session.max_messages = count()? as usize,
+            ("limits", "open_proposals") => self.limits.session.max_open_proposals = count()? as usize,
+            ("limits", "peer_timeout_ms") => self.limits.peer_timeout = millis(count()?),
+            ("limits", "retry_delay_ms") => self.limits.retry_delay = millis(count()?),
+            ("limits", "max_retry_delay_ms") => self.limits.max_retry_delay = millis(count()?),
+            ("limits", "delivery_timeout_seconds") => {
+                self.limits.delivery_timeout = Duration::from_secs(count()?.into());
+            }
+            ("cards", "revoked") => {
+                for agent in items(value).ok_or("must be a list of agent URIs")? {
+                    let agent = agent.as_str().and_then(|text| AgentUri::parse(text).ok());
+                    self.revoked.insert(agent.ok_or("must be a list of agent URIs")?);
+                }
+            }
+            ("escrow", "deposits") => {
+                let expected = "must be a list of tables with agent, amount and currency";
+                for deposit in items(value).ok_or(expected)? {
+                    self.deposits.push(read_deposit(deposit).ok_or(expected)?);
+                }
+            }
+            _ => return Err("is not known".to_owned()),
+        }
+        Ok(())
+    }
+}
+
+fn items<'v>(value: &'v DeValue<'v>) -> Option<impl Iterator<Item = &'v DeValue<'v>>> {
+    match value {
+        DeValue::Array(items) => Some(items.iter().map(toml::Spanned::get_ref)),
+        _ => None,
+    }
+}
+
+fn read_number(value: &DeValue<'_>) -> Option<f64> {
+    match value {
+        DeValue::Float(number) => number.as_str().parse().ok(),
+        _ => read_count(value).map(f64::from),
+    }
+}
+
+fn read_count(value: &DeValue<'_>) -> Option<u32> {
+    match value {
+        DeValue::Integer(number) => u32::from_str_radix(number.as_str(), number.radix()).ok(),
+        _ => None,
+    }
+}
+
+fn read_deposit(value: &DeValue<'_>) -> Option<(AgentUri, Amount, Currency)> {
+    let DeValue::Table(members) = value else { return None };
+    let text = |name: &str| members.get(name)?.get_ref().as_str();
+    Some((
+        AgentUri::parse(text("agent")?).ok()?,
+        Amount::parse(text("amount")?).ok()?,
+        Currency::parse(text("currency")?).ok()?,
+    ))
+}
+
+fn per_level(value: &DeValue<'_>) -> Result<[u32; 5], String> {
+    let numbers = items(value).and_then(|items| items.map(read_count).collect::<Option<Vec<u32>>>());
+    numbers
+        .and_then(|numbers| <[u32; 5]>::try_from(numbers).ok())
+        .ok_or_else(|| "must be a list of five numbers, for the trust levels 0 to 4".to_owned())
+}
+
+fn millis(number: u32) -> Duration {
+    Duration::from_millis(number.into())
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "saturates")]
+fn days(number: f64) -> i64 {
+    (number * 86_400_000.0) as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_documented_member_is_read() {
+        let text = r#"
+            [consent]
+            commit = true
+            accept = false
+            timeout_seconds = 60
+            [trust]
+            threshold = 40
+            level_boundaries = [10, 20.5, 30, 40]
+            [limits]
+            messages_per_minute = [1, 2, 3, 4, 5]
+            invitations_per_minute = [1, 2, 3, 4, 5]
+            [cards]
+            revoked = ["agent://evil.example/x"]
+            [escrow]
+            deposits = [{ agent = "agent://a.example/b", amount = "10.00", currency = "EUR" }]
+        "#;
+        let policy = Policy::parse(text, ConsentPolicy::NEVER_ASK);
+        let policy = policy.unwrap_or_else(|error| panic!("{error}"));
+        assert!(policy.consent.commit && !policy.consent.accept);
+        assert_eq!(policy.consent.timeout, Duration::from_secs(60));
+        assert!((policy.trust_threshold - 40.0).abs() < f64::EPSILON);
+        assert_eq!(policy.peer_limits.by_level[4].messages_per_minute, 5);
+        assert_eq!((policy.revoked.len(), policy.deposits.len()), (1, 1));
+    }
+
+    #[test]
+    fn a_mistake_is_named() {
+        for (text, expected) in [
+            ("[trust]\nthreshold = 200", "trust.threshold must be from 0 to 100"),
+            ("[consent]\ncomit = true", "consent.comit is not known"),
+            ("[limits]\nmessages_per_minute = [1]", "limits.messages_per_minute must be a list of five numbers"),
+            ("consent = 1", "consent must be a table"),
+        ] {
+            let error = Policy::parse(text, ConsentPolicy::ASK).err().unwrap_or_default();
+            assert!(error.starts_with(expected), "{error}");
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! What peers do: open sessions, send messages, and read what they have missed.
+
+use std::sync::Arc;
+
+use asp::message::{AuthenticatedMessage, Authenticator, Body, PinnedCards};
+use asp::session::ReceiverChecks;
+use asp::state_machine::{Role, State};
+use asp::{AgentCard, AspError, MessageId, ReceiveOutcome, Refusal, RejectCode, SessionId, StoredStep};
+use seal::SystemRandom;
+use wire::unix_now;
+
+use crate::journal_writer::Batch;
+use crate::node::Node;
+use crate::records::SessionRecord;
+use crate::send::run_to_completion;
+use crate::session::{RefusalNotice, SessionHandle, SessionState};
+use crate::NodeError;
+
+/// The answer to a peer's message.
+#[derive(Clone, Debug)]
+pub(crate) enum ReceiveReply {
+    /// The message is stored.
+    Stored { message_id: MessageId, sequence_number: u64, state: State },
+    /// The message was refused. Nothing has changed.
+    Refused { refusal: Refusal, reject: Option<Arc<str>> },
+    /// The message is not authentic, and is not answered further.
+    Dropped(String),
+}
+
+impl Node {
+    /// Handles a message of a peer whose card is `peer`. `session` is the session in the address; an invitation has none.
+    pub(crate) async fn receive(
+        self: &Arc<Self>,
+        peer: AgentCard,
+        session: Option<SessionId>,
+        text: &str,
+    ) -> Result<ReceiveReply, NodeError> {
+        let known = match session.or_else(|| session_of(text)) {
+            Some(id) => match self.session(id).await {
+                Ok(handle) => Some(handle),
+                Err(NodeError::UnknownSession) => None,
+                Err(error) => return Err(error),
+            },
+            None => None,
+        };
+        if let Some(handle) = &known
+            && handle.info.peer.agent_id() != peer.agent_id()
+        {
+            // A stranger does not learn that the session exists.
+            return Err(NodeError::UnknownSession);
+        }
+        if known.is_none() && session.is_some() {
+            return Err(NodeError::UnknownSession);
+        }
+        // A session continues with the keys with which it began.
+        let card = known.as_ref().map_or(&peer, |handle| &handle.info.peer).clone();
+        let cards = PinnedCards::new([card.clone(), self.config.identity.card.clone()]);
+        let authenticated = Authenticator::default().authenticate(text, &cards, &self.config.limits.session);
+        let node = self.clone();
+        run_to_completion(async move {
+            match (authenticated, known) {
+                (Ok(message), Some(handle)) => node.receive_in(&handle, &message).await,
+                (Ok(message), None) => node.receive_invitation(card, &message).await,
+                (Err(AspError::Refused(refusal)), Some(handle)) => {
+                    node.refuse_malformed(&handle, refusal).await
+                }
+                (Err(AspError::Refused(refusal)), None) => Ok(ReceiveReply::Refused { refusal, reject: None }),
+                (Err(error), _) => {
+                    node.record_violation(&card).await;
+                    Ok(ReceiveReply::Dropped(error.to_string()))
+                }
+            }
+        })
+        .await
+    }
+
+    /// Opens a session for an invitation, unless it is refused.
+    async fn receive_invitation(
+        self: &Arc<Self>,
+        peer: AgentCard,
+        message: &AuthenticatedMessage,
+    ) -> Result<ReceiveReply, NodeError> {
+        let _creation = self.creation.lock().await;
+        let id = message.envelope.session_id;
+        if let Ok(handle) = self.session(id).await {
+            // Another copy of the invitation was faster.
+            return if handle.info.peer.agent_id() == peer.agent_id() {
+                self.receive_in(&handle, message).await
+            } else {
+                Err(NodeError::UnknownSession)
+            };
+        }
+        self.check_capacity(peer.agent_id())?;
+        let subject = match &message.envelope.body {
+            Body::Propose(invitation) => invitation.subject.clone(),
+            _ => String::new(),
+        };
+        let info = self.new_session_info(id, peer, Role::Invited, subject);
+        let mut state = SessionState::new(&self.config, &info)?;
+        let (now, checks) = (unix_now(), self.checks_of_peer(&info.peer, None));
+        let outcome = state
+            .participant
+            .handle(message, checks, now, &mut SystemRandom)
+            .map_err(NodeError::Local)?;
+        let ReceiveOutcome::Accepted { transitions, .. } = &outcome else {
+            return Ok(refused_reply(outcome));
+        };
+        let handle = SessionHandle::new(info.clone(), state, now);
+        let mut state = handle.state.lock().await;
+        let step = StoredStep::Received { text: message.text.clone() };
+        let batch =
+            Batch { opened: Some(info), ..Batch::of_session(id, vec![SessionRecord::Step(step)]) };
+        self.commit(&mut state, batch).await?;
+        self.insert(&handle);
+        self.narrate(&handle, &state, transitions);
+        self.finish_change(&handle, &mut state).await?;
+        Ok(stored_reply(message, &state))
+    }
+
+    /// Handles a message of a known session.
+    async fn receive_in(
+        self: &Arc<Self>,
+        handle: &Arc<SessionHandle>,
+        message: &AuthenticatedMessage,
+    ) -> Result<ReceiveReply, NodeError> {
+        let mut state = self.lock(handle).await?;
+        if is_stored(&state, message) {
+            // The peer did not get our answer to its first attempt.
+            return Ok(stored_reply(message, &state));
+        }
+        self.expire(handle, &mut state).await?;
+        let (now, checks) = (unix_now(), self.checks_of_message(handle, &state, message));
+        let outcome = state
+            .participant
+            .handle(message, checks, now, &mut SystemRandom)
+            .map_err(NodeError::Local)?;
+        self.store_outcome(handle, &mut state, message, &outcome).await?;
+        match outcome {
+            ReceiveOutcome::Accepted { superseded, .. } => {
+                let code = RejectCode::StaleHead.as_str();
+                for body in superseded {
+                    state.note_refusal(RefusalNotice {
+                        performative: body.performative().as_str().to_owned(),
+                        code: code.to_owned(),
+                        reason: "the other side's message came first; send it again if it still fits".to_owned(),
+                    });
+                }
+                self.advance(handle, &mut state).await?;
+                self.finish_change(handle, &mut state).await?;
+                self.after_received(handle, &mut state, message).await?;
+                Ok(stored_reply(message, &state))
+            }
+            other => {
+                self.finish_change(handle, &mut state).await?;
+                Ok(refused_reply(other))
+            }
+        }
+    }
+
+    /// Stores what a message changed, together with its effects and those of our messages that it settled.
+    pub(crate) async fn store_outcome(
+        self: &Arc<Self>,
+        handle: &Arc<SessionHandle>,
+        state: &mut SessionState,
+        message: &AuthenticatedMessage,
+        outcome: &ReceiveOutcome,
+    ) -> Result<(), NodeError> {
+        let now = unix_now();
+        let Some(step) = StoredStep::from_outcome(message, outcome, now) else { return Ok(()) };
+        let settled = state.participant.take_settled();
+        let mut node_records = self.effects_of(&handle.info, state, &settled, now);
+        let own: &[_] = match outcome {
+            ReceiveOutcome::Accepted { transitions, .. } => transitions,
+            ReceiveOutcome::Failed(transition) => std::slice::from_ref(transition),
+            _ => &[],
+        };
+        node_records.extend(self.effects_of(&handle.info, state, own, now));
+        let mut batch = Batch::of_session(handle.info.id, vec![SessionRecord::Step(step)]);
+        batch.node_records = node_records;
+        self.commit(state, batch).await?;
+        self.narrate_message(handle, state, message, outcome);
+        Ok(())
+    }
+
+    /// Refuses a message that is authentic but malformed.
+    async fn refuse_malformed(
+        self: &Arc<Self>,
+        handle: &Arc<SessionHandle>,
+        refusal: Refusal,
+    ) -> Result<ReceiveReply, NodeError> {
+        let mut state = self.lock(handle).await?;
+        let outcome = state
+            .participant
+            .handle_authentication_error(AspError::Refused(refusal), unix_now(), &mut SystemRandom)
+            .map_err(NodeError::Local)?;
+        Ok(refused_reply(outcome))
+    }
+
+    /// Returns the messages of a session from this position in the chain on, at most `limit`, with the number of all.
+    pub(crate) async fn messages_since(
+        self: &Arc<Self>,
+        session: SessionId,
+        since: usize,
+        limit: usize,
+    ) -> Result<(Vec<String>, usize), NodeError> {
+        let handle = self.session(session).await?;
+        let state = self.lock(&handle).await?;
+        let Some(record) = state.participant.record() else { return Ok((Vec::new(), 0)) };
+        let transcript = record.transcript();
+        let messages = transcript.messages().skip(since).take(limit).map(str::to_owned).collect();
+        Ok((messages, transcript.len()))
+    }
+
+    /// What this node knows about the sender of a message, apart from its session.
+    pub(crate) fn checks_of_peer(&self, peer: &AgentCard, body: Option<&Body>) -> ReceiverChecks {
+        self.peers().checks(peer, body, &self.config.policy, unix_now())
+    }
+}
+
+fn is_stored(state: &SessionState, message: &AuthenticatedMessage) -> bool {
+    let record = state.participant.record();
+    record.is_some_and(|record| record.transcript().message(&message.envelope.message_id) == Some(&message.text))
+}
+
+fn stored_reply(message: &AuthenticatedMessage, state: &SessionState) -> ReceiveReply {
+    ReceiveReply::Stored {
+        message_id: message.envelope.message_id,
+        sequence_number: message.envelope.sequence_number,
+        state: state.state(),
+    }
+}
+
+fn refused_reply(outcome: ReceiveOutcome) -> ReceiveReply {
+    match outcome {
+        ReceiveOutcome::Refused { refusal, reject } => ReceiveReply::Refused { refusal, reject },
+        ReceiveOutcome::Dropped(error) => ReceiveReply::Dropped(error.to_string()),
+        ReceiveOutcome::Failed(_) => ReceiveReply::Refused {
+            refusal: Refusal::new(
+                RejectCode::InvalidStateTransition,
+                "the message links to an unknown hash, so the session has failed",
+            ),
+            reject: None,
+        },
+        _ => ReceiveReply::Refused {
+            refusal: Refusal::new(RejectCode::InvalidStateTransition, "the message has no effect"),
+            reject: None,
+        },
+    }
+}
+
+/// Returns the session that a message names, before the message is authenticated.
+fn session_of(text: &str) -> Option<SessionId> {
+    let mut tape = seal::json::Tape::default();
+    let doc = tape.read(text).ok()?;
+    SessionId::parse(&doc.root().member("sessionId")?.text()?).ok()
+}

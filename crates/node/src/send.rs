@@ -1,0 +1,216 @@
+//! What the agent's own program does: invite a peer, and send messages.
+
+use std::sync::Arc;
+
+use asp::message::{Body, Constraints, Inform, InformType, Propose};
+use asp::session::ReceiverChecks;
+use asp::state_machine::{Role, State};
+use asp::{
+    AgentCard, AgentUri, AspError, LocalError, MessageId, Participant, Performative, ProposalId, Refusal, RejectCode,
+    SentMessage, StoredStep,
+};
+use seal::SystemRandom;
+use seal::json::RawJson;
+use wire::unix_now;
+
+use crate::journal_writer::Batch;
+use crate::node::Node;
+use crate::records::SessionRecord;
+use crate::session::{SessionHandle, SessionState};
+use crate::NodeError;
+
+/// A request to open a session.
+#[derive(Clone, Debug)]
+pub struct InvitationRequest {
+    /// The peer: an agent URI, or the address of its card.
+    pub peer: String,
+    /// What the session is about.
+    pub subject: String,
+    /// The terms, a JSON object.
+    pub terms: RawJson,
+    /// When the invitation expires; by default 30 seconds after it was sent.
+    pub valid_until: Option<seal::Timestamp>,
+}
+
+/// What became of a message that the agent's program sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SendOutcome {
+    /// The message is stored, and will be delivered.
+    Sent {
+        /// Its id.
+        message_id: MessageId,
+        /// Its sequence number.
+        sequence_number: u64,
+        /// The state of the session after it.
+        state: State,
+    },
+    /// A person is asked before the message is sent.
+    AwaitingConsent {
+        /// Identifies the question.
+        reply_token: String,
+    },
+}
+
+impl Node {
+    /// Opens a session with a peer.
+    pub async fn invite(self: &Arc<Self>, request: InvitationRequest) -> Result<asp::SessionId, NodeError> {
+        let peer = self.resolve_peer(&request.peer).await?;
+        let node = self.clone();
+        run_to_completion(async move { node.invite_peer(peer, request).await }).await
+    }
+
+    async fn invite_peer(
+        self: &Arc<Self>,
+        peer: AgentCard,
+        request: InvitationRequest,
+    ) -> Result<asp::SessionId, NodeError> {
+        let _creation = self.creation.lock().await;
+        self.check_capacity(peer.agent_id())?;
+        let now = unix_now();
+        // The participant chooses the id, so the session's data is complete only after the invitation.
+        let placeholder = asp::SessionId::generate(now, &mut SystemRandom);
+        let mut info = self.new_session_info(placeholder, peer, Role::Inviter, request.subject.clone());
+        let mut state = SessionState::new(&self.config, &info)?;
+        info.id = state.participant.invite(&info.peer, now, &mut SystemRandom).map_err(NodeError::Local)?;
+        let proposal = ProposalId::parse(&format!("prop_{}", info.id))
+            .map_err(|error| NodeError::Malformed(error.to_string()))?;
+        let mut invitation =
+            Propose::new(proposal, Propose::INVITATION_TYPE, request.subject, request.terms);
+        invitation.valid_until = request.valid_until;
+        let sent = send_signed(&mut state.participant, invitation.into(), None, ReceiverChecks::PASSED)?;
+        let id = info.id;
+        let handle = SessionHandle::new(info.clone(), state, now);
+        let mut state = handle.state.lock().await;
+        let batch = Batch {
+            opened: Some(info),
+            ..Batch::of_session(id, vec![SessionRecord::Step(StoredStep::from(&sent))])
+        };
+        self.commit(&mut state, batch).await?;
+        self.insert(&handle);
+        self.narrate(&handle, &state, &sent.transitions);
+        self.finish_change(&handle, &mut state).await?;
+        Ok(id)
+    }
+
+    /// Sends a message, after a person's consent if the policy demands it.
+    pub async fn send(
+        self: &Arc<Self>,
+        session: asp::SessionId,
+        performative: Performative,
+        body: &str,
+        constraints: Option<Constraints>,
+    ) -> Result<SendOutcome, NodeError> {
+        let body = Body::parse(performative, body).map_err(|error| {
+            NodeError::Refused(Refusal::new(RejectCode::SchemaUnsupported, error.to_string()))
+        })?;
+        let handle = self.session(session).await?;
+        let node = self.clone();
+        run_to_completion(async move {
+            let mut state = node.lock(&handle).await?;
+            node.expire(&handle, &mut state).await?;
+            if node.needs_consent(&state, &body) {
+                if state.consent.is_some() {
+                    return Err(NodeError::AwaitingConsent);
+                }
+                return node.ask_for_consent(&handle, &mut state, body, constraints).await;
+            }
+            node.send_message(&handle, &mut state, body, constraints).await
+        })
+        .await
+    }
+
+    /// Signs, stores and delivers a message.
+    pub(crate) async fn send_message(
+        self: &Arc<Self>,
+        handle: &Arc<SessionHandle>,
+        state: &mut SessionState,
+        body: Body,
+        constraints: Option<Constraints>,
+    ) -> Result<SendOutcome, NodeError> {
+        let checks = self.checks_of_own_message(handle, state, &body);
+        let sent = send_signed(&mut state.participant, body, constraints, checks)?;
+        let sequence_number = state
+            .participant
+            .record()
+            .map_or(0, |record| record.transcript().next_sequence_number(handle.info.role).saturating_sub(1));
+        let batch =
+            Batch::of_session(handle.info.id, vec![SessionRecord::Step(StoredStep::from(&sent))]);
+        self.commit(state, batch).await?;
+        self.narrate(handle, state, &sent.transitions);
+        self.finish_change(handle, state).await?;
+        Ok(SendOutcome::Sent { message_id: sent.message_id, sequence_number, state: state.state() })
+    }
+
+    /// Sends what the protocol demands of the node itself: the identity after an accepted invitation. The inviter identifies
+    /// itself first, so that the two messages do not race.
+    pub(crate) async fn advance(
+        self: &Arc<Self>,
+        handle: &Arc<SessionHandle>,
+        state: &mut SessionState,
+    ) -> Result<(), NodeError> {
+        let role = handle.info.role;
+        let Some(session) = state.participant.session() else { return Ok(()) };
+        let is_due = session.awaits_identity(role)
+            && (role == Role::Inviter || !session.awaits_identity(Role::Inviter));
+        if !is_due {
+            return Ok(());
+        }
+        let mut identity = Inform::new(InformType::Identity);
+        identity.card = RawJson::parse(handle.info.own.as_str()).ok();
+        self.send_message(handle, state, identity.into(), None).await.map(drop)
+    }
+
+    /// Finds the card of a peer: pinned, or, if the policy permits it, fetched and pinned.
+    async fn resolve_peer(self: &Arc<Self>, peer: &str) -> Result<AgentCard, NodeError> {
+        if let Ok(agent) = AgentUri::parse(peer) {
+            if let Some(card) = self.peers().card(&agent) {
+                return Ok(card);
+            }
+            if !self.config.trusts_on_first_use {
+                return Err(NodeError::UnknownPeer(peer.to_owned()));
+            }
+            return self.fetch_and_pin(&agent).await;
+        }
+        let card = self
+            .client
+            .fetch_card(peer)
+            .await
+            .map_err(|reason| NodeError::UnusableCard(peer.to_owned(), reason))?;
+        let pinned = self.peers().card(card.agent_id());
+        match pinned {
+            Some(pinned) if pinned.signing_key() == card.signing_key() => Ok(pinned),
+            Some(pinned) if !card.is_successor_of(&pinned) => Err(NodeError::UnusableCard(
+                peer.to_owned(),
+                "its keys differ from those of the pinned card, and the old key did not sign it".to_owned(),
+            )),
+            None if !self.config.trusts_on_first_use => {
+                Err(NodeError::UnknownPeer(card.agent_id().to_string()))
+            }
+            _ => self.pin(card).await,
+        }
+    }
+}
+
+/// Signs a message and appends it to the participant's record.
+fn send_signed(
+    participant: &mut Participant,
+    body: Body,
+    constraints: Option<Constraints>,
+    checks: ReceiverChecks,
+) -> Result<SentMessage, NodeError> {
+    participant.send_with(body, constraints, checks, unix_now(), &mut SystemRandom).map_err(|error| match error {
+        AspError::Local(LocalError::NotAllowed(refusal)) | AspError::Refused(refusal) => {
+            NodeError::Refused(refusal)
+        }
+        AspError::Local(error) => NodeError::Local(error),
+        AspError::Unauthenticated(error) => NodeError::Malformed(error.to_string()),
+    })
+}
+
+/// Runs a future to its end, even if the caller goes away in the meantime. A session must not be left between a change in
+/// memory and its record in the journal.
+pub(crate) async fn run_to_completion<T: Send + 'static>(
+    future: impl Future<Output = Result<T, NodeError>> + Send + 'static,
+) -> Result<T, NodeError> {
+    tokio::spawn(future).await.unwrap_or(Err(NodeError::Stopping))
+}

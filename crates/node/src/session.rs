@@ -1,0 +1,207 @@
+//! One ASP session of the node: the participant, and what waits for the peer or for a person.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use asp::message::{Authenticator, Body, PinnedCards, TrustScore};
+use asp::session::SessionRules;
+use asp::state_machine::State;
+use asp::{MessageId, Participant, ParticipantConfig, StoredStep};
+use seal::UnixMillis;
+use tokio::sync::watch;
+
+use crate::journal_writer::StoredSession;
+use crate::node::NodeConfig;
+use crate::records::{ConsentOutcome, ConsentRequest, SessionInfo, SessionRecord};
+use crate::NodeError;
+
+/// Maximum number of refusals that a session remembers for the agent's program.
+const MAX_REFUSALS: usize = 64;
+
+/// A session, shared by the tasks that work on it.
+#[derive(Debug)]
+pub(crate) struct SessionHandle {
+    pub(crate) info: SessionInfo,
+    pub(crate) state: tokio::sync::Mutex<SessionState>,
+    /// Counts the changes, for those who wait for one.
+    changes: watch::Sender<u64>,
+    summary: Mutex<SessionSummary>,
+}
+
+/// What a list of sessions shows.
+#[derive(Clone, Debug)]
+pub(crate) struct SessionSummary {
+    pub(crate) state: State,
+    pub(crate) message_count: usize,
+    pub(crate) updated_at: UnixMillis,
+}
+
+/// The state of a session.
+#[derive(Debug)]
+pub(crate) struct SessionState {
+    pub(crate) participant: Participant,
+    /// The message that waits for a person's answer.
+    pub(crate) consent: Option<ConsentRequest>,
+    /// What became of the last message that a person was asked about, for the agent's program.
+    pub(crate) last_consent: Option<(ConsentRequest, ConsentOutcome)>,
+    /// Messages of ours that the peer or a person refused, the latest last.
+    pub(crate) refusals: VecDeque<RefusalNotice>,
+    /// Whether a task delivers our messages.
+    pub(crate) is_delivering: bool,
+    /// The message that the node has stopped delivering.
+    pub(crate) abandoned: Option<MessageId>,
+    /// Whether the journal's session has ended.
+    pub(crate) is_ended: bool,
+    /// Whether a write failed. The state must then be read from the journal again, because the one in memory may be ahead.
+    pub(crate) needs_reload: bool,
+}
+
+/// A message that was not sent, or that the peer did not accept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RefusalNotice {
+    pub(crate) performative: String,
+    pub(crate) code: String,
+    pub(crate) reason: String,
+}
+
+impl SessionHandle {
+    pub(crate) fn new(info: SessionInfo, state: SessionState, now: UnixMillis) -> Arc<Self> {
+        let summary = SessionSummary {
+            state: state.state(),
+            message_count: state.message_count(),
+            updated_at: now,
+        };
+        Arc::new(Self {
+            info,
+            state: tokio::sync::Mutex::new(state),
+            changes: watch::Sender::new(0),
+            summary: Mutex::new(summary),
+        })
+    }
+
+    /// Reports a change to those who wait for one.
+    pub(crate) fn report_change(&self, state: &SessionState, now: UnixMillis) {
+        *self.summary.lock().unwrap_or_else(PoisonError::into_inner) = SessionSummary {
+            state: state.state(),
+            message_count: state.message_count(),
+            updated_at: now,
+        };
+        self.changes.send_modify(|count| *count += 1);
+    }
+
+    /// Returns a receiver that sees changes from now on.
+    pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    pub(crate) fn summary(&self) -> SessionSummary {
+        self.summary.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl SessionState {
+    /// Creates a session that has not begun.
+    pub(crate) fn new(config: &NodeConfig, info: &SessionInfo) -> Result<Self, NodeError> {
+        let participant = Participant::new(participant_config(config, info)?).map_err(NodeError::Local)?;
+        Ok(Self::with(participant))
+    }
+
+    fn with(participant: Participant) -> Self {
+        Self {
+            participant,
+            consent: None,
+            last_consent: None,
+            refusals: VecDeque::new(),
+            is_delivering: false,
+            abandoned: None,
+            is_ended: false,
+            needs_reload: false,
+        }
+    }
+
+    /// Rebuilds a session from its stored facts.
+    pub(crate) fn restore(config: &NodeConfig, stored: &StoredSession) -> Result<Self, NodeError> {
+        let info = &stored.info;
+        let steps = stored.records.iter().filter_map(|record| match record {
+            SessionRecord::Step(step) => Some(step.clone()),
+            _ => None,
+        });
+        let opened =
+            StoredStep::Opened { session_id: info.id, role: info.role, peer: info.peer.agent_id().clone() };
+        let mut participant =
+            Participant::restore(participant_config(config, info)?, std::iter::once(opened).chain(steps))
+                .map_err(|error| NodeError::DamagedSession(info.id, error.to_string()))?;
+        // The effects of settled messages were stored with them.
+        participant.take_settled();
+        let mut state = Self::with(participant);
+        state.is_ended = stored.is_ended;
+        for record in &stored.records {
+            match record {
+                SessionRecord::ConsentAsked(request) => state.consent = Some(request.clone()),
+                SessionRecord::ConsentResolved { request, outcome } => {
+                    if let Some(asked) = state.consent.take_if(|asked| asked.id == *request) {
+                        state.last_consent = Some((asked, outcome.clone()));
+                    }
+                }
+                SessionRecord::DeliveryAbandoned { message } => state.abandoned = Some(*message),
+                _ => {}
+            }
+        }
+        Ok(state)
+    }
+
+    /// Returns the state of the state machine; IDLE before the invitation.
+    pub(crate) fn state(&self) -> State {
+        self.participant.session().map_or(State::Idle, asp::session::AspSession::state)
+    }
+
+    pub(crate) fn message_count(&self) -> usize {
+        self.participant.record().map_or(0, |record| record.transcript().len())
+    }
+
+    /// Returns the latest escalation in the transcript.
+    pub(crate) fn latest_escalation(&self) -> Option<Body> {
+        let record = self.participant.record()?;
+        let mut reader = Authenticator::default();
+        let texts: Vec<&str> = record.transcript().messages().collect();
+        texts.into_iter().rev().find_map(|text| {
+            let body = reader.parse_unauthenticated(text).ok()?.body;
+            matches!(body, Body::Escalate(_)).then_some(body)
+        })
+    }
+
+    /// Returns whether a message of ours waits to be delivered.
+    pub(crate) fn has_undelivered(&self) -> bool {
+        self.abandoned.is_none() && self.participant.unsettled_messages().next().is_some()
+    }
+
+    /// Returns when the next timer expires.
+    pub(crate) fn next_deadline(&self) -> Option<UnixMillis> {
+        self.participant.session().and_then(asp::session::AspSession::next_deadline)
+    }
+
+    /// Remembers a refusal for the agent's program.
+    pub(crate) fn note_refusal(&mut self, notice: RefusalNotice) {
+        if self.refusals.len() == MAX_REFUSALS {
+            self.refusals.pop_front();
+        }
+        self.refusals.push_back(notice);
+    }
+}
+
+fn participant_config(config: &NodeConfig, info: &SessionInfo) -> Result<ParticipantConfig, NodeError> {
+    // A session continues with the keys with which it began.
+    let identity = config.identity.for_card(&info.own).ok_or_else(|| {
+        NodeError::DamagedSession(info.id, "the keys with which it began are not in the identity folder".to_owned())
+    })?;
+    Ok(ParticipantConfig {
+        card: info.own.clone(),
+        keys: identity.clone(),
+        org_id: info.own.organization().to_owned(),
+        // What an agent says about its own trust has no effect (D20).
+        trust_score: TrustScore::new(0.0).ok_or(NodeError::Local(asp::LocalError::NoPeer))?,
+        pinned_cards: PinnedCards::new([info.peer.clone()]),
+        rules: SessionRules::default(),
+        limits: config.limits.session.clone(),
+    })
+}
