@@ -10,6 +10,7 @@
 //! - `sign_in`: browser sign-in, which exchanges a token for a session cookie.
 //! - `hub_handle`: sends commands to the hub and receives its replies.
 //! - `agent_messages`: the queue of replies and notices for an agent connection.
+//! - `receipt_signer`: signs the receipts of resolved questions.
 
 mod admission;
 mod agent_messages;
@@ -18,6 +19,7 @@ mod connection;
 mod connection_slots;
 mod forwarded;
 mod hub_handle;
+mod receipt_signer;
 mod routes;
 mod sign_in;
 mod stream;

@@ -66,7 +66,14 @@ fn identify_caller(server: &Server, head: &RequestHead) -> Result<Caller, HttpRe
     }
     let is_read_only = matches!(head.method, Method::Get | Method::Head);
     match head.path.as_str() {
-        "/healthz" | "/readyz" | "/.well-known/aaep-manifest.json" if is_read_only => Ok(Caller::Anyone),
+        "/healthz"
+        | "/readyz"
+        | "/.well-known/aaep-manifest.json"
+        | "/.well-known/sayso-receipt-key.json"
+            if is_read_only =>
+        {
+            Ok(Caller::Anyone)
+        }
         path if is_read_only && path.starts_with(MANIFEST_FOLDER) => Ok(Caller::Anyone),
         "/login" | "/logout" => Ok(Caller::Anyone),
         path => authenticate(server, head).map(Caller::Principal).map_err(|response| match path {
@@ -136,6 +143,10 @@ async fn route(
         (Method::Get | Method::Head, [".well-known", "aaep-manifest.json"]) => {
             reject_query(head)?;
             return respond(manifest_response(head, &server.manifest, server.signed_manifest.as_deref()));
+        }
+        (Method::Get | Method::Head, [".well-known", "sayso-receipt-key.json"]) => {
+            reject_query(head)?;
+            return respond(receipt_key_response(server));
         }
         (Method::Get | Method::Head, [".well-known", "aaep-manifests", file_name]) => {
             reject_query(head)?;
@@ -351,6 +362,14 @@ fn manifest_response(head: &RequestHead, manifest: &str, signed: Option<&str>) -
     .header("Vary", "Accept")
 }
 
+/// Returns the public key that verifies the signatures of receipts.
+fn receipt_key_response(server: &Server) -> HttpResponse {
+    match server.hub.receipt_key() {
+        Some(key) => HttpResponse::new(StatusCode::Ok).json(key.to_owned()),
+        None => HttpResponse::problem(StatusCode::NotFound, "This hub does not sign receipts."),
+    }
+}
+
 /// Returns the manifest of an agent.
 fn agent_manifest_response(
     server: &Server,
@@ -445,6 +464,7 @@ const PATHS: &[(&[&str], &str)] = &[
     (&["metrics"], "GET, HEAD"),
     (&[".well-known", "aaep-manifest.json"], "GET, HEAD"),
     (&[".well-known", "aaep-manifests", "*"], "GET, HEAD"),
+    (&[".well-known", "sayso-receipt-key.json"], "GET, HEAD"),
     (&["login"], "POST"),
     (&["logout"], "POST"),
     (&["aaep", "v1", "events"], "GET"),
