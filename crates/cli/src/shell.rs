@@ -74,7 +74,7 @@ pub(crate) fn ask(arguments: &AskArgs) -> Result<ExitStatus, CommandError> {
                 .answer_timeout(timeout);
             match session.clarify(question).await? {
                 ClarificationAnswer::YesNo(true) => None,
-                ClarificationAnswer::Unanswered(by) => Some(ConsentRefusal { by }.to_string()),
+                ClarificationAnswer::Unanswered(by) => Some(ConsentRefusal::from(by).to_string()),
                 _ => Some("the person refused".to_owned()),
             }
         };

@@ -322,6 +322,9 @@ pub struct QuestionOutcome {
     /// The receipt without the replier's subscription, which agents must not know; `None` if the journal holds it in a
     /// format that this version cannot read.
     pub receipt: Option<Arc<Receipt>>,
+    /// The hub's signature over the canonical text of `receipt`: a detached JWS. The hub's thread leaves it empty, because
+    /// signing takes longer than the rest of the turn. `wire` adds it where the outcome leaves the hub, if the hub has a key.
+    pub receipt_signature: Option<Arc<str>>,
 }
 
 impl QuestionOutcome {
@@ -331,6 +334,7 @@ impl QuestionOutcome {
             answer: resolution.answer.clone(),
             by: resolution.resolved_by,
             receipt: Some(Arc::new(resolution.receipt().without_subscription())),
+            receipt_signature: None,
         }
     }
 
@@ -340,7 +344,7 @@ impl QuestionOutcome {
         let is_void = decision.spent_on.as_ref().is_some_and(|spent| spent.call == VOID_CALL.as_bytes());
         if is_void {
             let answer = QuestionAnswer::Decision(Decision::Reject);
-            return Self { answer, by: ResolvedBy::Cancelled, receipt: None };
+            return Self { answer, by: ResolvedBy::Cancelled, receipt: None, receipt_signature: None };
         }
         let receipt = std::str::from_utf8(&decision.receipt).ok().and_then(Receipt::parse);
         match receipt {
@@ -348,11 +352,13 @@ impl QuestionOutcome {
                 answer: receipt.resolution().answer.clone(),
                 by: receipt.resolution().resolved_by,
                 receipt: Some(Arc::new(receipt.without_subscription())),
+                receipt_signature: None,
             },
             None => Self {
                 answer: QuestionAnswer::Decision(Decision::Reject),
                 by: ResolvedBy::parse(&decision.decided_by).unwrap_or(ResolvedBy::Cancelled),
                 receipt: None,
+                receipt_signature: None,
             },
         }
     }
@@ -384,6 +390,9 @@ impl QuestionOutcome {
         if let Some(receipt) = &self.receipt {
             writer.key("receipt");
             writer.raw(receipt.to_json());
+        }
+        if let Some(signature) = &self.receipt_signature {
+            write_text(writer, "receipt_signature", signature);
         }
     }
 }

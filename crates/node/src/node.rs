@@ -72,7 +72,7 @@ impl Node {
         stored.node_records.iter().for_each(|record| peers.apply(record, &config.limits));
         let node = Self {
             client: PeerClient::new(
-                config.identity.keys.clone(),
+                &config.identity,
                 config.trust_roots.clone(),
                 config.limits.peer_timeout,
             ),

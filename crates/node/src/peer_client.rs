@@ -14,6 +14,7 @@ use thiserror::Error;
 use wire::unix_now;
 
 use crate::dpop;
+use crate::identity::Identity;
 
 /// The media type of a message.
 pub(crate) const ASP_JSON: &str = "application/asp+json";
@@ -60,6 +61,8 @@ pub(crate) enum PeerError {
 /// A client for all peers.
 #[derive(Debug)]
 pub(crate) struct PeerClient {
+    /// The agent's own URI, by which a peer finds its card.
+    agent_id: Box<str>,
     keys: AgentKeys,
     trust_roots: TrustRoots,
     timeout: Duration,
@@ -74,8 +77,9 @@ struct PeerState {
 }
 
 impl PeerClient {
-    pub(crate) fn new(keys: AgentKeys, trust_roots: TrustRoots, timeout: Duration) -> Self {
-        Self { keys, trust_roots, timeout, peers: Mutex::default() }
+    pub(crate) fn new(identity: &Identity, trust_roots: TrustRoots, timeout: Duration) -> Self {
+        let agent_id = identity.card.agent_id().as_str().into();
+        Self { agent_id, keys: identity.keys.clone(), trust_roots, timeout, peers: Mutex::default() }
     }
 
     /// Delivers a message. The first message of a session goes to the collection of sessions.
@@ -164,7 +168,8 @@ impl PeerClient {
         let mut request = client
             .persistent_request(method.clone(), path)
             .header(AUTHORIZATION, authorization)
-            .header("DPoP", proof);
+            .header("DPoP", proof)
+            .header("Asp-Agent-Id", &*self.agent_id);
         if let Some(session) = session {
             request = request.header("Asp-Session-Id", session.to_string());
         }

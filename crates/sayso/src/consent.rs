@@ -3,6 +3,7 @@
 mod action;
 mod answer;
 mod granted;
+mod receipt;
 #[cfg(test)]
 mod tests;
 
@@ -12,3 +13,4 @@ pub use action::{Action, Risk};
 pub(crate) use answer::format_refusal_for_model;
 pub use answer::{Answer, ConsentRefusal, ResolvedBy};
 pub use granted::Granted;
+pub(crate) use receipt::SignedReceipt;

@@ -104,9 +104,9 @@ pub enum MalformedInput {
         "{0} can be reached from other machines, but there are no tokens; set a token file or use a loopback address"
     )]
     ExposedWithoutTokens(String),
-    /// The builder sets a journal, an address, tokens or a manifest, but a running hub has its own.
+    /// The builder sets a journal, an address, tokens, a manifest or a key, but a running hub has its own.
     #[error(
-        "a running hub has its own journal, address, tokens and manifests; do not set any of them when you attach to it"
+        "a running hub has its own journal, address, tokens, manifests and key; do not set any of them when you attach to it"
     )]
     ConflictingHubSettings,
     /// The manifest cannot be published.

@@ -271,6 +271,7 @@ impl Question {
             asked_at: self.asked_at,
             deadline: self.deadline,
             resolved_at: at,
+            expires_at: None,
             replied_at: None,
             subscription_id: None,
             principal: None,

@@ -75,6 +75,7 @@ fn write(resolution: &Resolution) -> String {
         writer.key("resolved_at").text(&format_time(resolution.resolved_at));
         let optional = [
             ("action_digest", resolution.action_digest.map(|digest| digest.to_string())),
+            ("expires_at", resolution.expires_at.map(format_time)),
             ("replied_at", resolution.replied_at.map(|at| at.to_string())),
             ("subscription_id", resolution.subscription_id.as_ref().map(ToString::to_string)),
             ("principal", resolution.principal.as_ref().map(ToString::to_string)),
@@ -120,6 +121,7 @@ fn read(root: JsonValue<'_>) -> Option<Resolution> {
         asked_at: millis("asked_at")?,
         deadline: millis("deadline")?,
         resolved_at: millis("resolved_at")?,
+        expires_at: text("expires_at").and_then(|at| Some(Timestamp::parse(&at).ok()?.unix_millis())),
         replied_at: text("replied_at").and_then(|at| Timestamp::parse_rfc3339(&at).ok()),
         subscription_id: text("subscription_id").and_then(|id| SubscriptionId::parse(&id).ok()),
         principal: text("principal").map(Into::into),

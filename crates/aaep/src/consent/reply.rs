@@ -237,6 +237,8 @@ impl<H: BuildHasher> QuestionRegistry<H> {
             question.status = QuestionStatus::Refused { modified };
         }
         resolution.modified = modified;
+        resolution.expires_at =
+            resolution.is_accepted().then(|| now.saturating_add(self.limits.max_consent_age_ms));
         resolution.replied_at = Some(reply.timestamp());
         resolution.subscription_id = Some(subscription.clone());
         resolution.principal = Some(sender.principal.into());

@@ -50,6 +50,7 @@ fn a_receipt_contains_the_question_the_action_the_answer_and_the_person() {
             "action_digest": BoundAction::new("transfer", BEN_ARGUMENTS).unwrap().digest().to_string(),
             "asked_at": "2026-05-24T14:22:11.000Z", "deadline": "2026-05-24T14:25:11.000Z",
             "replied_at": "2026-05-24T14:22:12.000Z", "resolved_at": "2026-05-24T14:22:13.000Z",
+            "expires_at": "2026-05-24T14:32:13.000Z",
             "subscription_id": "sub_ada", "principal": "ada", "decided_by": "Ada \u{e9} \"A\"\n",
         })
     );
@@ -96,6 +97,22 @@ fn the_receipt_for_the_agent_names_no_subscription() {
         assert_eq!(for_agent.to_json(), expected.to_string());
         assert_eq!(for_agent.resolution().subscription_id, None);
     }
+}
+
+#[test]
+fn only_a_persons_yes_has_an_expiry() {
+    let [accepted, others @ ..] = &all_receipts()[..] else { panic!("no receipts") };
+    let resolution = accepted.resolution();
+    assert_eq!(resolution.expires_at.unwrap().millis_since(resolution.resolved_at), MAX_CONSENT_AGE_MS);
+    for receipt in others {
+        assert_eq!(receipt.resolution().expires_at, None, "{}", receipt.to_json());
+    }
+}
+
+#[test]
+fn a_receipt_without_an_expiry_from_an_earlier_version_is_still_read() {
+    let text = all_receipts()[0].to_json().replace(r#""expires_at":"2026-05-24T14:32:13.000Z","#, "");
+    assert_eq!(Receipt::parse(&text).unwrap().resolution().expires_at, None);
 }
 
 #[test]

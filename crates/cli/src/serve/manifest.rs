@@ -1,4 +1,4 @@
-//! The hub's manifest, and the key that signs it.
+//! The hub's manifest, and the key that signs it and the receipts.
 
 use std::path::Path;
 
@@ -49,13 +49,18 @@ fn manifest_extension(has_unix_socket: bool) -> String {
     })
 }
 
-/// Signs the manifest with the key in the folder. The first start creates the key. Without a folder, a temporary key is used.
-pub(super) fn sign(text: &str, folder: Option<&Path>) -> Result<String, String> {
-    let key = match folder {
-        Some(folder) => load_or_create_key(folder)?,
-        None => SigningKey::generate(&mut SystemRandom),
-    };
-    aaep::manifest::sign(text, &key).map_err(|error| format!("cannot sign the manifest: it {error}"))
+/// Returns the key that signs the manifest and the receipts: the one in the folder, which the first start creates. Without a
+/// folder, the key is temporary.
+pub(super) fn open_key(folder: Option<&Path>) -> Result<SigningKey, String> {
+    match folder {
+        Some(folder) => load_or_create_key(folder),
+        None => Ok(SigningKey::generate(&mut SystemRandom)),
+    }
+}
+
+/// Signs the manifest.
+pub(super) fn sign(text: &str, key: &SigningKey) -> Result<String, String> {
+    aaep::manifest::sign(text, key).map_err(|error| format!("cannot sign the manifest: it {error}"))
 }
 
 /// Loads or creates the key in the folder. Also stores the public key in the folder, for listeners.
@@ -75,7 +80,7 @@ fn load_or_create_key(folder: &Path) -> Result<SigningKey, String> {
             format!("cannot write {}: {}", public_path.display(), describe_io_error(&error))
         })?;
         print_stderr(&format!(
-            "the manifest is signed; listeners can verify it with the public key in {}",
+            "the manifest and receipts are signed; others can verify them with the public key in {}",
             public_path.display()
         ));
     }

@@ -132,7 +132,8 @@ fn serve(config: &Config, log_args: &LogArgs) -> Result<(), String> {
     // The demo agent runs in this process, so its sessions from an earlier process no longer have an agent.
     core.orphan_sessions_of(demo::AGENT_ID, wire::unix_now());
     let manifest = manifest::manifest_json(&enabled_transports(config));
-    let signed = manifest::sign(&manifest, (!config.memory).then_some(config.data.as_path()))?;
+    let signing_key = manifest::open_key((!config.memory).then_some(config.data.as_path()))?;
+    let signed = manifest::sign(&manifest, &signing_key)?;
     let browser_sessions = open_browser_sessions(config)?;
     let result = runtime.block_on(async {
         let mut reloader = Reloader::new();
@@ -145,7 +146,8 @@ fn serve(config: &Config, log_args: &LogArgs) -> Result<(), String> {
         core.set_manifests(origin, agent_manifests.keys, agent_manifests.documents)
             .map_err(|error| error.to_string())?;
         let hub = HubHandle::start_with_telemetry(core, config.fanout, wire::unix_now, telemetry.clone())
-            .map_err(|error| describe_io_error(&error))?;
+            .map_err(|error| describe_io_error(&error))?
+            .with_receipt_key(signing_key);
         let mut hosts = config.host.clone();
         hosts.push(address.to_string());
         if address.ip().is_loopback() {

@@ -159,6 +159,53 @@ fn an_agent_never_sees_the_id_of_a_subscription() {
 }
 
 #[test]
+fn an_agent_gets_no_signed_receipt_of_another_agents_question() {
+    let folder = TokenFolder::new();
+    let [ada, bank] = [&ADA[..], &BANK].map(|arguments| folder.add_token(arguments));
+    let eve = folder.add_token(&["--role", "agent", "--name", "eve", "--agent-id", "eve"]);
+    let mut hub = folder.start_hub(&[]);
+    let ada_client = hub.client().with_bearer(&ada);
+    let subscription = ada_client.subscribe(REPLY_CAPABILITIES);
+    let _stream = ada_client.open_event_stream(&subscription, None);
+    let [bank_client, eve_client] = [&bank, &eve].map(|token| hub.client().with_bearer(token));
+    let (session, own_session) = (bank_client.start_session(), eve_client.start_session());
+    let question = bank_client.ask_confirmation(&session);
+    ada_client.reply(&subscription, &question, "accept");
+    let path = |session: &str| format!("/agent/v1/sessions/{session}/replies/{question}");
+    assert!(bank_client.get(&path(&session)).body.contains("receipt_signature"));
+    let assert_no_receipt = |hub: &HubProcess| {
+        let [ada, eve_client] = [&ada, &eve].map(|token| hub.client().with_bearer(token));
+        for client in [&hub.client(), &ada, &eve_client] {
+            for (method, session) in
+                [("GET", &session), ("DELETE", &session), ("GET", &own_session), ("DELETE", &own_session)]
+            {
+                let response = client.send(method, &path(session), "");
+                assert!(matches!(response.status, 401 | 403 | 404), "{response:?}");
+                assert!(!response.body.contains("receipt"), "{response:?}");
+            }
+        }
+        let authorization = format!("Bearer {eve}");
+        let (mut socket, _) =
+            upgrade(&hub.address, "/agent/v1/ws", &[("Authorization", &authorization)]).unwrap();
+        for (method, session, parameters) in [
+            ("session.follow", &session, String::new()),
+            ("session.withdraw", &session, format!(r#","reply_token":"{question}""#)),
+            ("session.withdraw", &own_session, format!(r#","reply_token":"{question}""#)),
+        ] {
+            let call = format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{"session_id":"{session}"{parameters}}}}}"#
+            );
+            socket.send(tungstenite::Message::text(call)).unwrap();
+            let response = socket.read().unwrap().into_text().unwrap().to_string();
+            assert!(response.contains("-32004") && !response.contains("receipt"), "{response}");
+        }
+    };
+    assert_no_receipt(&hub);
+    hub.kill();
+    assert_no_receipt(&folder.start_hub(&[]));
+}
+
+#[test]
 fn a_token_file_with_duplicate_or_reserved_entries_is_refused() {
     let folder = TokenFolder::new();
     for arguments in [&ADA[..], &BANK] {

@@ -95,6 +95,10 @@ impl ConsentScenario {
             let answer = client.get(&format!("/agent/v1/sessions/{}/replies/{token}", self.session));
             assert_eq!((answer.status, answer.json_str("decision").as_str()), (200, "reject"), "{answer:?}");
         }
+        // The hub does not sign the receipt of a void yes again.
+        let path = format!("/agent/v1/sessions/{}/replies/{}", self.session, self.accepted_token);
+        let answer = client.get(&path);
+        assert!(!answer.body.contains("receipt"), "{answer:?}");
         assert_eq!(self.spend(&client), 422, "a void consent was spent");
         // New consents can be spent.
         assert_eq!(Self::create(&client).spend(&client), 200);

@@ -26,6 +26,7 @@ mod protocol_behaviour;
 mod question_withdrawal;
 mod random_kills;
 mod rate_limits;
+mod receipt_signatures;
 pub(crate) mod reload;
 mod request_urls;
 mod sayso_crate;

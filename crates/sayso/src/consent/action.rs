@@ -186,17 +186,17 @@ impl Action {
         self.details.write(out, redactor, &self.says.normal_only(), self.is_irreversible());
     }
 
-    pub(crate) fn into_answer(self, session: &SessionId, outcome: &ReplyOutcome) -> Result<Answer, Error> {
+    pub(crate) fn into_answer(self, session: &SessionId, outcome: ReplyOutcome) -> Result<Answer, Error> {
         if outcome.status == OutcomeStatus::Stopped {
             return Err(Error::Stopped(StopReason::Person));
         }
         // The default decision is reject, so an acceptance that no person sent does not count.
         let is_accepted = outcome.by == ResolvedBy::Reply && outcome.is_accepted;
         if outcome.status != OutcomeStatus::Resolved || !is_accepted {
-            return Ok(Answer::Refused(ConsentRefusal { by: outcome.by }));
+            return Ok(Answer::Refused(ConsentRefusal { by: outcome.by, receipt: outcome.receipt }));
         }
         let (session, digest) = (session.clone(), self.digest()?);
-        Ok(Answer::Granted(Granted { session, digest, action: Box::new(self) }))
+        Ok(Answer::Granted(Granted { session, digest, action: Box::new(self), receipt: outcome.receipt }))
     }
 }
 

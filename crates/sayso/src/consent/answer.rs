@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use super::Granted;
+use super::receipt::receipt_getters;
+use super::{Granted, SignedReceipt};
 
 /// The person's answer to a question for consent.
 ///
@@ -28,16 +29,48 @@ pub enum Answer {
     Refused(ConsentRefusal),
 }
 
+impl Answer {
+    /// Returns the receipt: the hub's record of this answer, as canonical JSON. Returns `None` if the hub sent none.
+    pub fn receipt(&self) -> Option<&str> {
+        match self {
+            Self::Granted(granted) => granted.receipt(),
+            Self::Refused(refusal) => refusal.receipt(),
+        }
+    }
+
+    /// Returns the hub's signature over the text of [`receipt`](Self::receipt): a detached JWS with ES256. Returns `None` if
+    /// the hub signs no receipts.
+    pub fn receipt_signature(&self) -> Option<&str> {
+        match self {
+            Self::Granted(granted) => granted.receipt_signature(),
+            Self::Refused(refusal) => refusal.receipt_signature(),
+        }
+    }
+}
+
 /// A refusal, with its reason.
 ///
 /// ```
 /// use sayso::{ConsentRefusal, ResolvedBy};
-/// assert_eq!(ConsentRefusal { by: ResolvedBy::Reply }.to_string(), "the person refused");
+/// assert_eq!(ConsentRefusal::from(ResolvedBy::Reply).to_string(), "the person refused");
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ConsentRefusal {
     /// How the question was resolved.
     pub by: ResolvedBy,
+    pub(super) receipt: Option<Box<SignedReceipt>>,
+}
+
+impl ConsentRefusal {
+    receipt_getters!();
+}
+
+impl From<ResolvedBy> for ConsentRefusal {
+    /// Creates a refusal without a receipt.
+    fn from(by: ResolvedBy) -> Self {
+        Self { by, receipt: None }
+    }
 }
 
 /// How a question was resolved.

@@ -5,8 +5,9 @@ use std::fmt;
 use aaep::SessionId;
 use seal::Digest;
 
-use super::Action;
 use super::action::digest;
+use super::receipt::receipt_getters;
+use super::{Action, SignedReceipt};
 use crate::error::{ConsentMismatch, Error};
 
 /// A person's consent to one exact call. It owns the call, and [`Session::call`](crate::Session::call) or
@@ -42,6 +43,7 @@ pub struct Granted {
     pub(super) session: SessionId,
     pub(super) digest: Digest,
     pub(super) action: Box<Action>,
+    pub(super) receipt: Option<Box<SignedReceipt>>,
 }
 
 impl Granted {
@@ -54,6 +56,8 @@ impl Granted {
     pub fn arguments(&self) -> &str {
         &self.action.arguments
     }
+
+    receipt_getters!();
 
     /// Returns the consent if it covers exactly this call. Otherwise the consent is dropped, because the call was not allowed.
     ///

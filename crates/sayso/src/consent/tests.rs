@@ -2,13 +2,13 @@
 
 use aaep::SessionId;
 
-use super::{Action, Answer, ConsentRefusal, ResolvedBy};
+use super::{Action, Answer, ResolvedBy};
 use crate::error::{ConsentMismatch, Error, StopReason};
 use crate::transport::ReplyOutcome;
 
 fn answer_for(outcome: &str) -> Result<Answer, Error> {
     Action::new("send", r#"{"to":"Ben"}"#)
-        .into_answer(&SessionId::parse("sess_1").unwrap(), &ReplyOutcome::parse(outcome))
+        .into_answer(&SessionId::parse("sess_1").unwrap(), ReplyOutcome::parse(outcome))
 }
 
 #[test]
@@ -38,10 +38,7 @@ fn only_a_persons_reply_counts_as_consent() {
         ("", ResolvedBy::Other),
     ] {
         let answer = answer_for(outcome);
-        assert!(
-            matches!(answer, Ok(Answer::Refused(refused)) if refused == ConsentRefusal { by }),
-            "{outcome}: {answer:?}"
-        );
+        assert!(matches!(&answer, Ok(Answer::Refused(refused)) if refused.by == by), "{outcome}: {answer:?}");
     }
     let stopped = answer_for(r#"{"status":"stopped","decision":"accept","by":"reply"}"#);
     assert!(matches!(stopped, Err(Error::Stopped(StopReason::Person))), "{stopped:?}");

@@ -1,7 +1,7 @@
 //! A hub in this process.
 
 use std::net::{SocketAddr, TcpListener};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use aaep::manifest::ManifestDocument;
 use aaep::message::{Manifest, Message};
 use hub::{Core, Principal, Role};
 use journal::{Journal, MemoryJournal, Retention, SqliteJournal, SqliteSettings as JournalSettings};
+use seal::es256::SigningKey;
 use seal::{Random, SystemRandom};
 use wire::auth::Tokens;
 use wire::{AuthPolicy, HubHandle, Server, ServerLimits};
@@ -35,6 +36,7 @@ pub struct EmbeddedHubBuilder {
     listen: Option<String>,
     tokens: Option<PathBuf>,
     manifest: Option<String>,
+    receipt_key: Option<PathBuf>,
     limits: hub::HubLimits,
     settings: HubSettings,
 }
@@ -62,6 +64,7 @@ impl Default for EmbeddedHubBuilder {
             listen: None,
             tokens: None,
             manifest: None,
+            receipt_key: None,
             limits: hub::HubLimits::default(),
             settings: HubSettings::default(),
         }
@@ -87,6 +90,10 @@ impl EmbeddedHubBuilder {
         /// it at `/.well-known/aaep-manifest.json`, and its address in the producer of every event. It describes the hub as well,
         /// so it must have the AAEP version 1.0.0, level 3 and the transports `sse` and `websocket`.
         manifest(document: impl Into<String>) => manifest = Some(document.into());
+
+        /// Signs the receipts of answers with the key in this file, which `sayso manifest keygen` creates. The public key is at
+        /// `/.well-known/sayso-receipt-key.json`. Without a key, receipts have no signature.
+        receipt_key(file: impl Into<PathBuf>) => receipt_key = Some(file.into());
 
         /// Sets the hub's limits and retention. If there is no journal file and no [`hub::HubLimits::retention`] is set, the hub
         /// deletes events of ended sessions after one hour and decisions after 24 hours. Above 64 MiB it deletes the oldest events
@@ -122,12 +129,10 @@ impl EmbeddedHubBuilder {
         let mut core = core.map_err(storage_error)?;
         // Sessions left in the journal belong to an agent whose process has exited.
         core.orphan_sessions_of(EMBEDDED_OWNER, wire::unix_now());
-        let load_tokens = |path: &PathBuf| {
-            let file_error =
-                |error| MalformedInput::File { path: path.clone(), source: SharedError::new(error) };
-            Tokens::load(path).map_err(|error| Error::Malformed(file_error(error)))
-        };
+        let load_tokens = |path: &PathBuf| Tokens::load(path).map_err(|error| file_error(path, error));
         let tokens = self.tokens.as_ref().map(load_tokens).transpose()?;
+        let load_key = |path: &PathBuf| SigningKey::load(path).map_err(|error| file_error(path, error));
+        let receipt_key = self.receipt_key.as_ref().map(load_key).transpose()?;
         if tokens.as_ref().is_some_and(|tokens| tokens.has_agent_id(&self.agent)) {
             return Err(Error::Malformed(MalformedInput::AgentIdTaken(self.agent)));
         }
@@ -141,8 +146,11 @@ impl EmbeddedHubBuilder {
             }
             core.set_manifests(origin, None, vec![document.clone()]).map_err(storage_error)?;
         }
-        let handle = HubHandle::start(core, wire::fanout::FanoutLimits::default(), wire::unix_now)
+        let mut handle = HubHandle::start(core, wire::fanout::FanoutLimits::default(), wire::unix_now)
             .map_err(io_unreachable)?;
+        if let Some(key) = receipt_key {
+            handle = handle.with_receipt_key(key);
+        }
         let principal = principal(EMBEDDED_OWNER, &self.agent);
         let (mut commands, receiver) = CommandQueue::channel();
         let address = listener.as_ref().map(|(_, address)| *address);
@@ -180,8 +188,8 @@ impl EmbeddedHubBuilder {
     ///
     /// The sessions belong to the agent, as if it had a token for its id. Dropping them, or the returned hub, affects nothing else.
     pub fn attach(self, running: &HubHandle) -> Result<Hub, Error> {
-        if self.journal.is_some() || self.listen.is_some() || self.tokens.is_some() || self.manifest.is_some()
-        {
+        let files = [&self.journal, &self.tokens, &self.receipt_key];
+        if files.into_iter().any(Option::is_some) || self.listen.is_some() || self.manifest.is_some() {
             return Err(Error::Malformed(MalformedInput::ConflictingHubSettings));
         }
         let transport = EmbeddedTransport::shared(running, principal(&self.agent, &self.agent));
@@ -208,6 +216,10 @@ fn principal(name: &str, agent: &str) -> Principal {
 hub_settings_setters!(EmbeddedHubBuilder);
 
 debug_tuple!(EmbeddedHubBuilder, agent);
+
+fn file_error(path: &Path, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+    Error::Malformed(MalformedInput::File { path: path.to_owned(), source: SharedError::new(error) })
+}
 
 fn storage_error(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
     Error::StorageFailed(StorageError::Journal(SharedError::new(error)))

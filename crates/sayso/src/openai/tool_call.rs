@@ -110,7 +110,8 @@ impl ChatAgent {
         let tool_call = match tool.announce(session, &arguments).await {
             Ok(Ok(tool_call)) => tool_call,
             Ok(Err(refusal)) => {
-                return Ok((ToolOutcome::Refused(refusal), format_refusal_for_model(&refusal.to_string())));
+                let reason = format_refusal_for_model(&refusal.to_string());
+                return Ok((ToolOutcome::Refused(refusal), reason));
             }
             // The call cannot be announced, so it is not made. The loop continues.
             Err(

@@ -246,7 +246,7 @@ impl Session {
     pub async fn ask(&self, action: Action) -> Result<Answer, Error> {
         let body = action.to_request_body(&self.redactor, &self.options)?;
         let outcome = self.ask_and_wait(body, false).await?;
-        action.into_answer(&self.inner.key.session, &outcome)
+        action.into_answer(&self.inner.key.session, outcome)
     }
 
     /// Spends a grant: announces the call, makes it with the arguments that the person agreed to, and reports its outcome. If the

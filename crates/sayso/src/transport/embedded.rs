@@ -14,6 +14,7 @@ use rustc_hash::FxHashMap;
 use wire::{AgentMessage, HubHandle};
 
 use super::{CallNumber, CallReply, HubCall, HubMessage, OutcomeStatus, ReplyOutcome, Transport};
+use crate::consent::SignedReceipt;
 use crate::error::{
     Error, LimitReached, MalformedInput, RuleViolation, StopReason, StorageError, UnreachableReason,
 };
@@ -239,6 +240,10 @@ impl From<QuestionOutcome> for ReplyOutcome {
             status: if outcome.is_stopped() { OutcomeStatus::Stopped } else { OutcomeStatus::Resolved },
             is_accepted: outcome.answer == QuestionAnswer::Decision(Decision::Accept),
             by: outcome.by.into(),
+            receipt: outcome.receipt.map(|receipt| {
+                let signature = outcome.receipt_signature.as_deref().map(Into::into);
+                Box::new(SignedReceipt { text: receipt.to_json().into(), signature })
+            }),
             response: match outcome.answer {
                 QuestionAnswer::Response(response) => Some(response),
                 _ => None,

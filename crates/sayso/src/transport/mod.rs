@@ -15,7 +15,7 @@ use std::sync::Arc;
 use aaep::message::ClarificationResponse;
 use aaep::{ReplyToken, SessionId, UnixMillis};
 
-use crate::consent::ResolvedBy;
+use crate::consent::{ResolvedBy, SignedReceipt};
 use crate::error::{Error, StopReason};
 use crate::member::Document;
 use crate::session::HandOffOutcome;
@@ -126,6 +126,8 @@ pub(crate) struct ReplyOutcome {
     pub(crate) is_accepted: bool,
     pub(crate) response: Option<ClarificationResponse>,
     pub(crate) by: ResolvedBy,
+    /// The receipt of a question, if the hub sent one.
+    pub(crate) receipt: Option<Box<SignedReceipt>>,
 }
 
 /// The status of a question.
@@ -148,6 +150,7 @@ impl ReplyOutcome {
             is_accepted: false,
             response: None,
             by: ResolvedBy::Other,
+            receipt: None,
         }
     }
 }

@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::{CallNumber, CallReply, HubCall, HubMessage, OutcomeStatus, ReplyOutcome, Transport};
-use crate::consent::ResolvedBy;
+use crate::consent::{ResolvedBy, SignedReceipt};
 use crate::error::{
     Error, LimitReached, MalformedInput, RuleViolation, SharedError, StopReason, StorageError,
     UnreachableReason,
@@ -461,6 +461,9 @@ impl ReplyOutcome {
             is_accepted: has_text("decision", "accept"),
             response: value.member("response").and_then(|value| parse_response(&value)),
             by: ResolvedBy::parse(by.as_deref().unwrap_or_default()),
+            receipt: value
+                .member("receipt")
+                .and_then(|receipt| read_receipt(&receipt, text("receipt_signature"))),
         }
     }
 
@@ -476,9 +479,16 @@ impl ReplyOutcome {
                 is_accepted: false,
                 response: None,
                 by: ResolvedBy::Other,
+                receipt: None,
             },
         }
     }
+}
+
+/// Reads a receipt. Its canonical text is computed again, because that is what the hub signed.
+fn read_receipt(receipt: &JsonValue<'_>, signature: Option<Cow<'_, str>>) -> Option<Box<SignedReceipt>> {
+    let text = seal::canonicalize(receipt).ok()?.into();
+    Some(Box::new(SignedReceipt { text, signature: signature.map(|signature| signature.as_ref().into()) }))
 }
 
 fn parse_response(value: &JsonValue<'_>) -> Option<ClarificationResponse> {

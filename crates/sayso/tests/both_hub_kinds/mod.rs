@@ -31,6 +31,7 @@ on_both! {
         a_session_reports_its_events_and_states
         an_acceptance_allows_exactly_one_call
         a_rejection_allows_no_call
+        an_answer_has_a_receipt_that_others_can_verify
         consent_is_bound_to_its_session
         consent_is_bound_to_its_action
         a_rule_violation_is_refused_with_the_rule_id

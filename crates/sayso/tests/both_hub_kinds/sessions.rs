@@ -7,6 +7,7 @@ use sayso::{
     Action, Answer, CallError, ClarificationAnswer, ClarificationRequest, ConsentMismatch, Error,
     EventOptions, HandOff, HandOffTarget, JsonText, ProgressUpdate, ResolvedBy, Session, StopReason,
 };
+use seal::jws::verify_detached;
 use serde_json::json;
 
 use crate::support::fixture::{HubFixture, TestListener, event_kinds};
@@ -92,6 +93,23 @@ pub(crate) async fn a_rejection_allows_no_call(mut fixture: HubFixture) {
     session.cancel("Nothing was sent.").await.unwrap();
     let kinds = event_kinds(&fixture.listener.events_until("session.cancelled").await);
     assert!(!kinds.contains(&"tool.invoked".to_owned()), "{kinds:?}");
+}
+
+pub(crate) async fn an_answer_has_a_receipt_that_others_can_verify(mut fixture: HubFixture) {
+    let session = fixture.session().await;
+    for decision in ["accept", "reject"] {
+        let answer = ask_and_decide(&session, &mut fixture.listener, decision).await.unwrap();
+        let (receipt, signature) = (answer.receipt().unwrap(), answer.receipt_signature().unwrap());
+        let members: serde_json::Value = serde_json::from_str(receipt).unwrap();
+        assert_eq!((&members["decision"], &members["by"]), (&decision.into(), &"reply".into()), "{receipt}");
+        assert!(verify_detached(signature, receipt.as_bytes(), &fixture.receipt_key).is_ok());
+        assert!(verify_detached(signature, receipt.to_uppercase().as_bytes(), &fixture.receipt_key).is_err());
+        let (part, part_signature) = match &answer {
+            Answer::Granted(granted) => (granted.receipt(), granted.receipt_signature()),
+            Answer::Refused(refusal) => (refusal.receipt(), refusal.receipt_signature()),
+        };
+        assert_eq!((part, part_signature), (Some(receipt), Some(signature)));
+    }
 }
 
 pub(crate) async fn consent_is_bound_to_its_session(mut fixture: HubFixture) {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sayso::{Error, Hub};
+use sayso::{Action, Error, Hub};
 
 #[test]
 fn an_embedded_hub_has_an_address_if_it_listens() {
@@ -22,6 +22,22 @@ fn a_journal_file_is_created() {
     let file = folder.path().join("sessions.db");
     let _hub = Hub::embedded().journal(&file).open().unwrap();
     assert!(file.exists());
+}
+
+#[tokio::test]
+async fn a_hub_without_a_key_sends_receipts_without_a_signature() {
+    let hub = Hub::embedded().open().unwrap();
+    let session = hub.session("Pay Ben.").start().await.unwrap();
+    let action = Action::new("send", "{}").says("Send 5 euros.").consequence("They are gone.");
+    let answer = session.ask(action).await.unwrap();
+    assert!(answer.receipt().is_some_and(|receipt| receipt.contains("unreachable")), "{answer:?}");
+    assert_eq!(answer.receipt_signature(), None);
+}
+
+#[test]
+fn a_key_file_that_cannot_be_used_is_rejected() {
+    let opened = Hub::embedded().receipt_key("no/such.key").open();
+    assert!(matches!(opened, Err(Error::Malformed(_))), "{opened:?}");
 }
 
 #[tokio::test]

@@ -10,6 +10,8 @@ use aaep::rule::{Findings, Severity, ValidationMode};
 
 use futures_util::{SinkExt, StreamExt};
 use sayso::{Hub, Session};
+use seal::es256::SigningKey;
+use seal::{Jwk, SystemRandom};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::{ClientRequestBuilder, Message};
@@ -29,20 +31,27 @@ pub(crate) struct HubFixture {
     /// The hub itself, if `hub` is only a client of it.
     embedded: Option<Hub>,
     pub(crate) listener: TestListener,
+    /// The key with which the hub signs receipts.
+    pub(crate) receipt_key: Jwk,
 }
 
 impl HubFixture {
     pub(crate) async fn new(kind: HubKind) -> Self {
-        let embedded =
-            Hub::embedded().agent("bank").agent_name("Your bank").listen("127.0.0.1:0").open().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let key_file = folder.path().join("receipts.key");
+        let key = SigningKey::generate(&mut SystemRandom);
+        key.save(&key_file).unwrap();
+        let receipt_key = Jwk::P256(key.verifying_key().clone());
+        let builder = Hub::embedded().agent("bank").agent_name("Your bank").receipt_key(key_file);
+        let embedded = builder.listen("127.0.0.1:0").open().unwrap();
         let address = embedded.address().unwrap().to_string();
         let listener = TestListener::listen(&address).await;
         match kind {
-            HubKind::Embedded => Self { hub: embedded, embedded: None, listener },
+            HubKind::Embedded => Self { hub: embedded, embedded: None, listener, receipt_key },
             HubKind::Remote => {
                 let hub =
                     Hub::connect(format!("http://{address}")).agent_name("Your bank").open().await.unwrap();
-                Self { hub, embedded: Some(embedded), listener }
+                Self { hub, embedded: Some(embedded), listener, receipt_key }
             }
         }
     }

@@ -10,9 +10,11 @@ use hub::manifests::PublishedManifests;
 use hub::{AgentConnectionId, Core, Engine, ListenerId, Principal};
 use rustc_hash::FxHashMap;
 use seal::UnixMillis;
+use seal::es256::SigningKey;
 use tokio::sync::{OwnedRwLockReadGuard, RwLock, oneshot};
 
 use super::agent_messages::{AgentMessage, AgentMessageQueue};
+use super::receipt_signer::ReceiptSigner;
 use crate::fanout::{self, Fanout, FanoutCommand, FanoutReport, ListenerSink};
 use crate::telemetry::Telemetry;
 
@@ -25,6 +27,8 @@ pub struct HubHandle {
     next_id: Arc<AtomicU64>,
     telemetry: Arc<Telemetry>,
     manifests: PublishedManifests,
+    /// Signs the receipts that agents receive, if the hub has a key.
+    receipt_signer: Option<Arc<ReceiptSigner>>,
     /// The writer task of each listener holds a read lock. Shutdown waits for these tasks by acquiring the write lock.
     shutdown_lock: Arc<RwLock<()>>,
 }
@@ -111,7 +115,27 @@ impl HubHandle {
             }
         };
         std::thread::Builder::new().name("fanout-reports".to_owned()).spawn(forward_reports)?;
-        Ok(Self { engine, fanout, pending, next_id, telemetry, manifests, shutdown_lock: Arc::default() })
+        Ok(Self {
+            engine,
+            fanout,
+            pending,
+            next_id,
+            telemetry,
+            manifests,
+            receipt_signer: None,
+            shutdown_lock: Arc::default(),
+        })
+    }
+
+    /// Signs the receipt in every outcome that an agent receives through this handle or a clone of it.
+    #[must_use]
+    pub fn with_receipt_key(self, key: SigningKey) -> Self {
+        Self { receipt_signer: Some(Arc::new(ReceiptSigner::new(key))), ..self }
+    }
+
+    /// Returns the public key that verifies the signatures of receipts, as a JWK.
+    pub fn receipt_key(&self) -> Option<&str> {
+        self.receipt_signer.as_deref().map(ReceiptSigner::public_key)
     }
 
     /// Returns the telemetry of this hub.
@@ -133,8 +157,11 @@ impl HubHandle {
             return stopped();
         };
         let guard = RequestGuard { hub: self, id };
-        let reply = receiver.await.unwrap_or_else(|_| stopped());
+        let mut reply = receiver.await.unwrap_or_else(|_| stopped());
         drop(guard);
+        if let Some(signer) = &self.receipt_signer {
+            signer.sign_reply(&mut reply);
+        }
         reply
     }
 
@@ -262,7 +289,7 @@ impl AgentConnection {
 
     /// Takes the next message, if one is queued.
     pub fn try_recv(&self) -> Option<AgentMessage> {
-        self.messages.pop()
+        self.messages.pop().map(|message| self.signed(message))
     }
 
     /// Waits for the next message. Returns `None` after the connection was closed. Cancel-safe.
@@ -272,7 +299,15 @@ impl AgentConnection {
 
     /// Polls for the next message. Only the task that polled last is woken.
     pub fn poll_recv(&self, context: &mut Context<'_>) -> Poll<Option<AgentMessage>> {
-        self.messages.poll_pop(context)
+        self.messages.poll_pop(context).map(|message| message.map(|message| self.signed(message)))
+    }
+
+    /// Signs the receipt in a message, if it has one and the hub has a key.
+    fn signed(&self, mut message: AgentMessage) -> AgentMessage {
+        if let Some(signer) = &self.hub.receipt_signer {
+            signer.sign_message(&mut message);
+        }
+        message
     }
 }
 

@@ -9,11 +9,13 @@
 //! - `token_changes`: tells the hub which tokens are valid.
 //! - `hub_handle`: sends commands to the hub and receives its replies.
 //! - `agent_messages`: the queue of replies and notices for an agent connection.
+//! - `receipt_signer`: signs the receipts of resolved questions.
 
 mod agent_messages;
 mod assets;
 mod event_stream;
 mod hub_handle;
+mod receipt_signer;
 mod routes;
 mod sign_in;
 mod token_changes;

@@ -25,7 +25,7 @@ pub(super) fn access(server: &Server, head: &RequestHead) -> Access {
     let is_read_only = matches!(head.method, Method::Get | Method::Head);
     let is_open = match head.path.as_str() {
         "/login" | "/logout" => true,
-        "/.well-known/aaep-manifest.json" => is_read_only,
+        "/.well-known/aaep-manifest.json" | "/.well-known/sayso-receipt-key.json" => is_read_only,
         path if path.starts_with(MANIFEST_FOLDER) => is_read_only,
         _ => false,
     };
@@ -65,6 +65,10 @@ pub(super) async fn route(
         (Method::Get | Method::Head, [".well-known", "aaep-manifest.json"]) => {
             reject_query(head)?;
             return respond(manifest_response(head, &server.manifest, server.signed_manifest.as_deref()));
+        }
+        (Method::Get | Method::Head, [".well-known", "sayso-receipt-key.json"]) => {
+            reject_query(head)?;
+            return respond(receipt_key_response(server));
         }
         (Method::Get | Method::Head, [".well-known", "aaep-manifests", file_name]) => {
             reject_query(head)?;
@@ -249,6 +253,14 @@ fn manifest_response(head: &RequestHead, manifest: &str, signed: Option<&str>) -
     .header("Vary", "Accept")
 }
 
+/// Returns the public key that verifies the signatures of receipts.
+fn receipt_key_response(server: &Server) -> HttpResponse {
+    match server.hub.receipt_key() {
+        Some(key) => HttpResponse::new(StatusCode::Ok).json(key.to_owned()),
+        None => HttpResponse::problem(StatusCode::NotFound, "This hub does not sign receipts."),
+    }
+}
+
 /// Returns the manifest of an agent.
 fn agent_manifest_response(
     server: &Server,
@@ -302,6 +314,7 @@ const PATHS: &[(&[&str], &str)] = &[
     (&["metrics"], "GET, HEAD"),
     (&[".well-known", "aaep-manifest.json"], "GET, HEAD"),
     (&[".well-known", "aaep-manifests", "*"], "GET, HEAD"),
+    (&[".well-known", "sayso-receipt-key.json"], "GET, HEAD"),
     (&["login"], "POST"),
     (&["logout"], "POST"),
     (&["aaep", "v1", "events"], "GET"),

@@ -23,6 +23,7 @@ pub(crate) fn template(path: &str) -> &'static str {
         ["messages"] => "/messages",
         ["sessions"] => "/sessions",
         [".well-known", "aaep-manifest.json"] => "/.well-known/aaep-manifest.json",
+        [".well-known", "sayso-receipt-key.json"] => "/.well-known/sayso-receipt-key.json",
         [".well-known", "aaep-manifests", _] => "/.well-known/aaep-manifests/{agent}",
         ["aaep", "v1", "events"] => "/aaep/v1/events",
         ["aaep", "v1", "ws"] => "/aaep/v1/ws",
