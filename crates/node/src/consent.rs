@@ -13,13 +13,13 @@ use seal::SystemRandom;
 use seal::json::{RawJson, write_object};
 use wire::unix_now;
 
+use crate::NodeError;
 use crate::journal_writer::Batch;
 use crate::node::Node;
 use crate::person::{BoundCall, PersonAnswer, PersonQuestion, QuestionKind};
 use crate::records::{ConsentOutcome, ConsentRequest, SessionRecord};
 use crate::send::SendOutcome;
 use crate::session::{RefusalNotice, SessionHandle, SessionState};
-use crate::NodeError;
 
 impl Node {
     /// Returns whether a person must be asked before this message is sent.
@@ -87,7 +87,11 @@ impl Node {
     ) {
         let is_ours = state.participant.session().and_then(asp::session::AspSession::escalated_by)
             == Some(handle.info.role);
-        if !is_ours || state.consent.is_some() || !self.config.policy.consent.escalate || self.person.is_none() {
+        if !is_ours
+            || state.consent.is_some()
+            || !self.config.policy.consent.escalate
+            || self.person.is_none()
+        {
             return;
         }
         let Some(body) = state.latest_escalation() else { return };
@@ -157,8 +161,8 @@ impl Node {
             return Ok(());
         }
         self.expire(handle, &mut state).await?;
-        let performative =
-            Performative::parse(&request.performative).ok_or_else(|| refuse("the stored message is malformed"))?;
+        let performative = Performative::parse(&request.performative)
+            .ok_or_else(|| refuse("the stored message is malformed"))?;
         let body = Body::parse(performative, &request.body).map_err(|error| refuse(&error.to_string()))?;
         self.check_allowed(handle, &state, &body)?;
         let question = self.question(handle, &state, &body).map_err(|reason| refuse(&reason))?;
@@ -182,7 +186,8 @@ impl Node {
                 return Err(error);
             }
         };
-        let outcome = ConsentOutcome::Accepted { receipt: receipt.to_owned(), signature: signature.to_owned() };
+        let outcome =
+            ConsentOutcome::Accepted { receipt: receipt.to_owned(), signature: signature.to_owned() };
         let records = vec![
             SessionRecord::ConsentResolved { request: request.id.clone(), outcome: outcome.clone() },
             SessionRecord::Step(StoredStep::from(&sent)),

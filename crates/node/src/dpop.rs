@@ -199,7 +199,10 @@ mod tests {
         assert_ne!(verifier.nonce(later), old);
         assert_eq!(verifier.verify(&proof_at(later), key, "POST", URL, later), Ok(()));
         let much_later = later.saturating_add(NONCE_LIFETIME_MS);
-        assert_eq!(verifier.verify(&proof_at(much_later), key, "POST", URL, much_later), Err(ProofError::UseNonce));
+        assert_eq!(
+            verifier.verify(&proof_at(much_later), key, "POST", URL, much_later),
+            Err(ProofError::UseNonce)
+        );
     }
 
     #[test]

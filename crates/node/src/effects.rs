@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use asp::message::AuthenticatedMessage;
-use asp::session::{Effect, SessionEnding, SessionOutcome, Transition};
 use asp::session::ReceiverChecks;
+use asp::session::{Effect, SessionEnding, SessionOutcome, Transition};
 use asp::state_machine::Role;
 use asp::trust::TrustEventKind;
 use asp::{AgentCard, CommitmentStatus};
 use seal::UnixMillis;
 use wire::unix_now;
 
+use crate::NodeError;
 use crate::node::Node;
 use crate::peers::trust_record;
 use crate::records::{NodeRecord, SessionInfo};
 use crate::session::{SessionHandle, SessionState};
-use crate::NodeError;
 
 impl Node {
     /// Returns the facts that follow from transitions that can no longer be rolled back. They are stored together with the
@@ -86,7 +86,10 @@ impl Node {
     }
 
     /// Fetches the card of an agent from its own node, and pins it if it is new or the successor of the pinned one.
-    pub(crate) async fn fetch_and_pin(self: &Arc<Self>, agent: &asp::AgentUri) -> Result<AgentCard, NodeError> {
+    pub(crate) async fn fetch_and_pin(
+        self: &Arc<Self>,
+        agent: &asp::AgentUri,
+    ) -> Result<AgentCard, NodeError> {
         let url = format!("{}{}", agent.default_endpoint(), AgentCard::WELL_KNOWN_PATH);
         let unusable = |reason: &str| NodeError::UnusableCard(url.clone(), reason.to_owned());
         let card = self.client.fetch_card(&url).await.map_err(|reason| unusable(&reason))?;
@@ -96,9 +99,9 @@ impl Node {
         let pinned = self.peers().card(agent);
         match pinned {
             Some(pinned) if pinned.signing_key() == card.signing_key() => Ok(pinned),
-            Some(pinned) if !card.is_successor_of(&pinned) => {
-                Err(unusable("its keys differ from those of the pinned card, and the old key did not sign it"))
-            }
+            Some(pinned) if !card.is_successor_of(&pinned) => Err(unusable(
+                "its keys differ from those of the pinned card, and the old key did not sign it",
+            )),
             None if !self.config.trusts_on_first_use => Err(NodeError::UnknownPeer(agent.to_string())),
             _ => self.pin(card).await,
         }

@@ -104,7 +104,11 @@ impl Identity {
     }
 }
 
-fn load_pair(folder: &Path, key_file: &str, card_file: &str) -> Result<(AgentCard, AgentKeys), IdentityError> {
+fn load_pair(
+    folder: &Path,
+    key_file: &str,
+    card_file: &str,
+) -> Result<(AgentCard, AgentKeys), IdentityError> {
     let keys = AgentKeys::load(&folder.join(key_file))?;
     let path = folder.join(card_file);
     let card = read_card(&path)?;

@@ -72,9 +72,7 @@ pub(crate) struct StoredState {
 
 impl JournalWriter {
     /// Reads the stored state, then starts the thread.
-    pub(crate) fn start(
-        mut journal: Box<dyn Journal>,
-    ) -> Result<(Self, StoredState), JournalError> {
+    pub(crate) fn start(mut journal: Box<dyn Journal>) -> Result<(Self, StoredState), JournalError> {
         let live = journal.restore()?;
         let mut state = StoredState::default();
         for session in &live.sessions {
@@ -144,10 +142,7 @@ fn read_events(journal: &mut dyn Journal, session: &str) -> Result<Vec<Vec<u8>>,
     }
 }
 
-fn read_session(
-    journal: &mut dyn Journal,
-    id: SessionId,
-) -> Result<Option<StoredSession>, JournalError> {
+fn read_session(journal: &mut dyn Journal, id: SessionId) -> Result<Option<StoredSession>, JournalError> {
     let name = id.to_string();
     let Some(stored) = journal.session(&name)? else { return Ok(None) };
     let info = parse(&stored.session.record, |text| SessionInfo::parse(id, text))?;

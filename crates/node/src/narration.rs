@@ -12,7 +12,12 @@ use crate::session::{SessionHandle, SessionState};
 
 impl Node {
     /// Reports the transitions that our own message or a timer caused.
-    pub(crate) fn narrate(&self, handle: &Arc<SessionHandle>, state: &SessionState, transitions: &[Transition]) {
+    pub(crate) fn narrate(
+        &self,
+        handle: &Arc<SessionHandle>,
+        state: &SessionState,
+        transitions: &[Transition],
+    ) {
         let _ = (handle, state, transitions, &self.person);
     }
 

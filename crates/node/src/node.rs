@@ -9,6 +9,7 @@ use journal::Journal;
 use tokio::sync::watch;
 use wire::unix_now;
 
+use crate::NodeError;
 use crate::dpop::ProofVerifier;
 use crate::identity::Identity;
 use crate::journal_writer::{Batch, JournalWriter};
@@ -20,7 +21,6 @@ use crate::policy::Policy;
 use crate::records::{SessionInfo, SessionRecord};
 use crate::session::{SessionHandle, SessionState};
 use crate::timers::Timers;
-use crate::NodeError;
 
 /// The configuration of a node.
 #[derive(Debug)]
@@ -71,11 +71,7 @@ impl Node {
         let mut peers = Peers::new(&config).map_err(|error| NodeError::Malformed(error.to_string()))?;
         stored.node_records.iter().for_each(|record| peers.apply(record, &config.limits));
         let node = Self {
-            client: PeerClient::new(
-                &config.identity,
-                config.trust_roots.clone(),
-                config.limits.peer_timeout,
-            ),
+            client: PeerClient::new(&config.identity, config.trust_roots.clone(), config.limits.peer_timeout),
             verifier: ProofVerifier::new(config.limits.remembered_proofs, now),
             journal,
             person,
@@ -185,7 +181,10 @@ impl Node {
     }
 
     /// Makes facts about the node or its peers durable, then applies them.
-    pub(crate) async fn append_node_records(&self, records: Vec<crate::records::NodeRecord>) -> Result<(), NodeError> {
+    pub(crate) async fn append_node_records(
+        &self,
+        records: Vec<crate::records::NodeRecord>,
+    ) -> Result<(), NodeError> {
         self.journal.append(Batch::of_node(records.clone()), unix_now()).await?;
         self.apply_node_records(&records);
         Ok(())
@@ -211,7 +210,10 @@ impl Node {
         }
         let transitions = state.participant.handle_timeout(now);
         let node_records = self.effects_of(&handle.info, state, &transitions, now);
-        let mut batch = Batch::of_session(handle.info.id, vec![SessionRecord::Step(StoredStep::TimersExpired { at: now })]);
+        let mut batch = Batch::of_session(
+            handle.info.id,
+            vec![SessionRecord::Step(StoredStep::TimersExpired { at: now })],
+        );
         batch.node_records = node_records;
         self.commit(state, batch).await?;
         self.narrate(handle, state, &transitions);
@@ -311,5 +313,4 @@ impl Node {
     ) -> SessionInfo {
         SessionInfo { id, own: self.config.identity.card.clone(), peer, role, subject }
     }
-
 }

@@ -9,12 +9,12 @@ use client::Backoff;
 use seal::{Random, SystemRandom};
 use wire::unix_now;
 
+use crate::NodeError;
 use crate::journal_writer::Batch;
 use crate::node::Node;
 use crate::peer_client::{DeliveryAnswer, PeerError};
 use crate::records::SessionRecord;
 use crate::session::{RefusalNotice, SessionHandle, SessionState};
-use crate::NodeError;
 
 /// The message to deliver next.
 struct NextMessage {
@@ -130,7 +130,8 @@ impl Node {
     ) -> Result<bool, NodeError> {
         let mut state = self.lock(handle).await?;
         let cards = PinnedCards::new([handle.info.peer.clone()]);
-        let Ok(message) = Authenticator::default().authenticate(reject, &cards, &self.config.limits.session) else {
+        let Ok(message) = Authenticator::default().authenticate(reject, &cards, &self.config.limits.session)
+        else {
             return Ok(false);
         };
         if state.participant.is_settled(refused.id) {
@@ -193,10 +194,8 @@ fn next_message(state: &SessionState) -> Option<NextMessage> {
 
 fn performative_of(text: &str) -> String {
     let mut tape = seal::json::Tape::default();
-    let performative = tape
-        .read(text)
-        .ok()
-        .and_then(|doc| Some(doc.root().member("performative")?.text()?.into_owned()));
+    let performative =
+        tape.read(text).ok().and_then(|doc| Some(doc.root().member("performative")?.text()?.into_owned()));
     performative.unwrap_or_default()
 }
 

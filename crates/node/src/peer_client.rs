@@ -185,8 +185,9 @@ impl PeerClient {
             let response = connection.send(request, MAX_RESPONSE_BYTES).await?;
             Ok::<_, ClientError>((connection, response))
         };
-        let (connection, response) =
-            tokio::time::timeout(self.timeout, exchange).await.map_err(|_| PeerError::TimedOut(self.timeout))??;
+        let (connection, response) = tokio::time::timeout(self.timeout, exchange)
+            .await
+            .map_err(|_| PeerError::TimedOut(self.timeout))??;
         let mut peers = self.peers();
         let state = peers.entry(base.to_owned()).or_default();
         if state.idle.len() < MAX_IDLE_CONNECTIONS {
@@ -254,7 +255,8 @@ fn read_delivery_answer(response: &CompleteResponse) -> Result<DeliveryAnswer, P
             Ok(DeliveryAnswer::Stored)
         }
         429 | 503 => {
-            let seconds = response.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+            let seconds =
+                response.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
             Err(PeerError::Busy(seconds.map(Duration::from_secs)))
         }
         409 | 422 if member("reject").is_some() => {

@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use asp::message::{Body, TrustScore};
 use asp::session::{Effect, ReceiverChecks};
-use asp::trust::{CircuitBreaker, RateLimited, TokenBucket, TrustBook, TrustEvent, TrustParametersError, TrustEventKind, TrustLevel, TrustReport};
+use asp::trust::{
+    CircuitBreaker, RateLimited, TokenBucket, TrustBook, TrustEvent, TrustEventKind, TrustLevel,
+    TrustParametersError, TrustReport,
+};
 use asp::{AgentCard, AgentUri};
 use seal::UnixMillis;
 use seal::json::write_object;
@@ -121,7 +124,12 @@ impl Peers {
     }
 
     /// Returns the registered cards with this capability and at least this score, the most trusted first.
-    pub(crate) fn discover(&self, capability: &str, min_trust: f64, now: UnixMillis) -> Vec<(AgentCard, TrustScore)> {
+    pub(crate) fn discover(
+        &self,
+        capability: &str,
+        min_trust: f64,
+        now: UnixMillis,
+    ) -> Vec<(AgentCard, TrustScore)> {
         let fits = |card: &&AgentCard| card.capabilities().any(|own| own == capability);
         let mut found: Vec<_> = self
             .registered
@@ -184,7 +192,12 @@ impl Peers {
     }
 
     /// Counts a message or an invitation of an agent against its limit.
-    pub(crate) fn admit(&mut self, agent: &AgentUri, is_invitation: bool, now: UnixMillis) -> Result<(), RateLimited> {
+    pub(crate) fn admit(
+        &mut self,
+        agent: &AgentUri,
+        is_invitation: bool,
+        now: UnixMillis,
+    ) -> Result<(), RateLimited> {
         let limits = self.policy.peer_limits.of(self.trust.level(agent, now));
         let contact = self.contact(agent);
         if is_invitation {
@@ -221,7 +234,12 @@ impl Peers {
 
 impl Peers {
     /// Returns the ledger entries for an escrow that is paid in or out.
-    pub(crate) fn ledger_records(&self, info: &SessionInfo, effect: &Effect, now: UnixMillis) -> Vec<NodeRecord> {
+    pub(crate) fn ledger_records(
+        &self,
+        info: &SessionInfo,
+        effect: &Effect,
+        now: UnixMillis,
+    ) -> Vec<NodeRecord> {
         let _ = (info, effect, now);
         Vec::new()
     }

@@ -106,7 +106,11 @@ impl Person {
         Err("not implemented".to_owned())
     }
 
-    pub(crate) async fn begin_call(&self, request: &ConsentRequest, question: &PersonQuestion) -> Result<(), String> {
+    pub(crate) async fn begin_call(
+        &self,
+        request: &ConsentRequest,
+        question: &PersonQuestion,
+    ) -> Result<(), String> {
         let _ = (request, question);
         Err("not implemented".to_owned())
     }

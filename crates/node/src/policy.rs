@@ -48,7 +48,8 @@ pub struct ConsentPolicy {
 
 impl ConsentPolicy {
     /// A person is asked about everything that binds.
-    pub const ASK: Self = Self { commit: true, accept: true, escalate: true, timeout: Duration::from_mins(10) };
+    pub const ASK: Self =
+        Self { commit: true, accept: true, escalate: true, timeout: Duration::from_mins(10) };
     /// Nobody is asked.
     pub const NEVER_ASK: Self =
         Self { commit: false, accept: false, escalate: false, timeout: Duration::from_mins(10) };
@@ -138,7 +139,8 @@ impl Policy {
             ("trust", "min_endorser_score") => self.trust.min_endorser_score = number()?,
             ("trust", "same_organization_factor") => self.trust.same_organization_factor = number()?,
             ("trust", "level_boundaries") => {
-                let numbers = items(value).and_then(|items| items.map(read_number).collect::<Option<Vec<f64>>>());
+                let numbers =
+                    items(value).and_then(|items| items.map(read_number).collect::<Option<Vec<f64>>>());
                 let boundaries = numbers.and_then(|numbers| <[f64; 4]>::try_from(numbers).ok());
                 self.trust.level_boundaries = boundaries.ok_or("must be a list of four scores")?;
             }
@@ -267,7 +269,10 @@ mod tests {
         for (text, expected) in [
             ("[trust]\nthreshold = 200", "trust.threshold must be from 0 to 100"),
             ("[consent]\ncomit = true", "consent.comit is not known"),
-            ("[limits]\nmessages_per_minute = [1]", "limits.messages_per_minute must be a list of five numbers"),
+            (
+                "[limits]\nmessages_per_minute = [1]",
+                "limits.messages_per_minute must be a list of five numbers",
+            ),
             ("consent = 1", "consent must be a table"),
         ] {
             let error = Policy::parse(text, ConsentPolicy::ASK).err().unwrap_or_default();

@@ -9,12 +9,12 @@ use asp::{AgentCard, AspError, MessageId, ReceiveOutcome, Refusal, RejectCode, S
 use seal::SystemRandom;
 use wire::unix_now;
 
+use crate::NodeError;
 use crate::journal_writer::Batch;
 use crate::node::Node;
 use crate::records::SessionRecord;
 use crate::send::run_to_completion;
 use crate::session::{RefusalNotice, SessionHandle, SessionState};
-use crate::NodeError;
 
 /// The answer to a peer's message.
 #[derive(Clone, Debug)]
@@ -64,7 +64,9 @@ impl Node {
                 (Err(AspError::Refused(refusal)), Some(handle)) => {
                     node.refuse_malformed(&handle, refusal).await
                 }
-                (Err(AspError::Refused(refusal)), None) => Ok(ReceiveReply::Refused { refusal, reject: None }),
+                (Err(AspError::Refused(refusal)), None) => {
+                    Ok(ReceiveReply::Refused { refusal, reject: None })
+                }
                 (Err(error), _) => {
                     node.record_violation(&card).await;
                     Ok(ReceiveReply::Dropped(error.to_string()))
@@ -98,18 +100,15 @@ impl Node {
         let info = self.new_session_info(id, peer, Role::Invited, subject);
         let mut state = SessionState::new(&self.config, &info)?;
         let (now, checks) = (unix_now(), self.checks_of_peer(&info.peer, None));
-        let outcome = state
-            .participant
-            .handle(message, checks, now, &mut SystemRandom)
-            .map_err(NodeError::Local)?;
+        let outcome =
+            state.participant.handle(message, checks, now, &mut SystemRandom).map_err(NodeError::Local)?;
         let ReceiveOutcome::Accepted { transitions, .. } = &outcome else {
             return Ok(refused_reply(outcome));
         };
         let handle = SessionHandle::new(info.clone(), state, now);
         let mut state = handle.state.lock().await;
         let step = StoredStep::Received { text: message.text.clone() };
-        let batch =
-            Batch { opened: Some(info), ..Batch::of_session(id, vec![SessionRecord::Step(step)]) };
+        let batch = Batch { opened: Some(info), ..Batch::of_session(id, vec![SessionRecord::Step(step)]) };
         self.commit(&mut state, batch).await?;
         self.insert(&handle);
         self.narrate(&handle, &state, transitions);
@@ -130,10 +129,8 @@ impl Node {
         }
         self.expire(handle, &mut state).await?;
         let (now, checks) = (unix_now(), self.checks_of_message(handle, &state, message));
-        let outcome = state
-            .participant
-            .handle(message, checks, now, &mut SystemRandom)
-            .map_err(NodeError::Local)?;
+        let outcome =
+            state.participant.handle(message, checks, now, &mut SystemRandom).map_err(NodeError::Local)?;
         self.store_outcome(handle, &mut state, message, &outcome).await?;
         match outcome {
             ReceiveOutcome::Accepted { superseded, .. } => {
@@ -142,7 +139,8 @@ impl Node {
                     state.note_refusal(RefusalNotice {
                         performative: body.performative().as_str().to_owned(),
                         code: code.to_owned(),
-                        reason: "the other side's message came first; send it again if it still fits".to_owned(),
+                        reason: "the other side's message came first; send it again if it still fits"
+                            .to_owned(),
                     });
                 }
                 self.advance(handle, &mut state).await?;
@@ -219,7 +217,9 @@ impl Node {
 
 fn is_stored(state: &SessionState, message: &AuthenticatedMessage) -> bool {
     let record = state.participant.record();
-    record.is_some_and(|record| record.transcript().message(&message.envelope.message_id) == Some(&message.text))
+    record.is_some_and(|record| {
+        record.transcript().message(&message.envelope.message_id) == Some(&message.text)
+    })
 }
 
 fn stored_reply(message: &AuthenticatedMessage, state: &SessionState) -> ReceiveReply {

@@ -5,8 +5,8 @@
 
 use asp::state_machine::Role;
 use asp::{AgentCard, MessageId, SessionId, StoredStep};
-use seal::{Digest, UnixMillis};
 use seal::json::{JsonValue, JsonWriter, Tape, write_object};
+use seal::{Digest, UnixMillis};
 use thiserror::Error;
 
 /// The journal session of the facts that belong to no ASP session.
@@ -156,7 +156,9 @@ impl SessionRecord {
             id.ok_or_else(malformed)
         };
         match kind.text().as_deref() {
-            Some("consent_asked") => ConsentRequest::read(&value).map(Self::ConsentAsked).ok_or_else(malformed),
+            Some("consent_asked") => {
+                ConsentRequest::read(&value).map(Self::ConsentAsked).ok_or_else(malformed)
+            }
             Some("consent_resolved") => {
                 let request = text(&value, "request").ok_or_else(malformed)?;
                 Ok(Self::ConsentResolved { request, outcome: ConsentOutcome::read(&value) })

@@ -161,7 +161,10 @@ impl HttpService for NodeService {
 }
 
 impl NodeService {
-    async fn respond(&self, request: ServiceRequest<AuthenticatedPeer>) -> Result<ServiceOutcome, HttpResponse> {
+    async fn respond(
+        &self,
+        request: ServiceRequest<AuthenticatedPeer>,
+    ) -> Result<ServiceOutcome, HttpResponse> {
         let head = &request.head;
         let route = Route::of(&head.path).ok_or_else(not_found)?;
         if let Some(principal) = &request.principal
@@ -188,7 +191,9 @@ impl NodeService {
                 let card = own.or_else(|| node.peers().registered_card(name)).ok_or_else(not_found)?;
                 respond(card_response(&card))
             }
-            (Method::Put, Route::Card(name)) => self.register(name, &body).await.map(ServiceOutcome::Response),
+            (Method::Put, Route::Card(name)) => {
+                self.register(name, &body).await.map(ServiceOutcome::Response)
+            }
             (Method::Get, Route::Discover) => self.discover(head).map(ServiceOutcome::Response),
             (Method::Post, Route::PeerSessions) => {
                 let card = peer.ok_or_else(not_found)?;
@@ -216,7 +221,8 @@ impl NodeService {
             }
             (Method::Get, Route::PeerSession(id)) => {
                 let id = self.shared_session(peer.as_ref(), id).await?;
-                let (_, count) = node.messages_since(id, 0, 0).await.map_err(|error| error_response(&error))?;
+                let (_, count) =
+                    node.messages_since(id, 0, 0).await.map_err(|error| error_response(&error))?;
                 let handle = node.session(id).await.map_err(|error| error_response(&error))?;
                 respond(HttpResponse::new(StatusCode::Ok).json(write_object(|writer| {
                     writer.key("sessionId").text(&id.to_string());
@@ -229,9 +235,7 @@ impl NodeService {
                 let (card, id) = (peer.ok_or_else(not_found)?, session_id(id)?);
                 self.receive(head, card, Some(id), &body).await.map(ServiceOutcome::Response)
             }
-            (Method::Get, Route::OwnSessions) => {
-                respond(HttpResponse::new(StatusCode::Ok).json(node.list()))
-            }
+            (Method::Get, Route::OwnSessions) => respond(HttpResponse::new(StatusCode::Ok).json(node.list())),
             (Method::Post, Route::OwnSessions) => self.invite(&body).await.map(ServiceOutcome::Response),
             (Method::Get, Route::OwnSession(id)) => self.show(head, id).await.map(ServiceOutcome::Response),
             (Method::Post, Route::OwnMessages(id)) => {
@@ -242,7 +246,8 @@ impl NodeService {
                 respond(HttpResponse::new(StatusCode::Ok).body("application/x-ndjson", text))
             }
             (Method::Get, Route::OwnCards(id)) => {
-                let text = node.session_cards(session_id(id)?).await.map_err(|error| error_response(&error))?;
+                let text =
+                    node.session_cards(session_id(id)?).await.map_err(|error| error_response(&error))?;
                 respond(HttpResponse::new(StatusCode::Ok).body("application/x-ndjson", text))
             }
             (Method::Get, Route::Trust) => self.trust(head).map(ServiceOutcome::Response),
@@ -257,7 +262,9 @@ impl NodeService {
             let (scheme, token) = value.split_once(' ')?;
             scheme.eq_ignore_ascii_case("dpop").then(|| token.trim())
         });
-        let Some(token) = token else { return Err(self.challenge("a DPoP proof is required", "invalid_token")) };
+        let Some(token) = token else {
+            return Err(self.challenge("a DPoP proof is required", "invalid_token"));
+        };
         let Some(card) = node.peers().card_by_token(token) else {
             let agent = head.header("asp-agent-id").and_then(|agent| AgentUri::parse(agent).ok());
             let may_fetch = agent.is_some_and(|agent| {
@@ -279,8 +286,7 @@ impl NodeService {
             .ok_or_else(|| self.challenge("a DPoP proof is required", "invalid_dpop_proof"))?;
         let scheme = if self.0.config.clients_use_tls { "https" } else { "http" };
         let url = format!("{scheme}://{}{}", head.header("host").unwrap_or_default(), head.path);
-        let result =
-            self.0.verifier.verify(proof, card.dpop_key(), head.method.as_str(), &url, unix_now());
+        let result = self.0.verifier.verify(proof, card.dpop_key(), head.method.as_str(), &url, unix_now());
         result.map_err(|error| match error {
             ProofError::UseNonce => self.challenge(&error.to_string(), "use_dpop_nonce"),
             ProofError::Invalid(_) => self.challenge(&error.to_string(), "invalid_dpop_proof"),
@@ -299,11 +305,15 @@ impl NodeService {
 
     /// Fetches the card of a peer that is new or has rotated its keys, and checks its proof.
     async fn meet_peer(&self, head: &RequestHead) -> Result<AgentCard, HttpResponse> {
-        let unknown = || problem(StatusCode::Forbidden, "unauthorized", "the card of this agent is not pinned");
-        let agent = head.header("asp-agent-id").and_then(|agent| AgentUri::parse(agent).ok()).ok_or_else(unknown)?;
-        let card = self.0.fetch_and_pin(&agent).await.map_err(|error| {
-            problem(StatusCode::Forbidden, "unauthorized", &error.to_string())
-        })?;
+        let unknown =
+            || problem(StatusCode::Forbidden, "unauthorized", "the card of this agent is not pinned");
+        let agent =
+            head.header("asp-agent-id").and_then(|agent| AgentUri::parse(agent).ok()).ok_or_else(unknown)?;
+        let card = self
+            .0
+            .fetch_and_pin(&agent)
+            .await
+            .map_err(|error| problem(StatusCode::Forbidden, "unauthorized", &error.to_string()))?;
         self.check_proof(head, &card)?;
         Ok(card)
     }
@@ -360,7 +370,10 @@ impl NodeService {
         let number = |name: &str, default: usize| match query.get(name) {
             None => Ok(default),
             Some(text) => text.parse().map_err(|_| {
-                HttpResponse::problem(StatusCode::BadRequest, &format!("{name} must be a number of at least 0."))
+                HttpResponse::problem(
+                    StatusCode::BadRequest,
+                    &format!("{name} must be a number of at least 0."),
+                )
             }),
         };
         let max = self.0.config.limits.page_messages;
@@ -384,8 +397,9 @@ impl NodeService {
         if !node.config.is_registry {
             return Err(HttpResponse::method_not_allowed("GET"));
         }
-        let card = AgentCard::parse(body)
-            .map_err(|error| problem(StatusCode::UnprocessableContent, "schema_unsupported", &error.to_string()))?;
+        let card = AgentCard::parse(body).map_err(|error| {
+            problem(StatusCode::UnprocessableContent, "schema_unsupported", &error.to_string())
+        })?;
         if last_path_part(card.agent_id()) != name {
             let reason = "the card is that of another agent";
             return Err(problem(StatusCode::UnprocessableContent, "unauthorized", reason));
@@ -438,7 +452,8 @@ impl NodeService {
         let root = doc.root();
         let text = |name: &str| {
             let text = root.member(name).and_then(|value| value.text());
-            text.map(std::borrow::Cow::into_owned).ok_or_else(|| malformed(&format!("{name} must be a string.")))
+            text.map(std::borrow::Cow::into_owned)
+                .ok_or_else(|| malformed(&format!("{name} must be a string.")))
         };
         let terms = root.member("terms");
         if terms.as_ref().is_some_and(|terms| terms.kind() != JsonKind::Object) {
@@ -484,13 +499,12 @@ impl NodeService {
             .await
             .map_err(|error| error_response(&error))?;
         Ok(match outcome {
-            SendOutcome::Sent { message_id, sequence_number, state } => {
-                HttpResponse::new(StatusCode::Ok).json(write_object(|writer| {
+            SendOutcome::Sent { message_id, sequence_number, state } => HttpResponse::new(StatusCode::Ok)
+                .json(write_object(|writer| {
                     writer.key("messageId").text(&message_id.to_string());
                     writer.key("sequenceNumber").integer(i64::try_from(sequence_number).unwrap_or(i64::MAX));
                     writer.key("state").text(state.as_str());
-                }))
-            }
+                })),
             SendOutcome::AwaitingConsent { reply_token } => {
                 HttpResponse::new(StatusCode::Accepted).json(write_object(|writer| {
                     writer.text_members([("status", "awaiting_consent"), ("reply_token", &*reply_token)]);

@@ -6,18 +6,18 @@ use asp::message::{Body, Constraints, Inform, InformType, Propose};
 use asp::session::ReceiverChecks;
 use asp::state_machine::{Role, State};
 use asp::{
-    AgentCard, AgentUri, AspError, LocalError, MessageId, Participant, Performative, ProposalId, Refusal, RejectCode,
-    SentMessage, StoredStep,
+    AgentCard, AgentUri, AspError, LocalError, MessageId, Participant, Performative, ProposalId, Refusal,
+    RejectCode, SentMessage, StoredStep,
 };
 use seal::SystemRandom;
 use seal::json::RawJson;
 use wire::unix_now;
 
+use crate::NodeError;
 use crate::journal_writer::Batch;
 use crate::node::Node;
 use crate::records::SessionRecord;
 use crate::session::{SessionHandle, SessionState};
-use crate::NodeError;
 
 /// A request to open a session.
 #[derive(Clone, Debug)]
@@ -74,8 +74,7 @@ impl Node {
         info.id = state.participant.invite(&info.peer, now, &mut SystemRandom).map_err(NodeError::Local)?;
         let proposal = ProposalId::parse(&format!("prop_{}", info.id))
             .map_err(|error| NodeError::Malformed(error.to_string()))?;
-        let mut invitation =
-            Propose::new(proposal, Propose::INVITATION_TYPE, request.subject, request.terms);
+        let mut invitation = Propose::new(proposal, Propose::INVITATION_TYPE, request.subject, request.terms);
         invitation.valid_until = request.valid_until;
         let sent = send_signed(&mut state.participant, invitation.into(), None, ReceiverChecks::PASSED)?;
         let id = info.id;
@@ -133,8 +132,7 @@ impl Node {
             .participant
             .record()
             .map_or(0, |record| record.transcript().next_sequence_number(handle.info.role).saturating_sub(1));
-        let batch =
-            Batch::of_session(handle.info.id, vec![SessionRecord::Step(StoredStep::from(&sent))]);
+        let batch = Batch::of_session(handle.info.id, vec![SessionRecord::Step(StoredStep::from(&sent))]);
         self.commit(state, batch).await?;
         self.narrate(handle, state, &sent.transitions);
         self.finish_change(handle, state).await?;
@@ -198,12 +196,14 @@ fn send_signed(
     constraints: Option<Constraints>,
     checks: ReceiverChecks,
 ) -> Result<SentMessage, NodeError> {
-    participant.send_with(body, constraints, checks, unix_now(), &mut SystemRandom).map_err(|error| match error {
-        AspError::Local(LocalError::NotAllowed(refusal)) | AspError::Refused(refusal) => {
-            NodeError::Refused(refusal)
+    participant.send_with(body, constraints, checks, unix_now(), &mut SystemRandom).map_err(|error| {
+        match error {
+            AspError::Local(LocalError::NotAllowed(refusal)) | AspError::Refused(refusal) => {
+                NodeError::Refused(refusal)
+            }
+            AspError::Local(error) => NodeError::Local(error),
+            AspError::Unauthenticated(error) => NodeError::Malformed(error.to_string()),
         }
-        AspError::Local(error) => NodeError::Local(error),
-        AspError::Unauthenticated(error) => NodeError::Malformed(error.to_string()),
     })
 }
 

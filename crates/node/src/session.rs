@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use asp::message::{Authenticator, Body, PinnedCards, TrustScore};
 use asp::session::SessionRules;
 use asp::state_machine::State;
-use asp::{MessageId, Participant, ParticipantConfig, StoredStep};
+use asp::{AgentCard, MessageId, Participant, ParticipantConfig, StoredStep};
 use seal::UnixMillis;
 use tokio::sync::watch;
 
+use crate::NodeError;
 use crate::journal_writer::StoredSession;
 use crate::node::NodeConfig;
 use crate::records::{ConsentOutcome, ConsentRequest, SessionInfo, SessionRecord};
-use crate::NodeError;
 
 /// Maximum number of refusals that a session remembers for the agent's program.
 const MAX_REFUSALS: usize = 64;
@@ -66,11 +66,8 @@ pub(crate) struct RefusalNotice {
 
 impl SessionHandle {
     pub(crate) fn new(info: SessionInfo, state: SessionState, now: UnixMillis) -> Arc<Self> {
-        let summary = SessionSummary {
-            state: state.state(),
-            message_count: state.message_count(),
-            updated_at: now,
-        };
+        let summary =
+            SessionSummary { state: state.state(), message_count: state.message_count(), updated_at: now };
         Arc::new(Self {
             info,
             state: tokio::sync::Mutex::new(state),
@@ -81,11 +78,8 @@ impl SessionHandle {
 
     /// Reports a change to those who wait for one.
     pub(crate) fn report_change(&self, state: &SessionState, now: UnixMillis) {
-        *self.summary.lock().unwrap_or_else(PoisonError::into_inner) = SessionSummary {
-            state: state.state(),
-            message_count: state.message_count(),
-            updated_at: now,
-        };
+        *self.summary.lock().unwrap_or_else(PoisonError::into_inner) =
+            SessionSummary { state: state.state(), message_count: state.message_count(), updated_at: now };
         self.changes.send_modify(|count| *count += 1);
     }
 
@@ -189,15 +183,28 @@ impl SessionState {
     }
 }
 
+/// Returns the organization that messages state. It must not be empty, so an agent without one uses the host of its URI.
+fn organization_of(card: &AgentCard) -> String {
+    if !card.organization().is_empty() {
+        return card.organization().to_owned();
+    }
+    let uri = card.agent_id().as_str();
+    let rest = uri.strip_prefix("agent://").unwrap_or(uri);
+    rest.split('/').next().unwrap_or(rest).to_owned()
+}
+
 fn participant_config(config: &NodeConfig, info: &SessionInfo) -> Result<ParticipantConfig, NodeError> {
     // A session continues with the keys with which it began.
     let identity = config.identity.for_card(&info.own).ok_or_else(|| {
-        NodeError::DamagedSession(info.id, "the keys with which it began are not in the identity folder".to_owned())
+        NodeError::DamagedSession(
+            info.id,
+            "the keys with which it began are not in the identity folder".to_owned(),
+        )
     })?;
     Ok(ParticipantConfig {
         card: info.own.clone(),
         keys: identity.clone(),
-        org_id: info.own.organization().to_owned(),
+        org_id: organization_of(&info.own),
         // What an agent says about its own trust has no effect (D20).
         trust_score: TrustScore::new(0.0).ok_or(NodeError::Local(asp::LocalError::NoPeer))?,
         pinned_cards: PinnedCards::new([info.peer.clone()]),

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use asp::SessionId;
 use asp::session::{AspSession, SessionOutcome};
 use asp::state_machine::{State, Timer};
-use asp::SessionId;
 use seal::json::{JsonWriter, write_object};
 use seal::{Timestamp, UnixMillis};
 use wire::unix_now;
 
+use crate::NodeError;
 use crate::node::Node;
 use crate::records::{ConsentOutcome, role_name};
 use crate::session::{SessionHandle, SessionState};
-use crate::NodeError;
 
 impl Node {
     /// Returns the state of a session and its messages after position `after`. If there is nothing new, waits for a change.
@@ -28,7 +28,8 @@ impl Node {
         {
             let mut state = self.lock(&handle).await?;
             self.expire(&handle, &mut state).await?;
-            let has_news = after.is_none_or(|after| state.message_count() > after) || state.state().is_terminal();
+            let has_news =
+                after.is_none_or(|after| state.message_count() > after) || state.state().is_terminal();
             if has_news || wait.is_zero() {
                 return Ok(self.view(&handle, &state, after.unwrap_or(0)));
             }
@@ -148,7 +149,11 @@ fn waiting_for(handle: &SessionHandle, state: &SessionState) -> &'static str {
             if is_ours { "peer" } else { "you" }
         }
         State::Escalated => {
-            if session.escalated_by() == Some(own) { "you" } else { "peer" }
+            if session.escalated_by() == Some(own) {
+                "you"
+            } else {
+                "peer"
+            }
         }
         _ => "anyone",
     }

@@ -133,7 +133,8 @@ pub fn verify_http(proof: &str, key: &es256::VerifyingKey) -> Result<HttpClaims,
         None => None,
         Some(_) => Some(Digest::parse(&text_claim("mh")?).ok_or(DpopError::InvalidClaim("mh"))?),
     };
-    let claims = Claims { jti: text_claim("jti")?, htm: text_claim("htm")?, htu: text_claim("htu")?, iat, mh };
+    let claims =
+        Claims { jti: text_claim("jti")?, htm: text_claim("htm")?, htu: text_claim("htu")?, iat, mh };
     let optional_claim = |name| root.member(name).map(|_| text_claim(name)).transpose();
     Ok(HttpClaims { nonce: optional_claim("nonce")?, ath: optional_claim("ath")?, claims })
 }

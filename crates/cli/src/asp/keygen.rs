@@ -73,8 +73,11 @@ pub(crate) fn run_keygen(arguments: &KeygenArguments) -> Result<ExitStatus, Comm
         currency: arguments.currency.clone(),
     };
     let folder = &arguments.out;
-    let identity =
-        if arguments.rotate { Identity::rotate(folder, &profile) } else { Identity::create(folder, &profile) };
+    let identity = if arguments.rotate {
+        Identity::rotate(folder, &profile)
+    } else {
+        Identity::create(folder, &profile)
+    };
     let identity = identity.map_err(|error| CommandError::cannot_run(error.to_string()))?;
     let verb = if arguments.rotate { "Replaced the keys of" } else { "Created the identity of" };
     Ok(print_stdout(&format!(

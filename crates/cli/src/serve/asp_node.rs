@@ -136,7 +136,8 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
         let mut hosts = config.host.clone();
         hosts.push(address.to_string());
         if address.ip().is_loopback() {
-            hosts.extend(["localhost", "127.0.0.1", "[::1]"].map(|name| format!("{name}:{}", address.port())));
+            hosts
+                .extend(["localhost", "127.0.0.1", "[::1]"].map(|name| format!("{name}:{}", address.port())));
         }
         let server_limits = wire::ServerLimits {
             connections: config.wire.connections.min(permitted_connections),
@@ -150,7 +151,9 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
         let server = Arc::new(server);
         let mut reloader = Reloader::new();
         reloader.tokens = tokens;
-        reloader.tls = tls.zip(config.tls_cert.clone().zip(config.tls_key.clone())).map(|(tls, (cert, key))| (tls, cert, key));
+        reloader.tls = tls
+            .zip(config.tls_cert.clone().zip(config.tls_key.clone()))
+            .map(|(tls, (cert, key))| (tls, cert, key));
         let stop_signal = wait_for_signal([SignalKind::terminate(), SignalKind::interrupt()]);
         print_stderr(&format!("agent {}", node.card().agent_id()));
         print_stderr(&format!("listening on {scheme}://{address}"));
@@ -212,7 +215,8 @@ fn server_config(arguments: &Arguments) -> Config {
 
 fn load_trust_roots(path: Option<&Path>) -> Result<TrustRoots, String> {
     let Some(path) = path else { return Ok(TrustRoots::default()) };
-    let pem = std::fs::read(path).map_err(|error| format!("{}: {}", path.display(), describe_io_error(&error)))?;
+    let pem =
+        std::fs::read(path).map_err(|error| format!("{}: {}", path.display(), describe_io_error(&error)))?;
     TrustRoots::system_and_pem(&pem).map_err(|error| format!("{}: {error}", path.display()))
 }
 
