@@ -116,11 +116,11 @@ impl Node {
                 let reason = "the node has no hub any more".to_owned();
                 return node.refuse_consent(&handle, &request, reason).await;
             };
-            let mut stopping = node.stop_signal();
+            let mut stopping = std::pin::pin!(node.stopped());
             let answer = tokio::select! {
                 answer = person.wait(&request.hub_session, &request.reply_token) => answer,
                 // The answer is fetched after the next start.
-                _ = stopping.wait_for(|is_stopping| *is_stopping) => return,
+                () = &mut stopping => return,
             };
             match answer {
                 PersonAnswer::Accepted { receipt, signature } => {

@@ -14,7 +14,7 @@ use crate::dpop::ProofVerifier;
 use crate::identity::Identity;
 use crate::journal_writer::{Batch, JournalWriter};
 use crate::limits::NodeLimits;
-use crate::peer_client::PeerClient;
+use crate::peer_client::{PeerClient, PeerTransport};
 use crate::peers::Peers;
 use crate::person::Person;
 use crate::policy::Policy;
@@ -39,6 +39,8 @@ pub struct NodeConfig {
     pub limits: NodeLimits,
     /// The trusted TLS certificates of other nodes.
     pub trust_roots: TrustRoots,
+    /// How messages are delivered to other nodes.
+    pub peer_transport: PeerTransport,
     /// Whether clients use TLS, to this node or to a proxy in front of it.
     pub clients_use_tls: bool,
 }
@@ -71,7 +73,12 @@ impl Node {
         let mut peers = Peers::new(&config).map_err(|error| NodeError::Malformed(error.to_string()))?;
         stored.node_records.iter().for_each(|record| peers.apply(record, &config.limits));
         let node = Self {
-            client: PeerClient::new(&config.identity, config.trust_roots.clone(), config.limits.peer_timeout),
+            client: PeerClient::new(
+                &config.identity,
+                config.trust_roots.clone(),
+                config.limits.peer_timeout,
+                config.peer_transport,
+            ),
             verifier: ProofVerifier::new(config.limits.remembered_proofs, now),
             journal,
             person,
@@ -99,7 +106,7 @@ impl Node {
         for handle in self.handles() {
             self.resume(&handle).await;
         }
-        let mut stopping = self.stopping.subscribe();
+        let mut stopping = std::pin::pin!(self.stopped());
         loop {
             tokio::select! {
                 expired = self.timers.next_expired() => {
@@ -109,7 +116,7 @@ impl Node {
                         }
                     }
                 }
-                _ = stopping.wait_for(|is_stopping| *is_stopping) => return,
+                () = &mut stopping => return,
             }
         }
     }
@@ -119,8 +126,12 @@ impl Node {
         self.stopping.send_replace(true);
     }
 
-    pub(crate) fn stop_signal(&self) -> watch::Receiver<bool> {
-        self.stopping.subscribe()
+    /// Completes when the node stops.
+    pub(crate) fn stopped(&self) -> impl Future<Output = ()> + Send + use<> {
+        let mut stopping = self.stopping.subscribe();
+        async move {
+            let _ = stopping.wait_for(|is_stopping| *is_stopping).await.map(drop);
+        }
     }
 
     /// Continues a restored session.
@@ -241,6 +252,7 @@ impl Node {
             state.is_ended = true;
             self.timers.set(handle.info.id, None);
             self.sessions().remove(&handle.info.id);
+            self.client.end_session(handle.info.id);
             self.finish_narration(handle, state);
         }
         Ok(())

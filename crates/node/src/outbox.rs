@@ -32,10 +32,10 @@ impl Node {
         state.is_delivering = true;
         let (node, handle) = (self.clone(), handle.clone());
         tokio::spawn(async move {
-            let mut stopping = node.stop_signal();
+            let mut stopping = std::pin::pin!(node.stopped());
             tokio::select! {
                 () = node.deliver_all(&handle) => {}
-                _ = stopping.wait_for(|is_stopping| *is_stopping) => {}
+                () = &mut stopping => {}
             }
         });
     }

@@ -219,6 +219,23 @@ impl NodeService {
                     .ok_or_else(not_found)?;
                 respond(HttpResponse::new(StatusCode::Ok).body(ASP_JSON, text.as_bytes()))
             }
+            (Method::Get, Route::PeerEvents(id)) => {
+                let id = self.shared_session(peer.as_ref(), id).await?;
+                let after = match head.header("last-event-id") {
+                    None | Some("") => 0,
+                    Some(position) => {
+                        position.parse().map_err(|_| malformed("Last-Event-ID must be a number."))?
+                    }
+                };
+                Ok(ServiceOutcome::EventStream(node.stream_events(id, after)))
+            }
+            (Method::Get, Route::PeerSocket(id)) => {
+                let (id, url, node) = (session_id(id)?, self.request_url(head), node.clone());
+                Ok(ServiceOutcome::WebSocket {
+                    subprotocol: None,
+                    run: Box::new(move |socket| Box::pin(node.run_socket(id, url, socket))),
+                })
+            }
             (Method::Get, Route::PeerSession(id)) => {
                 let id = self.shared_session(peer.as_ref(), id).await?;
                 let (_, count) =
@@ -284,8 +301,7 @@ impl NodeService {
         let proof = head
             .header("dpop")
             .ok_or_else(|| self.challenge("a DPoP proof is required", "invalid_dpop_proof"))?;
-        let scheme = if self.0.config.clients_use_tls { "https" } else { "http" };
-        let url = format!("{scheme}://{}{}", head.header("host").unwrap_or_default(), head.path);
+        let url = self.request_url(head);
         let result = self.0.verifier.verify(proof, card.dpop_key(), head.method.as_str(), &url, unix_now());
         result.map_err(|error| match error {
             ProofError::UseNonce => self.challenge(&error.to_string(), "use_dpop_nonce"),
@@ -295,6 +311,12 @@ impl NodeService {
                     .header("Retry-After", "5")
             }
         })
+    }
+
+    /// Returns the address of a request, as its proof must state it.
+    fn request_url(&self, head: &RequestHead) -> String {
+        let scheme = if self.0.config.clients_use_tls { "https" } else { "http" };
+        format!("{scheme}://{}{}", head.header("host").unwrap_or_default(), head.path)
     }
 
     fn challenge(&self, reason: &str, error: &str) -> HttpResponse {

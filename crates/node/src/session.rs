@@ -153,6 +153,11 @@ impl SessionState {
         self.participant.record().map_or(0, |record| record.transcript().len())
     }
 
+    /// Returns how many messages can no longer be rolled back.
+    pub(crate) fn settled_count(&self) -> usize {
+        self.message_count().saturating_sub(self.participant.unsettled_messages().count())
+    }
+
     /// Returns the latest escalation in the transcript.
     pub(crate) fn latest_escalation(&self) -> Option<Body> {
         let record = self.participant.record()?;
