@@ -7,7 +7,7 @@
 //! - [`message`]: the handshake, the replies and the producer's manifest.
 //! - [`rule`]: all validation rules. Every finding in sayso names a rule.
 //! - [`check`]: validates one event or message, strictly or as a tolerant receiver.
-//! - [`secret`]: finds and redacts secrets in text for people.
+//! - [`secret`]: finds and redacts secrets in text meant for people.
 //! - [`session`]: validates the order of events and tracks what a session waits for.
 //! - [`consent`]: open questions, their answers, and the actions that an answer covers.
 //! - [`recording`]: validates many sessions in one stream.

@@ -137,7 +137,7 @@ impl<H: BuildHasher> QuestionRegistry<H> {
     /// allow another question.
     fn check_capacity(&self, new: &Question) -> Result<(), AskError> {
         let (mut in_session, mut from_agent, mut total) = (0, 0, 0);
-        for open in self.open_or_pending() {
+        for open in self.open_or_staged() {
             if open.is_about_same_action(new) {
                 return Err(AskError::DuplicateQuestion(open.token.clone()));
             }

@@ -183,7 +183,7 @@ impl<H: BuildHasher> QuestionRegistry<H> {
     ) -> Result<StagedChange, IgnoreReason> {
         let (fingerprint, question) = self.find(reply.reply_token());
         let is_retired = self.is_retired(fingerprint);
-        let is_pending = self.is_pending(fingerprint);
+        let has_staged_change = self.has_staged_change(fingerprint);
         let subscription = self.authorize_subscription(reply.subscription_id(), sender, now)?;
         let Some(question) = question else {
             return Err(if is_retired { IgnoreReason::AlreadyResolved } else { IgnoreReason::UnknownToken });
@@ -201,8 +201,8 @@ impl<H: BuildHasher> QuestionRegistry<H> {
         if !question.is_open() {
             return Err(IgnoreReason::AlreadyResolved);
         }
-        if is_pending {
-            return Err(IgnoreReason::Pending);
+        if has_staged_change {
+            return Err(IgnoreReason::ChangeStaged);
         }
         if now >= question.deadline {
             return Err(IgnoreReason::Late);
