@@ -205,12 +205,12 @@ export class Subscriber {
 
   /** Returns which announcements an announcement replaces or may be replaced by, as members for the queue. */
   #rank(session, category, isImportant) {
-    if (category === "agent") return { isAnswer: true };
+    if (category === "agent") return { isAgentText: true };
     if (session.ended !== undefined) return { isEnd: true };
     if (isImportant) return {};
     // A newer step replaces a waiting one.
     if (["tool", "other"].includes(category)) return { isStep: true, key: `step ${session.id}` };
-    // If several sessions are open, an answer names its agent, so it can replace the start of its session.
+    // If several sessions are open, the agent's name precedes its text, so the text can replace the start of its session.
     const isOneOfSeveral = category === "session" && [...this.sessions.values()].filter((one) => one.ended === undefined).length > 1;
     return isOneOfSeveral ? { isStep: true } : {};
   }
