@@ -15,6 +15,8 @@
 //! - [`negotiate`]: matches a subscriber's request with the producer's offer; selects languages.
 //! - [`manifest`]: signs and verifies manifests.
 //! - [`schema`]: the JSON Schemas of events and messages.
+//! - [`grammar`]: the syntax of tool names, URIs, language tags and versions.
+//! - [`record`]: members that have no field of their own, and other values that events and messages share.
 
 pub mod check;
 pub mod consent;

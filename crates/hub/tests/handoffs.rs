@@ -113,7 +113,7 @@ fn a_receiver_takes_over_and_everybody_learns_it() {
     assert_eq!(
         result(&mut hub, &bank, &session, &token),
         Some(HandoffResult::Acknowledged),
-        "also after the end"
+        "even after the end"
     );
 }
 
@@ -198,7 +198,7 @@ fn a_receiver_without_the_handoff_capability_gets_the_context_but_is_not_reachab
     let listener_id = hub.attach(&ada, &subscription, None);
     hub.take_events(listener_id);
     hand_off(&mut hub, &bank, &session, TO_PERSON);
-    assert!(hub.take_events(listener_id).concat().contains("A-17"), "also after a restart");
+    assert!(hub.take_events(listener_id).concat().contains("A-17"), "even after a restart");
     let demoted = listener("ada", &[]);
     let attach = HubCommand::Attach {
         subscription: id(&subscription),

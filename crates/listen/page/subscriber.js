@@ -188,7 +188,7 @@ export class Subscriber {
     return session;
   }
 
-  /** Logs an event and announces it. `isNote` is true if the timeline must show it even while the steps are folded. */
+  /** Logs an event and announces it. `isNote` is true if the timeline must show it even while the steps are collapsed. */
   #report(event, session, now, effects, category, isNote = false) {
     const parts = describeEvent(event, this.verbosity);
     if (parts.length === 0) return;
@@ -473,7 +473,7 @@ export class Subscriber {
   }
 }
 
-/** Whether the timeline must show an event even while the steps are folded. */
+/** Whether the timeline must show an event even while the steps are collapsed. */
 function isNote(event) {
   return categoryOf(event) === "handoff" || (eventKind(event) === "tool.completed" && event.status !== "success");
 }

@@ -113,7 +113,7 @@ impl<H: BuildHasher> QuestionRegistry<H> {
         if !violations.is_empty() {
             return Err(AskError::RuleViolations(violations));
         }
-        // If our clock is behind the event's timestamp, the deadline counts from now, so the person
+        // If the hub's clock is behind the event's timestamp, the deadline counts from now, so the person
         // gets no more time than the agent requested.
         let asked_at = event.envelope.timestamp.unix_millis().min(now);
         Ok(Question {

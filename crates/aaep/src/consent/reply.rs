@@ -163,7 +163,7 @@ impl<H: BuildHasher> QuestionRegistry<H> {
     /// 3. The subscription may answer this question.
     /// 4. The reply fits the kind of the question.
     /// 5. The question is open, and no other change to it is being stored.
-    /// 6. Both our clock and the reply's timestamp are before the deadline.
+    /// 6. Both the hub's clock and the reply's timestamp are before the deadline.
     /// 7. The answer is allowed, or the deadline can be extended.
     pub fn handle_reply(
         &mut self,

@@ -32,7 +32,7 @@ pub struct Resolution {
     pub asked_at: UnixMillis,
     /// The deadline for replies, including extensions.
     pub deadline: UnixMillis,
-    /// When the question was resolved, by our clock.
+    /// When the question was resolved, by the hub's clock.
     pub resolved_at: UnixMillis,
     /// When the person decided, according to the reply. A time before the question is suspicious
     /// and worth logging (C-D3).
