@@ -256,8 +256,14 @@ impl StateChange {
 
     /// Creates a change to a state of your own. Listeners hear the words that [`SessionBuilder::state`](crate::SessionBuilder::state)
     /// defines for it, or else its name.
-    pub fn own(state: impl AsRef<str>) -> Self {
+    pub fn custom(state: impl AsRef<str>) -> Self {
         Self { state: AgentState::parse(state.as_ref()), summary: None, expected_duration: None }
+    }
+
+    /// The earlier name of [`custom`](Self::custom).
+    #[doc(hidden)]
+    pub fn own(state: impl AsRef<str>) -> Self {
+        Self::custom(state)
     }
 
     setters! {
