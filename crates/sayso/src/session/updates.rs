@@ -260,12 +260,6 @@ impl StateChange {
         Self { state: AgentState::parse(state.as_ref()), summary: None, expected_duration: None }
     }
 
-    /// The earlier name of [`custom`](Self::custom).
-    #[doc(hidden)]
-    pub fn own(state: impl AsRef<str>) -> Self {
-        Self::custom(state)
-    }
-
     setters! {
         /// Sets a text for this change.
         says(summary: impl Into<LocalizedText>) => summary = Some(summary.into());
