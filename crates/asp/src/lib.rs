@@ -9,15 +9,17 @@
 //! - [`session`]: the state machine with its timers, proposals and commitments.
 //! - [`Transcript`]: the hash chain of messages; [`SessionRecord`]: the transcript and the session together.
 //! - [`Participant`]: one side of a live session, with its keys.
+//! - [`consent`]: the proof that a person agreed to a commitment.
 //! - [`escrow`]: money that is held until a commitment is fulfilled.
 //! - [`AspError`]: failed calls, messages that fail authentication, and refused messages.
 //!
-//! In comments, "the page" is the web page on which npayload publishes the state machine. `D1` to `D20` are our decisions
+//! In comments, "the page" is the web page on which npayload publishes the state machine. `D1` to `D24` are our decisions
 //! where the page is silent or contradicts itself. They are listed in `docs/asp.md`.
 
 mod agent_card;
 mod amount;
 mod commitment;
+pub mod consent;
 mod error;
 pub mod escrow;
 mod id;

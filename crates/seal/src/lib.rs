@@ -20,6 +20,7 @@
 //!
 //! This crate never reads the clock. The caller provides the current time.
 
+mod action_digest;
 mod agent_keys;
 pub mod base64url;
 mod canonical;
@@ -44,6 +45,7 @@ mod text_newtype;
 mod timestamp;
 mod unix_millis;
 
+pub use action_digest::{ActionError, action_digest};
 pub use agent_keys::AgentKeys;
 pub use canonical::{
     CanonicalError, CanonicalJson, CanonicalWriter, canonicalize, canonicalize_exact, format_number,

@@ -1,9 +1,7 @@
 //! The exact action that a confirmation covers (decision 6).
 
-use seal::{CanonicalError, Digest, canonicalize_exact};
-use thiserror::Error;
-
-use crate::json::{JsonWriter, SyntaxError, Tape};
+pub use seal::ActionError;
+use seal::Digest;
 
 /// A tool call, identified by a digest of its tool and arguments: SHA-256 of the canonical form
 /// (RFC 8785) of `{"tool":…,"arguments":…}`.
@@ -28,34 +26,11 @@ impl BoundAction {
     /// Creates an action from a tool and its arguments, which can be any JSON value with a
     /// canonical form.
     pub fn new(tool: &str, arguments: &str) -> Result<Self, ActionError> {
-        let mut tape = Tape::default();
-        tape.read(arguments)?;
-        let mut writer = JsonWriter::with_capacity(tool.len() + arguments.len() + 32);
-        writer.open_object();
-        writer.key("tool").text(tool);
-        writer.key("arguments").raw(arguments);
-        writer.close_object();
-        let text = writer.finish();
-        let doc = tape.read(&text)?;
-        let canonical = canonicalize_exact(&doc.root())?;
-        Ok(Self { digest: Digest::of(canonical.as_bytes()) })
+        Ok(Self { digest: seal::action_digest(tool, arguments)? })
     }
 
     /// Returns the digest.
     pub fn digest(&self) -> Digest {
         self.digest
     }
-}
-
-/// Why an action cannot be created from the arguments.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum ActionError {
-    /// The arguments are not JSON.
-    #[error(transparent)]
-    Json(#[from] SyntaxError),
-    /// The arguments have no canonical form, so parsers could disagree about them, or two different
-    /// calls could have the same digest.
-    #[error(transparent)]
-    NotCanonical(#[from] CanonicalError),
 }

@@ -29,6 +29,8 @@ json_record! {
         "referenceId" reference: Reference;
         /// A remark.
         "note" note: String,
+        /// The consent of a person, if the accepted item is a commitment (D24).
+        "consent" consent: Consent,
     }
 
     /// REJECT: refuses an invitation, a proposal, a commitment or a message.
@@ -107,6 +109,16 @@ json_record! {
         "escrow" escrow: Escrow,
         /// The proposal that it follows from.
         "proposalId" proposal_id: ProposalId,
+        /// The consent of a person (D24).
+        "consent" consent: Consent,
+    }
+
+    /// Proof that a person agreed to a COMMIT, or to the ACCEPT of one (D24). [`crate::consent`] verifies it.
+    Consent {
+        /// The receipt of the person's answer, from the hub that asked.
+        "receipt" receipt: RawJson,
+        /// The hub's signature: a detached JWS over the receipt's canonical form.
+        "signature" signature: String;
     }
 
     /// The terms of a COMMIT.

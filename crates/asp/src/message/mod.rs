@@ -14,9 +14,9 @@ mod envelope;
 pub(crate) use authentication::message_hash;
 pub use authentication::{AuthenticatedMessage, Authenticator, PinnedCards};
 pub use body::{
-    Accept, Authority, Body, Clarify, Close, Commit, CommitTerms, Counter, Delegate, DurationSeconds,
-    Escalate, Escrow, Inform, InformType, Obligation, Observe, Penalties, Percent, Propose, Query, Reject,
-    Urgency, Withdraw,
+    Accept, Authority, Body, Clarify, Close, Commit, CommitTerms, Consent, Counter, Delegate,
+    DurationSeconds, Escalate, Escrow, Inform, InformType, Obligation, Observe, Penalties, Percent, Propose,
+    Query, Reject, Urgency, Withdraw,
 };
 pub use codec::{ExtraMembers, MalformedMessage};
 pub(crate) use codec::{JsonCodec, ObjectReader};
