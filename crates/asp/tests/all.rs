@@ -4,6 +4,7 @@
 
 mod agent_cards;
 mod bad_input;
+mod consent;
 mod escrow_ledger;
 mod model_checking;
 mod participants;
