@@ -3,7 +3,7 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "a failed test panics")]
 
 mod bad_input;
-mod escrow_ledger;
+mod escrow;
 mod model_checking;
 mod participants;
 mod published_vectors;
