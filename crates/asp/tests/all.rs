@@ -6,6 +6,7 @@ mod agent_cards;
 mod bad_input;
 mod consent;
 mod escrow_ledger;
+mod escrow;
 mod model_checking;
 mod participants;
 mod published_vectors;
