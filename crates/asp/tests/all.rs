@@ -5,7 +5,6 @@
 mod agent_cards;
 mod bad_input;
 mod consent;
-mod escrow_ledger;
 mod escrow;
 mod model_checking;
 mod participants;

@@ -193,6 +193,7 @@ impl Node {
             SessionRecord::Step(StoredStep::from(&sent)),
         ];
         self.commit(&mut state, Batch::of_session(handle.info.id, records)).await?;
+        self.peers().escrow.promise(&handle.info, state.participant.session());
         state.consent = None;
         state.last_consent = Some((request.clone(), outcome));
         self.narrate(handle, &state, &sent.transitions);
@@ -327,7 +328,6 @@ impl Node {
         state: &SessionState,
         body: &Body,
     ) -> ReceiverChecks {
-        let is_funded = self.peers().is_funded(&handle.info, state, body);
-        ReceiverChecks { is_funded, ..ReceiverChecks::PASSED }
+        ReceiverChecks { is_funded: self.is_funded(handle, state, body), ..ReceiverChecks::PASSED }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use asp::state_machine::State;
 use asp::{AgentCard, AgentUri, SessionId, StoredStep};
 use client::TrustRoots;
 use journal::Journal;
@@ -99,8 +100,9 @@ impl Node {
     /// Does the node's own work until the node stops: delivers messages, handles expired timers, and waits for the answers of
     /// people. Work that was interrupted by a restart continues.
     pub async fn run(self: &Arc<Self>) {
-        let pinned = self.peers().pinning_events(unix_now());
-        if let Err(error) = self.append_node_records(pinned).await {
+        let mut records = self.peers().pinning_events(unix_now());
+        records.extend(self.peers().escrow.new_deposits(&self.config.policy, unix_now()));
+        if let Err(error) = self.append_node_records(records).await {
             tracing::error!(target: "sayso::log", kind = "asp.failed", %error);
         }
         for handle in self.handles() {
@@ -139,6 +141,9 @@ impl Node {
         let result = async {
             let mut state = self.lock(handle).await?;
             self.expire(handle, &mut state).await?;
+            if state.state() == State::Executing {
+                self.peers().escrow.promise(&handle.info, state.participant.session());
+            }
             self.advance(handle, &mut state).await?;
             if let Some(request) = state.consent.clone() {
                 self.await_consent(handle, request);
@@ -220,7 +225,7 @@ impl Node {
             return Ok(());
         }
         let transitions = state.participant.handle_timeout(now);
-        let node_records = self.effects_of(&handle.info, state, &transitions, now);
+        let node_records = self.effects_of(&handle.info, &transitions, now);
         let mut batch = Batch::of_session(
             handle.info.id,
             vec![SessionRecord::Step(StoredStep::TimersExpired { at: now })],
@@ -253,6 +258,7 @@ impl Node {
             self.timers.set(handle.info.id, None);
             self.sessions().remove(&handle.info.id);
             self.client.end_session(handle.info.id);
+            self.peers().escrow.forget_promise(handle.info.id);
             self.finish_narration(handle, state);
         }
         Ok(())

@@ -115,7 +115,7 @@ impl Node {
         let settled = state.participant.take_settled();
         let step = SessionRecord::Step(StoredStep::Settled { message_id });
         let mut batch = Batch::of_session(handle.info.id, vec![step]);
-        batch.node_records = self.effects_of(&handle.info, &state, &settled, unix_now());
+        batch.node_records = self.effects_of(&handle.info, &settled, unix_now());
         self.commit(&mut state, batch).await?;
         self.finish_change(handle, &mut state).await?;
         Ok(true)
@@ -144,6 +144,7 @@ impl Node {
             .handle(&message, checks, unix_now(), &mut SystemRandom)
             .map_err(NodeError::Local)?;
         let ReceiveOutcome::RolledBack { refusal, messages } = &outcome else { return Ok(false) };
+        self.peers().escrow.forget_promise(handle.info.id);
         for body in messages {
             state.note_refusal(RefusalNotice {
                 performative: body.performative().as_str().to_owned(),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use asp::message::{Body, TrustScore};
-use asp::session::{Effect, ReceiverChecks};
+use asp::session::ReceiverChecks;
 use asp::trust::{
     CircuitBreaker, RateLimited, TokenBucket, TrustBook, TrustEvent, TrustEventKind, TrustLevel,
     TrustParametersError, TrustReport,
@@ -14,11 +14,11 @@ use seal::UnixMillis;
 use seal::json::write_object;
 
 use crate::dpop;
+use crate::escrow_book::EscrowBook;
 use crate::limits::NodeLimits;
 use crate::node::NodeConfig;
 use crate::policy::Policy;
-use crate::records::{NodeRecord, SessionInfo};
-use crate::session::SessionState;
+use crate::records::NodeRecord;
 
 /// What the node knows about other agents.
 #[derive(Debug)]
@@ -30,6 +30,8 @@ pub(crate) struct Peers {
     registered: HashMap<AgentUri, AgentCard>,
     trust: TrustBook,
     contacts: HashMap<AgentUri, Contact>,
+    /// The money that agents have with this node's operator.
+    pub(crate) escrow: EscrowBook,
     policy: Policy,
 }
 
@@ -52,6 +54,7 @@ impl Peers {
             registered: HashMap::new(),
             trust,
             contacts: HashMap::new(),
+            escrow: EscrowBook::default(),
             policy,
         };
         for card in &config.pinned {
@@ -81,7 +84,8 @@ impl Peers {
                     self.trust.record(&event);
                 }
             }
-            NodeRecord::Ledger { .. } | NodeRecord::Dispute { .. } => {}
+            NodeRecord::Ledger { entry } => self.escrow.apply(entry),
+            NodeRecord::Dispute { .. } => {}
         }
     }
 
@@ -177,20 +181,6 @@ impl Peers {
         ReceiverChecks { is_trusted, is_funded: false, is_card_pinned: true }
     }
 
-    /// Returns whether the escrow of the pending commitment is covered, or there is none.
-    pub(crate) fn is_funded(&self, info: &SessionInfo, state: &SessionState, body: &Body) -> bool {
-        let _ = info;
-        if !matches!(body, Body::Accept(_)) {
-            return true;
-        }
-        let commitment = state.participant.session().and_then(asp::session::AspSession::commitment);
-        let Some(escrow) = commitment.and_then(|commitment| commitment.commit().escrow.as_ref()) else {
-            return true;
-        };
-        let _ = escrow;
-        true
-    }
-
     /// Counts a message or an invitation of an agent against its limit.
     pub(crate) fn admit(
         &mut self,
@@ -229,19 +219,6 @@ impl Peers {
             invitations: TokenBucket::default(),
             breaker: CircuitBreaker::new(parameters),
         })
-    }
-}
-
-impl Peers {
-    /// Returns the ledger entries for an escrow that is paid in or out.
-    pub(crate) fn ledger_records(
-        &self,
-        info: &SessionInfo,
-        effect: &Effect,
-        now: UnixMillis,
-    ) -> Vec<NodeRecord> {
-        let _ = (info, effect, now);
-        Vec::new()
     }
 }
 

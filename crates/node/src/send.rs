@@ -134,6 +134,9 @@ impl Node {
             .map_or(0, |record| record.transcript().next_sequence_number(handle.info.role).saturating_sub(1));
         let batch = Batch::of_session(handle.info.id, vec![SessionRecord::Step(StoredStep::from(&sent))]);
         self.commit(state, batch).await?;
+        if state.state() == State::Executing {
+            self.peers().escrow.promise(&handle.info, state.participant.session());
+        }
         self.narrate(handle, state, &sent.transitions);
         self.finish_change(handle, state).await?;
         Ok(SendOutcome::Sent { message_id: sent.message_id, sequence_number, state: state.state() })
