@@ -234,7 +234,7 @@ impl Node {
             state.last_consent = Some((request.clone(), outcome));
             self.send_message(handle, &mut state, resolution.into(), None).await.map(drop)
         };
-        self.log_failure(handle.info.id, result.await);
+        Self::log_failure(handle.info.id, result.await);
     }
 
     /// Records a no. The message is not sent.
@@ -262,7 +262,7 @@ impl Node {
             state.last_consent = Some((request.clone(), outcome));
             self.finish_change(handle, &mut state).await
         };
-        self.log_failure(handle.info.id, result.await);
+        Self::log_failure(handle.info.id, result.await);
     }
 
     /// Checks whether the session machine would accept a message of ours now.
@@ -292,19 +292,18 @@ impl Node {
     ) -> Result<PersonQuestion, String> {
         let commitment = state.participant.session().and_then(asp::session::AspSession::commitment);
         let commitment: Option<&Commit> = commitment.map(asp::Commitment::commit);
-        let (kind, call) = match body {
-            Body::Escalate(escalate) => (QuestionKind::Escalation(escalate.clone()), None),
-            _ => {
-                let arguments = asp::consent::arguments(handle.info.id, body, commitment);
-                let arguments = arguments.map_err(|error| error.to_string())?;
-                let tool = asp::consent::tool(body).ok_or("this message needs no consent")?;
-                let kind = match (body, commitment) {
-                    (Body::Commit(commit), _) => QuestionKind::Commit(commit.clone()),
-                    (_, Some(commit)) => QuestionKind::Accept(commit.clone()),
-                    _ => return Err("no commitment is pending".to_owned()),
-                };
-                (kind, Some(BoundCall { tool, arguments }))
-            }
+        let (kind, call) = if let Body::Escalate(escalate) = body {
+            (QuestionKind::Escalation(escalate.clone()), None)
+        } else {
+            let arguments = asp::consent::arguments(handle.info.id, body, commitment);
+            let arguments = arguments.map_err(|error| error.to_string())?;
+            let tool = asp::consent::tool(body).ok_or("this message needs no consent")?;
+            let kind = match (body, commitment) {
+                (Body::Commit(commit), _) => QuestionKind::Commit(commit.clone()),
+                (_, Some(commit)) => QuestionKind::Accept(commit.clone()),
+                _ => return Err("no commitment is pending".to_owned()),
+            };
+            (kind, Some(BoundCall { tool, arguments }))
         };
         let peer = &handle.info.peer;
         let (score, level) = self.peers().trust_of(peer.agent_id(), unix_now());

@@ -70,7 +70,7 @@ impl Node {
     }
 
     /// Pins a card, durably.
-    pub(crate) async fn pin(self: &Arc<Self>, card: AgentCard) -> Result<AgentCard, NodeError> {
+    pub(crate) async fn pin(self: &Arc<Self>, card: AgentCard) -> Result<Arc<AgentCard>, NodeError> {
         let agent = card.agent_id().clone();
         if self.peers().is_revoked(&agent) {
             return Err(NodeError::UnknownPeer(agent.to_string()));
@@ -97,7 +97,7 @@ impl Node {
     pub(crate) async fn fetch_and_pin(
         self: &Arc<Self>,
         agent: &asp::AgentUri,
-    ) -> Result<AgentCard, NodeError> {
+    ) -> Result<Arc<AgentCard>, NodeError> {
         let url = format!("{}{}", agent.default_endpoint(), AgentCard::WELL_KNOWN_PATH);
         let unusable = |reason: &str| NodeError::UnusableCard(url.clone(), reason.to_owned());
         let card = self.client.fetch_card(&url).await.map_err(|reason| unusable(&reason))?;

@@ -50,6 +50,8 @@ pub struct NodeConfig {
 #[derive(Debug)]
 pub struct Node {
     pub(crate) config: NodeConfig,
+    /// The agent's current card.
+    pub(crate) card: Arc<AgentCard>,
     pub(crate) client: PeerClient,
     pub(crate) verifier: ProofVerifier,
     pub(crate) journal: JournalWriter,
@@ -72,8 +74,11 @@ impl Node {
         let now = unix_now();
         let (journal, stored) = JournalWriter::start(journal)?;
         let mut peers = Peers::new(&config).map_err(|error| NodeError::Malformed(error.to_string()))?;
-        stored.node_records.iter().for_each(|record| peers.apply(record, &config.limits));
+        for record in &stored.node_records {
+            peers.apply(record, &config.limits);
+        }
         let node = Self {
+            card: Arc::new(config.identity.card.clone()),
             client: PeerClient::new(
                 &config.identity,
                 config.trust_roots.clone(),
@@ -150,7 +155,7 @@ impl Node {
             }
             self.finish_change(handle, &mut state).await
         };
-        self.log_failure(handle.info.id, result.await);
+        Self::log_failure(handle.info.id, result.await);
     }
 
     async fn handle_expired(self: &Arc<Self>, handle: &Arc<SessionHandle>) {
@@ -165,7 +170,7 @@ impl Node {
         }
     }
 
-    pub(crate) fn log_failure(&self, session: SessionId, result: Result<(), NodeError>) {
+    pub(crate) fn log_failure(session: SessionId, result: Result<(), NodeError>) {
         if let Err(error) = result {
             tracing::error!(target: "sayso::log", kind = "asp.failed", session = %session, %error);
         }
@@ -211,7 +216,9 @@ impl Node {
             return;
         }
         let mut peers = self.peers();
-        records.iter().for_each(|record| peers.apply(record, &self.config.limits));
+        for record in records {
+            peers.apply(record, &self.config.limits);
+        }
     }
 
     /// Handles timers that have expired.
@@ -318,17 +325,17 @@ impl Node {
 
     /// Returns the agent's own card.
     pub fn card(&self) -> &AgentCard {
-        &self.config.identity.card
+        &self.card
     }
 
     /// Returns the data of a new session.
     pub(crate) fn new_session_info(
         &self,
         id: SessionId,
-        peer: AgentCard,
+        peer: Arc<AgentCard>,
         role: asp::state_machine::Role,
         subject: String,
     ) -> SessionInfo {
-        SessionInfo { id, own: self.config.identity.card.clone(), peer, role, subject }
+        SessionInfo { id, own: self.card.clone(), peer, role, subject }
     }
 }

@@ -45,20 +45,16 @@ impl Node {
         let mut backoff = Backoff::new(limits.retry_delay, limits.max_retry_delay);
         let mut first_failure = None;
         loop {
-            let next = match self.lock(handle).await {
-                Ok(mut state) => match next_message(&state) {
-                    Some(next) => next,
-                    None => {
-                        state.is_delivering = false;
-                        return;
-                    }
-                },
+            let Ok(mut state) = self.lock(handle).await else {
                 // The journal cannot be read now. The delivery continues when it can.
-                Err(_) => {
-                    wait(&mut backoff, None).await;
-                    continue;
-                }
+                wait(&mut backoff, None).await;
+                continue;
             };
+            let Some(next) = next_message(&state) else {
+                state.is_delivering = false;
+                return;
+            };
+            drop(state);
             let breaker_delay = self.peers().delay_until_allowed(handle.info.peer.agent_id(), unix_now());
             if let Some(delay) = breaker_delay {
                 tokio::time::sleep(delay).await;
@@ -129,7 +125,7 @@ impl Node {
         reject: &str,
     ) -> Result<bool, NodeError> {
         let mut state = self.lock(handle).await?;
-        let cards = PinnedCards::new([handle.info.peer.clone()]);
+        let cards = PinnedCards::new([(*handle.info.peer).clone()]);
         let Ok(message) = Authenticator::default().authenticate(reject, &cards, &self.config.limits.session)
         else {
             return Ok(false);

@@ -1,6 +1,7 @@
 //! What the node knows about other agents: their cards, its own trust in them, their rates, and the escrow ledger.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use asp::message::{Body, TrustScore};
@@ -24,10 +25,10 @@ use crate::records::NodeRecord;
 #[derive(Debug)]
 pub(crate) struct Peers {
     /// The pinned card of each agent.
-    cards: HashMap<AgentUri, AgentCard>,
+    cards: HashMap<AgentUri, Arc<AgentCard>>,
     /// The agent of each access token.
     agents_by_token: HashMap<String, AgentUri>,
-    registered: HashMap<AgentUri, AgentCard>,
+    registered: HashMap<AgentUri, Arc<AgentCard>>,
     trust: TrustBook,
     contacts: HashMap<AgentUri, Contact>,
     /// The money that agents have with this node's operator.
@@ -76,7 +77,7 @@ impl Peers {
                     && (self.registered.len() < limits.registered_cards
                         || self.registered.contains_key(card.agent_id()))
                 {
-                    self.registered.insert(card.agent_id().clone(), card);
+                    self.registered.insert(card.agent_id().clone(), Arc::new(card));
                 }
             }
             NodeRecord::Trust { event } => {
@@ -104,16 +105,16 @@ impl Peers {
             None => {}
         }
         self.agents_by_token.insert(dpop::access_token(card.dpop_key()), card.agent_id().clone());
-        self.cards.insert(card.agent_id().clone(), card);
+        self.cards.insert(card.agent_id().clone(), Arc::new(card));
     }
 
     /// Returns the pinned card of an agent.
-    pub(crate) fn card(&self, agent: &AgentUri) -> Option<AgentCard> {
+    pub(crate) fn card(&self, agent: &AgentUri) -> Option<Arc<AgentCard>> {
         self.cards.get(agent).cloned()
     }
 
     /// Returns the pinned card whose key has this access token.
-    pub(crate) fn card_by_token(&self, token: &str) -> Option<AgentCard> {
+    pub(crate) fn card_by_token(&self, token: &str) -> Option<Arc<AgentCard>> {
         self.card(self.agents_by_token.get(token)?)
     }
 
@@ -133,8 +134,8 @@ impl Peers {
         capability: &str,
         min_trust: f64,
         now: UnixMillis,
-    ) -> Vec<(AgentCard, TrustScore)> {
-        let fits = |card: &&AgentCard| card.capabilities().any(|own| own == capability);
+    ) -> Vec<(Arc<AgentCard>, TrustScore)> {
+        let fits = |card: &&Arc<AgentCard>| card.capabilities().any(|own| own == capability);
         let mut found: Vec<_> = self
             .registered
             .values()
@@ -149,7 +150,7 @@ impl Peers {
     }
 
     /// Returns the registered card of an agent whose URI ends with this part.
-    pub(crate) fn registered_card(&self, name: &str) -> Option<AgentCard> {
+    pub(crate) fn registered_card(&self, name: &str) -> Option<Arc<AgentCard>> {
         self.registered.values().find(|card| crate::routes::last_path_part(card.agent_id()) == name).cloned()
     }
 

@@ -31,7 +31,7 @@ impl Node {
     /// Handles a message of a peer whose card is `peer`. `session` is the session in the address; an invitation has none.
     pub(crate) async fn receive(
         self: &Arc<Self>,
-        peer: AgentCard,
+        peer: Arc<AgentCard>,
         session: Option<SessionId>,
         text: &str,
     ) -> Result<ReceiveReply, NodeError> {
@@ -54,7 +54,7 @@ impl Node {
         }
         // A session continues with the keys with which it began.
         let card = known.as_ref().map_or(&peer, |handle| &handle.info.peer).clone();
-        let cards = PinnedCards::new([card.clone(), self.config.identity.card.clone()]);
+        let cards = PinnedCards::new([(*card).clone(), (*self.card).clone()]);
         let authenticated = Authenticator::default().authenticate(text, &cards, &self.config.limits.session);
         let node = self.clone();
         run_to_completion(async move {
@@ -79,7 +79,7 @@ impl Node {
     /// Opens a session for an invitation, unless it is refused.
     async fn receive_invitation(
         self: &Arc<Self>,
-        peer: AgentCard,
+        peer: Arc<AgentCard>,
         message: &AuthenticatedMessage,
     ) -> Result<ReceiveReply, NodeError> {
         let _creation = self.creation.lock().await;
@@ -226,7 +226,7 @@ impl Node {
         if state.settled_count() != position || messages.is_empty() {
             return Ok(());
         }
-        let cards = PinnedCards::new([handle.info.peer.clone(), handle.info.own.clone()]);
+        let cards = PinnedCards::new([(*handle.info.peer).clone(), (*handle.info.own).clone()]);
         let mut steps = Vec::new();
         for text in &messages {
             let Ok(message) =

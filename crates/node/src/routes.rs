@@ -25,7 +25,7 @@ pub struct NodeService(pub Arc<Node>);
 
 /// A peer that has proven who it is.
 #[derive(Clone, Debug)]
-pub struct AuthenticatedPeer(AgentCard);
+pub struct AuthenticatedPeer(Arc<AgentCard>);
 
 /// The route of a request.
 enum Route<'r> {
@@ -187,7 +187,7 @@ impl NodeService {
         match (head.method, &route) {
             (Method::Get, Route::WellKnownCard) => respond(card_response(node.card())),
             (Method::Get, Route::Card(name)) => {
-                let own = Some(node.card()).filter(|card| last_path_part(card.agent_id()) == *name).cloned();
+                let own = Some(&node.card).filter(|card| last_path_part(card.agent_id()) == *name).cloned();
                 let card = own.or_else(|| node.peers().registered_card(name)).ok_or_else(not_found)?;
                 respond(card_response(&card))
             }
@@ -273,7 +273,7 @@ impl NodeService {
     }
 
     /// Authenticates a peer by its proof. Returns `None` if its card must be fetched first.
-    fn authenticate_peer(&self, head: &RequestHead) -> Result<Option<AgentCard>, HttpResponse> {
+    fn authenticate_peer(&self, head: &RequestHead) -> Result<Option<Arc<AgentCard>>, HttpResponse> {
         let node = &self.0;
         let token = head.header("authorization").and_then(|value| {
             let (scheme, token) = value.split_once(' ')?;
@@ -326,7 +326,7 @@ impl NodeService {
     }
 
     /// Fetches the card of a peer that is new or has rotated its keys, and checks its proof.
-    async fn meet_peer(&self, head: &RequestHead) -> Result<AgentCard, HttpResponse> {
+    async fn meet_peer(&self, head: &RequestHead) -> Result<Arc<AgentCard>, HttpResponse> {
         let unknown =
             || problem(StatusCode::Forbidden, "unauthorized", "the card of this agent is not pinned");
         let agent =
@@ -343,7 +343,7 @@ impl NodeService {
     async fn receive(
         &self,
         head: &RequestHead,
-        card: AgentCard,
+        card: Arc<AgentCard>,
         session: Option<SessionId>,
         body: &str,
     ) -> Result<HttpResponse, HttpResponse> {
@@ -380,7 +380,11 @@ impl NodeService {
     }
 
     /// Returns the id of a session that this peer takes part in.
-    async fn shared_session(&self, peer: Option<&AgentCard>, id: &str) -> Result<SessionId, HttpResponse> {
+    async fn shared_session(
+        &self,
+        peer: Option<&Arc<AgentCard>>,
+        id: &str,
+    ) -> Result<SessionId, HttpResponse> {
         let id = session_id(id)?;
         let handle = self.0.session(id).await.map_err(|error| error_response(&error))?;
         let is_shared = peer.is_some_and(|peer| peer.agent_id() == handle.info.peer.agent_id());
@@ -592,8 +596,9 @@ fn error_response(error: &NodeError) -> HttpResponse {
     let reason = error.to_string();
     match error {
         NodeError::UnknownSession => not_found(),
-        NodeError::UnknownPeer(_) => problem(StatusCode::UnprocessableContent, "unauthorized", &reason),
-        NodeError::UnusableCard(..) => problem(StatusCode::UnprocessableContent, "unauthorized", &reason),
+        NodeError::UnknownPeer(_) | NodeError::UnusableCard(..) => {
+            problem(StatusCode::UnprocessableContent, "unauthorized", &reason)
+        }
         NodeError::Malformed(_) => malformed(&reason),
         NodeError::Refused(refusal) => {
             problem(StatusCode::UnprocessableContent, refusal.code.as_str(), &refusal.reason)

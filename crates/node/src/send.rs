@@ -61,7 +61,7 @@ impl Node {
 
     async fn invite_peer(
         self: &Arc<Self>,
-        peer: AgentCard,
+        peer: Arc<AgentCard>,
         request: InvitationRequest,
     ) -> Result<asp::SessionId, NodeError> {
         let _creation = self.creation.lock().await;
@@ -162,7 +162,7 @@ impl Node {
     }
 
     /// Finds the card of a peer: pinned, or, if the policy permits it, fetched and pinned.
-    async fn resolve_peer(self: &Arc<Self>, peer: &str) -> Result<AgentCard, NodeError> {
+    async fn resolve_peer(self: &Arc<Self>, peer: &str) -> Result<Arc<AgentCard>, NodeError> {
         if let Ok(agent) = AgentUri::parse(peer) {
             if let Some(card) = self.peers().card(&agent) {
                 return Ok(card);

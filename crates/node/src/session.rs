@@ -138,7 +138,7 @@ impl SessionState {
                     }
                 }
                 SessionRecord::DeliveryAbandoned { message } => state.abandoned = Some(*message),
-                _ => {}
+                SessionRecord::Step(_) => {}
             }
         }
         Ok(state)
@@ -207,12 +207,12 @@ fn participant_config(config: &NodeConfig, info: &SessionInfo) -> Result<Partici
         )
     })?;
     Ok(ParticipantConfig {
-        card: info.own.clone(),
+        card: (*info.own).clone(),
         keys: identity.clone(),
         org_id: organization_of(&info.own),
         // What an agent says about its own trust has no effect (D20).
         trust_score: TrustScore::new(0.0).ok_or(NodeError::Local(asp::LocalError::NoPeer))?,
-        pinned_cards: PinnedCards::new([info.peer.clone()]),
+        pinned_cards: PinnedCards::new([(*info.peer).clone()]),
         rules: SessionRules::default(),
         limits: config.limits.session.clone(),
     })
