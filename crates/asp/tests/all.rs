@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "a failed test panics")]
 
 mod bad_input;
+mod disputes;
 mod escrow;
 mod model_checking;
 mod participants;
