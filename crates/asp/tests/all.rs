@@ -5,6 +5,7 @@
 mod agent_cards;
 mod bad_input;
 mod consent;
+mod disputes;
 mod escrow;
 mod model_checking;
 mod participants;
