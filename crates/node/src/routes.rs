@@ -540,17 +540,22 @@ impl NodeService {
     }
 
     async fn show(&self, head: &RequestHead, id: &str) -> Result<HttpResponse, HttpResponse> {
-        let query = head.parse_query(&["after", "wait"])?;
+        let query = head.parse_query(&["after", "revision", "wait"])?;
         let after = query
             .get("after")
             .map(str::parse)
             .transpose()
             .map_err(|_| malformed("after must be a number of at least 0."))?;
+        let revision = query
+            .get("revision")
+            .map(str::parse)
+            .transpose()
+            .map_err(|_| malformed("revision must be a number of at least 0."))?;
         let wait: u64 = query
             .get("wait")
             .map_or(Ok(0), str::parse)
             .map_err(|_| malformed("wait must be a whole number of seconds."))?;
-        let view = self.0.show(session_id(id)?, after, Duration::from_secs(wait)).await;
+        let view = self.0.show(session_id(id)?, after, revision, Duration::from_secs(wait)).await;
         Ok(HttpResponse::new(StatusCode::Ok).json(view.map_err(|error| error_response(&error))?))
     }
 

@@ -88,6 +88,11 @@ impl SessionHandle {
         self.changes.subscribe()
     }
 
+    /// Returns the number of changes since the node started.
+    pub(crate) fn revision(&self) -> u64 {
+        *self.changes.borrow()
+    }
+
     pub(crate) fn summary(&self) -> SessionSummary {
         self.summary.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
