@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use asp::escrow::{Deposit, EscrowId, EscrowLedger, LedgerEntry, LedgerOperation, TransactionLimit};
+use asp::escrow::{
+    Deposit, EscrowId, EscrowLedger, EscrowStatus, LedgerEntry, LedgerOperation, TransactionLimit,
+};
 use asp::message::Body;
 use asp::session::{AspSession, Effect};
 use asp::state_machine::Role;
@@ -86,6 +88,11 @@ impl EscrowBook {
         if let Some(deposit) = deposit {
             self.promised.insert(info.id, deposit);
         }
+    }
+
+    /// Returns what happened to the escrow of a commitment.
+    pub(crate) fn status(&self, id: &EscrowId) -> Option<EscrowStatus> {
+        self.ledger.deposit(id).map(|(_, status)| status)
     }
 
     /// Forgets a promise that was rolled back, or whose session has ended.

@@ -8,7 +8,7 @@
 //! - [`Person`]: the hub through which a person is asked and hears what happens.
 //! - `session`, `send`, `receive`, `outbox`: one session, our messages, the peer's messages, and the delivery of ours.
 //! - `consent`: messages that wait for a person.
-//! - `effects`, `peers`, `escrow_book`: what sessions mean for trust and money.
+//! - `effects`, `peers`, `escrow_book`, `disputes`: what sessions mean for trust and money.
 //! - `records`, `journal_writer`: the durable facts.
 //! - `dpop`, `peer_client`, `peer_socket`: requests and WebSockets between nodes; `stream`: what peers read as it comes.
 //!
@@ -16,6 +16,7 @@
 //! it leaves. After a restart, the node continues from the stored facts.
 
 mod consent;
+mod disputes;
 mod dpop;
 mod effects;
 mod error;

@@ -4,16 +4,18 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use asp::dispute::{Dispute, DisputeRegister, RegisterError, Resolution};
 use asp::message::{Body, TrustScore};
 use asp::session::ReceiverChecks;
 use asp::trust::{
     CircuitBreaker, RateLimited, TokenBucket, TrustBook, TrustEvent, TrustEventKind, TrustLevel,
     TrustParametersError, TrustReport,
 };
-use asp::{AgentCard, AgentUri};
+use asp::{AgentCard, AgentUri, DisputeId, SessionId};
 use seal::UnixMillis;
 use seal::json::write_object;
 
+use crate::disputes::DisputeRecord;
 use crate::dpop;
 use crate::escrow_book::EscrowBook;
 use crate::limits::NodeLimits;
@@ -31,6 +33,7 @@ pub(crate) struct Peers {
     registered: HashMap<AgentUri, Arc<AgentCard>>,
     trust: TrustBook,
     contacts: HashMap<AgentUri, Contact>,
+    disputes: DisputeRegister,
     /// The money that agents have with this node's operator.
     pub(crate) escrow: EscrowBook,
     policy: Policy,
@@ -55,6 +58,7 @@ impl Peers {
             registered: HashMap::new(),
             trust,
             contacts: HashMap::new(),
+            disputes: DisputeRegister::default(),
             escrow: EscrowBook::default(),
             policy,
         };
@@ -86,7 +90,11 @@ impl Peers {
                 }
             }
             NodeRecord::Ledger { entry } => self.escrow.apply(entry),
-            NodeRecord::Dispute { .. } => {}
+            NodeRecord::Dispute { record } => match DisputeRecord::parse(record) {
+                Some(DisputeRecord::Filed(dispute)) => drop(self.disputes.file(dispute)),
+                Some(DisputeRecord::Resolved(resolution)) => drop(self.disputes.resolve(resolution)),
+                None => {}
+            },
         }
     }
 
@@ -116,6 +124,44 @@ impl Peers {
     /// Returns the pinned card whose key has this access token.
     pub(crate) fn card_by_token(&self, token: &str) -> Option<Arc<AgentCard>> {
         self.card(self.agents_by_token.get(token)?)
+    }
+
+    /// Checks whether a dispute can be filed.
+    pub(crate) fn check_dispute(&self, dispute: &Dispute) -> Result<(), RegisterError> {
+        self.disputes.clone().file(dispute.clone())
+    }
+
+    /// Checks whether a dispute can be resolved in this way.
+    pub(crate) fn check_resolution(&self, resolution: &Resolution) -> Result<(), RegisterError> {
+        self.disputes.clone().resolve(resolution.clone()).map(drop)
+    }
+
+    /// Returns a dispute that is not resolved.
+    pub(crate) fn open_dispute(&self, id: &DisputeId) -> Result<Dispute, RegisterError> {
+        match self.disputes.get(id) {
+            None => Err(RegisterError::Unknown),
+            Some((_, Some(_))) => Err(RegisterError::AlreadyResolved),
+            Some((dispute, None)) => Ok(dispute.clone()),
+        }
+    }
+
+    /// Returns a dispute and its resolution as JSON.
+    pub(crate) fn dispute_to_json(&self, id: &DisputeId) -> Option<String> {
+        self.disputes.get(id).map(|(dispute, resolution)| write_dispute(dispute, resolution))
+    }
+
+    /// Returns all disputes of a session as JSON.
+    pub(crate) fn disputes_to_json(&self, session: SessionId) -> String {
+        let mut disputes: Vec<_> =
+            self.disputes.iter().filter(|(dispute, _)| dispute.session_id == session).collect();
+        disputes.sort_unstable_by_key(|(dispute, _)| &dispute.dispute_id);
+        write_object(|writer| {
+            writer.key("disputes").array(|writer| {
+                for (dispute, resolution) in disputes {
+                    writer.raw(&write_dispute(dispute, resolution));
+                }
+            });
+        })
     }
 
     /// Returns whether the operator has revoked the cards of an agent.
@@ -221,6 +267,16 @@ impl Peers {
             breaker: CircuitBreaker::new(parameters),
         })
     }
+}
+
+fn write_dispute(dispute: &Dispute, resolution: Option<&Resolution>) -> String {
+    write_object(|writer| {
+        writer.key("dispute").raw(&dispute.to_json());
+        writer.key("status").text(if resolution.is_some() { "resolved" } else { "awaiting_person" });
+        if let Some(resolution) = resolution {
+            writer.key("resolution").raw(&resolution.to_json());
+        }
+    })
 }
 
 /// Writes a trust report as JSON.

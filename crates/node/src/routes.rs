@@ -4,14 +4,16 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use asp::dispute::{DisputeReason, Severity, Verdict};
 use asp::message::Constraints;
-use asp::{AgentCard, AgentUri, MessageId, Performative, SessionId};
+use asp::{AgentCard, AgentUri, DisputeId, MessageId, Performative, SessionId};
 use hub::Role;
-use seal::json::{JsonKind, RawJson, Tape, write_object};
+use seal::json::{JsonKind, JsonValue, RawJson, Tape, write_object};
 use wire::http::{HttpResponse, Method, RequestHead, StatusCode};
 use wire::{Access, HttpService, ServiceOutcome, ServiceRequest, unix_now};
 
 use crate::NodeError;
+use crate::disputes::DisputeRequest;
 use crate::dpop::ProofError;
 use crate::node::Node;
 use crate::peer_client::ASP_JSON;
@@ -43,6 +45,8 @@ enum Route<'r> {
     OwnMessages(&'r str),
     OwnTranscript(&'r str),
     OwnCards(&'r str),
+    OwnDisputes(&'r str),
+    OwnDispute(&'r str),
     Trust,
 }
 
@@ -64,6 +68,8 @@ impl<'r> Route<'r> {
             ["agent", "v1", "asp", "sessions", id, "messages"] => Self::OwnMessages(id),
             ["agent", "v1", "asp", "sessions", id, "transcript"] => Self::OwnTranscript(id),
             ["agent", "v1", "asp", "sessions", id, "cards"] => Self::OwnCards(id),
+            ["agent", "v1", "asp", "sessions", id, "disputes"] => Self::OwnDisputes(id),
+            ["agent", "v1", "asp", "disputes", id] => Self::OwnDispute(id),
             ["agent", "v1", "asp", "trust"] => Self::Trust,
             _ => return None,
         })
@@ -85,6 +91,8 @@ impl<'r> Route<'r> {
             Self::OwnMessages(_) => "/agent/v1/asp/sessions/{id}/messages",
             Self::OwnTranscript(_) => "/agent/v1/asp/sessions/{id}/transcript",
             Self::OwnCards(_) => "/agent/v1/asp/sessions/{id}/cards",
+            Self::OwnDisputes(_) => "/agent/v1/asp/sessions/{id}/disputes",
+            Self::OwnDispute(_) => "/agent/v1/asp/disputes/{id}",
             Self::Trust => "/agent/v1/asp/trust",
         }
     }
@@ -94,7 +102,9 @@ impl<'r> Route<'r> {
             Self::Card(_) => "GET, PUT",
             Self::PeerSessions | Self::OwnMessages(_) => "POST",
             Self::PeerSession(_) => "GET, DELETE",
-            Self::PeerMessages(_) | Self::OwnSessions => "GET, POST",
+            Self::PeerMessages(_) | Self::OwnSessions | Self::OwnDisputes(_) | Self::OwnDispute(_) => {
+                "GET, POST"
+            }
             _ => "GET",
         }
     }
@@ -266,6 +276,29 @@ impl NodeService {
                 let text =
                     node.session_cards(session_id(id)?).await.map_err(|error| error_response(&error))?;
                 respond(HttpResponse::new(StatusCode::Ok).body("application/x-ndjson", text))
+            }
+            (Method::Get, Route::OwnDisputes(id)) => {
+                let id = session_id(id)?;
+                respond(HttpResponse::new(StatusCode::Ok).json(node.peers().disputes_to_json(id)))
+            }
+            (Method::Post, Route::OwnDisputes(id)) => {
+                let request = read_dispute(&body)?;
+                let dispute = node.file_dispute(session_id(id)?, request).await;
+                let dispute = dispute.map_err(|error| error_response(&error))?;
+                respond(HttpResponse::new(StatusCode::Created).json(dispute))
+            }
+            (Method::Get, Route::OwnDispute(id)) => {
+                let id = DisputeId::parse(id).map_err(|_| not_found())?;
+                let dispute = node.peers().dispute_to_json(&id).ok_or_else(not_found)?;
+                respond(HttpResponse::new(StatusCode::Ok).json(dispute))
+            }
+            (Method::Post, Route::OwnDispute(id)) => {
+                let id = DisputeId::parse(id).map_err(|_| not_found())?;
+                let (verdict, explanation) = read_verdict(&body)?;
+                let dispute = node.resolve_dispute(&id, verdict, explanation).await;
+                respond(
+                    HttpResponse::new(StatusCode::Ok).json(dispute.map_err(|error| error_response(&error))?),
+                )
             }
             (Method::Get, Route::Trust) => self.trust(head).map(ServiceOutcome::Response),
             _ => Err(HttpResponse::method_not_allowed(route.allowed_methods())),
@@ -566,6 +599,48 @@ impl NodeService {
         let report = self.0.peers().trust_report(&agent, unix_now());
         Ok(HttpResponse::new(StatusCode::Ok).json(crate::peers::report_to_json(&report)))
     }
+}
+
+/// Reads a complaint.
+fn read_dispute(body: &str) -> Result<DisputeRequest, HttpResponse> {
+    let mut tape = Tape::default();
+    let doc = tape.read(body).map_err(|error| malformed(&format!("The body is not JSON: {error}.")))?;
+    let root = doc.root();
+    let reason = root.member("reason").and_then(|value| DisputeReason::parse(&value.text()?));
+    let names = DisputeReason::ALL.map(DisputeReason::as_str).join(", ");
+    let reason = reason.ok_or_else(|| malformed(&format!("reason must be one of {names}.")))?;
+    let messages = root.member("messages").map(|list| {
+        list.items().map(|id| MessageId::parse(&id.text()?).ok()).collect::<Option<Vec<MessageId>>>()
+    });
+    Ok(DisputeRequest {
+        reason,
+        severity: read_severity(&root).unwrap_or(Severity::MODERATE),
+        statement: root.member("statement").and_then(|value| Some(value.text()?.into_owned())),
+        messages: messages
+            .unwrap_or(Some(Vec::new()))
+            .ok_or_else(|| malformed("messages must be a list of ids."))?,
+    })
+}
+
+/// Reads how a dispute ends.
+fn read_verdict(body: &str) -> Result<(Verdict, String), HttpResponse> {
+    let mut tape = Tape::default();
+    let doc = tape.read(body).map_err(|error| malformed(&format!("The body is not JSON: {error}.")))?;
+    let root = doc.root();
+    let verdict = match root.member("verdict").and_then(|value| value.text()).as_deref() {
+        Some("upheld") => Verdict::Upheld(read_severity(&root).unwrap_or(Severity::MODERATE)),
+        Some("dismissed") => Verdict::Dismissed,
+        Some("settled") => Verdict::Settled,
+        Some("withdrawn") => Verdict::Withdrawn,
+        _ => return Err(malformed("verdict must be upheld, dismissed, settled or withdrawn.")),
+    };
+    let explanation = root.member("explanation").and_then(|value| Some(value.text()?.into_owned()));
+    Ok((verdict, explanation.unwrap_or_default()))
+}
+
+fn read_severity(root: &JsonValue<'_>) -> Option<Severity> {
+    let number = root.member("severity")?.as_number()?.as_i64()?;
+    Severity::new(u8::try_from(number).ok()?)
 }
 
 fn card_response(card: &AgentCard) -> HttpResponse {
