@@ -27,7 +27,9 @@ impl Node {
         let policy = &self.config.policy.consent;
         match body {
             Body::Commit(_) => policy.commit,
-            Body::Accept(_) => policy.accept && state.state() == State::Agreeing,
+            Body::Accept(_) => {
+                policy.accept && (state.state() == State::Agreeing || asp::consent::tool(body).is_some())
+            }
             _ => false,
         }
     }
