@@ -86,7 +86,7 @@ impl Node {
         };
         self.commit(&mut state, batch).await?;
         self.insert(&handle);
-        self.narrate(&handle, &state, &sent.transitions);
+        self.narrate_sent(&handle, &state, &sent);
         self.finish_change(&handle, &mut state).await?;
         Ok(id)
     }
@@ -113,7 +113,12 @@ impl Node {
                 }
                 return node.ask_for_consent(&handle, &mut state, body, constraints).await;
             }
-            node.send_message(&handle, &mut state, body, constraints).await
+            let is_escalation = matches!(body, Body::Escalate(_));
+            let outcome = node.send_message(&handle, &mut state, body, constraints).await?;
+            if is_escalation {
+                node.ask_about_escalation(&handle, &mut state).await;
+            }
+            Ok(outcome)
         })
         .await
     }
@@ -134,7 +139,7 @@ impl Node {
             .map_or(0, |record| record.transcript().next_sequence_number(handle.info.role).saturating_sub(1));
         let batch = Batch::of_session(handle.info.id, vec![SessionRecord::Step(StoredStep::from(&sent))]);
         self.commit(state, batch).await?;
-        self.narrate(handle, state, &sent.transitions);
+        self.narrate_sent(handle, state, &sent);
         self.finish_change(handle, state).await?;
         Ok(SendOutcome::Sent { message_id: sent.message_id, sequence_number, state: state.state() })
     }
