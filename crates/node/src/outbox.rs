@@ -174,6 +174,7 @@ impl Node {
         let record = SessionRecord::DeliveryAbandoned { message: next.id };
         self.commit(&mut state, Batch::of_session(handle.info.id, vec![record])).await?;
         state.abandoned = Some(next.id);
+        self.narrate_undeliverable(handle, &next.id.to_string());
         self.finish_change(handle, &mut state).await?;
         Ok(true)
     }

@@ -102,16 +102,16 @@ impl Node {
         let (now, checks) = (unix_now(), self.checks_of_peer(&info.peer, None));
         let outcome =
             state.participant.handle(message, checks, now, &mut SystemRandom).map_err(NodeError::Local)?;
-        let ReceiveOutcome::Accepted { transitions, .. } = &outcome else {
+        if !matches!(outcome, ReceiveOutcome::Accepted { .. }) {
             return Ok(refused_reply(outcome));
-        };
+        }
         let handle = SessionHandle::new(info.clone(), state, now);
         let mut state = handle.state.lock().await;
         let step = StoredStep::Received { text: message.text.clone() };
         let batch = Batch { opened: Some(info), ..Batch::of_session(id, vec![SessionRecord::Step(step)]) };
         self.commit(&mut state, batch).await?;
         self.insert(&handle);
-        self.narrate(&handle, &state, transitions);
+        self.narrate_message(&handle, &state, message, &outcome);
         self.finish_change(&handle, &mut state).await?;
         Ok(stored_reply(message, &state))
     }
@@ -152,7 +152,6 @@ impl Node {
                 }
                 self.advance(handle, &mut state).await?;
                 self.finish_change(handle, &mut state).await?;
-                self.after_received(handle, &mut state, message).await?;
                 Ok(stored_reply(message, &state))
             }
             other => {

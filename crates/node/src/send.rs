@@ -86,7 +86,7 @@ impl Node {
         };
         self.commit(&mut state, batch).await?;
         self.insert(&handle);
-        self.narrate(&handle, &state, &sent.transitions);
+        self.narrate_sent(&handle, &state, &sent);
         self.finish_change(&handle, &mut state).await?;
         Ok(id)
     }
@@ -113,7 +113,12 @@ impl Node {
                 }
                 return node.ask_for_consent(&handle, &mut state, body, constraints).await;
             }
-            node.send_message(&handle, &mut state, body, constraints).await
+            let is_escalation = matches!(body, Body::Escalate(_));
+            let outcome = node.send_message(&handle, &mut state, body, constraints).await?;
+            if is_escalation {
+                node.ask_about_escalation(&handle, &mut state).await;
+            }
+            Ok(outcome)
         })
         .await
     }
@@ -137,7 +142,7 @@ impl Node {
         if state.state() == State::Executing {
             self.peers().escrow.promise(&handle.info, state.participant.session());
         }
-        self.narrate(handle, state, &sent.transitions);
+        self.narrate_sent(handle, state, &sent);
         self.finish_change(handle, state).await?;
         Ok(SendOutcome::Sent { message_id: sent.message_id, sequence_number, state: state.state() })
     }
