@@ -4,7 +4,7 @@ macro_rules! asp_example {
     ($url:ident, $peer:ident, { $($body:tt)* }) => {{
         $crate::declare_test_nodes!();
         $crate::run_example!({
-            let nodes = TestNodes::start().await;
+            let nodes = TestNodes::start();
             #[allow(unused_variables, reason = "not every example needs both")]
             let ($url, $peer) = (nodes.own_url.clone(), nodes.peer.clone());
             $($body)*
@@ -27,11 +27,12 @@ macro_rules! declare_test_nodes {
         }
 
         impl TestNodes {
-            async fn start() -> Self {
+            fn start() -> Self {
                 let folder = tempfile::tempdir().unwrap();
                 let mut sides = Vec::new();
                 for name in ["buyer", "press"] {
-                    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+                    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+                    listener.set_nonblocking(true).unwrap();
                     let address = listener.local_addr().unwrap().to_string();
                     let profile = asp::AgentProfile {
                         agent_id: asp::AgentUri::parse(&format!("agent://{address}/{name}")).unwrap(),
@@ -61,18 +62,24 @@ macro_rules! declare_test_nodes {
                         trust_roots: client::TrustRoots::default(),
                         clients_use_tls: false,
                     };
-                    let journal = Box::new(journal::MemoryJournal::default());
-                    let node = node::Node::open(config, journal, None).unwrap();
-                    let server = wire::HttpServer::new(
-                        node::NodeService(node.clone()),
-                        wire::AuthPolicy::Open,
-                        wire::ServerLimits::default(),
-                        vec![address.clone()],
-                        std::sync::Arc::default(),
-                    );
-                    tokio::spawn(std::sync::Arc::new(server).serve(listener));
-                    tokio::spawn(async move { node.run().await });
                     urls.push(format!("http://{address}"));
+                    // Each node has a thread of its own, which ends with the process.
+                    std::thread::spawn(move || {
+                        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+                        runtime.block_on(async {
+                            let journal = Box::new(journal::MemoryJournal::default());
+                            let node = node::Node::open(config, journal, None).unwrap();
+                            let server = wire::HttpServer::new(
+                                node::NodeService(node.clone()),
+                                wire::AuthPolicy::Open,
+                                wire::ServerLimits::default(),
+                                vec![address],
+                                std::sync::Arc::default(),
+                            );
+                            let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+                            tokio::join!(std::sync::Arc::new(server).serve(listener), node.run());
+                        });
+                    });
                 }
                 let [own_url, peer_url] = <[String; 2]>::try_from(urls).unwrap();
                 Self { own_url, peer_url, peer: cards[1].agent_id().to_string(), _folder: folder }
