@@ -143,7 +143,7 @@ fn decision_ids(text: &str) -> Vec<String> {
     for (at, _) in text.match_indices("C-") {
         let is_word_character = |before: char| before.is_alphanumeric() || before == '_';
         let rest = &text[at + 2..];
-        let after_letters = rest.trim_start_matches(|letter: char| letter.is_ascii_uppercase());
+        let after_letters = rest.trim_start_matches(|character: char| character.is_ascii_uppercase());
         let digit_count = after_letters.len()
             - after_letters.trim_start_matches(|digit: char| digit.is_ascii_digit()).len();
         if !text[..at].ends_with(is_word_character)

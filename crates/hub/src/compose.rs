@@ -41,7 +41,7 @@ pub(crate) struct HubMarks<'s> {
     /// The session's main producer, if another producer speaks. Listeners in the scope of the main producer receive the
     /// event.
     pub(crate) main_producer: Option<&'s str>,
-    /// Whether the producer's name is verified, as in [`AgentStanding`].
+    /// Whether the producer's name is verified, as in [`AgentVerification`].
     pub(crate) has_verified_name: bool,
     /// The parent of the session (§A.9, C-A13).
     pub(crate) parent_session_id: Option<&'s str>,
@@ -212,13 +212,13 @@ impl SessionSnapshot {
     }
 }
 
-/// What listeners may rely on about a session's agent.
+/// What is verified about a session's agent.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct AgentStanding {
+pub(crate) struct AgentVerification {
     /// Whether the agent's name is verified: its token contains the name, or a verified manifest does, or the agent is
     /// part of the program that runs the hub.
     pub(crate) has_verified_name: bool,
-    /// The agent's manifest, if somebody vouches for it.
+    /// The agent's manifest, if it is verified: configured by the operator, or signed with a trusted key.
     pub(crate) manifest: Option<ManifestNote>,
 }
 
@@ -327,7 +327,7 @@ pub(crate) fn write_event(
             continue;
         }
         out.copy_key(&key);
-        match lawful_call_id(&name, &value) {
+        match replacement_call_id(&name, &value) {
             Some(id) => out.text(id.as_str()),
             None => out.copy(&value),
         }
@@ -441,19 +441,19 @@ fn copy_member(name: &str, value: Option<JsonValue<'_>>, out: &mut TapeWriter) {
 
 /// Returns the id that replaces the value of the member `tool_call_id`; `None` for other members, and for an id that
 /// AAEP allows.
-fn lawful_call_id(name: &str, value: &JsonValue<'_>) -> Option<ToolCallId> {
+fn replacement_call_id(name: &str, value: &JsonValue<'_>) -> Option<ToolCallId> {
     if name == "tool_call_id" { foreign_call_id(value).map(|(_, id)| id) } else { None }
 }
 
 /// Returns a framework's own id of a call, and the id that replaces it; `None` if AAEP allows the id, or if the value is
-/// neither a text nor a number.
+/// neither a string nor a number.
 pub(crate) fn foreign_call_id<'d>(value: &JsonValue<'d>) -> Option<(Cow<'d, str>, ToolCallId)> {
     let name = given_call_id(value)?;
     let id = ToolCallId::from_foreign(&name)?;
     (id.as_str() != name).then_some((name, id))
 }
 
-/// Returns the id of a call in events, for the id that an agent uses; `None` if the value is empty, or neither a text nor
+/// Returns the id of a call in events, for the id that an agent uses; `None` if the value is empty, or neither a string nor
 /// a number.
 pub(crate) fn call_id(value: &JsonValue<'_>) -> Option<ToolCallId> {
     ToolCallId::from_foreign(&given_call_id(value)?)
@@ -752,7 +752,7 @@ mod tests {
     }
 
     #[test]
-    fn hints_without_a_language_get_the_sessions() {
+    fn hints_without_a_language_inherit_that_of_the_session() {
         let event = r#"{"type":"aaep:agent.tool.invoked","localization_hints":{"script":"Latn"}}"#;
         let text = compose(event).unwrap();
         assert!(text.contains(r#""localization_hints":{"primary_language":"en","script":"Latn"}"#), "{text}");
@@ -761,7 +761,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_id_of_a_framework_is_replaced_and_a_lawful_one_is_kept() {
+    fn a_call_id_of_a_framework_is_replaced_and_a_valid_one_is_kept() {
         let id = |given: &str| {
             let event = format!(r#"{{"type":"aaep:agent.tool.invoked","tool_call_id":{given}}}"#);
             let composed = OwnedDoc::read(&compose(&event).unwrap()).unwrap();

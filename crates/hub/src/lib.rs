@@ -29,7 +29,7 @@ pub use engine::Engine;
 pub use limits::{HandoffLimits, HubLimits};
 pub use principal::{AgentNaming, Principal, Role, SignIn};
 pub use scope::{InvalidScope, Scope};
-pub use telemetry::HubCounters;
+pub use telemetry::HubMetrics;
 
 /// Identifies a delivery group: all listeners that receive the same events in the same form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,4 +1,4 @@
-// The card of one session: who works on what, and a timeline. What the agent wrote and asked is shown; its steps are folded.
+// The card of one session: who works on what, and a timeline. What the agent wrote and asked is shown; its steps are collapsed.
 
 import { createSpans } from "./announcer.js";
 import { createBadge, createElement, createTime } from "./element.js";
@@ -156,7 +156,7 @@ export class SessionCard {
     this.#stepSummary.textContent = phrases.steps(this.#stepCount);
   }
 
-  /** Draws the steps, unless they are folded. */
+  /** Draws the steps, unless they are collapsed. */
   #drawSteps() {
     if (!this.#stepDetails.open) return;
     const missing = Math.min(this.#stepCount - this.#drawnSteps, this.#steps.length);

@@ -188,7 +188,7 @@ export class Subscriber {
     return session;
   }
 
-  /** Logs an event and announces it. `isNote` is true if the timeline must show it even while the steps are folded. */
+  /** Logs an event and announces it. `isNote` is true if the timeline must show it even while the steps are collapsed. */
   #report(event, session, now, effects, category, isNote = false) {
     const parts = describeEvent(event, this.verbosity);
     if (parts.length === 0) return;
@@ -205,12 +205,12 @@ export class Subscriber {
 
   /** Returns which announcements an announcement replaces or may be replaced by, as members for the queue. */
   #rank(session, category, isImportant) {
-    if (category === "agent") return { isAnswer: true };
+    if (category === "agent") return { isAgentText: true };
     if (session.ended !== undefined) return { isEnd: true };
     if (isImportant) return {};
     // A newer step replaces a waiting one.
     if (["tool", "other"].includes(category)) return { isStep: true, key: `step ${session.id}` };
-    // If several sessions are open, an answer names its agent, so it can replace the start of its session.
+    // If several sessions are open, the agent's name precedes its text, so the text can replace the start of its session.
     const isOneOfSeveral = category === "session" && [...this.sessions.values()].filter((one) => one.ended === undefined).length > 1;
     return isOneOfSeveral ? { isStep: true } : {};
   }
@@ -473,7 +473,7 @@ export class Subscriber {
   }
 }
 
-/** Whether the timeline must show an event even while the steps are folded. */
+/** Whether the timeline must show an event even while the steps are collapsed. */
 function isNote(event) {
   return categoryOf(event) === "handoff" || (eventKind(event) === "tool.completed" && event.status !== "success");
 }

@@ -1,5 +1,6 @@
 //! The hub through which a person is asked and hears what happens.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use asp::message::{Commit, Escalate, TrustScore};
@@ -32,7 +33,7 @@ pub(crate) struct PersonQuestion {
     pub(crate) session: SessionId,
     pub(crate) subject: String,
     pub(crate) own_agent: AgentUri,
-    pub(crate) peer: AgentCard,
+    pub(crate) peer: Arc<AgentCard>,
     /// Our own trust in the peer.
     pub(crate) score: TrustScore,
     pub(crate) level: TrustLevel,

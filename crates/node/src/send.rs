@@ -61,7 +61,7 @@ impl Node {
 
     async fn invite_peer(
         self: &Arc<Self>,
-        peer: AgentCard,
+        peer: Arc<AgentCard>,
         request: InvitationRequest,
     ) -> Result<asp::SessionId, NodeError> {
         let _creation = self.creation.lock().await;
@@ -134,6 +134,9 @@ impl Node {
             .map_or(0, |record| record.transcript().next_sequence_number(handle.info.role).saturating_sub(1));
         let batch = Batch::of_session(handle.info.id, vec![SessionRecord::Step(StoredStep::from(&sent))]);
         self.commit(state, batch).await?;
+        if state.state() == State::Executing {
+            self.peers().escrow.promise(&handle.info, state.participant.session());
+        }
         self.narrate(handle, state, &sent.transitions);
         self.finish_change(handle, state).await?;
         Ok(SendOutcome::Sent { message_id: sent.message_id, sequence_number, state: state.state() })
@@ -159,7 +162,7 @@ impl Node {
     }
 
     /// Finds the card of a peer: pinned, or, if the policy permits it, fetched and pinned.
-    async fn resolve_peer(self: &Arc<Self>, peer: &str) -> Result<AgentCard, NodeError> {
+    async fn resolve_peer(self: &Arc<Self>, peer: &str) -> Result<Arc<AgentCard>, NodeError> {
         if let Ok(agent) = AgentUri::parse(peer) {
             if let Some(card) = self.peers().card(&agent) {
                 return Ok(card);

@@ -143,7 +143,7 @@ impl SessionState {
                     }
                 }
                 SessionRecord::DeliveryAbandoned { message } => state.abandoned = Some(*message),
-                _ => {}
+                SessionRecord::Step(_) => {}
             }
         }
         Ok(state)
@@ -156,6 +156,11 @@ impl SessionState {
 
     pub(crate) fn message_count(&self) -> usize {
         self.participant.record().map_or(0, |record| record.transcript().len())
+    }
+
+    /// Returns how many messages can no longer be rolled back.
+    pub(crate) fn settled_count(&self) -> usize {
+        self.message_count().saturating_sub(self.participant.unsettled_messages().count())
     }
 
     /// Returns the latest escalation in the transcript.
@@ -207,12 +212,12 @@ fn participant_config(config: &NodeConfig, info: &SessionInfo) -> Result<Partici
         )
     })?;
     Ok(ParticipantConfig {
-        card: info.own.clone(),
+        card: (*info.own).clone(),
         keys: identity.clone(),
         org_id: organization_of(&info.own),
         // What an agent says about its own trust has no effect (D20).
         trust_score: TrustScore::new(0.0).ok_or(NodeError::Local(asp::LocalError::NoPeer))?,
-        pinned_cards: PinnedCards::new([info.peer.clone()]),
+        pinned_cards: PinnedCards::new([(*info.peer).clone()]),
         rules: SessionRules::default(),
         limits: config.limits.session.clone(),
     })

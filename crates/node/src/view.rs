@@ -52,7 +52,12 @@ impl Node {
         let handle = self.session(session).await?;
         let state = self.lock(&handle).await?;
         let Some(record) = state.participant.record() else { return Ok(String::new()) };
-        Ok(record.transcript().messages().map(|message| format!("{message}\n")).collect())
+        let mut text = String::new();
+        for message in record.transcript().messages() {
+            text.push_str(message);
+            text.push('\n');
+        }
+        Ok(text)
     }
 
     /// Returns the cards of both sides of a session, as `sayso asp verify --cards` reads them.

@@ -20,7 +20,7 @@ use crate::utf8::Utf8Decoder;
 /// Something that an agent wants to report or ask.
 #[derive(Debug)]
 pub(crate) enum Intent {
-    /// The agent is in another state. While a question is open the state is `awaiting_input`, and `progress_event` is sent instead.
+    /// The agent enters another state. While a question is open the state is `awaiting_input`, and `progress_event` is sent instead.
     State { to: AgentState, event: Document, progress_event: Document },
     /// An event that does not change the state. It becomes `None` when it is sent.
     Event(Option<Document>),
@@ -28,7 +28,7 @@ pub(crate) enum Intent {
     Invoke { call: ToolCallId, tool: String, event: Document, spends_consent: bool },
     /// A tool call ends.
     Complete { call: ToolCallId, event: Document },
-    /// Text of the model, its format if that is not the default, and whether it is the last piece.
+    /// Text from the model, its format if that is not the default, and whether it is the last piece.
     Output { text: OutputPiece, format: Option<Arc<OutputFormat>>, is_complete: bool },
     /// A question.
     Ask { body: Document, is_clarification: bool },
@@ -224,7 +224,7 @@ impl SessionState {
                 let has_nothing_to_send = text.is_empty() && !(*is_complete && self.is_output_open);
                 let output_id = self.output_id();
                 let (format, is_complete, agent_reports_state) =
-                    (self.format.clone(), *is_complete, self.keeps_writing_state());
+                    (self.format.clone(), *is_complete, self.is_writing_state_explicit());
                 return (!has_nothing_to_send).then_some(HubCall::Output {
                     session,
                     producer: self.speaker.producer.clone(),
@@ -238,7 +238,7 @@ impl SessionState {
             Intent::Ask { body, is_clarification } => {
                 return Some(HubCall::Ask {
                     session,
-                    body: self.name_producer(body),
+                    body: self.add_producer(body),
                     is_clarification: *is_clarification,
                 });
             }
@@ -296,7 +296,7 @@ impl SessionState {
         }
         if self.speaker.producer.is_some() {
             for event in &mut events {
-                *event = self.name_producer(event);
+                *event = self.add_producer(event);
             }
         }
         (!events.is_empty()).then_some(HubCall::Events { session, events })
@@ -316,7 +316,7 @@ impl SessionState {
     }
 
     /// Adds the producer to an event or a question, if it is not the main one.
-    fn name_producer(&self, document: &Document) -> Document {
+    fn add_producer(&self, document: &Document) -> Document {
         let Some(producer) = &self.speaker.producer else { return document.clone() };
         member::object(|out| {
             member::copy_members(out, document);
@@ -350,7 +350,7 @@ impl SessionState {
             Intent::Output { is_complete, .. } => {
                 self.is_output_open = !is_complete;
                 self.completed_outputs += u64::from(*is_complete);
-                if !has_open_question && !self.keeps_writing_state() {
+                if !has_open_question && !self.is_writing_state_explicit() {
                     (self.state, self.is_state_explicit) =
                         (if *is_complete { AgentState::Thinking } else { AgentState::WritingOutput }, false);
                 }
@@ -397,8 +397,8 @@ impl SessionState {
         }
     }
 
-    /// Whether the end of an output does not change the state, because the agent entered it explicitly.
-    fn keeps_writing_state(&self) -> bool {
+    /// Whether the agent itself entered `writing_output`. If so, the end of an output does not change the state.
+    fn is_writing_state_explicit(&self) -> bool {
         self.is_state_explicit && self.state == AgentState::WritingOutput
     }
 
@@ -427,15 +427,15 @@ fn state_changed_event(to: &AgentState) -> Document {
 }
 
 /// Builds the completion of a tool call that the agent abandoned (§4.3.2).
-pub(crate) fn abandoned_tool_event(tool: &str, call: &ToolCallId, reason: &str) -> Document {
+pub(crate) fn abandoned_tool_event(tool: &str, call: &ToolCallId, summary: &str) -> Document {
     let members = [
         ("type", "aaep:agent.tool.completed"),
         ("urgency", "normal"),
         ("tool", tool),
         ("tool_call_id", call.as_str()),
         ("status", "timeout"),
-        ("summary_normal", reason),
-        ("error_message", reason),
+        ("summary_normal", summary),
+        ("error_message", summary),
     ];
     member::object(|out| {
         member::text_members(out, &members);

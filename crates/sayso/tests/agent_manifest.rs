@@ -1,4 +1,4 @@
-//! The manifest of an agent: published by an embedded hub, and at a remote one.
+//! The manifest of an agent, published by an embedded hub and by a remote hub.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

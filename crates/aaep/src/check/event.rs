@@ -379,7 +379,7 @@ fn rank_of(index: usize) -> usize {
 /// Returns whether a language tag has the spelling for member names: lower case, and `_` instead of
 /// `-` (C-H1).
 fn is_spelled_for_member_name(tag: &str) -> bool {
-    !tag.contains(|letter: char| letter == '-' || letter.is_ascii_uppercase())
+    !tag.contains(|character: char| character == '-' || character.is_ascii_uppercase())
 }
 
 /// Reports an id that does not look random: after the prefix it has fewer than eight characters or

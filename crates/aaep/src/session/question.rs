@@ -10,7 +10,7 @@ use crate::rule::{self, Findings, Rule};
 #[derive(Clone, Debug)]
 pub(super) struct ObservedQuestion {
     pub(super) token: Box<str>,
-    pub(super) agent: usize,
+    pub(super) producer: usize,
     pub(super) subject: ObservedSubject,
     pub(super) asked_at: Option<UnixMillis>,
     pub(super) timeout_seconds: u64,
@@ -75,7 +75,7 @@ pub(super) enum ObservedReply {
 
 /// A tool call that is about to run.
 pub(super) struct AttemptedCall<'w> {
-    pub(super) agent: usize,
+    pub(super) producer: usize,
     pub(super) tool: &'w str,
     pub(super) call_id: Option<&'w str>,
     pub(super) digest: Option<&'w str>,
@@ -167,7 +167,11 @@ impl ObservedQuestion {
         match reported.resolved_by {
             Some("timeout" | "closure" | "unreachable") => {
                 if reported.resolved_by == Some("timeout") && is_in_time {
-                    findings.push(rule::DEFAULT_TIME, pointer(), "the deadline has not passed".to_owned());
+                    findings.push(
+                        rule::DEFAULT_NOT_EARLY,
+                        pointer(),
+                        "the deadline has not passed".to_owned(),
+                    );
                 }
                 if self.is_confirmation() && !agree(reported_status, self.default_status()) {
                     let found = format!("found {}", reported.decision.unwrap_or("no decision"));
@@ -269,10 +273,12 @@ impl ObservedQuestion {
         let names_tool = tool.as_deref() == Some(attempted.tool);
         match self.status {
             ObservedStatus::Open if names_tool => Some(rule::ACTION_WAITS),
-            ObservedStatus::Refused { modified: true } if names_tool || self.agent == attempted.agent => {
+            ObservedStatus::Refused { modified: true }
+                if names_tool || self.producer == attempted.producer =>
+            {
                 Some(rule::MODIFIED_ACTION)
             }
-            ObservedStatus::Refused { .. } if names_tool || self.agent == attempted.agent => {
+            ObservedStatus::Refused { .. } if names_tool || self.producer == attempted.producer => {
                 Some(rule::NO_ACTION_AFTER_REJECT)
             }
             _ => None,

@@ -33,14 +33,14 @@ pub(super) struct ObservedQuestions {
 impl ObservedQuestions {
     pub(super) fn ask_confirmation(
         &mut self,
-        agent: usize,
+        producer: usize,
         confirmation: &Confirmation<&str>,
         at: Option<Timestamp>,
         findings: &mut Findings,
     ) {
         let has_open_duplicate = self.list.iter().any(|question| {
             question.status == ObservedStatus::Open
-                && question.agent == agent
+                && question.producer == producer
                 && matches!(&question.subject, ObservedSubject::Confirmation { action, .. } if &**action == confirmation.action)
         });
         if has_open_duplicate {
@@ -60,12 +60,12 @@ impl ObservedQuestions {
             call_id: confirmation.call_id.map(Into::into),
             digest: confirmation.digest.map(Into::into),
         };
-        self.ask(agent, confirmation.token, confirmation.timeout_seconds, at, subject, findings);
+        self.ask(producer, confirmation.token, confirmation.timeout_seconds, at, subject, findings);
     }
 
     pub(super) fn ask_clarification(
         &mut self,
-        agent: usize,
+        producer: usize,
         clarification: &Clarification<&str>,
         at: Option<Timestamp>,
         findings: &mut Findings,
@@ -74,12 +74,12 @@ impl ObservedQuestions {
             question: clarification.question.into(),
             accepted: clarification.accepted_responses(),
         };
-        self.ask(agent, clarification.token, clarification.timeout_seconds, at, subject, findings);
+        self.ask(producer, clarification.token, clarification.timeout_seconds, at, subject, findings);
     }
 
     fn ask(
         &mut self,
-        agent: usize,
+        producer: usize,
         token: &str,
         timeout_seconds: u64,
         at: Option<Timestamp>,
@@ -93,7 +93,7 @@ impl ObservedQuestions {
         let timeout = question_rules::seconds_to_millis(timeout_seconds);
         self.list.push(ObservedQuestion {
             token: token.into(),
-            agent,
+            producer,
             subject,
             asked_at,
             timeout_seconds,
@@ -255,7 +255,7 @@ impl ObservedQuestions {
     /// `awaiting_input` also resolves the open questions.
     pub(super) fn apply_state_change(
         &mut self,
-        agent: usize,
+        producer: usize,
         left_awaiting_input: bool,
         to: &AgentState,
         event: &SessionEvent<&str>,
@@ -264,13 +264,15 @@ impl ObservedQuestions {
         let at = event.timestamp.map(|at| at.unix_millis());
         let Some(resolution) = &event.reported_resolution else {
             if left_awaiting_input {
-                for question in
-                    self.list.iter_mut().filter(|it| it.agent == agent && it.status == ObservedStatus::Open)
+                for question in self
+                    .list
+                    .iter_mut()
+                    .filter(|it| it.producer == producer && it.status == ObservedStatus::Open)
                 {
                     question.resolve_without_report(to, at, findings);
                 }
             }
-            return self.mark_shown(agent);
+            return self.mark_shown(producer);
         };
         let index = self.list.iter().rposition(|question| &*question.token == resolution.token);
         if let Some(index) = index {
@@ -280,8 +282,8 @@ impl ObservedQuestions {
     }
 
     /// Marks the resolved questions of this producer as shown.
-    pub(super) fn mark_shown(&mut self, agent: usize) {
-        self.mark_shown_where(|question| question.agent == agent);
+    pub(super) fn mark_shown(&mut self, producer: usize) {
+        self.mark_shown_where(|question| question.producer == producer);
     }
 
     fn mark_shown_where(&mut self, matches: impl Fn(&ObservedQuestion) -> bool) {
@@ -345,7 +347,7 @@ impl ObservedQuestions {
             .max_by_key(|question| {
                 let is_consistent = !(attempted.irreversible && question.declares_reversible());
                 let is_by_person = question.status == ObservedStatus::Accepted { by_default: false };
-                (is_consistent, is_by_person, question.agent == attempted.agent)
+                (is_consistent, is_by_person, question.producer == attempted.producer)
             })
             .map(|question| question.token.clone());
         if let Some(token) = best

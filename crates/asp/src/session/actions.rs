@@ -7,7 +7,8 @@ use super::outcome::{ObligationOutcome, Payee, SessionEnding, SessionOutcome};
 use super::proposals::Proposal;
 use super::state_data::{EscalatedData, ExecutingData, InvitedData, StateData};
 use super::{
-    AspSession, DEFAULT_SESSION_DURATION_MS, ESCALATION_TIMEOUT_MS, INVITATION_TIMEOUT_MS, IncomingMessage,
+    AspSession, DEFAULT_SESSION_DURATION_MS, ESCALATION_TIMEOUT_MS, INTRODUCTION_TIMEOUT_MS,
+    INVITATION_TIMEOUT_MS, IncomingMessage,
 };
 use crate::commitment::{Commitment, CommitmentStatus};
 use crate::message::{Body, Close, DurationSeconds, InformType, Obligation};
@@ -149,7 +150,7 @@ impl AspSession {
         self.proposals.open(Proposal { id, proposed_by: message.sender, valid_until }, message.sent_at);
     }
 
-    /// Returns when a timer that starts now expires (D9).
+    /// Returns when a timer that starts now expires (D9, D21).
     fn timer_deadline(
         &self,
         timer: Timer,
@@ -162,6 +163,7 @@ impl AspSession {
                 None => INVITATION_TIMEOUT_MS,
             },
             (Timer::Invitation, _) => INVITATION_TIMEOUT_MS,
+            (Timer::Introduction, _) => INTRODUCTION_TIMEOUT_MS,
             (Timer::Escalation, Some(Body::Escalate(body))) => {
                 body.timeout.map_or(ESCALATION_TIMEOUT_MS, DurationSeconds::millis)
             }

@@ -140,6 +140,8 @@ pub struct AspSession {
 
 /// Time to answer an invitation that sets no deadline (D9).
 const INVITATION_TIMEOUT_MS: i64 = 30_000;
+/// How long INTRODUCED may last, in milliseconds (D21).
+const INTRODUCTION_TIMEOUT_MS: i64 = 300_000;
 /// Duration of a session whose invitation sets none (D9).
 const DEFAULT_SESSION_DURATION_MS: i64 = 3_600_000;
 /// Time to decide an escalation that sets no timeout (D9).

@@ -36,7 +36,7 @@ impl Invariant {
         match self {
             Self::TerminalIsFinal => "1: nothing leaves CLOSED or FAILED",
             Self::TerminalReachable => {
-                "2: from every live state, timers and allowed messages can lead to a terminal state"
+                "2: from every live state a terminal state can be reached, and every live state has a running timer"
             }
             Self::CommitmentBeforeExecuting => {
                 "3: EXECUTING is entered only by an ACCEPT of the other side's only pending COMMIT, or after an escalation"

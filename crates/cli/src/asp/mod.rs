@@ -1,5 +1,6 @@
 //! `sayso asp`: runs a node, a demo session, and verifies or draws a transcript.
 
+mod consent_check;
 mod demo;
 mod keygen;
 mod narration;

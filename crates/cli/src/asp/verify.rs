@@ -1,4 +1,4 @@
-//! `sayso asp verify`: checks the hash chain, signatures, proofs and state transitions of a transcript.
+//! `sayso asp verify`: checks the hash chain, signatures, proofs, state transitions and consents of a transcript.
 
 use std::path::{Path, PathBuf};
 
@@ -7,6 +7,7 @@ use asp::session::{ReceiverChecks, SessionRules};
 use asp::state_machine::Role;
 use asp::{Admission, AspError, AspLimits, AuthenticationError, SessionRecord};
 
+use super::consent_check::ConsentCheck;
 use super::transcript_file::CommandError;
 use super::{narration, transcript_file};
 use crate::ExitStatus;
@@ -21,6 +22,12 @@ pub(crate) struct Arguments {
     /// the cards verify the signatures.
     #[arg(long, value_name = "CARDS")]
     cards: Option<PathBuf>,
+    /// Public key of a hub, as in the hub's manifest.jwk. It verifies the consents of persons in the transcript. May be repeated.
+    #[arg(long, value_name = "JWK")]
+    hub_key: Vec<PathBuf>,
+    /// Report a fault if a commitment was sent or accepted without a valid consent of a person.
+    #[arg(long, requires = "hub_key")]
+    require_consent: bool,
     /// Number of threads. Default: the number of cores, at most 16.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: Option<u16>,
@@ -65,6 +72,7 @@ fn verify(arguments: &Arguments) -> Result<String, CommandError> {
         ));
     }
     let cards = transcript_file::read_cards(cards)?;
+    let mut consents = ConsentCheck::new(&arguments.hub_key, arguments.require_consent)?;
     let bytes = transcript_file::read(&arguments.file, arguments.max_bytes, transcript_file::MAX_BYTES_HINT)?;
     let limits = AspLimits {
         max_message_bytes: arguments.max_message_bytes,
@@ -96,8 +104,13 @@ fn verify(arguments: &Arguments) -> Result<String, CommandError> {
                     Some(new_record.map_err(|refusal| fault(line, &refusal.to_string()))?.without_texts());
             }
             let Some(record) = &mut record else { continue };
+            let accepted_commit = ConsentCheck::accepted_commit(record.session(), &message.envelope);
             match record.admit(&message, ReceiverChecks::PASSED, None) {
-                Admission::Accepted(_) => {}
+                Admission::Accepted(_) => {
+                    consents
+                        .check(&message.envelope, accepted_commit.as_ref())
+                        .map_err(|error| fault(line, &error))?;
+                }
                 Admission::Refused(refusal) if record.transcript().len() >= limits.max_messages => {
                     return Err(fault(line, &format!("{refusal}; --max-messages raises the limit")));
                 }
@@ -112,7 +125,7 @@ fn verify(arguments: &Arguments) -> Result<String, CommandError> {
         }
     }
     record
-        .map(|record| format_summary(&name, &record))
+        .map(|record| format_summary(&name, &record, consents))
         .ok_or_else(|| fault(1, "the transcript contains no messages"))
 }
 
@@ -167,7 +180,7 @@ fn authenticate_all(
     })
 }
 
-fn format_summary(name: &str, record: &SessionRecord) -> String {
+fn format_summary(name: &str, record: &SessionRecord, consents: ConsentCheck) -> String {
     let session = record.session();
     let messages = pluralize(record.transcript().len() as u64, "message");
     let mut lines = vec![
@@ -175,6 +188,7 @@ fn format_summary(name: &str, record: &SessionRecord) -> String {
         format!("{} invited {}.", session.party(Role::Inviter).agent, session.party(Role::Invited).agent),
         "The hash chain, signatures, proofs, sequence and every state transition are valid. Trust scores and escrow cannot be checked from a transcript.".to_owned(),
     ];
+    lines.extend(consents.into_sentences());
     if let Some(outcome) = session.outcome() {
         lines.extend(narration::describe_outcome(outcome, session, ToString::to_string));
     } else {

@@ -3,6 +3,7 @@
 mod bad_arguments;
 mod cards;
 mod closed_streams;
+mod consents;
 mod demo;
 mod limits;
 mod mutations;

@@ -1,4 +1,5 @@
-//! The timelines of sessions: answers, questions in their place, Markdown, several agents, and sessions that another started.
+//! The timelines of sessions: agent text, questions in their place, Markdown, several agents, and sessions that were started by
+//! another session.
 
 use serde_json::{Value, json};
 
@@ -122,7 +123,7 @@ fn a_question_is_a_card_in_its_place_and_then_shows_its_outcome() {
     let countdown = page.evaluate(&format!(
         "(({{ ariaHidden, textContent }}) => [ariaHidden, /^\\d:\\d\\d left$/.test(textContent)])({DIALOG}.querySelector('.countdown'))"
     ));
-    assert_eq!(countdown, json!(["true", true]), "the countdown is in sight and silent");
+    assert_eq!(countdown, json!(["true", true]), "the countdown is visible but not announced");
     let sizes = page.evaluate(&format!(
         "[...{DIALOG}.querySelectorAll('.decision')].map((button) => {{ const style = getComputedStyle(button);
             return [button.offsetWidth, button.offsetHeight, style.fontWeight, style.backgroundColor, style.color].join(); }})"
@@ -148,7 +149,7 @@ fn a_question_is_a_card_in_its_place_and_then_shows_its_outcome() {
     page.wait_until("document.querySelectorAll('.timeline > li').length == 3");
     assert_eq!(page.text(".question-card").as_deref(), Some("You rejected this: Send 5 euros to Ben."));
     let largest = "[...document.querySelectorAll('.session *')].reduce((size, element) => Math.max(size, parseFloat(getComputedStyle(element).fontSize)), 0) == parseFloat(getComputedStyle(document.querySelector('.output .text')).fontSize)";
-    assert_eq!(page.evaluate(largest), true, "the answer has the largest letters of its session");
+    assert_eq!(page.evaluate(largest), true, "the agent's text has the largest type of its session");
     assert!(page.take_errors().is_empty());
 }
 

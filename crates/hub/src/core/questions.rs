@@ -426,7 +426,7 @@ impl Core {
             match self.questions.cancel_question(token, context.now) {
                 Ok(change) => self.stage_question_change(change, context),
                 // Another change to the question, such as an extension, is committed first.
-                Err(IgnoreReason::Pending) if !is_resolved => return Err(Deferred),
+                Err(IgnoreReason::ChangeStaged) if !is_resolved => return Err(Deferred),
                 // The question is already resolved, or was resolved in this turn. That outcome counts.
                 Err(_) => {}
             }

@@ -108,14 +108,14 @@ impl Core {
             Ok(states) => states.unwrap_or_else(|| self.manifest_states(&agent)),
             Err(error) => return MalformedRequest::InvalidStates(error).into(),
         };
-        let (producer, standing) = self.identify_producer(principal, &agent, producer);
+        let (producer, verification) = self.identify_producer(principal, &agent, producer);
         let Ok(id) = SessionId::parse(&self.new_id("sess_", context)) else { return HubReply::NotFound };
         // A part of a task is for the same person as the whole.
         let parent_person = parent.as_ref().and_then(|parent| self.sessions.get(parent)?.person.clone());
         let inherited_person = parent_person.filter(|_| root.member("requested_by").is_none());
         let person = inherited_person.clone().or_else(|| requested_by(&root));
         let hints = session_hints(hints.as_ref(), &self.default_language);
-        let main = SessionProducer::of_owner(agent.clone(), producer, standing.has_verified_name);
+        let main = SessionProducer::of_owner(agent.clone(), producer, verification.has_verified_name);
         let live = LiveSession {
             machine: SessionMachine::new(id.as_str()).with_max_open(self.limits.open_items_per_session),
             id: id.clone(),
@@ -142,7 +142,7 @@ impl Core {
         self.lease_checks.insert((live.lease_until, id.clone()));
         self.sessions.insert(id.clone(), live);
         let mut event = started_event(&root, inherited_person.as_deref());
-        if let Some(manifest) = standing.manifest {
+        if let Some(manifest) = verification.manifest {
             event = event.with_extension(SaysoExtension::Manifest(manifest));
         }
         match self.emit(&id, EventBatch::ForAgent(vec![event], &SessionRole::Owner), context) {

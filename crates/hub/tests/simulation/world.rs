@@ -288,7 +288,7 @@ impl SimulatedWorld {
                 assert!(
                     may_be_closed,
                     "the hub refused a listener that reconnected in time: {:?}",
-                    subscriber.joins
+                    subscriber.attaches
                 );
                 (subscriber.subscription, subscriber.last_id, subscriber.complete_from) = (None, None, None);
             }

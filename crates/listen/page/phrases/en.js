@@ -107,8 +107,8 @@ export const en = {
   countdown: (time) => `${time} left`,
   // Answering questions.
   answer: "Answer",
-  noReject: "No, reject it",
-  yesAccept: "Yes, accept it",
+  rejectButton: "No, reject it",
+  acceptButton: "Yes, accept it",
   no: "No",
   yes: "Yes",
   chooseOne: "Choose one:",

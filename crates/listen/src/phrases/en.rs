@@ -426,7 +426,7 @@ catalogue! {
         question_error(number: u32, why: &str): "Question {number}: {why}",
         more_time_granted(number: u32, left: &str): "More time for question {number}: about {left} left.",
         more_time_added(number: u32): "Question {number} was given more time.",
-        more_time_not_granted(number: u32, left: &str): "No more time for question {number}: about {left} left.",
+        more_time_not_granted(number: u32, left: &str): "Question {number} was not given more time: about {left} left.",
         session_activity(number: u32, agent: &str, doing: &str): "Session {number}, {agent}. {doing}",
         session_part_activity(number: u32, parent: u32, agent: &str, doing: &str): "Session {number}, part of session {parent}, {agent}. {doing}",
         outcome_pending(number: u32): "Question {number} is answered; the outcome is not known yet.",

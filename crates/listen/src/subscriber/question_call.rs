@@ -75,7 +75,7 @@ impl QuestionCall {
     }
 }
 
-/// Returns the names and values of arguments. Returns `None` if a value is not a text or a number.
+/// Returns the names and values of arguments. Returns `None` if a value is neither a string nor a number.
 fn describe_pairs(arguments: &JsonValue<'_>) -> Option<Vec<(String, String)>> {
     let describe = |(name, value): (JsonValue<'_>, JsonValue<'_>)| {
         matches!(value.kind(), JsonKind::Text | JsonKind::Number)

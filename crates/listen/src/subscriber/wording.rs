@@ -397,7 +397,7 @@ const QUESTION_WORDS: [&str; 21] = [
 ];
 
 fn words(text: &str) -> impl Iterator<Item = String> {
-    text.split(|letter: char| !letter.is_alphanumeric() && !is_combining_mark(letter))
+    text.split(|character: char| !character.is_alphanumeric() && !is_combining_mark(character))
         .filter(|word| !word.is_empty())
         .map(str::to_lowercase)
 }

@@ -89,7 +89,7 @@ impl AgentStep {
         Self(StepKind::Decide(text.into()))
     }
 
-    /// Reports a state change, for example to a state of your own: [`StateChange::own`].
+    /// Reports a state change, for example to a state of your own: [`StateChange::custom`].
     pub fn change_state(change: StateChange) -> Self {
         Self(StepKind::ChangeState(change))
     }

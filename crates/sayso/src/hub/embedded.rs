@@ -142,7 +142,7 @@ impl EmbeddedHubBuilder {
         let uri = origin.as_ref().map(|origin| format!("{origin}/.well-known/aaep-manifest.json"));
         if let Some(document) = &manifest {
             if let Some(signed) = &document.signed {
-                core.publish_manifest(uri, signed.clone());
+                core.set_hub_manifest(uri, signed.clone());
             }
             core.set_manifests(origin, None, vec![document.clone()]).map_err(storage_error)?;
         }

@@ -103,7 +103,7 @@ impl SessionBuilder {
     }
 
     /// Defines a state of your own, with words for it: a short sentence such as `Comparing prices.`, in the session's language
-    /// and optionally in others. Listeners hear the words when the session enters the state with [`StateChange::own`].
+    /// and optionally in others. Listeners hear the words when the session enters the state with [`StateChange::custom`].
     /// There can be up to 32 states; a name has at most 64 characters, and its words at most 256 in each language.
     ///
     /// ```
@@ -111,7 +111,7 @@ impl SessionBuilder {
     /// use sayso::{LocalizedText, StateChange};
     /// let words = LocalizedText::new("Comparing prices.").in_language("es", "Comparando precios.");
     /// let session = hub.session("Buy a lamp.").state("comparing_prices", words).start().await?;
-    /// session.change_state(StateChange::own("comparing_prices")).await?;
+    /// session.change_state(StateChange::custom("comparing_prices")).await?;
     /// # session.cancel("Nothing was bought.").await?;
     /// # });
     /// ```

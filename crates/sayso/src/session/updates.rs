@@ -256,7 +256,7 @@ impl StateChange {
 
     /// Creates a change to a state of your own. Listeners hear the words that [`SessionBuilder::state`](crate::SessionBuilder::state)
     /// defines for it, or else its name.
-    pub fn own(state: impl AsRef<str>) -> Self {
+    pub fn custom(state: impl AsRef<str>) -> Self {
         Self { state: AgentState::parse(state.as_ref()), summary: None, expected_duration: None }
     }
 

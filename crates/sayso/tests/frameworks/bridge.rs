@@ -45,7 +45,7 @@ pub(crate) async fn a_stream_of_steps_is_reported(mut fixture: HubFixture) {
     let hub = fixture.hub.clone();
     let steps = [
         AgentStep::start(hub.session("Pay Ben.").state("searching", "Searching.")),
-        AgentStep::change_state(StateChange::own("searching")),
+        AgentStep::change_state(StateChange::custom("searching")),
         AgentStep::think("Looking for Ben."),
         AgentStep::decide("Which of two Bens."),
         AgentStep::progress(ProgressUpdate::new("Half done.").percent(50.0)),

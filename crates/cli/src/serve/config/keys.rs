@@ -205,7 +205,7 @@ keys! {
         "Maximum time between two readings of the clock, which limits how late deadlines are handled after the clock jumps.";
 
     "handoffs.timeout": Time(SECOND, 7 * DAY) => Millis(hub.handoffs.timeout_ms),
-        "How long a hand-off waits for somebody to take over, unless the agent says so.";
+        "How long a hand-off waits for somebody to take over, unless the agent sets another time.";
     "handoffs.max_timeout": Time(SECOND, 30 * DAY) => Millis(hub.handoffs.max_timeout_ms),
         "The longest time for which an agent may let a hand-off wait.";
     "handoffs.open_per_agent": Count(1, 65_536) => Size(hub.handoffs.max_open_per_agent),

@@ -96,12 +96,13 @@ fn a_request_for_more_time_without_a_response_is_reported() {
     let mut harness = SubscriberHarness::new();
     harness.ask_confirmation("rpl_1");
     harness.subscriber.request_more_time(1, harness.now).unwrap();
-    assert_eq!(harness.advance(10_000), ["ask: No more time for question 1: about 115 seconds left."]);
+    // 110 seconds are left. A spoken duration adds up to 5 seconds before it is rounded down.
+    assert_eq!(harness.advance(10_000), ["ask: Question 1 was not given more time: about 115 seconds left."]);
     assert_eq!(harness.advance(10_000), [""; 0], "the missing response is reported only once");
 }
 
 #[test]
-fn a_late_joiner_has_the_remaining_time() {
+fn a_late_joiner_hears_the_remaining_time() {
     // The deadline notice arrives before the question.
     let mut harness = SubscriberHarness::new();
     let question = harness.event("awaiting.confirmation", &confirmation("rpl_1"));
@@ -109,7 +110,8 @@ fn a_late_joiner_has_the_remaining_time() {
     assert_eq!(harness.receive("progress.updated", &more_time("rpl_1", 240)), [""; 0]);
     let lines = harness.receive_text(&question);
     assert!(lines.iter().any(|line| line == "ask: You have 90 seconds."), "{lines:?}");
-    // The notice arrives after the question, among the missed events. Until then the local clock seemed wrong.
+    // The notice arrives after the question, among the missed events. Until it arrives, the question seems to have expired
+    // already, so the subscriber assumes that the local clock is fast.
     let mut harness = SubscriberHarness::new();
     let question = harness.event("awaiting.confirmation", &confirmation("rpl_1"));
     harness.now += 100_000;
@@ -154,7 +156,7 @@ fn a_hub_reminder_is_recognized_by_its_extension_member() {
 fn the_hubs_text_about_a_state_is_replaced_by_local_text() {
     let state_change = |from: &str, to: &str, mark: &str| {
         format!(
-            r#""urgency":"normal","from_state":"{from}","to_state":"{to}","summary_terse":"Hub.","summary_normal":"The hub's words.","extensions":{{"sayso":{{{mark}}}}}"#
+            r#""urgency":"normal","from_state":"{from}","to_state":"{to}","summary_terse":"Short.","summary_normal":"The given text.","extensions":{{"sayso":{{{mark}}}}}"#
         )
     };
     let mark = r#""words":"hub""#;
@@ -182,7 +184,7 @@ fn the_hubs_text_about_a_state_is_replaced_by_local_text() {
     );
     // An agent's own text is announced as it is.
     harness.receive("state.changed", &state_change("calling_tool", "deciding", r#""words":"agent""#));
-    assert_eq!(harness.advance(STATE_HOLD_MS), ["agent: The hub's words."]);
+    assert_eq!(harness.advance(STATE_HOLD_MS), ["agent: The given text."]);
 }
 
 #[test]

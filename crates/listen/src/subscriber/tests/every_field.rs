@@ -23,8 +23,8 @@ use Verbosity::{Detailed, Normal, Terse};
 /// Each optional field, a value, and where it is heard. `*` stands for every event.
 const FIELDS: &[(&str, &str, Heard)] = &[
     ("*/aaep_version", r#""1.0.0""#, NotSpoken("describes the event, not the agent")),
-    ("*/sequence_number", "7", NotSpoken("a wrong order is reported")),
-    ("*/verbosity", r#""normal""#, NotSpoken("says for whom the texts are written")),
+    ("*/sequence_number", "7", NotSpoken("only a wrong order is reported")),
+    ("*/verbosity", r#""normal""#, NotSpoken("says for which verbosity the texts are written")),
     ("*/urgency", r#""critical""#, NotSpoken("decides what is spoken first")),
     ("*/correlation_id", r#""trace-7""#, NotSpoken("links events for programs")),
     ("*/extensions", "{}", NotSpoken("what sayso knows of it is spoken: the exact call, states, outcomes")),
@@ -108,7 +108,7 @@ const FIELDS: &[(&str, &str, Heard)] = &[
     ("tool.completed/duration_ms", "1885", When(Detailed, "It took 2 seconds.")),
     ("tool.completed/error_message", r#""No answer.""#, When(Terse, "No answer.")),
     ("output.streaming/coalesce_hint", r#""sentence""#, NotSpoken("decides when the text is spoken")),
-    ("output.streaming/output_id", r#""out_1""#, NotSpoken("keeps outputs apart")),
+    ("output.streaming/output_id", r#""out_1""#, NotSpoken("tells outputs apart")),
     ("output.streaming/content_type", r#""image/png""#, When(Normal, "Bank sent data of type image/png.")),
     ("output.streaming/language", r#""es""#, NotSpoken("decides the voice")),
     ("awaiting.confirmation/summary_terse", r#""Approve euros?""#, Details("Approve euros?")),

@@ -54,7 +54,7 @@ fn a_request_that_did_not_reach_the_hub_is_not_awaited() {
         }
         let lines = harness.advance(20_000);
         assert_eq!(
-            lines.iter().filter(|line| line.contains("No more time for question 1")).count(),
+            lines.iter().filter(|line| line.contains("Question 1 was not given more time")).count(),
             expected_count,
             "{lines:?}"
         );
