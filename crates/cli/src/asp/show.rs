@@ -284,6 +284,9 @@ fn describe_session(view: &SessionView) -> Vec<String> {
         WaitingFor::Person => "A person is asked.",
         WaitingFor::Delivery => "A message is being delivered.",
         WaitingFor::Nothing => "The session has ended.",
+        _ if view.state == State::Invited && !view.is_inviter => {
+            "Your agent can accept or reject the invitation."
+        }
         _ => "Either side can act.",
     };
     let mut lines = vec![

@@ -11,4 +11,5 @@ mod trace;
 mod transcript_layout;
 mod transcripts;
 mod untrusted_text;
+mod walkthrough;
 pub(crate) mod xml_parser;

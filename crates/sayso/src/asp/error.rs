@@ -75,6 +75,7 @@ impl NodeError {
             ClientError::NotHttp | ClientError::NotUtf8 | ClientError::TooLong => {
                 Self::UnexpectedResponse(error.to_string())
             }
+            ClientError::Io(error) => Self::Unreachable(SharedError::new(seal::describe_io_error(&error))),
             error => Self::Unreachable(SharedError::new(error)),
         }
     }

@@ -10,26 +10,26 @@
 //! - [`message`]: the bodies of messages, such as [`message::Propose`] and [`message::Commit`].
 //!
 //! ```
-//! use sayso::asp::message::{Accept, Close};
-//! use sayso::asp::{Node, SendOutcome, State};
+//! use sayso::asp::message::Close;
+//! use sayso::asp::{Node, State};
 //!
 //! # testing::asp_example!(url, peer, {
 //! let node = Node::connect(url).open()?;
 //! let mut session = node.invite(&peer, "40 menus in braille").await?;
-//! # accept_invitations(&peer).await;
-//! while let Some(message) = session.next_message().await? {
-//!     println!("{} from {}", message.performative(), message.sender());
-//!     if session.state() == State::Introduced {
-//!         // Both sides have introduced themselves. A real agent would propose something now.
-//!         match session.send(Close::new("nothing to buy")).await? {
-//!             SendOutcome::Sent { state, .. } => assert_eq!(state, State::Closed),
-//!             SendOutcome::AwaitingConsent { .. } => println!("A person is asked first."),
-//!         }
+//! # accept_invitation(&peer).await;
+//! loop {
+//!     let change = session.next_change().await?;
+//!     for message in &change.messages {
+//!         println!("{} from {}", message.performative(), message.sender());
+//!     }
+//!     match change.state {
+//!         // Both sides have introduced themselves. A real agent would make a proposal now.
+//!         State::Introduced => drop(session.send(Close::new("nothing to buy")).await?),
+//!         State::Closed | State::Failed => break,
+//!         _ => {}
 //!     }
 //! }
-//! let transcript = session.transcript().await?;
-//! assert_eq!(transcript.lines().count(), 5);
-//! # let _ = Accept::new;
+//! assert_eq!(session.transcript().await?.lines().count(), 5);
 //! # });
 //! ```
 
