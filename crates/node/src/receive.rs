@@ -10,6 +10,7 @@ use seal::SystemRandom;
 use wire::unix_now;
 
 use crate::NodeError;
+use crate::crash_point;
 use crate::journal_writer::Batch;
 use crate::node::Node;
 use crate::records::SessionRecord;
@@ -57,7 +58,8 @@ impl Node {
         let cards = PinnedCards::new([(*card).clone(), (*self.card).clone()]);
         let authenticated = Authenticator::default().authenticate(text, &cards, &self.config.limits.session);
         let node = self.clone();
-        run_to_completion(async move {
+        crash_point::pass("receive.before");
+        let reply = run_to_completion(async move {
             match (authenticated, known) {
                 (Ok(message), Some(handle)) => node.receive_in(&handle, &message).await,
                 (Ok(message), None) => node.receive_invitation(card, &message).await,
@@ -73,7 +75,9 @@ impl Node {
                 }
             }
         })
-        .await
+        .await;
+        crash_point::pass("receive.after");
+        reply
     }
 
     /// Opens a session for an invitation, unless it is refused.

@@ -14,6 +14,7 @@ use seal::json::RawJson;
 use wire::unix_now;
 
 use crate::NodeError;
+use crate::crash_point;
 use crate::journal_writer::Batch;
 use crate::node::Node;
 use crate::records::SessionRecord;
@@ -56,7 +57,10 @@ impl Node {
     pub async fn invite(self: &Arc<Self>, request: InvitationRequest) -> Result<asp::SessionId, NodeError> {
         let peer = self.resolve_peer(&request.peer).await?;
         let node = self.clone();
-        run_to_completion(async move { node.invite_peer(peer, request).await }).await
+        crash_point::pass("request.before");
+        let session = run_to_completion(async move { node.invite_peer(peer, request).await }).await;
+        crash_point::pass("request.after");
+        session
     }
 
     async fn invite_peer(
@@ -104,7 +108,8 @@ impl Node {
         })?;
         let handle = self.session(session).await?;
         let node = self.clone();
-        run_to_completion(async move {
+        crash_point::pass("request.before");
+        let outcome = run_to_completion(async move {
             let mut state = node.lock(&handle).await?;
             node.expire(&handle, &mut state).await?;
             if node.needs_consent(&state, &body) {
@@ -120,7 +125,9 @@ impl Node {
             }
             Ok(outcome)
         })
-        .await
+        .await;
+        crash_point::pass("request.after");
+        outcome
     }
 
     /// Signs, stores and delivers a message.
