@@ -212,16 +212,40 @@ fn listeners_receive_the_arguments_that_an_answer_is_bound_to() {
 
 #[test]
 fn arguments_that_are_too_long_to_be_heard_are_refused() {
-    let scenario =
-        Scenario::start(&["--questions-argument-bytes", "64", "--questions-argument-characters", "16"], true);
+    let limits = ["--questions-argument-bytes", "64", "--questions-argument-characters", "16"];
+    let scenario = Scenario::start(&limits, true);
     let items: Vec<u32> = (100..200).collect();
-    let refused = scenario.ask(&json!({"arguments": {"items": items}}));
-    assert!(refused.status == 400 && refused.body.contains("at most 64 bytes"), "{refused:?}");
-    // A single long text is shortened for the listener instead. The answer is bound to the complete text.
     let text = "x".repeat(10_000);
-    let token = scenario.ask_and_accept(&json!({"arguments": {"text": text}}));
-    assert_refused(&scenario.call(&token, &json!({"arguments": {"text": &text[1..]}})), "AAEP-4.3.1-3");
-    assert_eq!(scenario.call(&token, &json!({"arguments": {"text": text}})).status, 200);
+    for arguments in [json!({"items": items}), json!({"text": text}), json!({&text: 1})] {
+        for danger in [json!({}), json!({"irreversible": false}), json!({"risk_level": "low"})] {
+            let refused = scenario.ask(&apply_changes(&danger, &json!({"arguments": arguments})));
+            assert!(refused.status == 400 && refused.body.contains("at most 64 bytes"), "{refused:?}");
+        }
+    }
+    // A question that permits nothing dangerous may be shortened for listeners. The answer is bound to the complete text.
+    let harmless = json!({"risk_level": "low", "irreversible": false});
+    let token = scenario.ask_and_accept(&apply_changes(&harmless, &json!({"arguments": {"text": text}})));
+    assert_refused(&scenario.call(&token, &json!({"arguments": {"text": text}})), "can be undone");
+    let call = apply_changes(&harmless, &json!({"arguments": {"text": text}}));
+    assert_eq!(scenario.call(&token, &call).status, 200);
+}
+
+#[test]
+fn listeners_receive_the_whole_text_of_a_dangerous_argument() {
+    let mut scenario = Scenario::with_listener();
+    let command = format!("{}; rm -rf ~", "echo ok; ".repeat(3_000));
+    let token = scenario.ask_and_accept(&json!({"arguments": {"command": command}}));
+    let (_, stream) = scenario.listener.as_mut().unwrap();
+    let question = loop {
+        let (_, _, event) = stream.next();
+        if event["type"] == "aaep:agent.awaiting.confirmation" {
+            break event;
+        }
+    };
+    assert_eq!(question["extensions"]["sayso"]["arguments"], json!({"command": command}));
+    let other = json!({"arguments": {"command": format!("{command} now")}});
+    assert_refused(&scenario.call(&token, &other), "differs after the first 27010 characters");
+    assert_eq!(scenario.call(&token, &json!({"arguments": {"command": command}})).status, 200);
 }
 
 #[test]

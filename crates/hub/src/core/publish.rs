@@ -482,9 +482,6 @@ impl Core {
         if BoundAction::new(call.tool, arguments).ok()?.digest() == digest {
             return None;
         }
-        let mut tape = Tape::default();
-        let actual = tape.read(arguments).ok()?;
-        let actual = bound_arguments::copy_for_listeners(&actual.root(), &self.limits.arguments).ok()?;
         // The question's event contains the arguments as the person heard them.
         let position = self.journal.event_position(event_id.as_str()).ok()??;
         let before = Position::new(position.get().checked_sub(1)?);
@@ -492,6 +489,11 @@ impl Core {
         let mut tape = Tape::default();
         let asked = tape.read(std::str::from_utf8(&asked.body).ok()?).ok()?;
         let accepted = asked.root().member("extensions")?.member("sayso")?.member("arguments")?;
+        let is_dangerous = bound_arguments::is_dangerous_question(&asked.root());
+        let mut tape = Tape::default();
+        let actual = tape.read(arguments).ok()?;
+        let limits = self.limits.arguments.for_question(is_dangerous);
+        let actual = bound_arguments::copy_for_listeners(&actual.root(), &limits).ok()?;
         Some(("/arguments", bound_arguments::describe_difference(&accepted, &actual.doc().root())))
     }
 

@@ -105,7 +105,9 @@ impl Core {
             (Some(tool), Some(arguments)) => {
                 let action =
                     BoundAction::new(tool, arguments.source()).map_err(MalformedRequest::InvalidAction)?;
-                let arguments = bound_arguments::copy_for_listeners(&arguments, &self.limits.arguments)?;
+                let is_dangerous = bound_arguments::is_dangerous_question(&root);
+                let limits = self.limits.arguments.for_question(is_dangerous);
+                let arguments = bound_arguments::copy_for_listeners(&arguments, &limits)?;
                 Some(SaysoExtension::Call {
                     tool,
                     call_id,
