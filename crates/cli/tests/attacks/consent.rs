@@ -249,6 +249,26 @@ fn listeners_receive_the_whole_text_of_a_dangerous_argument() {
 }
 
 #[test]
+fn an_agent_cannot_leave_awaiting_input_while_its_question_is_open() {
+    let scenario = Scenario::with_listener();
+    let token = scenario.ask(&json!({})).json_str("reply_token");
+    let change =
+        |to: &str| scenario.publish(&json!({"type": "aaep:agent.state.changed", "to_state": to}).to_string());
+    for to in ["thinking", "idle", "calling_tool", "comparing_offers"] {
+        assert_refused(&change(to), "withdraw the question first");
+    }
+    let with_text = json!({
+        "type": "aaep:agent.state.changed", "from_state": "awaiting_input", "to_state": "thinking",
+        "summary_normal": "A person said yes.",
+    });
+    assert_refused(&scenario.publish(&with_text.to_string()), "withdraw the question first");
+    assert_eq!(change("awaiting_input").status, 200);
+    let path = format!("/agent/v1/sessions/{}/replies/{token}", scenario.session);
+    assert_eq!(scenario.client.send("DELETE", &path, "").status, 200);
+    assert_eq!(change("idle").status, 200);
+}
+
+#[test]
 fn consent_expires() {
     let scenario = Scenario::start(&["--questions-consent-lifetime", "1s"], true);
     let token = scenario.ask_and_accept(&json!({}));

@@ -183,6 +183,7 @@ impl Core {
             self.check_may_end(session, &producer)?;
             self.close_open_items(session, savepoint, emitted, context)?;
         }
+        self.check_state_change(session, &producer, &doc.root())?;
         let bare_state_change = notifications::complete_bare_state_change(&doc, &mut self.scratch);
         let id = if let Some(hub_event) = bare_state_change {
             self.emit_hub_event(session, hub_event.with_producer(producer), Some(savepoint), context)?
@@ -204,6 +205,25 @@ impl Core {
         }
         self.scratch.request_tape = tape;
         Ok(())
+    }
+
+    /// Refuses a change of state out of `awaiting_input` while a question of the producer is open, because listeners take
+    /// that change for the outcome of the question (decision 15).
+    fn check_state_change(
+        &self,
+        session: &SessionId,
+        producer: &str,
+        event: &JsonValue<'_>,
+    ) -> Result<(), HubReply> {
+        let is_state_change =
+            event.member("type").is_some_and(|kind| kind.is_text(EventType::StateChanged.as_str()));
+        let leaves =
+            is_state_change && event.member("to_state").is_some_and(|to| !to.is_text("awaiting_input"));
+        if !leaves || !self.has_open_question(session, producer) {
+            return Ok(());
+        }
+        let found = "a question is still open; withdraw the question first".to_owned();
+        Err(HubReply::RuleViolations(vec![violation(Rule::AWAITING_INPUT_LEFT, "/to_state", found)]))
     }
 
     /// Refuses the end of a session by a producer other than the main one, because the session ends for all of them.
