@@ -433,7 +433,8 @@ impl OpenSessionState {
                 complete,
                 ..
             } => {
-                self.producer_states.write_output(agent, &self.questions, findings);
+                let has_open_tool = self.tools.any_open(agent);
+                self.producer_states.write_output(agent, has_open_tool, &self.questions, findings);
                 let chunk =
                     output::OutputChunk { position: *position, length: *length, is_complete: *complete };
                 self.outputs.add_chunk(agent, *output, chunk, findings);

@@ -18,6 +18,8 @@ use super::producers::{SessionRole, producer_refusal};
 use super::questions::violation;
 use super::quotas::RateLimit;
 use super::sessions::LiveSession;
+use super::supplied_states::SuppliedStates;
+use super::supplied_summary::SuppliedSummary;
 use super::{CommittedEvent, Core, OwnedEntry, PostCommit, TurnContext};
 use crate::command::{ClosedItem, HubReply, MalformedRequest, ReplacedCallId, RequestBody, TurnOutput};
 use crate::compose::{self, EnvelopeFields, SaysoExtension};
@@ -132,8 +134,9 @@ impl Core {
             }
         }
         self.last_position = savepoint.position;
-        if let (Some(live), Some(machine)) = (self.sessions.get_mut(session), savepoint.machine) {
+        if let (Some(live), Some((machine, states))) = (self.sessions.get_mut(session), savepoint.machine) {
             live.machine = machine;
+            live.supplied_states = states;
         }
     }
 
@@ -184,19 +187,25 @@ impl Core {
             self.close_open_items(session, savepoint, emitted, context)?;
         }
         self.check_state_change(session, &producer, &doc.root())?;
-        let bare_state_change = notifications::complete_bare_state_change(&doc, &mut self.scratch);
+        self.supply_state(session, &producer, &doc, savepoint, context)?;
+        let replaces_from_state = self.end_supplied_states(session, &producer, &doc, savepoint);
+        let bare_state_change =
+            notifications::complete_bare_state_change(&doc, replaces_from_state, &mut self.scratch);
         let id = if let Some(hub_event) = bare_state_change {
-            self.emit_hub_event(session, hub_event.with_producer(producer), Some(savepoint), context)?
+            let hub_event = hub_event.with_producer(producer.clone());
+            self.emit_hub_event(session, hub_event, Some(savepoint), context)?
         } else {
             let draft = EventDraft {
                 doc: &doc,
                 origin: EventOrigin::Agent,
                 extension: None,
                 producer: Some(&producer),
+                replaces_from_state,
             };
             self.emit_draft(session, &draft, Some(savepoint), context)?
         };
         emitted.ids.push(id);
+        self.end_supplied_state(session, &producer, &doc, savepoint, context)?;
         let call_id = doc.root().member("tool_call_id");
         if let Some((given, id)) = call_id.and_then(|id| compose::foreign_call_id(&id))
             && !emitted.replaced_call_ids.iter().any(|replaced| replaced.id == id)
@@ -272,6 +281,7 @@ impl Core {
             origin: EventOrigin::Hub,
             extension: event.extension.as_ref(),
             producer: event.producer.as_deref(),
+            replaces_from_state: false,
         };
         let id = self.emit_draft(session, &draft, savepoint, context)?;
         self.scratch.recycle_writer(event.payload);
@@ -309,6 +319,7 @@ impl Core {
             own_states: &live.own_states,
             correlation_id: live.correlation_id.as_deref(),
             marks: live.marks(producer, !live.machine.is_open()),
+            summary: None,
         };
         let root = draft.doc.root();
         let kind = match draft.origin {
@@ -317,6 +328,15 @@ impl Core {
             }
             EventOrigin::Hub | EventOrigin::Question(..) => None,
         };
+        let described_kind = match draft.origin {
+            EventOrigin::Question(kind, _) => Some(kind),
+            EventOrigin::Agent | EventOrigin::Hub => kind.as_ref(),
+        };
+        let summary = described_kind.and_then(|kind| {
+            let language = compose::primary_language(root.member("localization_hints"), &envelope);
+            SuppliedSummary::for_event(kind, &root, &language)
+        });
+        let envelope = EnvelopeFields { summary: summary.as_ref(), ..envelope };
         // A question that is published as an event could not be answered.
         if matches!(kind, Some(EventType::AwaitingConfirmation | EventType::AwaitingClarification)) {
             return Err(MalformedRequest::QuestionPublished.into());
@@ -332,6 +352,7 @@ impl Core {
         let hidden: &[&str] = match draft.origin {
             EventOrigin::Question(..) => &["reply_token", "tool", "tool_call_id", "arguments"],
             EventOrigin::Agent if is_call => &["reply_token", "arguments"],
+            EventOrigin::Agent if draft.replaces_from_state => &["from_state"],
             EventOrigin::Agent | EventOrigin::Hub => &[],
         };
         let tool = call_member("tool").and_then(|tool| tool.text());
@@ -568,6 +589,8 @@ pub(super) struct EventDraft<'s> {
     pub(super) extension: Option<&'s SaysoExtension<'s>>,
     /// The id of the producer; the session's main producer if absent.
     pub(super) producer: Option<&'s str>,
+    /// Whether the hub writes the `from_state` of a state change, because it has changed the state since.
+    pub(super) replaces_from_state: bool,
 }
 
 /// The origin of an event.
@@ -603,14 +626,14 @@ pub(super) struct Savepoint {
     position: u64,
     /// Whether there is more than one event, each of which may be refused.
     has_several_events: bool,
-    /// The session's state machine, saved if an event may be refused after the machine has applied it or an earlier
-    /// one.
-    machine: Option<SessionMachine>,
+    /// The session's state machine, and the states that the hub announced, saved if an event may be refused after the
+    /// machine has applied it or an earlier one.
+    machine: Option<(SessionMachine, SuppliedStates)>,
 }
 
 impl Savepoint {
     pub(super) fn save_machine(&mut self, live: &LiveSession) {
-        self.machine.get_or_insert_with(|| live.machine.clone());
+        self.machine.get_or_insert_with(|| (live.machine.clone(), live.supplied_states.clone()));
     }
 }
 

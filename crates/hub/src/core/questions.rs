@@ -127,6 +127,7 @@ impl Core {
             origin: EventOrigin::Question(&kind, &token),
             extension: binding.as_ref(),
             producer: Some(&producer),
+            replaces_from_state: false,
         };
         let mut savepoint = self.create_savepoint(true);
         if let Some(live) = self.sessions.get(session) {
