@@ -166,8 +166,8 @@ fn describe_values(name: &str, accepted: &JsonValue<'_>, actual: &JsonValue<'_>)
                 "the consent was for another {name}, which differs after the first {same} characters"
             );
         }
-    } else if was == is {
-        // A text and a number can look the same.
+    } else if [accepted, actual].iter().any(|value| value.kind() == JsonKind::Text) {
+        // A text and a number can look the same, so the text is quoted.
         (was, is) = (shorten_value(accepted.source()), shorten_value(actual.source()));
     }
     format!("the consent was for {name} {was}; this call has {is}")

@@ -109,6 +109,31 @@ fn an_honest_call_after_an_accepted_question_is_allowed_once() {
 }
 
 #[test]
+fn a_refused_call_says_nobody_was_asked_only_if_nobody_was() {
+    let scenario = Scenario::with_listener();
+    let without_token = |changes: &Value| {
+        let mut changes = changes.clone();
+        changes["reply_token"] = Value::Null;
+        scenario.call("", &changes)
+    };
+    assert_refused(&without_token(&json!({})), "nobody was asked");
+    let token = scenario.ask_and_accept(&json!({}));
+    assert_refused(
+        &without_token(&json!({"tool": "sned"})),
+        r#"the consent was for the tool \"send\"; this call is of \"sned\""#,
+    );
+    let as_text = json!({"arguments": {"amount": "5.0", "to": "Ben"}});
+    assert_refused(&without_token(&as_text), r#"the consent was for amount 5; this call has \"5.0\""#);
+    assert_eq!(scenario.call(&token, &json!({})).status, 200);
+    for again in [
+        without_token(&json!({"tool_call_id": "call_2"})),
+        scenario.call(&token, &json!({"tool_call_id": "call_2"})),
+    ] {
+        assert_refused(&again, "this answer was already used for a call");
+    }
+}
+
+#[test]
 fn an_answer_permits_one_call_even_if_the_call_needs_no_consent() {
     let scenario = Scenario::with_listener();
     let token = scenario.ask_and_accept(&json!({}));

@@ -25,7 +25,7 @@ use crate::command::{ClosedItem, HubReply, MalformedRequest, ReplacedCallId, Req
 use crate::compose::{self, EnvelopeFields, SaysoExtension};
 use crate::delivery::{Frame, OrderingClass};
 use crate::telemetry::LogEvent;
-use crate::{Principal, bound_arguments};
+use crate::{Principal, agent_findings, bound_arguments};
 
 impl Core {
     /// Handles `POST /agent/v1/sessions/{id}/events`: publishes all events or none.
@@ -77,8 +77,9 @@ impl Core {
         let mut savepoint = self.create_savepoint(count > 1);
         let mut emitted = EmittedEvents { ids: Vec::with_capacity(count), ..EmittedEvents::default() };
         let staged = match events {
-            EventBatch::FromAgent(bodies, role) => bodies.iter().try_for_each(|body| {
-                self.emit_agent_event(session, role, body, &mut savepoint, &mut emitted, context)?;
+            EventBatch::FromAgent(bodies, role) => bodies.iter().zip(1..).try_for_each(|(body, number)| {
+                self.emit_agent_event(session, role, body, &mut savepoint, &mut emitted, context)
+                    .map_err(|refusal| name_event(refusal, number, count))?;
                 self.check_request_bytes().map_err(HubReply::from)
             }),
             EventBatch::ForAgent(events, _) => events.into_iter().try_for_each(|event| {
@@ -423,7 +424,9 @@ impl Core {
             list.into_iter().filter(|finding| finding.severity == Severity::Error).collect()
         };
         if findings.has_error() {
-            return Err(HubReply::RuleViolations(errors(findings.take())));
+            let mut found = errors(findings.take());
+            agent_findings::adapt_to_request(&mut found, doc);
+            return Err(HubReply::RuleViolations(found));
         }
         let CheckedDocument::Event(step) = checked else { return Err(MalformedRequest::UnknownEvent.into()) };
         let step = step.borrow();
@@ -454,7 +457,9 @@ impl Core {
         if let Err(found) = live.machine.try_apply(&step) {
             let id = live.id.clone();
             let call = guarded_call(&step, &id, composed).filter(GuardedCall::needs_consent);
-            let other_consent = call.and_then(|call| self.describe_other_consent(&call));
+            let other_consent = call.and_then(|call| {
+                self.describe_other_consent(&call).or_else(|| self.explain_missing_consent(&call, context))
+            });
             let mut found = errors(found);
             if let Some((pointer, text)) = other_consent {
                 for finding in found.iter_mut().filter(|finding| is_consent_rule(finding.rule)) {
@@ -501,16 +506,37 @@ impl Core {
         Ok(id)
     }
 
-    /// Says how a call differs from the latest unused consent for the same tool, and where. Returns `None` if there is no
-    /// such consent, or if the call does not differ from it.
+    /// Says why a dangerous call is not permitted, if somebody was asked. Returns `None` if nobody was.
+    fn explain_missing_consent(
+        &mut self,
+        call: &GuardedCall<'_>,
+        context: &TurnContext,
+    ) -> Option<(&'static str, String)> {
+        match self.questions.spend(call, context.now) {
+            Ok(change) => {
+                self.questions.abandon(change);
+                None
+            }
+            Err(SpendError::NotAsked) => None,
+            Err(error) => Some(("/tool", error.to_string())),
+        }
+    }
+
+    /// Says how a call differs from the latest unused consent, and where. A consent for the same tool is preferred. Returns
+    /// `None` if there is no such consent, or if the call does not differ from it.
     fn describe_other_consent(&mut self, call: &GuardedCall<'_>) -> Option<(&'static str, String)> {
         let is_candidate = |question: &&Question| {
             question.status == QuestionStatus::Accepted { by_default: false }
                 && *question.agent_id == *call.agent_id
-                && question.tool() == Some(call.tool)
+                && question.tool().is_some()
                 && call.token.is_none_or(|token| question.token == *token)
         };
-        let question = self.questions.session_questions(call.session_id).filter(is_candidate).last()?;
+        let candidates = self.questions.session_questions(call.session_id).filter(is_candidate);
+        let question = candidates.max_by_key(|question| question.tool() == Some(call.tool))?;
+        if let Some(tool) = question.tool().filter(|tool| *tool != call.tool) {
+            let text = format!("the consent was for the tool {tool:?}; this call is of {:?}", call.tool);
+            return Some(("/tool", text));
+        }
         let (digest, event_id) = (question.action_digest()?, question.event_id.clone());
         if let Some(asked) = question.call_id().filter(|asked| call.call_id != Some(asked)) {
             let given = call.call_id.unwrap_or("no tool_call_id");
@@ -679,6 +705,26 @@ fn refuse_item_of_other_producer(machine: &SessionMachine, event: &SessionEvent<
             (output.agent_id != event.agent_id).then(|| producer_refusal("/output_id", found))
         }
         _ => None,
+    }
+}
+
+/// Adds to a refusal which event of a request it is about.
+fn name_event(refusal: HubReply, number: usize, count: usize) -> HubReply {
+    if count < 2 {
+        return refusal;
+    }
+    match refusal {
+        HubReply::RuleViolations(mut findings) => {
+            for finding in &mut findings {
+                let separator = if finding.actual.is_empty() { "" } else { ": " };
+                finding.actual = format!("event {number} of {count}{separator}{}", finding.actual);
+            }
+            HubReply::RuleViolations(findings)
+        }
+        HubReply::Malformed(reason) => {
+            MalformedRequest::EventOfBatch { number, count, reason: Box::new(reason) }.into()
+        }
+        other => other,
     }
 }
 

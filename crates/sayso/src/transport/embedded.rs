@@ -210,7 +210,7 @@ fn to_result(reply: hub::command::HubReply) -> Result<CallReply, Error> {
                 .map(|finding| RuleViolation {
                     rule: finding.rule.id().to_owned(),
                     pointer: finding.pointer.clone(),
-                    message: finding.message(),
+                    message: hub::agent_message(finding),
                 })
                 .collect(),
         ),

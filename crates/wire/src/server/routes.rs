@@ -535,7 +535,7 @@ fn parse_subscriber_message(text: &str) -> Result<SubscriberMessage, HttpRespons
     }
 }
 
-fn parse_query(head: &RequestHead, known: &[&str]) -> Result<Query, HttpResponse> {
+fn parse_query(head: &RequestHead, known: &[&'static str]) -> Result<Query, HttpResponse> {
     Query::parse(head.query.as_deref(), known)
         .map_err(|error| HttpResponse::problem(StatusCode::BadRequest, &format!("{error}.")))
 }
@@ -666,7 +666,7 @@ fn rule_violations(findings: &[Finding]) -> HttpResponse {
         writer.open_array();
         for finding in findings {
             writer.open_object();
-            let message = finding.message();
+            let message = hub::agent_message(finding);
             for (name, text) in
                 [("rule", finding.rule.id()), ("pointer", &finding.pointer), ("message", message.as_str())]
             {
