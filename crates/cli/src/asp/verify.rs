@@ -48,6 +48,8 @@ pub(super) fn verify_files(file: &Path, cards: &Path) -> Result<String, CommandE
     verify(&Arguments {
         file: file.to_owned(),
         cards: Some(cards.to_owned()),
+        hub_key: Vec::new(),
+        require_consent: false,
         jobs: None,
         max_message_bytes: limits.max_message_bytes,
         max_bytes: 1 << 30,
