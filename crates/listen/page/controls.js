@@ -2,7 +2,7 @@
 // browser, and those that concern the hub are sent to it.
 
 import { Notifications } from "./notifications.js";
-import { phrases } from "./phrases.js";
+import { ALL_LANGUAGES, phrases } from "./phrases.js";
 import { readError } from "./stream.js";
 import { setParts } from "./announcer.js";
 import { errorText } from "./wording.js";
@@ -147,8 +147,10 @@ export function setUpRequestForm(onFailure) {
   });
 }
 
-/** Returns the name of a language in that language, as far as the browser knows it, so that people find theirs whatever language the page is in. */
+/** Returns the name of a language in that language, as far as it is known, so that people find theirs whatever language the page is in. */
 function ownLanguageName(tag) {
+  const own = ALL_LANGUAGES.find(({ lang }) => lang === tag);
+  if (own !== undefined) return own.ownName;
   try {
     return new Intl.DisplayNames([tag, "en"], { type: "language" }).of(tag) ?? tag;
   } catch {

@@ -6,7 +6,7 @@ import { agentName, asObject, eventKind, formatDuration, joinParts, labelled, na
 
 /**
  * Describes an event that is not a question. Returns no parts if there is nothing to announce. `known` says what the page knows about the
- * session: `agent`, `hasOutput`, `expectedMs` (of a completed call), `isOwnStop` and `isWaitingForTaker`.
+ * session: `agent`, `hasOutput`, `isPermitted` (for a call), `expectedMs` (for a completed call) and `isOwnStop`.
  */
 export function describeEvent(event, verbosity, known = {}) {
   const text = isHubWording(event) ? undefined : summaryText(event, verbosity);
@@ -46,7 +46,7 @@ export function describeEvent(event, verbosity, known = {}) {
     case "progress.updated":
       return describeProgress(event, text, verbosity);
     case "tool.invoked":
-      return describeCall(event, summaryOr(phrases.usingTool(toolName(event))), verbosity);
+      return describeCall(event, summaryOr(phrases.usingTool(toolName(event))), verbosity, known.isPermitted === true);
     case "tool.completed":
       return [...describeCompletedTool(event, summary), ...callDuration(event, known.expectedMs, verbosity)];
     case "output.streaming":
@@ -135,19 +135,22 @@ function describeState(event) {
   return text === undefined ? ownText(`${stateLabel(event.to_state)}.`) : producerText(event, text, tag);
 }
 
-/** Describes a call: the summary, the arguments if they matter, the risk and the expected duration. */
-function describeCall(event, summary, verbosity) {
+/**
+ * Describes a call: the summary, the arguments if they matter, the risk and the expected duration. A call that the person has just permitted
+ * (`isPermitted`) warns of nothing, because the question did.
+ */
+function describeCall(event, summary, verbosity, isPermitted) {
   const { irreversible, risk_level: risk, args_summary: args } = event;
-  const isRisky = irreversible === true || ["medium", "high"].includes(risk);
+  const isRisky = !isPermitted && (irreversible === true || ["medium", "high"].includes(risk));
   const saysArguments = typeof args === "string" && args !== "" && !joinParts(summary).includes(args) && (verbosity === "detailed" || (isRisky && verbosity !== "terse"));
   // The warning that a call cannot be undone is stronger than the risk.
-  const saysRisk = irreversible !== true && (risk === "high" || (risk === "medium" && verbosity === "detailed"));
+  const saysRisk = !isPermitted && irreversible !== true && (risk === "high" || (risk === "medium" && verbosity === "detailed"));
   return [
     ownText(phrases.tool),
     ...summary,
     ...(saysArguments ? labelled(phrases.callArguments, producerText(event, shorten(args))) : []),
     ...(saysRisk ? [ownText(phrases.risk[risk])] : []),
-    ...(irreversible === true ? [ownText(phrases.reversibility.irreversible)] : []),
+    ...(irreversible === true && !isPermitted ? [ownText(phrases.reversibility.irreversible)] : []),
     ...aboutTime(event.expected_duration_ms, verbosity),
   ];
 }

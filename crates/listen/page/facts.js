@@ -86,7 +86,7 @@ export class SessionFacts {
   /** Returns how far the agent is, as far as it says so: "Step 3 of 7. About 2 minutes left." */
   position(at) {
     const { percent } = this.#progress ?? {};
-    const done = stepText(this.#progress ?? {}) ?? (Number.isFinite(percent) ? phrases.percent(Math.round(percent)) : undefined);
+    const done = stepText(this.#progress ?? {}) ?? (percent > 0 ? phrases.percent(Math.round(percent)) : undefined);
     const left = this.secondsLeft(at);
     return [done, left === undefined ? undefined : phrases.aboutLeft(formatDuration(left))].filter(Boolean).join(" ");
   }

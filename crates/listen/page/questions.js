@@ -119,12 +119,17 @@ export class Questions {
       },
       extend: (dialog) => this.#extend(dialog, question),
       stop: (dialog) => this.#stop(dialog, question),
-      // The person has just pressed the key, so this comes before everything else.
-      onPostponed: () => this.#announcer.announce({ parts: [ownText(phrases.questionStaysOpen)], critical: true, first: true }),
+      onPostponed: () => this.#onPostponed(question),
       onClosed: () => this.#onDialogClosed(previousFocus),
     });
     this.#announcer.moveInto(this.#dialog.element);
     this.#dialog.open();
+  }
+
+  /** The person has just pressed the key, so the confirmation comes before everything else. The question does not open by itself again. */
+  #onPostponed(question) {
+    this.#announcer.drop((one) => one.questionToken === question.token);
+    this.#announcer.announce({ parts: [ownText(phrases.questionStaysOpen)], critical: true, first: true });
   }
 
   #onDialogClosed(previousFocus) {
@@ -134,7 +139,7 @@ export class Questions {
     const target = previousFocus !== null && previousFocus !== document.body && previousFocus.isConnected ? previousFocus : document.getElementById("questions-title");
     target.focus();
     const next = [...this.#open.values()].find((one) => one.sentAnswer === undefined && !one.postponed);
-    if (next !== undefined) this.#announcer.announce({ parts: next.text, critical: true, questionToken: next.token, session: next.session });
+    if (next !== undefined) this.#announcer.announce({ parts: next.text, critical: true, questionToken: next.token, session: next.session, key: `question ${next.token}` });
   }
 
   async #answer(dialog, question, answer) {

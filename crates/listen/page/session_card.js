@@ -17,6 +17,7 @@ const BATCH_DELAY_MS = 50;
 export class SessionCard {
   #heading;
   #meta = createElement("p", { className: "meta" });
+  #position = createElement("span");
   #activity = createElement("p", { className: "activity", hidden: true });
   #timeline = createElement("ol", { className: "timeline" });
   #older = createElement("p", { className: "notice", hidden: true });
@@ -49,8 +50,6 @@ export class SessionCard {
     this.#heading = createElement(isChild ? "h4" : "h3", { tabIndex: -1, id: `title-${session.id}` });
     this.#stepDetails = createElement("details", { className: "steps", hidden: true }, [this.#stepSummary, this.#stepList]);
     this.#stepDetails.addEventListener("toggle", () => this.#drawSteps());
-    this.#factSummary.id = `details-${session.id}`;
-    this.#factSummary.setAttribute("aria-labelledby", `${this.#factSummary.id} ${this.#heading.id}`);
     this.#facts = createElement("details", { className: "facts", hidden: true }, [this.#factSummary, this.#factList]);
     this.#facts.addEventListener("toggle", () => this.#drawFacts());
     this.#button = this.#createStopButton(stop);
@@ -66,17 +65,12 @@ export class SessionCard {
   /** Updates the name, the state and the stop button. Returns whether the session has just ended. */
   update(session) {
     this.session = session;
-    this.#drawFacts();
-    const isWorking = session.ended === undefined && session.state !== "awaiting_input";
-    const activity = isWorking ? session.facts.activity() : [];
-    const position = isWorking ? session.facts.position(this.#time()) : "";
-    // Most events change nothing that the head shows.
-    const head = JSON.stringify([phrases.lang, session.agent, session.agentId, session.title, session.state, session.ended, joinParts(activity), position]);
+    this.#schedule();
+    // Most events change nothing else that the head shows.
+    const head = JSON.stringify([phrases.lang, session.agent, session.agentId, session.title, session.state, session.ended]);
     if (head === this.#drawnHead) return false;
     this.#drawnHead = head;
-    this.#drawHead(position);
-    this.#activity.hidden = activity.length === 0;
-    this.#activity.replaceChildren(...createSpans(activity));
+    this.#drawHead();
     if (session.ended === undefined || this.#button === undefined) return false;
     if (this.#button === document.activeElement) this.#heading.focus();
     this.#button.remove();
@@ -132,10 +126,24 @@ export class SessionCard {
     this.#drawStepSummary();
   }
 
+  /** Draws what the agent does now and how far it is, as long as it is working. */
+  #drawActivity() {
+    const { session } = this;
+    const isWorking = session.ended === undefined && session.state !== "awaiting_input";
+    const position = isWorking ? session.facts.position(this.#time()) : "";
+    if (this.#position.textContent.trim() !== position) this.#position.textContent = position === "" ? "" : `${position} `;
+    this.#position.lang = phrases.lang;
+    const activity = isWorking ? session.facts.activity() : [];
+    if (this.#activity.textContent === joinParts(activity)) return;
+    this.#activity.hidden = activity.length === 0;
+    this.#activity.replaceChildren(...createSpans(activity));
+  }
+
   /** Draws the facts, unless they are folded. */
   #drawFacts() {
     const { session } = this;
-    this.#factSummary.textContent = phrases.details;
+    if (this.#factSummary.textContent !== phrases.details) this.#factSummary.textContent = phrases.details;
+    if (!this.#facts.hidden && !this.#facts.open) return;
     const lines = session.facts.lines(session.agent, this.#time());
     this.#facts.hidden = lines.length === 0;
     if (!this.#facts.open) return;
@@ -146,16 +154,14 @@ export class SessionCard {
     this.#factList.replaceChildren(...lines.map((line) => createElement("li", {}, createSpans(line, true))));
   }
 
-  /** `position` says how far the agent is, if it says so. */
-  #drawHead(position) {
+  #drawHead() {
     const { session } = this;
     this.#heading.replaceChildren(...createSpans([nameText(session.agent, ": "), session.title ?? ownText(phrases.startedEarlier)]));
     const state = session.ended ?? (session.state === "awaiting_input" ? "waiting" : "working");
     this.element.dataset.state = state;
     const badge = session.ended === undefined ? phrases.sessionStates[state] : phrases.ended[state];
     const own = (text) => createElement("span", { lang: phrases.lang }, [text]);
-    const parts = [];
-    if (position !== "") parts.push(own(`${position} `));
+    const parts = [this.#position];
     if (session.startedAt !== undefined) parts.push(createElement("span", { className: "since", lang: phrases.lang }, this.#describeTime()), " ");
     if (session.agentId !== undefined) parts.push(own(phrases.agentIdIs(session.agentId)));
     this.#meta.replaceChildren(createBadge(`${badge}.`, state), " ", ...parts);
@@ -191,6 +197,8 @@ export class SessionCard {
       if (body !== undefined) drawOutput(body, output);
     }
     this.#changedOutputs.clear();
+    this.#drawActivity();
+    this.#drawFacts();
     this.#stepDetails.hidden = this.#stepCount === 0;
     this.#drawStepSummary();
     this.#drawSteps();

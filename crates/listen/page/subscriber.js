@@ -221,6 +221,10 @@ export class Subscriber {
    */
   #report(event, session, now, effects, category, isNote = false, more = []) {
     const known = { agent: this.#speakerName(event, session), hasOutput: session.hasOutput, isOwnStop: session.isStopRequested };
+    if (eventKind(event) === "tool.invoked") {
+      known.isPermitted = session.isCallPermitted;
+      session.isCallPermitted = false;
+    }
     if (eventKind(event) === "tool.completed") known.expectedMs = session.facts.finishCall(event);
     const parts = [...describeEvent(event, this.verbosity, known), ...more];
     if (parts.length === 0) return;
@@ -467,7 +471,7 @@ export class Subscriber {
     session.state = "awaiting_input";
     session.lastAnnouncedAt = now;
     effects.push({ log: createLogEntry(event, session, "ask", question.text, now) }, { dropStates: session.id }, { opened: question });
-    effects.push({ announce: { parts: question.text, critical: true, questionToken: token, session: session.id } });
+    effects.push({ announce: { parts: question.text, critical: true, questionToken: token, session: session.id, key: `question ${token}` } });
   }
 
   #closeQuestion(question, { decision, by }, now, effects) {
@@ -475,6 +479,7 @@ export class Subscriber {
     question.outcome = [...describeOutcome(question, decision, by), ...question.title];
     question.result = question.isConfirmation && decision === "accept" ? "accepted" : question.isConfirmation || by !== "reply" ? "rejected" : "answered";
     const session = this.sessions.get(question.session);
+    if (session !== undefined && question.result === "accepted" && by === "reply") session.isCallPermitted = true;
     effects.push({ log: { parts: question.outcome, category: "answer", session: question.session, at: now } });
     if (session !== undefined) session.lastAnnouncedAt = now;
     effects.push({ dropStates: question.session });

@@ -6,6 +6,7 @@ const capitalize = (text) => text[0].toUpperCase() + text.slice(1);
 
 export const en = {
   lang: "en",
+  ownName: "English",
   dir: "ltr",
   page: {},
   title: "sayso: listening to your agents",

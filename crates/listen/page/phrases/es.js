@@ -7,6 +7,7 @@ const sessionCount = (number) => (number === 1 ? "1 sesión" : `${number} sesion
 
 export const es = {
   lang: "es",
+  ownName: "español",
   dir: "ltr",
   page: {
     skip: "Ir a las preguntas",
@@ -136,7 +137,7 @@ export const es = {
   reason: "Motivo:",
   hasTools: (agent) => `${agent} tiene estas herramientas:`,
   about: (time) => `Aproximadamente ${time}.`,
-  aboutLeft: (time) => `Tiempo restante: aproximadamente ${time}.`,
+  aboutLeft: (time) => `${/^1 /.test(time) ? "Queda" : "Quedan"} aproximadamente ${time}.`,
   took: (time) => `Tardó ${time}.`,
   tookLonger: (time, expected) => `Tardó ${time}; lo previsto era ${expected}.`,
   usedTools: (number) => `Usó ${count(number, "herramienta")}.`,
@@ -157,8 +158,8 @@ export const es = {
   missedMessages: (messages, sessions) => `Se perdió ${messages} mensajes en ${sessionCount(sessions)}. Están en el registro.`,
   sessionsRunning: (sessions) => `Hay ${sessionCount(sessions)} en marcha. Están en la lista de sesiones.`,
   timeLimit: (time) => `Tiene ${time}.`,
-  timeLeft: (time) => `Tiempo restante: cerca de ${time}.`,
-  timeLeftToAnswer: (time) => `Tiempo restante para responder, cerca de ${time}:`,
+  timeLeft: (time) => `${/^1 /.test(time) ? "Queda" : "Quedan"} cerca de ${time}.`,
+  timeLeftToAnswer: (time) => `${/^1 /.test(time) ? "Queda" : "Quedan"} cerca de ${time} para responder:`,
   withoutAnswer: {
     accept: "Sin respuesta, se hará.",
     reject: "Sin respuesta, no se hará.",
@@ -170,7 +171,7 @@ export const es = {
   risk: { high: "Riesgo alto.", medium: "Riesgo medio.", low: "Riesgo bajo." },
   riskUnknown: "El agente no dice cuánto riesgo hay.",
   reversibility: { irreversible: "Esto no se puede deshacer.", reversible: "Se puede deshacer.", withEffort: "Es difícil de deshacer." },
-  exactCall: (call) => `Se ejecutará exactamente: ${call}.`,
+  exactCall: (call) => `Exactamente: ${call}.`,
   withoutArguments: "sin argumentos",
   exactCallInDetails: "En los detalles está lo que se ejecutará exactamente.",
   answerNotBound: "Su respuesta no está ligada a una acción exacta.",

@@ -2,6 +2,7 @@
 
 export const yo = {
   lang: "yo",
+  ownName: "Yorùbá",
   dir: "ltr",
   page: {
     skip: "Lọ sí àwọn ìbéèrè",

@@ -547,3 +547,12 @@ test("durations are round", () => {
   const texts = [0, 1, 19.6, 20, 22, 23, 54, 55, 61, 88, 91, 115, 125, 235, 7100, 7200, 10800].map(formatDuration);
   assert.deepEqual(texts, ["0 seconds", "1 second", "20 seconds", "20 seconds", "20 seconds", "25 seconds", "55 seconds", "1 minute", "1 minute", "1 minute", "2 minutes", "2 minutes", "2 minutes", "4 minutes", "118 minutes", "2 hours", "3 hours"]);
 });
+
+test("a call that was just permitted warns of nothing, and the next one does", () => {
+  const subscriber = new Subscriber();
+  const call = () => announcedTexts(receive(subscriber, event("tool.invoked", { tool: "x", summary_normal: "Sending.", irreversible: true })))[0];
+  receive(subscriber, started(), confirmation());
+  assert.equal(call(), "Tool: Sending. This cannot be undone.");
+  receive(subscriber, resolution({ reply_token: "rpl_1", decision: "accept", by: "reply" }));
+  assert.deepEqual([call(), call()], ["Tool: Sending.", "Tool: Sending. This cannot be undone."]);
+});
