@@ -91,16 +91,14 @@ export class SessionFacts {
     return [done, left === undefined ? undefined : phrases.aboutLeft(formatDuration(left))].filter(Boolean).join(" ");
   }
 
-  /** Returns the lines of the details at this time of the hub's clock. Each line is a list of parts. */
-  lines(agent, at) {
-    const left = this.secondsLeft(at);
+  /** Returns the lines of the details. Each line is a list of parts. */
+  lines(agent) {
     return [
       ...this.#requestLines(),
       ...this.agentLines(),
       ...this.#callLines(),
       ...this.#handoffLines(),
       ...this.#endLines(),
-      ...(left === undefined ? [] : [[ownText(phrases.aboutLeft(formatDuration(left)))]]),
       ...this.#toolLines(agent),
     ].filter((line) => line.length > 0);
   }

@@ -144,7 +144,7 @@ export class SessionCard {
     const { session } = this;
     if (this.#factSummary.textContent !== phrases.details) this.#factSummary.textContent = phrases.details;
     if (!this.#facts.hidden && !this.#facts.open) return;
-    const lines = session.facts.lines(session.agent, this.#time());
+    const lines = session.facts.lines(session.agent);
     this.#facts.hidden = lines.length === 0;
     if (!this.#facts.open) return;
     const text = JSON.stringify(lines);

@@ -233,7 +233,7 @@ export class Subscriber {
     const name = this.#nameSpeaker(event, session, parts);
     const logged = repeatsCategory ? parts.slice(1) : parts;
     // The head of the card says that the session has finished. The timeline adds what the agent says about it.
-    const own = eventKind(event) === "session.completed" ? parts.slice(phraseAround(phrases.hasFinished, known.agent).length) : logged;
+    const own = eventKind(event) === "session.completed" ? parts.slice(phraseAround(phrases.hasFinished, known.agent).length) : logged.slice(0, logged.length - more.length);
     effects.push({ log: { ...createLogEntry(event, session, category, [...name, ...logged], now), ownParts: this.#forTimeline(event, session, own), isNote } });
     session.lastAnnouncedAt = now;
     effects.push({ dropStates: session.id });

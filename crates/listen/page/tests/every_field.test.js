@@ -7,7 +7,7 @@ import { test } from "node:test";
 
 import { Subscriber } from "../subscriber.js";
 import { joinParts } from "../wording.js";
-import { announcedTexts, event, now, receive } from "./samples.js";
+import { announcedTexts, event, receive } from "./samples.js";
 
 const SCHEMAS = new URL("../../../../schemas/", import.meta.url);
 
@@ -151,7 +151,7 @@ function hear(kind, field, verbosity) {
   const effects = receive(subscriber, sample);
   const question = effects.find((effect) => effect.opened)?.opened;
   const session = subscriber.sessions.get("sess_1");
-  const lines = question?.details ?? session.facts.lines(session.agent, now());
+  const lines = question?.details ?? session.facts.lines(session.agent);
   return { announced: announcedTexts(effects).join("\n"), details: lines.map(joinParts).join("\n") };
 }
 
