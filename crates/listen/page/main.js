@@ -116,8 +116,8 @@ function performEffects(effects) {
     if (effect.opened !== undefined) addQuestion(effect.opened);
     if (effect.extended !== undefined) questions.onExtended(effect.extended);
     if (effect.closed !== undefined) closeQuestion(effect.closed);
-    if (effect.handoffOpened !== undefined) handoffs.add(effect.handoffOpened);
-    if (effect.handoffClosed !== undefined) handoffs.remove(effect.handoffClosed);
+    if (effect.handoffOpened !== undefined) addHandoff(effect.handoffOpened);
+    if (effect.handoffClosed !== undefined) closeHandoff(effect.handoffClosed);
     if (effect.announce !== undefined) announcer.announce(effect.announce);
     if (effect.parse !== undefined) pending = parse(effect.parse);
   }
@@ -149,6 +149,16 @@ function addQuestion(question) {
 function closeQuestion(question) {
   questions.onQuestionClosed(question);
   notifications.close(question);
+}
+
+function addHandoff(handoff) {
+  handoffs.add(handoff);
+  notifications.showHandoff(handoff);
+}
+
+function closeHandoff(handoff) {
+  handoffs.remove(handoff);
+  notifications.close(handoff);
 }
 
 /** Adds an entry to the log and, if it is a step or a note, to the timeline of its session. Outputs and questions have their own place there. */

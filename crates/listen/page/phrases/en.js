@@ -75,6 +75,7 @@ export const en = {
     queue: (agent) => `${agent} is handing over to a queue, where someone will pick it up.`,
     other: (agent) => `${agent} is handing over to someone else.`,
   },
+  handoffFrom: "Hand-off from",
   handoffUrgent: "It is urgent.",
   handoffInList: "You can take over: see the list of hand-offs.",
   handoffTarget: "It goes to:",
