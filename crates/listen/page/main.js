@@ -109,7 +109,7 @@ function performEffects(effects) {
   let pending;
   for (const effect of effects) {
     if (effect.dropStates !== undefined) announcer.drop((one) => one.isState && one.session === effect.dropStates);
-    if (effect.dropAnswers !== undefined) announcer.drop((one) => one.isAnswer && one.session === effect.dropAnswers);
+    if (effect.dropAnswers !== undefined) announcer.drop((one) => one.isAgentText && one.session === effect.dropAnswers);
     if (effect.session !== undefined) sessions.update(effect.session);
     if (effect.log !== undefined) addLogEntry(effect.log);
     if (effect.output !== undefined) sessions.card(effect.output.session)?.showOutput(effect.output);
