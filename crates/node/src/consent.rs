@@ -101,7 +101,7 @@ impl Node {
             self.flush_narration(person, handle, &mut hub).await?;
             for _ in 0..2 {
                 let id = self.open_hub_session(person, handle, &mut hub).await?;
-                let key = self.hub_key(handle, &hub, &digest.to_string());
+                let key = Self::hub_key(handle, &hub, &digest.to_string());
                 match person.ask(&id, question, &key).await {
                     Err(error) if error.is_not_found() => {
                         self.leave_hub_session(person, &mut hub, &id).await?;

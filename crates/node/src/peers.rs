@@ -91,7 +91,7 @@ impl Peers {
             }
             NodeRecord::Ledger { entry } => self.escrow.apply(entry),
             NodeRecord::Dispute { record } => match DisputeRecord::parse(record) {
-                Some(DisputeRecord::Filed(dispute)) => drop(self.disputes.file(dispute)),
+                Some(DisputeRecord::Filed(dispute)) => drop(self.disputes.file(*dispute)),
                 Some(DisputeRecord::Resolved(resolution)) => drop(self.disputes.resolve(resolution)),
                 None => {}
             },

@@ -332,11 +332,7 @@ impl Network {
         let deadline =
             Timestamp::from_unix_millis(deadline).ok_or_else(|| "the clock is wrong".to_owned())?;
         let obligations = vec![
-            Obligation::new(
-                self.press_agent.clone(),
-                "print and deliver 40 menus in braille",
-                deadline.clone(),
-            ),
+            Obligation::new(self.press_agent.clone(), "print and deliver 40 menus in braille", deadline),
             Obligation::new(self.buyer_agent.clone(), "pay 480.00 EUR", deadline),
         ];
         let id = CommitmentId::parse("cmt_1").map_err(|error| error.to_string())?;
