@@ -70,12 +70,12 @@ fn outcome_events(events: &[String]) -> Vec<&String> {
 fn a_receiver_takes_over_and_everybody_learns_it() {
     let (bank, ada, ben) = (agent("bank"), receiver("ada", &[]), listener("ben", &[]));
     let mut hub = HubHarness::new();
-    let (subscription, ada_ear) = hub.connect_listener(&ada, TAKES);
-    let (_, ben_ear) = hub.connect_listener(&ben, TAKES);
+    let (subscription, ada_listener) = hub.connect_listener(&ada, TAKES);
+    let (_, ben_listener) = hub.connect_listener(&ben, TAKES);
     let session = hub.start(&bank);
     let token = hand_off(&mut hub, &bank, &session, TO_PERSON);
     assert_eq!(result(&mut hub, &bank, &session, &token), None);
-    let events = hub.take_events(ada_ear);
+    let events = hub.take_events(ada_listener);
     assert_eq!(event_types(&events), ["session.started", "state.changed", "handoff.requested"]);
     assert!(events[1].contains(r#""to_state":"handing_off""#), "{}", events[1]);
     assert!(
@@ -84,7 +84,7 @@ fn a_receiver_takes_over_and_everybody_learns_it() {
         events[2]
     );
     assert!(events[2].contains("A-17") && !events[2].contains("timeout_seconds"), "{}", events[2]);
-    let events = hub.take_events(ben_ear);
+    let events = hub.take_events(ben_listener);
     assert!(!events.concat().contains("A-17"), "the context is only for those who may take over: {events:?}");
     assert!(events[2].contains("The refund needs a person."), "everybody hears the reason");
     let waiting = hub
@@ -97,8 +97,8 @@ fn a_receiver_takes_over_and_everybody_learns_it() {
         principal: Some("ada".into()),
     };
     assert_eq!(hub.take_reply(waiting), Some(HubReply::HandoffResolved(expected)));
-    for ear in [ada_ear, ben_ear] {
-        let events = hub.take_events(ear);
+    for listener_id in [ada_listener, ben_listener] {
+        let events = hub.take_events(listener_id);
         assert_eq!(event_types(&events), ["state.changed"], "{events:?}");
         assert!(
             events[0].contains("Somebody has taken over from the agent. I am calling you."),
@@ -189,16 +189,16 @@ fn a_restored_backup_withdraws_what_may_have_been_taken() {
 fn who_may_take_over_but_cannot_gets_the_context_and_does_not_count_as_present() {
     let (bank, ada) = (agent("bank"), receiver("ada", &[]));
     let mut hub = HubHarness::new();
-    let (subscription, ear) = hub.connect_listener(&ada, REPLY_CAPABILITIES);
+    let (subscription, listener_id) = hub.connect_listener(&ada, REPLY_CAPABILITIES);
     let session = hub.start(&bank);
     let token = hand_off(&mut hub, &bank, &session, TO_PERSON);
     assert_eq!(result(&mut hub, &bank, &session, &token), Some(HandoffResult::Unreachable));
-    assert!(hub.take_events(ear).concat().contains("A-17"));
+    assert!(hub.take_events(listener_id).concat().contains("A-17"));
     hub.crash();
-    let ear = hub.attach(&ada, &subscription, None);
-    hub.take_events(ear);
+    let listener_id = hub.attach(&ada, &subscription, None);
+    hub.take_events(listener_id);
     hand_off(&mut hub, &bank, &session, TO_PERSON);
-    assert!(hub.take_events(ear).concat().contains("A-17"), "also after a restart");
+    assert!(hub.take_events(listener_id).concat().contains("A-17"), "also after a restart");
     let demoted = listener("ada", &[]);
     let attach = HubCommand::Attach {
         subscription: id(&subscription),
@@ -212,11 +212,11 @@ fn who_may_take_over_but_cannot_gets_the_context_and_does_not_count_as_present()
 fn of_two_answers_in_one_turn_the_first_counts() {
     let (bank, ada, ben) = (agent("bank"), receiver("ada", &[]), receiver("ben", &[]));
     let mut hub = HubHarness::new();
-    let (ada_sub, ear) = hub.connect_listener(&ada, TAKES);
+    let (ada_sub, listener_id) = hub.connect_listener(&ada, TAKES);
     let (ben_sub, _) = hub.connect_listener(&ben, TAKES);
     let session = hub.start(&bank);
     let token = hand_off(&mut hub, &bank, &session, TO_PERSON);
-    hub.take_events(ear);
+    hub.take_events(listener_id);
     let [first, second] = [
         answer_json(&hub, "acknowledge", &ben_sub, &token, ""),
         answer_json(&hub, "acknowledge", &ada_sub, &token, ""),
@@ -224,7 +224,7 @@ fn of_two_answers_in_one_turn_the_first_counts() {
     hub.ask_both_in_one_turn(&ben, send_message(&first), &ada, send_message(&second));
     let HubReply::HandoffResolved(outcome) = hub.status(&bank, &session, &token) else { panic!() };
     assert_eq!(outcome.principal.as_deref(), Some("ben"));
-    assert_eq!(hub.take_events(ear).len(), 1, "the outcome is announced once");
+    assert_eq!(hub.take_events(listener_id).len(), 1, "the outcome is announced once");
 }
 
 #[test]
@@ -254,7 +254,7 @@ fn taking_over_permits_no_call() {
 fn nobody_answers_in_time() {
     let (bank, ada) = (agent("bank"), receiver("ada", &[]));
     let mut hub = HubHarness::new();
-    let (subscription, ear) = hub.connect_listener(&ada, TAKES);
+    let (subscription, listener_id) = hub.connect_listener(&ada, TAKES);
     let session = hub.start(&bank);
     let token = hand_off(
         &mut hub,
@@ -262,7 +262,7 @@ fn nobody_answers_in_time() {
         &session,
         &TO_PERSON.replace(r#"{"reason"#, r#"{"timeout_seconds":60,"reason"#),
     );
-    hub.take_events(ear);
+    hub.take_events(listener_id);
     hub.advance_time(59_999);
     let future = answer_json(&hub, "acknowledge", &subscription, &token, "")
         .replace("timestamp\":\"20", "timestamp\":\"21");
@@ -271,7 +271,7 @@ fn nobody_answers_in_time() {
     assert_eq!(result(&mut hub, &bank, &session, &token), None);
     hub.advance_time(1);
     assert_eq!(result(&mut hub, &bank, &session, &token), Some(HandoffResult::Timeout));
-    let events = hub.take_events(ear);
+    let events = hub.take_events(listener_id);
     assert_eq!(outcome_events(&events).len(), 1, "{events:?}");
     assert!(events[0].contains(r#""to_state":"thinking""#), "the agent continues: {}", events[0]);
     answer(&mut hub, &ada, "acknowledge", &subscription, &token);
@@ -283,11 +283,11 @@ fn nobody_answers_in_time() {
 fn without_a_receiver_only_a_queue_waits() {
     let (bank, ada, ben) = (agent("bank"), receiver("ada", &[]), listener("ben", &[]));
     let mut hub = HubHarness::new();
-    let (_, ear) = hub.connect_listener(&ben, TAKES);
+    let (_, listener_id) = hub.connect_listener(&ben, TAKES);
     let session = hub.start(&bank);
     let token = hand_off(&mut hub, &bank, &session, TO_PERSON);
     assert_eq!(result(&mut hub, &bank, &session, &token), Some(HandoffResult::Unreachable));
-    assert_eq!(outcome_events(&hub.take_events(ear)).len(), 1, "listeners hear it");
+    assert_eq!(outcome_events(&hub.take_events(listener_id)).len(), 1, "listeners hear it");
     let token = hand_off(&mut hub, &bank, &session, TO_QUEUE);
     hub.advance_time(60_000);
     assert_eq!(result(&mut hub, &bank, &session, &token), None);
@@ -348,7 +348,7 @@ fn an_answer_that_cannot_be_stored_does_not_count() {
 fn an_agent_withdraws_a_handoff_and_the_end_of_a_session_does_too() {
     let (bank, ada, post) = (agent("bank"), receiver("ada", &[]), agent("post"));
     let mut hub = HubHarness::new();
-    let (subscription, ear) = hub.connect_listener(&ada, TAKES);
+    let (subscription, listener_id) = hub.connect_listener(&ada, TAKES);
     let session = hub.start(&bank);
     let token = hand_off(&mut hub, &bank, &session, TO_PERSON);
     let withdraw = || HubCommand::Withdraw { session: id(&session), token: id(&token) };
@@ -359,7 +359,7 @@ fn an_agent_withdraws_a_handoff_and_the_end_of_a_session_does_too() {
     assert_eq!(outcome.result, HandoffResult::Withdrawn);
     answer(&mut hub, &ada, "acknowledge", &subscription, &token);
     assert_eq!(result(&mut hub, &bank, &session, &token), Some(HandoffResult::Withdrawn));
-    assert_eq!(outcome_events(&hub.take_events(ear)).len(), 1);
+    assert_eq!(outcome_events(&hub.take_events(listener_id)).len(), 1);
     let second = hand_off(&mut hub, &bank, &session, TO_PERSON);
     let cancelled =
         r#"{"type":"aaep:agent.session.cancelled","cancelled_by":"producer","summary_normal":"Over."}"#;
@@ -460,10 +460,10 @@ fn requests_for_handoffs_are_checked_and_limited() {
 fn a_handoff_published_as_an_event_only_informs() {
     let (bank, ada) = (agent("bank"), receiver("ada", &[]));
     let mut hub = HubHarness::new();
-    let (_, ear) = hub.connect_listener(&ada, TAKES);
+    let (_, listener_id) = hub.connect_listener(&ada, TAKES);
     let session = hub.start(&bank);
     let event = TO_PERSON.replace(r#"{"reason"#, r#"{"type":"aaep:agent.handoff.requested","reason"#);
     assert!(matches!(hub.publish(&bank, &session, &[&event]), HubReply::EventsPublished { .. }));
-    let events: Vec<String> = hub.take_events(ear);
+    let events: Vec<String> = hub.take_events(listener_id);
     assert!(!events.concat().contains("reply_token"), "{events:?}");
 }
