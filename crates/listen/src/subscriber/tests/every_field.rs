@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::*;
 
 /// Where a person hears a field.
-enum Heard {
+enum SpeechPlace {
     /// When the event arrives, at this verbosity.
     When(Verbosity, &'static str),
     /// On request, with `details`.
@@ -17,11 +17,11 @@ enum Heard {
     NotSpoken(&'static str),
 }
 
-use Heard::{Details, NotSpoken, Tools, When};
+use SpeechPlace::{Details, NotSpoken, Tools, When};
 use Verbosity::{Detailed, Normal, Terse};
 
 /// Each optional field, a value, and where it is heard. `*` stands for every event.
-const FIELDS: &[(&str, &str, Heard)] = &[
+const FIELDS: &[(&str, &str, SpeechPlace)] = &[
     ("*/aaep_version", r#""1.0.0""#, NotSpoken("describes the event, not the agent")),
     ("*/sequence_number", "7", NotSpoken("only a wrong order is reported")),
     ("*/verbosity", r#""normal""#, NotSpoken("says for which verbosity the texts are written")),
