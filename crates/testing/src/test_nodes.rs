@@ -65,7 +65,8 @@ macro_rules! declare_test_nodes {
                     urls.push(format!("http://{address}"));
                     // Each node has a thread of its own, which ends with the process.
                     std::thread::spawn(move || {
-                        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+                        let runtime =
+                            tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
                         runtime.block_on(async {
                             let journal = Box::new(journal::MemoryJournal::default());
                             let node = node::Node::open(config, journal, None).unwrap();
