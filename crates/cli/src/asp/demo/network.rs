@@ -377,11 +377,19 @@ impl Network {
             say(format!("The transcript proves it: {consent}")).await;
         }
         if arguments.transcript.is_some() {
-            print_stderr(&format!(
+            let mut hint = format!(
                 "Check the transcript: sayso asp verify {} --cards {}",
                 transcript_file::display_name(&transcript_path),
                 transcript_file::display_name(&cards_path)
-            ));
+            );
+            if let Some(hub_key) = hub_key {
+                let copy = transcript_path.with_extension("hub.jwk");
+                std::fs::copy(&hub_key, &copy).map_err(|error| {
+                    format!("cannot write {}: {}", copy.display(), describe_io_error(&error))
+                })?;
+                hint += &format!(" --hub-key {}", transcript_file::display_name(&copy));
+            }
+            print_stderr(&hint);
         }
         Ok(ExitStatus::Success)
     }
