@@ -3,7 +3,7 @@
 use asp::message::{Accept, Body, ExtraMembers, Inform, InformType, PinnedCards, Propose, TrustScore};
 use asp::session::{ReceiverChecks, SessionRules};
 use asp::{
-    AgentCard, AgentProfile, AgentUri, AspLimits, ConformanceLevel, Participant, ParticipantConfig,
+    AgentCard, AgentEndpoints, AgentProfile, AgentUri, AspLimits, ConformanceLevel, Participant, ParticipantConfig,
     ProposalId, Reference,
 };
 use seal::json::RawJson;
@@ -38,6 +38,9 @@ impl AgentPair {
                 organization: "org:bench".to_owned(),
                 capabilities: Vec::new(),
                 level: ConformanceLevel::Full,
+                endpoints: AgentEndpoints::default(),
+                max_transaction_value: None,
+                currency: None,
             };
             AgentCard::sign(&profile, &keys[index]).unwrap()
         };
@@ -88,12 +91,7 @@ impl AgentPair {
             ),
             (
                 1,
-                Accept {
-                    reference: Reference::from(&invitation),
-                    note: None,
-                    other: ExtraMembers::default(),
-                }
-                .into(),
+                Accept::new(Reference::from(&invitation)).into(),
             ),
             (0, inform(InformType::Identity, None).into()),
             (1, inform(InformType::Identity, None).into()),

@@ -10,12 +10,14 @@
 //! - `consent`: messages that wait for a person.
 //! - `effects`, `peers`, `escrow_book`, `disputes`: what sessions mean for trust and money.
 //! - `records`, `journal_writer`: the durable facts.
+//! - `crash_point`: points at which tests abort the process.
 //! - `dpop`, `peer_client`, `peer_socket`: requests and WebSockets between nodes; `stream`: what peers read as it comes.
 //!
 //! Every change is stored before anybody learns about it: a received message before it is acknowledged, a message of ours before
 //! it leaves. After a restart, the node continues from the stored facts.
 
 mod consent;
+mod crash_point;
 mod disputes;
 mod dpop;
 mod effects;

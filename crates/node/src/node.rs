@@ -150,8 +150,10 @@ impl Node {
                 self.peers().escrow.promise(&handle.info, state.participant.session());
             }
             self.advance(handle, &mut state).await?;
-            if let Some(request) = state.consent.clone() {
-                self.await_consent(handle, request);
+            self.resume_narration(handle, &state).await;
+            match state.consent.clone() {
+                Some(request) => self.await_consent(handle, request),
+                None => self.resume_escalation(handle, &mut state).await,
             }
             self.finish_change(handle, &mut state).await
         };
@@ -239,7 +241,6 @@ impl Node {
         );
         batch.node_records = node_records;
         self.commit(state, batch).await?;
-        self.narrate(handle, state, &transitions);
         handle.report_change(state, now);
         Ok(())
     }

@@ -10,6 +10,7 @@ use seal::{Random, SystemRandom};
 use wire::unix_now;
 
 use crate::NodeError;
+use crate::crash_point;
 use crate::journal_writer::Batch;
 use crate::node::Node;
 use crate::peer_client::{DeliveryAnswer, PeerError};
@@ -59,8 +60,12 @@ impl Node {
             if let Some(delay) = breaker_delay {
                 tokio::time::sleep(delay).await;
             }
+            crash_point::pass("deliver.before");
             let answer =
                 self.client.deliver(&handle.info.peer, handle.info.id, next.is_invitation, &next.text).await;
+            if answer.is_ok() {
+                crash_point::pass("deliver.after");
+            }
             self.peers().record_contact(handle.info.peer.agent_id(), answer.is_ok(), unix_now());
             let result = match answer {
                 Ok(DeliveryAnswer::Stored) => self.settle(handle, next.id).await,
@@ -174,6 +179,7 @@ impl Node {
         let record = SessionRecord::DeliveryAbandoned { message: next.id };
         self.commit(&mut state, Batch::of_session(handle.info.id, vec![record])).await?;
         state.abandoned = Some(next.id);
+        self.narrate_undeliverable(handle, &next.id.to_string());
         self.finish_change(handle, &mut state).await?;
         Ok(true)
     }

@@ -172,6 +172,11 @@ impl Policy {
             ("limits", "delivery_timeout_seconds") => {
                 self.limits.delivery_timeout = Duration::from_secs(count()?.into());
             }
+            ("circuit_breaker", "failure_threshold") => {
+                self.circuit_breaker.failure_threshold = count()?;
+            }
+            ("circuit_breaker", "open_ms") => self.circuit_breaker.open_ms = count()?.into(),
+            ("circuit_breaker", "max_open_ms") => self.circuit_breaker.max_open_ms = count()?.into(),
             ("cards", "revoked") => {
                 for agent in items(value).ok_or("must be a list of agent URIs")? {
                     let agent = agent.as_str().and_then(|text| AgentUri::parse(text).ok());
@@ -264,6 +269,10 @@ mod tests {
             [limits]
             messages_per_minute = [1, 2, 3, 4, 5]
             invitations_per_minute = [1, 2, 3, 4, 5]
+            [circuit_breaker]
+            failure_threshold = 3
+            open_ms = 10
+            max_open_ms = 20
             [cards]
             revoked = ["agent://evil.example/x"]
             [escrow]
@@ -275,6 +284,7 @@ mod tests {
         assert_eq!(policy.consent.timeout, Duration::from_secs(60));
         assert!((policy.trust_threshold - 40.0).abs() < f64::EPSILON);
         assert_eq!(policy.peer_limits.by_level[4].messages_per_minute, 5);
+        assert_eq!((policy.circuit_breaker.failure_threshold, policy.circuit_breaker.max_open_ms), (3, 20));
         assert_eq!((policy.revoked.len(), policy.deposits.len()), (1, 1));
     }
 

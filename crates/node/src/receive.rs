@@ -10,6 +10,7 @@ use seal::SystemRandom;
 use wire::unix_now;
 
 use crate::NodeError;
+use crate::crash_point;
 use crate::journal_writer::Batch;
 use crate::node::Node;
 use crate::records::SessionRecord;
@@ -57,7 +58,8 @@ impl Node {
         let cards = PinnedCards::new([(*card).clone(), (*self.card).clone()]);
         let authenticated = Authenticator::default().authenticate(text, &cards, &self.config.limits.session);
         let node = self.clone();
-        run_to_completion(async move {
+        crash_point::pass("receive.before");
+        let reply = run_to_completion(async move {
             match (authenticated, known) {
                 (Ok(message), Some(handle)) => node.receive_in(&handle, &message).await,
                 (Ok(message), None) => node.receive_invitation(card, &message).await,
@@ -73,7 +75,9 @@ impl Node {
                 }
             }
         })
-        .await
+        .await;
+        crash_point::pass("receive.after");
+        reply
     }
 
     /// Opens a session for an invitation, unless it is refused.
@@ -102,16 +106,16 @@ impl Node {
         let (now, checks) = (unix_now(), self.checks_of_peer(&info.peer, None));
         let outcome =
             state.participant.handle(message, checks, now, &mut SystemRandom).map_err(NodeError::Local)?;
-        let ReceiveOutcome::Accepted { transitions, .. } = &outcome else {
+        if !matches!(outcome, ReceiveOutcome::Accepted { .. }) {
             return Ok(refused_reply(outcome));
-        };
+        }
         let handle = SessionHandle::new(info.clone(), state, now);
         let mut state = handle.state.lock().await;
         let step = StoredStep::Received { text: message.text.clone() };
         let batch = Batch { opened: Some(info), ..Batch::of_session(id, vec![SessionRecord::Step(step)]) };
         self.commit(&mut state, batch).await?;
         self.insert(&handle);
-        self.narrate(&handle, &state, transitions);
+        self.narrate_message(&handle, &state, message, &outcome);
         self.finish_change(&handle, &mut state).await?;
         Ok(stored_reply(message, &state))
     }
@@ -152,7 +156,6 @@ impl Node {
                 }
                 self.advance(handle, &mut state).await?;
                 self.finish_change(handle, &mut state).await?;
-                self.after_received(handle, &mut state, message).await?;
                 Ok(stored_reply(message, &state))
             }
             other => {

@@ -14,6 +14,7 @@ use seal::json::RawJson;
 use wire::unix_now;
 
 use crate::NodeError;
+use crate::crash_point;
 use crate::journal_writer::Batch;
 use crate::node::Node;
 use crate::records::SessionRecord;
@@ -56,7 +57,10 @@ impl Node {
     pub async fn invite(self: &Arc<Self>, request: InvitationRequest) -> Result<asp::SessionId, NodeError> {
         let peer = self.resolve_peer(&request.peer).await?;
         let node = self.clone();
-        run_to_completion(async move { node.invite_peer(peer, request).await }).await
+        crash_point::pass("request.before");
+        let session = run_to_completion(async move { node.invite_peer(peer, request).await }).await;
+        crash_point::pass("request.after");
+        session
     }
 
     async fn invite_peer(
@@ -86,7 +90,7 @@ impl Node {
         };
         self.commit(&mut state, batch).await?;
         self.insert(&handle);
-        self.narrate(&handle, &state, &sent.transitions);
+        self.narrate_sent(&handle, &state, &sent);
         self.finish_change(&handle, &mut state).await?;
         Ok(id)
     }
@@ -104,7 +108,8 @@ impl Node {
         })?;
         let handle = self.session(session).await?;
         let node = self.clone();
-        run_to_completion(async move {
+        crash_point::pass("request.before");
+        let outcome = run_to_completion(async move {
             let mut state = node.lock(&handle).await?;
             node.expire(&handle, &mut state).await?;
             if node.needs_consent(&state, &body) {
@@ -113,9 +118,16 @@ impl Node {
                 }
                 return node.ask_for_consent(&handle, &mut state, body, constraints).await;
             }
-            node.send_message(&handle, &mut state, body, constraints).await
+            let is_escalation = matches!(body, Body::Escalate(_));
+            let outcome = node.send_message(&handle, &mut state, body, constraints).await?;
+            if is_escalation {
+                node.ask_about_escalation(&handle, &mut state).await;
+            }
+            Ok(outcome)
         })
-        .await
+        .await;
+        crash_point::pass("request.after");
+        outcome
     }
 
     /// Signs, stores and delivers a message.
@@ -137,7 +149,7 @@ impl Node {
         if state.state() == State::Executing {
             self.peers().escrow.promise(&handle.info, state.participant.session());
         }
-        self.narrate(handle, state, &sent.transitions);
+        self.narrate_sent(handle, state, &sent);
         self.finish_change(handle, state).await?;
         Ok(SendOutcome::Sent { message_id: sent.message_id, sequence_number, state: state.state() })
     }

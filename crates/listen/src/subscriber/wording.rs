@@ -148,7 +148,7 @@ pub(super) fn tool_result_text(
     let error = done.error_message.as_deref().map(|text| sanitize(text, true)).unwrap_or_default();
     match summary {
         // If the summary contains the error message, the summary alone is enough.
-        Some(summary) if failed && (error.is_empty() || !summary.contains(&error)) => {
+        Some(summary) if failed && summary != ended && (error.is_empty() || !summary.contains(&error)) => {
             join_sentences(&[Sayso(&ended), Agent(summary), Agent(&error)])
         }
         Some(summary) => join_sentences(&[Agent(summary)]),

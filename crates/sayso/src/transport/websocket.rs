@@ -446,8 +446,8 @@ impl ReplyOutcome {
     fn read(value: &JsonValue<'_>) -> Self {
         let text = |name| value.member(name).and_then(|value| value.text());
         if let Some(outcome) = text("outcome") {
-            let note = text("note").map(Cow::into_owned);
-            return Self::of_hand_off(HandOffOutcome::from_codes(&outcome, note));
+            let [note, principal] = ["note", "principal"].map(|name| text(name).map(Cow::into_owned));
+            return Self::of_hand_off(HandOffOutcome::from_codes(&outcome, note, principal));
         }
         let has_text = |name: &str, text: &str| value.member(name).is_some_and(|value| value.is_text(text));
         let by = value.member("by").and_then(|by| by.text());
