@@ -42,13 +42,17 @@ pub(crate) struct Arguments {
     max_messages: usize,
 }
 
-/// Verifies a transcript with the default limits, and describes it.
-pub(super) fn verify_files(file: &Path, cards: &Path) -> Result<String, CommandError> {
+/// Verifies a transcript with the default limits, and describes it. With the key of a hub, also verifies the consents.
+pub(super) fn verify_files(
+    file: &Path,
+    cards: &Path,
+    hub_key: Option<&Path>,
+) -> Result<String, CommandError> {
     let limits = AspLimits::default();
     verify(&Arguments {
         file: file.to_owned(),
         cards: Some(cards.to_owned()),
-        hub_key: Vec::new(),
+        hub_key: hub_key.map(Path::to_owned).into_iter().collect(),
         require_consent: false,
         jobs: None,
         max_message_bytes: limits.max_message_bytes,

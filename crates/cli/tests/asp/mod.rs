@@ -7,6 +7,7 @@ mod consents;
 mod demo;
 mod limits;
 mod mutations;
+mod node_commands;
 mod trace;
 mod transcript_layout;
 mod transcripts;

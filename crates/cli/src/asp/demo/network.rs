@@ -46,6 +46,10 @@ const ANNOUNCEMENT_QUEUE: usize = 16;
 /// The deadline of the obligations, counted from now.
 const TEN_DAYS_MS: i64 = 10 * 86_400_000;
 
+/// The folders of the hub's data and of its public key.
+const HUB_DATA: &str = "hub";
+const HUB_KEY: &str = "manifest.jwk";
+
 const SUBJECT: &str = "40 menus in braille";
 const INTRODUCTION: &str = "Two agents negotiate over the network, each through a node of its own on this machine. Nothing is real.\n\
 Marisol's buyer wants menus in braille; the Braille Press prints them.\n";
@@ -162,7 +166,8 @@ impl Network {
         let hub = if arguments.no_person {
             None
         } else {
-            Some(ServerProcess::start(&["serve", "--open", "--memory", "--listen", "127.0.0.1:0"], folder)?)
+            let options = ["serve", "--open", "--data", HUB_DATA, "--listen", "127.0.0.1:0"];
+            Some(ServerProcess::start(&options, folder)?)
         };
         let ports = free_ports()?;
         let buyer_agent = create_identity(folder, "buyer", "Marisol's buyer", ports[0])?;
@@ -357,18 +362,30 @@ impl Network {
             arguments.cards.clone().unwrap_or_else(|| transcript_path.with_extension("cards.json"));
         transcript_file::write_file(&transcript_path, &transcript)?;
         transcript_file::write_file(&cards_path, &cards)?;
-        verify::verify_files(&transcript_path, &cards_path)?;
+        let hub_key = self.hub.as_ref().map(|_| self.folder.join(HUB_DATA).join(HUB_KEY));
+        let summary = verify::verify_files(&transcript_path, &cards_path, hub_key.as_deref())?;
         say(format!(
             "Both sides have the same transcript of {} messages, and it is valid.",
             transcript.lines().count()
         ))
         .await;
+        for consent in summary.lines().filter(|line| line.contains(": a person")) {
+            say(format!("The transcript proves it: {consent}")).await;
+        }
         if arguments.transcript.is_some() {
-            print_stderr(&format!(
+            let mut hint = format!(
                 "Check the transcript: sayso asp verify {} --cards {}",
                 transcript_file::display_name(&transcript_path),
                 transcript_file::display_name(&cards_path)
-            ));
+            );
+            if let Some(hub_key) = hub_key {
+                let copy = transcript_path.with_extension("hub.jwk");
+                std::fs::copy(&hub_key, &copy).map_err(|error| {
+                    format!("cannot write {}: {}", copy.display(), describe_io_error(&error))
+                })?;
+                hint += &format!(" --hub-key {}", transcript_file::display_name(&copy));
+            }
+            print_stderr(&hint);
         }
         Ok(ExitStatus::Success)
     }
