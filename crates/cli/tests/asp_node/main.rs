@@ -12,6 +12,8 @@
     reason = "a test reports a failure by panicking"
 )]
 
+mod crashes;
+mod random_kills;
 mod scenarios;
 mod script;
 mod test_node;
