@@ -13,6 +13,8 @@
 )]
 
 mod crashes;
+mod hostile_network;
+mod proxy;
 mod random_kills;
 mod scenarios;
 mod script;
