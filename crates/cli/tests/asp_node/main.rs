@@ -12,6 +12,10 @@
     reason = "a test reports a failure by panicking"
 )]
 
+mod crashes;
+mod hostile_network;
+mod proxy;
+mod random_kills;
 mod scenarios;
 mod script;
 mod test_node;

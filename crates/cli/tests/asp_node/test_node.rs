@@ -187,8 +187,15 @@ pub(crate) struct TestNode {
 }
 
 /// A session as the agent's program sees it.
-#[derive(Debug)]
 pub(crate) struct View(pub(crate) Value);
+
+impl std::fmt::Debug for View {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut view = self.0.clone();
+        view["messages"] = self.messages().iter().map(|message| message["performative"].clone()).collect();
+        write!(f, "{view}")
+    }
+}
 
 impl View {
     pub(crate) fn state(&self) -> &str {
@@ -494,8 +501,8 @@ impl Supervisor {
     }
 
     fn kill(&self) {
-        let state = self.state.lock().unwrap();
-        if let Some(pid) = state.pid {
+        let mut state = self.state.lock().unwrap();
+        if let Some(pid) = state.pid.take() {
             send_kill(pid);
         }
     }
