@@ -5,7 +5,6 @@ macro_rules! setters {
     ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*) => $($field:ident).+ = $value:expr;)*) => {
         $(
             $(#[$doc])*
-            #[must_use]
             pub fn $name(mut self $(, $argument: $type)*) -> Self {
                 self.$($field).+ = $value;
                 self

@@ -3,6 +3,7 @@
 use asp::AgentUri;
 use asp::trust::{TrustComponent, TrustEvent, TrustEventName};
 use seal::json::{JsonValue, Tape};
+use std::fmt::Write as _;
 
 use super::narration::format_time;
 use super::node_client::NodeArgs;
@@ -81,10 +82,10 @@ fn describe_parts(component: &JsonValue<'_>) -> Option<String> {
     let penalty = number(component, "penalty")?;
     let mut text = format!(" It starts at {base:.1}");
     if growth > 0.0 {
-        text += &format!("; good events add {growth:.1}");
+        let _ = write!(text, "; good events add {growth:.1}");
     }
     if penalty > 0.0 {
-        text += &format!("; bad events take {penalty:.1} away");
+        let _ = write!(text, "; bad events take {penalty:.1} away");
     }
     Some(text + ".")
 }

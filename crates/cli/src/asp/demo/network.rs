@@ -3,6 +3,7 @@
 //! The nodes and the hub are child processes of this program on free ports. Two scripted agents negotiate through them with
 //! the `sayso` crate, like any other agents. The buyer's node asks the person before it commits.
 
+use std::fmt::Write as _;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -383,7 +384,7 @@ impl Network {
                 std::fs::copy(&hub_key, &copy).map_err(|error| {
                     format!("cannot write {}: {}", copy.display(), describe_io_error(&error))
                 })?;
-                hint += &format!(" --hub-key {}", transcript_file::display_name(&copy));
+                let _ = write!(hint, " --hub-key {}", transcript_file::display_name(&copy));
             }
             print_stderr(&hint);
         }
