@@ -373,6 +373,7 @@ impl Node {
     ) -> Result<(), NodeError> {
         let mut session = state.participant.session().ok_or(NodeError::UnknownSession)?.clone();
         let message = IncomingMessage {
+            message_id: asp::MessageId::generate(unix_now(), &mut SystemRandom),
             sender: handle.info.role,
             body,
             sent_at: unix_now(),

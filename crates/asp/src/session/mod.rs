@@ -27,7 +27,7 @@ use timers::Timers;
 use crate::agent_card::ConformanceLevel;
 use crate::commitment::Commitment;
 use crate::error::{Refusal, RejectCode};
-use crate::id::AgentUri;
+use crate::id::{AgentUri, MessageId};
 use crate::limits::AspLimits;
 use crate::message::Body;
 use crate::state_machine::{
@@ -47,6 +47,8 @@ pub struct Party {
 /// The parts of a message that the session needs.
 #[derive(Clone, Copy, Debug)]
 pub struct IncomingMessage<'m> {
+    /// Its id.
+    pub message_id: MessageId,
     /// The side that sent the message.
     pub sender: Role,
     /// Its body.
