@@ -6,6 +6,7 @@ mod closed_streams;
 mod demo;
 mod limits;
 mod mutations;
+mod person;
 mod trace;
 mod transcript_layout;
 mod transcripts;
