@@ -8,6 +8,7 @@ mod demo;
 mod limits;
 mod mutations;
 mod node_commands;
+mod person;
 mod trace;
 mod transcript_layout;
 mod transcripts;
