@@ -358,19 +358,17 @@ impl NodeService {
             .header("DPoP-Nonce", &self.0.verifier.nonce(unix_now()))
     }
 
-    /// Fetches the card of a peer that is new or has rotated its keys, and checks its proof.
+    /// Fetches the card of a peer that is new or has rotated its keys, checks its proof, and pins the card.
     async fn meet_peer(&self, head: &RequestHead) -> Result<Arc<AgentCard>, HttpResponse> {
         let unknown =
             || problem(StatusCode::Forbidden, "unauthorized", "the card of this agent is not pinned");
         let agent =
             head.header("asp-agent-id").and_then(|agent| AgentUri::parse(agent).ok()).ok_or_else(unknown)?;
-        let card = self
-            .0
-            .fetch_and_pin(&agent)
-            .await
-            .map_err(|error| problem(StatusCode::Forbidden, "unauthorized", &error.to_string()))?;
+        let forbidden = |error: NodeError| problem(StatusCode::Forbidden, "unauthorized", &error.to_string());
+        let card = self.0.fetch_peer_card(&agent).await.map_err(forbidden)?;
+        // Only the holder of its key can make this node pin a card.
         self.check_proof(head, &card)?;
-        Ok(card)
+        self.0.pin(card).await.map_err(forbidden)
     }
 
     async fn receive(

@@ -14,8 +14,10 @@
 
 mod crashes;
 mod hostile_network;
+mod hostile_peer;
 mod proxy;
 mod random_kills;
+mod raw_peer;
 mod scenarios;
 mod script;
 mod test_node;

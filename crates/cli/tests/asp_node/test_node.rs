@@ -66,6 +66,7 @@ pub(crate) struct NodeBuilder {
     crash_at: Option<String>,
     crashes_again: bool,
     capability: String,
+    is_open: bool,
 }
 
 impl NodeBuilder {
@@ -81,6 +82,7 @@ impl NodeBuilder {
             crash_at: None,
             crashes_again: false,
             capability: "negotiate.printing".to_owned(),
+            is_open: true,
         }
     }
 
@@ -104,6 +106,12 @@ impl NodeBuilder {
     /// Replaces the generous policy.
     pub(crate) fn policy(mut self, policy: &str) -> Self {
         policy.clone_into(&mut self.policy);
+        self
+    }
+
+    /// Asks the agent's program for a token.
+    pub(crate) fn without_open(mut self) -> Self {
+        self.is_open = false;
         self
     }
 
@@ -163,7 +171,8 @@ impl NodeBuilder {
         std::fs::write(path("peers"), lines.join("\n")).unwrap();
         std::fs::write(path("policy.toml"), &self.policy).unwrap();
         let mut arguments: Vec<String> =
-            ["asp", "serve", "--open", "--listen", &self.address].map(str::to_owned).to_vec();
+            ["asp", "serve", "--listen", &self.address].map(str::to_owned).to_vec();
+        arguments.extend(self.is_open.then(|| "--open".to_owned()));
         arguments.extend(["--identity".to_owned(), path("identity"), "--peers".to_owned(), path("peers")]);
         arguments.extend(["--policy".to_owned(), path("policy.toml")]);
         match self.storage {
