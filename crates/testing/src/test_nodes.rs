@@ -61,6 +61,7 @@ macro_rules! declare_test_nodes {
                         limits: node::NodeLimits::default(),
                         trust_roots: client::TrustRoots::default(),
                         clients_use_tls: false,
+                        peer_transport: node::PeerTransport::default(),
                     };
                     urls.push(format!("http://{address}"));
                     // Each node has a thread of its own, which ends with the process.
