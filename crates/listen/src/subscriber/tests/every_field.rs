@@ -97,7 +97,7 @@ const FIELDS: &[(&str, &str, SpeechPlace)] = &[
     ("tool.invoked/summary_detailed", r#""Long.""#, When(Detailed, "Long.")),
     ("tool.invoked/description", r#""Reads balances.""#, Tools("look up: Reads balances.")),
     ("tool.invoked/args_summary", r#""account 7821""#, When(Detailed, "With: account 7821.")),
-    ("tool.invoked/expected_duration_ms", "90000", When(Normal, "About 90 seconds.")),
+    ("tool.invoked/expected_duration_ms", "90000", When(Normal, "About 2 minutes.")),
     ("tool.invoked/risk_level", r#""high""#, When(Terse, "High risk.")),
     ("tool.invoked/irreversible", "true", When(Terse, "This cannot be undone.")),
     ("tool.invoked/tool_call_id", r#""call_1""#, NotSpoken("links a call to its result")),
