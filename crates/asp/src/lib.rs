@@ -46,7 +46,7 @@ pub use id::{
 };
 pub use limits::{AspLimits, MAX_CLOCK_SKEW_SECONDS};
 pub use participant::{
-    Participant, ParticipantConfig, ReceiveOutcome, RestoreError, SentMessage, StoredStep,
+    OutgoingMessage, Participant, ParticipantConfig, ReceiveOutcome, RestoreError, SentMessage, StoredStep,
 };
 pub use performative::Performative;
 pub use session_record::{Admission, Checkpoint, SessionRecord};

@@ -29,6 +29,8 @@ impl ModelMessage {
             body: &self.body,
             sent_at: UnixMillis::new(0),
             response_timeout_ms: self.response_timeout_ms,
+            constraints: None,
+            tokens_used: None,
             checks: self.checks[role as usize],
         }
     }

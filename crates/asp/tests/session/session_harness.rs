@@ -174,7 +174,16 @@ impl SessionHarness {
         checks: ReceiverChecks,
     ) -> IncomingMessage<'m> {
         let message_id = message_id_of(sender);
-        IncomingMessage { message_id, sender, body, sent_at: self.now, response_timeout_ms, checks }
+        IncomingMessage {
+            message_id,
+            sender,
+            body,
+            sent_at: self.now,
+            response_timeout_ms,
+            constraints: None,
+            tokens_used: None,
+            checks,
+        }
     }
 }
 

@@ -147,6 +147,8 @@ impl Trace {
                     body: &envelope.body,
                     sent_at: at,
                     response_timeout_ms: None,
+                    constraints: envelope.constraints.as_ref(),
+                    tokens_used: envelope.tokens_used(),
                     checks: ReceiverChecks::PASSED,
                 };
                 self.session.handle_message(&message).err().map(|refusal| refusal.to_string())
