@@ -200,8 +200,13 @@ impl Node {
                 let is_pinned = self.is_pinned_by_operator(&handle.info.peer);
                 let (_, level) = self.peers().trust_of(handle.info.peer.agent_id(), unix_now());
                 LocalizedText::new(|phrases| {
-                    let (trust, identity) = (phrases.trust(level), phrases.identity(is_pinned));
-                    format!("{} {identity} {trust}", phrases.identified(name))
+                    let mut text =
+                        format!("{} {}", phrases.identified(name), phrases.identity(name, is_pinned));
+                    // An invitation to us is told together with the trust in the inviter.
+                    if handle.info.role == Role::Inviter {
+                        text = format!("{text} {}", phrases.trust(name, level));
+                    }
+                    text
                 })
             }
             (InformType::Progress, _) => {
@@ -388,7 +393,7 @@ impl Node {
                 _ if !is_first => phrases.talks(&name, &subject),
                 Role::Inviter => phrases.invited_peer(&name, &subject),
                 Role::Invited => {
-                    format!("{} {}", phrases.invited_us(&name, &subject), phrases.trust(level))
+                    format!("{} {}", phrases.invited_us(&name, &subject), phrases.trust(&peer.name, level))
                 }
             }
         });
