@@ -233,7 +233,11 @@ impl Node {
     ) {
         let result = self.send_accepted(handle, request, &receipt, &signature).await;
         if let Err(error) = result {
-            self.refuse_consent(handle, request, error.to_string()).await;
+            let reason = match error {
+                NodeError::Refused(refusal) => refusal.reason,
+                error => error.to_string(),
+            };
+            self.refuse_consent(handle, request, reason).await;
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
@@ -18,6 +19,8 @@ struct Proxy {
     forgery: Arc<Mutex<Forgery>>,
     /// The last answer of the hub, before it was changed.
     last_answer: Arc<Mutex<Value>>,
+    /// Whether the announcement of a call is refused.
+    refuses_calls: Arc<AtomicBool>,
 }
 
 impl Proxy {
@@ -28,12 +31,16 @@ impl Proxy {
             hub: Arc::default(),
             forgery: Arc::new(Mutex::new(Box::new(|_| {}))),
             last_answer: Arc::default(),
+            refuses_calls: Arc::default(),
         };
         let (hub, forgery, last) = (proxy.hub.clone(), proxy.forgery.clone(), proxy.last_answer.clone());
+        let refuses_calls = proxy.refuses_calls.clone();
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
                 let (hub, forgery, last) = (hub.clone(), forgery.clone(), last.clone());
-                std::thread::spawn(move || forward(client, &hub.lock().unwrap().clone(), &forgery, &last));
+                let refuses_calls = refuses_calls.load(Ordering::SeqCst);
+                let address = hub.lock().unwrap().clone();
+                std::thread::spawn(move || forward(client, &address, &forgery, &last, refuses_calls));
             }
         });
         proxy
@@ -45,7 +52,13 @@ impl Proxy {
 }
 
 /// Forwards one request. WebSockets are not forwarded.
-fn forward(client: TcpStream, hub: &str, forgery: &Mutex<Forgery>, last: &Mutex<Value>) -> Option<()> {
+fn forward(
+    client: TcpStream,
+    hub: &str,
+    forgery: &Mutex<Forgery>,
+    last: &Mutex<Value>,
+    refuses_calls: bool,
+) -> Option<()> {
     let mut reader = BufReader::new(client.try_clone().ok()?);
     let (mut head, mut length) = (String::new(), 0);
     loop {
@@ -64,6 +77,11 @@ fn forward(client: TcpStream, hub: &str, forgery: &Mutex<Forgery>, last: &Mutex<
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
+    if refuses_calls && String::from_utf8_lossy(&body).contains("agent.tool.invoked") {
+        let refusal =
+            "HTTP/1.1 422 Unprocessable Content\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}";
+        return (&client).write_all(refusal.as_bytes()).ok();
+    }
     let mut server = TcpStream::connect(hub).ok()?;
     server.write_all(head.as_bytes()).ok()?;
     server.write_all(&body).ok()?;
@@ -155,6 +173,20 @@ fn a_yes_to_another_message_is_a_no() {
         assert!(reason.contains("the person agreed to something else"), "{reason}");
     }
     assert!(!world.buyer.has_binding_message(&second) && !world.seller.has_binding_message(&second));
+}
+
+#[test]
+fn nothing_is_sent_if_the_hub_refuses_the_call() {
+    let (world, proxy) = start(Asked::Buyer);
+    let mut person = Listener::connect(&world.hub);
+    let session = world.negotiate();
+    proxy.refuses_calls.store(true, Ordering::SeqCst);
+    let consent = ask(&world, &mut person, &session, &world.commitment(), "accept");
+    assert_eq!(
+        (&consent["status"], &consent["reason"]),
+        (&json!("refused"), &json!("the hub refused it: status 422"))
+    );
+    assert!(!world.buyer.has_binding_message(&session) && !world.seller.has_binding_message(&session));
 }
 
 #[test]
