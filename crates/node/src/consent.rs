@@ -16,6 +16,7 @@ use wire::unix_now;
 
 use crate::NodeError;
 use crate::journal_writer::Batch;
+use crate::narration::hub_key;
 use crate::node::Node;
 use crate::person::{
     AskedQuestion, BoundCall, HubError, PersonAnswer, PersonQuestion, QuestionKind, deadline_after,
@@ -99,7 +100,7 @@ impl Node {
             self.flush_narration(person, handle, &mut hub).await?;
             for _ in 0..2 {
                 let id = self.open_hub_session(person, handle, &mut hub).await?;
-                let key = self.hub_key(handle, &hub, &digest.to_string());
+                let key = hub_key(handle, &hub, &digest.to_string());
                 match person.ask(&id, question, &key).await {
                     Err(error) if error.is_not_found() => {
                         self.leave_hub_session(person, &mut hub, &id).await?;

@@ -303,9 +303,8 @@ impl Node {
         while let Some(event) = handle.hub_session.next() {
             let body = event.to_json();
             match self.report_event(person, handle, hub, &body, &event.key).await {
-                Ok(()) => {}
                 Err(error) if error.is_temporary() => return Err(error),
-                Err(HubError::Stopped | HubError::Ended) => {}
+                Ok(()) | Err(HubError::Stopped | HubError::Ended) => {}
                 // The hub will never take it.
                 Err(error) => {
                     tracing::warn!(target: "sayso::log", kind = "asp.narration_refused", session = %handle.info.id, %error);
@@ -333,7 +332,7 @@ impl Node {
     ) -> Result<(), HubError> {
         for _ in 0..2 {
             let id = self.open_hub_session(person, handle, hub).await?;
-            match person.report(&id, event, &self.hub_key(handle, hub, key)).await {
+            match person.report(&id, event, &hub_key(handle, hub, key)).await {
                 Err(error) if error.is_not_found() => self.leave_hub_session(person, hub, &id).await?,
                 result => return result,
             }
@@ -371,7 +370,7 @@ impl Node {
             return Ok(id.clone());
         }
         let body = self.start_of_hub_session(&handle.info, hub.started_count == 0);
-        let id = person.start_session(&body, &self.hub_key(handle, hub, "start")).await?;
+        let id = person.start_session(&body, &hub_key(handle, hub, "start")).await?;
         hub.id = Some(id.clone());
         hub.started_count += 1;
         // If this record is lost, the same request finds the same session again.
@@ -407,13 +406,6 @@ impl Node {
         })
     }
 
-    /// Returns the idempotency key of a request about a session.
-    pub(crate) fn hub_key(&self, handle: &SessionHandle, hub: &HubSessionState, key: &str) -> String {
-        // Two nodes with the same token at the same hub can take part in the same ASP session.
-        let role = crate::records::role_name(handle.info.role);
-        format!("asp-{}-{role}-{}-{key}", handle.info.id, hub.started_count)
-    }
-
     /// Returns whether the operator pinned this card.
     pub(crate) fn is_pinned_by_operator(&self, card: &asp::AgentCard) -> bool {
         self.config
@@ -421,6 +413,13 @@ impl Node {
             .iter()
             .any(|pinned| pinned.agent_id() == card.agent_id() && pinned.signing_key() == card.signing_key())
     }
+}
+
+/// Returns the idempotency key of a request about a session.
+pub(crate) fn hub_key(handle: &SessionHandle, hub: &HubSessionState, key: &str) -> String {
+    // Two nodes with the same token at the same hub can take part in the same ASP session.
+    let role = crate::records::role_name(handle.info.role);
+    format!("asp-{}-{role}-{}-{key}", handle.info.id, hub.started_count)
 }
 
 /// Returns the reference to the invitation, with which the session began.
